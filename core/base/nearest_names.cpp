@@ -1,0 +1,58 @@
+#include "core/base/nearest_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace plimsoll {
+namespace {
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string name_key(std::string_view name) {
+  std::string key;
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return key;
+}
+
+std::vector<std::string> nearest_names(std::string_view wanted, const std::vector<std::string>& names, std::size_t count) {
+  const std::string key = name_key(wanted).substr(0, 64);
+  std::vector<std::pair<std::size_t, std::size_t>> ranked;  // (distance, position)
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string other = name_key(names[i]);
+    const bool contains = !key.empty() && other.find(key) != std::string::npos;
+    ranked.emplace_back(contains ? 0 : edit_distance(key, other), i);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(), [](auto a, auto b) { return a.first < b.first; });
+  std::vector<std::string> nearest;
+  for (std::size_t i = 0; i < std::min(count, ranked.size()); ++i) nearest.push_back(names[ranked[i].second]);
+  return nearest;
+}
+
+std::string did_you_mean(std::string_view wanted, const std::vector<std::string>& names) {
+  const auto nearest = nearest_names(wanted, names);
+  if (nearest.empty()) return {};
+  return fmt::format("did you mean {}?", fmt::join(nearest, ", "));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace plimsoll {
+
+/// The `count` names nearest to `wanted` (edit distance over lower-cased letters and digits; prefixes first), best first,
+/// ties in the order given.
+std::vector<std::string> nearest_names(std::string_view wanted, const std::vector<std::string>& names, std::size_t count = 3);
+
+/// "did you mean a, b or c?" for an error's remedy; empty when there are no names.
+std::string did_you_mean(std::string_view wanted, const std::vector<std::string>& names);
+
+/// Lower-cased letters and digits of `name` only: "RTX 2060-6GB" and "rtx20606gb" are the same key.
+std::string name_key(std::string_view name);
+
+}  // namespace plimsoll

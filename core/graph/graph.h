@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/graph/op.h"
+#include "core/model/parameters.h"
+#include "core/model/recipe.h"
+
+namespace plimsoll {
+
+/// What a tensor holds; the memory report groups by it.
+enum class TensorKind : std::uint8_t {
+  kTokens,         ///< token ids of one micro-batch, int32 [rows, sequence + 1] (inputs and shifted targets)
+  kParameter,      ///< weights that compute reads
+  kGradient,       ///< gradient of a parameter group, written by one micro-batch
+  kAccumulator,    ///< sum of gradients over micro-batches, in the state's type
+  kMaster,         ///< the optimizer's own copy of the weights (mixed precision only)
+  kFirstMoment,
+  kSecondMoment,
+  kActivation,     ///< made in forward; lives until its last reader
+  kActivationGradient,
+  kWorkspace,
+  kScalar,         ///< losses, norms, clip factor
+};
+
+/// A value of the step. Parameters and gradients are views into their group; everything else stands alone.
+struct Tensor {
+  TensorKind kind = TensorKind::kActivation;
+  DType dtype = DType::kFp32;
+  std::int64_t elements = 0;
+  std::int64_t block = -1;
+  GroupId group;                  ///< for parameters, gradients and optimizer state
+  std::int64_t group_offset = 0;  ///< elements from the start of the group
+  std::string name;
+
+  [[nodiscard]] Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
+};
+
+/// One training step: forward and backward of one micro-batch, then the optimizer. Ops stand in a topological order.
+/// An activation that a backward op reads is a *saved* tensor.
+struct Graph {
+  ModelSpec spec;
+  Recipe recipe;
+  ParameterLayout parameters;
+  std::vector<Tensor> tensors;
+  std::vector<Op> ops;
+
+  [[nodiscard]] const Tensor& at(TensorId id) const { return tensors[id.index]; }
+  [[nodiscard]] const Op& at(OpId id) const { return ops[id.index]; }
+};
+
+/// What the machine adds to the graph: worker threads decide how much scratch the CPU kernels need.
+struct GraphOptions {
+  std::int64_t workers = 1;  ///< workers that run one kernel together; sizes workspaces only, never numbers
+  bool evaluation = false;   ///< forward and loss only
+};
+
+/// Builds the step of a valid spec under a valid recipe.
+Graph build_training_graph(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options = {});
+
+/// The operand sizes of an op summed: bytes that must cross memory at least once.
+Bytes bytes_moved(const Graph& graph, const Op& op);
+
+std::string_view to_text(TensorKind kind);
+
+}  // namespace plimsoll

@@ -1,0 +1,71 @@
+#include "core/graph/op.h"
+
+#include <array>
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array<std::pair<OpKind, std::string_view>, 20> kKinds{{
+    {OpKind::kEmbedding, "embedding"},
+    {OpKind::kNorm, "norm"},
+    {OpKind::kLinear, "linear"},
+    {OpKind::kRope, "rope"},
+    {OpKind::kAttention, "attention"},
+    {OpKind::kAdd, "add"},
+    {OpKind::kActivation, "activation"},
+    {OpKind::kCrossEntropy, "cross_entropy"},
+    {OpKind::kLoss, "loss"},
+    {OpKind::kEmbeddingBackward, "embedding_backward"},
+    {OpKind::kNormBackward, "norm_backward"},
+    {OpKind::kLinearBackwardInput, "linear_backward_input"},
+    {OpKind::kLinearBackwardWeight, "linear_backward_weight"},
+    {OpKind::kRopeBackward, "rope_backward"},
+    {OpKind::kAttentionBackward, "attention_backward"},
+    {OpKind::kActivationBackward, "activation_backward"},
+    {OpKind::kAccumulate, "accumulate"},
+    {OpKind::kSquaredNorm, "squared_norm"},
+    {OpKind::kClipFactor, "clip_factor"},
+    {OpKind::kAdamW, "adamw"},
+}};
+constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
+    {{Phase::kLoad, "load"}, {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kOptimizer, "optimizer"}}};
+
+tl::unexpected<Error> unknown(std::string_view sort, std::string_view text) {
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = "unknown " + std::string(sort) + " '" + std::string(text) + "'",
+               .where = {},
+               .remedy = {}});
+}
+
+}  // namespace
+
+std::string_view to_text(OpKind kind) {
+  for (const auto& [known, name] : kKinds) {
+    if (known == kind) return name;
+  }
+  return "?";
+}
+
+std::string_view to_text(Phase phase) {
+  for (const auto& [known, name] : kPhases) {
+    if (known == phase) return name;
+  }
+  return "?";
+}
+
+Result<OpKind> parse_op_kind(std::string_view text) {
+  for (const auto& [kind, name] : kKinds) {
+    if (name == text) return kind;
+  }
+  return unknown("kernel", text);
+}
+
+Result<Phase> parse_phase(std::string_view text) {
+  for (const auto& [phase, name] : kPhases) {
+    if (name == text) return phase;
+  }
+  return unknown("phase", text);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/quantity.h"
+#include "core/base/strong_id.h"
+#include "core/model/dtype.h"
+
+namespace plimsoll {
+
+using TensorId = StrongId<struct TensorTag>;
+using OpId = StrongId<struct OpTag>;
+
+/// The kernels of a training step. Operands stand in the order given; r reads, w overwrites, rw updates, [ ] is optional.
+enum class OpKind : std::uint8_t {
+  kEmbedding,             ///< tokens r, token table r, [position table r], x w
+  kNorm,                  ///< x r, weight r, [bias r], y w, statistics w
+  kLinear,                ///< x r, weight r, [bias r], y w             y = x Wᵀ + b
+  kRope,                  ///< qkv rw                                   rotates queries and keys
+  kAttention,             ///< qkv r, out w, log-sum-exp w, workspace w causal, softmax(q kᵀ / √d) v
+  kAdd,                   ///< a r, b r, y w
+  kActivation,            ///< x r, y w                                 GELU, or SwiGLU of [gate | up]
+  kCrossEntropy,          ///< logits rw, tokens r, loss w              leaves d loss / d logits in place of the logits
+  kLoss,                  ///< logits r, tokens r, loss w               evaluation only
+  kEmbeddingBackward,     ///< tokens r, dx r, d token table w|rw, [d position table w]
+  kNormBackward,          ///< dy r, x r, weight r, statistics r, dx w|rw, d weight w, [d bias w], workspace w
+  kLinearBackwardInput,   ///< dy r, weight r, dx w                     dx = dy W
+  kLinearBackwardWeight,  ///< dy r, x r, d weight w, [d bias w]        dW = dyᵀ x
+  kRopeBackward,          ///< dqkv rw
+  kAttentionBackward,     ///< qkv r, out r, log-sum-exp r, dout r, dqkv w, workspace w
+  kActivationBackward,    ///< x r, dy r, dx w
+  kAccumulate,            ///< gradient r, accumulator w|rw             w on the first micro-batch
+  kSquaredNorm,           ///< gradient r, partial sum w                one double
+  kClipFactor,            ///< partial sums r, factor w                 two doubles: factor, global norm
+  kAdamW,                 ///< weights rw, m rw, v rw, gradient r, [factor r], [compute weights w]
+};
+
+/// Which part of the step an op belongs to.
+enum class Phase : std::uint8_t { kLoad, kForward, kBackward, kOptimizer };
+
+enum class Access : std::uint8_t { kRead, kWrite, kReadWrite };
+
+constexpr bool reads(Access access) { return access != Access::kWrite; }
+constexpr bool writes(Access access) { return access != Access::kRead; }
+
+/// Sizes of one kernel; what is not used by a kind stays 0. Two kernels of one kind and equal shapes cost the same.
+struct OpShape {
+  std::int64_t rows = 0;      ///< tokens of the micro-batch, or elements of a group for optimizer kernels
+  std::int64_t inputs = 0;    ///< columns of x; hidden size of an embedding or a norm; decaying elements for AdamW
+  std::int64_t outputs = 0;   ///< columns of y; vocabulary of an embedding or a loss; position rows stay in `positions`
+  std::int64_t sequence = 0;  ///< tokens per sequence
+  std::int64_t heads = 0;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_dim = 0;
+  std::int64_t positions = 0;  ///< rows of the position table
+  std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
+  std::uint8_t variant = 0;    ///< NormKind or ActivationKind
+  double constant = 0;         ///< norm epsilon or rotary base
+
+  auto operator<=>(const OpShape&) const = default;
+};
+
+struct Operand {
+  TensorId tensor;
+  Access access = Access::kRead;
+};
+
+/// One kernel launch of the step, with what it costs in arithmetic and in memory traffic.
+struct Op {
+  OpKind kind = OpKind::kAdd;
+  Phase phase = Phase::kForward;
+  std::int64_t block = -1;  ///< transformer block; -1 for embedding, head and whole-model ops
+  DType dtype = DType::kFp32;
+  OpShape shape;
+  std::vector<Operand> operands;
+};
+
+std::string_view to_text(OpKind kind);
+std::string_view to_text(Phase phase);
+Result<OpKind> parse_op_kind(std::string_view text);
+Result<Phase> parse_phase(std::string_view text);
+
+}  // namespace plimsoll

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "core/graph/op.h"
+#include "core/model/dtype.h"
+
+namespace plimsoll {
+
+/// Floating-point operations of one kernel, a fused multiply-add counted as two.
+/// Linear: 2·rows·inputs·outputs, and the same for each of its two backward products. Causal attention: the lower
+/// triangle only, 2·2·rows·(sequence+1)/2·width forward and 2.5 times that backward with the scores recomputed
+/// (Dao 2023, FlashAttention-2, section 4). Elementwise kernels count a few operations an element.
+double flops_of(OpKind kind, const OpShape& shape);
+
+/// Bytes that one kernel must move between its memory and its processor: every operand once, in `dtype`,
+/// statistics and losses in fp32, optimizer state in `state`.
+Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);
+
+/// Scratch bytes that the kernels need for `workers` workers.
+Bytes workspace_of(OpKind kind, const OpShape& shape, DType dtype, std::int64_t workers);
+
+/// Rows of the fixed tiles over which column sums (norm weights, biases) are reduced; part of the numerics.
+inline constexpr std::int64_t kReductionRows = 64;
+
+/// Query rows that one attention task handles; part of the numerics.
+inline constexpr std::int64_t kAttentionRows = 64;
+
+}  // namespace plimsoll

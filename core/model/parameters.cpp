@@ -1,0 +1,78 @@
+#include "core/model/parameters.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+using Role = ParameterRole;
+
+void add(ParameterGroup& group, Role role, std::int64_t rows, std::int64_t columns) {
+  const bool decays = rows > 1 || role == Role::kTokenEmbedding || role == Role::kPositionEmbedding;
+  group.tensors.push_back({.role = role, .rows = rows, .columns = columns, .decays = decays});
+}
+
+/// Orders decaying tensors first and assigns offsets.
+ParameterGroup finish(ParameterGroup group) {
+  std::stable_partition(group.tensors.begin(), group.tensors.end(), [](const auto& t) { return t.decays; });
+  for (ParameterTensor& tensor : group.tensors) {
+    tensor.offset = group.elements;
+    group.elements += tensor.elements();
+    if (tensor.decays) group.decaying_elements += tensor.elements();
+  }
+  return group;
+}
+
+void add_norm(ParameterGroup& group, const ModelSpec& spec, Role weight, Role bias) {
+  add(group, weight, 1, spec.hidden);
+  if (spec.norm == NormKind::kLayerNorm) add(group, bias, 1, spec.hidden);
+}
+
+void add_linear(ParameterGroup& group, Role weight, Role bias, std::int64_t outputs, std::int64_t inputs, bool has_bias) {
+  add(group, weight, outputs, inputs);
+  if (has_bias) add(group, bias, 1, outputs);
+}
+
+ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
+  ParameterGroup group{.name = "block " + std::to_string(layer), .block = layer, .tensors = {}};
+  const std::int64_t h = spec.hidden;
+  add_norm(group, spec, Role::kNorm1Weight, Role::kNorm1Bias);
+  add_linear(group, Role::kQkvWeight, Role::kQkvBias, spec.qkv_width(), h, spec.attention_bias);
+  add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, h, spec.attention_width(), spec.attention_bias);
+  add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
+  add_linear(group, Role::kFfnInWeight, Role::kFfnInBias, spec.ffn_in_width(), h, spec.mlp_bias);
+  add_linear(group, Role::kFfnOutWeight, Role::kFfnOutBias, h, spec.ffn, spec.mlp_bias);
+  return finish(std::move(group));
+}
+
+}  // namespace
+
+const ParameterTensor* ParameterGroup::find(ParameterRole role) const {
+  const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.role == role; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
+std::int64_t ParameterLayout::elements() const {
+  std::int64_t sum = 0;
+  for (const ParameterGroup& group : groups) sum += group.elements;
+  return sum;
+}
+
+ParameterLayout lay_out_parameters(const ModelSpec& spec) {
+  ParameterLayout layout;
+  ParameterGroup embedding{.name = "embedding", .block = -1, .tensors = {}};
+  add(embedding, Role::kTokenEmbedding, spec.vocabulary, spec.hidden);
+  if (spec.positions == PositionKind::kLearned) add(embedding, Role::kPositionEmbedding, spec.max_positions, spec.hidden);
+  layout.groups.push_back(finish(std::move(embedding)));
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) layout.groups.push_back(block_group(spec, layer));
+  ParameterGroup head{.name = "head", .block = -1, .tensors = {}};
+  add_norm(head, spec, Role::kFinalNormWeight, Role::kFinalNormBias);
+  if (!spec.tied_head) add(head, Role::kHeadWeight, spec.vocabulary, spec.hidden);
+  layout.groups.push_back(finish(std::move(head)));
+  return layout;
+}
+
+std::int64_t parameter_count(const ModelSpec& spec) { return lay_out_parameters(spec).elements(); }
+
+}  // namespace plimsoll

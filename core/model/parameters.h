@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/strong_id.h"
+#include "core/model/model_spec.h"
+
+namespace plimsoll {
+
+using GroupId = StrongId<struct GroupTag>;
+
+/// What a parameter tensor is to its block; kernels and checkpoints find it by this role.
+enum class ParameterRole : std::uint8_t {
+  kTokenEmbedding, kPositionEmbedding,
+  kNorm1Weight, kNorm1Bias, kQkvWeight, kQkvBias, kProjectionWeight, kProjectionBias,
+  kNorm2Weight, kNorm2Bias, kFfnInWeight, kFfnInBias, kFfnOutWeight, kFfnOutBias,
+  kFinalNormWeight, kFinalNormBias, kHeadWeight,
+};
+
+/// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).
+struct ParameterTensor {
+  ParameterRole role = ParameterRole::kTokenEmbedding;
+  std::int64_t rows = 1;
+  std::int64_t columns = 0;
+  std::int64_t offset = 0;  ///< elements from the start of its group
+  bool decays = false;      ///< weight decay applies (matrices and embeddings, not norms and biases)
+
+  [[nodiscard]] std::int64_t elements() const { return rows * columns; }
+};
+
+/// Parameters that are stored, moved and updated together: the embeddings, one transformer block, or the head.
+/// Tensors that decay come first, so that one optimizer call covers the group with one boundary.
+struct ParameterGroup {
+  std::string name;         ///< "embedding", "block 7", "head"
+  std::int64_t block = -1;  ///< transformer block, or -1
+  std::vector<ParameterTensor> tensors;
+  std::int64_t elements = 0;
+  std::int64_t decaying_elements = 0;  ///< the leading elements to which weight decay applies
+
+  [[nodiscard]] const ParameterTensor* find(ParameterRole role) const;
+};
+
+/// All groups: embedding, block 0 … layers−1, head (final norm, and the output matrix unless it is tied).
+struct ParameterLayout {
+  std::vector<ParameterGroup> groups;
+
+  [[nodiscard]] GroupId embedding() const { return GroupId(0); }
+  [[nodiscard]] GroupId block(std::int64_t layer) const { return GroupId(static_cast<std::uint32_t>(layer + 1)); }
+  [[nodiscard]] GroupId head() const { return GroupId(groups.size() - 1); }
+  [[nodiscard]] const ParameterGroup& at(GroupId id) const { return groups[id.index]; }
+  [[nodiscard]] std::int64_t elements() const;
+};
+
+/// Lays the parameters of `spec` (which must be valid) out in groups.
+ParameterLayout lay_out_parameters(const ModelSpec& spec);
+
+/// Number of trainable parameters, a tied head counted once.
+std::int64_t parameter_count(const ModelSpec& spec);
+
+}  // namespace plimsoll

@@ -1,0 +1,128 @@
+#include "core/model/recipe.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "core/base/digest.h"
+#include "core/base/nearest_names.h"
+
+namespace plimsoll {
+namespace {
+
+template <typename Enum, std::size_t N>
+using Names = std::array<std::pair<Enum, std::string_view>, N>;
+
+constexpr Names<Precision, 4> kPrecisions{{{Precision::kFp32, "fp32"},
+                                           {Precision::kFp16Mixed, "fp16-mixed"},
+                                           {Precision::kBf16Mixed, "bf16-mixed"},
+                                           {Precision::kFp64, "fp64"}}};
+constexpr Names<OptimizerKind, 1> kOptimizers{{{OptimizerKind::kAdamW, "adamw"}}};
+constexpr Names<LrSchedule, 3> kSchedules{
+    {{LrSchedule::kConstant, "constant"}, {LrSchedule::kLinear, "linear"}, {LrSchedule::kCosine, "cosine"}}};
+constexpr Names<MatmulLibrary, 2> kLibraries{
+    {{MatmulLibrary::kOneDnn, "onednn"}, {MatmulLibrary::kOpenBlas, "openblas"}}};
+
+template <typename Enum, std::size_t N>
+std::string_view name_in(const Names<Enum, N>& names, Enum value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  return "?";
+}
+
+template <typename Enum, std::size_t N>
+Result<Enum> value_in(const Names<Enum, N>& names, std::string_view option, std::string_view text) {
+  std::vector<std::string> known;
+  for (const auto& [value, name] : names) {
+    if (name == text) return value;
+    known.emplace_back(name);
+  }
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("unknown {} '{}'", option, text),
+               .where = {},
+               .remedy = did_you_mean(text, known)});
+}
+
+tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+}  // namespace
+
+DType compute_dtype(Precision precision) {
+  switch (precision) {
+    case Precision::kFp16Mixed: return DType::kFp16;
+    case Precision::kBf16Mixed: return DType::kBf16;
+    case Precision::kFp64: return DType::kFp64;
+    case Precision::kFp32: return DType::kFp32;
+  }
+  return DType::kFp32;
+}
+
+DType state_dtype(Precision precision) { return precision == Precision::kFp64 ? DType::kFp64 : DType::kFp32; }
+
+bool has_master_copy(Precision precision) { return compute_dtype(precision) != state_dtype(precision); }
+
+Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 24;
+  for (const auto& [key, value] : {std::pair{"batch", recipe.micro_batch}, std::pair{"accumulate", recipe.accumulate},
+                                   std::pair{"seq", recipe.sequence}}) {
+    if (value <= 0 || value > kMost) return bad(fmt::format("--{} must lie between 1 and {}, not {}", key, kMost, value));
+  }
+  if (recipe.tokens_per_micro_batch() > (std::int64_t{1} << 31)) return bad("a micro-batch has more than 2^31 tokens");
+  if (recipe.sequence > spec.max_positions) {
+    return bad(fmt::format("sequence length {} is beyond the {} positions of {}", recipe.sequence, spec.max_positions, spec.name),
+               fmt::format("use --seq {} or less", spec.max_positions));
+  }
+  const auto in_unit = [](double x) { return x >= 0 && x < 1; };
+  if (!in_unit(recipe.beta1) || !in_unit(recipe.beta2)) return bad("--betas must lie in [0, 1)");
+  if (!(recipe.epsilon > 0) || !(recipe.learning_rate >= 0) || !(recipe.weight_decay >= 0) || !(recipe.clip >= 0) ||
+      !std::isfinite(recipe.learning_rate + recipe.epsilon + recipe.weight_decay + recipe.clip)) {
+    return bad("--lr, --weight-decay, --eps and --clip must be finite and not negative");
+  }
+  if (recipe.schedule != LrSchedule::kConstant && recipe.total_steps <= 0) {
+    return bad(fmt::format("--schedule {} needs the number of steps", to_text(recipe.schedule)), "add --steps N");
+  }
+  return {};
+}
+
+double learning_rate_at(const Recipe& recipe, std::int64_t step) {
+  const double peak = recipe.learning_rate;
+  if (step < recipe.warmup_steps) return peak * static_cast<double>(step + 1) / static_cast<double>(recipe.warmup_steps);
+  if (recipe.schedule == LrSchedule::kConstant) return peak;
+  const double floor = 0.1 * peak;
+  const double span = static_cast<double>(std::max<std::int64_t>(1, recipe.total_steps - recipe.warmup_steps));
+  const double done = std::min(1.0, static_cast<double>(step - recipe.warmup_steps) / span);
+  const double left = recipe.schedule == LrSchedule::kLinear ? 1.0 - done : 0.5 * (1.0 + std::cos(std::numbers::pi * done));
+  return floor + (peak - floor) * left;
+}
+
+std::string_view to_text(Precision precision) { return name_in(kPrecisions, precision); }
+std::string_view to_text(OptimizerKind optimizer) { return name_in(kOptimizers, optimizer); }
+std::string_view to_text(LrSchedule schedule) { return name_in(kSchedules, schedule); }
+std::string_view to_text(MatmulLibrary library) { return name_in(kLibraries, library); }
+Result<Precision> parse_precision(std::string_view text) { return value_in(kPrecisions, "precision", text); }
+Result<LrSchedule> parse_lr_schedule(std::string_view text) { return value_in(kSchedules, "schedule", text); }
+Result<OptimizerKind> parse_optimizer(std::string_view text) { return value_in(kOptimizers, "optimizer", text); }
+Result<MatmulLibrary> parse_matmul(std::string_view text) { return value_in(kLibraries, "matrix-product library", text); }
+
+std::string canonical_text(const Recipe& r) {
+  return fmt::format(
+      "precision={} matmul={} optimizer={} micro_batch={} accumulate={} sequence={} lr={:.17g} schedule={} "
+      "warmup={} total={} decay={:.17g} beta1={:.17g} beta2={:.17g} epsilon={:.17g} clip={:.17g} seed={}",
+      to_text(r.precision), to_text(r.matmul), to_text(r.optimizer), r.micro_batch, r.accumulate,
+      r.sequence, r.learning_rate, to_text(r.schedule), r.warmup_steps, r.total_steps, r.weight_decay, r.beta1, r.beta2,
+      r.epsilon, r.clip, r.seed);
+}
+
+std::string numerics_digest(const ModelSpec& spec, const Recipe& recipe) {
+  return digest_of(canonical_text(spec) + "\n" + canonical_text(recipe));
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+#include "core/plan/strategy.h"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+std::string_view to_text(Tier tier) {
+  switch (tier) {
+    case Tier::kDevice: return "device";
+    case Tier::kHost: return "host";
+    case Tier::kSsd: return "ssd";
+  }
+  return "?";
+}
+
+std::optional<Tier> parse_tier(std::string_view text) {
+  for (const Tier tier : {Tier::kDevice, Tier::kHost, Tier::kSsd}) {
+    if (to_text(tier) == text) return tier;
+  }
+  return std::nullopt;
+}
+
+std::string describe(const Strategy& s) {
+  std::string text;
+  if (s.optimizer == Tier::kDevice) {
+    text = "optimizer on the device";
+  } else {
+    text = fmt::format("optimizer on the CPU with its states in {}", s.optimizer == Tier::kHost ? "host memory" : "SSD files");
+  }
+  if (s.gradients != Tier::kDevice) text += ", gradients leave during backward";
+  if (s.recompute_every == 0) text += ", all activations kept";
+  if (s.recompute_every == 1) text += ", every block recomputed";
+  if (s.recompute_every > 1) text += fmt::format(", recompute in segments of {} blocks", s.recompute_every);
+  if (!s.overlap) text += ", nothing overlapped";
+  return text;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "core/plan/expand.h"
+#include "core/trace/trace.h"
+
+namespace plimsoll {
+
+/// What a stretch of a step's time was spent on. The parts of a step add up to its duration exactly.
+enum class TimePart : std::uint8_t { kForward, kBackward, kOptimizer, kTransfer, kStorage, kLoad, kIdle };
+inline constexpr std::size_t kTimeParts = 7;
+
+/// Nanoseconds of each TimePart. A moment counts as the first of: a compute queue running (by its phase), the CPU
+/// optimizer, a copy, SSD traffic, data loading, idle; so transfer and storage are the *exposed* ones.
+struct StepBreakdown {
+  Nanoseconds duration;
+  std::array<Nanoseconds, kTimeParts> parts{};
+
+  [[nodiscard]] Nanoseconds at(TimePart part) const { return parts[static_cast<std::size_t>(part)]; }
+};
+
+/// Splits step `step` of a trace. The step must have been traced.
+StepBreakdown break_down(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
+
+/// Busy time of each queue of the platform during a step.
+std::vector<Nanoseconds> busy_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
+
+/// Median duration of the steps from `first` on (the steady state).
+Nanoseconds median_step(const Trace& trace, std::uint32_t first);
+
+std::string_view to_text(TimePart part);
+
+}  // namespace plimsoll

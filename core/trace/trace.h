@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace plimsoll {
+
+enum class TraceKind : std::uint8_t { kPredicted, kMeasured };
+enum class EventStatus : std::uint8_t { kPredicted, kMeasured, kBounded, kSkipped };
+
+/// When one instruction of one step ran.
+struct TraceEvent {
+  std::uint32_t step = 0;
+  std::uint32_t instruction = 0;  ///< id within the body
+  Nanoseconds start;
+  Nanoseconds end;
+  EventStatus status = EventStatus::kMeasured;
+};
+
+/// One step in a line; kept for every step, traced or not.
+struct StepSummary {
+  std::uint32_t step = 0;
+  Nanoseconds start;  ///< when the step's last instruction of the step before had ended (0 for the first)
+  Nanoseconds end;    ///< when its last instruction ended
+  double loss = 0;
+  double gradient_norm = 0;
+  double learning_rate = 0;
+
+  [[nodiscard]] Nanoseconds duration() const { return end - start; }
+};
+
+/// Peak of one memory space over a run.
+struct SpacePeak {
+  SpaceId space;
+  Bytes bytes;                                          ///< high-water mark of the arena
+  std::vector<std::pair<TensorKind, Bytes>> by_category;  ///< live bytes at the moment when most are live
+};
+
+/// What an interpreter answers: one event per instruction of each traced step.
+struct Trace {
+  TraceKind kind = TraceKind::kMeasured;
+  std::string plan_digest;
+  std::string source;                         ///< "simulated", or the backend and machine that ran it
+  std::vector<std::string> calibrated_from;   ///< digests of the plans whose samples fed the prediction
+  std::vector<TraceEvent> events;  ///< by step, then instruction id
+  std::vector<StepSummary> steps;
+  std::vector<SpacePeak> peaks;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/plan/plan.h"
+#include "core/trace/trace.h"
+#include "executor/data/token_source.h"
+
+namespace plimsoll {
+
+/// How to run, never what: nothing here changes a number.
+struct CpuOptions {
+  std::int64_t threads = 0;           ///< compute workers; 0 takes the platform's cores
+  bool canary = true;                 ///< fill arenas with a pattern so that touched bytes can be counted
+  std::uint64_t jitter_seed = 0;      ///< not 0: random delays before every instruction (for the stress test)
+  std::string backend;                ///< written into the trace's source
+};
+
+
+/// Steps to run without stopping in between.
+struct RunSegment {
+  std::int64_t first_step = 0;
+  std::int64_t steps = 0;
+  std::int64_t first_traced_step = 0;  ///< events are recorded for steps [first_traced_step, first_step + steps)
+  std::function<void(const StepSummary&)> on_step;  ///< called from the executor's thread after each step, in order
+  const std::atomic<bool>* stop = nullptr;          ///< when it turns true, the run ends after the step in progress
+};
+
+/// Runs a plan for real on the CPU: one arena a memory space, one thread a queue lane, one pool of compute workers.
+/// Instructions start as soon as the law of plans lets them; the executor adds no order and needs none.
+class CpuExecutor {
+ public:
+  /// Checks that the plan can run here (kernels, precision, no SSD or collective) and that the arenas fit free memory,
+  /// reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
+  static Result<std::unique_ptr<CpuExecutor>> create(const Plan& plan, const CpuOptions& options);
+  ~CpuExecutor();
+  CpuExecutor(const CpuExecutor&) = delete;
+  CpuExecutor& operator=(const CpuExecutor&) = delete;
+
+  /// Fills weights from the recipe's seed (GPT-2's rule: normal(0, 0.02), residual projections scaled by 1/√(2·layers),
+  /// norms 1, biases 0) and clears moments.
+  void initialize();
+
+  /// One state of one group as the plan stores it, for checkpoints; all copies of it are written by `set_state`.
+  /// Elements are in the state's dtype. kParameter reads the master copy where there is one.
+  [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const;
+  void set_state(TensorKind kind, GroupId group, std::span<const std::byte> values);
+
+  /// Runs the "step" body and returns what happened. Losses are in the step summaries.
+  Result<Trace> run_steps(const RunSegment& segment, const TokenSource& tokens);
+
+  /// Mean loss of `batches` evaluation batches of `tokens`.
+  Result<double> evaluate(const TokenSource& tokens, std::int64_t batches);
+
+  /// High-water mark of each arena: the highest byte that lost its canary (its whole size without canaries).
+  [[nodiscard]] std::vector<SpacePeak> touched() const;
+
+  /// Check mode: error naming the first touched byte that lies in no buffer.
+  [[nodiscard]] Result<void> check_touched() const;
+
+ private:
+  struct Impl;
+  explicit CpuExecutor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll

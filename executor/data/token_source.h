@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/base/result.h"
+
+namespace plimsoll {
+
+/// A corpus that batches are drawn from. Which tokens a batch holds depends only on (seed, step, micro-batch, row), so a
+/// resumed run sees what an uninterrupted one would have seen.
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+
+  /// Number of tokens.
+  [[nodiscard]] virtual std::int64_t size() const = 0;
+  /// Copies `out.size()` tokens from `offset` on.
+  virtual void read(std::int64_t offset, std::span<std::int32_t> out) const = 0;
+};
+
+/// Opens a text file (each byte is a token) or, when its name ends in ".bin", a file of little-endian uint16 tokens.
+/// Errors: missing, empty, shorter than sequence + 1 tokens, or a token beyond the vocabulary (its offset is named).
+Result<std::unique_ptr<TokenSource>> open_token_source(const std::string& path, std::int64_t vocabulary, std::int64_t sequence);
+
+/// Start of row `row` of a batch: uniform over all windows of sequence + 1 tokens, by a counter-based generator.
+std::int64_t window_start(std::uint64_t seed, std::int64_t step, std::int64_t micro_batch, std::int64_t row,
+                          std::int64_t corpus_tokens, std::int64_t sequence);
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "core/model/recipe.h"
+#include "core/plan/plan.h"
+
+namespace plimsoll {
+
+class WorkerPool;
+class MatrixProduct;
+
+/// One operand of a launch: where it lies. Absent optional operands are simply not in the list.
+struct OperandView {
+  std::byte* data = nullptr;
+  Bytes bytes;
+  Access access = Access::kRead;
+};
+
+/// What kernels need besides their operands.
+struct LaunchContext {
+  WorkerPool* pool = nullptr;            ///< runs the kernel's fixed tiles; the number of workers changes no bit
+  const MatrixProduct* product = nullptr;
+  const Recipe* recipe = nullptr;        ///< betas, epsilon, decay, clip for the optimizer kernels
+  std::int64_t step = 0;                 ///< optimizer step, 0-based: learning rate and bias correction
+};
+
+/// Runs one kernel (fp32 or fp64) on its operands, in the operand order of OpKind. Blocks until it is done.
+/// Throws EnvironmentError for a kernel or type that the CPU backend does not have (check first with `supports`).
+void launch(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context);
+
+/// True when `launch` has this kernel in this type.
+bool supports(const Kernel& kernel);
+
+}  // namespace plimsoll
