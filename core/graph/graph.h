@@ -25,14 +25,15 @@ enum class TensorKind : std::uint8_t {
   kScalar,         ///< losses, norms, clip factor
 };
 
-/// A value of the step. Parameters and gradients are views into their group; everything else stands alone.
+/// A value of the step. One parameter or gradient is a view into the tensor of its whole group.
 struct Tensor {
   TensorKind kind = TensorKind::kActivation;
   DType dtype = DType::kFp32;
   std::int64_t elements = 0;
   std::int64_t block = -1;
-  GroupId group;                  ///< for parameters, gradients and optimizer state
-  std::int64_t group_offset = 0;  ///< elements from the start of the group
+  GroupId group;                 ///< for parameters, gradients and optimizer state
+  TensorId view_of;              ///< the tensor that this one is a part of, if any
+  std::int64_t view_offset = 0;  ///< elements from the start of that tensor
   std::string name;
 
   [[nodiscard]] Bytes bytes() const { return Bytes(elements * size_of(dtype)); }
@@ -53,14 +54,14 @@ struct Graph {
 
 /// What the machine adds to the graph: worker threads decide how much scratch the CPU kernels need.
 struct GraphOptions {
-  std::int64_t workers = 1;  ///< workers that run one kernel together; sizes workspaces only, never numbers
+  std::int64_t workers = 1;  ///< CPU workers that run one kernel together (0: a GPU runs it); sizes workspaces, never numbers
   bool evaluation = false;   ///< forward and loss only
 };
 
 /// Builds the step of a valid spec under a valid recipe.
 Graph build_training_graph(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options = {});
 
-/// The operand sizes of an op summed: bytes that must cross memory at least once.
+/// Operand sizes of an op summed, updated operands twice: an upper bound of its memory traffic.
 Bytes bytes_moved(const Graph& graph, const Op& op);
 
 std::string_view to_text(TensorKind kind);

@@ -1,0 +1,110 @@
+#include "core/graph/op_work.h"
+
+#include <algorithm>
+
+#include "core/model/model_spec.h"
+
+namespace plimsoll {
+namespace {
+
+// Operations an element, counted from the kernels' formulas (an exponential or a root counts as one).
+constexpr double kNormFlops = 8;
+constexpr double kNormBackwardFlops = 14;
+constexpr double kActivationFlops = 12;
+constexpr double kLossFlops = 5;
+constexpr double kAdamWFlops = 14;
+
+double product(double a, double b, double c) { return 2.0 * a * b * c; }
+
+double real(std::int64_t n) { return static_cast<double>(n); }
+
+/// One product of the lower triangle of the score matrix with a head-sized operand.
+double triangle_product(const OpShape& s) {
+  return product(real(s.rows), 0.5 * real(s.sequence + 1), real(s.heads * s.head_dim));
+}
+
+std::int64_t qkv_width(const OpShape& s) { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
+
+bool is_swiglu(const OpShape& s) { return s.variant == static_cast<std::uint8_t>(ActivationKind::kSwiGlu); }
+
+bool is_layer_norm(const OpShape& s) { return s.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm); }
+
+/// Width of a feed-forward activation's input; `outputs` is the width of its output.
+std::int64_t activation_in(const OpShape& s) { return is_swiglu(s) ? 2 * s.outputs : s.outputs; }
+
+}  // namespace
+
+double flops_of(OpKind kind, const OpShape& s) {
+  const double elements = real(s.rows) * real(s.inputs);
+  switch (kind) {
+    case OpKind::kLinear:
+    case OpKind::kLinearBackwardInput:
+    case OpKind::kLinearBackwardWeight: return product(real(s.rows), real(s.inputs), real(s.outputs));
+    case OpKind::kAttention: return 2.0 * triangle_product(s);
+    case OpKind::kAttentionBackward: return 5.0 * triangle_product(s);
+    case OpKind::kNorm: return kNormFlops * elements;
+    case OpKind::kNormBackward: return kNormBackwardFlops * elements;
+    case OpKind::kActivation: return kActivationFlops * real(s.rows) * real(s.outputs);
+    case OpKind::kActivationBackward: return 2.0 * kActivationFlops * real(s.rows) * real(s.outputs);
+    case OpKind::kRope:
+    case OpKind::kRopeBackward: return 3.0 * real(s.rows) * real((s.heads + s.kv_heads) * s.head_dim);
+    case OpKind::kCrossEntropy:
+    case OpKind::kLoss: return kLossFlops * real(s.rows) * real(s.outputs);
+    case OpKind::kAdamW: return kAdamWFlops * real(s.rows);
+    case OpKind::kSquaredNorm: return 2.0 * real(s.rows);
+    case OpKind::kAccumulate: return real(s.rows);
+    case OpKind::kClipFactor: return real(s.terms);
+    case OpKind::kAdd:
+    case OpKind::kEmbedding:
+    case OpKind::kEmbeddingBackward: return elements;
+  }
+  return 0;
+}
+
+Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
+  const std::int64_t e = size_of(dtype);
+  const std::int64_t state = dtype == DType::kFp64 ? 8 : 4;
+  const std::int64_t elements = s.rows * s.inputs;
+  const std::int64_t statistics = 2 * s.rows * state;
+  switch (kind) {
+    case OpKind::kLinear:
+    case OpKind::kLinearBackwardInput:
+    case OpKind::kLinearBackwardWeight: return Bytes(e * (elements + s.inputs * s.outputs + s.rows * s.outputs));
+    case OpKind::kAttention: return Bytes(e * s.rows * (qkv_width(s) + s.heads * s.head_dim) + state * s.rows * s.heads);
+    case OpKind::kAttentionBackward:
+      return Bytes(e * s.rows * (2 * qkv_width(s) + 2 * s.heads * s.head_dim) + state * s.rows * s.heads);
+    case OpKind::kNorm: return Bytes(2 * e * elements + statistics);
+    case OpKind::kNormBackward: return Bytes(4 * e * elements + statistics);
+    case OpKind::kActivation: return Bytes(e * s.rows * (activation_in(s) + s.outputs));
+    case OpKind::kActivationBackward: return Bytes(e * s.rows * (2 * activation_in(s) + s.outputs));
+    case OpKind::kRope:
+    case OpKind::kRopeBackward: return Bytes(2 * e * s.rows * (s.heads + s.kv_heads) * s.head_dim);
+    case OpKind::kCrossEntropy: return Bytes(2 * e * s.rows * s.outputs);
+    case OpKind::kLoss: return Bytes(e * s.rows * s.outputs);
+    case OpKind::kAdamW: return Bytes(s.rows * (6 * state + e + (e != state ? e : 0)));
+    case OpKind::kSquaredNorm: return Bytes(s.rows * e);
+    case OpKind::kAccumulate: return Bytes(s.rows * (e + 2 * state));
+    case OpKind::kClipFactor: return Bytes(8 * (s.terms + 2));
+    case OpKind::kAdd: return Bytes(3 * e * elements);
+    case OpKind::kEmbedding: return Bytes(2 * e * elements);
+    case OpKind::kEmbeddingBackward: return Bytes(e * (2 * elements + s.inputs * (s.outputs + s.positions)));
+  }
+  return Bytes(0);
+}
+
+Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t workers) {
+  const std::int64_t e = dtype == DType::kFp64 ? 8 : 4;
+  if (kind == OpKind::kNormBackward) {
+    const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
+    return Bytes(tiles * (is_layer_norm(s) ? 2 : 1) * s.inputs * e);
+  }
+  if (kind == OpKind::kAttention) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);
+  if (kind == OpKind::kAttentionBackward) {
+    if (workers > 0) return Bytes(workers * (2 * kAttentionRows + 1) * s.sequence * e);
+    // Fused GPU kernels: an fp32 accumulator of dq and one dot product a row and head (Dao 2023, FlashAttention-2, algorithm 2).
+    return Bytes(s.rows * s.heads * (s.head_dim + 1) * 4);
+  }
+  return Bytes(0);
+}
+
+}  // namespace plimsoll

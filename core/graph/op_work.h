@@ -15,7 +15,7 @@ double flops_of(OpKind kind, const OpShape& shape);
 /// statistics and losses in fp32, optimizer state in `state`.
 Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);
 
-/// Scratch bytes that the kernels need for `workers` workers.
+/// Scratch bytes of one launch: for `workers` CPU workers, or for a fused GPU kernel when `workers` is 0.
 Bytes workspace_of(OpKind kind, const OpShape& shape, DType dtype, std::int64_t workers);
 
 /// Rows of the fixed tiles over which column sums (norm weights, biases) are reduced; part of the numerics.

@@ -1,0 +1,72 @@
+#include "core/graph/graph_builder.h"
+
+#include "core/graph/op_work.h"
+
+namespace plimsoll {
+
+GraphBuilder::GraphBuilder(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options) : options_(options) {
+  graph_.spec = spec;
+  graph_.recipe = recipe;
+  graph_.parameters = lay_out_parameters(spec);
+  for (auto& of_kind : groups_) of_kind.resize(graph_.parameters.groups.size());
+}
+
+TensorId GraphBuilder::make(TensorKind kind, std::int64_t elements, DType dtype, std::string name) {
+  graph_.tensors.push_back({.kind = kind, .dtype = dtype, .elements = elements, .block = block_, .group = {}, .view_of = {},
+                            .view_offset = 0, .name = std::move(name)});
+  return TensorId(graph_.tensors.size() - 1);
+}
+
+TensorId GraphBuilder::make(TensorKind kind, std::int64_t elements, std::string name) {
+  return make(kind, elements, compute_dtype(recipe().precision), std::move(name));
+}
+
+TensorId GraphBuilder::whole_group(TensorKind kind, GroupId group) {
+  TensorId& known = groups_[static_cast<std::size_t>(kind)][group.index];
+  if (known.valid()) return known;
+  const bool compute_type = kind == TensorKind::kParameter || kind == TensorKind::kGradient;
+  const DType dtype = compute_type ? compute_dtype(recipe().precision) : state_dtype(recipe().precision);
+  const ParameterGroup& of = parameters().at(group);
+  known = make(kind, of.elements, dtype, std::string(to_text(kind)) + " of " + of.name);
+  graph_.tensors[known.index].group = group;
+  graph_.tensors[known.index].block = of.block;
+  return known;
+}
+
+TensorId GraphBuilder::view(TensorId tensor, std::int64_t offset, std::int64_t elements) {
+  Tensor part = graph_.at(tensor);
+  part.view_of = tensor;
+  part.view_offset = offset;
+  part.elements = elements;
+  graph_.tensors.push_back(std::move(part));
+  return TensorId(graph_.tensors.size() - 1);
+}
+
+TensorId GraphBuilder::parameter(TensorKind kind, GroupId group, ParameterRole role) {
+  const ParameterTensor* tensor = parameters().at(group).find(role);
+  if (tensor == nullptr) return {};
+  return view(whole_group(kind, group), tensor->offset, tensor->elements());
+}
+
+void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {
+  Op op{.kind = kind, .phase = phase_, .block = block_, .dtype = compute_dtype(recipe().precision), .shape = shape, .operands = {}};
+  for (const Operand& operand : operands) {
+    if (operand.tensor.valid()) op.operands.push_back(operand);
+  }
+  graph_.ops.push_back(std::move(op));
+}
+
+void GraphBuilder::add_with_workspace(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {
+  add(kind, shape, operands);
+  const DType dtype = state_dtype(recipe().precision);
+  const Bytes bytes = workspace_of(kind, shape, dtype, options_.workers);
+  const TensorId scratch = make(TensorKind::kWorkspace, bytes.count / size_of(dtype), dtype, "workspace");
+  graph_.ops.back().operands.push_back({scratch, Access::kWrite});
+}
+
+void GraphBuilder::enter(Phase phase, std::int64_t block) {
+  phase_ = phase;
+  block_ = block;
+}
+
+}  // namespace plimsoll

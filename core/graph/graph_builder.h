@@ -1,0 +1,50 @@
+#pragma once
+
+#include <array>
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "core/graph/graph.h"
+
+namespace plimsoll {
+
+/// Adds tensors and ops to a Graph; knows sizes and parameter views, not the order of a transformer.
+class GraphBuilder {
+ public:
+  GraphBuilder(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options);
+
+  /// A new tensor of `elements` of the compute type.
+  TensorId make(TensorKind kind, std::int64_t elements, std::string name);
+  /// A new tensor of a given type.
+  TensorId make(TensorKind kind, std::int64_t elements, DType dtype, std::string name);
+  /// The view of one parameter (kParameter) or of its gradient (kGradient); an invalid id when the model has none.
+  TensorId parameter(TensorKind kind, GroupId group, ParameterRole role);
+  /// The tensor of a whole group, made on first use: parameters, gradients, accumulators or optimizer state.
+  TensorId whole_group(TensorKind kind, GroupId group);
+  /// A view of `elements` of `tensor` from `offset` on.
+  TensorId view(TensorId tensor, std::int64_t offset, std::int64_t elements);
+
+  /// Appends an op of the current phase and block. Operands with an invalid tensor are optional ones that are absent.
+  void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
+  /// As `add`, with the op's scratch as last operand.
+  void add_with_workspace(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
+
+  void enter(Phase phase, std::int64_t block);
+
+  [[nodiscard]] const ModelSpec& spec() const { return graph_.spec; }
+  [[nodiscard]] const Recipe& recipe() const { return graph_.recipe; }
+  [[nodiscard]] const ParameterLayout& parameters() const { return graph_.parameters; }
+  [[nodiscard]] std::int64_t tokens() const { return graph_.recipe.tokens_per_micro_batch(); }
+
+  Graph finish() { return std::move(graph_); }
+
+ private:
+  Graph graph_;
+  GraphOptions options_;
+  Phase phase_ = Phase::kForward;
+  std::int64_t block_ = -1;
+  std::array<std::vector<TensorId>, 11> groups_;  ///< by TensorKind, then group
+};
+
+}  // namespace plimsoll
