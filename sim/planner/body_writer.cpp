@@ -1,0 +1,55 @@
+#include "sim/planner/body_writer.h"
+
+namespace plimsoll {
+
+BodyWriter::BodyWriter(Plan& plan, BufferBook& book) : plan_(plan), book_(book) {
+  for (std::uint32_t i = 0; i < plan.kernels.size(); ++i) kernels_.emplace(plan.kernels[i], KernelId(i));
+}
+
+void BodyWriter::begin_segment(std::string name, std::uint32_t micro_batch, std::int64_t layer) {
+  micro_batch_ = micro_batch;
+  layer_ = layer;
+  segments_.push_back({next_id(), micro_batch, static_cast<std::int32_t>(layer), std::move(name)});
+}
+
+std::uint32_t BodyWriter::append(Instruction instruction, const std::vector<std::pair<Range, Access>>& operands) {
+  const std::uint32_t id = next_id();
+  instruction.phase = phase_;
+  instruction.layer = static_cast<std::int32_t>(layer_);
+  instruction.first_use = static_cast<std::uint32_t>(body_.list.uses.size());
+  instruction.use_count = static_cast<std::uint32_t>(operands.size());
+  for (const auto& [range, access] : operands) {
+    body_.list.uses.push_back({range.buffer.index, access, range.offset, range.bytes});
+    book_.touch(range.buffer, id);
+  }
+  body_.list.instructions.push_back(instruction);
+  body_.micro_batches.push_back(micro_batch_);
+  return id;
+}
+
+std::uint32_t BodyWriter::launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands) {
+  auto [known, is_new] = kernels_.try_emplace(kernel, KernelId(plan_.kernels.size()));
+  if (is_new) plan_.kernels.push_back(kernel);
+  Instruction instruction;
+  instruction.kind = InstructionKind::kLaunch;
+  instruction.queue = queue;
+  instruction.kernel = known->second;
+  return append(instruction, operands);
+}
+
+std::uint32_t BodyWriter::copy(QueueId queue, InstructionKind kind, const Range& from, const Range& to) {
+  Instruction instruction;
+  instruction.kind = kind;
+  instruction.queue = queue;
+  return append(instruction, {{from, Access::kRead}, {to, Access::kWrite}});
+}
+
+std::uint32_t BodyWriter::host_work(QueueId queue, HostTask task, const std::vector<std::pair<Range, Access>>& operands) {
+  Instruction instruction;
+  instruction.kind = InstructionKind::kHostWork;
+  instruction.task = task;
+  instruction.queue = queue;
+  return append(instruction, operands);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/plan/expand.h"
+#include "sim/planner/buffer_book.h"
+
+namespace plimsoll {
+
+/// A range of a buffer as a lowering names it.
+struct Range {
+  BufferId buffer;
+  Bytes offset;
+  Bytes bytes;
+};
+
+/// Appends instructions to a flat body and keeps the book of buffers' lives. Knows nothing of transformers.
+class BodyWriter {
+ public:
+  BodyWriter(Plan& plan, BufferBook& book);
+
+  /// What follows may become one call of a template.
+  void begin_segment(std::string name, std::uint32_t micro_batch, std::int64_t layer);
+  void set_phase(Phase phase) { phase_ = phase; }
+
+  /// Each returns the new instruction's id.
+  std::uint32_t launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands);
+  std::uint32_t copy(QueueId queue, InstructionKind kind, const Range& from, const Range& to);
+  std::uint32_t host_work(QueueId queue, HostTask task, const std::vector<std::pair<Range, Access>>& operands);
+
+  /// The whole of a buffer.
+  [[nodiscard]] Range whole(BufferId buffer) const { return {buffer, Bytes(0), plan_.at(buffer).bytes}; }
+  [[nodiscard]] std::uint32_t next_id() const { return static_cast<std::uint32_t>(body_.size()); }
+  [[nodiscard]] FlatBody& body() { return body_; }
+  [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
+
+ private:
+  std::uint32_t append(Instruction instruction, const std::vector<std::pair<Range, Access>>& operands);
+
+  Plan& plan_;
+  BufferBook& book_;
+  FlatBody body_;
+  std::vector<Segment> segments_;
+  std::map<Kernel, KernelId> kernels_;
+  Phase phase_ = Phase::kForward;
+  std::int64_t layer_ = -1;
+  std::uint32_t micro_batch_ = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/plan/plan.h"
+
+namespace plimsoll {
+
+/// What a lowering asks for when it needs bytes.
+struct BufferRequest {
+  std::string name;
+  SpaceId space;
+  Bytes bytes;
+  TensorKind category = TensorKind::kActivation;
+  bool persistent = false;
+  std::uint32_t slots = 1;
+};
+
+/// The buffers of a plan under construction: who needs bytes from which instruction to which, and in the end where they lie.
+class BufferBook {
+ public:
+  explicit BufferBook(Plan& plan) : plan_(plan) {}
+
+  /// A new buffer of the body that is being written. Persistent ones and rotating ones (slots > 1) are held throughout.
+  BufferId add(BufferRequest request);
+  /// The buffer is used by `instruction` of the current body: its bytes are kept from its first touch to its last.
+  void touch(BufferId buffer, std::uint32_t instruction);
+  /// Starts the next body: its buffers may lie where those of earlier bodies lay, but for those held throughout.
+  void next_body() { ++body_; }
+
+  /// Gives every buffer its offset and every space in use its arena.
+  void place();
+
+ private:
+  struct Life {
+    std::uint32_t body = 0;
+    std::uint32_t first = 0xffffffffu;
+    std::uint32_t last = 0;
+  };
+
+  [[nodiscard]] bool held(std::uint32_t index) const;
+  [[nodiscard]] Bytes place_held(SpaceId space);
+  [[nodiscard]] Bytes place_body(SpaceId space, std::uint32_t body, Bytes base);
+
+  Plan& plan_;
+  std::uint32_t body_ = 0;
+  std::vector<Life> lives_;
+};
+
+}  // namespace plimsoll

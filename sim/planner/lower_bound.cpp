@@ -1,0 +1,58 @@
+#include "sim/planner/lower_bound.h"
+
+#include <algorithm>
+
+#include "core/graph/graph.h"
+#include "core/plan/expand.h"
+#include "sim/planner/pack_arena.h"
+
+namespace plimsoll {
+namespace {
+
+Result<Nanoseconds> compute_floor(const Plan& plan, const CostModel& costs) {
+  const auto compute = plan.platform.queue("compute");
+  if (!compute) return fail({.kind = ErrorKind::kInput, .what = "the platform has no queue 'compute'"});
+  const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
+  const Graph graph = build_training_graph(plan.spec, plan.recipe);
+  Nanoseconds micro_batch;
+  for (const Op& op : graph.ops) {
+    if (op.phase != Phase::kForward && op.phase != Phase::kBackward) continue;
+    if (op.kind == OpKind::kAccumulate) continue;  // may run on the CPU
+    const auto cost = costs.kernel(processor, {op.kind, op.dtype, op.shape});
+    if (!cost) return fail(cost.error());
+    micro_batch += cost->median;
+  }
+  return micro_batch * plan.recipe.accumulate;
+}
+
+Bytes device_floor(const Plan& plan) {
+  const Body* step = plan.body("step");
+  const auto device = plan.platform.space(SpaceKind::kDevice);
+  if (step == nullptr || !device) return Bytes(0);
+  const FlatBody body = expand(plan, *step);
+  std::vector<Lifespan> lives(plan.buffers.size(), {0xffffffffu, 0});
+  for (std::uint32_t i = 0; i < body.size(); ++i) {
+    for (const Use& use : body.uses(body.list.instructions[i])) {
+      lives[use.target] = {std::min(lives[use.target].begin, i), std::max(lives[use.target].end, i + 1)};
+    }
+  }
+  std::vector<PackItem> items;
+  Bytes held;
+  for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+    const Buffer& buffer = plan.buffers[i];
+    if (buffer.space != *device) continue;
+    if (buffer.persistent || buffer.slots > 1) held += buffer.bytes * buffer.slots;
+    else if (lives[i].begin < lives[i].end) items.push_back({lives[i], buffer.bytes});
+  }
+  return held + load_bound(items, Bytes(1));
+}
+
+}  // namespace
+
+Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs) {
+  const auto step = compute_floor(plan, costs);
+  if (!step) return fail(step.error());
+  return LowerBound{*step, device_floor(plan)};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/base/result.h"
+#include "core/plan/plan.h"
+#include "sim/cost/cost_model.h"
+
+namespace plimsoll {
+
+/// Floors that no plan passes.
+struct LowerBound {
+  Nanoseconds step;  ///< forward and backward kernels of one step without any recomputation, one after another
+  Bytes device;      ///< of this plan's instruction order: what lives together on the device at the fullest moment
+};
+
+/// The floors for `plan`. `step` holds for every plan of its model and recipe on its platform.
+Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs);
+
+}  // namespace plimsoll

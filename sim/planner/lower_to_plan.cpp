@@ -1,0 +1,57 @@
+#include "sim/planner/lower_to_plan.h"
+
+#include "core/plan/order_conflicts.h"
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+namespace {
+
+/// CPU workers that run a compute kernel together; 0 when a GPU runs it.
+std::int64_t compute_workers(const Platform& platform, QueueId compute) {
+  const Processor& processor = platform.at(platform.at(compute).processor);
+  return processor.kind == ProcessorKind::kCpu ? processor.cores : 0;
+}
+
+void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
+  order_conflicts(plan, writer.body(), !plan.strategy.overlap);
+  plan.bodies.push_back(fold(plan, std::move(name), writer.body(), writer.segments()));
+}
+
+}  // namespace
+
+Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
+                           const LowerOptions& options) {
+  const auto places = Places::find(platform, strategy);
+  if (!places) return fail(places.error());
+  Plan plan{.spec = spec, .recipe = recipe, .platform = platform, .strategy = strategy};
+  BufferBook book(plan);
+  const std::int64_t workers = compute_workers(platform, places->compute);
+  const Graph graph = build_training_graph(spec, recipe, {.workers = workers});
+  const std::vector<GroupState> state = reserve_state(plan, book, *places, graph.parameters);
+  StepLowering step(plan, book, *places, graph, state);
+  step.write_step();
+  if (!options.evaluation) {
+    book.place();
+    if (!options.addresses_only) finish_body(plan, step.writer(), "step");
+    return plan;
+  }
+  const Graph evaluation_graph = build_training_graph(spec, recipe, {.workers = workers, .evaluation = true});
+  book.next_body();
+  StepLowering evaluation(plan, book, *places, evaluation_graph, state);
+  evaluation.write_evaluation();
+  book.place();
+  if (options.addresses_only) return plan;
+  finish_body(plan, step.writer(), "step");
+  finish_body(plan, evaluation.writer(), "evaluation");
+  return plan;
+}
+
+std::vector<SpaceNeed> space_needs(const Plan& plan) {
+  std::vector<SpaceNeed> needs;
+  for (std::uint32_t i = 0; i < plan.platform.spaces.size(); ++i) {
+    needs.push_back({SpaceId(i), plan.arena_bytes(SpaceId(i)), plan.platform.spaces[i].usable});
+  }
+  return needs;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/plan/plan.h"
+
+namespace plimsoll {
+
+/// What a plan needs of one memory space against what may be used.
+struct SpaceNeed {
+  SpaceId space;
+  Bytes needed;
+  Bytes usable;
+
+  [[nodiscard]] bool fits() const { return needed <= usable; }
+};
+
+struct LowerOptions {
+  bool evaluation = false;   ///< also write the "evaluation" body
+  bool addresses_only = false;  ///< stop after placing the buffers: enough to know what the plan needs
+};
+
+/// Decides every instruction, buffer and address of a training step. The plan may need more memory than there is: see
+/// `space_needs`. Fails when the platform lacks a space, queue or link that the strategy asks for, naming it.
+Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
+                           const LowerOptions& options = {});
+
+/// Arena heights against usable bytes, one entry for each space of the platform.
+std::vector<SpaceNeed> space_needs(const Plan& plan);
+
+}  // namespace plimsoll

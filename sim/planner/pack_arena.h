@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/base/quantity.h"
+#include "core/base/result.h"
+
+namespace plimsoll {
+
+/// Half-open interval of instruction ids.
+struct Lifespan {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  [[nodiscard]] bool overlaps(const Lifespan& other) const { return begin < other.end && other.begin < end; }
+};
+
+/// Bytes that need a place while they live.
+struct PackItem {
+  Lifespan life;
+  Bytes bytes;
+};
+
+/// An offset for each item, and the height that they reach.
+struct Packing {
+  std::vector<Bytes> offsets;
+  Bytes height;
+};
+
+/// Places the items so that none that live together overlap; every offset is a multiple of `alignment`.
+/// Greedy best fit over four orders (size, area, duration, begin), the lowest height wins, ties by the order given
+/// (PLANNERS.md section 4.4; on training traces greedy stays within 0.1 % of the bound).
+Packing pack_arena(std::span<const PackItem> items, Bytes alignment);
+
+/// No packing is lower: the largest sum of sizes (rounded up to `alignment`, but for the topmost) that live at one moment.
+Bytes load_bound(std::span<const PackItem> items, Bytes alignment);
+
+/// Checks a packing without trusting who made it: alignment, no overlap in time and place, the stated height.
+Result<void> verify_packing(std::span<const PackItem> items, const Packing& packing, Bytes alignment);
+
+}  // namespace plimsoll

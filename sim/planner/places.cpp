@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> lacks(const Platform& platform, std::string_view what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("the machine '{}' has no {}", platform.name, what),
+               .where = {},
+               .remedy = std::move(remedy)});
+}
+
+}  // namespace
+
+Result<Places> Places::find(const Platform& platform, const Strategy& strategy) {
+  Places places;
+  const auto device = platform.space(SpaceKind::kDevice);
+  const auto host = platform.space(SpaceKind::kHost);
+  if (!device || !host) return lacks(platform, "device and host memory");
+  places.device = *device;
+  places.host = *host;
+  places.ssd = platform.space(SpaceKind::kSsd);
+  const struct {
+    std::string_view name;
+    QueueId* queue;
+  } needed[] = {{"compute", &places.compute}, {"h2d", &places.h2d},   {"d2h", &places.d2h},
+                {"cpu", &places.cpu},         {"data", &places.data}, {"report", &places.report}};
+  for (const auto& [name, queue] : needed) {
+    const auto found = platform.queue(name);
+    if (!found) return lacks(platform, fmt::format("queue '{}'", name));
+    *queue = *found;
+  }
+  places.ssd_read = platform.queue("ssd.read");
+  places.ssd_write = platform.queue("ssd.write");
+  if (strategy.optimizer == Tier::kSsd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {
+    return lacks(platform, "SSD", "name one with --ssd 500GB");
+  }
+  return places;
+}
+
+std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout) {
+  const DType compute = compute_dtype(plan.recipe.precision);
+  const DType state = state_dtype(plan.recipe.precision);
+  const Tier tier = plan.strategy.optimizer;
+  const SpaceId state_space = tier == Tier::kDevice ? places.device : tier == Tier::kHost ? places.host : *places.ssd;
+  const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space) {
+    const ParameterGroup& of = layout.at(group);
+    const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
+                                      .space = space,
+                                      .bytes = Bytes(of.elements * size_of(dtype)),
+                                      .category = kind,
+                                      .persistent = true});
+    plan.state.push_back({kind, group, buffer});
+    return buffer;
+  };
+  std::vector<GroupState> groups;
+  for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
+    const GroupId group(i);
+    GroupState of;
+    of.parameters = reserve(TensorKind::kParameter, group, compute, places.device);
+    const bool own_master = has_master_copy(plan.recipe.precision) || tier != Tier::kDevice;
+    of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space) : of.parameters;
+    of.first_moment = reserve(TensorKind::kFirstMoment, group, state, state_space);
+    of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space);
+    groups.push_back(of);
+  }
+  return groups;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+#include "sim/planner/predict.h"
+
+#include <algorithm>
+
+#include "core/plan/expand.h"
+#include "sim/cost/cost_edge.h"
+#include "sim/des/simulate.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::uint32_t kSteps = 3;  // the second step already overlaps with its neighbours; the third is steady
+
+Result<Nanoseconds> steady_step(const Plan& plan, const CostModel& costs) {
+  const auto trace = simulate(plan, "step", costs, {.steps = kSteps, .keep_events = false});
+  if (!trace) return fail(trace.error());
+  return trace->steps.back().duration();
+}
+
+Result<CostOrigin> weakest_origin(const Plan& plan, const CostModel& costs) {
+  const auto compute = plan.platform.queue("compute");
+  CostOrigin weakest = CostOrigin::kMeasured;
+  for (const Kernel& kernel : plan.kernels) {
+    const auto cost = costs.kernel(plan.platform.at(plan.platform.at(*compute).processor), kernel);
+    if (!cost) return fail(cost.error());
+    weakest = std::max(weakest, cost->origin);
+  }
+  return weakest;
+}
+
+std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, const Trace& trace, Nanoseconds step) {
+  std::vector<QueueLoad> loads;
+  const std::vector<Nanoseconds> busy = busy_by_queue(plan, body, trace, kSteps - 1);
+  for (std::uint32_t q = 0; q < busy.size(); ++q) {
+    const double width = static_cast<double>(plan.platform.queues[q].width);
+    const double span = static_cast<double>(std::max<std::int64_t>(1, step.count)) * width;
+    loads.push_back({QueueId(q), static_cast<double>(busy[q].count) / span});
+  }
+  std::stable_sort(loads.begin(), loads.end(), [](auto a, auto b) { return a.busy_fraction > b.busy_fraction; });
+  return loads;
+}
+
+}  // namespace
+
+Result<Prediction> predict(const Plan& plan, const CostModel& costs) {
+  const Body* step = plan.body("step");
+  if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
+  auto trace = simulate(plan, "step", costs, {.steps = kSteps});
+  if (!trace) return fail(trace.error());
+  const auto low = steady_step(plan, CostEdge(costs, CostEdge::kLow));
+  if (!low) return fail(low.error());
+  const auto high = steady_step(plan, CostEdge(costs, CostEdge::kHigh));
+  if (!high) return fail(high.error());
+  const auto origin = weakest_origin(plan, costs);
+  if (!origin) return fail(origin.error());
+  Prediction prediction{.trace = std::move(*trace), .low = *low, .high = *high, .origin = *origin};
+  const FlatBody body = expand(plan, *step);
+  prediction.step = prediction.trace.steps.back().duration();
+  prediction.breakdown = break_down(plan, body, prediction.trace, kSteps - 1);
+  prediction.queues = load_of_queues(plan, body, prediction.trace, prediction.step);
+  return prediction;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/trace/summarize.h"
+#include "sim/cost/cost_model.h"
+
+namespace plimsoll {
+
+/// How busy a queue is in the steady state.
+struct QueueLoad {
+  QueueId queue;
+  double busy_fraction = 0;
+};
+
+/// What the simulator says of a plan: the steady step with its interval, its parts, and what limits it.
+struct Prediction {
+  Trace trace;                    ///< of the median costs
+  Nanoseconds step;               ///< the last simulated step
+  Nanoseconds low;                ///< with every cost at its low end
+  Nanoseconds high;               ///< with every cost at its high end
+  StepBreakdown breakdown;
+  std::vector<QueueLoad> queues;  ///< busiest first
+  CostOrigin origin = CostOrigin::kMeasured;  ///< the weakest origin among the costs that the plan uses
+};
+
+/// Simulates the "step" body of a plan until it is steady, at median, low and high costs.
+Result<Prediction> predict(const Plan& plan, const CostModel& costs);
+
+}  // namespace plimsoll

@@ -1,0 +1,107 @@
+#include "sim/planner/search_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/base/nearest_names.h"
+#include "sim/des/simulate.h"
+
+namespace plimsoll {
+namespace {
+
+std::vector<std::int64_t> recompute_choices(std::int64_t layers) {
+  const auto root = static_cast<std::int64_t>(std::lround(std::sqrt(static_cast<double>(layers))));
+  std::set<std::int64_t> choices{1, 2, std::max<std::int64_t>(1, root)};
+  return {choices.begin(), choices.end()};
+}
+
+bool chosen(const Strategy& strategy, const SearchOptions& options) {
+  if (options.strategy != "auto" && options.strategy != strategy.name) return false;
+  return std::find(options.exclude.begin(), options.exclude.end(), strategy) == options.exclude.end();
+}
+
+Result<void> check_name(const std::string& wanted, const std::vector<Strategy>& all) {
+  std::vector<std::string> names{"auto"};
+  for (const Strategy& strategy : all) {
+    if (std::find(names.begin(), names.end(), strategy.name) == names.end()) names.push_back(strategy.name);
+  }
+  if (std::find(names.begin(), names.end(), wanted) != names.end()) return {};
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("unknown strategy '{}'", wanted),
+               .where = {},
+               .remedy = did_you_mean(wanted, names)});
+}
+
+void sort_candidates(std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (a.fits() != b.fits()) return a.fits();
+    return a.fits() ? *a.step < *b.step : a.shortfall() < b.shortfall();
+  });
+}
+
+}  // namespace
+
+bool Candidate::fits() const {
+  return std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); });
+}
+
+Bytes Candidate::shortfall() const {
+  Bytes missing;
+  for (const SpaceNeed& need : needs) missing += std::max(Bytes(0), need.needed - need.usable);
+  return missing;
+}
+
+std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform) {
+  const std::vector<std::int64_t> recompute = recompute_choices(layers);
+  std::vector<Strategy> all{{.name = "resident"}};
+  for (const std::int64_t every : recompute) all.push_back({.name = "recompute", .recompute_every = every});
+  std::vector<std::int64_t> with_none{0};
+  with_none.insert(with_none.end(), recompute.begin(), recompute.end());
+  for (const Tier gradients : {Tier::kDevice, Tier::kHost}) {
+    for (const std::int64_t every : with_none) {
+      all.push_back({.name = "offload-optimizer", .recompute_every = every, .optimizer = Tier::kHost, .gradients = gradients});
+    }
+  }
+  if (!platform.space(SpaceKind::kSsd)) return all;
+  for (const std::int64_t every : with_none) {
+    all.push_back({.name = "offload-optimizer-ssd", .recompute_every = every, .optimizer = Tier::kSsd,
+                   .gradients = Tier::kHost, .staging_slots = 3});
+  }
+  return all;
+}
+
+Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
+                                 const SearchOptions& options) {
+  const std::vector<Strategy> all = candidate_strategies(spec.layers, platform);
+  if (const auto known = check_name(options.strategy, all); !known) return fail(known.error());
+  SearchResult result;
+  for (const Strategy& strategy : all) {
+    if (!chosen(strategy, options)) continue;
+    const auto places = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation, .addresses_only = true});
+    if (!places) return fail(places.error());
+    Candidate candidate{.strategy = strategy, .needs = space_needs(*places)};
+    if (candidate.fits()) {
+      auto plan = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation});
+      if (!plan) return fail(plan.error());
+      const auto trace = simulate(*plan, "step", costs, {.steps = 3, .keep_events = false});
+      if (!trace) return fail(trace.error());
+      candidate.step = trace->steps.back().duration();
+      const bool fastest = std::all_of(result.candidates.begin(), result.candidates.end(), [&](const Candidate& other) {
+        return !other.step || *candidate.step < *other.step;
+      });
+      if (fastest) result.plan = std::move(*plan);
+    }
+    result.candidates.push_back(std::move(candidate));
+  }
+  sort_candidates(result.candidates);
+  if (!result.plan) return result;
+  auto prediction = predict(*result.plan, costs);
+  if (!prediction) return fail(prediction.error());
+  result.prediction = std::move(*prediction);
+  return result;
+}
+
+}  // namespace plimsoll
