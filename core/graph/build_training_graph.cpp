@@ -1,3 +1,4 @@
+#include <optional>
 #include <vector>
 
 #include "core/graph/graph_builder.h"
@@ -137,12 +138,12 @@ class StepWriter {
   }
 
   /// dx of a linear layer, and the gradient of its weight and bias.
-  TensorId project_backward(GroupId g, Role w, Role b, TensorId dy, TensorId x, std::int64_t inputs, std::int64_t outputs,
+  TensorId project_backward(GroupId g, Role w, std::optional<Role> b, TensorId dy, TensorId x, std::int64_t inputs, std::int64_t outputs,
                             const char* name) {
     const TensorId dx = gradient(inputs, name);
     build_.add(OpKind::kLinearBackwardInput, linear(inputs, outputs), {{dy, kR}, {weight(g, w), kR}, {dx, kW}});
     build_.add(OpKind::kLinearBackwardWeight, linear(inputs, outputs),
-               {{dy, kR}, {x, kR}, {weight_gradient(g, w), kW}, {weight_gradient(g, b), kW}});
+               {{dy, kR}, {x, kR}, {weight_gradient(g, w), kW}, {b ? weight_gradient(g, *b) : TensorId(), kW}});
     return dx;
   }
 
@@ -163,7 +164,7 @@ class StepWriter {
     build_.enter(Phase::kBackward, -1);
     const GroupId head = build_.parameters().head();
     residual_gradient_ = gradient(s_.hidden, "residual gradient");
-    const TensorId d_norm = project_backward(head_weight_group(), head_weight_role(), Role::kHeadWeight, logits_, final_norm_,
+    const TensorId d_norm = project_backward(head_weight_group(), head_weight_role(), std::nullopt, logits_, final_norm_,
                                              s_.hidden, s_.vocabulary, "final norm gradient");
     norm_backward(head, Role::kFinalNormWeight, Role::kFinalNormBias, d_norm, final_input_, final_statistics_, kW);
     accumulate(head);

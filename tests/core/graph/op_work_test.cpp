@@ -1,0 +1,35 @@
+#include "core/graph/op_work.h"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+
+TEST_CASE("a linear layer and each of its backward products cost two operations a weight and row") {
+  const OpShape shape{.rows = 10, .inputs = 3, .outputs = 5};
+  CHECK(flops_of(OpKind::kLinear, shape) == 2.0 * 10 * 3 * 5);
+  CHECK(flops_of(OpKind::kLinearBackwardInput, shape) == flops_of(OpKind::kLinear, shape));
+  CHECK(flops_of(OpKind::kLinearBackwardWeight, shape) == flops_of(OpKind::kLinear, shape));
+  CHECK(traffic_of(OpKind::kLinear, shape, DType::kFp32) == Bytes(4 * (10 * 3 + 3 * 5 + 10 * 5)));
+}
+
+TEST_CASE("causal attention counts the lower triangle: two products forward, five backward") {
+  // 2 sequences of 4 tokens, 3 heads of 8: rows 8, a row sees (4+1)/2 = 2.5 keys on average.
+  const OpShape shape{.rows = 8, .sequence = 4, .heads = 3, .kv_heads = 3, .head_dim = 8};
+  const double one_product = 2.0 * 8 * 2.5 * 24;
+  CHECK(flops_of(OpKind::kAttention, shape) == 2 * one_product);
+  CHECK(flops_of(OpKind::kAttentionBackward, shape) == 5 * one_product);
+}
+
+TEST_CASE("AdamW in mixed precision moves 28 bytes of state and gradient a parameter, and 2 to publish fp16 weights") {
+  // read and write p, m, v in fp32 (24) + read an fp16 gradient (2) + write fp16 weights (2)
+  CHECK(traffic_of(OpKind::kAdamW, {.rows = 1000}, DType::kFp16) == Bytes(28'000));
+  // fp32: 24 + 4 for the gradient
+  CHECK(traffic_of(OpKind::kAdamW, {.rows = 1000}, DType::kFp32) == Bytes(28'000));
+}
+
+TEST_CASE("only the CPU's attention scratch grows with its workers") {
+  const OpShape shape{.rows = 128, .sequence = 128, .heads = 4, .kv_heads = 4, .head_dim = 16};
+  const Bytes one = workspace_of(OpKind::kAttention, shape, DType::kFp32, 1);
+  CHECK(workspace_of(OpKind::kAttention, shape, DType::kFp32, 3) == one * 3);
+  CHECK(workspace_of(OpKind::kLinear, shape, DType::kFp32, 3) == Bytes(0));
+}
