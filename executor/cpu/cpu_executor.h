@@ -17,12 +17,11 @@ namespace plimsoll {
 
 /// How to run, never what: nothing here changes a number.
 struct CpuOptions {
-  std::int64_t threads = 0;           ///< compute workers; 0 takes the platform's cores
-  bool canary = true;                 ///< fill arenas with a pattern so that touched bytes can be counted
-  std::uint64_t jitter_seed = 0;      ///< not 0: random delays before every instruction (for the stress test)
-  std::string backend;                ///< written into the trace's source
+  std::int64_t threads = 0;       ///< compute workers; 0 takes the platform's cores
+  bool canary = true;             ///< fill arenas with a pattern so that touched bytes can be counted
+  std::uint64_t jitter_seed = 0;  ///< not 0: random delays before every instruction (for the stress test)
+  std::string backend;            ///< written into the trace's source
 };
-
 
 /// Steps to run without stopping in between.
 struct RunSegment {

@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-/// A corpus that batches are drawn from. Which tokens a batch holds depends only on (seed, step, micro-batch, row), so a
-/// resumed run sees what an uninterrupted one would have seen.
+/// A corpus that batches are drawn from. Which tokens a batch holds depends only on (seed, step, micro-batch, row), so
+/// a resumed run sees what an uninterrupted one would have seen.
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
@@ -23,7 +23,8 @@ class TokenSource {
 
 /// Opens a text file (each byte is a token) or, when its name ends in ".bin", a file of little-endian uint16 tokens.
 /// Errors: missing, empty, shorter than sequence + 1 tokens, or a token beyond the vocabulary (its offset is named).
-Result<std::unique_ptr<TokenSource>> open_token_source(const std::string& path, std::int64_t vocabulary, std::int64_t sequence);
+Result<std::unique_ptr<TokenSource>> open_token_source(const std::string& path, std::int64_t vocabulary,
+                                                       std::int64_t sequence);
 
 /// Start of row `row` of a batch: uniform over all windows of sequence + 1 tokens, by a counter-based generator.
 std::int64_t window_start(std::uint64_t seed, std::int64_t step, std::int64_t micro_batch, std::int64_t row,

@@ -1,0 +1,99 @@
+#include "executor/cpu/check_runnable.h"
+
+#include <fmt/format.h>
+
+#include "core/model/parameters.h"
+#include "executor/kernels/launch.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(std::string what, std::string where, std::string remedy = {}) {
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+}
+
+Result<void> check_kernels(const Plan& plan) {
+  for (const Kernel& kernel : plan.kernels) {
+    if (supports(kernel)) continue;
+    return refuse(fmt::format("the CPU backend has no kernel '{}' in {}", to_text(kernel.kind), to_text(kernel.dtype)),
+                  {}, "use --precision fp32");
+  }
+  return {};
+}
+
+Result<void> check_spaces(const Plan& plan) {
+  for (const Arena& arena : plan.arenas) {
+    const MemorySpace& space = plan.platform.at(arena.space);
+    if (space.kind != SpaceKind::kSsd || arena.bytes.count == 0) continue;
+    return refuse(fmt::format("the CPU backend keeps nothing on '{}'", space.name), {},
+                  "choose a strategy without SSD");
+  }
+  return {};
+}
+
+Result<void> check_tokens(const Plan& plan, const FlatBody& body, const Instruction& load, const std::string& where) {
+  const std::int64_t row = (plan.recipe.sequence + 1) * size_of(DType::kInt32);
+  const std::int64_t bytes = load.use_count == 0 ? 0 : body.uses(load).front().bytes.count;
+  if (bytes == plan.recipe.micro_batch * row) return {};
+  return refuse(fmt::format("tokens of a micro-batch take {} bytes, but the plan's buffer has {}",
+                            plan.recipe.micro_batch * row, bytes),
+                where);
+}
+
+Result<void> check_instructions(const Plan& plan, const Body& named) {
+  const FlatBody body = expand(plan, named);
+  if (body.size() == 0) return refuse("the body has no instructions", named.name);
+  for (std::size_t id = 0; id < body.size(); ++id) {
+    const Instruction& instruction = body.list.instructions[id];
+    const std::string where = fmt::format("{} instruction {}", named.name, id);
+    switch (instruction.kind) {
+      case InstructionKind::kRead:
+      case InstructionKind::kWrite:
+      case InstructionKind::kCollective:
+        return refuse(fmt::format("the CPU backend cannot run a {}", to_text(instruction.kind)), where);
+      case InstructionKind::kHostWork:
+        if (instruction.task != HostTask::kLoadTokens) break;
+        if (auto fits = check_tokens(plan, body, instruction, where); !fits) return fits;
+        break;
+      case InstructionKind::kLaunch:
+      case InstructionKind::kCopy:
+      case InstructionKind::kMarker:
+        break;
+    }
+  }
+  return {};
+}
+
+Result<void> check_state(const Plan& plan) {
+  const ParameterLayout layout = lay_out_parameters(plan.spec);
+  for (const StateBinding& binding : plan.state) {
+    const Buffer& buffer = plan.at(binding.buffer);
+    if (buffer.slots != 1) return refuse("the CPU backend keeps state in one slot, not in rotating ones", buffer.name);
+    const std::int64_t bytes = layout.at(binding.group).elements * size_of(state_dtype(plan.recipe.precision));
+    if (buffer.bytes.count == bytes) continue;
+    return refuse(fmt::format("state of group '{}' takes {} bytes, but its buffer has {}",
+                              layout.at(binding.group).name, bytes, buffer.bytes.count),
+                  buffer.name);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_runnable(const Plan& plan) {
+  if (has_master_copy(plan.recipe.precision)) {
+    return refuse(fmt::format("the CPU backend does not run precision {}", to_text(plan.recipe.precision)), {},
+                  "use --precision fp32");
+  }
+  for (const auto check : {check_kernels, check_spaces, check_state}) {
+    if (auto good = check(plan); !good) return good;
+  }
+  for (const Body& body : plan.bodies) {
+    if (auto good = check_instructions(plan, body); !good) return good;
+  }
+  if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,206 @@
+#include "executor/cpu/cpu_executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <thread>
+#include <vector>
+
+#include "core/plan/verify_plan.h"
+#include "executor/cpu/arena_set.h"
+#include "executor/cpu/check_runnable.h"
+#include "executor/cpu/execute.h"
+#include "executor/cpu/fill_state.h"
+#include "executor/cpu/program.h"
+#include "executor/cpu/rehearse.h"
+#include "executor/cpu/run_lanes.h"
+#include "executor/data/counter_random.h"
+#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/worker_pool.h"
+
+namespace plimsoll {
+namespace {
+
+/// Evaluation draws other windows than training does, from whatever corpus it is given.
+constexpr std::uint64_t kEvaluationStream = 0x65766175;  // "evau"
+
+std::int64_t worker_count(const Plan& plan, const CpuOptions& options) {
+  if (options.threads > 0) return options.threads;
+  for (const Processor& processor : plan.platform.processors) {
+    if (processor.kind == ProcessorKind::kCpu) return std::max<std::int64_t>(1, processor.cores);
+  }
+  return std::max(1u, std::thread::hardware_concurrency());
+}
+
+tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
+
+}  // namespace
+
+struct CpuExecutor::Impl {
+  Impl(const Plan& verified_plan, const CpuOptions& how)
+      : plan(verified_plan),
+        options(how),
+        arenas(plan),
+        pool(worker_count(plan, options)),
+        product(plan.recipe.matmul),
+        step(make_program(plan, *plan.body("step"), arenas)) {
+    if (const Body* body = plan.body("evaluation")) evaluation = make_program(plan, *body, arenas);
+    std::vector<const Program*> programs{&step};
+    if (evaluation) programs.push_back(&*evaluation);
+    rehearse(plan, programs, pool, product);
+    if (options.canary) {
+      arenas.fill_canary();
+    } else {
+      arenas.fill_zeros();
+    }
+  }
+
+  [[nodiscard]] std::span<std::byte> bytes_of(const StateBinding& binding) const {
+    const Buffer& buffer = plan.at(binding.buffer);
+    return {arenas.at(buffer.space, buffer.offset), static_cast<std::size_t>(buffer.bytes.count)};
+  }
+
+  /// The first buffer with that state; empty when the plan has none.
+  [[nodiscard]] std::span<std::byte> find(TensorKind kind, GroupId group) const {
+    for (const StateBinding& binding : plan.state) {
+      if (binding.kind == kind && binding.group == group) return bytes_of(binding);
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> check_corpus(const TokenSource& tokens) const {
+    if (tokens.size() > plan.recipe.sequence) return {};
+    return bad(fmt::format("the corpus has {} tokens, fewer than the {} of one window", tokens.size(),
+                           plan.recipe.sequence + 1));
+  }
+
+  /// Runs steps of one program; learning rates are filled in here because only training has them.
+  LaneRecord run(const Program& program, const RunSegment& segment, const TokenSource& tokens, std::uint64_t seed) {
+    const ExecutionContext context{plan, program, pool, product, tokens, seed};
+    const auto with_rate = [this](StepSummary summary) {
+      summary.learning_rate = learning_rate_at(plan.recipe, summary.step);
+      return summary;
+    };
+    constexpr std::int64_t kMostSteps = std::numeric_limits<std::uint32_t>::max();
+    LaneRun run{.platform = plan.platform,
+                .body = program.body,
+                .first_step = segment.first_step,
+                .steps = static_cast<std::uint32_t>(std::clamp<std::int64_t>(segment.steps, 0, kMostSteps)),
+                .first_traced_step = segment.first_traced_step,
+                .jitter_seed = options.jitter_seed,
+                .stop = segment.stop,
+                .execute = [&](std::uint32_t id, std::int64_t at) { return plimsoll::execute(context, id, at); },
+                .on_step = {}};
+    if (segment.on_step) run.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
+    LaneRecord record = run_lanes(run);
+    std::transform(record.steps.begin(), record.steps.end(), record.steps.begin(), with_rate);
+    return record;
+  }
+
+  const Plan plan;
+  const CpuOptions options;
+  ArenaSet arenas;
+  WorkerPool pool;
+  MatrixProduct product;
+  Program step;
+  std::optional<Program> evaluation;
+};
+
+CpuExecutor::CpuExecutor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+CpuExecutor::~CpuExecutor() = default;
+
+Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const CpuOptions& options) {
+  if (auto verified = verify_plan(plan); !verified) return fail(verified.error());
+  if (auto runnable = check_runnable(plan); !runnable) return fail(runnable.error());
+  try {
+    return std::unique_ptr<CpuExecutor>(new CpuExecutor(std::make_unique<Impl>(plan, options)));
+  } catch (const EnvironmentError& error) {
+    return fail(error.error());
+  }
+}
+
+void CpuExecutor::initialize() {
+  const DType dtype = state_dtype(impl_->plan.recipe.precision);
+  for (const StateBinding& binding : impl_->plan.state) {
+    const std::span<std::byte> bytes = impl_->bytes_of(binding);
+    if (is_weights(binding.kind)) {
+      fill_weights(impl_->plan.spec, binding.group, impl_->plan.recipe.seed, dtype, bytes, impl_->pool);
+    } else {
+      std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    }
+  }
+}
+
+std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) const {
+  if (!is_weights(kind)) return impl_->find(kind, group);
+  const auto master = impl_->find(TensorKind::kMaster, group);
+  return master.empty() ? impl_->find(TensorKind::kParameter, group) : master;
+}
+
+void CpuExecutor::set_state(TensorKind kind, GroupId group, std::span<const std::byte> values) {
+  for (const StateBinding& binding : impl_->plan.state) {
+    const bool same = binding.kind == kind || (is_weights(binding.kind) && is_weights(kind));
+    if (!same || binding.group != group) continue;
+    const std::span<std::byte> bytes = impl_->bytes_of(binding);
+    if (bytes.size() != values.size()) {
+      throw EnvironmentError(
+          {.kind = ErrorKind::kInput,
+           .what = fmt::format("state of {} bytes cannot replace one of {}", values.size(), bytes.size()),
+           .where = impl_->plan.at(binding.buffer).name,
+           .remedy = {}});
+    }
+    std::copy(values.begin(), values.end(), bytes.begin());
+  }
+}
+
+Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSource& tokens) {
+  if (segment.first_step < 0 || segment.steps < 0) return bad("a segment cannot start or last below zero steps");
+  if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
+  LaneRecord record = impl_->run(impl_->step, segment, tokens, impl_->plan.recipe.seed);
+  return Trace{.kind = TraceKind::kMeasured,
+               .plan_digest = {},
+               .source = impl_->options.backend,
+               .calibrated_from = {},
+               .events = std::move(record.events),
+               .steps = std::move(record.steps),
+               .peaks = touched()};
+}
+
+Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t batches) {
+  if (!impl_->evaluation) return bad("the plan has no evaluation body");
+  if (batches <= 0) return bad("an evaluation needs at least one batch");
+  if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
+  const RunSegment segment{.first_step = 0,
+                           .steps = batches,
+                           .first_traced_step = std::numeric_limits<std::int64_t>::max(),
+                           .on_step = {},
+                           .stop = nullptr};
+  const LaneRecord record =
+      impl_->run(*impl_->evaluation, segment, tokens, random_at(impl_->plan.recipe.seed, kEvaluationStream));
+  double sum = 0;
+  for (const StepSummary& summary : record.steps) sum += summary.loss;
+  return sum / static_cast<double>(record.steps.size());
+}
+
+std::vector<SpacePeak> CpuExecutor::touched() const {
+  std::vector<SpacePeak> peaks;
+  const std::vector<Bytes> highest = impl_->options.canary ? impl_->arenas.touched() : std::vector<Bytes>{};
+  for (std::size_t i = 0; i < impl_->plan.arenas.size(); ++i) {
+    const Arena& arena = impl_->plan.arenas[i];
+    peaks.push_back({.space = arena.space, .bytes = highest.empty() ? arena.bytes : highest[i], .by_category = {}});
+  }
+  return peaks;
+}
+
+Result<void> CpuExecutor::check_touched() const {
+  if (!impl_->options.canary) return bad("touched bytes are known only in a run with canaries");
+  return impl_->arenas.check_touched(impl_->plan);
+}
+
+}  // namespace plimsoll

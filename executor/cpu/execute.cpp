@@ -1,0 +1,88 @@
+#include "executor/cpu/execute.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+bool guard_is_set(const Program& program, const Instruction& instruction, std::int64_t step) {
+  if (instruction.guard == kNoGuard) return true;
+  const PlacedUse& flag = program.uses_of(instruction)[instruction.guard];
+  const std::byte* begin = flag.in_step(step);
+  return std::any_of(begin, begin + flag.bytes.count, [](std::byte b) { return b != std::byte{0}; });
+}
+
+/// The uses that the instruction works on: all but its guard's flag.
+std::vector<OperandView> operands_of(const Program& program, const Instruction& instruction, std::int64_t step) {
+  const std::span<const PlacedUse> uses = program.uses_of(instruction);
+  std::vector<OperandView> views;
+  views.reserve(uses.size());
+  for (std::uint32_t i = 0; i < uses.size(); ++i) {
+    if (i == instruction.guard) continue;
+    views.push_back({.data = uses[i].in_step(step), .bytes = uses[i].bytes, .access = uses[i].access});
+  }
+  return views;
+}
+
+void copy(const std::vector<OperandView>& operands) {
+  std::memcpy(operands[1].data, operands[0].data, static_cast<std::size_t>(operands[0].bytes.count));
+}
+
+void load_tokens(const ExecutionContext& context, std::uint32_t micro_batch, std::int64_t step,
+                 const OperandView& batch) {
+  const std::int64_t sequence = context.plan.recipe.sequence;
+  const auto row_tokens = static_cast<std::size_t>(sequence + 1);
+  std::vector<std::int32_t> tokens(row_tokens);
+  const std::int64_t rows = batch.bytes.count / static_cast<std::int64_t>(row_tokens * sizeof(std::int32_t));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t at = window_start(context.data_seed, step, micro_batch, row, context.tokens.size(), sequence);
+    context.tokens.read(at, tokens);
+    const std::size_t row_bytes = row_tokens * sizeof(std::int32_t);
+    std::memcpy(batch.data + static_cast<std::size_t>(row) * row_bytes, tokens.data(), row_bytes);
+  }
+}
+
+/// Operands hold the loss of each micro-batch, then (when the step clips) the factor and the norm; all are doubles.
+LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t micro_batches) {
+  std::vector<double> values;
+  for (const OperandView& operand : operands) {
+    const std::size_t old = values.size();
+    values.resize(old + static_cast<std::size_t>(operand.bytes.count) / sizeof(double));
+    std::memcpy(values.data() + old, operand.data, (values.size() - old) * sizeof(double));
+  }
+  LossReport report;
+  const std::size_t losses = std::min<std::size_t>(micro_batches, values.size());
+  for (std::size_t i = 0; i < losses; ++i) report.loss += values[i] / static_cast<double>(losses);
+  if (values.size() == losses + 2) report.gradient_norm = values[losses + 1];
+  return report;
+}
+
+}  // namespace
+
+void execute_launch(const Plan& plan, const Program& program, const Instruction& instruction, std::int64_t step,
+                    WorkerPool& pool, const MatrixProduct& product) {
+  launch(plan.at(instruction.kernel), operands_of(program, instruction, step),
+         {.pool = &pool, .product = &product, .recipe = &plan.recipe, .step = step});
+}
+
+Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t step) {
+  const Instruction& instruction = context.program.body.list.instructions[id];
+  if (!guard_is_set(context.program, instruction, step)) return {.skipped = true, .report = {}};
+  if (instruction.kind == InstructionKind::kLaunch) {
+    execute_launch(context.plan, context.program, instruction, step, context.pool, context.product);
+    return {};
+  }
+  const std::vector<OperandView> operands = operands_of(context.program, instruction, step);
+  if (instruction.kind == InstructionKind::kCopy) copy(operands);
+  if (instruction.kind != InstructionKind::kHostWork) return {};
+  if (instruction.task == HostTask::kLoadTokens) {
+    load_tokens(context, context.program.body.micro_batches[id], step, operands.front());
+  } else if (instruction.task == HostTask::kReportLoss) {
+    return {.skipped = false, .report = report_loss(operands, context.program.micro_batches)};
+  }
+  return {};
+}
+
+}  // namespace plimsoll

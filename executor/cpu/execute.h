@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "executor/cpu/program.h"
+#include "executor/data/token_source.h"
+#include "executor/kernels/launch.h"
+
+namespace plimsoll {
+
+/// What a step publishes when its kReportLoss runs.
+struct LossReport {
+  double loss = 0;           ///< mean over the micro-batches
+  double gradient_norm = 0;  ///< before clipping; 0 when the recipe does not clip
+};
+
+/// What became of one instruction.
+struct Outcome {
+  bool skipped = false;  ///< its guard was zero
+  std::optional<LossReport> report;
+};
+
+/// Everything that instructions need besides their uses.
+struct ExecutionContext {
+  const Plan& plan;
+  const Program& program;
+  WorkerPool& pool;
+  const MatrixProduct& product;
+  const TokenSource& tokens;
+  std::uint64_t data_seed = 0;  ///< key of the windows that batches hold
+};
+
+/// Carries out one instruction of optimizer step `step` (0-based, absolute) on the calling thread and the pool.
+/// Any thread may call it for any instruction that the law of plans lets start.
+Outcome execute(const ExecutionContext& context, std::uint32_t instruction, std::int64_t step);
+
+/// Carries out a launch alone, whatever its guard says; the rehearsal uses it.
+void execute_launch(const Plan& plan, const Program& program, const Instruction& launch, std::int64_t step,
+                    WorkerPool& pool, const MatrixProduct& product);
+
+}  // namespace plimsoll

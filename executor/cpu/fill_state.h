@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/model/parameters.h"
+#include "core/plan/plan.h"
+#include "executor/kernels/launch.h"
+
+namespace plimsoll {
+
+/// Writes the initial weights of one group: normal(0, 0.02) (Radford et al. 2019), the two projections into the
+/// residual stream scaled by 1/√(2·layers), norm weights 1, biases 0. Every element depends only on (seed, group,
+/// place), so that neither order nor threads nor precision changes more than rounding. `out` holds the group in `dtype`
+/// (fp32 or fp64).
+void fill_weights(const ModelSpec& spec, GroupId group, std::uint64_t seed, DType dtype, std::span<std::byte> out,
+                  WorkerPool& pool);
+
+/// A standard normal number by Box and Muller (1958) from two words of a counter-based generator.
+double normal_at(std::uint64_t key, std::uint64_t place);
+
+}  // namespace plimsoll

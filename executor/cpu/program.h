@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/plan/expand.h"
+#include "executor/cpu/arena_set.h"
+
+namespace plimsoll {
+
+/// A use with its address. Step s finds it `pitch · (s mod slots)` bytes after `base`.
+struct PlacedUse {
+  std::byte* base = nullptr;
+  Bytes bytes;
+  Bytes pitch;
+  std::uint32_t slots = 1;
+  Access access = Access::kRead;
+
+  [[nodiscard]] std::byte* in_step(std::int64_t step) const { return base + pitch.count * (step % slots); }
+};
+
+/// A body written out, with every use at its address.
+struct Program {
+  FlatBody body;
+  std::vector<PlacedUse> uses;
+  std::uint32_t micro_batches = 0;  ///< of one step
+
+  [[nodiscard]] std::span<const PlacedUse> uses_of(const Instruction& instruction) const {
+    return std::span(uses).subspan(instruction.first_use, instruction.use_count);
+  }
+};
+
+/// Expands `body` (of a verified plan) over arenas.
+Program make_program(const Plan& plan, const Body& body, const ArenaSet& arenas);
+
+}  // namespace plimsoll
