@@ -1,0 +1,47 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "core/graph/op.h"
+#include "executor/kernels/launch.h"
+
+namespace plimsoll::kernels {
+
+/// Sizes and strides of one attention launch; a row of qkv is [query heads | key heads | value heads].
+struct AttentionLayout {
+  explicit AttentionLayout(const OpShape& s)
+      : sequence(s.sequence), heads(s.heads), kv_heads(s.kv_heads), dim(s.head_dim), group(s.heads / s.kv_heads),
+        sequences(s.rows / s.sequence), qkv_width((s.heads + 2 * s.kv_heads) * s.head_dim), out_width(s.heads * s.head_dim) {}
+
+  [[nodiscard]] std::int64_t query(std::int64_t seq, std::int64_t row, std::int64_t head) const {
+    return (seq * sequence + row) * qkv_width + head * dim;
+  }
+  [[nodiscard]] std::int64_t key(std::int64_t seq, std::int64_t kv_head) const { return query(seq, 0, heads + kv_head); }
+  [[nodiscard]] std::int64_t value(std::int64_t seq, std::int64_t kv_head) const {
+    return query(seq, 0, heads + kv_heads + kv_head);
+  }
+  [[nodiscard]] std::int64_t out(std::int64_t seq, std::int64_t row, std::int64_t head) const {
+    return (seq * sequence + row) * out_width + head * dim;
+  }
+  /// Log-sum-exps are [row, head].
+  [[nodiscard]] std::int64_t log_sum_exp(std::int64_t seq, std::int64_t row, std::int64_t head) const {
+    return (seq * sequence + row) * heads + head;
+  }
+
+  std::int64_t sequence, heads, kv_heads, dim, group, sequences, qkv_width, out_width;
+};
+
+/// How many workers' scratch of `slice` elements fits the workspace.
+template <typename T>
+std::int64_t slices(const OperandView& workspace, std::int64_t slice) {
+  return std::max<std::int64_t>(1, workspace.bytes.count / (slice * static_cast<std::int64_t>(sizeof(T))));
+}
+
+template <typename T>
+T score_scale(const AttentionLayout& at) {
+  return static_cast<T>(1 / std::sqrt(static_cast<double>(at.dim)));
+}
+
+}  // namespace plimsoll::kernels

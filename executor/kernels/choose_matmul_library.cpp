@@ -1,0 +1,74 @@
+#include "executor/kernels/choose_matmul_library.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <vector>
+
+#include "executor/kernels/matrix_product.h"
+
+namespace plimsoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Shape {
+  std::int64_t rows, columns, depth;
+  bool a_transposed, b_transposed;
+};
+
+// One output tile of the forward, input-gradient and weight-gradient product of a 768-wide layer, and one attention product.
+constexpr std::array<Shape, 4> kShapes{
+    {{256, 384, 768, false, true}, {256, 384, 768, false, false}, {256, 384, 1024, true, false}, {64, 512, 64, false, true}}};
+
+double seconds_of(const MatrixProduct& library, const Shape& shape, std::vector<float>& memory) {
+  const std::int64_t a = shape.rows * shape.depth, b = shape.depth * shape.columns;
+  const Product<float> product{
+      .rows = shape.rows,
+      .columns = shape.columns,
+      .depth = shape.depth,
+      .a = {memory.data(), shape.a_transposed ? shape.rows : shape.depth, shape.a_transposed},
+      .b = {memory.data() + a, shape.b_transposed ? shape.depth : shape.columns, shape.b_transposed},
+      .c = memory.data() + a + b,
+      .c_stride = shape.columns};
+  const Clock::time_point start = Clock::now();
+  library.multiply(product);
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Operations of all shapes over the sum of their shortest times.
+double rate_of(MatmulLibrary name, double budget_seconds, std::vector<float>& memory) {
+  const MatrixProduct library(name);
+  std::array<double, kShapes.size()> best{};
+  for (std::size_t i = 0; i < kShapes.size(); ++i) best[i] = seconds_of(library, kShapes[i], memory);
+  const Clock::time_point start = Clock::now();
+  do {
+    for (std::size_t i = 0; i < kShapes.size(); ++i) best[i] = std::min(best[i], seconds_of(library, kShapes[i], memory));
+  } while (std::chrono::duration<double>(Clock::now() - start).count() < budget_seconds);
+  double operations = 0, seconds = 0;
+  for (std::size_t i = 0; i < kShapes.size(); ++i) {
+    operations += 2.0 * static_cast<double>(kShapes[i].rows * kShapes[i].columns * kShapes[i].depth);
+    seconds += best[i];
+  }
+  return operations / seconds * 1e-9;
+}
+
+std::size_t elements_needed() {
+  std::int64_t most = 0;
+  for (const Shape& s : kShapes) most = std::max(most, s.rows * s.depth + s.depth * s.columns + s.rows * s.columns);
+  return static_cast<std::size_t>(most);
+}
+
+}  // namespace
+
+MatmulChoice choose_matmul_library(std::int64_t milliseconds) {
+  std::vector<float> memory(elements_needed(), 0.5F);
+  const double budget = static_cast<double>(milliseconds) * 0.5e-3;
+  MatmulChoice choice;
+  choice.onednn_gflops = rate_of(MatmulLibrary::kOneDnn, budget, memory);
+  choice.openblas_gflops = rate_of(MatmulLibrary::kOpenBlas, budget, memory);
+  if (choice.openblas_gflops > choice.onednn_gflops) choice.library = MatmulLibrary::kOpenBlas;
+  return choice;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/recipe.h"
+
+namespace plimsoll {
+
+/// The faster library on this machine, and what was measured: 10⁹ floating-point operations a second on one core, fp32.
+struct MatmulChoice {
+  MatmulLibrary library = MatmulLibrary::kOneDnn;
+  double onednn_gflops = 0;
+  double openblas_gflops = 0;
+};
+
+/// Measures both libraries for about `milliseconds` in all on products as a small transformer has them, on the calling
+/// thread. The rates belong to this moment and this machine; the choice belongs into the recipe.
+MatmulChoice choose_matmul_library(std::int64_t milliseconds);
+
+}  // namespace plimsoll

@@ -1,0 +1,61 @@
+#include "executor/kernels/launch.h"
+
+#include <fmt/format.h>
+
+#include "executor/kernels/kernels.h"
+
+namespace plimsoll {
+namespace {
+
+using KernelFunction = void (*)(const OpShape&, std::span<const OperandView>, const LaunchContext&);
+
+template <typename T>
+KernelFunction function_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kEmbedding: return kernels::embedding<T>;
+    case OpKind::kNorm: return kernels::norm<T>;
+    case OpKind::kLinear: return kernels::linear<T>;
+    case OpKind::kRope: return kernels::rope<T>;
+    case OpKind::kAttention: return kernels::attention<T>;
+    case OpKind::kAdd: return kernels::add<T>;
+    case OpKind::kActivation: return kernels::activation<T>;
+    case OpKind::kCrossEntropy: return kernels::cross_entropy<T>;
+    case OpKind::kLoss: return kernels::loss<T>;
+    case OpKind::kEmbeddingBackward: return kernels::embedding_backward<T>;
+    case OpKind::kNormBackward: return kernels::norm_backward<T>;
+    case OpKind::kLinearBackwardInput: return kernels::linear_backward_input<T>;
+    case OpKind::kLinearBackwardWeight: return kernels::linear_backward_weight<T>;
+    case OpKind::kRopeBackward: return kernels::rope_backward<T>;
+    case OpKind::kAttentionBackward: return kernels::attention_backward<T>;
+    case OpKind::kActivationBackward: return kernels::activation_backward<T>;
+    case OpKind::kAccumulate: return kernels::accumulate<T>;
+    case OpKind::kSquaredNorm: return kernels::squared_norm<T>;
+    case OpKind::kClipFactor: return kernels::clip_factor;
+    case OpKind::kAdamW: return kernels::adamw<T>;
+  }
+  return nullptr;
+}
+
+KernelFunction function_of(const Kernel& kernel) {
+  if (kernel.dtype == DType::kFp32) return function_of<float>(kernel.kind);
+  if (kernel.dtype == DType::kFp64) return function_of<double>(kernel.kind);
+  return nullptr;
+}
+
+}  // namespace
+
+bool supports(const Kernel& kernel) { return function_of(kernel) != nullptr; }
+
+void launch(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
+  const KernelFunction function = function_of(kernel);
+  if (function == nullptr) {
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = fmt::format("the CPU backend has no {} kernel in {}", to_text(kernel.kind),
+                                                to_text(kernel.dtype)),
+                            .where = {},
+                            .remedy = "use --precision fp32"});
+  }
+  function(kernel.shape, operands, context);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,77 @@
+#include <array>
+
+#include "core/graph/op_work.h"
+#include "executor/kernels/kernels.h"
+#include "executor/kernels/loops.h"
+#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/worker_pool.h"
+
+namespace plimsoll::kernels {
+namespace {
+
+constexpr std::int64_t kColumns = 128;  // of one task of the bias gradient
+
+/// Column sums of dy: tiles of kReductionRows rows are summed first, then the tiles in order.
+template <typename T>
+void bias_gradient(const OpShape& s, const T* dy, T* d_bias, WorkerPool& pool) {
+  const Loops<T>& loop = loops<T>();
+  pool.run(range_count(s.outputs, kColumns), [&](std::int64_t task, std::int64_t) {
+    const Range columns = range_at(task, s.outputs, kColumns);
+    T* out = d_bias + columns.begin;
+    std::fill(out, out + columns.size(), T(0));
+    for (std::int64_t tile = 0; tile < range_count(s.rows, kReductionRows); ++tile) {
+      const Range rows = range_at(tile, s.rows, kReductionRows);
+      std::array<T, kColumns> sum{};
+      for (std::int64_t row = rows.begin; row < rows.end; ++row) {
+        loop.add_to(columns.size(), dy + row * s.outputs + columns.begin, sum.data());
+      }
+      loop.add_to(columns.size(), sum.data(), out);
+    }
+  });
+}
+
+}  // namespace
+
+template <typename T>
+void linear(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const bool has_bias = operands.size() == 4;
+  const Product<T> product{.rows = s.rows,
+                           .columns = s.outputs,
+                           .depth = s.inputs,
+                           .a = {array<T>(operands, 0), s.inputs, false},
+                           .b = {array<T>(operands, 1), s.inputs, true},
+                           .c = array<T>(operands, has_bias ? 3 : 2),
+                           .c_stride = s.outputs};
+  tiled_product(*context.pool, *context.product, product, has_bias ? array<T>(operands, 2) : nullptr);
+}
+
+template <typename T>
+void linear_backward_input(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const Product<T> product{.rows = s.rows,
+                           .columns = s.inputs,
+                           .depth = s.outputs,
+                           .a = {array<T>(operands, 0), s.outputs, false},
+                           .b = {array<T>(operands, 1), s.inputs, false},
+                           .c = array<T>(operands, 2),
+                           .c_stride = s.inputs};
+  tiled_product(*context.pool, *context.product, product);
+}
+
+template <typename T>
+void linear_backward_weight(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const Product<T> product{.rows = s.outputs,
+                           .columns = s.inputs,
+                           .depth = s.rows,
+                           .a = {array<T>(operands, 0), s.outputs, true},
+                           .b = {array<T>(operands, 1), s.inputs, false},
+                           .c = array<T>(operands, 2),
+                           .c_stride = s.inputs};
+  tiled_product(*context.pool, *context.product, product);
+  if (operands.size() == 4) bias_gradient(s, array<T>(operands, 0), array<T>(operands, 3), *context.pool);
+}
+
+PLIMSOLL_INSTANTIATE_KERNEL(linear);
+PLIMSOLL_INSTANTIATE_KERNEL(linear_backward_input);
+PLIMSOLL_INSTANTIATE_KERNEL(linear_backward_weight);
+
+}  // namespace plimsoll::kernels

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+
+namespace plimsoll {
+
+/// Numbers of one AdamW step, the same for all elements.
+template <typename T>
+struct AdamWStep {
+  T beta1 = 0;
+  T beta2 = 0;
+  T step_size = 0;     ///< learning rate / (1 − beta1ᵗ)
+  T inverse_root = 0;  ///< 1 / √(1 − beta2ᵗ)
+  T epsilon = 0;
+  T keep = 1;    ///< 1 − learning rate · weight decay, or 1 where nothing decays
+  T factor = 1;  ///< of the gradient, for clipping
+};
+
+/// What one row of a norm's backward pass reads and writes; `weight_sum` and `bias_sum` are added to.
+template <typename T>
+struct NormBackwardRow {
+  const T* dy = nullptr;
+  const T* x = nullptr;
+  const T* weight = nullptr;
+  T mean = 0;
+  T inverse_deviation = 0;
+  bool centred = true;  ///< LayerNorm subtracts the mean, RMSNorm does not
+  bool adds = false;    ///< dx is added to what stands there
+  T* dx = nullptr;
+  T* weight_sum = nullptr;
+  T* bias_sum = nullptr;  ///< may be null
+};
+
+/// The inner loops of the kernels over rows of `n` elements, compiled for one instruction set. Each is a pure function of
+/// its arguments' values, so the same machine always gives the same bits; another instruction set may round otherwise.
+template <typename T>
+struct Loops {
+  using Count = std::int64_t;
+
+  void (*add)(Count n, const T* a, const T* b, T* y);
+  void (*add_to)(Count n, const T* x, T* y);       ///< y += x
+  void (*scale)(Count n, T factor, T* x);          ///< x *= factor
+  T (*dot)(Count n, const T* a, const T* b);
+  double (*squared_sum)(Count n, const T* x);      ///< in double
+  T (*largest)(Count n, const T* x);               ///< n ≥ 1
+  T (*exp_in_place)(Count n, T scale, T shift, T* x);       ///< x = exp(scale · x − shift); returns the sum
+  T (*exp_sum)(Count n, T shift, const T* x);               ///< Σ exp(x − shift)
+  void (*score_gradient)(Count n, T scale, T dot, const T* p, T* dp);  ///< dp = p (dp − dot) scale
+
+  void (*layer_norm)(Count n, const T* x, const T* weight, const T* bias, T epsilon, T* y, T* statistics);
+  void (*rms_norm)(Count n, const T* x, const T* weight, T epsilon, T* y, T* statistics);
+  void (*norm_backward)(Count n, const NormBackwardRow<T>& row);
+
+  void (*rotate)(Count n, const T* cosine, const T* sine, T sign, T* first, T* second);
+
+  void (*gelu)(Count n, const T* x, T* y);
+  void (*gelu_backward)(Count n, const T* x, const T* dy, T* dx);
+  void (*gelu_tanh)(Count n, const T* x, T* y);
+  void (*gelu_tanh_backward)(Count n, const T* x, const T* dy, T* dx);
+  void (*swiglu)(Count n, const T* x, T* y);                           ///< x holds n gates, then n values
+  void (*swiglu_backward)(Count n, const T* x, const T* dy, T* dx);    ///< x and dx hold 2 n elements
+
+  void (*adamw)(Count n, const AdamWStep<T>& step, const T* gradient, T* weights, T* m, T* v);
+};
+
+/// The loops for the best instruction set that this processor has: x86-64 (baseline), v3 (AVX2) or v4 (AVX-512).
+template <typename T>
+const Loops<T>& loops();
+
+/// "x86-64-v4" and the like: which variant `loops` returns here; numbers may differ between variants.
+const char* loops_variant();
+
+}  // namespace plimsoll

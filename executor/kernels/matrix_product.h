@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/recipe.h"
+
+namespace plimsoll {
+
+class WorkerPool;
+
+/// A matrix operand: row-major, `stride` elements from row to row, read as its transpose when `transposed`.
+template <typename T>
+struct MatrixView {
+  const T* data = nullptr;
+  std::int64_t stride = 0;
+  bool transposed = false;
+};
+
+/// C = A·B, or C += A·B when `adds`: A (as read) is rows × depth, B depth × columns, C row-major. All sizes in elements.
+template <typename T>
+struct Product {
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t depth = 0;
+  MatrixView<T> a;
+  MatrixView<T> b;
+  T* c = nullptr;
+  std::int64_t c_stride = 0;
+  bool adds = false;
+};
+
+/// A matrix-product library, used by one thread at a time per product: equal arguments give equal bits on one machine.
+class MatrixProduct {
+ public:
+  /// Switches the library's own threads off for the process (OpenBLAS) or the calling threads (oneDNN, OpenMP).
+  explicit MatrixProduct(MatmulLibrary library);
+
+  /// Multiplies on the calling thread. fp64 products go to OpenBLAS in both cases; oneDNN 2 has none.
+  void multiply(const Product<float>& product) const;
+  void multiply(const Product<double>& product) const;
+
+  [[nodiscard]] MatmulLibrary library() const { return library_; }
+
+ private:
+  MatmulLibrary library_;
+};
+
+/// Rows and columns of the tiles that a result is cut into. They depend on the result's size only, never on the workers.
+struct TileSize {
+  std::int64_t rows = 1;
+  std::int64_t columns = 1;
+};
+TileSize tile_size(std::int64_t rows, std::int64_t columns);
+
+/// Multiplies over the pool's workers, one task a tile of C. `bias` (of `columns` elements) is added to every row of C
+/// when not null.
+void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product, const float* bias = nullptr);
+void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<double>& product,
+                   const double* bias = nullptr);
+
+}  // namespace plimsoll
