@@ -1,0 +1,104 @@
+#include "core/plan/byte_ranges.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::uint32_t kNone = 0xffffffffu;
+
+std::uint64_t hash_of(const Use& use) {
+  std::uint64_t hash = use.target * 0x9e3779b97f4a7c15u;
+  hash ^= static_cast<std::uint64_t>(use.offset.count) * 0xc2b2ae3d27d4eb4fu;
+  hash ^= static_cast<std::uint64_t>(use.bytes.count) * 0x165667b19e3779f9u;
+  return hash ^ (hash >> 29);
+}
+
+}  // namespace
+
+ByteRanges::ByteRanges(const Plan& plan, const FlatBody& body) {
+  collect(plan, body);
+  cut(plan);
+  find_period();
+}
+
+/// Numbers the different ranges among the uses: a body of many layers and micro-batches names few of them many times.
+void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
+  std::vector<std::uint32_t> table(1024, kNone);  // open addressing, at most half full
+  const auto place_of = [&](const Use& use) {
+    std::size_t slot = hash_of(use) & (table.size() - 1);
+    while (table[slot] != kNone) {
+      const Range& known = ranges_[table[slot]];
+      if (known.buffer == use.target && known.offset == use.offset && known.bytes == use.bytes) break;
+      slot = (slot + 1) & (table.size() - 1);
+    }
+    return slot;
+  };
+  range_of_use_.reserve(body.list.uses.size());
+  for (const Use& use : body.list.uses) {
+    std::size_t slot = place_of(use);
+    if (table[slot] == kNone) {
+      table[slot] = static_cast<std::uint32_t>(ranges_.size());
+      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.offset, use.bytes, 0});
+    }
+    range_of_use_.push_back(table[slot]);
+    if (ranges_.size() * 2 < table.size()) continue;
+    table.assign(table.size() * 2, kNone);
+    for (std::size_t i = 0; i < ranges_.size(); ++i) {
+      table[place_of({ranges_[i].buffer, Access::kRead, ranges_[i].offset, ranges_[i].bytes})] = static_cast<std::uint32_t>(i);
+    }
+  }
+}
+
+/// Finds the elementary ranges that each range covers in each of its buffer's slots.
+void ByteRanges::cut(const Plan& plan) {
+  std::vector<std::pair<std::uint32_t, std::int64_t>> cuts;  // (space, byte)
+  const auto for_each_slot = [&](auto&& visit) {
+    for (const Range& range : ranges_) {
+      const Buffer& buffer = plan.buffers[range.buffer];
+      for (std::uint32_t slot = 0; slot < range.slots; ++slot) {
+        const std::int64_t begin = (buffer.offset_in(slot) + range.offset).count;
+        visit(std::pair(buffer.space.index, begin), std::pair(buffer.space.index, begin + range.bytes.count));
+      }
+    }
+  };
+  for_each_slot([&cuts](auto begin, auto end) {
+    cuts.push_back(begin);
+    cuts.push_back(end);
+  });
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  const auto index_of = [&cuts](const auto& cut) {
+    return static_cast<std::uint32_t>(std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin());
+  };
+  for_each_slot([&](auto begin, auto end) { spans_.push_back({index_of(begin), index_of(end)}); });
+  std::uint32_t next = 0;
+  for (Range& range : ranges_) {
+    range.first_span = next;
+    next += range.slots;
+  }
+  element_count_ = static_cast<std::uint32_t>(cuts.size());
+}
+
+/// Decides how many steps show every conflict; see the class.
+void ByteRanges::find_period() {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> covered_by(element_count_, {0, 0});  // (slots, slot)
+  std::uint64_t most = 1, period = 1;
+  for (const Range& range : ranges_) {
+    most = std::max<std::uint64_t>(most, range.slots);
+    period = std::min<std::uint64_t>(std::lcm(period, std::uint64_t{range.slots}), std::uint64_t{1} << 20);
+    for (std::uint32_t slot = 0; slot < range.slots; ++slot) {
+      const ElementSpan span = spans_[range.first_span + slot];
+      for (std::uint32_t element = span.begin; element < span.end; ++element) {
+        const std::pair cover(range.slots, slot);
+        if (covered_by[element].first == 0) covered_by[element] = cover;
+        mixed_ = mixed_ || covered_by[element] != cover;
+      }
+    }
+  }
+  copies_ = mixed_ ? 2 * period : most + 1;
+}
+
+}  // namespace plimsoll
