@@ -47,7 +47,8 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
     if (ranges_.size() * 2 < table.size()) continue;
     table.assign(table.size() * 2, kNone);
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
-      table[place_of({ranges_[i].buffer, Access::kRead, ranges_[i].offset, ranges_[i].bytes})] = static_cast<std::uint32_t>(i);
+      table[place_of({ranges_[i].buffer, Access::kRead, ranges_[i].offset, ranges_[i].bytes})] =
+          static_cast<std::uint32_t>(i);
     }
   }
 }

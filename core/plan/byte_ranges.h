@@ -16,10 +16,11 @@ struct ElementSpan {
 /// The arenas' bytes cut wherever a use of the body begins or ends: two uses overlap exactly when they share an
 /// elementary range. Buffers must have their offsets, and uses must lie inside their buffers.
 ///
-/// It also knows how many steps show every conflict. Ordering does not change when all steps are shifted, so a buffer of V
-/// slots that shares bytes with no other slot shows all its conflicts on slot 0, in steps 0 and V. Where different slots
-/// share bytes, the pattern repeats after the least common multiple L of all slot counts, and two uses of the same bytes
-/// with none between them are at most L steps apart: 2·L steps show them all, and every step must be looked at.
+/// It also knows how many steps show every conflict. Ordering does not change when all steps are shifted, so a buffer
+/// of V slots that shares bytes with no other slot shows all its conflicts on slot 0, in steps 0 and V. Where different
+/// slots share bytes, the pattern repeats after the least common multiple L of all slot counts, and two uses of the
+/// same bytes with none between them are at most L steps apart: 2·L steps show them all, and every step must be looked
+/// at.
 class ByteRanges {
  public:
   ByteRanges(const Plan& plan, const FlatBody& body);

@@ -27,7 +27,8 @@ void reserve(const Plan& plan, const Body& body, FlatBody& flat) {
 }
 
 /// Appends one repetition of a call whose first instruction gets the id `origin`.
-void append(const InstructionList& block, const Call& call, std::uint32_t repetition, std::uint32_t origin, FlatBody& flat) {
+void append(const InstructionList& block, const Call& call, std::uint32_t repetition, std::uint32_t origin,
+            FlatBody& flat) {
   InstructionList& out = flat.list;
   const std::int32_t layer = call.layer + call.layer_stride * static_cast<std::int32_t>(repetition);
   for (const Instruction& relative : block.instructions) {
@@ -45,12 +46,13 @@ void append(const InstructionList& block, const Call& call, std::uint32_t repeti
     for (std::uint32_t i = 0; i < relative.dependency_count; ++i) {
       Dependency dependency = block.dependencies[relative.first_dependency + i];
       dependency.target = dependency.local ? origin + dependency.target
-                                           : progress(call.ports[dependency.target].base, call.ports[dependency.target].stride,
-                                                      repetition);
+                                           : progress(call.ports[dependency.target].base,
+                                                      call.ports[dependency.target].stride, repetition);
       dependency.local = true;
       out.dependencies.push_back(dependency);
     }
-    for (std::uint32_t i = 0; i < relative.member_count; ++i) out.members.push_back(block.members[relative.first_member + i]);
+    for (std::uint32_t i = 0; i < relative.member_count; ++i)
+      out.members.push_back(block.members[relative.first_member + i]);
     // Without uses (or others) a range is empty wherever it begins; 0 makes equal instructions compare equal.
     if (relative.use_count == 0) instruction.first_use = 0;
     if (relative.dependency_count == 0) instruction.first_dependency = 0;
@@ -63,9 +65,10 @@ void append(const InstructionList& block, const Call& call, std::uint32_t repeti
 }  // namespace
 
 std::size_t instruction_count(const Plan& plan, const Body& body) {
-  return std::accumulate(body.calls.begin(), body.calls.end(), std::size_t{0}, [&plan](std::size_t sum, const Call& call) {
-    return sum + plan.at(call.block).list.instructions.size() * call.repeat;
-  });
+  return std::accumulate(body.calls.begin(), body.calls.end(), std::size_t{0},
+                         [&plan](std::size_t sum, const Call& call) {
+                           return sum + plan.at(call.block).list.instructions.size() * call.repeat;
+                         });
 }
 
 FlatBody expand(const Plan& plan, const Body& body) {

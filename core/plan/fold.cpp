@@ -30,7 +30,8 @@ std::int32_t base_layer(const FlatBody& flat, const Segment& segment, std::uint3
 
 class Normaliser {
  public:
-  Normaliser(const FlatBody& flat, const Segment& segment, std::uint32_t end) : flat_(flat), first_(segment.first), end_(end) {
+  Normaliser(const FlatBody& flat, const Segment& segment, std::uint32_t end)
+      : flat_(flat), first_(segment.first), end_(end) {
     stretch_.block.name = segment.name;
     stretch_.call.micro_batch = segment.micro_batch;
     stretch_.call.layer = base_layer(flat, segment, end);
@@ -122,12 +123,13 @@ class BlockTable {
   std::unordered_multimap<std::size_t, std::size_t> by_hash_;
 };
 
-/// Step from `base` (repetition 0) to `next` (repetition `repeat`): a second repetition sets the stride, later ones must
-/// keep it.
+/// Step from `base` (repetition 0) to `next` (repetition `repeat`): a second repetition sets the stride, later ones
+/// must keep it.
 bool keeps_stride(std::int64_t base, std::int64_t next, std::uint32_t repeat, std::int32_t& stride) {
   const std::int64_t distance = next - base;
   if (repeat > 1) return distance == static_cast<std::int64_t>(stride) * repeat;
-  if (distance < std::numeric_limits<std::int32_t>::min() || distance > std::numeric_limits<std::int32_t>::max()) return false;
+  if (distance < std::numeric_limits<std::int32_t>::min() || distance > std::numeric_limits<std::int32_t>::max())
+    return false;
   stride = static_cast<std::int32_t>(distance);
   return true;
 }

@@ -5,7 +5,9 @@
 namespace plimsoll {
 
 HappensBefore::HappensBefore(const Platform& platform)
-    : queue_lane_(platform.queues.size(), kNone), last_(platform.queues.size(), kNone), wide_lanes_(platform.queues.size()) {
+    : queue_lane_(platform.queues.size(), kNone),
+      last_(platform.queues.size(), kNone),
+      wide_lanes_(platform.queues.size()) {
   for (std::size_t i = 0; i < platform.queues.size(); ++i) {
     width_.push_back(platform.queues[i].width);
     if (width_.back() == 1) queue_lane_[i] = lane_count_++;

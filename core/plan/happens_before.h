@@ -10,8 +10,9 @@ namespace plimsoll {
 
 /// Answers "has a ended before b starts, whatever the durations?" for a program fed in id order, by vector clocks.
 /// Queues of width 1 are one lane each; a wider queue orders only what its dependencies order, so its instructions are
-/// spread over lanes such that each lane is a chain (the first lane whose last instruction is ordered before, else a new
-/// one). An instruction's clock holds, for each lane, how far along it everything has ended before the instruction ends.
+/// spread over lanes such that each lane is a chain (the first lane whose last instruction is ordered before, else a
+/// new one). An instruction's clock holds, for each lane, how far along it everything has ended before the instruction
+/// ends.
 class HappensBefore {
  public:
   explicit HappensBefore(const Platform& platform);

@@ -7,8 +7,9 @@
 
 namespace plimsoll {
 
-/// For each elementary range, who wrote it last and who has read it since: all that a further use of it can conflict with
-/// that is not ordered already, when every use before it was. Readers of one lane are ordered, so the newest stands for all.
+/// For each elementary range, who wrote it last and who has read it since: all that a further use of it can conflict
+/// with that is not ordered already, when every use before it was. Readers of one lane are ordered, so the newest
+/// stands for all.
 class LastUses {
  public:
   explicit LastUses(std::size_t elements) : elements_(elements) {}
@@ -26,8 +27,8 @@ class LastUses {
     }
   }
 
-  /// Notes a use by the instruction `position` of `lane`. False when the same instruction already used some of these bytes
-  /// and one of its two uses writes.
+  /// Notes a use by the instruction `position` of `lane`. False when the same instruction already used some of these
+  /// bytes and one of its two uses writes.
   bool record(ElementSpan span, Access access, std::uint32_t position, std::uint32_t lane) {
     bool alone = true;
     for (std::uint32_t i = span.begin; i < span.end; ++i) {

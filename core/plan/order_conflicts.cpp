@@ -63,7 +63,8 @@ class Orderer {
   const std::vector<std::uint32_t>& conflicts(std::uint32_t step, const Instruction& instruction) {
     found_.clear();
     for_each_due_use(step, instruction, [&](std::size_t use, Access access) {
-      last_.conflicts(ranges_.elements(use, step), access, [this](std::uint32_t earlier) { found_.push_back(earlier); });
+      last_.conflicts(ranges_.elements(use, step), access,
+                      [this](std::uint32_t earlier) { found_.push_back(earlier); });
     });
     std::sort(found_.begin(), found_.end(), std::greater<>());
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+
+namespace plimsoll::test {
+
+/// A model of a few thousand parameters; grouped-query attention and an untied head for Llama.
+inline ModelSpec small_model(Family family, std::int64_t layers = 4) {
+  ModelSpec spec = family_defaults(family);
+  spec.name = family == Family::kGpt2 ? "small gpt" : "small llama";
+  spec.layers = layers;
+  spec.hidden = 32;
+  spec.heads = 4;
+  spec.kv_heads = family == Family::kLlama ? 2 : 4;
+  spec.head_dim = 8;
+  spec.ffn = 64;
+  spec.vocabulary = 256;
+  spec.max_positions = 32;
+  return spec;
+}
+
+/// Two sequences of 32 tokens.
+inline Recipe small_recipe(std::int64_t accumulate = 1) {
+  return {.micro_batch = 2, .accumulate = accumulate, .sequence = 32};
+}
+
+}  // namespace plimsoll::test
