@@ -1,0 +1,148 @@
+#include "formats/gpu_catalogue.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+
+#include "formats/embedded_platforms.h"
+#include "formats/memory_overheads.h"
+
+using namespace plimsoll;
+
+namespace {
+
+std::string found(std::string_view name) {
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), name);
+  return gpu ? gpu->name : "error: " + gpu.error().text();
+}
+
+}  // namespace
+
+TEST_CASE("the built-in catalogue holds the RTX 2060 as its maker describes it") {
+  REQUIRE(built_in_gpu_catalogue().size() == 70);
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), "RTX 2060 6GB");
+  REQUIRE(gpu);
+  CHECK(gpu->memory == 6 * kGiB);
+  CHECK(gpu->memory_gbs == 336);
+  CHECK(gpu->multiprocessors == 30);
+  CHECK(gpu->fp16_tflops == 25.8);
+  CHECK_FALSE(gpu->bf16_tflops);
+  CHECK(gpu->pcie_generation == 3);
+  CHECK(gpu->board == GpuBoard::kGeForce);
+  // 140.4 GiB · 1024 = 143769.6, cut to whole MiB.
+  CHECK(find_gpu(built_in_gpu_catalogue(), "H200")->memory == 143769 * kMiB);
+}
+
+TEST_CASE("find_gpu ignores case, spaces, dashes, word order and the maker's name") {
+  CHECK(found("rtx2060 6gb") == "RTX 2060 6GB");
+  CHECK(found("RTX-2060-6GB") == "RTX 2060 6GB");
+  CHECK(found("NVIDIA GeForce RTX 3090") == "RTX 3090");
+  CHECK(found("A100-80GB SXM") == "A100 80GB SXM4");
+  CHECK(found("NVIDIA A100-SXM4-80GB") == "A100 80GB SXM4");
+  CHECK(found("Tesla V100-SXM2-16GB") == "V100 SXM2 16GB");
+  CHECK(found("NVIDIA GeForce RTX 2060 6GB Laptop GPU") == "RTX 2060 6GB Mobile");
+  CHECK(found("4090") == "RTX 4090");
+  CHECK(found("tesla t4") == "T4");
+  CHECK(found("NVIDIA H200") == "H200 SXM 141GB");
+}
+
+TEST_CASE("find_gpu takes every name of the catalogue as itself") {
+  for (const auto& gpu : built_in_gpu_catalogue()) CHECK(found(gpu.name) == gpu.name);
+}
+
+TEST_CASE("find_gpu takes none of several boards that a name may mean") {
+  CHECK(found("RTX 2060") ==
+        "error: 'RTX 2060' does not say which board is meant: RTX 2060 6GB, RTX 2060 6GB Mobile, RTX 2060 6GB Max-Q, "
+        "RTX 2060 12GB; RTX 2060 Super is another model (write it out, for example 'RTX 2060 6GB')");
+  CHECK(found("rtx2060") == found("RTX 2060").replace(8, 8, "rtx2060"));
+  for (const auto* name : {"A100", "H100", "V100", "RTX 3080", "RTX 3060", "A100 80GB", "GH200"}) {
+    const auto gpu = find_gpu(built_in_gpu_catalogue(), name);
+    INFO(name);
+    REQUIRE_FALSE(gpu);
+    CHECK(gpu.error().kind == ErrorKind::kUnknownName);
+    CHECK(gpu.error().what.find("which board") != std::string::npos);
+  }
+}
+
+TEST_CASE("find_gpu never guesses a consumer board's memory or another model") {
+  // The RTX 4060 Ti is sold with 8 and 16 GB, the catalogue knows one of them; the RTX 6000 came before the RTX 6000 Ada.
+  CHECK(found("RTX 4060 Ti").find("error: 'RTX 4060 Ti' does not say") == 0);
+  CHECK(found("RTX 6000").find("RTX 6000 Ada is another model") != std::string::npos);
+}
+
+TEST_CASE("find_gpu names the nearest boards for a name it does not know") {
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), "RTX 3099");
+  REQUIRE_FALSE(gpu);
+  CHECK(gpu.error().kind == ErrorKind::kUnknownName);
+  CHECK(gpu.error().remedy.find("RTX 3090") != std::string::npos);
+  for (const std::string& name : {std::string(), std::string("   "), std::string(100000, 'x'), std::string("\xff\x00\x01", 3)}) {
+    CHECK_FALSE(find_gpu(built_in_gpu_catalogue(), name));
+  }
+}
+
+TEST_CASE("default_precision follows the matrix units a board has") {
+  const auto advice = [](std::string_view name) { return default_precision(*find_gpu(built_in_gpu_catalogue(), name)); };
+  CHECK(advice("RTX 2060 6GB").precision == Precision::kFp16Mixed);
+  CHECK(advice("V100 PCIe 16GB").precision == Precision::kFp16Mixed);
+  CHECK(advice("RTX 3090").precision == Precision::kBf16Mixed);
+  CHECK(advice("H200").precision == Precision::kBf16Mixed);
+  CHECK(advice("GTX 1080 Ti").precision == Precision::kFp32);
+  CHECK(advice("GTX 1660 Ti").precision == Precision::kFp32);
+  CHECK(advice("RTX 2060 6GB").reason == "RTX 2060 6GB (Turing) has fp16 matrix units (25.8 TFLOP/s) but none for bf16");
+}
+
+TEST_CASE("read_gpu_catalogue names line and column of an unusable row") {
+  const std::string header =
+      "name,arch,board,sm,compute_capability,mem_gib,mem_bw_gbs,l2_mib,fp32_tflops,tf32_tc_tflops,fp16_tc_fp16acc_tflops,"
+      "fp16_tc_fp32acc_tflops,bf16_tc_tflops,fp8_tflops,fp64_tflops,pcie_gen,pcie_lanes,nvlink_gbs_total,tdp_w,source\n";
+  const std::string good = "X,A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n";
+  REQUIRE(read_gpu_catalogue(header + good, "g.csv"));
+  struct Case {
+    std::string row;
+    std::string column;
+  };
+  const Case cases[] = {
+      {"X,A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "name"},   {"Y,A,toaster,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "board"},
+      {"Y,A,geforce,0,7.5,8,400,,,,,,,,,3,16,,,s\n", "sm"},      {"Y,A,geforce,10,7.5,1e300,400,,,,,,,,,3,16,,,s\n", "mem_gib"},
+      {"Y,A,geforce,10,7.5,8,,,,,,,,,,3,16,,,s\n", "mem_bw_gbs"}, {"Y,A,geforce,10,7.5,8,400,,-1,,,,,,,3,16,,,s\n", "fp32_tflops"},
+      {"Y,A,geforce,10,7.5,8,400,,,,,,,,,3.5,16,,,s\n", "pcie_gen"}, {",A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "name"},
+  };
+  for (const auto& c : cases) {
+    const auto entries = read_gpu_catalogue(header + good + c.row, "g.csv");
+    INFO(c.row);
+    REQUIRE_FALSE(entries);
+    CHECK(entries.error().where == "g.csv:3");
+    CHECK(entries.error().what.find("'" + c.column + "'") != std::string::npos);
+  }
+}
+
+TEST_CASE("a damaged catalogue is read or refused, never trusted with nonsense") {
+  const std::string whole(embedded_platforms("data/platforms/gpus.csv"));
+  std::mt19937 random(11);
+  int refused = 0;
+  for (int round = 0; round < 300; ++round) {
+    std::string text = whole.substr(0, round % 3 == 0 ? random() % whole.size() : whole.size());
+    for (int i = 0; i < 4 && !text.empty(); ++i) text[random() % text.size()] = static_cast<char>(random() % 256);
+    const auto entries = read_gpu_catalogue(text, "fuzz");
+    if (!entries) {
+      ++refused;
+      continue;
+    }
+    for (const auto& gpu : *entries) {
+      REQUIRE(gpu.memory > Bytes(0));
+      REQUIRE(gpu.memory_gbs > 0);
+      REQUIRE(gpu.multiprocessors > 0);
+    }
+  }
+  CHECK(refused > 50);
+}
+
+TEST_CASE("every board has a context and a carve-out, and they leave most of its memory") {
+  for (const auto& gpu : built_in_gpu_catalogue()) {
+    INFO(gpu.name);
+    const auto* carve_out = find_overhead(built_in_memory_overheads(), "carve_out", gpu);
+    const auto* context = find_overhead(built_in_memory_overheads(), "context", gpu);
+    REQUIRE(carve_out != nullptr);
+    REQUIRE(context != nullptr);
+    CHECK((overhead_bytes(*carve_out, gpu) + overhead_bytes(*context, gpu)).count < gpu.memory.count / 5);
+  }
+}
