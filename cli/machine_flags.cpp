@@ -1,0 +1,107 @@
+#include "cli/machine_flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace plimsoll {
+namespace {
+
+Error bad_option(std::string_view option, std::string_view text, std::string_view form) {
+  return {.kind = ErrorKind::kInput,
+          .what = fmt::format("{} '{}' is not of the form {}", option, text, form),
+          .where = {},
+          .remedy = {}};
+}
+
+template <typename Number>
+bool read_all(std::string_view text, Number& number) {
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return code == std::errc{} && end == text.data() + text.size();
+}
+
+Result<std::optional<Bytes>> read_size(std::string_view option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  auto size = parse_bytes(text);
+  if (!size) {
+    Error error = size.error();
+    error.where = option;
+    return fail(error);
+  }
+  return *size;
+}
+
+/// "2TB:3.5,1.7x2": capacity of all drives, then GB/s of one drive reading and writing, then how many.
+Result<void> read_ssd(std::string text, MachineOptions& options) {
+  const std::string form = "SIZE[:READ,WRITE][xN], for example 2TB:3.5,1.7x2";
+  const std::string whole = text;
+  if (const auto times = text.find('x'); times != std::string::npos) {
+    if (!read_all(std::string_view(text).substr(times + 1), options.ssd_count)) return fail(bad_option("--ssd", whole, form));
+    text.resize(times);
+  }
+  if (const auto colon = text.find(':'); colon != std::string::npos) {
+    const std::string_view rates = std::string_view(text).substr(colon + 1);
+    const auto comma = rates.find(',');
+    double read = 0;
+    double write = 0;
+    if (comma == std::string_view::npos || !read_all(rates.substr(0, comma), read) || !read_all(rates.substr(comma + 1), write)) {
+      return fail(bad_option("--ssd", whole, form));
+    }
+    options.ssd_read_gbs = read;
+    options.ssd_write_gbs = write;
+    text.resize(colon);
+  }
+  const auto size = read_size("--ssd", text);
+  if (!size) return fail(size.error());
+  options.ssd = *size;
+  return {};
+}
+
+Result<void> read_pcie(std::string_view text, MachineOptions& options) {
+  const auto times = text.find('x');
+  int generation = 0;
+  int lanes = 0;
+  if (times == std::string_view::npos || !read_all(text.substr(0, times), generation) || !read_all(text.substr(times + 1), lanes)) {
+    return fail(bad_option("--pcie", text, "GENERATIONxLANES, for example 3x16"));
+  }
+  options.pcie_generation = generation;
+  options.pcie_lanes = lanes;
+  return {};
+}
+
+}  // namespace
+
+void add_machine_flags(CLI::App& command, MachineFlags& flags) {
+  const std::string group = "Machine";
+  command.add_option("--on", flags.gpu, "GPU by name (plimsoll machines lists them); default: this computer")->group(group);
+  command.add_option("--machine", flags.machine_file, "a machine described in a JSON file")->group(group);
+  command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
+  command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN], e.g. 2TB:3.5,1.7")->group(group);
+  command.add_option("--pcie", flags.pcie, "generation x lanes, e.g. 3x16")->group(group);
+  command.add_option("--cpu-cores", flags.cpu_cores, "CPU cores")->group(group);
+  command.add_option("--dram-bandwidth", flags.dram_gbs, "GB/s that host memory reaches")->group(group);
+  command.add_option("--device-memory", flags.device_memory, "cap on device memory, e.g. 512MiB")->group(group);
+  command.add_flag("--desktop", flags.desktop, "the GPU drives a desktop too")->group(group);
+}
+
+Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
+  MachineOptions options;
+  options.cpu_cores = flags.cpu_cores;
+  options.dram_gbs = flags.dram_gbs;
+  options.desktop = flags.desktop;
+  const auto ram = read_size("--ram", flags.ram);
+  if (!ram) return fail(ram.error());
+  options.ram = *ram;
+  const auto device = read_size("--device-memory", flags.device_memory);
+  if (!device) return fail(device.error());
+  options.device_memory = *device;
+  if (!flags.ssd.empty()) {
+    if (const auto ssd = read_ssd(flags.ssd, options); !ssd) return fail(ssd.error());
+  }
+  if (!flags.pcie.empty()) {
+    if (const auto pcie = read_pcie(flags.pcie, options); !pcie) return fail(pcie.error());
+  }
+  return options;
+}
+
+}  // namespace plimsoll

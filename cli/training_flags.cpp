@@ -1,0 +1,82 @@
+#include "cli/training_flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kDefaultSequence = 1024;
+
+Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
+  if (!flags.global_batch) return flags.accumulate;
+  if (flags.batch <= 0 || *flags.global_batch % flags.batch != 0) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("--global-batch {} is not a multiple of --batch {}", *flags.global_batch, flags.batch)});
+  }
+  return *flags.global_batch / flags.batch;
+}
+
+}  // namespace
+
+void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
+  const std::string group = "Training";
+  command.add_option("--batch", flags.batch, "sequences per micro-batch")->group(group)->capture_default_str();
+  auto* accumulate = command.add_option("--accumulate", flags.accumulate, "micro-batches per optimizer step");
+  accumulate->group(group)->capture_default_str();
+  command.add_option("--global-batch", flags.global_batch, "sequences per optimizer step")->group(group)->excludes(accumulate);
+  command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")->group(group);
+  command.add_option("--precision", flags.precision, "fp32, fp16-mixed or bf16-mixed (default: by the GPU's generation)")
+      ->group(group);
+  command.add_option("--optimizer", flags.optimizer, "adamw")->group(group)->capture_default_str();
+  command.add_option("--clip", flags.clip, "bound of the global gradient norm, 0 for none")->group(group)->capture_default_str();
+}
+
+void add_number_flags(CLI::App& command, TrainingFlags& flags) {
+  const std::string group = "Numbers";
+  command.add_option("--lr", flags.learning_rate, "peak learning rate")->group(group)->capture_default_str();
+  command.add_option("--schedule", flags.schedule, "constant, linear or cosine")->group(group)->capture_default_str();
+  command.add_option("--warmup", flags.warmup, "steps of linear warm-up")->group(group)->capture_default_str();
+  command.add_option("--weight-decay", flags.weight_decay, "decoupled weight decay of matrices")->group(group)->capture_default_str();
+  command.add_option("--betas", flags.betas, "Adam's two decay rates")->group(group)->expected(2)->delimiter(',')->capture_default_str();
+  command.add_option("--eps", flags.epsilon, "Adam's epsilon")->group(group)->capture_default_str();
+  command.add_option("--seed", flags.seed, "of weights and batches")->group(group)->capture_default_str();
+}
+
+Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
+                           const std::string& precision_reason, std::vector<std::string>& notes) {
+  Recipe recipe{.precision = default_precision,
+                .micro_batch = flags.batch,
+                .learning_rate = flags.learning_rate,
+                .warmup_steps = flags.warmup,
+                .weight_decay = flags.weight_decay,
+                .beta1 = flags.betas.at(0),
+                .beta2 = flags.betas.at(1),
+                .epsilon = flags.epsilon,
+                .clip = flags.clip,
+                .seed = flags.seed};
+  const auto accumulate = micro_batches(flags);
+  if (!accumulate) return fail(accumulate.error());
+  recipe.accumulate = *accumulate;
+  if (flags.precision.empty()) {
+    notes.push_back(fmt::format("precision {}: {}", to_text(default_precision), precision_reason));
+  } else {
+    const auto precision = parse_precision(flags.precision);
+    if (!precision) return fail(precision.error());
+    recipe.precision = *precision;
+  }
+  const auto optimizer = parse_optimizer(flags.optimizer);
+  if (!optimizer) return fail(optimizer.error());
+  recipe.optimizer = *optimizer;
+  const auto schedule = parse_lr_schedule(flags.schedule);
+  if (!schedule) return fail(schedule.error());
+  recipe.schedule = *schedule;
+  recipe.sequence = flags.sequence.value_or(std::min(kDefaultSequence, spec.max_positions));
+  if (!flags.sequence) notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.max_positions));
+  notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
+                              recipe.sequence, to_text(recipe.optimizer), recipe.clip));
+  return recipe;
+}
+
+}  // namespace plimsoll

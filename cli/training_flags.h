@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/recipe.h"
+
+namespace plimsoll {
+
+/// The options that shape a Recipe, as typed; what is left out gets a default that is printed.
+struct TrainingFlags {
+  std::int64_t batch = 1;
+  std::int64_t accumulate = 1;
+  std::optional<std::int64_t> global_batch;
+  std::optional<std::int64_t> sequence;
+  std::string precision;
+  std::string optimizer = "adamw";
+  double learning_rate = 3e-4;
+  std::string schedule = "constant";
+  std::int64_t warmup = 0;
+  double weight_decay = 0.1;
+  std::vector<double> betas{0.9, 0.95};
+  double epsilon = 1e-8;
+  double clip = 1.0;
+  std::uint64_t seed = 1;
+};
+
+/// Batch, sequence, precision, optimizer and clipping: what decides memory and time.
+void add_shape_flags(CLI::App& command, TrainingFlags& flags);
+/// Learning rate, schedule and the rest: what decides numbers only.
+void add_number_flags(CLI::App& command, TrainingFlags& flags);
+
+/// The recipe that the flags mean for a model. `default_precision` is used, and noted, when none was given.
+Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
+                           const std::string& precision_reason, std::vector<std::string>& notes);
+
+}  // namespace plimsoll

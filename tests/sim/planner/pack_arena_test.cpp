@@ -1,0 +1,68 @@
+#include "sim/planner/pack_arena.h"
+
+#include <catch2/catch.hpp>
+
+#include <random>
+
+using namespace plimsoll;
+
+namespace {
+
+constexpr Bytes kAligned{16};
+
+std::vector<PackItem> random_items(std::uint32_t seed, std::size_t count) {
+  std::mt19937 random(seed);
+  std::vector<PackItem> items;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t begin = random() % 200;
+    items.push_back({{begin, begin + 1 + static_cast<std::uint32_t>(random() % 40)}, Bytes(1 + random() % 5000)});
+  }
+  return items;
+}
+
+}  // namespace
+
+TEST_CASE("buffers that never live together share the same bytes") {
+  const std::vector<PackItem> items{{{0, 2}, Bytes(64)}, {{2, 4}, Bytes(64)}, {{4, 6}, Bytes(64)}};
+  CHECK(pack_arena(items, kAligned).height == Bytes(64));
+}
+
+TEST_CASE("pack_arena reaches the bound where a stack order exists") {
+  // lives: a [0,6) 32, b [1,5) 32, c [2,4) 32: all three live at 2, so the bound and the height are 96.
+  const std::vector<PackItem> items{{{0, 6}, Bytes(32)}, {{1, 5}, Bytes(32)}, {{2, 4}, Bytes(32)}};
+  CHECK(load_bound(items, kAligned) == Bytes(96));
+  CHECK(pack_arena(items, kAligned).height == Bytes(96));
+}
+
+TEST_CASE("load_bound leaves out the rounding of the topmost buffer only") {
+  // 10 and 20 bytes at alignment 16 round to 16 and 32; one of them lies on top and needs no rounding: at least
+  // 16 + 32 - 12 = 36 (20 on top would end at 16 + 20 = 36).
+  const std::vector<PackItem> items{{{0, 1}, Bytes(10)}, {{0, 1}, Bytes(20)}};
+  CHECK(load_bound(items, kAligned) == Bytes(36));
+  CHECK(pack_arena(items, kAligned).height >= Bytes(36));
+}
+
+TEST_CASE("pack_arena never overlaps buffers that live together, never goes below the bound, and stays near it") {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    const auto items = random_items(seed, 20 + 10 * seed);
+    const Packing packing = pack_arena(items, kAligned);
+    const auto valid = verify_packing(items, packing, kAligned);
+    INFO((valid ? std::string() : valid.error().text()));
+    CHECK(valid);
+    CHECK(packing.height >= load_bound(items, kAligned));
+    CHECK(static_cast<double>(packing.height.count) <= 1.5 * static_cast<double>(load_bound(items, kAligned).count));
+  }
+}
+
+TEST_CASE("verify_packing finds an overlap, a misaligned offset and a wrong height") {
+  const std::vector<PackItem> items{{{0, 4}, Bytes(32)}, {{2, 6}, Bytes(32)}};
+  CHECK(verify_packing(items, {{Bytes(0), Bytes(32)}, Bytes(64)}, kAligned));
+  CHECK_FALSE(verify_packing(items, {{Bytes(0), Bytes(16)}, Bytes(48)}, kAligned));
+  CHECK_FALSE(verify_packing(items, {{Bytes(0), Bytes(40)}, Bytes(72)}, kAligned));
+  CHECK_FALSE(verify_packing(items, {{Bytes(0), Bytes(32)}, Bytes(63)}, kAligned));
+}
+
+TEST_CASE("pack_arena gives the same offsets every time") {
+  const auto items = random_items(7, 200);
+  CHECK(pack_arena(items, kAligned).offsets == pack_arena(items, kAligned).offsets);
+}
