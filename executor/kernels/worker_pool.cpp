@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <numeric>
 
 namespace plimsoll {
 
@@ -12,6 +13,8 @@ struct WorkerPool::Job {
   TaskCall call = nullptr;
   const void* function = nullptr;
   std::int64_t most_workers = 1;
+  std::int64_t first = 0;   ///< the task handed out first
+  std::int64_t stride = 1;  ///< from one task to the next, modulo their number; coprime to it
   std::int64_t joined = 1;  ///< workers that ever took part, the caller first: the next worker's number
   std::int64_t active = 0;  ///< pool threads inside
   std::atomic<std::int64_t> next = 0;
@@ -27,7 +30,7 @@ struct WorkerPool::Job {
     try {
       for (std::int64_t task = next.fetch_add(1, std::memory_order_relaxed); task < task_count;
            task = next.fetch_add(1, std::memory_order_relaxed)) {
-        call(function, task, worker);
+        call(function, (first + task * stride) % task_count, worker);
       }
     } catch (...) {
       next.store(task_count, std::memory_order_relaxed);
@@ -37,7 +40,7 @@ struct WorkerPool::Job {
   }
 };
 
-WorkerPool::WorkerPool(std::int64_t workers) {
+WorkerPool::WorkerPool(std::int64_t workers, std::int64_t shuffle) : shuffle_(shuffle) {
   threads_.reserve(static_cast<std::size_t>(std::max<std::int64_t>(0, workers - 1)));
   for (std::int64_t i = 1; i < workers; ++i) threads_.emplace_back([this] { serve(); });
 }
@@ -57,9 +60,15 @@ void WorkerPool::run_tasks(std::int64_t task_count, TaskCall call, const void* f
   job.task_count = task_count;
   job.call = call;
   job.function = function;
+  if (shuffle_ != 0) {
+    job.first = shuffle_ % task_count;
+    job.stride = std::min(task_count - 1, shuffle_);
+    while (std::gcd(job.stride, task_count) != 1) --job.stride;
+  }
   job.most_workers = std::clamp<std::int64_t>(std::min(most_workers, task_count), 1, workers());
   if (job.most_workers == 1) {
-    for (std::int64_t task = 0; task < task_count; ++task) call(function, task, 0);
+    job.work(0, mutex_);
+    if (job.failure) std::rethrow_exception(job.failure);
     return;
   }
   std::list<Job*>::iterator place;

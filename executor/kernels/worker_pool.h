@@ -14,7 +14,8 @@ namespace plimsoll {
 class WorkerPool {
  public:
   /// A pool of `workers` ≥ 1: the thread that calls `run` and `workers` − 1 threads that sleep while there is no work.
-  explicit WorkerPool(std::int64_t workers);
+  /// `shuffle`, when not 0, hands tasks out in another order than 0, 1, 2 …: a test that no task depends on another.
+  explicit WorkerPool(std::int64_t workers, std::int64_t shuffle = 0);
   /// Must not be called while a `run` is in progress.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
@@ -47,6 +48,7 @@ class WorkerPool {
   std::condition_variable work_or_stop_;
   std::list<Job*> jobs_;
   bool stopping_ = false;
+  const std::int64_t shuffle_;
   std::vector<std::thread> threads_;
 };
 

@@ -1,0 +1,132 @@
+#include <stdexcept>
+
+#include "core/graph/op_work.h"
+#include "core/model/model_spec.h"
+#include "tests/executor/kernels/kernel_case.h"
+
+namespace plimsoll::test {
+namespace {
+
+constexpr Access kR = Access::kRead;
+constexpr Access kW = Access::kWrite;
+constexpr Access kRw = Access::kReadWrite;
+
+std::int64_t scratch(OpKind kind, const OpShape& shape) {
+  return workspace_of(kind, shape, DType::kFp64, kMostCaseWorkers).count / 8;
+}
+
+// Three sequences of 47 tokens: 141 rows, which are three reduction tiles.
+constexpr std::int64_t kSequence = 47, kRows = 3 * kSequence, kTokens = 3 * (kSequence + 1);
+
+std::vector<KernelCase> embeddings() {
+  const OpShape plain{.rows = kRows, .inputs = 70, .outputs = 11, .sequence = kSequence};
+  OpShape learned = plain;
+  learned.positions = 50;
+  const CaseOperand tokens{kTokens, kR, Content::kToken}, x{kRows * 70, kR}, y{kRows * 70, kW};
+  return {{"embedding", OpKind::kEmbedding, plain, {tokens, {11 * 70, kR}, y}},
+          {"embedding with positions", OpKind::kEmbedding, learned, {tokens, {11 * 70, kR}, {50 * 70, kR}, y}},
+          {"embedding backward", OpKind::kEmbeddingBackward, plain, {tokens, x, {11 * 70, kW}}},
+          {"embedding backward, tied, with positions", OpKind::kEmbeddingBackward, learned,
+           {tokens, x, {11 * 70, kRw}, {50 * 70, kW}}}};
+}
+
+std::vector<KernelCase> norms() {
+  constexpr std::int64_t kWidth = 301;
+  const auto variant = [](NormKind kind) {
+    return OpShape{.rows = kRows, .inputs = kWidth, .variant = static_cast<std::uint8_t>(kind), .constant = 1e-5};
+  };
+  const OpShape layer = variant(NormKind::kLayerNorm), rms = variant(NormKind::kRmsNorm);
+  const CaseOperand x{kRows * kWidth, kR}, y{kRows * kWidth, kW}, w{kWidth, kR}, dw{kWidth, kW}, statistics{2 * kRows, kW};
+  const CaseOperand read_statistics{2 * kRows, kR, Content::kPositive};
+  const auto space = [](const OpShape& s) { return CaseOperand{scratch(OpKind::kNormBackward, s), kW, Content::kScratch}; };
+  return {{"layer norm", OpKind::kNorm, layer, {x, w, w, y, statistics}},
+          {"rms norm", OpKind::kNorm, rms, {x, w, y, statistics}},
+          {"layer norm backward", OpKind::kNormBackward, layer, {x, x, w, read_statistics, y, dw, dw, space(layer)}},
+          {"rms norm backward, added", OpKind::kNormBackward, rms,
+           {x, x, w, read_statistics, {kRows * kWidth, kRw}, dw, space(rms)}}};
+}
+
+std::vector<KernelCase> linears() {
+  constexpr std::int64_t kIn = 97, kOut = 401;  // two column tiles
+  const OpShape s{.rows = kRows, .inputs = kIn, .outputs = kOut};
+  const CaseOperand x{kRows * kIn, kR}, w{kOut * kIn, kR}, dy{kRows * kOut, kR};
+  return {{"linear", OpKind::kLinear, s, {x, w, {kRows * kOut, kW}}},
+          {"linear with bias", OpKind::kLinear, s, {x, w, {kOut, kR}, {kRows * kOut, kW}}},
+          {"linear backward input", OpKind::kLinearBackwardInput, s, {dy, w, {kRows * kIn, kW}}},
+          {"linear backward weight", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kW}}},
+          {"linear backward weight and bias", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kW}, {kOut, kW}}}};
+}
+
+/// Two sequences of 133 tokens: three query tiles, the last of five rows.
+OpShape attention_shape(std::int64_t heads, std::int64_t kv_heads) {
+  return {.rows = 266, .sequence = 133, .heads = heads, .kv_heads = kv_heads, .head_dim = 10, .constant = 10000};
+}
+
+std::vector<KernelCase> attentions() {
+  std::vector<KernelCase> cases;
+  for (const std::int64_t kv_heads : {4, 2, 1}) {
+    const OpShape s = attention_shape(4, kv_heads);
+    const std::int64_t qkv = 266 * (4 + 2 * kv_heads) * 10, out = 266 * 40, sums = 266 * 4;
+    const std::string of = ", " + std::to_string(kv_heads) + " kv heads";
+    cases.push_back({"attention" + of, OpKind::kAttention, s,
+                     {{qkv, kR}, {out, kW}, {sums, kW}, {scratch(OpKind::kAttention, s), kW, Content::kScratch}}});
+    cases.push_back({"attention backward" + of, OpKind::kAttentionBackward, s,
+                     {{qkv, kR}, {out, kR}, {sums, kR, Content::kPositive}, {out, kR}, {qkv, kW},
+                      {scratch(OpKind::kAttentionBackward, s), kW, Content::kScratch}}});
+    cases.push_back({"rope" + of, OpKind::kRope, s, {{qkv, kRw}}});
+    cases.push_back({"rope backward" + of, OpKind::kRopeBackward, s, {{qkv, kRw}}});
+  }
+  return cases;
+}
+
+std::vector<KernelCase> elementwise() {
+  constexpr std::int64_t kWidth = 777, kElements = kRows * kWidth;  // 109557 elements: four tasks
+  std::vector<KernelCase> cases{
+      {"add", OpKind::kAdd, {.rows = kRows, .inputs = kWidth}, {{kElements, kR}, {kElements, kR}, {kElements, kW}}},
+      {"accumulate, first", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kW}}},
+      {"accumulate", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kRw}}}};
+  for (const auto& [name, kind] : {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
+                                   std::pair{"swiglu", ActivationKind::kSwiGlu}}) {
+    const std::int64_t in = kind == ActivationKind::kSwiGlu ? 2 * kElements : kElements;
+    const OpShape s{.rows = kRows, .inputs = in / kRows, .outputs = kWidth, .variant = static_cast<std::uint8_t>(kind)};
+    cases.push_back({name, OpKind::kActivation, s, {{in, kR}, {kElements, kW}}});
+    cases.push_back({std::string(name) + " backward", OpKind::kActivationBackward, s, {{in, kR}, {kElements, kR}, {in, kW}}});
+  }
+  return cases;
+}
+
+std::vector<KernelCase> losses() {
+  const OpShape s{.rows = kRows, .outputs = 1003, .sequence = kSequence, .terms = 2 * kRows};
+  const CaseOperand tokens{kTokens, kR, Content::kToken}, mean{1, kW, Content::kDouble};
+  return {{"cross entropy", OpKind::kCrossEntropy, s, {{kRows * 1003, kRw}, tokens, mean}},
+          {"loss", OpKind::kLoss, s, {{kRows * 1003, kR}, tokens, mean}}};
+}
+
+std::vector<KernelCase> optimizers() {
+  constexpr std::int64_t kElements = 150001;
+  const OpShape s{.rows = kElements, .inputs = 70000};
+  const CaseOperand state{kElements, kRw}, second{kElements, kRw, Content::kPositive}, gradient{kElements, kR};
+  return {{"squared norm", OpKind::kSquaredNorm, s, {gradient, {1, kW, Content::kDouble}}},
+          {"clip factor", OpKind::kClipFactor, {.terms = 5}, {{5, kR, Content::kDouble}, {2, kW, Content::kDouble}}},
+          {"adamw", OpKind::kAdamW, s, {state, state, second, gradient}},
+          {"adamw, clipped", OpKind::kAdamW, s, {state, state, second, gradient, {2, kR, Content::kDouble}}}};
+}
+
+}  // namespace
+
+std::vector<KernelCase> all_cases() {
+  std::vector<KernelCase> all;
+  for (const auto& cases : {embeddings(), norms(), linears(), attentions(), elementwise(), losses(), optimizers()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
+KernelCase case_named(const std::string& name) {
+  for (const KernelCase& kernel_case : all_cases()) {
+    if (kernel_case.name == name) return kernel_case;
+  }
+  throw std::invalid_argument("no kernel case '" + name + "'");
+}
+
+}  // namespace plimsoll::test

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "executor/kernels/launch.h"
+
+namespace plimsoll::test {
+
+/// What an operand's elements are, and how a case fills them.
+enum class Content : std::uint8_t {
+  kReal,      ///< of the case's type, uniform in [−1, 1)
+  kPositive,  ///< of the case's type, uniform in [0.5, 1.5): deviations, second moments
+  kToken,     ///< int32 below the shape's `outputs`
+  kDouble,    ///< losses, norms, factors: always fp64, uniform in [0, 1)
+  kScratch,   ///< of the case's type; what it holds afterwards means nothing
+};
+
+struct CaseOperand {
+  std::int64_t elements = 0;
+  Access access = Access::kRead;
+  Content content = Content::kReal;
+};
+
+/// A kernel with operands, to be run in either type.
+struct KernelCase {
+  std::string name;
+  OpKind kind = OpKind::kAdd;
+  OpShape shape;
+  std::vector<CaseOperand> operands;
+};
+
+/// The elements of every operand as doubles.
+using Values = std::vector<std::vector<double>>;
+
+struct CaseOptions {
+  std::int64_t workers = 2;
+  std::int64_t shuffle = 0;
+  MatmulLibrary library = MatmulLibrary::kOneDnn;
+};
+
+/// Recipe and step that all cases run under.
+Recipe case_recipe();
+inline constexpr std::int64_t kCaseStep = 3;
+
+/// Random contents, every number representable as float. What a kernel must not read is NaN.
+Values random_values(const KernelCase& kernel_case, std::uint32_t seed = 1);
+
+/// Runs the case in `dtype` (fp32 or fp64) and returns all operands afterwards, scratch emptied.
+Values run_case(const KernelCase& kernel_case, const Values& inputs, DType dtype, const CaseOptions& options = {});
+
+/// ‖a − b‖ / ‖b‖.
+double relative_distance(const std::vector<double>& a, const std::vector<double>& b);
+
+/// Every kernel of a training step at odd sizes, more than one tile where there are tiles.
+std::vector<KernelCase> all_cases();
+KernelCase case_named(const std::string& name);
+
+/// Workers for which the cases' scratch is large enough.
+inline constexpr std::int64_t kMostCaseWorkers = 3;
+
+}  // namespace plimsoll::test
