@@ -36,8 +36,8 @@ struct RunSegment {
 /// Instructions start as soon as the law of plans lets them; the executor adds no order and needs none.
 class CpuExecutor {
  public:
-  /// Checks that the plan can run here (kernels, precision, no SSD or collective) and that the arenas fit free memory,
-  /// reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
+  /// Verifies the plan, checks that it can run here (kernels, precision, no SSD or collective) and that the arenas fit
+  /// free memory, reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
   static Result<std::unique_ptr<CpuExecutor>> create(const Plan& plan, const CpuOptions& options);
   ~CpuExecutor();
   CpuExecutor(const CpuExecutor&) = delete;
@@ -52,7 +52,9 @@ class CpuExecutor {
   [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const;
   void set_state(TensorKind kind, GroupId group, std::span<const std::byte> values);
 
-  /// Runs the "step" body and returns what happened. Losses are in the step summaries.
+  /// Runs the "step" body and returns what happened; losses are in the step summaries. What a kernel, the corpus or
+  /// `on_step` throws ends the run and is thrown on, after all threads have stopped. `plan_digest` is left to the
+  /// caller.
   Result<Trace> run_steps(const RunSegment& segment, const TokenSource& tokens);
 
   /// Mean loss of `batches` evaluation batches of `tokens`.

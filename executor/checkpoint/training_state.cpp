@@ -1,0 +1,143 @@
+#include "executor/checkpoint/training_state.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <sstream>
+#include <vector>
+
+#include "formats/safetensors_file.h"
+#include "formats/safetensors_writer.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kFormat = "plimsoll-training-state";
+constexpr std::string_view kVersion = "1";
+
+constexpr std::array<std::pair<TensorKind, std::string_view>, 3> kStates{
+    {{TensorKind::kParameter, "weights"},
+     {TensorKind::kFirstMoment, "first_moments"},
+     {TensorKind::kSecondMoment, "second_moments"}}};
+
+tl::unexpected<Error> bad(const std::filesystem::path& path, std::string what, std::string remedy = {}) {
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = path.string(), .remedy = std::move(remedy)});
+}
+
+std::string name_of(std::size_t group, std::string_view state) { return fmt::format("group.{}.{}", group, state); }
+
+StoredType stored_type(const Recipe& recipe) {
+  return state_dtype(recipe.precision) == DType::kFp64 ? StoredType::kF64 : StoredType::kF32;
+}
+
+std::string value_in(const SafetensorsHeader& header, const std::string& key) {
+  const auto found = header.metadata.find(key);
+  return found == header.metadata.end() ? std::string() : found->second;
+}
+
+/// The key=value pairs of `theirs` that `ours` has not: "lr=0.001 clip=0".
+std::string difference(const std::string& theirs, const std::string& ours) {
+  std::string different;
+  std::istringstream words(theirs);
+  for (std::string word; words >> word;) {
+    if ((" " + ours + " ").find(" " + word + " ") != std::string::npos) continue;
+    different += (different.empty() ? "" : " ") + word;
+  }
+  return different;
+}
+
+Result<std::int64_t> check_header(const std::filesystem::path& path, const SafetensorsHeader& header,
+                                  const ModelSpec& spec, const Recipe& recipe) {
+  if (value_in(header, "format") != kFormat) {
+    return bad(path, "this is no training state", "weights alone are loaded with --init");
+  }
+  if (const std::string version = value_in(header, "format_version"); version != kVersion) {
+    return bad(path, fmt::format("training state of version '{}'; this program reads version {}", version, kVersion));
+  }
+  if (value_in(header, "numerics_digest") != numerics_digest(spec, recipe)) {
+    const std::string theirs = value_in(header, "spec") + " " + value_in(header, "recipe");
+    return bad(path,
+               fmt::format("the training state is of another model or recipe; it has {}",
+                           difference(theirs, canonical_text(spec) + " " + canonical_text(recipe))),
+               "resume with the options it was trained with");
+  }
+  const std::string text = value_in(header, "steps_done");
+  std::int64_t steps = -1;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), steps);
+  if (problem != std::errc() || end != text.data() + text.size() || steps < 0) {
+    return bad(path, fmt::format("'{}' is no number of steps", text));
+  }
+  return steps;
+}
+
+Result<void> check_tensors(const std::filesystem::path& path, const SafetensorsHeader& header,
+                           const ParameterLayout& layout, StoredType type) {
+  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    for (const auto& [kind, state] : kStates) {
+      const std::string name = name_of(g, state);
+      const SafetensorsTensor* stored = header.find(name);
+      if (stored == nullptr || stored->type != type || stored->elements != layout.groups[g].elements) {
+        return bad(path, fmt::format("tensor '{}' of {} elements in {} is missing", name, layout.groups[g].elements,
+                                     to_text(type)));
+      }
+    }
+  }
+  return {};
+}
+
+SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int64_t steps_done,
+                          const ParameterLayout& layout) {
+  SafetensorsPlan plan{.type = stored_type(recipe),
+                       .tensors = {},
+                       .metadata = {{"format", std::string(kFormat)},
+                                    {"format_version", std::string(kVersion)},
+                                    {"steps_done", std::to_string(steps_done)},
+                                    {"numerics_digest", numerics_digest(spec, recipe)},
+                                    {"spec", canonical_text(spec)},
+                                    {"recipe", canonical_text(recipe)}}};
+  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    for (const auto& [kind, state] : kStates) plan.tensors.push_back({name_of(g, state), {layout.groups[g].elements}});
+  }
+  return plan;
+}
+
+}  // namespace
+
+Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
+                                 std::int64_t steps_done, const ReadState& state) {
+  const ParameterLayout layout = lay_out_parameters(spec);
+  auto writer = SafetensorsWriter::create(path, plan_file(spec, recipe, steps_done, layout));
+  if (!writer) return fail(writer.error());
+  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    for (const auto& [kind, name] : kStates) {
+      const std::span<const std::byte> bytes = state(kind, GroupId(g));
+      const std::span values(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
+      if (auto written = writer->append(name_of(g, name), values); !written) return written;
+    }
+  }
+  return writer->finish();
+}
+
+Result<std::int64_t> load_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
+                                         const WriteState& state) {
+  const auto file = SafetensorsFile::open(path);
+  if (!file) return fail(file.error());
+  const ParameterLayout layout = lay_out_parameters(spec);
+  const auto steps_done = check_header(path, file->header(), spec, recipe);
+  if (!steps_done) return steps_done;
+  if (auto whole = check_tensors(path, file->header(), layout, stored_type(recipe)); !whole) return fail(whole.error());
+  std::vector<std::byte> bytes;
+  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    for (const auto& [kind, name] : kStates) {
+      const SafetensorsTensor& stored = *file->header().find(name_of(g, name));
+      bytes.resize(static_cast<std::size_t>(stored.bytes.count));
+      if (auto read = file->read_bytes(stored, Bytes(0), bytes); !read) return fail(read.error());
+      state(kind, GroupId(g), bytes);
+    }
+  }
+  return steps_done;
+}
+
+}  // namespace plimsoll

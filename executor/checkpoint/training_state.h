@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "core/base/result.h"
+#include "core/model/recipe.h"
+#include "executor/checkpoint/state_access.h"
+
+namespace plimsoll {
+
+/// Writes everything that the next step depends on (weights and moments in the state's own type, the number of steps
+/// done, the fingerprint of spec and recipe) to one safetensors file. An older file is replaced at once or not at all.
+/// A failing disk throws EnvironmentError.
+Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
+                                 std::int64_t steps_done, const ReadState& state);
+
+/// Reads such a file back and returns the number of steps done: training goes on from there, bit for bit. Refused, with
+/// what differs, when the file is of another model or recipe; nothing is written to `state` then.
+Result<std::int64_t> load_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
+                                         const WriteState& state);
+
+}  // namespace plimsoll
