@@ -1,0 +1,81 @@
+#include "session/train.h"
+
+#include <algorithm>
+
+#include "executor/checkpoint/training_state.h"
+
+namespace plimsoll {
+namespace {
+
+/// The next multiple of `every` after `step`, or `end`.
+std::int64_t next_pause(std::int64_t step, std::int64_t every, std::int64_t end) {
+  return every == 0 ? end : std::min(end, (step / every + 1) * every);
+}
+
+/// Appends a segment's trace, its times moved behind what is there.
+void append(Trace& whole, Trace part) {
+  const Nanoseconds shift = whole.steps.empty() ? Nanoseconds(0) : whole.steps.back().end;
+  for (TraceEvent& event : part.events) {
+    event.start += shift;
+    event.end += shift;
+    whole.events.push_back(event);
+  }
+  for (StepSummary& step : part.steps) {
+    step.start += shift;
+    step.end += shift;
+    whole.steps.push_back(step);
+  }
+  whole.kind = part.kind;
+  whole.source = std::move(part.source);
+}
+
+Result<void> save(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
+                  const TrainWatcher& watcher) {
+  const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
+                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
+  if (saved && watcher.on_checkpoint) watcher.on_checkpoint(done, schedule.checkpoint);
+  return saved;
+}
+
+Result<void> evaluate(CpuExecutor& executor, const TokenSource& tokens, const TrainSchedule& schedule, std::int64_t done,
+                      const TrainWatcher& watcher) {
+  const auto loss = executor.evaluate(tokens, schedule.evaluation_batches);
+  if (!loss) return fail(loss.error());
+  if (watcher.on_evaluation) watcher.on_evaluation(done, *loss);
+  return {};
+}
+
+}  // namespace
+
+Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& tokens, const TokenSource* evaluation,
+                    const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
+  Trace whole;
+  std::int64_t done = schedule.first_step;
+  while (done < schedule.end_step && !stop) {
+    const std::int64_t pause = std::min(next_pause(done, evaluation != nullptr ? schedule.evaluate_every : 0, schedule.end_step),
+                                        next_pause(done, schedule.save_every, schedule.end_step));
+    auto part = executor.run_steps({.first_step = done,
+                                    .steps = pause - done,
+                                    .first_traced_step = std::max(done, schedule.first_traced_step),
+                                    .on_step = watcher.on_step,
+                                    .stop = &stop},
+                                   tokens);
+    if (!part) return fail(part.error());
+    done += static_cast<std::int64_t>(part->steps.size());
+    append(whole, std::move(*part));
+    const bool ends = done == schedule.end_step || stop;
+    const bool evaluates = evaluation != nullptr && schedule.evaluate_every > 0 && !stop &&
+                           (done % schedule.evaluate_every == 0 || ends);
+    if (evaluates) {
+      if (const auto loss = evaluate(executor, *evaluation, schedule, done, watcher); !loss) return fail(loss.error());
+    }
+    const bool saves = !schedule.checkpoint.empty() && (ends || (schedule.save_every > 0 && done % schedule.save_every == 0));
+    if (saves) {
+      if (const auto saved = save(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
+    }
+  }
+  whole.peaks = executor.touched();
+  return whole;
+}
+
+}  // namespace plimsoll

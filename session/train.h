@@ -1,0 +1,38 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/trace/trace.h"
+#include "executor/cpu/cpu_executor.h"
+#include "executor/data/token_source.h"
+
+namespace plimsoll {
+
+/// How long to train, and where to stop for a moment.
+struct TrainSchedule {
+  std::int64_t first_step = 0;
+  std::int64_t end_step = 0;
+  std::int64_t first_traced_step = 0;
+  std::int64_t evaluate_every = 0;  ///< 0: never
+  std::int64_t evaluation_batches = 8;
+  std::int64_t save_every = 0;  ///< 0: only when the training ends or is interrupted
+  std::string checkpoint;       ///< empty: no checkpoint is written
+};
+
+/// Told of what happens, from the calling thread except `on_step`, which comes from the executor's.
+struct TrainWatcher {
+  std::function<void(const StepSummary&)> on_step;
+  std::function<void(std::int64_t steps_done, double loss)> on_evaluation;
+  std::function<void(std::int64_t steps_done, const std::string& path)> on_checkpoint;
+};
+
+/// Runs the steps of `schedule`, evaluating and saving in between, until the end or until `stop` turns true (what was
+/// done is saved first). The trace's times run on through the pauses' ends: pauses take no time in it.
+Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& tokens, const TokenSource* evaluation,
+                    const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop);
+
+}  // namespace plimsoll
