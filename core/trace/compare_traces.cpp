@@ -1,0 +1,135 @@
+#include "core/trace/compare_traces.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <span>
+
+#include "core/trace/step_window.h"
+
+namespace plimsoll {
+namespace {
+
+Result<void> check_comparable(const Trace& predicted, const Trace& measured) {
+  if (predicted.plan_digest.empty() || measured.plan_digest.empty()) {
+    return fail({ErrorKind::kInput, "a trace does not say which plan it is of", "plan_digest", ""});
+  }
+  if (predicted.plan_digest != measured.plan_digest) {
+    return fail({ErrorKind::kInput,
+                 fmt::format("the traces are of different plans: {} was predicted, {} measured", predicted.plan_digest,
+                             measured.plan_digest),
+                 "plan_digest", "simulate the plan that ran"});
+  }
+  const std::vector<std::string>& fed = predicted.calibrated_from;
+  if (std::find(fed.begin(), fed.end(), measured.plan_digest) != fed.end()) {
+    return fail({ErrorKind::kInput, "this plan's own samples fed the model, so its prediction proves nothing",
+                 "calibrated_from", "calibrate from the runs of other plans"});
+  }
+  return {};
+}
+
+bool has_whole_step(const Trace& trace, std::uint32_t step, std::size_t instructions) {
+  return events_of_step(trace, step).size() == instructions;
+}
+
+/// Steps whose every instruction has an event, in the trace's order.
+std::vector<StepSummary> whole_steps(const Trace& trace, std::size_t instructions) {
+  std::vector<StepSummary> whole;
+  for (const StepSummary& summary : trace.steps) {
+    if (has_whole_step(trace, summary.step, instructions)) whole.push_back(summary);
+  }
+  return whole;
+}
+
+/// The step of median duration (of an even number the lower one; of equal ones the earliest).
+std::uint32_t median_of(std::vector<StepSummary> steps) {
+  std::stable_sort(steps.begin(), steps.end(),
+                   [](const StepSummary& a, const StepSummary& b) { return a.duration() < b.duration(); });
+  return steps[(steps.size() - 1) / 2].step;
+}
+
+/// Instructions that ran in both worlds, or were skipped in both, as a fraction of all.
+double matched_fraction(std::span<const TraceEvent> predicted, std::span<const TraceEvent> measured) {
+  if (predicted.empty()) return 1.0;
+  std::size_t matched = 0;
+  for (std::size_t i = 0; i < predicted.size(); ++i) {
+    const bool same_end =
+        (predicted[i].status == EventStatus::kSkipped) == (measured[i].status == EventStatus::kSkipped);
+    matched += predicted[i].instruction == measured[i].instruction && same_end ? 1 : 0;
+  }
+  return static_cast<double>(matched) / static_cast<double>(predicted.size());
+}
+
+void add_parts(Comparison& comparison, const StepBreakdown& predicted, const StepBreakdown& measured) {
+  comparison.predicted_step = predicted.duration;
+  comparison.measured_step = measured.duration;
+  for (std::size_t i = 0; i < kTimeParts; ++i) {
+    comparison.parts.push_back({static_cast<TimePart>(i), predicted.parts[i], measured.parts[i]});
+  }
+}
+
+/// Spaces and categories that either side knows, each in order of its id.
+std::vector<ComparedMemory> compare_memory(const Trace& predicted, const Trace& measured) {
+  struct Row {
+    ComparedMemory memory;
+    std::map<TensorKind, ComparedMemory::Category> categories;
+  };
+  std::map<SpaceId, Row> rows;
+  const auto add = [&rows](const SpacePeak& peak, Bytes ComparedMemory::*whole, Bytes ComparedMemory::Category::*part) {
+    Row& row = rows[peak.space];
+    row.memory.space = peak.space;
+    row.memory.*whole = peak.bytes;
+    for (const auto& [kind, bytes] : peak.by_category) {
+      ComparedMemory::Category& category =
+          row.categories.try_emplace(kind, ComparedMemory::Category{kind, {}, {}}).first->second;
+      category.*part = bytes;
+    }
+  };
+  for (const SpacePeak& peak : predicted.peaks)
+    add(peak, &ComparedMemory::predicted, &ComparedMemory::Category::predicted);
+  for (const SpacePeak& peak : measured.peaks)
+    add(peak, &ComparedMemory::measured, &ComparedMemory::Category::measured);
+
+  std::vector<ComparedMemory> memory;
+  for (auto& [space, row] : rows) {
+    for (const auto& [kind, category] : row.categories) row.memory.by_category.push_back(category);
+    memory.push_back(std::move(row.memory));
+  }
+  return memory;
+}
+
+}  // namespace
+
+double Comparison::error() const {
+  if (measured_step.count == 0) return 0;
+  return static_cast<double>((measured_step - predicted_step).count) / static_cast<double>(measured_step.count);
+}
+
+Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured) {
+  if (const Result<void> comparable = check_comparable(predicted, measured); !comparable) {
+    return fail(comparable.error());
+  }
+  const Body* const body = plan.body("step");
+  if (body == nullptr) return fail({ErrorKind::kDefect, "the plan has no body 'step'", "", ""});
+  const FlatBody flat = expand(plan, *body);
+  const std::vector<StepSummary> simulated = whole_steps(predicted, flat.size());
+  const std::vector<StepSummary> ran = whole_steps(measured, flat.size());
+  if (simulated.empty() || ran.empty()) {
+    return fail({ErrorKind::kInput,
+                 fmt::format("the {} trace has no whole traced step", simulated.empty() ? "predicted" : "measured"), "",
+                 "trace a step"});
+  }
+  Comparison comparison;
+  comparison.predicted_step_index = simulated.back().step;
+  comparison.measured_step_index = median_of(ran);
+  add_parts(comparison, break_down(plan, flat, predicted, comparison.predicted_step_index),
+            break_down(plan, flat, measured, comparison.measured_step_index));
+  comparison.memory = compare_memory(predicted, measured);
+  comparison.matched_fraction = matched_fraction(events_of_step(predicted, comparison.predicted_step_index),
+                                                 events_of_step(measured, comparison.measured_step_index));
+  return comparison;
+}
+
+}  // namespace plimsoll
