@@ -1,0 +1,239 @@
+#include <array>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+
+#include "core/model/model_spec.h"
+#include "tests/executor/kernels/kernel_case.h"
+
+// Forward kernels in fp64 against their definitions, written as plainly as possible.
+namespace plimsoll::test {
+namespace {
+
+using Row = std::vector<double>;
+
+std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+void check(const std::string& name, std::size_t output, const std::function<Row(const OpShape&, const Values&)>& reference,
+           double tolerance = 1e-13) {
+  const KernelCase kernel_case = case_named(name);
+  const Values inputs = random_values(kernel_case);
+  const Values results = run_case(kernel_case, inputs, DType::kFp64);
+  INFO(name << ", operand " << output);
+  CHECK(relative_distance(results[output], reference(kernel_case.shape, inputs)) < tolerance);
+}
+
+std::int64_t token(const OpShape& s, const Row& tokens, std::int64_t row, std::int64_t shift = 0) {
+  return static_cast<std::int64_t>(tokens[index(row / s.sequence * (s.sequence + 1) + row % s.sequence + shift)]);
+}
+
+Row embed(const OpShape& s, const Values& in) {
+  Row y(index(s.rows * s.inputs));
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t i = 0; i < s.inputs; ++i) {
+      y[index(row * s.inputs + i)] = in[1][index(token(s, in[0], row) * s.inputs + i)];
+      if (s.positions > 0) y[index(row * s.inputs + i)] += in[2][index(row % s.sequence * s.inputs + i)];
+    }
+  }
+  return y;
+}
+
+TEST_CASE("embedding adds the token's row and the position's row") {
+  check("embedding", 2, embed, 1e-15);
+  check("embedding with positions", 3, embed, 1e-15);
+}
+
+Row normalize(const OpShape& s, const Values& in) {
+  const bool layer = s.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm);
+  Row y(index(s.rows * s.inputs));
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    double mean = 0, squares = 0;
+    const double* x = in[0].data() + row * s.inputs;
+    for (std::int64_t i = 0; layer && i < s.inputs; ++i) mean += x[i] / static_cast<double>(s.inputs);
+    for (std::int64_t i = 0; i < s.inputs; ++i) squares += (x[i] - mean) * (x[i] - mean) / static_cast<double>(s.inputs);
+    for (std::int64_t i = 0; i < s.inputs; ++i) {
+      y[index(row * s.inputs + i)] = (x[i] - mean) / std::sqrt(squares + s.constant) * in[1][index(i)] + (layer ? in[2][index(i)] : 0);
+    }
+  }
+  return y;
+}
+
+TEST_CASE("norms scale rows to unit deviation, layer norm after centring them") {
+  check("layer norm", 3, normalize);
+  check("rms norm", 2, normalize);
+}
+
+Row multiply(const OpShape& s, const Values& in) {
+  Row y(index(s.rows * s.outputs));
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t out = 0; out < s.outputs; ++out) {
+      double sum = in.size() == 4 ? in[2][index(out)] : 0;
+      for (std::int64_t i = 0; i < s.inputs; ++i) sum += in[0][index(row * s.inputs + i)] * in[1][index(out * s.inputs + i)];
+      y[index(row * s.outputs + out)] = sum;
+    }
+  }
+  return y;
+}
+
+TEST_CASE("a linear layer multiplies by the transposed weight and adds the bias") {
+  check("linear", 2, multiply);
+  check("linear with bias", 3, multiply);
+}
+
+Row rotate(const OpShape& s, const Values& in) {
+  Row y = in[0];
+  const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim, half = s.head_dim / 2;
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t head = 0; head < s.heads + s.kv_heads; ++head) {
+      for (std::int64_t i = 0; i < half; ++i) {
+        const double angle = static_cast<double>(row % s.sequence) *
+                             std::pow(s.constant, -2.0 * static_cast<double>(i) / static_cast<double>(s.head_dim));
+        const std::int64_t at = row * width + head * s.head_dim + i;
+        y[index(at)] = in[0][index(at)] * std::cos(angle) - in[0][index(at + half)] * std::sin(angle);
+        y[index(at + half)] = in[0][index(at + half)] * std::cos(angle) + in[0][index(at)] * std::sin(angle);
+      }
+    }
+  }
+  return y;
+}
+
+TEST_CASE("rope rotates the halves of query and key heads and leaves values alone") {
+  for (const char* heads : {"4", "2", "1"}) check(std::string("rope, ") + heads + " kv heads", 0, rotate);
+}
+
+/// One row of softmax(q kᵀ / √d) over the keys that it may see, and the logarithm of the sum.
+std::pair<Row, double> weights_of(const OpShape& s, const Row& qkv, std::int64_t row, std::int64_t head) {
+  const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
+  const std::int64_t first = row - row % s.sequence, kv = head / (s.heads / s.kv_heads);
+  Row weights;
+  double sum = 0;
+  for (std::int64_t other = first; other <= row; ++other) {
+    double score = 0;
+    for (std::int64_t i = 0; i < s.head_dim; ++i) {
+      score += qkv[index(row * width + head * s.head_dim + i)] * qkv[index(other * width + (s.heads + kv) * s.head_dim + i)];
+    }
+    weights.push_back(std::exp(score / std::sqrt(static_cast<double>(s.head_dim))));
+    sum += weights.back();
+  }
+  for (double& w : weights) w /= sum;
+  return {weights, std::log(sum)};
+}
+
+Row attend(const OpShape& s, const Values& in) {
+  const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
+  Row y(index(s.rows * s.heads * s.head_dim));
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t head = 0; head < s.heads; ++head) {
+      const Row weights = weights_of(s, in[0], row, head).first;
+      const std::int64_t value = (s.heads + s.kv_heads + head / (s.heads / s.kv_heads)) * s.head_dim;
+      for (std::size_t k = 0; k < weights.size(); ++k) {
+        const std::int64_t other = row - row % s.sequence + static_cast<std::int64_t>(k);
+        for (std::int64_t i = 0; i < s.head_dim; ++i) {
+          y[index((row * s.heads + head) * s.head_dim + i)] += weights[k] * in[0][index(other * width + value + i)];
+        }
+      }
+    }
+  }
+  return y;
+}
+
+Row log_sum_exps(const OpShape& s, const Values& in) {
+  Row y;
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t head = 0; head < s.heads; ++head) y.push_back(weights_of(s, in[0], row, head).second);
+  }
+  return y;
+}
+
+TEST_CASE("attention weighs the values of earlier tokens by softmax, heads sharing keys where there are fewer") {
+  for (const char* heads : {"4", "2", "1"}) {
+    check(std::string("attention, ") + heads + " kv heads", 1, attend);
+    check(std::string("attention, ") + heads + " kv heads", 2, log_sum_exps);
+  }
+}
+
+double gelu(double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }
+double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+template <double (*function)(double)>
+Row apply(const OpShape&, const Values& in) {
+  Row y;
+  for (const double x : in[0]) y.push_back(function(x));
+  return y;
+}
+
+Row swiglu(const OpShape& s, const Values& in) {
+  Row y;
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t i = 0; i < s.outputs; ++i) {
+      y.push_back(silu(in[0][index(row * s.inputs + i)]) * in[0][index(row * s.inputs + s.outputs + i)]);
+    }
+  }
+  return y;
+}
+
+TEST_CASE("activations agree with their formulas") {
+  check("gelu", 1, apply<gelu>);
+  check("gelu tanh", 1, apply<gelu_tanh>);
+  check("swiglu", 1, swiglu);
+}
+
+TEST_CASE("fp32 activations err by less than a millionth over the whole range, and end in 0 and x") {
+  struct Activation {
+    ActivationKind kind;
+    double (*exact)(double);
+  };
+  for (const Activation a : {Activation{ActivationKind::kGelu, gelu}, {ActivationKind::kGeluTanh, gelu_tanh}}) {
+    KernelCase c{"range", OpKind::kActivation, {.rows = 1, .outputs = 40001, .variant = static_cast<std::uint8_t>(a.kind)},
+                 {{40001, Access::kRead}, {40001, Access::kWrite}}};
+    Values inputs = random_values(c);
+    for (std::size_t i = 0; i < inputs[0].size(); ++i) inputs[0][i] = static_cast<float>(static_cast<double>(i) * 0.001 - 20);
+    const Row y = run_case(c, inputs, DType::kFp32)[1];
+    double worst = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      worst = std::max(worst, std::abs(y[i] - a.exact(inputs[0][i])) / std::max(1.0, std::abs(inputs[0][i])));
+    }
+    CHECK(worst < 1e-6);
+    CHECK(y.back() == inputs[0].back());
+    CHECK(std::abs(y.front()) < 1e-30);
+  }
+}
+
+double row_loss(const OpShape& s, const Values& in, std::int64_t row) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < s.outputs; ++i) sum += std::exp(in[0][index(row * s.outputs + i)]);
+  return std::log(sum) - in[0][index(row * s.outputs + token(s, in[1], row, 1))];
+}
+
+Row mean_loss(const OpShape& s, const Values& in) {
+  double sum = 0;
+  for (std::int64_t row = 0; row < s.rows; ++row) sum += row_loss(s, in, row);
+  return {sum / static_cast<double>(s.rows)};
+}
+
+TEST_CASE("losses are the mean of log-sum-exp minus the next token's logit") {
+  check("cross entropy", 2, mean_loss);
+  check("loss", 2, mean_loss);
+}
+
+TEST_CASE("cross entropy of two equal logits is ln 2 and leaves plus and minus a half over the terms") {
+  KernelCase c{"two", OpKind::kCrossEntropy, {.rows = 1, .outputs = 2, .sequence = 1, .terms = 4},
+               {{2, Access::kReadWrite}, {2, Access::kRead, Content::kToken}, {1, Access::kWrite, Content::kDouble}}};
+  const Values results = run_case(c, {{3, 3}, {0, 1}, {0}}, DType::kFp64);
+  CHECK(results[2][0] == Approx(std::log(2.0)).epsilon(1e-15));
+  CHECK(results[0][0] == Approx(0.125).epsilon(1e-15));
+  CHECK(results[0][1] == Approx(-0.125).epsilon(1e-15));
+}
+
+TEST_CASE("cross entropy stays finite for logits that overflow the exponential") {
+  KernelCase c{"large", OpKind::kCrossEntropy, {.rows = 1, .outputs = 3, .sequence = 1},
+               {{3, Access::kReadWrite}, {2, Access::kRead, Content::kToken}, {1, Access::kWrite, Content::kDouble}}};
+  const Values results = run_case(c, {{1000, 0, -1000}, {0, 1}, {0}}, DType::kFp32);
+  CHECK(results[2][0] == Approx(1000));  // ln(e¹⁰⁰⁰ + 1 + …) − 0
+  CHECK(results[0][0] == Approx(1));
+  CHECK(results[0][1] == Approx(-1));
+}
+
+}  // namespace
+}  // namespace plimsoll::test

@@ -1,0 +1,91 @@
+#include "tests/support/run_graph.h"
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+namespace plimsoll::test {
+namespace {
+
+bool is_norm_weight(ParameterRole role) {
+  return role == ParameterRole::kNorm1Weight || role == ParameterRole::kNorm2Weight || role == ParameterRole::kFinalNormWeight;
+}
+
+}  // namespace
+
+GraphRun::GraphRun(const Graph& graph, std::int64_t workers)
+    : graph_(&graph), memory_(graph.tensors.size()), pool_(workers), product_(graph.recipe.matmul) {
+  for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
+    const Tensor& tensor = graph.tensors[i];
+    if (tensor.view_of.valid()) continue;
+    memory_[i].resize(static_cast<std::size_t>((tensor.bytes().count + 7) / 8));
+    std::memset(memory_[i].data(), 0xff, memory_[i].size() * sizeof(double));  // all ones is a NaN in fp32 and fp64
+  }
+}
+
+OperandView GraphRun::view(TensorId id, Access access) {
+  const Tensor& tensor = graph_->at(id);
+  const TensorId root = tensor.view_of.valid() ? tensor.view_of : id;
+  auto* start = reinterpret_cast<std::byte*>(memory_[root.index].data());
+  return {.data = start + tensor.view_offset * size_of(tensor.dtype), .bytes = tensor.bytes(), .access = access};
+}
+
+void GraphRun::run(Phase phase, std::int64_t step) {
+  const LaunchContext context{.pool = &pool_, .product = &product_, .recipe = &graph_->recipe, .step = step};
+  for (const Op& op : graph_->ops) {
+    if (op.phase != phase) continue;
+    std::vector<OperandView> operands;
+    for (const Operand& operand : op.operands) operands.push_back(view(operand.tensor, operand.access));
+    launch({.kind = op.kind, .dtype = op.dtype, .shape = op.shape}, operands, context);
+  }
+}
+
+double GraphRun::run_step(std::int64_t step) {
+  for (const Phase phase : {Phase::kForward, Phase::kBackward, Phase::kOptimizer}) run(phase, step);
+  return loss();
+}
+
+double GraphRun::loss() {
+  const auto is_loss = [](const Op& op) { return op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss; };
+  const auto op = std::find_if(graph_->ops.begin(), graph_->ops.end(), is_loss);
+  return values<double>(op->operands.back().tensor)[0];
+}
+
+TensorId GraphRun::find(TensorKind kind, GroupId group) const {
+  for (std::size_t i = 0; i < graph_->tensors.size(); ++i) {
+    const Tensor& tensor = graph_->tensors[i];
+    if (tensor.kind == kind && !tensor.view_of.valid() && tensor.group == group) return TensorId(i);
+  }
+  return {};
+}
+
+template <typename T>
+void GraphRun::fill_parameters(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> normal(0, 0.3F);
+  for (std::uint32_t g = 0; g < graph_->parameters.groups.size(); ++g) {
+    const std::span<T> weights = values<T>(find(TensorKind::kParameter, GroupId(g)));
+    for (const ParameterTensor& tensor : graph_->parameters.groups[g].tensors) {
+      for (T& w : weights.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()))) {
+        w = static_cast<T>(normal(random)) + (is_norm_weight(tensor.role) ? T(1) : T(0));
+      }
+    }
+    for (const TensorKind moment : {TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {
+      const TensorId id = find(moment, GroupId(g));
+      if (id.valid()) std::ranges::fill(values<T>(id), T(0));
+    }
+  }
+}
+
+void GraphRun::initialize(std::uint32_t seed) {
+  if (compute_dtype(graph_->recipe.precision) == DType::kFp64) {
+    fill_parameters<double>(seed);
+  } else {
+    fill_parameters<float>(seed);
+  }
+  std::mt19937 random(seed + 1);
+  std::uniform_int_distribution<std::int32_t> uniform(0, static_cast<std::int32_t>(graph_->spec.vocabulary - 1));
+  for (std::int32_t& token : values<std::int32_t>(find(TensorKind::kTokens))) token = uniform(random);
+}
+
+}  // namespace plimsoll::test

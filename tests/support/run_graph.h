@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/graph/graph.h"
+#include "executor/kernels/launch.h"
+#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/worker_pool.h"
+
+namespace plimsoll::test {
+
+/// Runs the ops of a graph in their order with one block of memory a tensor: no plan, no arena, no queue. What nothing has
+/// written yet is NaN.
+class GraphRun {
+ public:
+  /// `graph` must be built for at least `workers` and outlive this.
+  GraphRun(const Graph& graph, std::int64_t workers);
+
+  /// Runs the ops of the given phase; `step` is the optimizer step.
+  void run(Phase phase, std::int64_t step = 0);
+  /// The whole step; returns its loss.
+  double run_step(std::int64_t step = 0);
+
+  /// Elements of a tensor (views included) as T, which must be its type.
+  template <typename T>
+  std::span<T> values(TensorId id) {
+    return {reinterpret_cast<T*>(view(id).data), static_cast<std::size_t>(graph_->at(id).elements)};
+  }
+
+  /// First tensor of a kind that is no view, of a parameter group where one is given.
+  [[nodiscard]] TensorId find(TensorKind kind, GroupId group = {}) const;
+
+  /// Fills parameters (small random numbers, norm weights near 1), moments (0) and tokens (random) from a seed.
+  void initialize(std::uint32_t seed);
+  /// The loss of the last forward pass.
+  double loss();
+
+ private:
+  OperandView view(TensorId id, Access access = Access::kRead);
+  template <typename T>
+  void fill_parameters(std::uint32_t seed);
+
+  const Graph* graph_;
+  std::vector<std::vector<double>> memory_;  ///< by tensor; empty for views
+  WorkerPool pool_;
+  MatrixProduct product_;
+};
+
+}  // namespace plimsoll::test
