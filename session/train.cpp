@@ -51,12 +51,14 @@ Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& 
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;
   std::int64_t done = schedule.first_step;
+  const std::int64_t traced_end = std::min(schedule.end_step, schedule.first_step + schedule.traced_steps);
   while (done < schedule.end_step && !stop) {
-    const std::int64_t pause = std::min(next_pause(done, evaluation != nullptr ? schedule.evaluate_every : 0, schedule.end_step),
-                                        next_pause(done, schedule.save_every, schedule.end_step));
+    const std::int64_t end = done < traced_end ? traced_end : schedule.end_step;
+    const std::int64_t pause = std::min(next_pause(done, evaluation != nullptr ? schedule.evaluate_every : 0, end),
+                                        next_pause(done, schedule.save_every, end));
     auto part = executor.run_steps({.first_step = done,
                                     .steps = pause - done,
-                                    .first_traced_step = std::max(done, schedule.first_traced_step),
+                                    .first_traced_step = done < traced_end ? done : pause,
                                     .on_step = watcher.on_step,
                                     .stop = &stop},
                                    tokens);

@@ -1,0 +1,109 @@
+#include "cli/run_printer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kCurveWidth = 60;
+constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+
+std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds whole) {
+  if (whole.count == 0) return "-";
+  return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
+}
+
+std::string memory_rows(const Plan& plan, const Comparison& comparison) {
+  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", "predicted", "measured", "error");
+  for (const ComparedMemory& space : comparison.memory) {
+    const auto difference = [](Bytes predicted, Bytes measured) {
+      if (measured.count == 0) return std::string("-");
+      return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(measured.count));
+    };
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", plan.platform.at(space.space).name, to_text(space.predicted),
+                        to_text(space.measured), difference(space.predicted, space.measured));
+    for (const auto& category : space.by_category) {
+      if (category.predicted < kMiB && category.measured < kMiB) continue;
+      text += fmt::format("    {:<24}{:>14}{:>14}{:>12}\n", to_text(category.kind), to_text(category.predicted),
+                          to_text(category.measured), difference(category.predicted, category.measured));
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+RunPrinter::RunPrinter(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
+
+RunWatcher RunPrinter::watcher() {
+  return {.on_stage = [this](const std::string& text) { stage(text); },
+          .on_plan = [this](const Plan& p, const Prediction& prediction, const std::vector<Candidate>& candidates) {
+            plan(p, prediction, candidates);
+          },
+          .on_step = [this](const StepSummary& summary, std::int64_t end) { step(summary, end); },
+          .on_evaluation = [this](std::int64_t done, double loss) { evaluation(done, loss); }};
+}
+
+void RunPrinter::stage(const std::string& text) {
+  if (!quiet_) fmt::print(stderr, "plimsoll: {}\n", text);
+}
+
+void RunPrinter::plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates) {
+  if (quiet_) return;
+  const auto fitting = std::count_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.fits(); });
+  fmt::print(stderr, "plimsoll: plan '{}': {}\n", plan.strategy.name, describe(plan.strategy));
+  if (!candidates.empty()) fmt::print(stderr, "plimsoll: {} of {} candidate plans fit; this one is the fastest\n", fitting, candidates.size());
+  fmt::print(stderr, "plimsoll: predicted step {} ({} to {})\n", to_text(prediction.step), to_text(prediction.low), to_text(prediction.high));
+}
+
+void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
+  if (quiet_) return;
+  const std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
+                                       step.loss, to_text(step.duration()));
+  if (terminal_) {
+    fmt::print(stderr, "\r\033[K{}{}", line, step.step + 1 == end_step ? "\n" : "");
+  } else if ((step.step + 1) % 10 == 0 || step.step == 0 || step.step + 1 == end_step) {
+    fmt::print(stderr, "plimsoll: {}\n", line);
+  }
+}
+
+void RunPrinter::evaluation(std::int64_t steps_done, double loss) {
+  if (!quiet_) fmt::print(stderr, "{}plimsoll: after {} steps the held-out loss is {:.4f}\n", terminal_ ? "\r\033[K" : "", steps_done, loss);
+}
+
+std::string comparison_text(const Plan& plan, const Comparison& comparison) {
+  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", "predicted", "measured", "of the step");
+  for (const ComparedPart& part : comparison.parts) {
+    if (part.predicted.count == 0 && part.measured.count == 0) continue;
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", to_text(part.part), to_text(part.predicted), to_text(part.measured),
+                        percent(part.predicted, part.measured, comparison.measured_step));
+  }
+  text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "together", to_text(comparison.predicted_step), to_text(comparison.measured_step),
+                      percent(comparison.predicted_step, comparison.measured_step, comparison.measured_step));
+  return text + memory_rows(plan, comparison);
+}
+
+std::string loss_text(const std::vector<StepSummary>& steps) {
+  if (steps.empty()) return {};
+  double low = steps.front().loss;
+  double high = low;
+  for (const StepSummary& step : steps) {
+    low = std::min(low, step.loss);
+    high = std::max(high, step.loss);
+  }
+  std::string curve;
+  const std::size_t width = std::min(kCurveWidth, steps.size());
+  for (std::size_t column = 0; column < width; ++column) {
+    const double loss = steps[column * steps.size() / width].loss;
+    const double share = high > low ? (loss - low) / (high - low) : 0;
+    curve += std::isfinite(share) ? kBars[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))] : "?";
+  }
+  return fmt::format("  loss {:.4f} → {:.4f} over {} steps  {}\n", steps.front().loss, steps.back().loss, steps.size(), curve);
+}
+
+}  // namespace plimsoll

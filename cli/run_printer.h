@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "session/run_session.h"
+
+namespace plimsoll {
+
+/// Says on standard error what a session is at; on a terminal the current step stays on one line with its rate.
+class RunPrinter {
+ public:
+  explicit RunPrinter(bool quiet);
+
+  [[nodiscard]] RunWatcher watcher();
+
+ private:
+  void stage(const std::string& text);
+  void plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates);
+  void step(const StepSummary& step, std::int64_t end_step);
+  void evaluation(std::int64_t steps_done, double loss);
+
+  bool quiet_;
+  bool terminal_;
+};
+
+/// "step time by phase, memory by space, loss": the table of predicted against measured.
+std::string comparison_text(const Plan& plan, const Comparison& comparison);
+
+/// First, lowest and last losses, and a curve of one character a step (at most 60 wide).
+std::string loss_text(const std::vector<StepSummary>& steps);
+
+}  // namespace plimsoll

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/machine_flags.h"
+#include "core/model/recipe.h"
+#include "core/platform/platform.h"
+#include "sim/cost/cost_model.h"
+
+namespace plimsoll {
+
+/// The machine that a command is about, with the costs to expect there and what was assumed.
+struct TargetMachine {
+  Platform platform;
+  std::unique_ptr<CostModel> costs;
+  Precision precision = Precision::kFp32;  ///< the default here
+  std::string precision_reason;
+  std::vector<std::string> notes;
+};
+
+/// The GPU named by --on, the machine of --machine, or this computer. `calibration` is a run file to take costs from, or
+/// empty.
+Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::string& calibration = {});
+
+}  // namespace plimsoll

@@ -1,0 +1,68 @@
+#include "session/choose_plan.h"
+
+#include <fmt/format.h>
+
+#include "core/plan/verify_plan.h"
+#include "formats/plan_json.h"
+#include "session/warm_up.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refused(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// A plan from a file runs here only if it was made for such a machine and needs no more than there is.
+Result<void> check_machine(const Plan& plan, const Platform& here) {
+  const std::string remake = "make a plan for this computer: plimsoll plan MODEL -o plan.json";
+  const auto compute = plan.platform.queue("compute");
+  if (!compute) return refused("the plan has no queue 'compute'", remake);
+  const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
+  const Processor& own = here.at(here.at(*here.queue("compute")).processor);
+  if (processor.kind != own.kind) {
+    return refused(fmt::format("the plan was made for '{}', and this build runs plans on the CPU", plan.platform.name), remake);
+  }
+  if (processor.cores > own.cores) {
+    return refused(fmt::format("the plan was made for {} cores, this computer offers {}", processor.cores, own.cores), remake);
+  }
+  for (const Arena& arena : plan.arenas) {
+    const MemorySpace& wanted = plan.platform.at(arena.space);
+    const auto space = here.space(wanted.kind);
+    if (!space) return refused(fmt::format("the plan uses '{}', which this computer lacks", wanted.name), remake);
+    if (arena.bytes > here.at(*space).usable) {
+      return fail(does_not_fit("the plan", here, {{*space, arena.bytes, here.at(*space).usable}}));
+    }
+  }
+  return {};
+}
+
+Result<ChosenPlan> from_file(const RunRequest& request, const CostModel& costs) {
+  ChosenPlan chosen{.plan = *request.plan};
+  if (const auto fits = check_machine(chosen.plan, request.machine); !fits) return fail(fits.error());
+  auto prediction = predict(chosen.plan, costs);
+  if (!prediction) return fail(prediction.error());
+  chosen.prediction = std::move(*prediction);
+  return chosen;
+}
+
+Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs) {
+  auto search = search_plan(request.spec, request.recipe, request.machine, costs,
+                            {.strategy = request.strategy, .evaluation = !request.evaluation_data.empty()});
+  if (!search) return fail(search.error());
+  if (!search->plan) return fail(does_not_fit("every plan", request.machine, search->candidates.front().needs));
+  return ChosenPlan{std::move(*search->plan), {}, std::move(*search->prediction), std::move(search->candidates)};
+}
+
+}  // namespace
+
+Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs) {
+  auto chosen = request.plan ? from_file(request, costs) : searched(request, costs);
+  if (!chosen) return chosen;
+  if (const auto verified = verify_plan(chosen->plan); !verified) return fail(verified.error());
+  chosen->digest = plan_digest(chosen->plan);
+  chosen->prediction.trace.plan_digest = chosen->digest;
+  return chosen;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/trace/compare_traces.h"
+#include "formats/run_file.h"
+#include "formats/safetensors.h"
+#include "session/train.h"
+#include "sim/planner/search_plan.h"
+
+namespace plimsoll {
+
+/// Everything that a run needs to know before it starts.
+struct RunRequest {
+  ModelSpec spec;
+  Recipe recipe;
+  Platform machine;                             ///< this computer under the user's caps
+  std::string strategy = "auto";
+  std::optional<Plan> plan;                     ///< a plan from a file; nothing: the session plans
+  std::shared_ptr<const CostModel> costs;       ///< what to expect before anything was measured
+  std::int64_t warm_up_steps = 4;               ///< profiled with a cautious plan first; 0 trusts `costs`
+  TrainSchedule schedule;                       ///< the session fills in `first_step` and `checkpoint`
+  std::string data;
+  std::string evaluation_data;                  ///< may be empty
+  std::string init;                             ///< weights to start from; may be empty
+  std::string save;                             ///< where the weights go in the end; may be empty
+  StoredType save_type = StoredType::kF32;
+  std::string resume;                           ///< a training checkpoint; may be empty
+  std::string output;                           ///< the run file, which must not exist yet
+  RunMeta meta;
+};
+
+/// Told what the session is at; see TrainWatcher for the rest.
+struct RunWatcher {
+  std::function<void(const std::string& stage)> on_stage;
+  std::function<void(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates)> on_plan;
+  std::function<void(const StepSummary& step, std::int64_t end_step)> on_step;
+  std::function<void(std::int64_t steps_done, double loss)> on_evaluation;
+};
+
+/// What became of a run.
+struct RunOutcome {
+  Plan plan;
+  Prediction prediction;
+  Trace measured;
+  std::optional<Comparison> comparison;  ///< nothing when no whole step was traced
+  std::string not_compared;              ///< why there is none
+  bool interrupted = false;
+  std::string checkpoint;                ///< where to resume from
+};
+
+/// Warms up, calibrates, plans, runs and compares; everything goes into the run file as it happens. When `stop` turns true
+/// the step in progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
+Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop);
+
+/// The strategy of the warm-up: as much as possible outside the device, nothing overlapped, so that samples are clean.
+Strategy warm_up_strategy();
+
+}  // namespace plimsoll

@@ -1,0 +1,54 @@
+#include "session/warm_up.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/plan/expand.h"
+#include "core/plan/verify_plan.h"
+#include "formats/plan_json.h"
+#include "sim/cost/samples_from_trace.h"
+#include "sim/memory/ledger.h"
+
+namespace plimsoll {
+
+Strategy warm_up_strategy() {
+  return {.name = "warm-up", .recompute_every = 1, .optimizer = Tier::kHost, .gradients = Tier::kHost, .staging_slots = 1,
+          .overlap = false};
+}
+
+Error does_not_fit(const std::string& what, const Platform& platform, const std::vector<SpaceNeed>& needs) {
+  std::string text;
+  for (const SpaceNeed& need : needs) {
+    if (need.fits()) continue;
+    text += fmt::format("{}{} needs {}, usable {}, short by {}", text.empty() ? "" : "; ", platform.at(need.space).name,
+                        to_text(need.needed), to_text(need.usable), to_text(need.needed - need.usable));
+  }
+  return {.kind = ErrorKind::kInfeasible,
+          .what = fmt::format("{} does not fit: {}", what, text),
+          .where = {},
+          .remedy = "raise --device-memory or --ram, or use a smaller --batch, --seq or model"};
+}
+
+Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop) {
+  auto plan = lower_to_plan(request.spec, request.recipe, request.machine, warm_up_strategy());
+  if (!plan) return fail(plan.error());
+  const auto needs = space_needs(*plan);
+  if (!std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); })) {
+    return fail(does_not_fit("even the smallest plan", request.machine, needs));
+  }
+  if (const auto verified = verify_plan(*plan); !verified) return fail(verified.error());
+  auto executor = CpuExecutor::create(*plan, {.backend = "cpu"});
+  if (!executor) return fail(executor.error());
+  (*executor)->initialize();
+  auto trace = (*executor)->run_steps({.first_step = 0, .steps = request.warm_up_steps, .stop = &stop}, tokens);
+  if (!trace) return fail(trace.error());
+  const FlatBody body = expand(*plan, *plan->body("step"));
+  trace->plan_digest = plan_digest(*plan);
+  trace->peaks = memory_peaks(*plan, memory_ledger_of_run(*plan, body, *trace));
+  auto samples = samples_from_trace(*plan, body, *trace);
+  Calibration calibration = calibrate(samples, request.costs);
+  return WarmUp{std::move(*plan), trace->plan_digest, std::move(*trace), std::move(samples), std::move(calibration)};
+}
+
+}  // namespace plimsoll
