@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "executor/data/corpus_file.h"
+#include "formats/open_file.h"
 
 namespace plimsoll {
 namespace {
@@ -16,13 +16,16 @@ tl::unexpected<Error> bad(const std::string& path, std::string what, std::string
 
 std::int32_t to_token(std::byte byte) { return std::to_integer<std::int32_t>(byte); }
 
-/// Tokens of `Width` bytes each, little-endian.
+/// Tokens of `Width` bytes each, little-endian. Reads copy through the page cache instead of mapping, so that a file
+/// which shrinks under a running job is an error and not a SIGBUS, and the corpus takes no memory that the plan does
+/// not know.
 template <std::int64_t Width>
 class FileTokens final : public TokenSource {
  public:
-  FileTokens(const std::string& path, std::int64_t vocabulary) : file_(path), vocabulary_(vocabulary) {}
+  FileTokens(OpenFile file, const std::string& path, std::int64_t vocabulary)
+      : file_(std::move(file)), bytes_(file_.size()), path_(path), vocabulary_(vocabulary) {}
 
-  [[nodiscard]] std::int64_t size() const override { return file_.size() / Width; }
+  [[nodiscard]] std::int64_t size() const override { return bytes_.count / Width; }
 
   /// Checks every token again: a corpus edited under a running job must not index beyond the embedding.
   void read(std::int64_t offset, std::span<std::int32_t> out) const override {
@@ -32,7 +35,7 @@ class FileTokens final : public TokenSource {
     throw EnvironmentError({.kind = ErrorKind::kEnvironment,
                             .what = fmt::format("the corpus changed while it was in use: token {} at offset {}",
                                                 *beyond, offset + (beyond - out.begin())),
-                            .where = file_.path(),
+                            .where = path_,
                             .remedy = {}});
   }
 
@@ -47,7 +50,7 @@ class FileTokens final : public TokenSource {
       decode(at, part);
       const auto beyond = find_beyond(part);
       if (beyond == part.end()) continue;
-      return bad(file_.path(),
+      return bad(path_,
                  fmt::format("token {} at offset {} is beyond the vocabulary of {}", *beyond,
                              at + (beyond - part.begin()), vocabulary_),
                  "use the tokenizer that belongs to the model");
@@ -55,12 +58,12 @@ class FileTokens final : public TokenSource {
     return {};
   }
 
-  [[nodiscard]] std::int64_t bytes() const { return file_.size(); }
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
 
  private:
   void decode(std::int64_t offset, std::span<std::int32_t> out) const {
     std::vector<std::byte> raw(out.size() * Width);
-    file_.read(offset * Width, raw);
+    file_.read_at(Bytes(offset * Width), raw);
     for (std::size_t i = 0; i < out.size(); ++i) {
       out[i] = to_token(raw[i * Width]);
       if constexpr (Width == 2) out[i] |= to_token(raw[i * 2 + 1]) << 8;
@@ -71,15 +74,19 @@ class FileTokens final : public TokenSource {
     return std::find_if(tokens.begin(), tokens.end(), [&](std::int32_t token) { return token >= vocabulary_; });
   }
 
-  CorpusFile file_;
+  OpenFile file_;
+  Bytes bytes_;  ///< when it was opened
+  std::string path_;
   std::int64_t vocabulary_;
 };
 
 template <std::int64_t Width>
 Result<std::unique_ptr<TokenSource>> open_as(const std::string& path, std::int64_t vocabulary, std::int64_t sequence) {
-  auto tokens = std::make_unique<FileTokens<Width>>(path, vocabulary);
-  if (tokens->bytes() == 0) return bad(path, "the corpus is empty");
-  if (tokens->bytes() % Width != 0)
+  auto file = OpenFile::for_reading(path);
+  if (!file) return fail(file.error());
+  auto tokens = std::make_unique<FileTokens<Width>>(std::move(*file), path, vocabulary);
+  if (tokens->bytes() == Bytes(0)) return bad(path, "the corpus is empty");
+  if (tokens->bytes().count % Width != 0)
     return bad(path, "a .bin corpus holds 2-byte tokens, but this one has an odd number of bytes");
   if (tokens->size() < sequence + 1) {
     return bad(path,
@@ -94,13 +101,7 @@ Result<std::unique_ptr<TokenSource>> open_as(const std::string& path, std::int64
 
 Result<std::unique_ptr<TokenSource>> open_token_source(const std::string& path, std::int64_t vocabulary,
                                                        std::int64_t sequence) {
-  try {
-    return path.ends_with(".bin") ? open_as<2>(path, vocabulary, sequence) : open_as<1>(path, vocabulary, sequence);
-  } catch (const EnvironmentError& error) {
-    Error reason = error.error();
-    reason.kind = ErrorKind::kInput;
-    return fail(std::move(reason));
-  }
+  return path.ends_with(".bin") ? open_as<2>(path, vocabulary, sequence) : open_as<1>(path, vocabulary, sequence);
 }
 
 }  // namespace plimsoll
