@@ -39,6 +39,7 @@ class PlanWriter {
   [[nodiscard]] Plan& plan() { return plan_; }
   [[nodiscard]] const Plan& plan() const { return plan_; }
   [[nodiscard]] FlatBody& body() { return body_; }
+  [[nodiscard]] const FlatBody& body() const { return body_; }
 
   /// The plan with what was written as its body "step", in segments of `stretch` instructions (0: all in one).
   [[nodiscard]] Plan finish(std::uint32_t stretch = 0) const;

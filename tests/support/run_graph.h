@@ -11,8 +11,8 @@
 
 namespace plimsoll::test {
 
-/// Runs the ops of a graph in their order with one block of memory a tensor: no plan, no arena, no queue. What nothing has
-/// written yet is NaN.
+/// Runs the ops of a graph in their order with one block of memory a tensor: no plan, no arena, no queue. What nothing
+/// has written yet is NaN.
 class GraphRun {
  public:
   /// `graph` must be built for at least `workers` and outlive this.

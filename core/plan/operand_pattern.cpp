@@ -1,0 +1,118 @@
+#include "core/plan/operand_pattern.h"
+
+namespace plimsoll {
+namespace {
+
+bool accepts(char pattern, Access access) {
+  switch (pattern) {
+    case 'r':
+    case 'R':
+      return access == Access::kRead;
+    case 'w':
+    case 'W':
+      return access == Access::kWrite;
+    case 'u':
+      return access == Access::kReadWrite;
+    case 'x':
+      return access != Access::kRead;
+    default:
+      return false;
+  }
+}
+
+constexpr bool optional(char pattern) { return pattern == 'R' || pattern == 'W'; }
+
+}  // namespace
+
+std::string_view operand_pattern(OpKind kind) {
+  switch (kind) {
+    case OpKind::kEmbedding:
+      return "rrRw";
+    case OpKind::kNorm:
+      return "rrRww";
+    case OpKind::kLinear:
+      return "rrRw";
+    case OpKind::kRope:
+      return "u";
+    case OpKind::kAttention:
+      return "rwww";
+    case OpKind::kAdd:
+      return "rrw";
+    case OpKind::kActivation:
+      return "rw";
+    case OpKind::kCrossEntropy:
+      return "urw";
+    case OpKind::kLoss:
+      return "rrw";
+    case OpKind::kEmbeddingBackward:
+      return "rrxW";
+    case OpKind::kNormBackward:
+      return "rrrrxwWw";
+    case OpKind::kLinearBackwardInput:
+      return "rrw";
+    case OpKind::kLinearBackwardWeight:
+      return "rrwW";
+    case OpKind::kRopeBackward:
+      return "u";
+    case OpKind::kAttentionBackward:
+      return "rrrrww";
+    case OpKind::kActivationBackward:
+      return "rrw";
+    case OpKind::kAccumulate:
+      return "rx";
+    case OpKind::kSquaredNorm:
+      return "rw";
+    case OpKind::kClipFactor:
+      return "rw";
+    case OpKind::kAdamW:
+      return "uuurRW";
+  }
+  return "";
+}
+
+bool matches_pattern(std::string_view pattern, std::span<const Use> uses, std::uint32_t guard) {
+  if (guard == 0 && !uses.empty()) return matches_pattern(pattern, uses.subspan(1), kNoGuard);
+  if (pattern.empty() || uses.empty()) {
+    while (!pattern.empty() && optional(pattern.front())) pattern.remove_prefix(1);
+    return pattern.empty() && uses.empty();
+  }
+  const std::uint32_t next_guard = guard == kNoGuard ? kNoGuard : guard - 1;
+  if (accepts(pattern.front(), uses.front().access) &&
+      matches_pattern(pattern.substr(1), uses.subspan(1), next_guard)) {
+    return true;
+  }
+  return optional(pattern.front()) && matches_pattern(pattern.substr(1), uses, guard);
+}
+
+bool belongs_to_phase(OpKind kind, Phase phase) {
+  switch (kind) {
+    case OpKind::kEmbedding:
+    case OpKind::kNorm:
+    case OpKind::kLinear:
+    case OpKind::kRope:
+    case OpKind::kAttention:
+    case OpKind::kAdd:
+    case OpKind::kActivation:
+    case OpKind::kCrossEntropy:
+      return phase == Phase::kForward || phase == Phase::kBackward;
+    case OpKind::kLoss:
+      return phase == Phase::kForward;
+    case OpKind::kEmbeddingBackward:
+    case OpKind::kNormBackward:
+    case OpKind::kLinearBackwardInput:
+    case OpKind::kLinearBackwardWeight:
+    case OpKind::kRopeBackward:
+    case OpKind::kAttentionBackward:
+    case OpKind::kActivationBackward:
+      return phase == Phase::kBackward;
+    case OpKind::kAccumulate:
+    case OpKind::kSquaredNorm:
+      return phase == Phase::kBackward || phase == Phase::kOptimizer;
+    case OpKind::kClipFactor:
+    case OpKind::kAdamW:
+      return phase == Phase::kOptimizer;
+  }
+  return false;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/plan/expand.h"
+#include "core/plan/verify_plan.h"
+
+namespace plimsoll {
+
+/// A body under verification, written out.
+struct CheckedBody {
+  const Plan& plan;
+  const Body& body;
+  const FlatBody& flat;
+};
+
+/// Dependencies point backwards; each instruction has the uses, queues and phase that its kind asks for.
+Result<void> check_structure(const CheckedBody& checked);
+
+/// Arenas fit their spaces, buffers their arenas, and nothing shares bytes with a persistent buffer.
+Result<void> check_capacity(const Plan& plan);
+
+/// Every two overlapping uses of which one writes are ordered. Needs what the other checks establish. Adds to `report`.
+Result<void> check_conflicts(const CheckedBody& checked, VerifyReport& report);
+
+/// A defect of one instruction, with its place in words: "body step, instruction 17 (launch linear)".
+Error defect_at(const CheckedBody& checked, std::uint32_t id, std::string what, std::string remedy = {});
+
+/// "instruction 17 (launch linear, layer 3)".
+std::string name_of(const CheckedBody& checked, std::uint32_t id);
+
+}  // namespace plimsoll
