@@ -34,7 +34,7 @@ struct Comparison {
   Nanoseconds measured_step;
   std::vector<ComparedPart> parts;
   std::vector<ComparedMemory> memory;
-  double matched_fraction = 0;  ///< events of the compared step that both traces have
+  double matched_fraction = 0;  ///< of the step's instructions: ran in both worlds, or in neither
   std::uint32_t predicted_step_index = 0;
   std::uint32_t measured_step_index = 0;  ///< the step of median duration
 
@@ -43,7 +43,8 @@ struct Comparison {
 };
 
 /// Compares the steady step of a prediction with the median traced step of a run of the same plan.
-/// Refused when the traces are of different plans, or a trace has no whole traced step.
+/// Refused when the traces are of different plans, a trace has no whole traced step, or samples of the measured plan
+/// fed the prediction.
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured);
 
 }  // namespace plimsoll

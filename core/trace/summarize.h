@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/plan/expand.h"
@@ -22,13 +23,13 @@ struct StepBreakdown {
   [[nodiscard]] Nanoseconds at(TimePart part) const { return parts[static_cast<std::size_t>(part)]; }
 };
 
-/// Splits step `step` of a trace. The step must have been traced.
+/// Splits step `step` of a trace, with the work for later steps that runs meanwhile. The step must have been traced.
 StepBreakdown break_down(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
 
 /// Busy time of each queue of the platform during a step.
 std::vector<Nanoseconds> busy_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
 
-/// Median duration of the steps from `first` on (the steady state).
+/// Median duration of the steps from `first` on (the steady state): of an even number the lower middle one, 0 of none.
 Nanoseconds median_step(const Trace& trace, std::uint32_t first);
 
 std::string_view to_text(TimePart part);

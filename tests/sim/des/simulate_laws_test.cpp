@@ -8,6 +8,7 @@
 #include "sim/des/simulate.h"
 #include "tests/core/trace/random_tiny_plan.h"
 #include "tests/sim/des/fixed_costs.h"
+#include "tests/support/random_plan.h"
 
 using namespace plimsoll;
 
@@ -19,6 +20,9 @@ constexpr std::uint32_t kSteps = 4;
 Trace run(const Plan& plan, const CostModel& costs = FixedCosts()) {
   return simulate(plan, "step", costs, {.steps = kSteps}).value();
 }
+
+/// A plan that contends for resources and one that obeys the whole law of plans, with guards and SSD traffic.
+std::vector<Plan> plans_of(std::uint32_t seed) { return {random_tiny_plan(seed), test::random_plan({.seed = seed})}; }
 
 FlatBody flat(const Plan& plan) { return expand(plan, plan.bodies[0]); }
 
@@ -64,15 +68,16 @@ std::vector<std::int64_t> times(const Trace& trace) {
 
 TEST_CASE("a simulated trace respects every dependency") {
   for (std::uint32_t seed = 0; seed < kSeeds; ++seed) {
-    const Plan plan = random_tiny_plan(seed);
-    const FlatBody body = flat(plan);
-    const Trace trace = run(plan);
-    REQUIRE(trace.events.size() == body.size() * kSteps);
-    for (const TraceEvent& event : trace.events) {
-      for (const Dependency& dependency : body.dependencies(body.list.instructions[event.instruction])) {
-        if (dependency.distance > event.step) continue;
-        const auto at = (event.step - dependency.distance) * body.size() + dependency.target;
-        REQUIRE(trace.events[at].end <= event.start);
+    for (const Plan& plan : plans_of(seed)) {
+      const FlatBody body = flat(plan);
+      const Trace trace = run(plan);
+      REQUIRE(trace.events.size() == body.size() * kSteps);
+      for (const TraceEvent& event : trace.events) {
+        for (const Dependency& dependency : body.dependencies(body.list.instructions[event.instruction])) {
+          if (dependency.distance > event.step) continue;
+          const auto at = (event.step - dependency.distance) * body.size() + dependency.target;
+          REQUIRE(trace.events[at].end <= event.start);
+        }
       }
     }
   }
@@ -80,20 +85,21 @@ TEST_CASE("a simulated trace respects every dependency") {
 
 TEST_CASE("a simulated trace starts each queue's instructions in order and never more than its width") {
   for (std::uint32_t seed = 0; seed < kSeeds; ++seed) {
-    const Plan plan = random_tiny_plan(seed);
-    const FlatBody body = flat(plan);
-    std::map<QueueId, std::vector<TraceEvent>> by_queue;
-    for (const TraceEvent& event : run(plan).events) {
-      by_queue[body.list.instructions[event.instruction].queue].push_back(event);
-    }
-    for (const auto& [queue, events] : by_queue) {
-      const auto width = static_cast<std::size_t>(plan.platform.at(queue).width);
-      for (std::size_t i = 1; i < events.size(); ++i) {
-        REQUIRE(events[i - 1].start <= events[i].start);
-        // Of those before it, all but width - 1 have ended.
-        const auto running = std::count_if(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(i),
-                                           [&](const TraceEvent& e) { return e.end > events[i].start; });
-        REQUIRE(static_cast<std::size_t>(running) < width);
+    for (const Plan& plan : plans_of(seed)) {
+      const FlatBody body = flat(plan);
+      std::map<QueueId, std::vector<TraceEvent>> by_queue;
+      for (const TraceEvent& event : run(plan).events) {
+        by_queue[body.list.instructions[event.instruction].queue].push_back(event);
+      }
+      for (const auto& [queue, events] : by_queue) {
+        const auto width = static_cast<std::size_t>(plan.platform.at(queue).width);
+        for (std::size_t i = 1; i < events.size(); ++i) {
+          REQUIRE(events[i - 1].start <= events[i].start);
+          // Of those before it, all but width - 1 have ended.
+          const auto running = std::count_if(events.begin(), events.begin() + static_cast<std::ptrdiff_t>(i),
+                                             [&](const TraceEvent& e) { return e.end > events[i].start; });
+          REQUIRE(static_cast<std::size_t>(running) < width);
+        }
       }
     }
   }
@@ -124,8 +130,9 @@ TEST_CASE("the makespan is at least the longest chain, and equal to it on narrow
 
 TEST_CASE("simulating twice gives the same trace to the nanosecond") {
   for (std::uint32_t seed = 0; seed < kSeeds; ++seed) {
-    const Plan plan = random_tiny_plan(seed);
-    CHECK(times(run(plan)) == times(run(plan)));
+    for (const Plan& plan : plans_of(seed)) {
+      CHECK(times(run(plan)) == times(run(plan)));
+    }
   }
 }
 
@@ -159,19 +166,20 @@ TEST_CASE("a serial plan takes the sum of its instructions alone, whatever they 
 
 TEST_CASE("steps follow each other and cover the run") {
   for (std::uint32_t seed = 0; seed < kSeeds; ++seed) {
-    const Plan plan = random_tiny_plan(seed);
-    const Trace trace = run(plan);
-    Nanoseconds reached;
-    Nanoseconds sum;
-    for (const StepSummary& step : trace.steps) {
-      CHECK(step.start == reached);
-      CHECK(step.end >= step.start);
-      reached = step.end;
-      sum += step.duration();
+    for (const Plan& plan : plans_of(seed)) {
+      const Trace trace = run(plan);
+      Nanoseconds reached;
+      Nanoseconds sum;
+      for (const StepSummary& step : trace.steps) {
+        CHECK(step.start == reached);
+        CHECK(step.end >= step.start);
+        reached = step.end;
+        sum += step.duration();
+      }
+      const auto last = std::max_element(trace.events.begin(), trace.events.end(),
+                                         [](const TraceEvent& a, const TraceEvent& b) { return a.end < b.end; });
+      CHECK(sum == last->end);
     }
-    const auto last = std::max_element(trace.events.begin(), trace.events.end(),
-                                       [](const TraceEvent& a, const TraceEvent& b) { return a.end < b.end; });
-    CHECK(sum == last->end);
   }
 }
 
