@@ -7,8 +7,8 @@
 namespace plimsoll {
 
 /// Costs that a person can add up: a kernel takes as many nanoseconds as its shape has rows, a transfer its link's
-/// latency plus one nanosecond a byte, host work one nanosecond a byte; all times `scale`, and `overhead` to issue
-/// each.
+/// latency plus its bytes at the link's rate, host work one nanosecond a byte; all times `scale`, and `overhead` to
+/// issue each.
 class FixedCosts : public CostModel {
  public:
   explicit FixedCosts(std::int64_t scale = 1, Nanoseconds overhead = {}) : scale_(scale), overhead_(overhead) {}
@@ -19,7 +19,7 @@ class FixedCosts : public CostModel {
   }
   [[nodiscard]] Result<Cost> transfer(const Platform&, const Link& link, Bytes bytes) const override {
     ++lookups;
-    return cost(link.latency + Nanoseconds(bytes.count));
+    return cost(link.latency + from_seconds(static_cast<double>(bytes.count) / link.bytes_per_second));
   }
   [[nodiscard]] Result<Cost> host_work(const Processor&, HostTask, Bytes bytes) const override {
     ++lookups;

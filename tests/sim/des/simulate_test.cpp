@@ -108,6 +108,32 @@ TEST_CASE("two copies that share an uplink take turns by bytes") {
   CHECK(spans(tiny.build()) == std::vector<Span>{{0, 150}, {0, 100}});
 }
 
+TEST_CASE("copies over links of unlike rates get equal bytes of a shared uplink") {
+  // Alone 1 and 0.8 bytes/ns, the uplink carries 1: 0.5 each. B's 80 bytes are done at 160, when A has moved 80 of its
+  // 100; A's last 20 go alone: 180.
+  TinyPlan tiny;
+  const ResourceId uplink = tiny.resource("uplink", 1e9);
+  tiny.link(TinyPlan::kHost, TinyPlan::kDevice, Nanoseconds(0), {{uplink, 1.0}});
+  tiny.link(TinyPlan::kDevice, TinyPlan::kHost, Nanoseconds(0), {{uplink, 1.0}});
+  tiny.copy(tiny.queue(QueueKind::kCopy), tiny.buffer(TinyPlan::kHost, 100), tiny.buffer(TinyPlan::kDevice, 100));
+  tiny.copy(tiny.queue(QueueKind::kCopy), tiny.buffer(TinyPlan::kDevice, 80), tiny.buffer(TinyPlan::kHost, 80));
+  Plan plan = tiny.build();
+  plan.platform.links[1].bytes_per_second = 0.8e9;
+  CHECK(spans(plan) == std::vector<Span>{{0, 180}, {0, 160}});
+}
+
+TEST_CASE("thirds of a nanosecond do not add up") {
+  // Three flows of 100 bytes at 1/3 byte/ns end at 300 together, a thousand times in a row.
+  TinyPlan tiny;
+  const ResourceId uplink = tiny.resource("uplink", 1e9);
+  tiny.link(TinyPlan::kHost, TinyPlan::kDevice, Nanoseconds(0), {{uplink, 1.0}});
+  const BufferId from = tiny.buffer(TinyPlan::kHost, 100);
+  const BufferId to = tiny.buffer(TinyPlan::kDevice, 100);
+  for (int i = 0; i < 3; ++i) tiny.copy(tiny.queue(QueueKind::kCopy), from, to);
+  const Trace trace = simulate(tiny.build(), "step", FixedCosts(), {.steps = 1000}).value();
+  for (const StepSummary& step : trace.steps) CHECK(step.duration() == Nanoseconds(300));
+}
+
 TEST_CASE("a link's latency passes before its bytes take a share") {
   // As above with 20 ns latency, and B behind a kernel of 30: A moves from 20. B's bytes from 30 + 20 = 50, when A has
   // 70 of 100 left. Both at 1/2 until B's 50 are done at 150; A then has 20 left: 170.
