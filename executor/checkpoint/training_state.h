@@ -11,7 +11,7 @@ namespace plimsoll {
 
 /// Writes everything that the next step depends on (weights and moments in the state's own type, the number of steps
 /// done, the fingerprint of spec and recipe) to one safetensors file. An older file is replaced at once or not at all.
-/// A failing disk throws EnvironmentError.
+/// An fp64 run is refused: the file format's writer knows F32. A failing disk throws EnvironmentError.
 Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
                                  std::int64_t steps_done, const ReadState& state);
 

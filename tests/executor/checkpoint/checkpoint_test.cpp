@@ -86,6 +86,16 @@ TEST_CASE("a training state of another recipe is refused with what differs, and 
   CHECK_THAT(weights.error().text(), Catch::Contains("no training state"));
 }
 
+TEST_CASE("the training state of an fp64 run is refused and not rounded") {
+  const TemporaryFolder folder;
+  Recipe recipe = tiny_recipe();
+  recipe.precision = Precision::kFp64;
+  const auto executor = executor_of(recipe);
+  const auto saved = save_training_state(folder.file("state.safetensors"), tiny_spec(), recipe, 1, reader(*executor));
+  REQUIRE_FALSE(saved);
+  CHECK_THAT(saved.error().what, Catch::Contains("F64"));
+}
+
 TEST_CASE("a torn training state is refused, and a failed save leaves the old one") {
   const TemporaryFolder folder;
   const std::filesystem::path path = folder.file("state.safetensors");
