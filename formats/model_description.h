@@ -1,0 +1,26 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "core/model/model_spec.h"
+
+namespace plimsoll {
+
+/// Something about a model that its ModelSpec does not carry.
+struct ModelNote {
+  std::string text;              ///< one sentence for the user
+  bool changes_numbers = false;  ///< sizes and speed hold, but a run would compute another function than the original
+
+  bool operator==(const ModelNote&) const = default;
+};
+
+/// A model as it was found: its spec, what the spec leaves out, and where weights lie, if anywhere.
+struct ModelDescription {
+  ModelSpec spec;
+  std::vector<ModelNote> notes;
+  std::filesystem::path weights;  ///< a safetensors file, or empty
+};
+
+}  // namespace plimsoll

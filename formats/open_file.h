@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <span>
+#include <utility>
+
+#include "core/base/quantity.h"
+#include "core/base/result.h"
+
+namespace plimsoll {
+
+/// A file descriptor that closes itself. Failing calls throw EnvironmentError with the system's words.
+class OpenFile {
+ public:
+  /// Opens an existing regular file for reading; a file that cannot be opened is an input error.
+  static Result<OpenFile> for_reading(const std::filesystem::path& path);
+  /// Creates `path` empty for writing.
+  static OpenFile for_writing(const std::filesystem::path& path);
+
+  OpenFile(OpenFile&& other) noexcept : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  ~OpenFile();
+
+  [[nodiscard]] Bytes size() const;
+  /// Fills `out` from `offset`, or throws: the caller has checked the size.
+  void read_at(Bytes offset, std::span<std::byte> out) const;
+  void append(std::span<const std::byte> data);
+  /// Waits until the data is on the disk.
+  void sync();
+
+ private:
+  OpenFile(std::filesystem::path path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+/// Makes renames within `directory` durable.
+void sync_directory(const std::filesystem::path& directory);
+
+}  // namespace plimsoll

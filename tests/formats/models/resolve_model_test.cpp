@@ -1,0 +1,104 @@
+#include "formats/resolve_model.h"
+
+#include <catch2/catch.hpp>
+
+#include "formats/hf_config.h"
+#include "formats/hf_weights.h"
+#include "formats/model_zoo.h"
+#include "formats/shape_words.h"
+#include "tests/formats/models/scratch_folder.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kShape = "llama:layers=1,hidden=8,heads=2,ffn=6,vocab=11";
+
+void write_weights(const std::filesystem::path& path, bool tell_heads) {
+  const auto tensors = hf_tensors(*parse_shape_words(kShape));
+  SafetensorsPlan plan = plan_hf_file(tensors, StoredType::kBf16);
+  if (tell_heads) plan.metadata["num_attention_heads"] = "2";
+  auto writer = SafetensorsWriter::create(path, plan);
+  REQUIRE(writer);
+  for (const HfTensor& tensor : tensors) {
+    REQUIRE(writer->append(tensor.name, std::vector<float>(static_cast<std::size_t>(tensor.elements()), 1.0f)));
+  }
+  REQUIRE(writer->finish());
+}
+
+TEST_CASE("a model is found by zoo name, shape, config.json, safetensors file and folder") {
+  const ScratchFolder folder;
+  ModelSpec spec = *parse_shape_words(kShape);
+  CHECK(resolve_model("gpt2") == find_in_zoo("gpt2")->spec);
+  CHECK(resolve_model(kShape) == spec);
+
+  const auto config = folder.file("config.json", *write_hf_config(spec));
+  spec.name = folder.path().filename().string();
+  CHECK(resolve_model(config.string()) == spec);
+  CHECK(resolve_model(folder.path().string()) == spec);
+  CHECK(describe_model(folder.path().string())->weights.empty());
+
+  write_weights(folder.path() / "model.safetensors", false);
+  CHECK(resolve_model((folder.path() / "model.safetensors").string()) == spec);
+  const auto found = describe_model(folder.path().string());
+  REQUIRE(found);
+  CHECK(found->weights == folder.path() / "model.safetensors");
+  CHECK(found->spec == spec);
+}
+
+TEST_CASE("a safetensors file alone gives its sizes with a note, or asks for the heads") {
+  const ScratchFolder folder;
+  write_weights(folder.path() / "model.safetensors", true);
+  const auto found = describe_model(folder.path().string());
+  REQUIRE(found);
+  CHECK(found->spec.ffn == 6);
+  REQUIRE(found->notes.size() == 1);
+  CHECK(found->notes[0].changes_numbers);
+  write_weights(folder.path() / "model.safetensors", false);
+  CHECK(describe_model(folder.path().string()).error().remedy.find("config.json") != std::string::npos);
+}
+
+TEST_CASE("weights that do not belong to the config beside them are refused") {
+  const ScratchFolder folder;
+  ModelSpec spec = *parse_shape_words(kShape);
+  spec.ffn = 7;
+  const auto config = folder.file("config.json", *write_hf_config(spec));
+  write_weights(folder.path() / "model.safetensors", false);
+  CHECK_FALSE(resolve_model(folder.path().string()));
+  CHECK(resolve_model(config.string()));
+}
+
+TEST_CASE("unknown names suggest the nearest, and paths that are no model say so") {
+  const ScratchFolder folder;
+  const auto unknown = resolve_model("tinylama");
+  REQUIRE_FALSE(unknown);
+  CHECK(unknown.error().kind == ErrorKind::kUnknownName);
+  CHECK(unknown.error().remedy.find("tinyllama-1.1b") != std::string::npos);
+
+  const auto text = resolve_model(folder.file("notes.txt", "hello").string());
+  REQUIRE_FALSE(text);
+  CHECK(text.error().what == "this is no model");
+  CHECK(resolve_model(folder.path().string()).error().what == "the folder has neither a config.json nor a safetensors file");
+  CHECK(resolve_model((folder.path() / "absent.json").string()).error().what == "no such file");
+  CHECK(resolve_model((folder.path() / "absent.safetensors").string()).error().kind == ErrorKind::kInput);
+  CHECK(resolve_model("/dev/null").error().kind == ErrorKind::kInput);
+  CHECK_FALSE(resolve_model(""));
+  CHECK_FALSE(resolve_model(std::string_view("gpt2\0", 5)));
+  CHECK_FALSE(resolve_model(std::string(100'000, 'x')));
+}
+
+TEST_CASE("a folder of split weights is described by its config and says that they are not read") {
+  const ScratchFolder folder;
+  const ModelSpec spec = *parse_shape_words(kShape);
+  write_weights(folder.path() / "model-00001-of-00002.safetensors", false);
+  write_weights(folder.path() / "model-00002-of-00002.safetensors", false);
+  CHECK_FALSE(resolve_model(folder.path().string()));
+  const auto config = folder.file("config.json", *write_hf_config(spec));
+  const auto found = describe_model(folder.path().string());
+  REQUIRE(found);
+  CHECK(found->spec.hidden == 8);
+  REQUIRE(found->notes.size() == 1);
+  CHECK(found->weights.empty());
+}
+
+}  // namespace
+}  // namespace plimsoll

@@ -1,0 +1,78 @@
+#include "formats/shape_words.h"
+
+#include <catch2/catch.hpp>
+
+namespace plimsoll {
+namespace {
+
+TEST_CASE("a gpt shape in words fills in 4h, 1024 positions and full heads") {
+  const auto spec = parse_shape_words("gpt:layers=24,hidden=2304,heads=24,vocab=51200");
+  REQUIRE(spec);
+  ModelSpec expected = family_defaults(Family::kGpt2);
+  expected.name = "gpt:layers=24,hidden=2304,heads=24,vocab=51200";
+  expected.layers = 24;
+  expected.hidden = 2304;
+  expected.heads = 24;
+  expected.kv_heads = 24;
+  expected.head_dim = 96;  // 2304 / 24
+  expected.ffn = 9216;     // 4 · 2304
+  expected.vocabulary = 51200;
+  expected.max_positions = 1024;
+  CHECK(*spec == expected);
+}
+
+TEST_CASE("a llama shape rounds 8h/3 up to a multiple of 256 and has 2048 positions") {
+  // 8·4096/3 = 10922.67; the next multiple of 256 is 43·256 = 11008, Llama-7B's width.
+  const auto spec = parse_shape_words("llama:layers=32,hidden=4096,heads=32,vocab=32000");
+  REQUIRE(spec);
+  CHECK(spec->ffn == 11008);
+  CHECK(spec->max_positions == 2048);
+  CHECK(spec->family == Family::kLlama);
+  CHECK_FALSE(spec->tied_head);
+  // 8·768/3 = 2048 = 8·256 needs no rounding.
+  CHECK(parse_shape_words("llama:layers=1,hidden=768,heads=12,vocab=9")->ffn == 2048);
+}
+
+TEST_CASE("every key of a shape in words is heard") {
+  const auto spec = parse_shape_words(
+      "llama:layers=2,hidden=64,heads=4,kv_heads=2,head_dim=32,ffn=100,vocab=10,positions=77,tied=true,epsilon=1e-6,"
+      "rope_theta=5e5");
+  REQUIRE(spec);
+  CHECK(spec->kv_heads == 2);
+  CHECK(spec->head_dim == 32);
+  CHECK(spec->ffn == 100);
+  CHECK(spec->max_positions == 77);
+  CHECK(spec->tied_head);
+  CHECK(spec->norm_epsilon == 1e-6);
+  CHECK(spec->rope_theta == 5e5);
+}
+
+TEST_CASE("an unknown key or family is named and the nearest one suggested") {
+  const auto key = parse_shape_words("gpt:layer=24,hidden=2304,heads=24,vocab=51200");
+  REQUIRE_FALSE(key);
+  CHECK(key.error().what == "unknown key 'layer'");
+  CHECK(key.error().remedy.find("layers") != std::string::npos);
+  const auto family = parse_shape_words("lama:layers=1");
+  REQUIRE_FALSE(family);
+  CHECK(family.error().remedy.find("llama") != std::string::npos);
+}
+
+TEST_CASE("a shape that is incomplete, double, not whole, not positive, too large or indivisible is refused") {
+  const std::string good = "gpt:layers=2,hidden=64,heads=4,vocab=10";
+  CHECK(parse_shape_words(good));
+  for (const char* text :
+       {"gpt:hidden=64,heads=4,vocab=10", "gpt:layers=2,layers=2,hidden=64,heads=4,vocab=10",
+        "gpt:layers=2.5,hidden=64,heads=4,vocab=10", "gpt:layers=,hidden=64,heads=4,vocab=10",
+        "gpt:layers=0,hidden=64,heads=4,vocab=10", "gpt:layers=-1,hidden=64,heads=4,vocab=10",
+        "gpt:layers=99999999999999999999,hidden=64,heads=4,vocab=10", "gpt:layers=2,hidden=64,heads=3,vocab=10",
+        "gpt:layers=2,hidden=16777217,heads=1,vocab=10", "gpt:layers=2,hidden=64,heads=4,vocab=10,tied=maybe",
+        "gpt:layers=2,hidden=64,heads=4,vocab=10,rope_theta=10", "gpt:layers=2,hidden=64,heads=4,vocab=10,epsilon=nan",
+        "gpt:layers=2,hidden=64,heads=4,vocab=10,epsilon=-1", "gpt:layers=2,,hidden=64,heads=4,vocab=10", "gpt:", "gpt", ":",
+        "llama:layers=2,hidden=12,heads=4,vocab=10"}) {  // the last: heads of width 3 have no rotary pairs
+    CAPTURE(text);
+    CHECK_FALSE(parse_shape_words(text));
+  }
+}
+
+}  // namespace
+}  // namespace plimsoll
