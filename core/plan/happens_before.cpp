@@ -4,73 +4,91 @@
 
 namespace plimsoll {
 
-HappensBefore::HappensBefore(const Platform& platform)
-    : queue_lane_(platform.queues.size(), kNone),
-      last_(platform.queues.size(), kNone),
-      wide_lanes_(platform.queues.size()) {
-  for (std::size_t i = 0; i < platform.queues.size(); ++i) {
-    width_.push_back(platform.queues[i].width);
-    if (width_.back() == 1) queue_lane_[i] = lane_count_++;
+HappensBefore::HappensBefore(const Platform& platform) {
+  for (const Queue& queue : platform.queues) {
+    queue_lane_.push_back(queue.width == 1 ? static_cast<std::uint32_t>(last_in_lane_.size()) : kNoLane);
+    if (queue.width == 1) last_in_lane_.push_back(kNone);
   }
-  last_in_lane_.assign(lane_count_, kNone);
+  stride_ = std::max<std::size_t>(1, (last_in_lane_.size() + kGroup - 1) / kGroup) * kGroup;
 }
 
 void HappensBefore::reserve(std::size_t instructions) {
-  nodes_.reserve(instructions);
-  clocks_.reserve(instructions * ((lane_count_ + kGroup - 1) / kGroup * kGroup));
+  lanes_.reserve(instructions);
+  dependents_.reserve(instructions);
+  clocks_.reserve(instructions * stride_);
 }
 
-void HappensBefore::widen(std::uint32_t lanes) {
-  const std::uint32_t size = (lanes + kGroup - 1) / kGroup * kGroup;
-  if (size <= open_size_) return;
-  clocks_.resize(open_clock_ + size, 0);
-  open_size_ = size;
-}
-
-void HappensBefore::merge(const Node& earlier) {
-  if (earlier.clock_size > open_size_) widen(earlier.clock_size);
-  const std::uint32_t* from = clocks_.data() + earlier.clock;
-  std::uint32_t* to = clocks_.data() + open_clock_;
-  for (std::uint32_t group = 0; group < earlier.clock_size; group += kGroup) {
-    for (std::uint32_t i = 0; i < kGroup; ++i) to[group + i] = std::max(to[group + i], from[group + i]);
+void HappensBefore::merge(std::uint32_t earlier) {
+  const std::int32_t* __restrict from = clock_of(earlier);
+  std::int32_t* __restrict to = clocks_.data() + lanes_.size() * stride_;
+  for (std::size_t group = 0; group < stride_; group += kGroup) {
+    for (std::size_t i = 0; i < kGroup; ++i)
+      to[group + i] = from[group + i] > to[group + i] ? from[group + i] : to[group + i];
   }
 }
 
 void HappensBefore::begin(QueueId queue, std::span<const QueueId> members) {
-  open_queue_ = queue;
-  open_members_.assign(members.begin(), members.end());
-  open_clock_ = clocks_.size();
-  open_size_ = 0;
-  widen(std::max(lane_count_, 1u));
-  if (last_[queue.index] != kNone) merge(nodes_[last_[queue.index]]);
-  for (const QueueId member : members) {
-    if (last_[member.index] != kNone) merge(nodes_[last_[member.index]]);
+  clocks_.resize(clocks_.size() + stride_, 0);
+  open_lanes_.assign(1, queue_lane_[queue.index]);
+  for (const QueueId member : members) open_lanes_.push_back(queue_lane_[member.index]);
+  for (const std::uint32_t lane : open_lanes_) {
+    if (lane != kNoLane && last_in_lane_[lane] != kNone) merge(last_in_lane_[lane]);
   }
 }
 
-std::uint32_t HappensBefore::chain_lane() {
-  std::vector<std::uint32_t>& lanes = wide_lanes_[open_queue_.index];
-  for (const std::uint32_t lane : lanes) {
-    if (ordered(last_in_lane_[lane])) return lane;
+void HappensBefore::depend(std::uint32_t earlier) {
+  merge(earlier);
+  if (lanes_[earlier] == kNoLane) add_dependent(earlier);
+}
+
+/// Of the dependents on one lane the first is enough.
+void HappensBefore::add_dependent(std::uint32_t earlier) {
+  const std::uint32_t lane = open_lanes_.front();
+  for (std::uint32_t d = dependents_[earlier]; d != kNone && lane != kNoLane; d = dependent_pool_[d].next) {
+    if (dependent_pool_[d].lane == lane) return;
   }
-  lanes.push_back(lane_count_++);
-  last_in_lane_.push_back(kNone);
-  widen(lane_count_);
-  return lanes.back();
+  dependent_pool_.push_back({static_cast<std::uint32_t>(lanes_.size()), lane, dependents_[earlier]});
+  dependents_[earlier] = static_cast<std::uint32_t>(dependent_pool_.size() - 1);
 }
 
 std::uint32_t HappensBefore::end() {
-  const auto position = static_cast<std::uint32_t>(nodes_.size());
-  const bool wide = width_[open_queue_.index] != 1;
-  const std::uint32_t lane = wide ? chain_lane() : queue_lane_[open_queue_.index];
-  last_in_lane_[lane] = position;
-  clocks_[open_clock_ + lane] = position + 1;
-  if (!wide) last_[open_queue_.index] = position;
-  for (const QueueId member : open_members_) {
-    if (width_[member.index] == 1) last_[member.index] = position;
+  const auto position = static_cast<std::uint32_t>(lanes_.size());
+  const std::uint32_t own = open_lanes_.front();
+  if (own != kNoLane) clocks_[position * stride_ + own] = ended(position);
+  for (const std::uint32_t lane : open_lanes_) {
+    if (lane != kNoLane) last_in_lane_[lane] = position;
   }
-  nodes_.push_back({open_clock_, open_size_, lane});
+  lanes_.push_back(own);
+  dependents_.push_back(kNone);
   return position;
+}
+
+/// An instruction without a lane has ended before `later` starts when one of its direct dependents is `later` or has.
+bool HappensBefore::released(std::uint32_t earlier, std::uint32_t later) const {
+  bool others = false;
+  for (std::uint32_t d = dependents_[earlier]; d != kNone; d = dependent_pool_[d].next) {
+    if (has_ended(dependent_pool_[d], later)) return true;
+    others = others || dependent_pool_[d].lane == kNoLane;
+  }
+  return others && released_through_others(earlier, later);
+}
+
+/// The rare rest: a path that begins with several instructions without a lane, found by searching along these.
+bool HappensBefore::released_through_others(std::uint32_t earlier, std::uint32_t later) const {
+  std::vector<std::uint32_t> pending{earlier};
+  std::vector<bool> seen(later - earlier, false);
+  while (!pending.empty()) {
+    const std::uint32_t from = pending.back();
+    pending.pop_back();
+    for (std::uint32_t d = dependents_[from]; d != kNone; d = dependent_pool_[d].next) {
+      const Dependent& dependent = dependent_pool_[d];
+      if (has_ended(dependent, later)) return true;
+      if (dependent.lane != kNoLane || dependent.position > later || seen[dependent.position - earlier]) continue;
+      seen[dependent.position - earlier] = true;
+      pending.push_back(dependent.position);
+    }
+  }
+  return false;
 }
 
 std::uint32_t HappensBefore::add(QueueId queue, std::span<const QueueId> members,

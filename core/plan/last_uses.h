@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/plan/byte_ranges.h"
+#include "core/plan/happens_before.h"
 
 namespace plimsoll {
 
@@ -64,7 +65,7 @@ class LastUses {
   }
 
   bool read(Element& element, std::uint32_t position, std::uint32_t lane) {
-    for (std::uint32_t r = element.readers; r != kNone; r = readers_[r].next) {
+    for (std::uint32_t r = element.readers; r != kNone && lane != HappensBefore::kNoLane; r = readers_[r].next) {
       if (readers_[r].lane != lane) continue;
       readers_[r].position = position;
       return element.writer != position;

@@ -42,7 +42,7 @@ class Orderer {
     }
     // Newest first: being after the newest often means being after the others, too.
     for (const std::uint32_t earlier : conflicts(step, instruction)) {
-      if (order_.ordered(earlier)) continue;
+      if (order_.ordered(earlier, static_cast<std::uint32_t>(order_.size()))) continue;
       order_.depend(earlier);
       needed_[id].push_back({earlier % count, step - earlier / count, true});
     }
