@@ -41,7 +41,7 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
     std::size_t slot = place_of(use);
     if (table[slot] == kNone) {
       table[slot] = static_cast<std::uint32_t>(ranges_.size());
-      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.offset, use.bytes, 0});
+      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.offset, use.bytes, 0, {}});
     }
     range_of_use_.push_back(table[slot]);
     if (ranges_.size() * 2 < table.size()) continue;
@@ -78,6 +78,7 @@ void ByteRanges::cut(const Plan& plan) {
   std::uint32_t next = 0;
   for (Range& range : ranges_) {
     range.first_span = next;
+    range.in_slot_0 = spans_[next];
     next += range.slots;
   }
   element_count_ = static_cast<std::uint32_t>(cuts.size());

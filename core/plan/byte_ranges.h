@@ -35,7 +35,7 @@ class ByteRanges {
   }
   [[nodiscard]] ElementSpan elements(std::size_t use, std::uint32_t step) const {
     const Range& range = ranges_[range_of_use_[use]];
-    return spans_[range.first_span + (mixed_ ? step % range.slots : 0)];
+    return mixed_ ? spans_[range.first_span + step % range.slots] : range.in_slot_0;
   }
 
  private:
@@ -46,6 +46,7 @@ class ByteRanges {
     Bytes offset;
     Bytes bytes;
     std::uint32_t first_span = 0;  ///< of slot 0; the other slots follow
+    ElementSpan in_slot_0;
   };
 
   void collect(const Plan& plan, const FlatBody& body);

@@ -15,7 +15,7 @@ HappensBefore::HappensBefore(const Platform& platform) {
 void HappensBefore::reserve(std::size_t instructions) {
   lanes_.reserve(instructions);
   dependents_.reserve(instructions);
-  clocks_.reserve(instructions * stride_);
+  if (clocks_.size() < instructions * stride_) clocks_.resize(instructions * stride_, 0);
 }
 
 void HappensBefore::merge(std::uint32_t earlier) {
@@ -28,10 +28,13 @@ void HappensBefore::merge(std::uint32_t earlier) {
 }
 
 void HappensBefore::begin(QueueId queue, std::span<const QueueId> members) {
-  clocks_.resize(clocks_.size() + stride_, 0);
-  open_lanes_.assign(1, queue_lane_[queue.index]);
-  for (const QueueId member : members) open_lanes_.push_back(queue_lane_[member.index]);
-  for (const std::uint32_t lane : open_lanes_) {
+  const std::uint32_t own = queue_lane_[queue.index];
+  open_lane_ = own;
+  open_members_ = members;
+  if (clocks_.size() < (lanes_.size() + 1) * stride_) clocks_.resize(2 * clocks_.size() + stride_, 0);
+  if (own != kNoLane && last_in_lane_[own] != kNone) merge(last_in_lane_[own]);
+  for (const QueueId member : members) {
+    const std::uint32_t lane = queue_lane_[member.index];
     if (lane != kNoLane && last_in_lane_[lane] != kNone) merge(last_in_lane_[lane]);
   }
 }
@@ -43,7 +46,7 @@ void HappensBefore::depend(std::uint32_t earlier) {
 
 /// Of the dependents on one lane the first is enough.
 void HappensBefore::add_dependent(std::uint32_t earlier) {
-  const std::uint32_t lane = open_lanes_.front();
+  const std::uint32_t lane = open_lane_;
   for (std::uint32_t d = dependents_[earlier]; d != kNone && lane != kNoLane; d = dependent_pool_[d].next) {
     if (dependent_pool_[d].lane == lane) return;
   }
@@ -53,9 +56,13 @@ void HappensBefore::add_dependent(std::uint32_t earlier) {
 
 std::uint32_t HappensBefore::end() {
   const auto position = static_cast<std::uint32_t>(lanes_.size());
-  const std::uint32_t own = open_lanes_.front();
-  if (own != kNoLane) clocks_[position * stride_ + own] = ended(position);
-  for (const std::uint32_t lane : open_lanes_) {
+  const std::uint32_t own = open_lane_;
+  if (own != kNoLane) {
+    clocks_[position * stride_ + own] = ended(position);
+    last_in_lane_[own] = position;
+  }
+  for (const QueueId member : open_members_) {
+    const std::uint32_t lane = queue_lane_[member.index];
     if (lane != kNoLane) last_in_lane_[lane] = position;
   }
   lanes_.push_back(own);

@@ -71,10 +71,12 @@ class HappensBefore {
   std::vector<std::uint32_t> last_in_lane_;  ///< newest instruction, also a collective that occupies it as a member
   std::size_t stride_ = kGroup;              ///< of clocks
   std::vector<std::uint32_t> lanes_;         ///< by position
-  std::vector<std::int32_t> clocks_;         ///< by position, then lane
+  std::vector<std::int32_t> clocks_;         ///< by position, then lane; with room for positions to come, all 0
   std::vector<std::uint32_t> dependents_;    ///< by position: list in dependent_pool_, used for those without a lane
   std::vector<Dependent> dependent_pool_;
-  std::vector<std::uint32_t> open_lanes_;  ///< of the instruction between begin and end
+  // The instruction between begin and end; its members are the caller's and stay until then.
+  std::uint32_t open_lane_ = kNoLane;
+  std::span<const QueueId> open_members_;
 };
 
 }  // namespace plimsoll

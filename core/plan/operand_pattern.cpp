@@ -20,6 +20,12 @@ bool accepts(char pattern, Access access) {
   }
 }
 
+bool all_match(std::string_view pattern, std::span<const Use> uses) {
+  bool match = pattern.size() == uses.size();
+  for (std::size_t i = 0; match && i < uses.size(); ++i) match = accepts(pattern[i], uses[i].access);
+  return match;
+}
+
 constexpr bool optional(char pattern) { return pattern == 'R' || pattern == 'W'; }
 
 }  // namespace
@@ -71,6 +77,7 @@ std::string_view operand_pattern(OpKind kind) {
 }
 
 bool matches_pattern(std::string_view pattern, std::span<const Use> uses, std::uint32_t guard) {
+  if (guard == kNoGuard && all_match(pattern, uses)) return true;  // nearly always; the rest tries what may be absent
   if (guard == 0 && !uses.empty()) return matches_pattern(pattern, uses.subspan(1), kNoGuard);
   if (pattern.empty() || uses.empty()) {
     while (!pattern.empty() && optional(pattern.front())) pattern.remove_prefix(1);
