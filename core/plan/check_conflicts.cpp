@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "core/plan/access_of.h"
 #include "core/plan/byte_ranges.h"
@@ -64,7 +65,10 @@ class Prover {
         report_(report),
         ranges_(checked.plan, checked.flat),
         last_(ranges_.element_count()),
-        order_(checked.plan.platform) {}
+        order_(checked.plan.platform),
+        awaited_(checked.flat.size(), false) {
+    for (const Dependency& dependency : checked.flat.list.dependencies) awaited_[dependency.target] = true;
+  }
 
   Result<void> run() {
     if (ranges_.copies() * body_.size() > kMaxVerifiedInstructions) {
@@ -93,25 +97,26 @@ class Prover {
     for (const Dependency& dependency : body_.dependencies(instruction)) {
       if (dependency.distance <= now.step) order_.depend((now.step - dependency.distance) * count + dependency.target);
     }
-    const std::uint32_t position = order_.end();
     bool proved = true;
     for (std::uint32_t i = 0; i < instruction.use_count; ++i) {
       const std::size_t use = instruction.first_use + i;
       if (!ranges_.due(use, now.step)) continue;
-      proved = prove(now, position, ranges_.elements(use, now.step), access_of(instruction, i, body_.list.uses[use])) &&
-               proved;
+      proved = prove(now, ranges_.elements(use, now.step), access_of(instruction, i, body_.list.uses[use])) && proved;
     }
+    order_.end(awaited_[now.id]);
     return proved;
   }
 
-  bool prove(Moment now, std::uint32_t position, ElementSpan span, Access access) {
+  bool prove(Moment now, ElementSpan span, Access access) {
     ++report_.checked_uses;
+    const auto position = static_cast<std::uint32_t>(order_.size());
     std::uint32_t offender = position;
     last_.conflicts(span, access, [&](std::uint32_t earlier) {
       if (earlier != position && !order_.ordered(earlier, position)) offender = std::min(offender, earlier);
     });
     if (offender != position) return refuse({offender / count(), offender % count()}, now);
-    if (last_.record(span, access, position, order_.lane(position))) return true;
+    const QueueId queue = body_.list.instructions[now.id].queue;
+    if (last_.record(span, access, position, order_.lane(queue))) return true;
     return refuse_self(now);
   }
 
@@ -134,6 +139,7 @@ class Prover {
   ByteRanges ranges_;
   LastUses last_;
   HappensBefore order_;
+  std::vector<bool> awaited_;  ///< by id: some instruction depends on it
   Error defect_;
 };
 

@@ -24,29 +24,36 @@ class HappensBefore {
   /// which stays below 2³¹.
   std::uint32_t add(QueueId queue, std::span<const QueueId> members, std::span<const std::uint32_t> dependencies);
 
-  /// The same in pieces, for those who find dependencies while they look at the order: begin, depend …, end.
-  /// Between `begin` and `end` the instruction's position is size(), and `ordered` knows what is known of it so far.
+  /// The same in pieces, for those who find dependencies while they look at the order: begin, depend …, end. In between
+  /// the instruction's position is size(), and `ordered` knows what is known of it so far. Without `keep` its clock is
+  /// forgotten: later instructions cannot depend on it but by their queue.
   void begin(QueueId queue, std::span<const QueueId> members);
   void depend(std::uint32_t earlier);
-  std::uint32_t end();
+  std::uint32_t end(bool keep = true);
 
-  /// True when `earlier` ends before `later` starts in every run. Both must have been added, earlier < later.
+  /// True when `earlier` ends before `later` starts in every run; earlier < later. `later` is a kept instruction or the
+  /// one between `begin` and `end`.
   [[nodiscard]] bool ordered(std::uint32_t earlier, std::uint32_t later) const {
-    const std::uint32_t lane = lanes_[earlier];
-    return lane != kNoLane ? clock_of(later)[lane] >= ended(earlier) : released(earlier, later);
+    const Node& node = nodes_[earlier];
+    return node.lane != kNoLane ? clock_of(later)[node.lane] >= ended(earlier) : released(earlier, later);
   }
 
-  /// The width-1 queue's lane, or kNoLane.
-  [[nodiscard]] std::uint32_t lane(std::uint32_t position) const { return lanes_[position]; }
-  [[nodiscard]] std::size_t size() const { return lanes_.size(); }
+  /// The lane of a queue, or kNoLane.
+  [[nodiscard]] std::uint32_t lane(QueueId queue) const { return queue_lane_[queue.index]; }
+  [[nodiscard]] std::size_t size() const { return nodes_.size(); }
   /// Makes room for that many instructions.
-  void reserve(std::size_t instructions);
+  void reserve(std::size_t instructions) { nodes_.reserve(instructions); }
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffffu;
   /// Clocks are whole groups of lanes, and signed, so that merging them is a few vector instructions.
   static constexpr std::uint32_t kGroup = 8;
 
+  struct Node {
+    std::uint32_t lane = kNoLane;
+    std::uint32_t clock = kNone;       ///< number of its kept clock
+    std::uint32_t dependents = kNone;  ///< list in dependents_; only of those without a lane
+  };
   struct Dependent {
     std::uint32_t position = 0;
     std::uint32_t lane = kNoLane;
@@ -56,9 +63,10 @@ class HappensBefore {
   /// How a clock writes that an instruction has ended; 0 is for none.
   static std::int32_t ended(std::uint32_t position) { return static_cast<std::int32_t>(position) + 1; }
   [[nodiscard]] const std::int32_t* clock_of(std::uint32_t position) const {
-    return clocks_.data() + std::size_t{position} * stride_;
+    if (position == nodes_.size()) return lane_clocks_.data() + open_clock_;
+    return kept_clocks_.data() + nodes_[position].clock * stride_;
   }
-  void merge(std::uint32_t earlier);
+  void merge(const std::int32_t* from);
   void add_dependent(std::uint32_t earlier);
   [[nodiscard]] bool released(std::uint32_t earlier, std::uint32_t later) const;
   [[nodiscard]] bool released_through_others(std::uint32_t earlier, std::uint32_t later) const;
@@ -67,15 +75,16 @@ class HappensBefore {
     return dependent.lane != kNoLane && clock_of(later)[dependent.lane] >= ended(dependent.position);
   }
 
-  std::vector<std::uint32_t> queue_lane_;    ///< by queue; kNoLane for wide ones
-  std::vector<std::uint32_t> last_in_lane_;  ///< newest instruction, also a collective that occupies it as a member
-  std::size_t stride_ = kGroup;              ///< of clocks
-  std::vector<std::uint32_t> lanes_;         ///< by position
-  std::vector<std::int32_t> clocks_;         ///< by position, then lane; with room for positions to come, all 0
-  std::vector<std::uint32_t> dependents_;    ///< by position: list in dependent_pool_, used for those without a lane
-  std::vector<Dependent> dependent_pool_;
+  std::vector<std::uint32_t> queue_lane_;  ///< by queue; kNoLane for wide ones
+  std::size_t stride_ = kGroup;            ///< of clocks
+  std::vector<std::int32_t>
+      lane_clocks_;  ///< by lane: the clock of its newest instruction; one more row for those without
+  std::vector<std::int32_t> kept_clocks_;
+  std::vector<Node> nodes_;
+  std::vector<Dependent> dependents_;
   // The instruction between begin and end; its members are the caller's and stay until then.
   std::uint32_t open_lane_ = kNoLane;
+  std::size_t open_clock_ = 0;  ///< where its clock grows, in lane_clocks_
   std::span<const QueueId> open_members_;
 };
 

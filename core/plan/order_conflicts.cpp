@@ -48,7 +48,7 @@ class Orderer {
     }
     const std::uint32_t position = order_.end();
     for_each_due_use(step, instruction, [&](std::size_t use, Access access) {
-      last_.record(ranges_.elements(use, step), access, position, order_.lane(position));
+      last_.record(ranges_.elements(use, step), access, position, order_.lane(instruction.queue));
     });
   }
 

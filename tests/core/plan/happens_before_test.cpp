@@ -47,7 +47,7 @@ TEST_CASE("a queue of width 4 orders nothing but by dependencies") {
   const auto d = f.add("ssd.read", {c});  // after a by the way over the CPU
   CHECK(f.order.ordered(a, d));
   CHECK_FALSE(f.order.ordered(b, d));
-  CHECK(f.order.lane(a) == HappensBefore::kNoLane);
+  CHECK(f.order.lane(queue_named(f.platform, "ssd.read")) == HappensBefore::kNoLane);
 }
 
 TEST_CASE("paths along a wide queue alone are found, through forks and joins") {
