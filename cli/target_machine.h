@@ -14,7 +14,7 @@ namespace plimsoll {
 /// The machine that a command is about, with the costs to expect there and what was assumed.
 struct TargetMachine {
   Platform platform;
-  std::unique_ptr<CostModel> costs;
+  std::shared_ptr<const CostModel> costs;
   Precision precision = Precision::kFp32;  ///< the default here
   std::string precision_reason;
   std::vector<std::string> notes;

@@ -14,8 +14,8 @@ std::vector<PackItem> random_items(std::uint32_t seed, std::size_t count) {
   std::mt19937 random(seed);
   std::vector<PackItem> items;
   for (std::size_t i = 0; i < count; ++i) {
-    const std::uint32_t begin = random() % 200;
-    items.push_back({{begin, begin + 1 + static_cast<std::uint32_t>(random() % 40)}, Bytes(1 + random() % 5000)});
+    const auto begin = static_cast<std::uint32_t>(random() % 200);
+    items.push_back({{begin, begin + 1 + static_cast<std::uint32_t>(random() % 40)}, Bytes(static_cast<std::int64_t>(1 + random() % 5000))});
   }
   return items;
 }

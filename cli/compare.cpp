@@ -1,0 +1,61 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/run_printer.h"
+#include "core/trace/compare_traces.h"
+#include "formats/report_json.h"
+#include "formats/run_file.h"
+
+namespace plimsoll {
+namespace {
+
+struct CompareFlags {
+  std::string run;
+  std::string prediction;
+  std::optional<double> threshold;
+  bool json = false;
+};
+
+tl::unexpected<Error> lacks(const std::string& path, std::string what) {
+  return fail({.kind = ErrorKind::kInput, .what = "the run file has no " + what, .where = path, .remedy = {}});
+}
+
+Result<ExitCode> compare_files(const CompareFlags& flags) {
+  const auto run = read_run_file(flags.run);
+  if (!run) return fail(run.error());
+  const auto other = flags.prediction.empty() ? run : read_run_file(flags.prediction);
+  if (!other) return fail(other.error());
+  const NamedTrace* measured = run->trace("run");
+  if (measured == nullptr) return lacks(flags.run, "measured trace");
+  const NamedTrace* predicted = other->trace(flags.prediction.empty() ? "predicted" : "run");
+  if (predicted == nullptr) return lacks(flags.prediction.empty() ? flags.run : flags.prediction, "trace to compare with");
+  const Plan* plan = run->plan(measured->trace.plan_digest);
+  if (plan == nullptr) return lacks(flags.run, "plan of its trace");
+  const auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
+  if (!comparison) return fail(comparison.error());
+  fmt::print("{}", flags.json ? to_json(comparison_answer(*plan, *comparison)) : comparison_text(*plan, *comparison));
+  const bool missed = flags.threshold && std::fabs(comparison->error()) > *flags.threshold / 100;
+  return missed ? ExitCode::kMissed : ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app, ExitCode& code) {
+  auto flags = std::make_shared<CompareFlags>();
+  CLI::App* command = app.add_subcommand("compare", "Predicted against measured: step time by phase, peak memory by category");
+  command->footer("Example: plimsoll compare run.plimsoll --threshold 15");
+  command->add_option("RUN", flags->run, "a run file")->required();
+  command->add_option("OTHER", flags->prediction, "another run file of the same plan; default: the run's own prediction");
+  command->add_option("--threshold", flags->threshold, "end with exit code 3 when the step's error passes this many percent");
+  command->add_flag("--json", flags->json, "machine-readable answer");
+  command->callback([flags, &code] {
+    const auto ended = compare_files(*flags);
+    code = ended ? *ended : report_error(ended.error());
+  });
+}
+
+}  // namespace plimsoll

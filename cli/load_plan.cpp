@@ -1,0 +1,54 @@
+#include "cli/load_plan.h"
+
+#include "core/plan/verify_plan.h"
+#include "formats/plan_json.h"
+#include "formats/read_text_file.h"
+#include "formats/run_file.h"
+#include "sim/cost/catalogue_cost_model.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr Bytes kLargestPlanFile{std::int64_t{1} << 30};
+
+}  // namespace
+
+Result<Plan> read_plan_file(const std::string& path) {
+  const auto text = read_text_file(path, kLargestPlanFile);
+  if (!text) return fail(text.error());
+  return read_plan(*text, path);
+}
+
+Result<Plan> load_plan(const std::string& path) {
+  auto plan = read_plan_file(path);
+  if (!plan) return plan;
+  if (const auto verified = verify_plan(*plan); !verified) return fail(verified.error());
+  return plan;
+}
+
+Result<Calibration> load_calibration(const std::string& run_file) {
+  const auto run = read_run_file(run_file);
+  if (!run) return fail(run.error());
+  std::vector<Sample> samples;
+  for (const CostSample& sample : run->cost_samples) {
+    auto key = parse_cost_key(sample.key);
+    if (!key) return fail(key.error());
+    samples.push_back({.key = std::move(*key), .duration = sample.duration, .plan_digest = sample.plan_digest});
+  }
+  if (samples.empty()) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "the run file holds no cost samples",
+                 .where = run_file,
+                 .remedy = "run with a warm-up: plimsoll run MODEL --data FILE"});
+  }
+  return calibrate(samples, std::make_shared<CatalogueCostModel>());
+}
+
+Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file) {
+  if (run_file.empty()) return std::make_shared<CatalogueCostModel>();
+  auto calibration = load_calibration(run_file);
+  if (!calibration) return fail(calibration.error());
+  return calibration->model;
+}
+
+}  // namespace plimsoll

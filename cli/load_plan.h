@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/plan/plan.h"
+#include "sim/cost/calibrate.h"
+
+namespace plimsoll {
+
+/// Reads a plan file whose indices are in range.
+Result<Plan> read_plan_file(const std::string& path);
+
+/// Reads a plan file and proves that it obeys the law of plans.
+Result<Plan> load_plan(const std::string& path);
+
+/// Calibrates on the cost samples of a run file; what they do not cover comes from the catalogue.
+Result<Calibration> load_calibration(const std::string& run_file);
+
+/// The catalogue's costs, or those calibrated on `run_file` when it is not empty.
+Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file);
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "formats/gpu_catalogue.h"
+
+namespace plimsoll {
+namespace {
+
+std::string rate(const std::optional<double>& value) { return value ? fmt::format("{:.1f}", *value) : "-"; }
+
+nlohmann::ordered_json number(const std::optional<double>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json(nullptr);
+}
+
+}  // namespace
+
+void add_machines(CLI::App& app, ExitCode& code) {
+  auto json = std::make_shared<bool>(false);
+  CLI::App* command = app.add_subcommand("machines", "List the GPUs of the catalogue");
+  command->footer("Example: plimsoll machines | grep 2060");
+  command->add_flag("--json", *json, "machine-readable answer, with the source of each row");
+  command->callback([json, &code] {
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    if (!*json) fmt::print("{:<22}{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "GPU", "generation", "memory", "GB/s", "fp32 TF", "fp16 TF", "bf16 TF");
+    for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+      if (*json) {
+        rows.push_back({{"name", gpu.name}, {"architecture", gpu.architecture}, {"memory_bytes", gpu.memory.count},
+                        {"memory_gbs", gpu.memory_gbs}, {"fp32_tflops", number(gpu.fp32_tflops)},
+                        {"fp16_tflops", number(gpu.fp16_tflops)}, {"bf16_tflops", number(gpu.bf16_tflops)}, {"source", gpu.source}});
+      } else {
+        fmt::print("{:<22}{:<12}{:>12}{:>10.0f}{:>10}{:>10}{:>10}\n", gpu.name, gpu.architecture, to_text(gpu.memory), gpu.memory_gbs,
+                   rate(gpu.fp32_tflops), rate(gpu.fp16_tflops), rate(gpu.bf16_tflops));
+      }
+    }
+    if (*json) fmt::print("{}\n", rows.dump(2));
+    code = ExitCode::kDone;
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+
+namespace {
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done, 2 usage or bad input, 3 does not fit or a threshold was missed, 4 the environment failed, 130 interrupted.\n"
+    "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB";
+
+int run_command_line(int argc, char** argv) {
+  using namespace plimsoll;
+  CLI::App app{"Plimsoll: will this training fit, how fast, what limits it - and then run that very plan"};
+  app.name("plimsoll");
+  app.set_version_flag("--version", version());
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  ExitCode code = ExitCode::kDone;
+  for (const auto add : {add_fit, add_plan, add_simulate, add_run, add_calibrate, add_compare, add_show, add_validate, add_export,
+                         add_machines, add_models, add_doctor}) {
+    add(app, code);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const bool asked_for_help = app.exit(error) == 0;
+    return static_cast<int>(asked_for_help ? ExitCode::kDone : ExitCode::kUsage);
+  }
+  return static_cast<int>(code);
+}
+
+}  // namespace
+
+namespace plimsoll {
+
+const char* version() { return PLIMSOLL_VERSION; }
+
+}  // namespace plimsoll
+
+int main(int argc, char** argv) {
+  try {
+    return run_command_line(argc, argv);
+  } catch (const plimsoll::EnvironmentError& error) {
+    return static_cast<int>(plimsoll::report_error(error.error()));
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "plimsoll: {}\n", error.what());
+    return static_cast<int>(plimsoll::ExitCode::kEnvironment);
+  }
+}

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <ctime>
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/load_plan.h"
+#include "cli/run_flags.h"
+#include "cli/run_printer.h"
+#include "cli/target_machine.h"
+#include "executor/kernels/choose_matmul_library.h"
+#include "formats/report_json.h"
+#include "formats/resolve_model.h"
+#include "session/run_session.h"
+
+namespace plimsoll {
+namespace {
+
+std::atomic<bool> stop_requested{false};
+
+extern "C" void request_stop(int) { stop_requested = true; }
+
+RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
+  RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.measured.steps.size()), .file = file};
+  for (const StepSummary& step : outcome.measured.steps) answer.losses.push_back(step.loss);
+  const Nanoseconds median = median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
+  answer.step_seconds_median = to_seconds(median);
+  answer.predicted_step_seconds = to_seconds(outcome.prediction.step);
+  answer.tokens_per_second = static_cast<double>(outcome.plan.recipe.tokens_per_step()) / answer.step_seconds_median;
+  if (outcome.comparison) answer.memory = comparison_answer(outcome.plan, *outcome.comparison).memory;
+  return answer;
+}
+
+void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
+  if (flags.json) {
+    fmt::print("{}", to_json(answer_of(outcome, flags.output)));
+    return;
+  }
+  fmt::print("{} with plan '{}' on this computer, predicted against measured\n", outcome.plan.spec.name, outcome.plan.strategy.name);
+  if (outcome.comparison) {
+    fmt::print("{}", comparison_text(outcome.plan, *outcome.comparison));
+  } else {
+    fmt::print("  not compared: {}\n", outcome.not_compared);
+  }
+  fmt::print("{}", loss_text(outcome.measured.steps));
+  fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
+}
+
+Result<ExitCode> run(RunFlags flags) {
+  auto request = make_run_request(flags);
+  if (!request) return fail(request.error());
+  std::signal(SIGINT, request_stop);
+  std::signal(SIGTERM, request_stop);
+  RunPrinter printer(flags.quiet);
+  const auto outcome = run_session(*request, printer.watcher(), stop_requested);
+  if (!outcome) return fail(outcome.error());
+  print_outcome(*outcome, flags);
+  if (!outcome->interrupted) return ExitCode::kDone;
+  fmt::print(stderr, "plimsoll: interrupted; resume with --resume {}\n", outcome->checkpoint);
+  return ExitCode::kInterrupted;
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, ExitCode& code) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Train: warm up, calibrate, plan, run that plan, compare with the prediction");
+  command->footer(
+      "Example: plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data data/texts/us-constitution.txt\n"
+      "         --device-memory 32MiB --ram 1GiB --steps 50 -o run.plimsoll");
+  add_run_flags(*command, *flags);
+  command->callback([flags, &code] {
+    const auto ended = run(*flags);
+    code = ended ? *ended : report_error(ended.error());
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "cli/machine_flags.h"
+#include "cli/training_flags.h"
+#include "session/run_session.h"
+
+namespace plimsoll {
+
+/// The options of `run`, as typed.
+struct RunFlags {
+  std::string model;  ///< a model, or a plan file
+  MachineFlags machine;
+  TrainingFlags training;
+  std::string strategy = "auto";
+  std::string calibration;
+  std::string matmul;
+  std::int64_t steps = 100;
+  std::int64_t warm_up_steps = 4;
+  std::string data;
+  std::string evaluation_data;
+  std::int64_t evaluate_every = 0;
+  std::int64_t save_every = 0;
+  std::string init;
+  std::string save;
+  std::string save_precision = "fp32";
+  std::string resume;
+  std::string output = "run.plimsoll";
+  bool force = false;
+  bool quiet = false;
+  bool json = false;
+};
+
+void add_run_flags(CLI::App& command, RunFlags& flags);
+
+/// Opens the model or plan, looks at this computer, and puts the request together. Errors name the option.
+Result<RunRequest> make_run_request(const RunFlags& flags);
+
+}  // namespace plimsoll

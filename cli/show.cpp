@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/load_plan.h"
+#include "cli/run_printer.h"
+#include "core/plan/expand.h"
+#include "formats/run_file.h"
+
+namespace plimsoll {
+namespace {
+
+struct ShowFlags {
+  std::string file;
+  bool instructions = false;
+};
+
+std::string instruction_name(const Plan& plan, const Instruction& instruction) {
+  if (instruction.kind == InstructionKind::kLaunch) return std::string(to_text(plan.at(instruction.kernel).kind));
+  if (instruction.kind == InstructionKind::kHostWork) return std::string(to_text(instruction.task));
+  return std::string(to_text(instruction.kind));
+}
+
+void print_instructions(const Plan& plan) {
+  const FlatBody body = expand(plan, *plan.body("step"));
+  for (std::size_t i = 0; i < body.size(); ++i) {
+    const Instruction& instruction = body.list.instructions[i];
+    fmt::print("{:>6}  {:<10}{:<12}{:<24}", i, plan.platform.at(instruction.queue).name, to_text(instruction.phase),
+               instruction_name(plan, instruction));
+    for (const Dependency& dependency : body.dependencies(instruction)) {
+      fmt::print(" after {}{}", dependency.target, dependency.distance == 0 ? "" : fmt::format(" ({} steps before)", dependency.distance));
+    }
+    fmt::print("\n");
+  }
+}
+
+void print_plan(const Plan& plan) {
+  fmt::print("plan for {} on {}\n  strategy {}: {}\n", plan.spec.name, plan.platform.name, plan.strategy.name, describe(plan.strategy));
+  for (const Body& body : plan.bodies) {
+    fmt::print("  {}: {} instructions in {} calls of {} templates\n", body.name, instruction_count(plan, body), body.calls.size(),
+               plan.blocks.size());
+  }
+  for (const Arena& arena : plan.arenas) fmt::print("  {}: {}\n", plan.platform.at(arena.space).name, to_text(arena.bytes));
+}
+
+void print_run(const RunFile& run) {
+  fmt::print("{} of {} by plimsoll {} on {}{}\n", run.meta.kind, run.meta.created, run.meta.tool_version, run.meta.machine,
+             run.finished ? "" : " (interrupted: what follows is what was committed)");
+  for (const NamedPlan& plan : run.plans) {
+    fmt::print("plan '{}' {}: {}\n", plan.name, plan.digest, describe(plan.plan.strategy));
+  }
+  for (const NamedTrace& trace : run.traces) {
+    fmt::print("trace '{}': {} steps, {} events, {}\n", trace.name, trace.trace.steps.size(), trace.trace.events.size(), trace.trace.source);
+    if (trace.name == "run") fmt::print("{}", loss_text(trace.trace.steps));
+  }
+  for (const Evaluation& evaluation : run.evaluations) fmt::print("held-out loss after {} steps: {:.4f}\n", evaluation.step, evaluation.loss);
+  for (const CheckpointRecord& checkpoint : run.checkpoints) fmt::print("checkpoint after {} steps: {}\n", checkpoint.step, checkpoint.path);
+  for (const LogLine& line : run.log) fmt::print("{}: {}\n", line.level, line.text);
+}
+
+Result<ExitCode> show(const ShowFlags& flags) {
+  if (flags.file.size() > 5 && flags.file.ends_with(".json")) {
+    const auto plan = read_plan_file(flags.file);
+    if (!plan) return fail(plan.error());
+    print_plan(*plan);
+    if (flags.instructions && plan->body("step") != nullptr) print_instructions(*plan);
+    return ExitCode::kDone;
+  }
+  const auto run = read_run_file(flags.file);
+  if (!run) return fail(run.error());
+  print_run(*run);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_show(CLI::App& app, ExitCode& code) {
+  auto flags = std::make_shared<ShowFlags>();
+  CLI::App* command = app.add_subcommand("show", "What is in a plan file or a run file");
+  command->footer("Example: plimsoll show plan.json --instructions");
+  command->add_option("FILE", flags->file, "a plan (.json) or a run file")->required();
+  command->add_flag("--instructions", flags->instructions, "list the step's instructions of a plan");
+  command->callback([flags, &code] {
+    const auto ended = show(*flags);
+    code = ended ? *ended : report_error(ended.error());
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/commands.h"
+#include "cli/load_plan.h"
+#include "cli/print_fit.h"
+#include "formats/report_json.h"
+#include "sim/planner/fit_answer.h"
+
+namespace plimsoll {
+namespace {
+
+struct SimulateFlags {
+  std::string plan;
+  std::string calibration;
+  bool json = false;
+};
+
+Result<ExitCode> simulate_file(const SimulateFlags& flags) {
+  const auto plan = load_plan(flags.plan);
+  if (!plan) return fail(plan.error());
+  const auto costs = load_costs(flags.calibration);
+  if (!costs) return fail(costs.error());
+  const auto prediction = predict(*plan, **costs);
+  if (!prediction) return fail(prediction.error());
+  const auto bound = lower_bound(*plan, **costs);
+  if (!bound) return fail(bound.error());
+  const FitAnswer answer = fit_answer(*plan, *prediction, *bound, (*costs)->source());
+  fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, plan->recipe, plan->platform.name));
+  return answer.fits ? ExitCode::kDone : ExitCode::kMissed;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, ExitCode& code) {
+  auto flags = std::make_shared<SimulateFlags>();
+  CLI::App* command = app.add_subcommand("simulate", "Verify a plan and time it");
+  command->footer("Example: plimsoll simulate plan.json --calibration run.plimsoll");
+  command->add_option("PLAN", flags->plan, "a plan file")->required();
+  command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
+  command->add_flag("--json", flags->json, "machine-readable answer");
+  command->callback([flags, &code] {
+    const auto ended = simulate_file(*flags);
+    code = ended ? *ended : report_error(ended.error());
+  });
+}
+
+}  // namespace plimsoll
