@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/quantity.h"
+#include "core/trace/compare_traces.h"
+
+namespace plimsoll {
+
+/// Memory of one space in an answer, as the plan needs it and as the machine offers it.
+struct SpaceAnswer {
+  std::string space;  ///< "gpu0", "host", "ssd"
+  Bytes capacity;
+  Bytes usable;
+  Bytes peak;            ///< what must fit into `usable`
+  Bytes peak_allocated;  ///< live bytes
+  Bytes peak_reserved;   ///< with what the allocator holds back
+  Bytes peak_process;    ///< with context, libraries and framework
+  bool certain = false;  ///< exact, not an estimate
+  struct ByCategory {
+    Bytes parameters;
+    Bytes gradients;
+    Bytes optimizer;
+    Bytes activations;
+    Bytes workspace;
+    Bytes framework;
+  } by_category;
+
+  /// What is left of `usable`; negative when it does not fit.
+  [[nodiscard]] Bytes margin() const { return usable - peak; }
+};
+
+/// A plan beside the one asked for.
+struct AlternativeAnswer {
+  std::string strategy;
+  double step_seconds = 0;
+  Bytes peak;
+};
+
+/// What `fit`, `plan` and `simulate` answer. Rates and times of a plan that does not fit are those it would have.
+struct FitAnswer {
+  bool fits = false;
+  std::string model;
+  std::int64_t parameters = 0;
+  Strategy strategy;
+  std::string stack = "plimsoll";
+  double step_seconds = 0;
+  double step_seconds_low = 0;
+  double step_seconds_high = 0;
+  double tokens_per_second = 0;
+  double samples_per_second = 0;
+  double model_tflops_per_gpu = 0;     ///< of the model's own arithmetic
+  double hardware_tflops_per_gpu = 0;  ///< with recomputation
+  double bubble_fraction = 0;
+  struct Phases {
+    double forward_seconds = 0;
+    double backward_seconds = 0;
+    double optimizer_seconds = 0;
+    double exposed_transfer_seconds = 0;
+    double exposed_communication_seconds = 0;
+  } phases;
+  std::vector<SpaceAnswer> memory;
+  std::string bottleneck;  ///< the busiest resource
+  double bottleneck_busy_fraction = 0;
+  std::string calibration_kind;  ///< "measured", "catalogue" or "extrapolated"
+  std::string calibration_source;
+  std::optional<double> lower_bound_seconds;  ///< no plan is faster
+  std::optional<Bytes> lower_bound_peak;      ///< no plan needs less
+  std::vector<AlternativeAnswer> alternatives;
+  std::optional<double> training_seconds;  ///< of the whole training, when its length was given
+  std::optional<double> training_cost;     ///< when a price was given
+};
+
+/// Predicted and measured peak of one space.
+struct ComparedSpaceAnswer {
+  std::string space;
+  Bytes predicted;
+  Bytes measured;
+  struct Category {
+    std::string category;
+    Bytes predicted;
+    Bytes measured;
+  };
+  std::vector<Category> by_category;
+};
+
+/// What `run` answers.
+struct RunAnswer {
+  std::int64_t steps = 0;
+  std::vector<double> losses;
+  double step_seconds_median = 0;
+  std::optional<double> predicted_step_seconds;
+  double tokens_per_second = 0;
+  std::vector<ComparedSpaceAnswer> memory;
+  std::string file;
+};
+
+/// What `compare` answers.
+struct ComparisonAnswer {
+  double predicted_seconds = 0;
+  double measured_seconds = 0;
+  double error = 0;  ///< (measured − predicted) ÷ measured
+  struct Part {
+    std::string part;
+    double predicted_seconds = 0;
+    double measured_seconds = 0;
+  };
+  std::vector<Part> parts;
+  std::vector<ComparedSpaceAnswer> memory;
+  double matched_fraction = 0;
+};
+
+/// The comparison with the names of the plan's spaces.
+ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& comparison);
+
+}  // namespace plimsoll

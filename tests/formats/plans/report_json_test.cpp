@@ -1,0 +1,91 @@
+#include "formats/report_json.h"
+
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+
+std::set<std::string> keys(const json& object) {
+  std::set<std::string> names;
+  for (const auto& [key, value] : object.items()) names.insert(key);
+  return names;
+}
+
+using Keys = std::set<std::string>;
+
+}  // namespace
+
+TEST_CASE("the JSON of fit has exactly the keys of the contract") {
+  FitAnswer answer;
+  answer.memory.resize(1);
+  answer.alternatives.resize(1);
+  const json out = json::parse(to_json(answer));
+  CHECK(keys(out) == Keys{"format_version", "verdict", "model", "strategy", "stack", "step_seconds", "step_seconds_low",
+                          "step_seconds_high", "tokens_per_second", "samples_per_second", "model_tflops_per_gpu",
+                          "hardware_tflops_per_gpu", "bubble_fraction", "phases", "memory", "bottleneck", "calibration",
+                          "lower_bound", "alternatives", "training"});
+  CHECK(keys(out["model"]) == Keys{"name", "parameters"});
+  CHECK(keys(out["phases"]) == Keys{"forward_seconds", "backward_seconds", "optimizer_seconds", "exposed_transfer_seconds",
+                                    "exposed_communication_seconds"});
+  CHECK(keys(out["memory"][0]) == Keys{"space", "capacity_bytes", "usable_bytes", "margin_bytes", "certain", "peak_bytes",
+                                       "peak_allocated_bytes", "peak_reserved_bytes", "peak_process_bytes", "by_category"});
+  CHECK(keys(out["memory"][0]["by_category"]) ==
+        Keys{"parameters", "gradients", "optimizer", "activations", "workspace", "framework"});
+  CHECK(keys(out["bottleneck"]) == Keys{"resource", "busy_fraction"});
+  CHECK(keys(out["calibration"]) == Keys{"kind", "source"});
+  CHECK(keys(out["lower_bound"]) == Keys{"step_seconds", "peak_bytes"});
+  CHECK(keys(out["alternatives"][0]) == Keys{"strategy", "step_seconds", "peak_bytes"});
+  CHECK(keys(out["training"]) == Keys{"seconds", "cost"});
+  CHECK(out["strategy"].contains("name"));
+}
+
+TEST_CASE("the JSON of fit says what does not apply with null and the margin with its sign") {
+  FitAnswer answer;
+  answer.memory = {{.space = "gpu0", .capacity = Bytes(100), .usable = Bytes(90), .peak = Bytes(95)}};
+  answer.step_seconds = 0.1;
+  const json out = json::parse(to_json(answer));
+  CHECK(out["verdict"] == "does_not_fit");
+  CHECK(out["memory"][0]["margin_bytes"] == -5);
+  CHECK(out["step_seconds"] == 0.1);
+  CHECK(out["training"]["seconds"].is_null());
+  CHECK(out["lower_bound"]["peak_bytes"].is_null());
+  answer.fits = true;
+  CHECK(json::parse(to_json(std::vector<FitAnswer>{answer, answer})).size() == 2);
+  CHECK(json::parse(to_json(std::vector<FitAnswer>{answer}))[0]["verdict"] == "fits");
+}
+
+TEST_CASE("the JSON of run carries losses with 17 significant digits") {
+  RunAnswer answer{.steps = 2, .losses = {0.1, 10.0 / 3.0}, .file = "a \"b\".plimsoll"};
+  const std::string text = to_json(answer);
+  CHECK(text.find("[0.10000000000000001, 3.3333333333333335]") != std::string::npos);
+  const json out = json::parse(text);
+  CHECK(keys(out) == Keys{"format_version", "steps", "losses", "step_seconds_median", "predicted_step_seconds",
+                          "tokens_per_second", "memory", "file"});
+  CHECK(out["predicted_step_seconds"].is_null());
+  CHECK(out["file"] == "a \"b\".plimsoll");
+}
+
+TEST_CASE("the JSON of compare has the keys of the contract and the spaces' names") {
+  Plan plan;
+  plan.platform.spaces = {{.name = "gpu0"}, {.name = "host"}};
+  Comparison comparison;
+  comparison.predicted_step = Nanoseconds(900000000);
+  comparison.measured_step = Nanoseconds(1000000000);
+  comparison.parts = {{TimePart::kForward, Nanoseconds(300000000), Nanoseconds(400000000)}};
+  comparison.memory = {{SpaceId(1), Bytes(5), Bytes(6), {{TensorKind::kParameter, Bytes(5), Bytes(6)}}}};
+  comparison.matched_fraction = 1;
+  const json out = json::parse(to_json(comparison_answer(plan, comparison)));
+  CHECK(keys(out["step"]) == Keys{"predicted_seconds", "measured_seconds", "error", "parts"});
+  CHECK(out["step"]["error"].get<double>() == Approx(0.1));  // (1.0 − 0.9) / 1.0
+  CHECK(out["step"]["parts"][0]["measured_seconds"].get<double>() == Approx(0.4));
+  CHECK(out["memory"][0]["space"] == "host");
+  CHECK(out["memory"][0]["measured_bytes"] == 6);
+  CHECK(out["matched_fraction"] == 1.0);
+}
+
+}  // namespace plimsoll::test
