@@ -80,7 +80,8 @@ class Prover {
     }
     const auto copies = static_cast<std::uint32_t>(ranges_.copies());
     report_.expanded_bodies = std::max(report_.expanded_bodies, copies);
-    order_.reserve(body_.size() * copies);
+    const auto kept = static_cast<std::size_t>(std::count(awaited_.begin(), awaited_.end(), true));
+    order_.reserve(body_.size() * copies, kept * copies);
     for (std::uint32_t step = 0; step < copies; ++step) {
       for (std::uint32_t id = 0; id < body_.size(); ++id) {
         if (!visit({step, id})) return fail(defect_);
@@ -111,8 +112,9 @@ class Prover {
     ++report_.checked_uses;
     const auto position = static_cast<std::uint32_t>(order_.size());
     std::uint32_t offender = position;
-    last_.conflicts(span, access, [&](std::uint32_t earlier) {
-      if (earlier != position && !order_.ordered(earlier, position)) offender = std::min(offender, earlier);
+    last_.conflicts(span, access, [&](std::uint32_t earlier, std::uint32_t lane) {
+      if (earlier == position || order_.ordered_before_open(earlier, lane)) return;
+      offender = std::min(offender, earlier);
     });
     if (offender != position) return refuse({offender / count(), offender % count()}, now);
     const QueueId queue = body_.list.instructions[now.id].queue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "core/plan/operand_pattern.h"
 #include "core/plan/plan_checks.h"
@@ -18,7 +19,9 @@ using Verdict = std::optional<Flaw>;
 
 class InstructionCheck {
  public:
-  explicit InstructionCheck(const CheckedBody& checked) : checked_(checked), plan_(checked.plan), flat_(checked.flat) {}
+  explicit InstructionCheck(const CheckedBody& checked) : plan_(checked.plan), flat_(checked.flat) {
+    for (const Buffer& buffer : plan_.buffers) places_.push_back({buffer.bytes, buffer.space});
+  }
 
   [[nodiscard]] Verdict run(std::uint32_t id) const {
     const Instruction& instruction = flat_.list.instructions[id];
@@ -57,12 +60,11 @@ class InstructionCheck {
 
   [[nodiscard]] Verdict bounds(const Instruction& instruction) const {
     for (const Use& use : flat_.uses(instruction)) {
-      const Buffer& buffer = plan_.buffers[use.target];
-      const bool inside = use.offset.count >= 0 && use.bytes.count >= 0 && use.bytes <= buffer.bytes &&
-                          use.offset <= buffer.bytes - use.bytes;
-      if (inside) continue;
+      const Bytes size = places_[use.target].bytes;
+      if (use.offset.count >= 0 && use.bytes.count >= 0 && use.bytes <= size && use.offset <= size - use.bytes)
+        continue;
       return Flaw{fmt::format("uses {} bytes at {} of buffer {}, which has {}", use.bytes.count, use.offset.count,
-                              buffer.name, buffer.bytes.count),
+                              plan_.buffers[use.target].name, size.count),
                   {}};
     }
     return {};
@@ -74,8 +76,8 @@ class InstructionCheck {
     if (!queue.processor.valid()) return Flaw{fmt::format("runs on queue {}, which has no processor", queue.name), {}};
     const Processor& processor = plan_.platform.at(queue.processor);
     for (const Use& use : flat_.uses(instruction)) {
+      if (places_[use.target].space == processor.space) continue;
       const Buffer& buffer = plan_.buffers[use.target];
-      if (buffer.space == processor.space) continue;
       return Flaw{fmt::format("runs on {} and uses buffer {}, which lies in {}", processor.name, buffer.name,
                               plan_.platform.at(buffer.space).name),
                   fmt::format("copy it to {} first", plan_.platform.at(processor.space).name)};
@@ -155,9 +157,15 @@ class InstructionCheck {
     return in_reach(instruction);
   }
 
-  const CheckedBody& checked_;
+  /// What every use asks of its buffer, close together.
+  struct Place {
+    Bytes bytes;
+    SpaceId space;
+  };
+
   const Plan& plan_;
   const FlatBody& flat_;
+  std::vector<Place> places_;
 };
 
 }  // namespace

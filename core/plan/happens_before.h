@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -28,7 +29,10 @@ class HappensBefore {
   /// the instruction's position is size(), and `ordered` knows what is known of it so far. Without `keep` its clock is
   /// forgotten: later instructions cannot depend on it but by their queue.
   void begin(QueueId queue, std::span<const QueueId> members);
-  void depend(std::uint32_t earlier);
+  void depend(std::uint32_t earlier) {
+    merge(clock_of(earlier), lane_clocks_.data() + open_clock_);
+    if (nodes_[earlier].lane == kNoLane) add_dependent(earlier);
+  }
   std::uint32_t end(bool keep = true);
 
   /// True when `earlier` ends before `later` starts in every run; earlier < later. `later` is a kept instruction or the
@@ -38,11 +42,20 @@ class HappensBefore {
     return node.lane != kNoLane ? clock_of(later)[node.lane] >= ended(earlier) : released(earlier, later);
   }
 
+  /// The same for the instruction between `begin` and `end` as the later one, when the earlier one's lane is known.
+  [[nodiscard]] bool ordered_before_open(std::uint32_t earlier, std::uint32_t lane) const {
+    if (lane == kNoLane) return released(earlier, static_cast<std::uint32_t>(nodes_.size()));
+    return lane_clocks_[open_clock_ + lane] >= ended(earlier);
+  }
+
   /// The lane of a queue, or kNoLane.
   [[nodiscard]] std::uint32_t lane(QueueId queue) const { return queue_lane_[queue.index]; }
   [[nodiscard]] std::size_t size() const { return nodes_.size(); }
-  /// Makes room for that many instructions.
-  void reserve(std::size_t instructions) { nodes_.reserve(instructions); }
+  /// Makes room for that many instructions, of which so many are kept.
+  void reserve(std::size_t instructions, std::size_t kept) {
+    nodes_.reserve(instructions);
+    kept_clocks_.reserve(kept * stride_);
+  }
 
  private:
   static constexpr std::uint32_t kNone = 0xffffffffu;
@@ -66,7 +79,11 @@ class HappensBefore {
     if (position == nodes_.size()) return lane_clocks_.data() + open_clock_;
     return kept_clocks_.data() + nodes_[position].clock * stride_;
   }
-  void merge(const std::int32_t* from);
+  void merge(const std::int32_t* from, std::int32_t* __restrict to) const {
+    for (std::size_t group = 0; group < stride_; group += kGroup) {
+      for (std::size_t i = group; i < group + kGroup; ++i) to[i] = std::max(to[i], from[i]);
+    }
+  }
   void add_dependent(std::uint32_t earlier);
   [[nodiscard]] bool released(std::uint32_t earlier, std::uint32_t later) const;
   [[nodiscard]] bool released_through_others(std::uint32_t earlier, std::uint32_t later) const;
@@ -87,5 +104,32 @@ class HappensBefore {
   std::size_t open_clock_ = 0;  ///< where its clock grows, in lane_clocks_
   std::span<const QueueId> open_members_;
 };
+
+/// The clock starts as that of the instruction before in the lane, where it lies already.
+inline void HappensBefore::begin(QueueId queue, std::span<const QueueId> members) {
+  open_lane_ = queue_lane_[queue.index];
+  open_members_ = members;
+  const std::size_t last_row = lane_clocks_.size() - stride_;
+  open_clock_ = open_lane_ != kNoLane ? open_lane_ * stride_ : last_row;
+  std::int32_t* const clock = lane_clocks_.data() + open_clock_;
+  if (open_lane_ == kNoLane) std::fill_n(clock, stride_, 0);
+  for (const QueueId member : members) {
+    const std::uint32_t lane = queue_lane_[member.index];
+    if (lane != kNoLane && lane != open_lane_) merge(lane_clocks_.data() + lane * stride_, clock);
+  }
+}
+
+inline std::uint32_t HappensBefore::end(bool keep) {
+  const auto position = static_cast<std::uint32_t>(nodes_.size());
+  std::int32_t* const clock = lane_clocks_.data() + open_clock_;
+  if (open_lane_ != kNoLane) clock[open_lane_] = ended(position);
+  for (const QueueId member : open_members_) {
+    const std::uint32_t lane = queue_lane_[member.index];
+    if (lane != kNoLane && lane != open_lane_) std::copy_n(clock, stride_, lane_clocks_.data() + lane * stride_);
+  }
+  nodes_.push_back({open_lane_, keep ? static_cast<std::uint32_t>(kept_clocks_.size() / stride_) : kNone, kNone});
+  if (keep) kept_clocks_.insert(kept_clocks_.end(), clock, clock + stride_);
+  return position;
+}
 
 }  // namespace plimsoll

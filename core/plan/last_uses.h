@@ -15,15 +15,18 @@ class LastUses {
  public:
   explicit LastUses(std::size_t elements) : elements_(elements) {}
 
-  /// Calls `visit(position)` for each earlier instruction that a use of `span` has to come after (some repeatedly).
+  /// Calls `visit(position, lane)` for each earlier instruction that a use of `span` has to come after (some
+  /// repeatedly).
   template <typename Visit>
   void conflicts(ElementSpan span, Access access, Visit&& visit) const {
     for (std::uint32_t i = span.begin; i < span.end; ++i) {
       const Element& element = elements_[i];
       if (writes(access) && element.readers != kNone) {
-        for (std::uint32_t r = element.readers; r != kNone; r = readers_[r].next) visit(readers_[r].position);
+        for (std::uint32_t r = element.readers; r != kNone; r = readers_[r].next) {
+          visit(readers_[r].position, readers_[r].lane);
+        }
       } else if (element.writer != kNone) {
-        visit(element.writer);
+        visit(element.writer, element.writer_lane);
       }
     }
   }
@@ -33,7 +36,7 @@ class LastUses {
   bool record(ElementSpan span, Access access, std::uint32_t position, std::uint32_t lane) {
     bool alone = true;
     for (std::uint32_t i = span.begin; i < span.end; ++i) {
-      alone = (writes(access) ? write(elements_[i], position) : read(elements_[i], position, lane)) && alone;
+      alone = (writes(access) ? write(elements_[i], position, lane) : read(elements_[i], position, lane)) && alone;
     }
     return alone;
   }
@@ -43,6 +46,7 @@ class LastUses {
 
   struct Element {
     std::uint32_t writer = kNone;
+    std::uint32_t writer_lane = HappensBefore::kNoLane;
     std::uint32_t readers = kNone;  ///< list in readers_
   };
   struct Reader {
@@ -51,7 +55,7 @@ class LastUses {
     std::uint32_t next = kNone;
   };
 
-  bool write(Element& element, std::uint32_t position) {
+  bool write(Element& element, std::uint32_t position, std::uint32_t lane) {
     bool alone = element.writer != position;
     while (element.readers != kNone) {
       const std::uint32_t reader = element.readers;
@@ -61,6 +65,7 @@ class LastUses {
       free_ = reader;
     }
     element.writer = position;
+    element.writer_lane = lane;
     return alone;
   }
 

@@ -18,22 +18,32 @@ Bytes Plan::arena_bytes(SpaceId space) const {
 
 std::string_view to_text(InstructionKind kind) {
   switch (kind) {
-    case InstructionKind::kLaunch: return "launch";
-    case InstructionKind::kCopy: return "copy";
-    case InstructionKind::kRead: return "read";
-    case InstructionKind::kWrite: return "write";
-    case InstructionKind::kCollective: return "collective";
-    case InstructionKind::kHostWork: return "host_work";
-    case InstructionKind::kMarker: return "marker";
+    case InstructionKind::kLaunch:
+      return "launch";
+    case InstructionKind::kCopy:
+      return "copy";
+    case InstructionKind::kRead:
+      return "read";
+    case InstructionKind::kWrite:
+      return "write";
+    case InstructionKind::kCollective:
+      return "collective";
+    case InstructionKind::kHostWork:
+      return "host_work";
+    case InstructionKind::kMarker:
+      return "marker";
   }
   return "?";
 }
 
 std::string_view to_text(HostTask task) {
   switch (task) {
-    case HostTask::kNone: return "none";
-    case HostTask::kLoadTokens: return "load_tokens";
-    case HostTask::kReportLoss: return "report_loss";
+    case HostTask::kNone:
+      return "none";
+    case HostTask::kLoadTokens:
+      return "load_tokens";
+    case HostTask::kReportLoss:
+      return "report_loss";
   }
   return "?";
 }

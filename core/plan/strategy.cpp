@@ -6,9 +6,12 @@ namespace plimsoll {
 
 std::string_view to_text(Tier tier) {
   switch (tier) {
-    case Tier::kDevice: return "device";
-    case Tier::kHost: return "host";
-    case Tier::kSsd: return "ssd";
+    case Tier::kDevice:
+      return "device";
+    case Tier::kHost:
+      return "host";
+    case Tier::kSsd:
+      return "ssd";
   }
   return "?";
 }
@@ -25,7 +28,8 @@ std::string describe(const Strategy& s) {
   if (s.optimizer == Tier::kDevice) {
     text = "optimizer on the device";
   } else {
-    text = fmt::format("optimizer on the CPU with its states in {}", s.optimizer == Tier::kHost ? "host memory" : "SSD files");
+    text = fmt::format("optimizer on the CPU with its states in {}",
+                       s.optimizer == Tier::kHost ? "host memory" : "SSD files");
   }
   if (s.gradients != Tier::kDevice) text += ", gradients leave during backward";
   if (s.recompute_every == 0) text += ", all activations kept";
