@@ -1,0 +1,133 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "formats/constant_table.h"
+#include "profiler/probe/this_computer.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kMega = 1e6;
+constexpr std::int64_t kMostThreads = 1024;
+
+/// Sizes of the two arenas.
+struct Arenas {
+  Bytes device;
+  Bytes host;
+};
+
+tl::unexpected<Error> refuse(ErrorKind kind, std::string what, std::string remedy) {
+  return fail({.kind = kind, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// Leaves a share of what is available free; halves the rest unless the user says otherwise.
+Result<Arenas> divide_memory(const ThisComputer& computer, const ComputerOptions& options, std::vector<std::string>& defaults) {
+  const auto kept = static_cast<std::int64_t>(static_cast<double>(computer.memory_available.count) *
+                                              machine_defaults().at("host.reserved_share"));
+  const Bytes usable = computer.memory_available - Bytes(kept);
+  defaults.push_back(fmt::format("{} of {} available memory left free (assumed)", to_text(Bytes(kept)),
+                                 to_text(computer.memory_available)));
+  for (const auto size : {options.device_memory, options.ram}) {
+    if (size && *size <= Bytes(0)) return refuse(ErrorKind::kInput, "a memory size must be positive", "");
+  }
+  Arenas arenas{.device = options.device_memory.value_or(Bytes(0)), .host = options.ram.value_or(Bytes(0))};
+  const Bytes left = usable - std::min(usable, arenas.device) - std::min(usable, arenas.host);
+  if (!options.device_memory) arenas.device = options.ram ? left : Bytes(usable.count / 2);
+  if (!options.ram) arenas.host = options.device_memory ? left : usable - arenas.device;
+  const bool too_much = arenas.device > usable || arenas.host > usable - arenas.device;
+  if (too_much || arenas.device <= Bytes(0) || arenas.host <= Bytes(0)) {
+    return refuse(ErrorKind::kInfeasible,
+                  fmt::format("device memory {} and host memory {} do not both fit in {}", to_text(arenas.device),
+                              to_text(arenas.host), to_text(usable)),
+                  "ask for less, or close other programs");
+  }
+  if (!options.device_memory) defaults.push_back(fmt::format("{} of memory play the device", to_text(arenas.device)));
+  return arenas;
+}
+
+double flops_per_cycle(const ThisComputer& computer) {
+  const auto& defaults = machine_defaults();
+  if (computer.avx512) return defaults.at("cpu.flops_per_cycle.avx512");
+  return defaults.at(computer.avx2 ? "cpu.flops_per_cycle.avx2" : "cpu.flops_per_cycle.other");
+}
+
+/// What computes, with rates that its threads could reach at most.
+Processor processor_of(const ThisComputer& computer, std::int64_t threads, double dram) {
+  const auto busy = static_cast<double>(std::min(threads, computer.physical_cores));
+  return {.name = {},
+          .kind = ProcessorKind::kCpu,
+          .space = {},
+          .cores = threads,
+          .bytes_per_second = dram,
+          .fp32_flops = busy * computer.mhz * kMega * flops_per_cycle(computer),
+          .calibration_name = fmt::format("{}, {} threads", computer.cpu_model, threads)};
+}
+
+/// A copy within one memory reads and writes each byte; one core can draw only so much.
+void add_copies(Platform& platform, SpaceId device, SpaceId host, ResourceId dram) {
+  const auto& defaults = machine_defaults();
+  Link link{.bytes_per_second = defaults.at("dram.per_core") * kGiga / 2,
+            .latency = from_seconds(defaults.at("copy.latency") * 1e-6),
+            .path = {{.resource = dram, .amount = 2.0}}};
+  link.name = "host->gpu0";
+  link.from = host;
+  link.to = device;
+  add_link(platform, link);
+  link.name = "gpu0->host";
+  std::swap(link.from, link.to);
+  add_link(platform, link);
+}
+
+/// Workers of one kernel never ask for more cores than there are; a copy or a small task holds one.
+void add_queues(Platform& platform, ProcessorId gpu0, ProcessorId cpu, ResourceId cores, std::int64_t threads) {
+  const double workers = std::min(static_cast<double>(threads), platform.at(cores).capacity);
+  const std::vector<Demand> all{{.resource = cores, .amount = workers}};
+  const std::vector<Demand> one{{.resource = cores, .amount = 1.0}};
+  add_queue(platform, "compute", QueueKind::kCompute, gpu0, all);
+  add_queue(platform, "h2d", QueueKind::kCopy, gpu0, one);
+  add_queue(platform, "d2h", QueueKind::kCopy, gpu0, one);
+  add_queue(platform, "cpu", QueueKind::kHostCompute, cpu, all);
+  add_host_work_queues(platform, cpu, cores);
+}
+
+Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std::int64_t threads, double dram_rate) {
+  Platform platform;
+  platform.name = fmt::format("this computer ({}, {} cores)", computer.cpu_model, computer.logical_cores);
+  const SpaceId device = add_space(platform, "gpu0", SpaceKind::kDevice, arenas.device, arenas.device);
+  const SpaceId host = add_space(platform, "host", SpaceKind::kHost, arenas.host, arenas.host);
+  const ResourceId dram = add_resource(platform, "dram", dram_rate);
+  const ResourceId cores = add_resource(platform, "cores", static_cast<double>(computer.logical_cores));
+  Processor processor = processor_of(computer, threads, dram_rate);
+  processor.name = "gpu0";
+  processor.space = device;
+  const ProcessorId gpu0 = add_processor(platform, processor);
+  processor.name = "cpu";
+  processor.space = host;
+  const ProcessorId cpu = add_processor(platform, processor);
+  add_copies(platform, device, host, dram);
+  add_queues(platform, gpu0, cpu, cores, threads);
+  return platform;
+}
+
+}  // namespace
+
+Result<DescribedPlatform> computer_platform(const ThisComputer& computer, const ComputerOptions& options) {
+  const std::int64_t threads = options.threads.value_or(computer.physical_cores);
+  if (threads < 1 || threads > kMostThreads) {
+    return refuse(ErrorKind::kInput, fmt::format("{} threads cannot compute", threads), fmt::format("give 1 to {}", kMostThreads));
+  }
+  DescribedPlatform described;
+  const auto arenas = divide_memory(computer, options, described.defaults);
+  if (!arenas) return tl::make_unexpected(arenas.error());
+  const auto& defaults = machine_defaults();
+  const double dram_gbs = std::min(defaults.at("dram.geforce"),
+                                   static_cast<double>(computer.logical_cores) * defaults.at("dram.per_core"));
+  described.defaults.push_back(fmt::format("{} GB/s DRAM assumed until measured", dram_gbs));
+  described.platform = build_platform(computer, *arenas, threads, dram_gbs * kGiga);
+  return described;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/quantity.h"
+#include "core/base/result.h"
+#include "formats/platform_parts.h"
+
+namespace plimsoll {
+
+/// One cache of the first core.
+struct CacheLevel {
+  int level = 0;
+  Bytes bytes;
+};
+
+/// What this process may use of the computer it runs on, at the moment of asking.
+struct ThisComputer {
+  std::string cpu_model;
+  std::int64_t logical_cores = 1;   ///< that the scheduler and the cgroup's quota let it run on at once
+  std::int64_t physical_cores = 1;  ///< of these, without the second threads of a core
+  double mhz = 0;                   ///< 0: unknown
+  bool avx2 = false;
+  bool avx512 = false;
+  Bytes memory_total;
+  Bytes memory_available;  ///< the lesser of what is free and what the cgroup still allows
+  std::vector<CacheLevel> caches;  ///< data and unified caches
+};
+
+/// Asks the operating system (sched_getaffinity, /proc, /sys, cgroups of version 1 and 2). Throws EnvironmentError when
+/// /proc cannot be read.
+ThisComputer probe_this_computer();
+
+/// What a user says about the arenas and threads; what is left out is taken from what is available.
+struct ComputerOptions {
+  std::optional<Bytes> device_memory;  ///< size of the arena that plays the device
+  std::optional<Bytes> ram;            ///< size of the host's
+  std::optional<std::int64_t> threads;
+};
+
+/// This computer as plans see it: the device gpu0 is an arena of its own memory in which the CPU computes, beside host.
+/// Queues compute, h2d, d2h, cpu, data, report; they share cores and DRAM. Both arenas together leave a part of the
+/// available memory free; more is an error of kind kInfeasible that says what there is.
+Result<DescribedPlatform> computer_platform(const ThisComputer& computer, const ComputerOptions& options = {});
+
+/// computer_platform of what probe_this_computer finds.
+Result<DescribedPlatform> this_computer_platform(const ComputerOptions& options = {});
+
+}  // namespace plimsoll

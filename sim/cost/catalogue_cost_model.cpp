@@ -1,0 +1,155 @@
+#include "sim/cost/catalogue_cost_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/cost/efficiencies.h"
+#include "sim/cost/kernel_work.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kMicro = 1e-6;
+constexpr double kGiga = 1e9;
+// A century; a longer kernel is a mistake in the input, and its nanoseconds would soon overflow.
+constexpr double kLongestSeconds = 3.2e9;
+
+tl::unexpected<Error> uncalibrated(std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kUncalibrated, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+Result<Cost> checked(double seconds, CostOrigin origin, const std::string& subject) {
+  if (!std::isfinite(seconds) || seconds < 0 || seconds > kLongestSeconds) {
+    return uncalibrated(fmt::format("no time can be given for {}", subject), "check its sizes and the machine's rates");
+  }
+  return cost_of(seconds, origin);
+}
+
+/// The catalogue's entry for a processor; a board that nobody catalogued counts as a data-centre one of no architecture.
+GpuEntry entry_of(const Processor& processor) {
+  for (const auto& gpu : built_in_gpu_catalogue()) {
+    if (gpu.name == processor.calibration_name) return gpu;
+  }
+  GpuEntry unknown;
+  unknown.board = GpuBoard::kDatacenter;
+  return unknown;
+}
+
+double nominal_flops(const Processor& processor, DType dtype) {
+  switch (dtype) {
+    case DType::kFp32: return processor.fp32_flops;
+    case DType::kFp16: return processor.fp16_flops;
+    case DType::kBf16: return processor.bf16_flops;
+    case DType::kFp64: return processor.kind == ProcessorKind::kCpu ? processor.fp32_flops / 2 : 0.0;
+    default: return 0.0;
+  }
+}
+
+std::optional<Efficiency> arithmetic_efficiency(const GpuEntry& gpu, const Kernel& kernel) {
+  if (sort_of(kernel.kind) == KernelSort::kProduct) {
+    auto efficiency = product_efficiency(gpu, kernel.dtype);
+    if (efficiency) efficiency->share *= cost_constants().at(fmt::format("step.{}", to_text(gpu.board)));
+    return efficiency;
+  }
+  return attention_efficiency(gpu, kernel.dtype, kernel.shape.sequence, kernel.shape.head_dim,
+                              sort_of(kernel.kind) == KernelSort::kAttentionBackward);
+}
+
+bool is_matrix_work(const Kernel& kernel) {
+  const auto sort = sort_of(kernel.kind);
+  return sort != KernelSort::kStreaming && sort != KernelSort::kOptimizer;
+}
+
+std::string no_rate(const Processor& processor, const Kernel& kernel) {
+  return fmt::format("{} ({}) has no known {} rate for {}", processor.name, processor.calibration_name, to_text(kernel.dtype),
+                     to_text(kernel));
+}
+
+Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel) {
+  const GpuEntry gpu = entry_of(processor);
+  const auto work = work_of(kernel);
+  const double peak = nominal_flops(processor, kernel.dtype);
+  const auto efficiency = arithmetic_efficiency(gpu, kernel);
+  if (peak <= 0 || !efficiency) return uncalibrated(no_rate(processor, kernel), "choose another precision");
+  const double arithmetic = work.flops / (efficiency->share * peak);
+  const double traffic = work.bytes / (cost_constants().at("memory.product") * processor.bytes_per_second);
+  const double startup = cost_constants().at("kernel.startup") * kMicro;
+  return checked(startup + std::max(arithmetic, traffic), efficiency->origin, to_text(kernel));
+}
+
+Result<Cost> gpu_streaming_cost(const Processor& processor, const Kernel& kernel) {
+  const auto efficiency = memory_efficiency(entry_of(processor));
+  const auto work = work_of(kernel);
+  const double arithmetic = processor.fp32_flops > 0 ? work.flops / processor.fp32_flops : 0.0;
+  const double traffic = work.bytes / (efficiency.share * processor.bytes_per_second);
+  const double startup = cost_constants().at("kernel.startup") * kMicro;
+  return checked(startup + std::max(arithmetic, traffic), efficiency.origin, to_text(kernel));
+}
+
+std::string_view cpu_share(KernelSort sort) {
+  switch (sort) {
+    case KernelSort::kProduct: return "cpu.product";
+    case KernelSort::kAttentionForward:
+    case KernelSort::kAttentionBackward: return "cpu.attention";
+    default: return "cpu.vector";
+  }
+}
+
+Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
+  const auto& constants = cost_constants();
+  const auto sort = sort_of(kernel.kind);
+  const auto work = work_of(kernel);
+  const double peak = nominal_flops(processor, is_matrix_work(kernel) ? kernel.dtype : DType::kFp32);
+  if (is_matrix_work(kernel) && peak <= 0) return uncalibrated(no_rate(processor, kernel), "run it on the GPU, or calibrate");
+  const bool optimizer = sort == KernelSort::kOptimizer;
+  const double share = optimizer ? machine_defaults().at("optimizer.dram_share") : constants.at("cpu.memory");
+  const double traffic = work.bytes / (share * processor.bytes_per_second);
+  // The optimizer's share of DRAM bandwidth was measured with its arithmetic in it.
+  const double arithmetic = peak > 0 && !optimizer ? work.flops / (constants.at(cpu_share(sort)) * peak) : 0.0;
+  return checked(constants.at("cpu.startup") * kMicro + std::max(arithmetic, traffic), CostOrigin::kExtrapolated, to_text(kernel));
+}
+
+/// PCIe rates are measured ones; drives and this computer's own copies are assumed.
+CostOrigin origin_of(const Platform& platform, const Link& link) {
+  const bool to_gpu = std::any_of(platform.processors.begin(), platform.processors.end(), [&](const Processor& p) {
+    return p.kind == ProcessorKind::kGpu && (p.space == link.from || p.space == link.to);
+  });
+  return to_gpu ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated;
+}
+
+}  // namespace
+
+Result<Cost> CatalogueCostModel::kernel(const Processor& processor, const Kernel& kernel) const {
+  if (processor.bytes_per_second <= 0) {
+    return uncalibrated(fmt::format("the memory bandwidth of {} is unknown", processor.name), "describe it in the machine");
+  }
+  if (processor.kind == ProcessorKind::kCpu) return cpu_cost(processor, kernel);
+  return is_matrix_work(kernel) ? gpu_matrix_cost(processor, kernel) : gpu_streaming_cost(processor, kernel);
+}
+
+Result<Cost> CatalogueCostModel::transfer(const Platform& platform, const Link& link, Bytes bytes) const {
+  if (link.bytes_per_second <= 0 || bytes < Bytes(0)) {
+    return uncalibrated(fmt::format("no time is known for {} over {}", to_text(bytes), link.name), "give the link a rate");
+  }
+  const double seconds = to_seconds(link.latency) + static_cast<double>(bytes.count) / link.bytes_per_second;
+  return checked(seconds, origin_of(platform, link), fmt::format("{} over {}", to_text(bytes), link.name));
+}
+
+Result<Cost> CatalogueCostModel::host_work(const Processor&, HostTask task, Bytes bytes) const {
+  const std::string key = fmt::format("host_work.{}", to_text(task));
+  if (!cost_constants().has(key) || bytes < Bytes(0)) {
+    return uncalibrated(fmt::format("no time is known for the host task {} over {}", to_text(task), to_text(bytes)));
+  }
+  const double copying = static_cast<double>(bytes.count) / (cost_constants().at("host_work.copy_rate") * kGiga);
+  return checked(cost_constants().at(key) * kMicro + copying, CostOrigin::kExtrapolated, std::string(to_text(task)));
+}
+
+Nanoseconds CatalogueCostModel::issue_overhead(QueueKind queue) const {
+  return from_seconds(cost_constants().at(fmt::format("issue.{}", to_text(queue))) * kMicro);
+}
+
+std::string CatalogueCostModel::source() const { return "catalogue: published efficiencies (data/calibration)"; }
+
+}  // namespace plimsoll

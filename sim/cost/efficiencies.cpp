@@ -1,0 +1,137 @@
+#include "sim/cost/efficiencies.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/cost/efficiency_rows.h"
+#include "sim/cost/embedded_calibration.h"
+#include "sim/cost/quantile.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kShortSequence = 512;
+constexpr double kLongSequence = 8192;
+// Of one or two runs that differ by more than this, neither is believed.
+constexpr double kAgreement = 1.2;
+constexpr double kFewRuns = 2;
+
+template <typename Row>
+std::vector<Row> embedded(std::string_view file, Result<std::vector<Row>> (*read)(std::string_view, std::string)) {
+  return read(embedded_calibration(file), std::string(file)).value();
+}
+
+const std::vector<ProductRow>& product_rows() {
+  static const auto rows = embedded("data/calibration/gemm_efficiency_by_gpu.csv", read_product_rows);
+  return rows;
+}
+
+const std::vector<BandwidthRow>& bandwidth_rows() {
+  static const auto rows = embedded("data/calibration/memory_bandwidth.csv", read_bandwidth_rows);
+  return rows;
+}
+
+const std::vector<AttentionRow>& attention_rows() {
+  static const auto rows = embedded("data/calibration/attention_efficiency.csv", read_attention_rows);
+  return rows;
+}
+
+bool is_consumer(GpuBoard board) { return board == GpuBoard::kGeForce || board == GpuBoard::kLaptop; }
+bool same_sort(const GpuEntry& a, const GpuEntry& b) { return a.board == b.board || (is_consumer(a.board) && is_consumer(b.board)); }
+
+bool is_credible(const ProductRow& row) { return row.samples > kFewRuns || row.best <= kAgreement * row.median_large; }
+
+/// How far a measured board is from the one asked for; smaller is nearer.
+int distance(const GpuEntry& asked, const GpuEntry& measured) {
+  if (asked.name == measured.name) return 0;
+  if (same_sort(asked, measured)) return asked.architecture == measured.architecture ? 1 : 2;
+  return 3;
+}
+
+const GpuEntry* entry_named(std::string_view name) {
+  const auto& entries = built_in_gpu_catalogue();
+  const auto found = std::find_if(entries.begin(), entries.end(), [&](const GpuEntry& gpu) { return gpu.name == name; });
+  return found == entries.end() ? nullptr : &*found;
+}
+
+bool matches(const AttentionRow& row, const GpuEntry& gpu, std::string_view dtype, bool backward) {
+  const bool board = !row.board || *row.board == gpu.board || (*row.board == GpuBoard::kGeForce && gpu.board == GpuBoard::kLaptop);
+  return board && (row.architecture.empty() || row.architecture == gpu.architecture) && row.dtype == dtype &&
+         row.backward == backward;
+}
+
+double at_sequence(const AttentionRow& row, std::int64_t sequence) {
+  const double tokens = std::clamp(static_cast<double>(sequence), kShortSequence, kLongSequence);
+  const double way = std::log2(tokens / kShortSequence) / std::log2(kLongSequence / kShortSequence);
+  return row.at_512 + way * (row.at_8192 - row.at_512);
+}
+
+/// The rows of one sort of board stand together, one for each head size.
+bool same_group(const AttentionRow& a, const AttentionRow& b) { return a.architecture == b.architecture && a.board == b.board; }
+
+}  // namespace
+
+std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
+  std::array<std::vector<double>, 4> shares_at;
+  for (const auto& row : product_rows()) {
+    const auto* measured = entry_named(row.gpu);
+    if (measured == nullptr || row.precision != to_text(dtype) || !is_credible(row)) continue;
+    shares_at[static_cast<std::size_t>(distance(gpu, *measured))].push_back(row.median_large);
+  }
+  for (std::size_t i = 0; i < shares_at.size(); ++i) {
+    if (shares_at[i].empty()) continue;
+    return Efficiency{.share = quantile(shares_at[i], 0.5), .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
+  }
+  return std::nullopt;
+}
+
+Efficiency memory_efficiency(const GpuEntry& gpu) {
+  std::vector<double> shares;
+  for (const auto& row : bandwidth_rows()) {
+    if (row.gpu == gpu.name && (row.op == "scale(1R1W)" || row.op == "triad(2R1W)")) shares.push_back(row.share);
+  }
+  if (!shares.empty()) return {.share = quantile(shares, 0.5), .origin = CostOrigin::kCatalogue};
+  return {.share = cost_constants().at("memory.fused"), .origin = CostOrigin::kExtrapolated};
+}
+
+std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence, std::int64_t head_dim,
+                                               bool backward) {
+  const std::string_view kind = dtype == DType::kBf16 ? to_text(DType::kFp16) : to_text(dtype);
+  const AttentionRow* small = nullptr;
+  const AttentionRow* large = nullptr;
+  for (const auto& row : attention_rows()) {
+    if (!matches(row, gpu, kind, backward) || (small != nullptr && !same_group(*small, row))) continue;
+    if (small == nullptr) small = &row;
+    large = &row;
+  }
+  if (small == nullptr) return std::nullopt;
+  double share = at_sequence(*small, sequence);
+  if (large->head_dim > small->head_dim) {
+    const double way = (static_cast<double>(head_dim) - small->head_dim) / (large->head_dim - small->head_dim);
+    share += std::clamp(way, 0.0, 1.0) * (at_sequence(*large, sequence) - share);
+  }
+  return Efficiency{.share = share, .origin = small->measured ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
+}
+
+const ConstantTable& cost_constants() {
+  static constexpr std::string_view kFile = "data/calibration/cost_constants.csv";
+  static const ConstantTable table = ConstantTable::read(embedded_calibration(kFile), std::string(kFile)).value();
+  return table;
+}
+
+Cost cost_of(double seconds, CostOrigin origin) {
+  const auto& constants = cost_constants();
+  const bool measured = origin == CostOrigin::kMeasured;
+  const std::string band = origin == CostOrigin::kCatalogue ? "band.catalogue" : "band.extrapolated";
+  const double below = constants.at(measured ? "band.measured" : band + ".below");
+  const double above = constants.at(measured ? "band.measured" : band + ".above");
+  const auto at_least_one = [](double s) { return std::max(Nanoseconds(1), from_seconds(s)); };
+  // The bands are of rates: a rate lower by a third takes half as long again.
+  return {.median = at_least_one(seconds),
+          .low = at_least_one(seconds / (1.0 + above)),
+          .high = at_least_one(seconds / (1.0 - below)),
+          .origin = origin};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,33 @@
+#include "sim/cost/kernel_work.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/op_work.h"
+#include "sim/cost/shape_fields.h"
+
+namespace plimsoll {
+
+KernelSort sort_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kLinear:
+    case OpKind::kLinearBackwardInput:
+    case OpKind::kLinearBackwardWeight: return KernelSort::kProduct;
+    case OpKind::kAttention: return KernelSort::kAttentionForward;
+    case OpKind::kAttentionBackward: return KernelSort::kAttentionBackward;
+    case OpKind::kAdamW: return KernelSort::kOptimizer;
+    default: return KernelSort::kStreaming;
+  }
+}
+
+KernelWork work_of(const Kernel& kernel) {
+  return {.flops = flops_of(kernel.kind, kernel.shape),
+          .bytes = static_cast<double>(traffic_of(kernel.kind, kernel.shape, kernel.dtype).count)};
+}
+
+std::string to_text(const Kernel& kernel) {
+  return fmt::format("{} {}{}", to_text(kernel.kind), to_text(kernel.dtype), shape_text(kernel.shape));
+}
+
+}  // namespace plimsoll
