@@ -29,6 +29,9 @@ class ByteRanges {
   /// Copies of the body to lay one after another.
   [[nodiscard]] std::uint64_t copies() const { return copies_; }
 
+  /// Whether all steps are alike: no two slots share bytes, so what a step does within itself the first one showed.
+  [[nodiscard]] bool steps_are_alike() const { return !mixed_; }
+
   /// Whether step `step` shows a conflict of this use (an index into the body's uses) that earlier steps did not.
   [[nodiscard]] bool due(std::size_t use, std::uint32_t step) const {
     return mixed_ || step == 0 || step == ranges_[range_of_use_[use]].slots;

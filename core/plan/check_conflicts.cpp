@@ -83,6 +83,7 @@ class Prover {
     const auto kept = static_cast<std::size_t>(std::count(awaited_.begin(), awaited_.end(), true));
     order_.reserve(body_.size() * copies, kept * copies);
     for (std::uint32_t step = 0; step < copies; ++step) {
+      if (step > 0 && ranges_.steps_are_alike()) last_.settle_from(step * count());
       for (std::uint32_t id = 0; id < body_.size(); ++id) {
         if (!visit({step, id})) return fail(defect_);
       }

@@ -21,6 +21,7 @@ class LastUses {
   void conflicts(ElementSpan span, Access access, Visit&& visit) const {
     for (std::uint32_t i = span.begin; i < span.end; ++i) {
       const Element& element = elements_[i];
+      if (settled(element)) continue;
       if (writes(access) && element.readers != kNone) {
         for (std::uint32_t r = element.readers; r != kNone; r = readers_[r].next) {
           visit(readers_[r].position, readers_[r].lane);
@@ -31,11 +32,16 @@ class LastUses {
     }
   }
 
+  /// From now on passes over the elementary ranges that are written at `position` or later: for a step that repeats one
+  /// that was followed, what comes after its first write of some bytes is known.
+  void settle_from(std::uint32_t position) { settled_from_ = position; }
+
   /// Notes a use by the instruction `position` of `lane`. False when the same instruction already used some of these
   /// bytes and one of its two uses writes.
   bool record(ElementSpan span, Access access, std::uint32_t position, std::uint32_t lane) {
     bool alone = true;
     for (std::uint32_t i = span.begin; i < span.end; ++i) {
+      if (settled(elements_[i])) continue;
       alone = (writes(access) ? write(elements_[i], position, lane) : read(elements_[i], position, lane)) && alone;
     }
     return alone;
@@ -54,6 +60,10 @@ class LastUses {
     std::uint32_t lane = 0;
     std::uint32_t next = kNone;
   };
+
+  [[nodiscard]] bool settled(const Element& element) const {
+    return element.writer >= settled_from_ && element.writer != kNone;
+  }
 
   bool write(Element& element, std::uint32_t position, std::uint32_t lane) {
     bool alone = element.writer != position;
@@ -89,6 +99,7 @@ class LastUses {
   std::vector<Element> elements_;
   std::vector<Reader> readers_;
   std::uint32_t free_ = kNone;
+  std::uint32_t settled_from_ = kNone;
 };
 
 }  // namespace plimsoll
