@@ -24,10 +24,14 @@ std::string microseconds(Nanoseconds time) {
 
 std::string_view status_text(EventStatus status) {
   switch (status) {
-    case EventStatus::kPredicted: return "predicted";
-    case EventStatus::kMeasured: return "measured";
-    case EventStatus::kBounded: return "bounded";
-    case EventStatus::kSkipped: return "skipped";
+    case EventStatus::kPredicted:
+      return "predicted";
+    case EventStatus::kMeasured:
+      return "measured";
+    case EventStatus::kBounded:
+      return "bounded";
+    case EventStatus::kSkipped:
+      return "skipped";
   }
   return "?";
 }
@@ -82,7 +86,8 @@ class ProcessWriter {
     for (std::size_t q = 0; q < lanes_.count.size(); ++q) {
       for (std::uint32_t lane = 0; lane < lanes_.count[q]; ++lane) {
         const std::string& name = plan_.platform.queues[q].name;
-        out_.name("thread_name", process_, first_thread_[q] + lane, lane == 0 ? name : fmt::format("{} #{}", name, lane + 1));
+        out_.name("thread_name", process_, first_thread_[q] + lane,
+                  lane == 0 ? name : fmt::format("{} #{}", name, lane + 1));
       }
     }
   }

@@ -12,15 +12,20 @@ constexpr int kBusyMilliseconds = 5000;
 
 std::string remedy_for(int primary_code) {
   switch (primary_code) {
-    case SQLITE_FULL: return "free some disk space";
+    case SQLITE_FULL:
+      return "free some disk space";
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
-    case SQLITE_PERM: return "check that the folder exists and may be written";
+    case SQLITE_PERM:
+      return "check that the folder exists and may be written";
     case SQLITE_NOTADB:
-    case SQLITE_CORRUPT: return "the file is damaged or of another kind; copy it again from where it was made";
+    case SQLITE_CORRUPT:
+      return "the file is damaged or of another kind; copy it again from where it was made";
     case SQLITE_BUSY:
-    case SQLITE_LOCKED: return "another program is writing the file; wait for it to end";
-    default: return {};
+    case SQLITE_LOCKED:
+      return "another program is writing the file; wait for it to end";
+    default:
+      return {};
   }
 }
 

@@ -77,7 +77,8 @@ std::int64_t JsonNode::integer(std::int64_t low, std::int64_t high) const {
   std::optional<std::int64_t> value;
   if (value_->is_number_unsigned()) {
     const auto wide = value_->get<std::uint64_t>();
-    if (wide <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) value = static_cast<std::int64_t>(wide);
+    if (wide <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+      value = static_cast<std::int64_t>(wide);
   } else if (value_->is_number_integer()) {
     value = value_->get<std::int64_t>();
   } else if (value_->is_number_float()) {
@@ -129,12 +130,13 @@ std::size_t JsonNode::one_of(const std::vector<std::string>& names) const {
   const std::string name = text();
   const auto found = std::find(names.begin(), names.end(), name);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  fault(fmt::format("expected one of {}, found {}", fmt::join(names, ", "), json_quote(name)), did_you_mean(name, names),
-        ErrorKind::kUnknownName);
+  fault(fmt::format("expected one of {}, found {}", fmt::join(names, ", "), json_quote(name)),
+        did_you_mean(name, names), ErrorKind::kUnknownName);
   return 0;
 }
 
-std::int64_t JsonNode::integer_or(std::string_view key, std::int64_t absent, std::int64_t low, std::int64_t high) const {
+std::int64_t JsonNode::integer_or(std::string_view key, std::int64_t absent, std::int64_t low,
+                                  std::int64_t high) const {
   return has(key) ? at(key).integer(low, high) : absent;
 }
 

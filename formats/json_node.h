@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/quantity.h"
 #include "core/base/error.h"
+#include "core/base/quantity.h"
 
 namespace plimsoll {
 
@@ -21,7 +21,8 @@ struct JsonFault {
 };
 
 /// A value of a parsed document with its path. Reading never fails in place: what cannot be used is noted in the shared
-/// JsonFault and a harmless value is returned, so that a reader is a plain list of fields and asks the fault at the end.
+/// JsonFault and a harmless value is returned, so that a reader is a plain list of fields and asks the fault at the
+/// end.
 class JsonNode {
  public:
   JsonNode(const nlohmann::json& value, std::string path, JsonFault& fault)

@@ -112,7 +112,8 @@ std::vector<Demand> read_demands(const JsonNode& node, std::string_view key, con
     }
     const std::vector<JsonNode> pair = item.elements();
     if (pair.size() != 2) item.fault("expected [resource, amount]");
-    if (pair.size() == 2) demands.push_back({.resource = resources.read<ResourceId>(pair[0]), .amount = pair[1].number(0)});
+    if (pair.size() == 2)
+      demands.push_back({.resource = resources.read<ResourceId>(pair[0]), .amount = pair[1].number(0)});
   }
   return demands;
 }
@@ -157,7 +158,8 @@ std::string write_platform(const Platform& platform, std::size_t indent) {
     text += fmt::format(",\n{}\"{}\": {}", margin, key, list);
   };
   add("spaces", lines(platform.spaces, indent + 2, write_space));
-  add("processors", lines(platform.processors, indent + 2, [&](const Processor& p) { return write_processor(p, tables); }));
+  add("processors",
+      lines(platform.processors, indent + 2, [&](const Processor& p) { return write_processor(p, tables); }));
   add("resources", lines(platform.resources, indent + 2, write_resource));
   add("links", lines(platform.links, indent + 2, [&](const Link& link) { return write_link(link, tables); }));
   add("queues", lines(platform.queues, indent + 2, [&](const Queue& queue) { return write_queue(queue, tables); }));
@@ -172,7 +174,8 @@ Platform read_platform(const JsonNode& node) {
   for (const JsonNode& item : node.elements_of("resources")) platform.resources.push_back(read_resource(item));
   const NameTable spaces = name_table("space", platform.spaces);
   const NameTable resources = name_table("resource", platform.resources);
-  for (const JsonNode& item : node.elements_of("processors")) platform.processors.push_back(read_processor(item, spaces));
+  for (const JsonNode& item : node.elements_of("processors"))
+    platform.processors.push_back(read_processor(item, spaces));
   const NameTable processors = name_table("processor", platform.processors);
   for (const JsonNode& item : node.elements_of("links")) platform.links.push_back(read_link(item, spaces, resources));
   for (const JsonNode& item : node.elements_of("queues")) {

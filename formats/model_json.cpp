@@ -17,7 +17,9 @@ std::string write_model(const ModelSpec& s) {
 
 std::string write_recipe(const Recipe& r) {
   JsonLine line;
-  line.text("precision", to_text(r.precision)).text("matmul", to_text(r.matmul)).text("optimizer", to_text(r.optimizer));
+  line.text("precision", to_text(r.precision))
+      .text("matmul", to_text(r.matmul))
+      .text("optimizer", to_text(r.optimizer));
   line.integer("micro_batch", r.micro_batch).integer("accumulate", r.accumulate).integer("sequence", r.sequence);
   line.number("learning_rate", r.learning_rate).text("schedule", to_text(r.schedule));
   line.integer("warmup_steps", r.warmup_steps).integer("total_steps", r.total_steps);
@@ -62,8 +64,9 @@ ModelSpec read_model(const JsonNode& node) {
 }
 
 Recipe read_recipe(const JsonNode& node) {
-  node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate", "schedule",
-                   "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip", "seed"});
+  node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate",
+                   "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
+                   "seed"});
   Recipe r;
   r.precision = enum_or(node, "precision", r.precision, Precision::kFp64);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);

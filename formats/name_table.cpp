@@ -7,7 +7,8 @@
 
 namespace plimsoll {
 
-NameTable::NameTable(std::string noun, std::vector<std::string> names) : noun_(std::move(noun)), names_(std::move(names)) {
+NameTable::NameTable(std::string noun, std::vector<std::string> names)
+    : noun_(std::move(noun)), names_(std::move(names)) {
   for (std::uint32_t i = 0; i < names_.size(); ++i) by_name_[names_[i]].push_back(i);
 }
 
@@ -21,7 +22,8 @@ std::uint32_t NameTable::find(const JsonNode& node) const {
   const std::string name = node.text();
   const auto found = by_name_.find(name);
   if (found == by_name_.end()) {
-    node.fault(fmt::format("there is no {} {}", noun_, json_quote(name)), did_you_mean(name, names_), ErrorKind::kUnknownName);
+    node.fault(fmt::format("there is no {} {}", noun_, json_quote(name)), did_you_mean(name, names_),
+               ErrorKind::kUnknownName);
     return 0;
   }
   if (found->second.size() > 1) {

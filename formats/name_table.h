@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-/// The names of a table's entries, by which other parts of a file refer to them. An entry without a name of its own (none,
-/// or one that several entries share) is referred to by its index.
+/// The names of a table's entries, by which other parts of a file refer to them. An entry without a name of its own
+/// (none, or one that several entries share) is referred to by its index.
 class NameTable {
  public:
   /// `noun` is what an entry is called in messages: "queue", "buffer".

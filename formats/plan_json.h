@@ -12,8 +12,8 @@ namespace plimsoll {
 /// give equal bytes and reading gives the plan back exactly. The plan's indices must be in range.
 std::string write_plan(const Plan& plan);
 
-/// Reads a plan and checks that it can be expanded. An error names `where`, the path in the document (or the byte, when it
-/// is not JSON) and what was expected there.
+/// Reads a plan and checks that it can be expanded. An error names `where`, the path in the document (or the byte, when
+/// it is not JSON) and what was expected there.
 Result<Plan> read_plan(std::string_view text, const std::string& where);
 
 /// Fingerprint of the written plan: traces and samples name the plan that they are of by it.

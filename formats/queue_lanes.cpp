@@ -19,8 +19,10 @@ QueueLanes assign_lanes(const Plan& plan, const FlatBody& body, const Trace& tra
     std::vector<Nanoseconds>& ends = busy_until[queue];
     const auto free = std::find_if(ends.begin(), ends.end(), [&](Nanoseconds end) { return end <= event.start; });
     lanes.lane[e] = static_cast<std::uint32_t>(free - ends.begin());
-    if (free == ends.end()) ends.push_back(event.end);
-    else *free = event.end;
+    if (free == ends.end())
+      ends.push_back(event.end);
+    else
+      *free = event.end;
     lanes.count[queue] = std::max(lanes.count[queue], static_cast<std::uint32_t>(ends.size()));
   }
   return lanes;

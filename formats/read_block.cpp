@@ -78,7 +78,8 @@ KernelId read_kernel(const JsonNode& node, InstructionKind kind, std::size_t ker
   return KernelId(index);
 }
 
-/// Appends what `read` makes of each element of `key`. An empty range begins at 0, so that equal instructions are equal.
+/// Appends what `read` makes of each element of `key`. An empty range begins at 0, so that equal instructions are
+/// equal.
 template <typename Entry, typename Read>
 void read_range(const JsonNode& node, std::string_view key, std::vector<Entry>& all, std::uint32_t& first,
                 std::uint32_t& count, Read read) {
@@ -88,7 +89,8 @@ void read_range(const JsonNode& node, std::string_view key, std::vector<Entry>& 
   for (const JsonNode& item : items) all.push_back(read(item));
 }
 
-void read_instruction(const JsonNode& node, const Slots& slots, const BlockSurroundings& around, InstructionList& list) {
+void read_instruction(const JsonNode& node, const Slots& slots, const BlockSurroundings& around,
+                      InstructionList& list) {
   node.allow_only({"id", "kind", "queue", "phase", "task", "kernel", "layer", "uses", "after", "members", "guard"});
   check_position(node, list.instructions.size());
   Instruction i;
@@ -98,7 +100,8 @@ void read_instruction(const JsonNode& node, const Slots& slots, const BlockSurro
   i.task = enum_or(node, "task", HostTask::kNone, HostTask::kReportLoss);
   i.kernel = read_kernel(node, i.kind, around.kernels);
   i.layer = static_cast<std::int32_t>(node.integer_or("layer", -1, -kMostLayers, kMostLayers));
-  read_range(node, "uses", list.uses, i.first_use, i.use_count, [&](const JsonNode& use) { return read_use(use, slots); });
+  read_range(node, "uses", list.uses, i.first_use, i.use_count,
+             [&](const JsonNode& use) { return read_use(use, slots); });
   read_range(node, "after", list.dependencies, i.first_dependency, i.dependency_count, read_dependency);
   read_range(node, "members", list.members, i.first_member, i.member_count,
              [&](const JsonNode& member) { return around.queues.read<QueueId>(member); });
@@ -143,7 +146,8 @@ Block read_block(const JsonNode& node, const BlockSurroundings& surroundings) {
 void check_position(const JsonNode& node, std::size_t position) {
   if (!node.has("id")) return;
   const std::uint32_t id = node.at("id").index();
-  if (id != position) node.at("id").fault(fmt::format("expected {}, the entry's position in the list, found {}", position, id));
+  if (id != position)
+    node.at("id").fault(fmt::format("expected {}, the entry's position in the list, found {}", position, id));
 }
 
 }  // namespace plimsoll

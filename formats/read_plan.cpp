@@ -19,8 +19,8 @@ constexpr std::int64_t kMostRepeats = 1 << 20;
 constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 
 OpShape read_shape(const JsonNode& node) {
-  node.allow_only({"rows", "inputs", "outputs", "sequence", "heads", "kv_heads", "head_dim", "positions", "terms", "variant",
-                   "constant"});
+  node.allow_only({"rows", "inputs", "outputs", "sequence", "heads", "kv_heads", "head_dim", "positions", "terms",
+                   "variant", "constant"});
   const auto size = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
   };
@@ -149,7 +149,8 @@ void read_numbers(const JsonNode& node, Plan& plan) {
 }
 
 void read_tables(const JsonNode& node, Plan& plan) {
-  for (const JsonNode& item : node.elements_of("kernels")) plan.kernels.push_back(read_kernel(item, plan.kernels.size()));
+  for (const JsonNode& item : node.elements_of("kernels"))
+    plan.kernels.push_back(read_kernel(item, plan.kernels.size()));
   const NameTable spaces = name_table("space", plan.platform.spaces);
   for (const JsonNode& item : node.elements_of("buffers")) plan.buffers.push_back(read_buffer(item, spaces));
   for (const JsonNode& item : node.elements_of("arenas")) plan.arenas.push_back(read_arena(item, spaces));

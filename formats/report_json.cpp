@@ -45,7 +45,10 @@ std::string phases(const FitAnswer::Phases& p) {
 
 std::string alternative(const AlternativeAnswer& a) {
   JsonLine line;
-  return line.text("strategy", a.strategy).number("step_seconds", a.step_seconds).integer("peak_bytes", a.peak.count).str();
+  return line.text("strategy", a.strategy)
+      .number("step_seconds", a.step_seconds)
+      .integer("peak_bytes", a.peak.count)
+      .str();
 }
 
 std::string category(const ComparedSpaceAnswer::Category& c) {
@@ -93,13 +96,17 @@ std::string fit_document(const FitAnswer& a) {
   json.number("samples_per_second", a.samples_per_second).number("model_tflops_per_gpu", a.model_tflops_per_gpu);
   json.number("hardware_tflops_per_gpu", a.hardware_tflops_per_gpu).number("bubble_fraction", a.bubble_fraction);
   json.raw("phases", phases(a.phases)).raw("memory", lines(a.memory, space));
-  json.raw("bottleneck", JsonLine().text("resource", a.bottleneck).number("busy_fraction", a.bottleneck_busy_fraction).str());
+  json.raw("bottleneck",
+           JsonLine().text("resource", a.bottleneck).number("busy_fraction", a.bottleneck_busy_fraction).str());
   json.raw("calibration", JsonLine().text("kind", a.calibration_kind).text("source", a.calibration_source).str());
-  json.raw("lower_bound", JsonLine().raw("step_seconds", number_or_null(a.lower_bound_seconds))
-                              .raw("peak_bytes", bytes_or_null(a.lower_bound_peak)).str());
+  json.raw("lower_bound", JsonLine()
+                              .raw("step_seconds", number_or_null(a.lower_bound_seconds))
+                              .raw("peak_bytes", bytes_or_null(a.lower_bound_peak))
+                              .str());
   json.raw("alternatives", lines(a.alternatives, alternative));
-  json.raw("training", JsonLine().raw("seconds", number_or_null(a.training_seconds))
-                           .raw("cost", number_or_null(a.training_cost)).str());
+  json.raw(
+      "training",
+      JsonLine().raw("seconds", number_or_null(a.training_seconds)).raw("cost", number_or_null(a.training_cost)).str());
   return json.str();
 }
 
@@ -117,7 +124,8 @@ ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& compariso
   }
   for (const ComparedMemory& m : comparison.memory) {
     ComparedSpaceAnswer space{plan.platform.at(m.space).name, m.predicted, m.measured, {}};
-    for (const auto& c : m.by_category) space.by_category.push_back({std::string(to_text(c.kind)), c.predicted, c.measured});
+    for (const auto& c : m.by_category)
+      space.by_category.push_back({std::string(to_text(c.kind)), c.predicted, c.measured});
     answer.memory.push_back(std::move(space));
   }
   return answer;
@@ -148,7 +156,8 @@ std::string to_json(const ComparisonAnswer& a) {
   step.number("error", a.error).raw("parts", lines(a.parts, part));
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("step", step.str());
-  return json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction).str() + "\n";
+  return json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction).str() +
+         "\n";
 }
 
 }  // namespace plimsoll

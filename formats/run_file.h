@@ -11,11 +11,11 @@ namespace plimsoll {
 
 /// What a run file is about.
 struct RunMeta {
-  std::string kind;          ///< "run", "simulate", "plan", ...: the command that made it
-  std::string created;       ///< UTC, ISO 8601
+  std::string kind;     ///< "run", "simulate", "plan", ...: the command that made it
+  std::string created;  ///< UTC, ISO 8601
   std::string tool_version;
-  std::string command;       ///< the command line
-  std::string machine;       ///< the computer in words
+  std::string command;  ///< the command line
+  std::string machine;  ///< the computer in words
 
   bool operator==(const RunMeta&) const = default;
 };

@@ -100,7 +100,8 @@ void Reader::read_traces() {
   while (row.step()) {
     NamedTrace named{.name = row.text(1), .body = row.text(2), .trace = {}};
     const std::string kind = row.text(3);
-    if (kind != "predicted" && kind != "measured") damaged(database_, fmt::format("a trace of the unknown kind '{}'", kind));
+    if (kind != "predicted" && kind != "measured")
+      damaged(database_, fmt::format("a trace of the unknown kind '{}'", kind));
     named.trace.kind = kind == "predicted" ? TraceKind::kPredicted : TraceKind::kMeasured;
     named.trace.plan_digest = row.text(4);
     named.trace.source = row.text(5);
@@ -115,10 +116,12 @@ void Reader::read_traces() {
 void Reader::read_events(std::int64_t id, NamedTrace& named) {
   const Plan* plan = file_.plan(named.trace.plan_digest);
   const Body* body = plan == nullptr ? nullptr : plan->body(named.body);
-  if (plan != nullptr && body == nullptr) damaged(database_, fmt::format("a trace of the unknown body '{}'", named.body));
+  if (plan != nullptr && body == nullptr)
+    damaged(database_, fmt::format("a trace of the unknown body '{}'", named.body));
   const std::size_t instructions = body == nullptr ? kMaxInt32 : instruction_count(*plan, *body);
-  Statement row(database_, "SELECT step, instruction, start_ns, end_ns, status FROM events WHERE trace = ? "
-                           "ORDER BY step, instruction");
+  Statement row(database_,
+                "SELECT step, instruction, start_ns, end_ns, status FROM events WHERE trace = ? "
+                "ORDER BY step, instruction");
   row.bind(id);
   while (row.step()) {
     TraceEvent event{.step = natural(row, 0, "step"),
@@ -136,8 +139,9 @@ void Reader::read_events(std::int64_t id, NamedTrace& named) {
 }
 
 void Reader::read_steps(std::int64_t id, Trace& trace) {
-  Statement row(database_, "SELECT step, start_ns, end_ns, loss, gradient_norm, learning_rate FROM step_summaries "
-                           "WHERE trace = ? ORDER BY step");
+  Statement row(database_,
+                "SELECT step, start_ns, end_ns, loss, gradient_norm, learning_rate FROM step_summaries "
+                "WHERE trace = ? ORDER BY step");
   row.bind(id);
   while (row.step()) {
     trace.steps.push_back({.step = natural(row, 0, "step"),
@@ -164,13 +168,15 @@ void Reader::read_peaks(std::int64_t id, Trace& trace) {
   row.bind(id);
   while (row.step()) {
     const SpaceId space(natural(row, 0, "memory space"));
-    if (space.index >= spaces) damaged(database_, fmt::format("a peak of memory space {}; there are {}", space.index, spaces));
+    if (space.index >= spaces)
+      damaged(database_, fmt::format("a peak of memory space {}; there are {}", space.index, spaces));
     if (row.integer(1) != 0) {
       trace.peaks.push_back({.space = space, .bytes = Bytes(row.integer(3)), .by_category = {}});
       continue;
     }
     const std::optional<TensorKind> kind = tensor_kind(row.text(2));
-    if (!kind || trace.peaks.empty()) damaged(database_, fmt::format("a peak of the unknown category '{}'", row.text(2)));
+    if (!kind || trace.peaks.empty())
+      damaged(database_, fmt::format("a peak of the unknown category '{}'", row.text(2)));
     trace.peaks.back().by_category.emplace_back(*kind, Bytes(row.integer(3)));
   }
 }
@@ -201,7 +207,8 @@ void Reader::read_records() {
         {.step = natural(checkpoint, 0, "step"), .path = checkpoint.text(1), .digest = checkpoint.text(2)});
   }
   Statement log(database_, "SELECT time_ns, level, text FROM log ORDER BY id");
-  while (log.step()) file_.log.push_back({.time = Nanoseconds(log.integer(0)), .level = log.text(1), .text = log.text(2)});
+  while (log.step())
+    file_.log.push_back({.time = Nanoseconds(log.integer(0)), .level = log.text(1), .text = log.text(2)});
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ CREATE VIEW queues AS
 constexpr std::array<const char*, kRunFileVersion> kMigrations{kVersion1};
 
 tl::unexpected<Error> refuse(const Database& database, std::string what, std::string remedy) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = database.path(), .remedy = std::move(remedy)});
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = database.path(), .remedy = std::move(remedy)});
 }
 
 }  // namespace
@@ -92,7 +93,8 @@ Result<void> check_version(Database& database) {
   }
   const std::int64_t version = database.integer("PRAGMA user_version");
   if (version == kRunFileVersion) return {};
-  return refuse(database, fmt::format("run file version {} is unknown; this program reads version {}", version, kRunFileVersion),
+  return refuse(database,
+                fmt::format("run file version {} is unknown; this program reads version {}", version, kRunFileVersion),
                 version > kRunFileVersion ? "update plimsoll" : "");
 }
 

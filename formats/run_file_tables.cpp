@@ -58,7 +58,11 @@ void RunFileTables::insert(const TraceRecord& record) {
 
 void RunFileTables::insert(const EventsRecord& record) {
   for (const TraceEvent& event : record.events) {
-    event_.bind(record.trace.index).bind(event.step).bind(event.instruction).bind(event.start.count).bind(event.end.count);
+    event_.bind(record.trace.index)
+        .bind(event.step)
+        .bind(event.instruction)
+        .bind(event.start.count)
+        .bind(event.end.count);
     event_.bind(std::int64_t{static_cast<std::uint8_t>(event.status)}).run();
   }
 }
@@ -92,14 +96,14 @@ void RunFileTables::insert(const std::vector<CostSample>& samples) {
   }
 }
 
-void RunFileTables::insert(const Evaluation& evaluation) { evaluation_.bind(evaluation.step).bind(evaluation.loss).run(); }
+void RunFileTables::insert(const Evaluation& evaluation) {
+  evaluation_.bind(evaluation.step).bind(evaluation.loss).run();
+}
 
 void RunFileTables::insert(const CheckpointRecord& checkpoint) {
   checkpoint_.bind(checkpoint.step).bind(checkpoint.path).bind(checkpoint.digest).run();
 }
 
-void RunFileTables::insert(const LogLine& line) {
-  log_.bind(line.time.count).bind(line.level).bind(line.text).run();
-}
+void RunFileTables::insert(const LogLine& line) { log_.bind(line.time.count).bind(line.level).bind(line.text).run(); }
 
 }  // namespace plimsoll

@@ -32,8 +32,9 @@ struct PeaksRecord {
   StoredTraceId trace;
   std::vector<SpacePeak> peaks;
 };
-using RunRecord = std::variant<PlanRecord, TraceRecord, EventsRecord, StepsRecord, PeaksRecord, std::vector<MemorySample>,
-                               std::vector<CostSample>, Evaluation, CheckpointRecord, LogLine>;
+using RunRecord =
+    std::variant<PlanRecord, TraceRecord, EventsRecord, StepsRecord, PeaksRecord, std::vector<MemorySample>,
+                 std::vector<CostSample>, Evaluation, CheckpointRecord, LogLine>;
 
 /// The tables of a run file, ready to be filled. Inserts throw EnvironmentError; transactions are the caller's.
 class RunFileTables {

@@ -135,7 +135,8 @@ void RunFileWriter::write_until_closed() {
   }
 }
 
-/// All that was added since the last batch, a quarter of a second after that at the earliest; empty when it is time to end.
+/// All that was added since the last batch, a quarter of a second after that at the earliest; empty when it is time to
+/// end.
 std::vector<RunRecord> RunFileWriter::next_batch() {
   std::unique_lock lock(mutex_);
   work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });

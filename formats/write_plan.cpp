@@ -15,9 +15,12 @@ namespace {
 
 std::string_view access_text(Access access) {
   switch (access) {
-    case Access::kRead: return "r";
-    case Access::kWrite: return "w";
-    case Access::kReadWrite: return "rw";
+    case Access::kRead:
+      return "r";
+    case Access::kWrite:
+      return "w";
+    case Access::kReadWrite:
+      return "rw";
   }
   return "?";
 }
@@ -43,7 +46,9 @@ std::string write_shape(const OpShape& shape) {
 
 std::string write_kernel(const Kernel& kernel, std::size_t id) {
   JsonLine line;
-  line.integer("id", static_cast<std::int64_t>(id)).text("kind", to_text(kernel.kind)).text("dtype", to_text(kernel.dtype));
+  line.integer("id", static_cast<std::int64_t>(id))
+      .text("kind", to_text(kernel.kind))
+      .text("dtype", to_text(kernel.dtype));
   return line.raw("shape", write_shape(kernel.shape)).str();
 }
 
@@ -88,9 +93,12 @@ std::string write_range(const std::vector<Entry>& all, std::uint32_t first, std:
   return json_list(items);
 }
 
-std::string write_instruction(const Instruction& i, std::size_t id, const InstructionList& list, const PlanTables& tables) {
+std::string write_instruction(const Instruction& i, std::size_t id, const InstructionList& list,
+                              const PlanTables& tables) {
   JsonLine line;
-  line.integer("id", static_cast<std::int64_t>(id)).text("kind", to_text(i.kind)).raw("queue", tables.queues.write(i.queue));
+  line.integer("id", static_cast<std::int64_t>(id))
+      .text("kind", to_text(i.kind))
+      .raw("queue", tables.queues.write(i.queue));
   line.text("phase", to_text(i.phase));
   if (i.task != HostTask::kNone) line.text("task", to_text(i.task));
   if (i.kernel.valid()) line.integer("kernel", i.kernel.index);
@@ -163,7 +171,9 @@ std::string write_table(const std::vector<Entry>& entries, Write write) {
 std::string write_plan(const Plan& plan) {
   const PlanTables tables(plan);
   std::string text = fmt::format("{{\n  \"format_version\": {}", Plan::kFormatVersion);
-  const auto add = [&](std::string_view key, const std::string& json) { text += fmt::format(",\n  \"{}\": {}", key, json); };
+  const auto add = [&](std::string_view key, const std::string& json) {
+    text += fmt::format(",\n  \"{}\": {}", key, json);
+  };
   const auto in_table = [&](auto write) {
     return [&tables, write](const auto& entry, std::size_t) { return write(entry, tables); };
   };

@@ -21,11 +21,13 @@ NamedTrace serial_trace(const Plan& plan, TraceKind kind) {
   for (std::uint32_t i = 0; i < count; ++i) {
     named.trace.events.push_back({0, i, Nanoseconds(2000 * i), Nanoseconds(2000 * i + 1001), EventStatus::kMeasured});
   }
-  named.trace.steps = {{.step = 0, .start = Nanoseconds(0), .end = Nanoseconds(2000 * std::int64_t{count}), .loss = 0.1}};
+  named.trace.steps = {
+      {.step = 0, .start = Nanoseconds(0), .end = Nanoseconds(2000 * std::int64_t{count}), .loss = 0.1}};
   return named;
 }
 
-json written(const Plan& plan, const std::vector<const NamedTrace*>& traces, std::span<const MemorySample> memory = {}) {
+json written(const Plan& plan, const std::vector<const NamedTrace*>& traces,
+             std::span<const MemorySample> memory = {}) {
   std::ostringstream out;
   write_chrome_trace(out, plan, traces, memory);
   return json::parse(out.str()).at("traceEvents");
@@ -68,7 +70,8 @@ TEST_CASE("slices of one thread never overlap, also on queues that run several i
   NamedTrace trace = serial_trace(plan, TraceKind::kMeasured);
   const FlatBody body = expand(plan, plan.bodies[0]);
   for (TraceEvent& event : trace.trace.events) {
-    if (plan.platform.at(body.list.instructions[event.instruction].queue).width > 1) event.end = event.start + Nanoseconds(90000);
+    if (plan.platform.at(body.list.instructions[event.instruction].queue).width > 1)
+      event.end = event.start + Nanoseconds(90000);
   }
   std::map<int, double> busy_until;
   bool second_lane = false;

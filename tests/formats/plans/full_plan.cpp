@@ -11,11 +11,13 @@ Platform full_platform() {
   platform.spaces = {{"gpu0", SpaceKind::kDevice, Bytes(6442450944), Bytes(5555555555)},
                      {"host", SpaceKind::kHost, Bytes(1) * (std::int64_t{1} << 40), Bytes(3)},
                      {"host", SpaceKind::kSsd, Bytes(7), Bytes(5)}};  // two of one name: referred to by index
-  platform.processors = {{"gpu", ProcessorKind::kGpu, SpaceId(0), 30, 3.36e11, 6.4512e12, 5.16096e13, 0.1, "RTX 2060"},
-                         {"cpu", ProcessorKind::kCpu, SpaceId(1), 8, 1.0 / 3.0, 1e-300, 1e300, 0.30000000000000004, ""}};
+  platform.processors = {
+      {"gpu", ProcessorKind::kGpu, SpaceId(0), 30, 3.36e11, 6.4512e12, 5.16096e13, 0.1, "RTX 2060"},
+      {"cpu", ProcessorKind::kCpu, SpaceId(1), 8, 1.0 / 3.0, 1e-300, 1e300, 0.30000000000000004, ""}};
   platform.resources = {{"dram", 25.6e9}, {"uplink", 12e9}};
-  platform.links = {{"h2d", SpaceId(1), SpaceId(0), 12.3e9, Nanoseconds(9000), {{ResourceId(0), 1.5}, {ResourceId(1), 1.0}}},
-                    {"to disk", SpaceId(1), SpaceId(2), 1e9, Nanoseconds(80000), {}}};
+  platform.links = {
+      {"h2d", SpaceId(1), SpaceId(0), 12.3e9, Nanoseconds(9000), {{ResourceId(0), 1.5}, {ResourceId(1), 1.0}}},
+      {"to disk", SpaceId(1), SpaceId(2), 1e9, Nanoseconds(80000), {}}};
   platform.queues = {{"gpu0.compute", QueueKind::kCompute, ProcessorId(0), 1, 0, {}},
                      {"ssd", QueueKind::kStorage, ProcessorId(), 4, 2, {{ResourceId(0), 0.25}}},
                      {"", QueueKind::kCommunication, ProcessorId(1), 1, 1, {}}};
@@ -30,10 +32,24 @@ Block full_block() {
   block.list.dependencies = {{1, 0, false}, {0, 0, true}, {1, 2, true}, {0, 3, false}};
   block.list.members = {QueueId(1), QueueId(2)};
   block.list.instructions = {
-      {.kind = InstructionKind::kLaunch, .phase = Phase::kBackward, .queue = QueueId(0), .kernel = KernelId(1), .layer = 0,
-       .first_use = 0, .use_count = 2, .first_dependency = 0, .dependency_count = 1, .guard = 1},
-      {.kind = InstructionKind::kHostWork, .phase = Phase::kLoad, .task = HostTask::kLoadTokens, .queue = QueueId(2),
-       .first_use = 2, .use_count = 1, .first_dependency = 1, .dependency_count = 3},
+      {.kind = InstructionKind::kLaunch,
+       .phase = Phase::kBackward,
+       .queue = QueueId(0),
+       .kernel = KernelId(1),
+       .layer = 0,
+       .first_use = 0,
+       .use_count = 2,
+       .first_dependency = 0,
+       .dependency_count = 1,
+       .guard = 1},
+      {.kind = InstructionKind::kHostWork,
+       .phase = Phase::kLoad,
+       .task = HostTask::kLoadTokens,
+       .queue = QueueId(2),
+       .first_use = 2,
+       .use_count = 1,
+       .first_dependency = 1,
+       .dependency_count = 3},
       {.kind = InstructionKind::kCollective, .phase = Phase::kOptimizer, .queue = QueueId(0), .member_count = 2}};
   return block;
 }
@@ -45,9 +61,20 @@ Plan full_plan() {
   plan.spec = small_model(Family::kLlama);
   plan.spec.name = "näme \\ with \t control";
   plan.spec.norm_epsilon = 1e-6;
-  plan.recipe = {.precision = Precision::kBf16Mixed, .matmul = MatmulLibrary::kOpenBlas, .micro_batch = 3, .accumulate = 5,
-                 .sequence = 17, .learning_rate = 0.1 + 0.2, .schedule = LrSchedule::kCosine, .warmup_steps = 11,
-                 .total_steps = 13, .weight_decay = 1.0 / 7.0, .beta1 = 0.91, .beta2 = 0.97, .epsilon = 1e-9, .clip = 2.5,
+  plan.recipe = {.precision = Precision::kBf16Mixed,
+                 .matmul = MatmulLibrary::kOpenBlas,
+                 .micro_batch = 3,
+                 .accumulate = 5,
+                 .sequence = 17,
+                 .learning_rate = 0.1 + 0.2,
+                 .schedule = LrSchedule::kCosine,
+                 .warmup_steps = 11,
+                 .total_steps = 13,
+                 .weight_decay = 1.0 / 7.0,
+                 .beta1 = 0.91,
+                 .beta2 = 0.97,
+                 .epsilon = 1e-9,
+                 .clip = 2.5,
                  .seed = 0xffffffffffffffffu};
   plan.platform = full_platform();
   plan.strategy = {"mine", 2, Tier::kHost, Tier::kSsd, 3, false};
@@ -59,10 +86,16 @@ Plan full_plan() {
                   {"x", SpaceId(1), Bytes(512), Bytes(100), 3, TensorKind::kActivation, false},
                   {"x", SpaceId(2), Bytes(0), Bytes(100), 2, TensorKind::kWorkspace, false}};
   plan.arenas = {{SpaceId(0), Bytes(1024)}, {SpaceId(1), Bytes(4096)}};
-  plan.state = {{TensorKind::kSecondMoment, GroupId(3), BufferId(1)}, {TensorKind::kParameter, GroupId(0), BufferId(0)}};
+  plan.state = {{TensorKind::kSecondMoment, GroupId(3), BufferId(1)},
+                {TensorKind::kParameter, GroupId(0), BufferId(0)}};
   plan.blocks = {full_block()};
-  const Call call{.block = BlockId(0), .repeat = 2, .micro_batch = 4, .layer = 3, .layer_stride = -1,
-                  .bindings = {{BufferId(1), -1}, {BufferId(2), 1}, {BufferId(3), 0}}, .ports = {{3, -2}, {5, 0}}};
+  const Call call{.block = BlockId(0),
+                  .repeat = 2,
+                  .micro_batch = 4,
+                  .layer = 3,
+                  .layer_stride = -1,
+                  .bindings = {{BufferId(1), -1}, {BufferId(2), 1}, {BufferId(3), 0}},
+                  .ports = {{3, -2}, {5, 0}}};
   plan.bodies = {{"step", {call}}, {"evaluation", {}}};
   return plan;
 }

@@ -57,8 +57,9 @@ TEST_CASE("reading survives flipped bytes") {
 
 TEST_CASE("reading survives numbers replaced by absurd ones") {
   const std::string text = write_plan(full_plan());
-  const std::string absurd[] = {"-1", "1e999", "18446744073709551616", "4294967295", "2147483647", "-2147483648", "1.5",
-                                "null", "9223372036854775807", "\"1EiB\"", "1e18", "[]", "{}", "true"};
+  const std::string absurd[] = {"-1",  "1e999", "18446744073709551616", "4294967295", "2147483647", "-2147483648",
+                                "1.5", "null",  "9223372036854775807",  "\"1EiB\"",   "1e18",       "[]",
+                                "{}",  "true"};
   std::mt19937_64 random(11);
   for (std::size_t at = 0; at < text.size(); ++at) {
     const bool starts_number = is_digit(text[at]) && (text[at - 1] == ' ' || text[at - 1] == '[');

@@ -89,16 +89,17 @@ TEST_CASE("plan_digest differs when one number of the plan differs") {
 TEST_CASE("a written plan keeps one kernel, buffer, instruction or call a line") {
   const std::string text = write_plan(full_plan());
   const auto lines = std::count(text.begin(), text.end(), '\n');
-  // 2 braces; 1 version, model, recipe, strategy: 4; the platform's name, its 2 lines, 5 lists of 2 lines and 12 entries: 25;
-  // kernels 2+2, buffers 2+4, arenas 2+2, state 2+2; blocks 2, a block 2 and its 3 instructions; bodies 2, a body 2 and
-  // its call, an empty body 1: 2 + 4 + 25 + 4 + 6 + 4 + 4 + 7 + 6 = 62
+  // 2 braces; 1 version, model, recipe, strategy: 4; the platform's name, its 2 lines, 5 lists of 2 lines and 12
+  // entries: 25; kernels 2+2, buffers 2+4, arenas 2+2, state 2+2; blocks 2, a block 2 and its 3 instructions; bodies 2,
+  // a body 2 and its call, an empty body 1: 2 + 4 + 25 + 4 + 6 + 4 + 4 + 7 + 6 = 62
   CHECK(lines == 62);
 }
 
 TEST_CASE("read_plan names the file, the path and what was expected") {
   const Plan plan = full_plan();
   CHECK(refusal(with(plan, "/format_version", 2)) ==
-        "my.json at /format_version: format_version 2 is unknown; this program reads version 1 (update plimsoll, or write "
+        "my.json at /format_version: format_version 2 is unknown; this program reads version 1 (update plimsoll, or "
+        "write "
         "the file with this version)");
   CHECK(refusal(without(plan, "/buffers/1", "bytes")) == "my.json at /buffers/1: the key \"bytes\" is missing");
   CHECK(refusal(with(plan, "/buffers/1/bytes", -1)) ==

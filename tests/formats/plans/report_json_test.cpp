@@ -25,15 +25,32 @@ TEST_CASE("the JSON of fit has exactly the keys of the contract") {
   answer.memory.resize(1);
   answer.alternatives.resize(1);
   const json out = json::parse(to_json(answer));
-  CHECK(keys(out) == Keys{"format_version", "verdict", "model", "strategy", "stack", "step_seconds", "step_seconds_low",
-                          "step_seconds_high", "tokens_per_second", "samples_per_second", "model_tflops_per_gpu",
-                          "hardware_tflops_per_gpu", "bubble_fraction", "phases", "memory", "bottleneck", "calibration",
-                          "lower_bound", "alternatives", "training"});
+  CHECK(keys(out) == Keys{"format_version",
+                          "verdict",
+                          "model",
+                          "strategy",
+                          "stack",
+                          "step_seconds",
+                          "step_seconds_low",
+                          "step_seconds_high",
+                          "tokens_per_second",
+                          "samples_per_second",
+                          "model_tflops_per_gpu",
+                          "hardware_tflops_per_gpu",
+                          "bubble_fraction",
+                          "phases",
+                          "memory",
+                          "bottleneck",
+                          "calibration",
+                          "lower_bound",
+                          "alternatives",
+                          "training"});
   CHECK(keys(out["model"]) == Keys{"name", "parameters"});
-  CHECK(keys(out["phases"]) == Keys{"forward_seconds", "backward_seconds", "optimizer_seconds", "exposed_transfer_seconds",
-                                    "exposed_communication_seconds"});
-  CHECK(keys(out["memory"][0]) == Keys{"space", "capacity_bytes", "usable_bytes", "margin_bytes", "certain", "peak_bytes",
-                                       "peak_allocated_bytes", "peak_reserved_bytes", "peak_process_bytes", "by_category"});
+  CHECK(keys(out["phases"]) == Keys{"forward_seconds", "backward_seconds", "optimizer_seconds",
+                                    "exposed_transfer_seconds", "exposed_communication_seconds"});
+  CHECK(keys(out["memory"][0]) == Keys{"space", "capacity_bytes", "usable_bytes", "margin_bytes", "certain",
+                                       "peak_bytes", "peak_allocated_bytes", "peak_reserved_bytes",
+                                       "peak_process_bytes", "by_category"});
   CHECK(keys(out["memory"][0]["by_category"]) ==
         Keys{"parameters", "gradients", "optimizer", "activations", "workspace", "framework"});
   CHECK(keys(out["bottleneck"]) == Keys{"resource", "busy_fraction"});

@@ -226,7 +226,8 @@ TEST_CASE("content that no writer wrote is refused") {
   CHECK(after("UPDATE peaks SET category = 'gold' WHERE category IS NOT NULL").find("'gold'") != std::string::npos);
   CHECK(after("UPDATE traces SET kind = 'wished'").find("'wished'") != std::string::npos);
   CHECK(after("UPDATE traces SET body = 'soul'").find("'soul'") != std::string::npos);
-  CHECK(after("UPDATE plans SET json = replace(json, '\"resident\"', '\"president\"')").find("was changed") != std::string::npos);
+  CHECK(after("UPDATE plans SET json = replace(json, '\"resident\"', '\"president\"')").find("was changed") !=
+        std::string::npos);
   CHECK(after("UPDATE plans SET json = '{'").find("plan \"run\"") != std::string::npos);
   CHECK(after("DROP TABLE events").find("no such table") != std::string::npos);
 }
