@@ -1,0 +1,60 @@
+#include <benchmark/benchmark.h>
+
+#include <vector>
+
+#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/worker_pool.h"
+
+// Products of a GPT-2 124M layer and head for 1024 tokens: arguments are rows, columns, depth, workers.
+namespace plimsoll {
+namespace {
+
+template <MatmulLibrary library, bool a_transposed, bool b_transposed>
+void tiled(benchmark::State& state) {
+  const std::int64_t rows = state.range(0), columns = state.range(1), depth = state.range(2);
+  std::vector<float> a(static_cast<std::size_t>(rows * depth), 0.5F), b(static_cast<std::size_t>(depth * columns), 0.25F);
+  std::vector<float> c(static_cast<std::size_t>(rows * columns));
+  WorkerPool pool(state.range(3));
+  const MatrixProduct product(library);
+  const Product<float> p{.rows = rows,
+                         .columns = columns,
+                         .depth = depth,
+                         .a = {a.data(), a_transposed ? rows : depth, a_transposed},
+                         .b = {b.data(), b_transposed ? depth : columns, b_transposed},
+                         .c = c.data(),
+                         .c_stride = columns};
+  for (auto _ : state) tiled_product(pool, product, p);
+  state.counters["GFLOP/s"] = benchmark::Counter(2e-9 * static_cast<double>(rows * columns * depth),
+                                                 benchmark::Counter::kIsIterationInvariantRate);
+}
+
+void forward(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t workers : {1, 2}) {
+    for (const std::int64_t outputs : {768, 2304, 3072, 50257}) b->Args({1024, outputs, 768, workers});
+    b->Args({1024, 768, 3072, workers});
+  }
+}
+
+void backward_input(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t workers : {1, 2}) {
+    for (const std::int64_t outputs : {768, 2304, 50257}) b->Args({1024, 768, outputs, workers});
+  }
+}
+
+void backward_weight(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t workers : {1, 2}) {
+    for (const std::int64_t outputs : {768, 3072, 50257}) b->Args({outputs, 768, 1024, workers});
+  }
+}
+
+constexpr auto kDnnl = MatmulLibrary::kOneDnn;
+constexpr auto kBlas = MatmulLibrary::kOpenBlas;
+BENCHMARK(tiled<kDnnl, false, true>)->Name("onednn forward")->Apply(forward)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kBlas, false, true>)->Name("openblas forward")->Apply(forward)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kDnnl, false, false>)->Name("onednn backward input")->Apply(backward_input)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kBlas, false, false>)->Name("openblas backward input")->Apply(backward_input)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kDnnl, true, false>)->Name("onednn backward weight")->Apply(backward_weight)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kBlas, true, false>)->Name("openblas backward weight")->Apply(backward_weight)->UseRealTime()->MinTime(0.2);
+
+}  // namespace
+}  // namespace plimsoll
