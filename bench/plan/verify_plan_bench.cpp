@@ -106,8 +106,6 @@ void count(benchmark::State& state, const Plan& plan) {
   const auto instructions = static_cast<double>(instruction_count(plan, plan.bodies[0]));
   state.counters["instructions"] = instructions;
   state.counters["calls"] = static_cast<double>(plan.bodies[0].calls.size());
-  state.counters["ns_each"] = benchmark::Counter(
-      instructions * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void verify(benchmark::State& state) {

@@ -51,7 +51,8 @@ Error unordered(const CheckedBody& checked, Moment earlier, Moment later) {
                            : distance == 1 ? " of the step before"
                                            : fmt::format(" of {} steps before", distance);
   return defect_at(checked, later.id,
-                   fmt::format("no path orders it after {}{}; both use {}", name_of(checked, earlier.id), when,
+                   fmt::format("no path orders it after {}{}; both use {}",
+                               name_of(checked.plan, checked.flat.list.instructions[earlier.id], earlier.id), when,
                                shared_bytes(checked, earlier, later)),
                    fmt::format("add a dependency on instruction {} with distance {}", earlier.id, distance));
 }

@@ -16,8 +16,12 @@ struct CheckedBody {
   const FlatBody& flat;
 };
 
-/// Dependencies point backwards; each instruction has the uses, queues and phase that its kind asks for.
-Result<void> check_structure(const CheckedBody& checked);
+/// Each instruction of a block has the uses, queues and phase that its kind asks for.
+Result<void> check_blocks(const Plan& plan);
+
+/// Dependencies point backwards; uses lie inside their buffers, within reach of their processor; copies follow a link.
+/// Needs what check_indices and check_blocks establish.
+Result<void> check_bindings(const CheckedBody& checked);
 
 /// Arenas fit their spaces, buffers their arenas, and nothing shares bytes with a persistent buffer.
 Result<void> check_capacity(const Plan& plan);
@@ -29,6 +33,6 @@ Result<void> check_conflicts(const CheckedBody& checked, VerifyReport& report);
 Error defect_at(const CheckedBody& checked, std::uint32_t id, std::string what, std::string remedy = {});
 
 /// "instruction 17 (launch linear, layer 3)".
-std::string name_of(const CheckedBody& checked, std::uint32_t id);
+std::string name_of(const Plan& plan, const Instruction& instruction, std::size_t id);
 
 }  // namespace plimsoll
