@@ -16,7 +16,9 @@ constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
 constexpr std::int64_t kRingWidth = 4;
 
-Bytes scaled(Bytes bytes, double share) { return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(bytes.count) * share))); }
+Bytes scaled(Bytes bytes, double share) {
+  return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(bytes.count) * share)));
+}
 
 /// Collects what the machine is made of while its parts are added; `options` are valid.
 class CataloguePlatform {
@@ -38,7 +40,9 @@ class CataloguePlatform {
   Platform& platform() { return described_.platform; }
   void note(std::string words) { described_.defaults.push_back(std::move(words)); }
 
-  [[nodiscard]] std::string board_key(std::string_view item) const { return fmt::format("{}.{}", item, to_text(gpu_.board)); }
+  [[nodiscard]] std::string board_key(std::string_view item) const {
+    return fmt::format("{}.{}", item, to_text(gpu_.board));
+  }
 
   /// Bytes of one overhead, which is noted.
   Bytes overhead(std::string_view item, std::string_view words) {
@@ -50,7 +54,8 @@ class CataloguePlatform {
   }
 
   Result<void> add_device_memory() {
-    Bytes usable = gpu_.memory - overhead("carve_out", "never visible to a program") - overhead("context", "CUDA context");
+    Bytes usable =
+        gpu_.memory - overhead("carve_out", "never visible to a program") - overhead("context", "CUDA context");
     if (options_.desktop) usable -= overhead("desktop", "kept for the desktop");
     const Bytes capacity = options_.device_memory.value_or(gpu_.memory);
     usable = std::min(usable, capacity);
@@ -65,7 +70,8 @@ class CataloguePlatform {
     if (!options_.ram) note(fmt::format("{} of RAM assumed", to_text(ram)));
     const Bytes least = kGiB * static_cast<std::int64_t>(defaults.at("host.reserved"));
     const Bytes reserved = std::max(least, scaled(ram, defaults.at("host.reserved_share")));
-    note(fmt::format("{} of RAM left to the operating system, the driver and the program (assumed)", to_text(reserved)));
+    note(
+        fmt::format("{} of RAM left to the operating system, the driver and the program (assumed)", to_text(reserved)));
     if (ram <= reserved) return nothing_left("RAM");
     host_ = add_space(platform(), "host", SpaceKind::kHost, ram, ram - reserved);
     return {};
@@ -137,12 +143,13 @@ class CataloguePlatform {
     add_queue(platform(), "h2d", QueueKind::kCopy, gpu0_);
     add_queue(platform(), "d2h", QueueKind::kCopy, gpu0_);
     add_queue(platform(), "cpu", QueueKind::kHostCompute, cpu_,
-              {{.resource = cores_, .amount = platform().at(cores_).capacity}, {.resource = dram_, .amount = optimizer_dram}});
+              {{.resource = cores_, .amount = platform().at(cores_).capacity},
+               {.resource = dram_, .amount = optimizer_dram}});
     add_host_work_queues(platform(), cpu_, cores_);
   }
 
-  /// A drive that reads and writes at once reaches neither rated speed: R bytes read and W written take R/read + W/write
-  /// seconds of a drive, so both directions draw on drive-seconds, of which n drives give n a second.
+  /// A drive that reads and writes at once reaches neither rated speed: R bytes read and W written take R/read +
+  /// W/write seconds of a drive, so both directions draw on drive-seconds, of which n drives give n a second.
   void add_drives() {
     const auto& defaults = machine_defaults();
     const int drives = options_.ssd_count;
@@ -155,18 +162,20 @@ class CataloguePlatform {
     const ResourceId writing = add_resource(platform(), "ssd.write", drives * write);
     const ResourceId busy = add_resource(platform(), "ssd.total", drives);
     const Nanoseconds latency = from_seconds(defaults.at("ssd.latency") * 1e-6);
-    add_link(platform(), {.name = "ssd->host",
-                          .from = ssd,
-                          .to = host_,
-                          .bytes_per_second = drives * read,
-                          .latency = latency,
-                          .path = {{.resource = reading}, {.resource = busy, .amount = 1.0 / read}, {.resource = dram_}}});
-    add_link(platform(), {.name = "host->ssd",
-                          .from = host_,
-                          .to = ssd,
-                          .bytes_per_second = drives * write,
-                          .latency = latency,
-                          .path = {{.resource = writing}, {.resource = busy, .amount = 1.0 / write}, {.resource = dram_}}});
+    add_link(platform(),
+             {.name = "ssd->host",
+              .from = ssd,
+              .to = host_,
+              .bytes_per_second = drives * read,
+              .latency = latency,
+              .path = {{.resource = reading}, {.resource = busy, .amount = 1.0 / read}, {.resource = dram_}}});
+    add_link(platform(),
+             {.name = "host->ssd",
+              .from = host_,
+              .to = ssd,
+              .bytes_per_second = drives * write,
+              .latency = latency,
+              .path = {{.resource = writing}, {.resource = busy, .amount = 1.0 / write}, {.resource = dram_}}});
     add_queue(platform(), "ssd.read", QueueKind::kStorage, cpu_, {}, kRingWidth);
     add_queue(platform(), "ssd.write", QueueKind::kStorage, cpu_, {}, kRingWidth);
   }

@@ -20,7 +20,8 @@ class ConstantTable {
   /// Reads the CSV text; a repeated key or a value that is no number is refused.
   static Result<ConstantTable> read(std::string_view csv, std::string where);
 
-  /// The entry of `key`; throws std::out_of_range when there is none (an embedded table holds all keys that code asks for).
+  /// The entry of `key`; throws std::out_of_range when there is none (an embedded table holds all keys that code asks
+  /// for).
   [[nodiscard]] const Entry& entry(std::string_view key) const;
   [[nodiscard]] double at(std::string_view key) const { return entry(key).value; }
   [[nodiscard]] bool has(std::string_view key) const { return entries_.find(key) != entries_.end(); }

@@ -47,7 +47,10 @@ class CsvReader {
   }
 
   [[nodiscard]] tl::unexpected<Error> refuse(std::size_t line, std::string what) const {
-    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = fmt::format("{}:{}", where_, line), .remedy = {}});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = std::move(what),
+                 .where = fmt::format("{}:{}", where_, line),
+                 .remedy = {}});
   }
 
   Result<std::string> bare_field() {
@@ -90,8 +93,8 @@ bool is_blank(const CsvRow& row) { return row.fields.size() == 1 && row.fields[0
 Result<void> check_header(const CsvTable& table) {
   for (std::size_t i = 0; i < table.header.size(); ++i) {
     const auto& name = table.header[i];
-    const bool repeated = std::find(table.header.begin(), table.header.begin() + static_cast<std::ptrdiff_t>(i), name) !=
-                          table.header.begin() + static_cast<std::ptrdiff_t>(i);
+    const bool repeated = std::find(table.header.begin(), table.header.begin() + static_cast<std::ptrdiff_t>(i),
+                                    name) != table.header.begin() + static_cast<std::ptrdiff_t>(i);
     if (name.empty() || repeated) {
       return fail({.kind = ErrorKind::kInput,
                    .what = name.empty() ? "a column without a name" : fmt::format("two columns are named '{}'", name),

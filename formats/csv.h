@@ -25,14 +25,15 @@ struct CsvTable {
   [[nodiscard]] std::string place(const CsvRow& row) const;
 };
 
-/// Reads a CSV text. Refuses, with its line, a row of another length than the header, text after a closing quote, an open
-/// quote, a quote within a bare field, a NUL byte, and a repeated or empty column name. Blank lines are skipped.
+/// Reads a CSV text. Refuses, with its line, a row of another length than the header, text after a closing quote, an
+/// open quote, a quote within a bare field, a NUL byte, and a repeated or empty column name. Blank lines are skipped.
 Result<CsvTable> read_csv(std::string_view text, std::string where);
 
 /// The whole of `text` as a finite number; nothing when it is anything else.
 std::optional<double> parse_number(std::string_view text);
 
-/// Reads fields of one row by column name and remembers the first thing wrong, so that a record is read in straight lines.
+/// Reads fields of one row by column name and remembers the first thing wrong, so that a record is read in straight
+/// lines.
 class CsvFields {
  public:
   CsvFields(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}

@@ -12,14 +12,17 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla", "amd", "instinct", "gpu", "with", "design", "generation"};
+constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",  "amd",       "instinct",
+                                        "gpu",    "with",    "design", "generation"};
 constexpr std::size_t kLongestName = 200;
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-bool is_maker(std::string_view word) { return std::find(std::begin(kMakers), std::end(kMakers), word) != std::end(kMakers); }
+bool is_maker(std::string_view word) {
+  return std::find(std::begin(kMakers), std::end(kMakers), word) != std::end(kMakers);
+}
 
 /// Lower-cased words of a name without the maker's; "laptop" and "mobile" are the same word.
 Words words_of(std::string_view name) {
@@ -64,7 +67,8 @@ bool is_same(const Words& wanted, const Words& known) {
   return a == b;
 }
 
-/// Takes one word of `known` for each of `wanted`; nothing when a word has no partner. A socket may be cut short ("SXM").
+/// Takes one word of `known` for each of `wanted`; nothing when a word has no partner. A socket may be cut short
+/// ("SXM").
 std::optional<Words> without(const Words& wanted, Words known) {
   for (const auto& word : wanted) {
     const auto same = std::find_if(known.begin(), known.end(), [&](const std::string& other) {

@@ -14,9 +14,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::array<std::pair<GpuBoard, std::string_view>, 4> kBoards{{{GpuBoard::kGeForce, "geforce"},
-                                                                         {GpuBoard::kLaptop, "laptop"},
-                                                                         {GpuBoard::kProfessional, "professional"},
-                                                                         {GpuBoard::kDatacenter, "datacenter"}}};
+                                                                        {GpuBoard::kLaptop, "laptop"},
+                                                                        {GpuBoard::kProfessional, "professional"},
+                                                                        {GpuBoard::kDatacenter, "datacenter"}}};
 
 constexpr double kLargestMemoryGiB = 1e6;
 constexpr double kLargestCount = 1e6;
@@ -91,22 +91,25 @@ Result<std::vector<GpuEntry>> read_gpu_catalogue(std::string_view csv, std::stri
 
 const std::vector<GpuEntry>& built_in_gpu_catalogue() {
   static constexpr std::string_view kFile = "data/platforms/gpus.csv";
-  static const std::vector<GpuEntry> entries = read_gpu_catalogue(embedded_platforms(kFile), std::string(kFile)).value();
+  static const std::vector<GpuEntry> entries =
+      read_gpu_catalogue(embedded_platforms(kFile), std::string(kFile)).value();
   return entries;
 }
 
 PrecisionAdvice default_precision(const GpuEntry& gpu) {
   if (gpu.bf16_tflops.value_or(0) > 0) {
     return {.precision = Precision::kBf16Mixed,
-            .reason = fmt::format("{} has bf16 matrix units ({} TFLOP/s), which need no loss scaling", gpu.name, *gpu.bf16_tflops)};
+            .reason = fmt::format("{} has bf16 matrix units ({} TFLOP/s), which need no loss scaling", gpu.name,
+                                  *gpu.bf16_tflops)};
   }
   if (gpu.fp16_tflops.value_or(0) > 0) {
     return {.precision = Precision::kFp16Mixed,
-            .reason = fmt::format("{} ({}) has fp16 matrix units ({} TFLOP/s) but none for bf16", gpu.name, gpu.architecture,
-                                  *gpu.fp16_tflops)};
+            .reason = fmt::format("{} ({}) has fp16 matrix units ({} TFLOP/s) but none for bf16", gpu.name,
+                                  gpu.architecture, *gpu.fp16_tflops)};
   }
   return {.precision = Precision::kFp32,
-          .reason = fmt::format("{} ({}) has no matrix units; its fp16 products are slower than fp32", gpu.name, gpu.architecture)};
+          .reason = fmt::format("{} ({}) has no matrix units; its fp16 products are slower than fp32", gpu.name,
+                                gpu.architecture)};
 }
 
 std::string_view to_text(GpuBoard board) {

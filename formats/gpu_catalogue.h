@@ -57,8 +57,9 @@ Result<std::vector<GpuEntry>> read_gpu_catalogue(std::string_view csv, std::stri
 /// The catalogue that the program carries (data/platforms/gpus.csv).
 const std::vector<GpuEntry>& built_in_gpu_catalogue();
 
-/// The entry that `name` means. Case, spaces, dashes, the order of words and the maker's name do not matter. A name that
-/// leaves open which of several boards it is (or how much memory a consumer board has) is an error that lists them.
+/// The entry that `name` means. Case, spaces, dashes, the order of words and the maker's name do not matter. A name
+/// that leaves open which of several boards it is (or how much memory a consumer board has) is an error that lists
+/// them.
 Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view name);
 
 /// bf16 where there are matrix units for it, else fp16 with a scaled loss, else fp32.

@@ -19,7 +19,8 @@ HostLink chip_to_chip() {
                 .total = defaults.at("c2c.total") * kGiga,
                 .latency = from_seconds(defaults.at("pcie.latency") * 1e-6),
                 .words = {}};
-  link.words = fmt::format("NVLink-C2C (catalogue): {:.0f} GB/s to the device, {:.0f} GB/s back", link.h2d / kGiga, link.d2h / kGiga);
+  link.words = fmt::format("NVLink-C2C (catalogue): {:.0f} GB/s to the device, {:.0f} GB/s back", link.h2d / kGiga,
+                           link.d2h / kGiga);
   return link;
 }
 
@@ -53,8 +54,8 @@ HostLink host_link(const GpuEntry& gpu, const MachineOptions& options) {
           .d2h = one_way,
           .total = total,
           .latency = from_seconds(defaults.at("pcie.latency") * 1e-6),
-          .words = fmt::format("PCIe {}.0 x{} ({}): {:.1f} GB/s one way, {:.1f} GB/s both ways together", generation, lanes,
-                               origin_of(gpu, options), one_way / kGiga, total / kGiga)};
+          .words = fmt::format("PCIe {}.0 x{} ({}): {:.1f} GB/s one way, {:.1f} GB/s both ways together", generation,
+                               lanes, origin_of(gpu, options), one_way / kGiga, total / kGiga)};
 }
 
 }  // namespace plimsoll

@@ -17,7 +17,8 @@ struct HostLink {
   std::string words;  ///< "PCIe 3.0 x16 (catalogue): 12.3 GB/s one way, 17.7 GB/s both ways together"
 };
 
-/// The link of a GPU whose options are valid: PCIe at the lower generation and lane count of board and slot, or NVLink-C2C.
+/// The link of a GPU whose options are valid: PCIe at the lower generation and lane count of board and slot, or
+/// NVLink-C2C.
 HostLink host_link(const GpuEntry& gpu, const MachineOptions& options);
 
 }  // namespace plimsoll

@@ -57,8 +57,8 @@ Result<void> validate(const MachineOptions& options, const GpuEntry& gpu) {
     if (!check) return check;
   }
   if (options.device_memory && *options.device_memory > gpu.memory) {
-    return refuse(fmt::format("device memory cannot be capped at {}: {} has {}", to_text(*options.device_memory), gpu.name,
-                              to_text(gpu.memory)),
+    return refuse(fmt::format("device memory cannot be capped at {}: {} has {}", to_text(*options.device_memory),
+                              gpu.name, to_text(gpu.memory)),
                   "leave the cap out or lower it");
   }
   if (!options.ssd && (options.ssd_read_gbs || options.ssd_write_gbs)) {

@@ -58,7 +58,8 @@ const std::vector<MemoryOverhead>& built_in_memory_overheads() {
   return rows;
 }
 
-const MemoryOverhead* find_overhead(const std::vector<MemoryOverhead>& rows, std::string_view item, const GpuEntry& gpu) {
+const MemoryOverhead* find_overhead(const std::vector<MemoryOverhead>& rows, std::string_view item,
+                                    const GpuEntry& gpu) {
   const auto found = std::find_if(rows.begin(), rows.end(), [&](const MemoryOverhead& row) {
     return row.item == item && (row.gpu.empty() || row.gpu == gpu.name) && (!row.board || *row.board == gpu.board) &&
            (row.architecture.empty() || row.architecture == gpu.architecture);

@@ -11,7 +11,8 @@
 
 namespace plimsoll {
 
-/// A share of a GPU's memory that no plan can use, and for which boards that was seen. Empty conditions match any board.
+/// A share of a GPU's memory that no plan can use, and for which boards that was seen. Empty conditions match any
+/// board.
 struct MemoryOverhead {
   std::string item;  ///< "carve_out" (never visible to CUDA), "context" or "desktop"
   std::string gpu;
@@ -32,7 +33,8 @@ Result<std::vector<MemoryOverhead>> read_memory_overheads(std::string_view csv, 
 const std::vector<MemoryOverhead>& built_in_memory_overheads();
 
 /// The first row of `item` that matches the board, if any.
-const MemoryOverhead* find_overhead(const std::vector<MemoryOverhead>& rows, std::string_view item, const GpuEntry& gpu);
+const MemoryOverhead* find_overhead(const std::vector<MemoryOverhead>& rows, std::string_view item,
+                                    const GpuEntry& gpu);
 
 /// max(at_least, nominal_share · memory + mib + mib_per_multiprocessor · multiprocessors), rounded up to whole MiB.
 Bytes overhead_bytes(const MemoryOverhead& row, const GpuEntry& gpu);

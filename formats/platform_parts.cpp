@@ -14,7 +14,8 @@ Id append(std::vector<Entry>& table, Entry entry) {
 }  // namespace
 
 SpaceId add_space(Platform& platform, std::string name, SpaceKind kind, Bytes capacity, Bytes usable) {
-  return append<SpaceId>(platform.spaces, {.name = std::move(name), .kind = kind, .capacity = capacity, .usable = usable});
+  return append<SpaceId>(platform.spaces,
+                         {.name = std::move(name), .kind = kind, .capacity = capacity, .usable = usable});
 }
 
 ProcessorId add_processor(Platform& platform, Processor processor) {
@@ -27,8 +28,8 @@ ResourceId add_resource(Platform& platform, std::string name, double capacity) {
 
 LinkId add_link(Platform& platform, Link link) { return append<LinkId>(platform.links, std::move(link)); }
 
-QueueId add_queue(Platform& platform, std::string name, QueueKind kind, ProcessorId processor, std::vector<Demand> demands,
-                  std::int64_t width) {
+QueueId add_queue(Platform& platform, std::string name, QueueKind kind, ProcessorId processor,
+                  std::vector<Demand> demands, std::int64_t width) {
   return append<QueueId>(platform.queues, {.name = std::move(name),
                                            .kind = kind,
                                            .processor = processor,

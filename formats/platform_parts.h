@@ -18,8 +18,8 @@ SpaceId add_space(Platform& platform, std::string name, SpaceKind kind, Bytes ca
 ProcessorId add_processor(Platform& platform, Processor processor);
 ResourceId add_resource(Platform& platform, std::string name, double capacity);
 LinkId add_link(Platform& platform, Link link);
-QueueId add_queue(Platform& platform, std::string name, QueueKind kind, ProcessorId processor, std::vector<Demand> demands = {},
-                  std::int64_t width = 1);
+QueueId add_queue(Platform& platform, std::string name, QueueKind kind, ProcessorId processor,
+                  std::vector<Demand> demands = {}, std::int64_t width = 1);
 
 /// Adds the two queues of the host's small tasks, "data" and "report", each of which holds one core while it works.
 void add_host_work_queues(Platform& platform, ProcessorId cpu, ResourceId cores);

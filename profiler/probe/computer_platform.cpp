@@ -24,7 +24,8 @@ tl::unexpected<Error> refuse(ErrorKind kind, std::string what, std::string remed
 }
 
 /// Leaves a share of what is available free; halves the rest unless the user says otherwise.
-Result<Arenas> divide_memory(const ThisComputer& computer, const ComputerOptions& options, std::vector<std::string>& defaults) {
+Result<Arenas> divide_memory(const ThisComputer& computer, const ComputerOptions& options,
+                             std::vector<std::string>& defaults) {
   const auto kept = static_cast<std::int64_t>(static_cast<double>(computer.memory_available.count) *
                                               machine_defaults().at("host.reserved_share"));
   const Bytes usable = computer.memory_available - Bytes(kept);
@@ -117,14 +118,15 @@ Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std:
 Result<DescribedPlatform> computer_platform(const ThisComputer& computer, const ComputerOptions& options) {
   const std::int64_t threads = options.threads.value_or(computer.physical_cores);
   if (threads < 1 || threads > kMostThreads) {
-    return refuse(ErrorKind::kInput, fmt::format("{} threads cannot compute", threads), fmt::format("give 1 to {}", kMostThreads));
+    return refuse(ErrorKind::kInput, fmt::format("{} threads cannot compute", threads),
+                  fmt::format("give 1 to {}", kMostThreads));
   }
   DescribedPlatform described;
   const auto arenas = divide_memory(computer, options, described.defaults);
   if (!arenas) return tl::make_unexpected(arenas.error());
   const auto& defaults = machine_defaults();
-  const double dram_gbs = std::min(defaults.at("dram.geforce"),
-                                   static_cast<double>(computer.logical_cores) * defaults.at("dram.per_core"));
+  const double dram_gbs =
+      std::min(defaults.at("dram.geforce"), static_cast<double>(computer.logical_cores) * defaults.at("dram.per_core"));
   described.defaults.push_back(fmt::format("{} GB/s DRAM assumed until measured", dram_gbs));
   described.platform = build_platform(computer, *arenas, threads, dram_gbs * kGiga);
   return described;

@@ -33,10 +33,8 @@ std::optional<std::string> text_of(const Path& path) {
 std::string proc_text(const char* path) {
   auto text = text_of(path);
   if (!text || text->empty()) {
-    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
-                            .what = "cannot be read",
-                            .where = path,
-                            .remedy = "mount /proc"});
+    throw EnvironmentError(
+        {.kind = ErrorKind::kEnvironment, .what = "cannot be read", .where = path, .remedy = "mount /proc"});
   }
   return std::move(*text);
 }
@@ -56,7 +54,8 @@ std::vector<std::size_t> allowed_cpus() {
     }
     return cpus;
   }
-  throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "sched_getaffinity failed", .where = {}, .remedy = {}});
+  throw EnvironmentError(
+      {.kind = ErrorKind::kEnvironment, .what = "sched_getaffinity failed", .where = {}, .remedy = {}});
 }
 
 std::int64_t physical_among(const std::vector<std::size_t>& cpus) {
@@ -69,7 +68,8 @@ std::int64_t physical_among(const std::vector<std::size_t>& cpus) {
 }
 
 /// The file `name` in the process's cgroup and in all those around it, innermost first.
-std::vector<std::string> cgroup_texts(const std::string& membership, std::string_view controller, std::string_view name) {
+std::vector<std::string> cgroup_texts(const std::string& membership, std::string_view controller,
+                                      std::string_view name) {
   const auto group = parse_cgroup_path(membership, controller);
   std::vector<std::string> texts;
   if (!group) return texts;
@@ -88,7 +88,8 @@ std::optional<double> cgroup_cores(const std::string& membership) {
   for (const auto& text : cgroup_texts(membership, "", "cpu.max")) bound(parse_cpu_max(text));
   const auto quotas = cgroup_texts(membership, "cpu", "cpu.cfs_quota_us");
   const auto periods = cgroup_texts(membership, "cpu", "cpu.cfs_period_us");
-  for (std::size_t i = 0; i < std::min(quotas.size(), periods.size()); ++i) bound(parse_cpu_max(quotas[i] + " " + periods[i]));
+  for (std::size_t i = 0; i < std::min(quotas.size(), periods.size()); ++i)
+    bound(parse_cpu_max(quotas[i] + " " + periods[i]));
   return least;
 }
 

@@ -26,7 +26,7 @@ struct ThisComputer {
   bool avx2 = false;
   bool avx512 = false;
   Bytes memory_total;
-  Bytes memory_available;  ///< the lesser of what is free and what the cgroup still allows
+  Bytes memory_available;          ///< the lesser of what is free and what the cgroup still allows
   std::vector<CacheLevel> caches;  ///< data and unified caches
 };
 

@@ -14,9 +14,9 @@ struct Calibration {
   SampleCount count;
 };
 
-/// Chains what was measured (exact keys), what was fitted on it (other sizes), and `fallback` (what was never run). Each
-/// answer says by its origin which of the three it is from; the issue overhead is the measured one where there is one.
-/// `samples` stand in the order in which they were measured.
+/// Chains what was measured (exact keys), what was fitted on it (other sizes), and `fallback` (what was never run).
+/// Each answer says by its origin which of the three it is from; the issue overhead is the measured one where there is
+/// one. `samples` stand in the order in which they were measured.
 Calibration calibrate(std::span<const Sample> samples, std::shared_ptr<const CostModel> fallback);
 
 }  // namespace plimsoll

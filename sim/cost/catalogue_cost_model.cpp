@@ -27,7 +27,8 @@ Result<Cost> checked(double seconds, CostOrigin origin, const std::string& subje
   return cost_of(seconds, origin);
 }
 
-/// The catalogue's entry for a processor; a board that nobody catalogued counts as a data-centre one of no architecture.
+/// The catalogue's entry for a processor; a board that nobody catalogued counts as a data-centre one of no
+/// architecture.
 GpuEntry entry_of(const Processor& processor) {
   for (const auto& gpu : built_in_gpu_catalogue()) {
     if (gpu.name == processor.calibration_name) return gpu;
@@ -39,18 +40,31 @@ GpuEntry entry_of(const Processor& processor) {
 
 double nominal_flops(const Processor& processor, DType dtype) {
   switch (dtype) {
-    case DType::kFp32: return processor.fp32_flops;
-    case DType::kFp16: return processor.fp16_flops;
-    case DType::kBf16: return processor.bf16_flops;
-    case DType::kFp64: return processor.kind == ProcessorKind::kCpu ? processor.fp32_flops / 2 : 0.0;
-    default: return 0.0;
+    case DType::kFp32:
+      return processor.fp32_flops;
+    case DType::kFp16:
+      return processor.fp16_flops;
+    case DType::kBf16:
+      return processor.bf16_flops;
+    case DType::kFp64:
+      return processor.kind == ProcessorKind::kCpu ? processor.fp32_flops / 2 : 0.0;
+    default:
+      return 0.0;
   }
+}
+
+/// What products in a step reach of their rate alone: of the board's architecture where that is known, else of its
+/// sort.
+double step_factor(const GpuEntry& gpu) {
+  const std::string sort = fmt::format("step.{}", to_text(gpu.board));
+  const std::string own = fmt::format("{}.{}", sort, gpu.architecture);
+  return cost_constants().at(cost_constants().has(own) ? own : sort);
 }
 
 std::optional<Efficiency> arithmetic_efficiency(const GpuEntry& gpu, const Kernel& kernel) {
   if (sort_of(kernel.kind) == KernelSort::kProduct) {
     auto efficiency = product_efficiency(gpu, kernel.dtype);
-    if (efficiency) efficiency->share *= cost_constants().at(fmt::format("step.{}", to_text(gpu.board)));
+    if (efficiency) efficiency->share *= step_factor(gpu);
     return efficiency;
   }
   return attention_efficiency(gpu, kernel.dtype, kernel.shape.sequence, kernel.shape.head_dim,
@@ -63,8 +77,8 @@ bool is_matrix_work(const Kernel& kernel) {
 }
 
 std::string no_rate(const Processor& processor, const Kernel& kernel) {
-  return fmt::format("{} ({}) has no known {} rate for {}", processor.name, processor.calibration_name, to_text(kernel.dtype),
-                     to_text(kernel));
+  return fmt::format("{} ({}) has no known {} rate for {}", processor.name, processor.calibration_name,
+                     to_text(kernel.dtype), to_text(kernel));
 }
 
 Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel) {
@@ -90,10 +104,13 @@ Result<Cost> gpu_streaming_cost(const Processor& processor, const Kernel& kernel
 
 std::string_view cpu_share(KernelSort sort) {
   switch (sort) {
-    case KernelSort::kProduct: return "cpu.product";
+    case KernelSort::kProduct:
+      return "cpu.product";
     case KernelSort::kAttentionForward:
-    case KernelSort::kAttentionBackward: return "cpu.attention";
-    default: return "cpu.vector";
+    case KernelSort::kAttentionBackward:
+      return "cpu.attention";
+    default:
+      return "cpu.vector";
   }
 }
 
@@ -102,13 +119,15 @@ Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
   const auto sort = sort_of(kernel.kind);
   const auto work = work_of(kernel);
   const double peak = nominal_flops(processor, is_matrix_work(kernel) ? kernel.dtype : DType::kFp32);
-  if (is_matrix_work(kernel) && peak <= 0) return uncalibrated(no_rate(processor, kernel), "run it on the GPU, or calibrate");
+  if (is_matrix_work(kernel) && peak <= 0)
+    return uncalibrated(no_rate(processor, kernel), "run it on the GPU, or calibrate");
   const bool optimizer = sort == KernelSort::kOptimizer;
   const double share = optimizer ? machine_defaults().at("optimizer.dram_share") : constants.at("cpu.memory");
   const double traffic = work.bytes / (share * processor.bytes_per_second);
   // The optimizer's share of DRAM bandwidth was measured with its arithmetic in it.
   const double arithmetic = peak > 0 && !optimizer ? work.flops / (constants.at(cpu_share(sort)) * peak) : 0.0;
-  return checked(constants.at("cpu.startup") * kMicro + std::max(arithmetic, traffic), CostOrigin::kExtrapolated, to_text(kernel));
+  return checked(constants.at("cpu.startup") * kMicro + std::max(arithmetic, traffic), CostOrigin::kExtrapolated,
+                 to_text(kernel));
 }
 
 /// PCIe rates are measured ones; drives and this computer's own copies are assumed.
@@ -123,7 +142,8 @@ CostOrigin origin_of(const Platform& platform, const Link& link) {
 
 Result<Cost> CatalogueCostModel::kernel(const Processor& processor, const Kernel& kernel) const {
   if (processor.bytes_per_second <= 0) {
-    return uncalibrated(fmt::format("the memory bandwidth of {} is unknown", processor.name), "describe it in the machine");
+    return uncalibrated(fmt::format("the memory bandwidth of {} is unknown", processor.name),
+                        "describe it in the machine");
   }
   if (processor.kind == ProcessorKind::kCpu) return cpu_cost(processor, kernel);
   return is_matrix_work(kernel) ? gpu_matrix_cost(processor, kernel) : gpu_streaming_cost(processor, kernel);
@@ -131,7 +151,8 @@ Result<Cost> CatalogueCostModel::kernel(const Processor& processor, const Kernel
 
 Result<Cost> CatalogueCostModel::transfer(const Platform& platform, const Link& link, Bytes bytes) const {
   if (link.bytes_per_second <= 0 || bytes < Bytes(0)) {
-    return uncalibrated(fmt::format("no time is known for {} over {}", to_text(bytes), link.name), "give the link a rate");
+    return uncalibrated(fmt::format("no time is known for {} over {}", to_text(bytes), link.name),
+                        "give the link a rate");
   }
   const double seconds = to_seconds(link.latency) + static_cast<double>(bytes.count) / link.bytes_per_second;
   return checked(seconds, origin_of(platform, link), fmt::format("{} over {}", to_text(bytes), link.name));

@@ -4,11 +4,11 @@
 
 namespace plimsoll {
 
-/// Costs of machines that nobody measured here. A GPU kernel takes a start-up time and then the longer of its arithmetic at
-/// the share of the nominal rate that such kernels reach, and its traffic at the share of nominal bandwidth (roofline);
-/// a CPU kernel likewise, with conservative shares and the optimizer bound by DRAM. All shares stand in data/calibration.
-/// The processor's calibration name picks the GPU; an unknown one gets the shares of similar boards. Costs of boards with
-/// rows of their own are kCatalogue, all others kExtrapolated.
+/// Costs of machines that nobody measured here. A GPU kernel takes a start-up time and then the longer of its
+/// arithmetic at the share of the nominal rate that such kernels reach, and its traffic at the share of nominal
+/// bandwidth (roofline); a CPU kernel likewise, with conservative shares and the optimizer bound by DRAM. All shares
+/// stand in data/calibration. The processor's calibration name picks the GPU; an unknown one gets the shares of similar
+/// boards. Costs of boards with rows of their own are kCatalogue, all others kExtrapolated.
 class CatalogueCostModel final : public CostModel {
  public:
   [[nodiscard]] Result<Cost> kernel(const Processor& processor, const Kernel& kernel) const override;

@@ -21,7 +21,8 @@ struct Edge {
   Claim claim;
 };
 
-/// Adds to `overloaded` the time during which the claims together exceed `capacity`, for every event that is running then.
+/// Adds to `overloaded` the time during which the claims together exceed `capacity`, for every event that is running
+/// then.
 void sweep(std::vector<Edge>& edges, double capacity, std::vector<Nanoseconds>& overloaded) {
   std::stable_sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
     return a.time != b.time ? a.time < b.time : a.begins < b.begins;  // at one moment ends come first

@@ -22,10 +22,14 @@ std::string_view subject_text(CostSubject subject) { return kSubjects[static_cas
 
 std::string details(const CostKey& key) {
   switch (key.subject) {
-    case CostSubject::kKernel: return to_text(key.kernel);
-    case CostSubject::kTransfer: return fmt::format("{}", key.bytes.count);
-    case CostSubject::kHostWork: return fmt::format("{} {}", to_text(key.task), key.bytes.count);
-    case CostSubject::kIssue: return std::string(to_text(key.queue));
+    case CostSubject::kKernel:
+      return to_text(key.kernel);
+    case CostSubject::kTransfer:
+      return fmt::format("{}", key.bytes.count);
+    case CostSubject::kHostWork:
+      return fmt::format("{} {}", to_text(key.task), key.bytes.count);
+    case CostSubject::kIssue:
+      return std::string(to_text(key.queue));
   }
   return {};
 }
@@ -63,8 +67,10 @@ bool parse_kernel(std::string_view text, Kernel& kernel) {
 
 bool parse_details(std::string_view text, CostKey& key) {
   switch (key.subject) {
-    case CostSubject::kKernel: return parse_kernel(text, key.kernel);
-    case CostSubject::kTransfer: return parse_count(text, key.bytes);
+    case CostSubject::kKernel:
+      return parse_kernel(text, key.kernel);
+    case CostSubject::kTransfer:
+      return parse_count(text, key.bytes);
     case CostSubject::kHostWork: {
       const auto task = take_word(text);
       return parse_task(task, key.task) && parse_count(text, key.bytes);

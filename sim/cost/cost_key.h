@@ -16,10 +16,10 @@ enum class CostSubject : std::uint8_t { kKernel, kTransfer, kHostWork, kIssue };
 struct CostKey {
   CostSubject subject = CostSubject::kKernel;
   std::string place;
-  Kernel kernel;                           ///< of a kernel
-  Bytes bytes;                             ///< of a transfer or host work
-  HostTask task = HostTask::kNone;         ///< of host work
-  QueueKind queue = QueueKind::kCompute;   ///< of an issue: what an interpreter spends between two instructions
+  Kernel kernel;                          ///< of a kernel
+  Bytes bytes;                            ///< of a transfer or host work
+  HostTask task = HostTask::kNone;        ///< of host work
+  QueueKind queue = QueueKind::kCompute;  ///< of an issue: what an interpreter spends between two instructions
 
   auto operator<=>(const CostKey&) const = default;
 };

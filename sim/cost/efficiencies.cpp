@@ -38,7 +38,9 @@ const std::vector<AttentionRow>& attention_rows() {
 }
 
 bool is_consumer(GpuBoard board) { return board == GpuBoard::kGeForce || board == GpuBoard::kLaptop; }
-bool same_sort(const GpuEntry& a, const GpuEntry& b) { return a.board == b.board || (is_consumer(a.board) && is_consumer(b.board)); }
+bool same_sort(const GpuEntry& a, const GpuEntry& b) {
+  return a.board == b.board || (is_consumer(a.board) && is_consumer(b.board));
+}
 
 bool is_credible(const ProductRow& row) { return row.samples > kFewRuns || row.best <= kAgreement * row.median_large; }
 
@@ -51,12 +53,14 @@ int distance(const GpuEntry& asked, const GpuEntry& measured) {
 
 const GpuEntry* entry_named(std::string_view name) {
   const auto& entries = built_in_gpu_catalogue();
-  const auto found = std::find_if(entries.begin(), entries.end(), [&](const GpuEntry& gpu) { return gpu.name == name; });
+  const auto found =
+      std::find_if(entries.begin(), entries.end(), [&](const GpuEntry& gpu) { return gpu.name == name; });
   return found == entries.end() ? nullptr : &*found;
 }
 
 bool matches(const AttentionRow& row, const GpuEntry& gpu, std::string_view dtype, bool backward) {
-  const bool board = !row.board || *row.board == gpu.board || (*row.board == GpuBoard::kGeForce && gpu.board == GpuBoard::kLaptop);
+  const bool board =
+      !row.board || *row.board == gpu.board || (*row.board == GpuBoard::kGeForce && gpu.board == GpuBoard::kLaptop);
   return board && (row.architecture.empty() || row.architecture == gpu.architecture) && row.dtype == dtype &&
          row.backward == backward;
 }
@@ -68,7 +72,9 @@ double at_sequence(const AttentionRow& row, std::int64_t sequence) {
 }
 
 /// The rows of one sort of board stand together, one for each head size.
-bool same_group(const AttentionRow& a, const AttentionRow& b) { return a.architecture == b.architecture && a.board == b.board; }
+bool same_group(const AttentionRow& a, const AttentionRow& b) {
+  return a.architecture == b.architecture && a.board == b.board;
+}
 
 }  // namespace
 
@@ -81,7 +87,8 @@ std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
   }
   for (std::size_t i = 0; i < shares_at.size(); ++i) {
     if (shares_at[i].empty()) continue;
-    return Efficiency{.share = quantile(shares_at[i], 0.5), .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
+    return Efficiency{.share = quantile(shares_at[i], 0.5),
+                      .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
   }
   return std::nullopt;
 }
@@ -95,8 +102,8 @@ Efficiency memory_efficiency(const GpuEntry& gpu) {
   return {.share = cost_constants().at("memory.fused"), .origin = CostOrigin::kExtrapolated};
 }
 
-std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence, std::int64_t head_dim,
-                                               bool backward) {
+std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence,
+                                               std::int64_t head_dim, bool backward) {
   const std::string_view kind = dtype == DType::kBf16 ? to_text(DType::kFp16) : to_text(dtype);
   const AttentionRow* small = nullptr;
   const AttentionRow* large = nullptr;

@@ -17,17 +17,18 @@ struct Efficiency {
   CostOrigin origin = CostOrigin::kExtrapolated;
 };
 
-/// Matrix products: the median of large shapes measured on this GPU, else the median over the boards nearest in kind (same
-/// architecture, then same sort of board, then all). Nothing for types that no row has (fp64).
+/// Matrix products: the median of large shapes measured on this GPU, else the median over the boards nearest in kind
+/// (same architecture, then same sort of board, then all). Nothing for types that no row has (fp64).
 std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype);
 
-/// Streaming kernels against nominal memory bandwidth (copies and triads measured on this GPU, else what such kernels reach).
+/// Streaming kernels against nominal memory bandwidth (copies and triads measured on this GPU, else what such kernels
+/// reach).
 Efficiency memory_efficiency(const GpuEntry& gpu);
 
 /// Causal attention against the nominal rate of `dtype`: between 512 and 8192 tokens straight in the logarithm of
 /// `sequence`, between measured head sizes straight in `head_dim`, constant outside.
-std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence, std::int64_t head_dim,
-                                               bool backward);
+std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence,
+                                               std::int64_t head_dim, bool backward);
 
 /// Start-up times, in-step factors, intervals (data/calibration/cost_constants.csv).
 const ConstantTable& cost_constants();

@@ -32,13 +32,13 @@ Scaled scaled(std::span<const WorkTime> observations) {
   return s;
 }
 
-/// Solves the square system whose last column is the right side by elimination with pivots; nothing when it is singular.
+/// Solves the square system whose last column is the right side by elimination with pivots; nothing when it is
+/// singular.
 std::optional<std::vector<double>> solve(std::vector<std::vector<double>> m) {
   const std::size_t n = m.size();
   for (std::size_t k = 0; k < n; ++k) {
-    const auto pivot = std::max_element(m.begin() + static_cast<std::ptrdiff_t>(k), m.end(), [&](const auto& a, const auto& b) {
-      return std::abs(a[k]) < std::abs(b[k]);
-    });
+    const auto pivot = std::max_element(m.begin() + static_cast<std::ptrdiff_t>(k), m.end(),
+                                        [&](const auto& a, const auto& b) { return std::abs(a[k]) < std::abs(b[k]); });
     if (std::abs((*pivot)[k]) < kSingular) return std::nullopt;
     std::swap(*pivot, m[k]);
     for (std::size_t i = 0; i < n; ++i) {

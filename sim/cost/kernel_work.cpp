@@ -13,11 +13,16 @@ KernelSort sort_of(OpKind kind) {
   switch (kind) {
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
-    case OpKind::kLinearBackwardWeight: return KernelSort::kProduct;
-    case OpKind::kAttention: return KernelSort::kAttentionForward;
-    case OpKind::kAttentionBackward: return KernelSort::kAttentionBackward;
-    case OpKind::kAdamW: return KernelSort::kOptimizer;
-    default: return KernelSort::kStreaming;
+    case OpKind::kLinearBackwardWeight:
+      return KernelSort::kProduct;
+    case OpKind::kAttention:
+      return KernelSort::kAttentionForward;
+    case OpKind::kAttentionBackward:
+      return KernelSort::kAttentionBackward;
+    case OpKind::kAdamW:
+      return KernelSort::kOptimizer;
+    default:
+      return KernelSort::kStreaming;
   }
 }
 

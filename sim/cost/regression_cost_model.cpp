@@ -82,6 +82,8 @@ Result<Cost> RegressionCostModel::host_work(const Processor& processor, HostTask
   return find(host_work_key(processor, task, bytes));
 }
 
-std::string RegressionCostModel::source() const { return fmt::format("rates fitted for {} kinds of work", fits_.size()); }
+std::string RegressionCostModel::source() const {
+  return fmt::format("rates fitted for {} kinds of work", fits_.size());
+}
 
 }  // namespace plimsoll

@@ -8,10 +8,10 @@
 
 namespace plimsoll {
 
-/// Answers for sizes that were not sampled: per place and kind of work, time = constant + rate · flops + rate · bytes with
-/// non-negative coefficients, fitted on the medians of the keys that were. The interval holds all residuals and at least
-/// the band of a calibrated machine (with fewer than three keys: of an extrapolation). Origin kExtrapolated: it is
-/// measured on this machine, but not this work. A kind without a sample is kUncalibrated.
+/// Answers for sizes that were not sampled: per place and kind of work, time = constant + rate · flops + rate · bytes
+/// with non-negative coefficients, fitted on the medians of the keys that were. The interval holds all residuals and at
+/// least the band of a calibrated machine (with fewer than three keys: of an extrapolation). Origin kExtrapolated: it
+/// is measured on this machine, but not this work. A kind without a sample is kUncalibrated.
 class RegressionCostModel final : public CostModel {
  public:
   explicit RegressionCostModel(const SampleStatistics& statistics);
@@ -25,8 +25,8 @@ class RegressionCostModel final : public CostModel {
 
  private:
   struct Fit {
-    WorkRates rates;             ///< nanoseconds
-    double lowest_ratio = 1.0;   ///< measured ÷ fitted
+    WorkRates rates;            ///< nanoseconds
+    double lowest_ratio = 1.0;  ///< measured ÷ fitted
     double highest_ratio = 1.0;
     std::size_t keys = 0;
   };

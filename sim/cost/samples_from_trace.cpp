@@ -48,8 +48,10 @@ class TraceSampler {
   [[nodiscard]] std::optional<CostKey> key_of(const Instruction& instruction) const {
     const auto& processor = plan_.platform.at(plan_.platform.at(instruction.queue).processor);
     switch (instruction.kind) {
-      case InstructionKind::kLaunch: return kernel_key(processor, plan_.at(instruction.kernel));
-      case InstructionKind::kHostWork: return host_work_key(processor, instruction.task, touched(instruction));
+      case InstructionKind::kLaunch:
+        return kernel_key(processor, plan_.at(instruction.kernel));
+      case InstructionKind::kHostWork:
+        return host_work_key(processor, instruction.task, touched(instruction));
       case InstructionKind::kCopy:
       case InstructionKind::kRead:
       case InstructionKind::kWrite: {
@@ -58,7 +60,8 @@ class TraceSampler {
         return transfer_key(plan_.platform, *link, body_.uses(instruction)[0].bytes);
       }
       case InstructionKind::kCollective:
-      case InstructionKind::kMarker: return std::nullopt;
+      case InstructionKind::kMarker:
+        return std::nullopt;
     }
     return std::nullopt;
   }
@@ -101,7 +104,8 @@ class TraceSampler {
   [[nodiscard]] std::optional<Sample> issue_sample(const TraceEvent& e) const {
     const auto& instruction = body_.list.instructions[e.instruction];
     const auto& queue = plan_.platform.at(instruction.queue);
-    if (queue.width != 1 || instruction.kind == InstructionKind::kMarker || instruction.kind == InstructionKind::kCollective) {
+    if (queue.width != 1 || instruction.kind == InstructionKind::kMarker ||
+        instruction.kind == InstructionKind::kCollective) {
       return std::nullopt;
     }
     const auto could_start = ready(e);

@@ -11,15 +11,16 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 9> kSizes{{{"rows", &OpShape::rows},
-                                                                                       {"inputs", &OpShape::inputs},
-                                                                                       {"outputs", &OpShape::outputs},
-                                                                                       {"sequence", &OpShape::sequence},
-                                                                                       {"heads", &OpShape::heads},
-                                                                                       {"kv_heads", &OpShape::kv_heads},
-                                                                                       {"head_dim", &OpShape::head_dim},
-                                                                                       {"positions", &OpShape::positions},
-                                                                                       {"terms", &OpShape::terms}}};
+constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 9> kSizes{
+    {{"rows", &OpShape::rows},
+     {"inputs", &OpShape::inputs},
+     {"outputs", &OpShape::outputs},
+     {"sequence", &OpShape::sequence},
+     {"heads", &OpShape::heads},
+     {"kv_heads", &OpShape::kv_heads},
+     {"head_dim", &OpShape::head_dim},
+     {"positions", &OpShape::positions},
+     {"terms", &OpShape::terms}}};
 
 template <typename Number>
 bool parse_whole(std::string_view text, Number& number) {
@@ -60,7 +61,8 @@ Result<OpShape> parse_shape(std::string_view text) {
     if (field.empty()) continue;
     const auto equals = field.find('=');
     if (equals == std::string_view::npos || !set_field(shape, field.substr(0, equals), field.substr(equals + 1))) {
-      return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' is no kernel size", field), .where = {}, .remedy = {}});
+      return fail(
+          {.kind = ErrorKind::kInput, .what = fmt::format("'{}' is no kernel size", field), .where = {}, .remedy = {}});
     }
   }
   return shape;

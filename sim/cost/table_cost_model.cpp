@@ -55,8 +55,8 @@ Nanoseconds TableCostModel::issue_overhead(QueueKind queue) const {
 
 std::string TableCostModel::source() const {
   const auto& count = statistics_.count;
-  return fmt::format("{} samples of {} costs ({} warm-up left out, {} contended, {} outliers)", count.samples, count.keys,
-                     count.warm_up, count.contended, count.outliers);
+  return fmt::format("{} samples of {} costs ({} warm-up left out, {} contended, {} outliers)", count.samples,
+                     count.keys, count.warm_up, count.contended, count.outliers);
 }
 
 }  // namespace plimsoll

@@ -36,7 +36,8 @@ double demand(const Platform& platform, const std::vector<Demand>& demands, std:
 }
 
 bool mentions(const std::vector<std::string>& lines, std::string_view text) {
-  return std::any_of(lines.begin(), lines.end(), [&](const std::string& line) { return line.find(text) != std::string::npos; });
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(text) != std::string::npos; });
 }
 
 }  // namespace
@@ -98,15 +99,17 @@ TEST_CASE("copies draw on their direction, on both directions together and on ho
 }
 
 TEST_CASE("drives that read and write at once share their time") {
-  const auto platform = platform_of("RTX 2060 6GB", {.ssd = 1024 * kGiB, .ssd_read_gbs = 4.0, .ssd_write_gbs = 2.0, .ssd_count = 2});
-  // Two drives: 8 GB/s read alone, 4 GB/s written alone; in one second 4 GB read (4/4 = 1 drive-second) and 2 GB written
-  // (2/2 = 1 drive-second) take all of 2.
+  const auto platform =
+      platform_of("RTX 2060 6GB", {.ssd = 1024 * kGiB, .ssd_read_gbs = 4.0, .ssd_write_gbs = 2.0, .ssd_count = 2});
+  // Two drives: 8 GB/s read alone, 4 GB/s written alone; in one second 4 GB read (4/4 = 1 drive-second) and 2 GB
+  // written (2/2 = 1 drive-second) take all of 2.
   CHECK(capacity(platform, "ssd.total") == 2.0);
   const auto& read = link(platform, SpaceKind::kSsd, SpaceKind::kHost);
   const auto& write = link(platform, SpaceKind::kHost, SpaceKind::kSsd);
   CHECK(read.bytes_per_second == Approx(8e9));
   CHECK(write.bytes_per_second == Approx(4e9));
-  CHECK(4e9 * demand(platform, read.path, "ssd.total") + 2e9 * demand(platform, write.path, "ssd.total") == Approx(2.0));
+  CHECK(4e9 * demand(platform, read.path, "ssd.total") + 2e9 * demand(platform, write.path, "ssd.total") ==
+        Approx(2.0));
   CHECK(platform.at(*platform.queue("ssd.read")).width == 4);
   CHECK(platform.at(*platform.queue("ssd.write")).kind == QueueKind::kStorage);
 }
@@ -127,8 +130,9 @@ TEST_CASE("the queues have the names, kinds and demands that plans rely on") {
     double cores;
   };
   const Expected expected[] = {
-      {"compute", QueueKind::kCompute, "gpu0", 0}, {"h2d", QueueKind::kCopy, "gpu0", 0},      {"d2h", QueueKind::kCopy, "gpu0", 0},
-      {"cpu", QueueKind::kHostCompute, "cpu", 8},  {"data", QueueKind::kHostWork, "cpu", 1}, {"report", QueueKind::kHostWork, "cpu", 1},
+      {"compute", QueueKind::kCompute, "gpu0", 0}, {"h2d", QueueKind::kCopy, "gpu0", 0},
+      {"d2h", QueueKind::kCopy, "gpu0", 0},        {"cpu", QueueKind::kHostCompute, "cpu", 8},
+      {"data", QueueKind::kHostWork, "cpu", 1},    {"report", QueueKind::kHostWork, "cpu", 1},
   };
   for (const auto& e : expected) {
     INFO(e.name);
@@ -177,8 +181,9 @@ TEST_CASE("host memory keeps 2 GiB or a sixteenth for the system") {
 
 TEST_CASE("options out of range are refused by name") {
   const MachineOptions cases[] = {
-      {.ram = Bytes(-1)},    {.ssd = Bytes(0)},          {.pcie_generation = 9}, {.pcie_lanes = 3},         {.cpu_cores = 0},
-      {.dram_gbs = -1.0},    {.ssd_read_gbs = 3.0},      {.ssd_count = 0},       {.ssd = kGiB, .ssd_write_gbs = 0.0},
+      {.ram = Bytes(-1)},          {.ssd = Bytes(0)},   {.pcie_generation = 9},
+      {.pcie_lanes = 3},           {.cpu_cores = 0},    {.dram_gbs = -1.0},
+      {.ssd_read_gbs = 3.0},       {.ssd_count = 0},    {.ssd = kGiB, .ssd_write_gbs = 0.0},
       {.device_memory = Bytes(0)}, {.dram_gbs = 1e300},
   };
   for (const auto& options : cases) {

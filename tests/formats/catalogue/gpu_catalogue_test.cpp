@@ -64,7 +64,8 @@ TEST_CASE("find_gpu takes none of several boards that a name may mean") {
 }
 
 TEST_CASE("find_gpu never guesses a consumer board's memory or another model") {
-  // The RTX 4060 Ti is sold with 8 and 16 GB, the catalogue knows one of them; the RTX 6000 came before the RTX 6000 Ada.
+  // The RTX 4060 Ti is sold with 8 and 16 GB, the catalogue knows one of them; the RTX 6000 came before the RTX 6000
+  // Ada.
   CHECK(found("RTX 4060 Ti").find("error: 'RTX 4060 Ti' does not say") == 0);
   CHECK(found("RTX 6000").find("RTX 6000 Ada is another model") != std::string::npos);
 }
@@ -74,26 +75,32 @@ TEST_CASE("find_gpu names the nearest boards for a name it does not know") {
   REQUIRE_FALSE(gpu);
   CHECK(gpu.error().kind == ErrorKind::kUnknownName);
   CHECK(gpu.error().remedy.find("RTX 3090") != std::string::npos);
-  for (const std::string& name : {std::string(), std::string("   "), std::string(100000, 'x'), std::string("\xff\x00\x01", 3)}) {
+  for (const std::string& name :
+       {std::string(), std::string("   "), std::string(100000, 'x'), std::string("\xff\x00\x01", 3)}) {
     CHECK_FALSE(find_gpu(built_in_gpu_catalogue(), name));
   }
 }
 
 TEST_CASE("default_precision follows the matrix units a board has") {
-  const auto advice = [](std::string_view name) { return default_precision(*find_gpu(built_in_gpu_catalogue(), name)); };
+  const auto advice = [](std::string_view name) {
+    return default_precision(*find_gpu(built_in_gpu_catalogue(), name));
+  };
   CHECK(advice("RTX 2060 6GB").precision == Precision::kFp16Mixed);
   CHECK(advice("V100 PCIe 16GB").precision == Precision::kFp16Mixed);
   CHECK(advice("RTX 3090").precision == Precision::kBf16Mixed);
   CHECK(advice("H200").precision == Precision::kBf16Mixed);
   CHECK(advice("GTX 1080 Ti").precision == Precision::kFp32);
   CHECK(advice("GTX 1660 Ti").precision == Precision::kFp32);
-  CHECK(advice("RTX 2060 6GB").reason == "RTX 2060 6GB (Turing) has fp16 matrix units (25.8 TFLOP/s) but none for bf16");
+  CHECK(advice("RTX 2060 6GB").reason ==
+        "RTX 2060 6GB (Turing) has fp16 matrix units (25.8 TFLOP/s) but none for bf16");
 }
 
 TEST_CASE("read_gpu_catalogue names line and column of an unusable row") {
   const std::string header =
-      "name,arch,board,sm,compute_capability,mem_gib,mem_bw_gbs,l2_mib,fp32_tflops,tf32_tc_tflops,fp16_tc_fp16acc_tflops,"
-      "fp16_tc_fp32acc_tflops,bf16_tc_tflops,fp8_tflops,fp64_tflops,pcie_gen,pcie_lanes,nvlink_gbs_total,tdp_w,source\n";
+      "name,arch,board,sm,compute_capability,mem_gib,mem_bw_gbs,l2_mib,fp32_tflops,tf32_tc_tflops,fp16_tc_fp16acc_"
+      "tflops,"
+      "fp16_tc_fp32acc_tflops,bf16_tc_tflops,fp8_tflops,fp64_tflops,pcie_gen,pcie_lanes,nvlink_gbs_total,tdp_w,"
+      "source\n";
   const std::string good = "X,A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n";
   REQUIRE(read_gpu_catalogue(header + good, "g.csv"));
   struct Case {
@@ -101,10 +108,14 @@ TEST_CASE("read_gpu_catalogue names line and column of an unusable row") {
     std::string column;
   };
   const Case cases[] = {
-      {"X,A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "name"},   {"Y,A,toaster,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "board"},
-      {"Y,A,geforce,0,7.5,8,400,,,,,,,,,3,16,,,s\n", "sm"},      {"Y,A,geforce,10,7.5,1e300,400,,,,,,,,,3,16,,,s\n", "mem_gib"},
-      {"Y,A,geforce,10,7.5,8,,,,,,,,,,3,16,,,s\n", "mem_bw_gbs"}, {"Y,A,geforce,10,7.5,8,400,,-1,,,,,,,3,16,,,s\n", "fp32_tflops"},
-      {"Y,A,geforce,10,7.5,8,400,,,,,,,,,3.5,16,,,s\n", "pcie_gen"}, {",A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "name"},
+      {"X,A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "name"},
+      {"Y,A,toaster,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "board"},
+      {"Y,A,geforce,0,7.5,8,400,,,,,,,,,3,16,,,s\n", "sm"},
+      {"Y,A,geforce,10,7.5,1e300,400,,,,,,,,,3,16,,,s\n", "mem_gib"},
+      {"Y,A,geforce,10,7.5,8,,,,,,,,,,3,16,,,s\n", "mem_bw_gbs"},
+      {"Y,A,geforce,10,7.5,8,400,,-1,,,,,,,3,16,,,s\n", "fp32_tflops"},
+      {"Y,A,geforce,10,7.5,8,400,,,,,,,,,3.5,16,,,s\n", "pcie_gen"},
+      {",A,geforce,10,7.5,8,400,,,,,,,,,3,16,,,s\n", "name"},
   };
   for (const auto& c : cases) {
     const auto entries = read_gpu_catalogue(header + good + c.row, "g.csv");

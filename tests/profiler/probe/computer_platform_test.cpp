@@ -47,8 +47,9 @@ TEST_CASE("caps set the arenas, and what is not capped takes the rest") {
 }
 
 TEST_CASE("arenas beyond the available memory are refused with what there is") {
-  for (const ComputerOptions& options : {ComputerOptions{.device_memory = 15 * kGiB, .ram = 1 * kGiB}, ComputerOptions{.ram = 15 * kGiB},
-                                         ComputerOptions{.device_memory = kMaxParsedBytes, .ram = kMaxParsedBytes}}) {
+  for (const ComputerOptions& options :
+       {ComputerOptions{.device_memory = 15 * kGiB, .ram = 1 * kGiB}, ComputerOptions{.ram = 15 * kGiB},
+        ComputerOptions{.device_memory = kMaxParsedBytes, .ram = kMaxParsedBytes}}) {
     const auto described = computer_platform(two_cores(), options);
     REQUIRE_FALSE(described);
     CHECK(described.error().kind == ErrorKind::kInfeasible);

@@ -9,7 +9,9 @@ using namespace plimsoll;
 
 namespace {
 
-Kernel add(std::int64_t rows) { return {.kind = OpKind::kAdd, .dtype = DType::kFp32, .shape = {.rows = rows, .inputs = 256}}; }
+Kernel add(std::int64_t rows) {
+  return {.kind = OpKind::kAdd, .dtype = DType::kFp32, .shape = {.rows = rows, .inputs = 256}};
+}
 
 /// Kernels of `rows` rows that take 1000 ns and 2 ns a row, four times each; the first one twice as long.
 std::vector<Sample> samples(const Processor& processor, const std::vector<std::int64_t>& rows) {
@@ -63,7 +65,8 @@ TEST_CASE("what was never run is answered by the fallback, with the fallback's o
   REQUIRE_FALSE(calibration.model->kernel(gpu, fp64));
   CHECK(calibration.model->kernel(gpu, fp64).error().kind == ErrorKind::kUncalibrated);
   // The other processor was not measured.
-  CHECK(calibration.model->kernel(platform.processors[1], add(100))->median == catalogue.kernel(platform.processors[1], add(100))->median);
+  CHECK(calibration.model->kernel(platform.processors[1], add(100))->median ==
+        catalogue.kernel(platform.processors[1], add(100))->median);
 }
 
 TEST_CASE("two sizes of a link make its latency and its rate") {
@@ -72,7 +75,8 @@ TEST_CASE("two sizes of a link make its latency and its rate") {
   std::vector<Sample> measured;
   for (int run = 0; run < 3; ++run) {
     for (const std::int64_t bytes : {100'000, 1'000'000}) {
-      measured.push_back({.key = transfer_key(platform, link, Bytes(bytes)), .duration = Nanoseconds(20'000 + bytes / 5)});
+      measured.push_back(
+          {.key = transfer_key(platform, link, Bytes(bytes)), .duration = Nanoseconds(20'000 + bytes / 5)});
     }
   }
   // 20 us + 500,000 B / 5 GB/s = 120 us.
@@ -83,7 +87,8 @@ TEST_CASE("two sizes of a link make its latency and its rate") {
 
 TEST_CASE("the issue overhead is the median gap where one was measured, else the fallback's") {
   std::vector<Sample> measured;
-  for (const std::int64_t ns : {50'000, 7000, 8000, 9000}) measured.push_back({.key = issue_key(QueueKind::kCompute), .duration = Nanoseconds(ns)});
+  for (const std::int64_t ns : {50'000, 7000, 8000, 9000})
+    measured.push_back({.key = issue_key(QueueKind::kCompute), .duration = Nanoseconds(ns)});
   const auto calibration = calibrated(measured);
   CHECK(calibration.model->issue_overhead(QueueKind::kCompute) == Nanoseconds(8000));
   CHECK(calibration.model->issue_overhead(QueueKind::kCopy) == CatalogueCostModel().issue_overhead(QueueKind::kCopy));

@@ -22,9 +22,11 @@ Platform machine() {
 const CatalogueCostModel kCatalogue;
 
 Kernel kernel_of(OpKind kind, std::int64_t scale) {
-  return {.kind = kind,
-          .dtype = DType::kFp32,
-          .shape = {.rows = 32 * scale, .inputs = 64, .outputs = 96, .sequence = 32, .heads = 2, .kv_heads = 2, .head_dim = 32}};
+  return {
+      .kind = kind,
+      .dtype = DType::kFp32,
+      .shape = {
+          .rows = 32 * scale, .inputs = 64, .outputs = 96, .sequence = 32, .heads = 2, .kv_heads = 2, .head_dim = 32}};
 }
 
 std::vector<OpKind> all_kinds() {
@@ -45,7 +47,8 @@ std::vector<Sample> samples_of(const Platform& platform) {
       take(kernel_key(platform.processors[0], kernel), kCatalogue.kernel(platform.processors[0], kernel));
     }
     const Bytes bytes = kMiB * scale;
-    for (const auto& link : platform.links) take(transfer_key(platform, link, bytes), kCatalogue.transfer(platform, link, bytes));
+    for (const auto& link : platform.links)
+      take(transfer_key(platform, link, bytes), kCatalogue.transfer(platform, link, bytes));
     const auto& cpu = platform.processors[1];
     take(host_work_key(cpu, HostTask::kLoadTokens, bytes), kCatalogue.host_work(cpu, HostTask::kLoadTokens, bytes));
   }
@@ -61,7 +64,9 @@ struct Subject {
 std::vector<Subject> subjects(const Platform& platform) {
   static const CostEdge low(kCatalogue, CostEdge::kLow);
   static const CostEdge high(kCatalogue, CostEdge::kHigh);
-  const auto keep = [](const CostModel& model) { return std::shared_ptr<const CostModel>(&model, [](const CostModel*) {}); };
+  const auto keep = [](const CostModel& model) {
+    return std::shared_ptr<const CostModel>(&model, [](const CostModel*) {});
+  };
   const auto statistics = summarize_samples(samples_of(platform));
   return {{"catalogue", keep(kCatalogue)},
           {"optimist", keep(low)},
@@ -72,7 +77,8 @@ std::vector<Subject> subjects(const Platform& platform) {
 }
 
 /// Costs at growing sizes, each the same when asked twice.
-std::vector<Cost> asked_twice(const Subject& subject, const std::function<Result<Cost>(const CostModel&, std::int64_t)>& ask) {
+std::vector<Cost> asked_twice(const Subject& subject,
+                              const std::function<Result<Cost>(const CostModel&, std::int64_t)>& ask) {
   std::vector<Cost> costs;
   for (const std::int64_t scale : {1, 2, 4, 8, 16, 32, 64}) {
     const bool sampled = scale == 1 || scale == 4 || scale == 16 || scale == 64;
@@ -91,7 +97,8 @@ void check_positive_ordered_and_monotone(const std::vector<Cost>& costs) {
   // A fit may be a percent off its own samples; beyond that a larger kernel is never cheaper.
   for (std::size_t i = 0; i < costs.size(); ++i) {
     CHECK(costs[i].median > Nanoseconds(0));
-    if (i > 0) CHECK(static_cast<double>(costs[i].median.count) >= 0.95 * static_cast<double>(costs[i - 1].median.count));
+    if (i > 0)
+      CHECK(static_cast<double>(costs[i].median.count) >= 0.95 * static_cast<double>(costs[i - 1].median.count));
   }
 }
 
@@ -114,8 +121,9 @@ TEST_CASE("every cost model: transfers and host work cost a positive time that g
   for (const auto& subject : subjects(platform)) {
     INFO(subject.name);
     for (const auto& link : platform.links) {
-      check_positive_ordered_and_monotone(asked_twice(
-          subject, [&](const CostModel& model, std::int64_t scale) { return model.transfer(platform, link, kMiB * scale); }));
+      check_positive_ordered_and_monotone(asked_twice(subject, [&](const CostModel& model, std::int64_t scale) {
+        return model.transfer(platform, link, kMiB * scale);
+      }));
     }
     check_positive_ordered_and_monotone(asked_twice(subject, [&](const CostModel& model, std::int64_t scale) {
       return model.host_work(platform.processors[1], HostTask::kLoadTokens, kMiB * scale);
@@ -128,7 +136,7 @@ TEST_CASE("every cost model: the interval holds the median") {
   for (const auto& subject : subjects(platform)) {
     for (const auto kind : all_kinds()) {
       INFO(subject.name << " " << to_text(kind));
-      for (const auto& cost : asked_twice(subject, [&](const CostModel& model, std::int64_t scale) {
+      for (const auto& cost : asked_twice(subject, [&](const CostModel&model, std::int64_t scale) {
              return model.kernel(platform.processors[0], kernel_of(kind, scale));
            })) {
         CHECK((cost.low <= cost.median && cost.median <= cost.high));
@@ -161,8 +169,8 @@ TEST_CASE("every cost model: issuing takes no negative time and the source has w
   for (const auto& subject : subjects(platform)) {
     INFO(subject.name);
     CHECK_FALSE(subject.model->source().empty());
-    for (const auto kind : {QueueKind::kCompute, QueueKind::kCopy, QueueKind::kStorage, QueueKind::kHostCompute, QueueKind::kHostWork,
-                            QueueKind::kCommunication}) {
+    for (const auto kind : {QueueKind::kCompute, QueueKind::kCopy, QueueKind::kStorage, QueueKind::kHostCompute,
+                            QueueKind::kHostWork, QueueKind::kCommunication}) {
       CHECK(subject.model->issue_overhead(kind) >= Nanoseconds(0));
     }
   }

@@ -14,8 +14,11 @@ std::vector<CostKey> keys() {
   platform.name = "my machine";
   const Link link{.name = "host->gpu0"};
   return {
-      kernel_key(kProcessor, {.kind = OpKind::kLinear, .dtype = DType::kFp16, .shape = {.rows = 64, .inputs = 8, .outputs = 16}}),
-      kernel_key(kProcessor, {.kind = OpKind::kNorm, .dtype = DType::kFp32, .shape = {.rows = 4, .inputs = 8, .variant = 1, .constant = 1e-5}}),
+      kernel_key(kProcessor,
+                 {.kind = OpKind::kLinear, .dtype = DType::kFp16, .shape = {.rows = 64, .inputs = 8, .outputs = 16}}),
+      kernel_key(kProcessor, {.kind = OpKind::kNorm,
+                              .dtype = DType::kFp32,
+                              .shape = {.rows = 4, .inputs = 8, .variant = 1, .constant = 1e-5}}),
       kernel_key(kProcessor, {.kind = OpKind::kClipFactor, .dtype = DType::kFp32, .shape = {.terms = 13}}),
       kernel_key(kProcessor, {}),
       transfer_key(platform, link, 3 * kMiB),
@@ -47,9 +50,10 @@ TEST_CASE("parse_cost_key reads back every key, and different keys have differen
 }
 
 TEST_CASE("parse_cost_key refuses what is no key") {
-  for (const auto* text : {"", " @ ", "kernel", "kernel @ x", "kernel nothing fp32 @ x", "kernel add fp99 @ x", "kernel add fp32 rows=x @ x",
-                           "kernel add fp32 rows @ x", "kernel add fp32 colour=3 @ x", "transfer @ x", "transfer -1 @ x",
-                           "transfer 99999999999999999999 @ x", "host_work none 3 @ x", "issue nowhere @ x", "wish 3 @ x"}) {
+  for (const auto* text : {"", " @ ", "kernel", "kernel @ x", "kernel nothing fp32 @ x", "kernel add fp99 @ x",
+                           "kernel add fp32 rows=x @ x", "kernel add fp32 rows @ x", "kernel add fp32 colour=3 @ x",
+                           "transfer @ x", "transfer -1 @ x", "transfer 99999999999999999999 @ x",
+                           "host_work none 3 @ x", "issue nowhere @ x", "wish 3 @ x"}) {
     INFO(text);
     const auto key = parse_cost_key(text);
     REQUIRE_FALSE(key);

@@ -56,7 +56,8 @@ TEST_CASE("an interval contains its median and is wider the farther the measurem
   const auto measured = cost_of(1.0, CostOrigin::kMeasured);
   const auto catalogue = cost_of(1.0, CostOrigin::kCatalogue);
   const auto extrapolated = cost_of(1.0, CostOrigin::kExtrapolated);
-  for (const auto& cost : {measured, catalogue, extrapolated}) CHECK((cost.low < cost.median && cost.median < cost.high));
+  for (const auto& cost : {measured, catalogue, extrapolated})
+    CHECK((cost.low < cost.median && cost.median < cost.high));
   CHECK(measured.high < catalogue.high);
   CHECK(catalogue.high < extrapolated.high);
   CHECK(cost_of(0.0, CostOrigin::kMeasured).low == Nanoseconds(1));

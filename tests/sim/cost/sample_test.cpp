@@ -9,7 +9,10 @@ namespace {
 std::vector<Sample> of_one_key(const std::vector<std::int64_t>& ns, std::size_t contended_from = 1000) {
   std::vector<Sample> samples;
   for (std::size_t i = 0; i < ns.size(); ++i) {
-    samples.push_back({.key = {.place = "p"}, .duration = Nanoseconds(ns[i]), .plan_digest = "plan", .contended = i >= contended_from});
+    samples.push_back({.key = {.place = "p"},
+                       .duration = Nanoseconds(ns[i]),
+                       .plan_digest = "plan",
+                       .contended = i >= contended_from});
   }
   return samples;
 }

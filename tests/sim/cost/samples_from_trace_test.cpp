@@ -34,7 +34,8 @@ TraceEvent event(std::uint32_t id, std::int64_t start, std::int64_t end, EventSt
 
 std::vector<Sample> of_subject(const std::vector<Sample>& samples, CostSubject subject) {
   std::vector<Sample> chosen;
-  std::copy_if(samples.begin(), samples.end(), std::back_inserter(chosen), [&](const Sample& s) { return s.key.subject == subject; });
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(chosen),
+               [&](const Sample& s) { return s.key.subject == subject; });
   return chosen;
 }
 
@@ -43,8 +44,8 @@ std::vector<Sample> of_subject(const std::vector<Sample>& samples, CostSubject s
 TEST_CASE("a trace yields one sample for each launch, transfer and host task, keyed as a model would ask") {
   const Example e;
   const Trace trace{.plan_digest = "d",
-                    .events = {event(e.load, 0, 50), event(e.first, 0, 100), event(e.copy, 110, 300), event(e.second, 320, 430),
-                               event(e.mark, 430, 430)}};
+                    .events = {event(e.load, 0, 50), event(e.first, 0, 100), event(e.copy, 110, 300),
+                               event(e.second, 320, 430), event(e.mark, 430, 430)}};
   PlanWriter writer = e.writer;
   const auto samples = samples_from_trace(writer.plan(), writer.body(), trace);
   const auto& platform = writer.plan().platform;
@@ -65,10 +66,11 @@ TEST_CASE("a trace yields one sample for each launch, transfer and host task, ke
 
 TEST_CASE("a gap after all that an instruction waited for is a sample of its queue's issue overhead") {
   const Example e;
-  const Trace trace{.events = {event(e.load, 0, 50), event(e.first, 0, 100), event(e.copy, 110, 300), event(e.second, 320, 430),
-                               event(e.mark, 430, 430)}};
+  const Trace trace{.events = {event(e.load, 0, 50), event(e.first, 0, 100), event(e.copy, 110, 300),
+                               event(e.second, 320, 430), event(e.mark, 430, 430)}};
   PlanWriter writer = e.writer;
-  // Only the second kernel has a predecessor on its queue in the trace; it could start at max(100, 300), and did at 320.
+  // Only the second kernel has a predecessor on its queue in the trace; it could start at max(100, 300), and did at
+  // 320.
   const auto gaps = of_subject(samples_from_trace(writer.plan(), writer.body(), trace), CostSubject::kIssue);
   REQUIRE(gaps.size() == 1);
   CHECK(gaps[0].key == issue_key(QueueKind::kCompute));
@@ -77,7 +79,8 @@ TEST_CASE("a gap after all that an instruction waited for is a sample of its que
 
 TEST_CASE("skipped and bounded events give no samples") {
   const Example e;
-  const Trace trace{.events = {event(e.load, 0, 50, EventStatus::kBounded), event(e.first, 0, 0, EventStatus::kSkipped)}};
+  const Trace trace{
+      .events = {event(e.load, 0, 50, EventStatus::kBounded), event(e.first, 0, 0, EventStatus::kSkipped)}};
   PlanWriter writer = e.writer;
   CHECK(samples_from_trace(writer.plan(), writer.body(), trace).empty());
 }
@@ -94,9 +97,11 @@ TEST_CASE("events contend only where more is asked of a resource than it has") {
   const auto optimizer = writer.launch("cpu", OpKind::kAdamW, Phase::kOptimizer, {update(b)});
   // Both directions at 10 GB/s ask 20 of the 16 that both together have; they overlap for half of their time.
   // The token load's one core is free beside the copies. The optimizer alone holds both cores, which is no contention.
-  const Trace trace{.events = {event(out, 0, 100), event(in, 50, 150), event(load, 0, 100), event(optimizer, 200, 300)}};
+  const Trace trace{
+      .events = {event(out, 0, 100), event(in, 50, 150), event(load, 0, 100), event(optimizer, 200, 300)}};
   CHECK(contended_events(writer.plan(), writer.body(), trace) == std::vector<bool>{true, true, false, false});
   // Overlapping for 4 of 100 ns is not noticed, for 6 it is.
-  const Trace brushing{.events = {event(out, 0, 100), event(in, 96, 196), event(load, 206, 306), event(optimizer, 300, 400)}};
+  const Trace brushing{
+      .events = {event(out, 0, 100), event(in, 96, 196), event(load, 206, 306), event(optimizer, 300, 400)}};
   CHECK(contended_events(writer.plan(), writer.body(), brushing) == std::vector<bool>{false, false, true, true});
 }
