@@ -122,7 +122,7 @@ Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, cons
                  "trace a step"});
   }
   Comparison comparison;
-  comparison.predicted_step_index = simulated.back().step;
+  comparison.predicted_step_index = simulated[simulated.size() < 3 ? simulated.size() - 1 : simulated.size() - 2].step;
   comparison.measured_step_index = median_of(ran);
   add_parts(comparison, break_down(plan, flat, predicted, comparison.predicted_step_index),
             break_down(plan, flat, measured, comparison.measured_step_index));

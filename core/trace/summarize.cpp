@@ -121,6 +121,12 @@ std::vector<Nanoseconds> busy_by_queue(const Plan& plan, const FlatBody& body, c
   return busy;
 }
 
+std::uint32_t steady_step(const Trace& simulated) {
+  const std::size_t count = simulated.steps.size();
+  if (count == 0) return 0;
+  return simulated.steps[count < 3 ? count - 1 : count - 2].step;
+}
+
 Nanoseconds median_step(const Trace& trace, std::uint32_t first) {
   std::vector<Nanoseconds> durations;
   for (const StepSummary& summary : trace.steps) {

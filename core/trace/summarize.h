@@ -29,6 +29,10 @@ StepBreakdown break_down(const Plan& plan, const FlatBody& body, const Trace& tr
 /// Busy time of each queue of the platform during a step.
 std::vector<Nanoseconds> busy_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
 
+/// The simulated step that stands for the steady state: the last that another one follows, since what a step prepares for
+/// the next (loading its tokens, writing states) belongs to a steady step too; the last of fewer than three steps.
+std::uint32_t steady_step(const Trace& simulated);
+
 /// Median duration of the steps from `first` on (the steady state): of an even number the lower middle one, 0 of none.
 Nanoseconds median_step(const Trace& trace, std::uint32_t first);
 

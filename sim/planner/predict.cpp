@@ -9,12 +9,10 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint32_t kSteps = 3;  // the second step already overlaps with its neighbours; the third is steady
-
-Result<Nanoseconds> steady_step(const Plan& plan, const CostModel& costs) {
-  const auto trace = simulate(plan, "step", costs, {.steps = kSteps, .keep_events = false});
+Result<Nanoseconds> steady_duration(const Plan& plan, const CostModel& costs) {
+  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .keep_events = false});
   if (!trace) return fail(trace.error());
-  return trace->steps.back().duration();
+  return trace->steps[steady_step(*trace)].duration();
 }
 
 Result<CostOrigin> weakest_origin(const Plan& plan, const CostModel& costs) {
@@ -30,10 +28,9 @@ Result<CostOrigin> weakest_origin(const Plan& plan, const CostModel& costs) {
 
 std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, const Trace& trace, Nanoseconds step) {
   std::vector<QueueLoad> loads;
-  const std::vector<Nanoseconds> busy = busy_by_queue(plan, body, trace, kSteps - 1);
+  const std::vector<Nanoseconds> busy = busy_by_queue(plan, body, trace, steady_step(trace));
   for (std::uint32_t q = 0; q < busy.size(); ++q) {
-    const double width = static_cast<double>(plan.platform.queues[q].width);
-    const double span = static_cast<double>(std::max<std::int64_t>(1, step.count)) * width;
+    const double span = static_cast<double>(std::max<std::int64_t>(1, step.count));
     loads.push_back({QueueId(q), static_cast<double>(busy[q].count) / span});
   }
   std::stable_sort(loads.begin(), loads.end(), [](auto a, auto b) { return a.busy_fraction > b.busy_fraction; });
@@ -45,18 +42,19 @@ std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, co
 Result<Prediction> predict(const Plan& plan, const CostModel& costs) {
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  auto trace = simulate(plan, "step", costs, {.steps = kSteps});
+  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps});
   if (!trace) return fail(trace.error());
-  const auto low = steady_step(plan, CostEdge(costs, CostEdge::kLow));
+  const auto low = steady_duration(plan, CostEdge(costs, CostEdge::kLow));
   if (!low) return fail(low.error());
-  const auto high = steady_step(plan, CostEdge(costs, CostEdge::kHigh));
+  const auto high = steady_duration(plan, CostEdge(costs, CostEdge::kHigh));
   if (!high) return fail(high.error());
   const auto origin = weakest_origin(plan, costs);
   if (!origin) return fail(origin.error());
   Prediction prediction{.trace = std::move(*trace), .low = *low, .high = *high, .origin = *origin};
   const FlatBody body = expand(plan, *step);
-  prediction.step = prediction.trace.steps.back().duration();
-  prediction.breakdown = break_down(plan, body, prediction.trace, kSteps - 1);
+  const std::uint32_t steady = steady_step(prediction.trace);
+  prediction.step = prediction.trace.steps[steady].duration();
+  prediction.breakdown = break_down(plan, body, prediction.trace, steady);
   prediction.queues = load_of_queues(plan, body, prediction.trace, prediction.step);
   return prediction;
 }

@@ -9,7 +9,10 @@
 
 namespace plimsoll {
 
-/// How busy a queue is in the steady state.
+/// Steps that a prediction simulates; the last but one is the steady state.
+inline constexpr std::uint32_t kPredictedSteps = 4;
+
+/// The fraction of the steady step in which a queue works on something.
 struct QueueLoad {
   QueueId queue;
   double busy_fraction = 0;
@@ -18,7 +21,7 @@ struct QueueLoad {
 /// What the simulator says of a plan: the steady step with its interval, its parts, and what limits it.
 struct Prediction {
   Trace trace;                    ///< of the median costs
-  Nanoseconds step;               ///< the last simulated step
+  Nanoseconds step;               ///< the steady one
   Nanoseconds low;                ///< with every cost at its low end
   Nanoseconds high;               ///< with every cost at its high end
   StepBreakdown breakdown;

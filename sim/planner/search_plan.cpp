@@ -86,9 +86,9 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
     if (candidate.fits()) {
       auto plan = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation});
       if (!plan) return fail(plan.error());
-      const auto trace = simulate(*plan, "step", costs, {.steps = 3, .keep_events = false});
+      const auto trace = simulate(*plan, "step", costs, {.steps = kPredictedSteps, .keep_events = false});
       if (!trace) return fail(trace.error());
-      candidate.step = trace->steps.back().duration();
+      candidate.step = trace->steps[steady_step(*trace)].duration();
       const bool fastest = std::all_of(result.candidates.begin(), result.candidates.end(), [&](const Candidate& other) {
         return !other.step || *candidate.step < *other.step;
       });
