@@ -142,6 +142,26 @@ TEST_CASE("one slot fewer, or one byte shared, and the hand-made plan is refused
   CHECK_THAT(shared.error().what, Catch::Contains("as buffer rows") && Catch::Contains("as buffer tokens"));
 }
 
+TEST_CASE("the hand-made plan is refused with a later dependency, a wider queue or a smaller device") {
+  Plan backwards = hand_made_plan();
+  backwards.blocks[0].list.dependencies[1].target = 4;  // the copy up after the copy down, instead of after the load
+  const auto later = verify_plan(backwards);
+  REQUIRE_FALSE(later);
+  CHECK_THAT(later.error().what, Catch::Contains("depends on instruction 4, which is not earlier"));
+
+  Plan wide = hand_made_plan();
+  wide.platform.queues[wide.platform.queue("compute")->index].width = 2;
+  const auto unordered = verify_plan(wide);
+  REQUIRE_FALSE(unordered);
+  CHECK_THAT(unordered.error().what, Catch::Contains("instruction 2 (launch embedding)"));
+
+  Plan small = hand_made_plan();
+  small.platform.spaces[0].usable = 256 * kKiB;
+  const auto full = verify_plan(small);
+  REQUIRE_FALSE(full);
+  CHECK(full.error().what == "needs 327.2 KiB, 256.0 KiB is usable");
+}
+
 TEST_CASE("a second slot takes the copy out of the hand-made plan's steps") {
   // Two slots: loading never waits and is the slowest queue, so a step takes its 20 us. The first step ends after load
   // 20, copy 10, look-up 3, squares 4, copy 10, report 5 = 52.
