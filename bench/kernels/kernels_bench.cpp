@@ -9,7 +9,8 @@
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
-// Kernels of a GPT-2 124M block for 1024 tokens (one sequence, or eight of 128), fp32; the last argument is the workers.
+// Kernels of a GPT-2 124M block for 1024 tokens (one sequence, or eight of 128), fp32; the last argument is the
+// workers.
 namespace plimsoll {
 namespace {
 
@@ -21,8 +22,8 @@ constexpr Access kR = Access::kRead;
 constexpr Access kW = Access::kWrite;
 constexpr Access kRw = Access::kReadWrite;
 
-/// Launches one kernel over and over; fp32 operands hold 0.01, which is token 1009483776 as an integer: kernels with tokens
-/// set `tokens` to the operand to be zeroed.
+/// Launches one kernel over and over; fp32 operands hold 0.01, which is token 1009483776 as an integer: kernels with
+/// tokens set `tokens` to the operand to be zeroed.
 void repeat(benchmark::State& state, OpKind kind, const OpShape& shape, const std::vector<BenchOperand>& operands,
             std::int64_t workers, std::size_t tokens = SIZE_MAX) {
   std::vector<std::vector<float>> memory;
@@ -30,7 +31,8 @@ void repeat(benchmark::State& state, OpKind kind, const OpShape& shape, const st
   for (const BenchOperand& operand : operands) {
     const float value = memory.size() == tokens ? 0.0F : 0.01F;
     memory.emplace_back(static_cast<std::size_t>(operand.elements), value);
-    views.push_back({.data = reinterpret_cast<std::byte*>(memory.back().data()), .bytes = Bytes(4 * operand.elements),
+    views.push_back({.data = reinterpret_cast<std::byte*>(memory.back().data()),
+                     .bytes = Bytes(4 * operand.elements),
                      .access = operand.access});
   }
   WorkerPool pool(workers);
@@ -40,7 +42,8 @@ void repeat(benchmark::State& state, OpKind kind, const OpShape& shape, const st
     launch({.kind = kind, .dtype = DType::kFp32, .shape = shape}, views,
            {.pool = &pool, .product = &product, .recipe = &recipe, .step = 10});
   }
-  state.counters["GFLOP/s"] = benchmark::Counter(1e-9 * flops_of(kind, shape), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(1e-9 * flops_of(kind, shape), benchmark::Counter::kIsIterationInvariantRate);
   state.counters["GB/s"] = benchmark::Counter(1e-9 * static_cast<double>(traffic_of(kind, shape, DType::kFp32).count),
                                               benchmark::Counter::kIsIterationInvariantRate);
 }
@@ -52,7 +55,8 @@ OpShape attention_shape(std::int64_t sequence) {
 void attention(benchmark::State& state) {
   const OpShape s = attention_shape(state.range(0));
   const std::int64_t scratch = workspace_of(OpKind::kAttention, s, DType::kFp32, state.range(1)).count / 4;
-  repeat(state, OpKind::kAttention, s, {{1024 * 2304, kR}, {1024 * 768, kW}, {1024 * 12, kW}, {scratch, kW}}, state.range(1));
+  repeat(state, OpKind::kAttention, s, {{1024 * 2304, kR}, {1024 * 768, kW}, {1024 * 12, kW}, {scratch, kW}},
+         state.range(1));
 }
 BENCHMARK(attention)->ArgsProduct({{128, 1024}, {1, 2}})->UseRealTime();
 
@@ -73,14 +77,22 @@ BENCHMARK(cross_entropy)->Arg(1)->Arg(2)->UseRealTime();
 
 void layer_norm(benchmark::State& state) {
   const OpShape s{.rows = 1024, .inputs = 768, .constant = 1e-5};
-  repeat(state, OpKind::kNorm, s, {{1024 * 768, kR}, {768, kR}, {768, kR}, {1024 * 768, kW}, {2048, kW}}, state.range(0));
+  repeat(state, OpKind::kNorm, s, {{1024 * 768, kR}, {768, kR}, {768, kR}, {1024 * 768, kW}, {2048, kW}},
+         state.range(0));
 }
 BENCHMARK(layer_norm)->Arg(1)->Arg(2)->UseRealTime();
 
 void layer_norm_backward(benchmark::State& state) {
   const OpShape s{.rows = 1024, .inputs = 768};
   repeat(state, OpKind::kNormBackward, s,
-         {{1024 * 768, kR}, {1024 * 768, kR}, {768, kR}, {2048, kR}, {1024 * 768, kRw}, {768, kW}, {768, kW}, {16 * 2 * 768, kW}},
+         {{1024 * 768, kR},
+          {1024 * 768, kR},
+          {768, kR},
+          {2048, kR},
+          {1024 * 768, kRw},
+          {768, kW},
+          {768, kW},
+          {16 * 2 * 768, kW}},
          state.range(0));
 }
 BENCHMARK(layer_norm_backward)->Arg(1)->Arg(2)->UseRealTime();
@@ -93,7 +105,8 @@ BENCHMARK(activation)->ArgsProduct({{0, 1}, {1, 2}})->UseRealTime();
 
 void activation_backward(benchmark::State& state) {
   const OpShape s{.rows = 1024, .inputs = 3072, .outputs = 3072, .variant = static_cast<std::uint8_t>(state.range(0))};
-  repeat(state, OpKind::kActivationBackward, s, {{1024 * 3072, kR}, {1024 * 3072, kR}, {1024 * 3072, kW}}, state.range(1));
+  repeat(state, OpKind::kActivationBackward, s, {{1024 * 3072, kR}, {1024 * 3072, kR}, {1024 * 3072, kW}},
+         state.range(1));
 }
 BENCHMARK(activation_backward)->ArgsProduct({{0, 1}, {1, 2}})->UseRealTime();
 

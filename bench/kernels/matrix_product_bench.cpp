@@ -12,7 +12,8 @@ namespace {
 template <MatmulLibrary library, bool a_transposed, bool b_transposed>
 void tiled(benchmark::State& state) {
   const std::int64_t rows = state.range(0), columns = state.range(1), depth = state.range(2);
-  std::vector<float> a(static_cast<std::size_t>(rows * depth), 0.5F), b(static_cast<std::size_t>(depth * columns), 0.25F);
+  std::vector<float> a(static_cast<std::size_t>(rows * depth), 0.5F),
+      b(static_cast<std::size_t>(depth * columns), 0.25F);
   std::vector<float> c(static_cast<std::size_t>(rows * columns));
   WorkerPool pool(state.range(3));
   const MatrixProduct product(library);
@@ -47,14 +48,49 @@ void backward_weight(benchmark::internal::Benchmark* b) {
   }
 }
 
+/// One call of the library for the whole product on one core: what tiling costs is the difference to it.
+template <MatmulLibrary library>
+void untiled(benchmark::State& state) {
+  std::vector<float> a(1024 * 768, 0.5F), b(3072 * 768, 0.25F), c(1024 * 3072);
+  const MatrixProduct product(library);
+  const Product<float> p{.rows = 1024,
+                         .columns = 3072,
+                         .depth = 768,
+                         .a = {a.data(), 768, false},
+                         .b = {b.data(), 768, true},
+                         .c = c.data(),
+                         .c_stride = 3072};
+  for (auto _ : state) product.multiply(p);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(2e-9 * 1024 * 3072 * 768, benchmark::Counter::kIsIterationInvariantRate);
+}
+
 constexpr auto kDnnl = MatmulLibrary::kOneDnn;
 constexpr auto kBlas = MatmulLibrary::kOpenBlas;
+BENCHMARK(untiled<kDnnl>)->Name("onednn untiled 1024/3072/768")->UseRealTime()->MinTime(0.2);
+BENCHMARK(untiled<kBlas>)->Name("openblas untiled 1024/3072/768")->UseRealTime()->MinTime(0.2);
 BENCHMARK(tiled<kDnnl, false, true>)->Name("onednn forward")->Apply(forward)->UseRealTime()->MinTime(0.2);
 BENCHMARK(tiled<kBlas, false, true>)->Name("openblas forward")->Apply(forward)->UseRealTime()->MinTime(0.2);
-BENCHMARK(tiled<kDnnl, false, false>)->Name("onednn backward input")->Apply(backward_input)->UseRealTime()->MinTime(0.2);
-BENCHMARK(tiled<kBlas, false, false>)->Name("openblas backward input")->Apply(backward_input)->UseRealTime()->MinTime(0.2);
-BENCHMARK(tiled<kDnnl, true, false>)->Name("onednn backward weight")->Apply(backward_weight)->UseRealTime()->MinTime(0.2);
-BENCHMARK(tiled<kBlas, true, false>)->Name("openblas backward weight")->Apply(backward_weight)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kDnnl, false, false>)
+    ->Name("onednn backward input")
+    ->Apply(backward_input)
+    ->UseRealTime()
+    ->MinTime(0.2);
+BENCHMARK(tiled<kBlas, false, false>)
+    ->Name("openblas backward input")
+    ->Apply(backward_input)
+    ->UseRealTime()
+    ->MinTime(0.2);
+BENCHMARK(tiled<kDnnl, true, false>)
+    ->Name("onednn backward weight")
+    ->Apply(backward_weight)
+    ->UseRealTime()
+    ->MinTime(0.2);
+BENCHMARK(tiled<kBlas, true, false>)
+    ->Name("openblas backward weight")
+    ->Apply(backward_weight)
+    ->UseRealTime()
+    ->MinTime(0.2);
 
 }  // namespace
 }  // namespace plimsoll

@@ -18,8 +18,8 @@ struct Attention {
   const T* qkv;
   T *out, *log_sum_exp;
 
-  /// softmax of the tile's scores, row by row and unnormalised; row i of the tile sees keys 0 … rows.begin + i. Returns the
-  /// reciprocal sums through `inverse`.
+  /// softmax of the tile's scores, row by row and unnormalised; row i of the tile sees keys 0 … rows.begin + i. Returns
+  /// the reciprocal sums through `inverse`.
   void soften(std::int64_t seq, std::int64_t head, Range rows, T* scores, T* inverse) const {
     const Loops<T>& loop = loops<T>();
     const T scale = score_scale<T>(at);
@@ -75,9 +75,11 @@ void attention(const OpShape& s, Operands operands, const LaunchContext& context
   context.pool->run(
       heads * tiles,
       [&](std::int64_t task, std::int64_t worker) {
-        const std::int64_t tile = tiles - 1 - task / heads;  // the longest first, so that no worker waits for one at the end
+        const std::int64_t tile =
+            tiles - 1 - task / heads;  // the longest first, so that no worker waits for one at the end
         const std::int64_t head = task % heads;
-        kernel.tile(head / s.heads, head % s.heads, range_at(tile, s.sequence, kAttentionRows), workspace + worker * slice);
+        kernel.tile(head / s.heads, head % s.heads, range_at(tile, s.sequence, kAttentionRows),
+                    workspace + worker * slice);
       },
       slices<T>(operands[3], slice));
 }

@@ -36,14 +36,25 @@ struct AttentionBackward {
 
   /// rows × keys: a tile's rows times all keys (or values) up to the tile's end, transposed.
   void times_keys(Range rows, const T* a, std::int64_t a_stride, const T* keys, T* c) const {
-    library.multiply(Product<T>{.rows = rows.size(), .columns = rows.end, .depth = at.dim, .a = {a, a_stride, false},
-                                .b = {keys, at.qkv_width, true}, .c = c, .c_stride = rows.end});
+    library.multiply(Product<T>{.rows = rows.size(),
+                                .columns = rows.end,
+                                .depth = at.dim,
+                                .a = {a, a_stride, false},
+                                .b = {keys, at.qkv_width, true},
+                                .c = c,
+                                .c_stride = rows.end});
   }
 
   /// keys × head: adds scoresᵀ times the tile's rows to the gradient of all keys (or values) up to the tile's end.
   void add_to_keys(Range rows, const T* scores, const T* b, std::int64_t b_stride, T* c) const {
-    library.multiply(Product<T>{.rows = rows.end, .columns = at.dim, .depth = rows.size(), .a = {scores, rows.end, true},
-                                .b = {b, b_stride, false}, .c = c, .c_stride = at.qkv_width, .adds = true});
+    library.multiply(Product<T>{.rows = rows.end,
+                                .columns = at.dim,
+                                .depth = rows.size(),
+                                .a = {scores, rows.end, true},
+                                .b = {b, b_stride, false},
+                                .c = c,
+                                .c_stride = at.qkv_width,
+                                .adds = true});
   }
 
   void tile(std::int64_t seq, std::int64_t head, Range rows, T* p, T* dp) const {
@@ -54,8 +65,13 @@ struct AttentionBackward {
     score_gradients(seq, head, rows, p, dp);
     add_to_keys(rows, p, dout + o, at.out_width, dqkv + value);
     add_to_keys(rows, dp, qkv + query, at.qkv_width, dqkv + key);
-    library.multiply(Product<T>{.rows = rows.size(), .columns = at.dim, .depth = rows.end, .a = {dp, rows.end, false},
-                                .b = {qkv + key, at.qkv_width, false}, .c = dqkv + query, .c_stride = at.qkv_width});
+    library.multiply(Product<T>{.rows = rows.size(),
+                                .columns = at.dim,
+                                .depth = rows.end,
+                                .a = {dp, rows.end, false},
+                                .b = {qkv + key, at.qkv_width, false},
+                                .c = dqkv + query,
+                                .c_stride = at.qkv_width});
   }
 
   /// Everything that one key and value head of one sequence touches, its query heads and their tiles in order.

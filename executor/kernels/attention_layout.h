@@ -12,13 +12,21 @@ namespace plimsoll::kernels {
 /// Sizes and strides of one attention launch; a row of qkv is [query heads | key heads | value heads].
 struct AttentionLayout {
   explicit AttentionLayout(const OpShape& s)
-      : sequence(s.sequence), heads(s.heads), kv_heads(s.kv_heads), dim(s.head_dim), group(s.heads / s.kv_heads),
-        sequences(s.rows / s.sequence), qkv_width((s.heads + 2 * s.kv_heads) * s.head_dim), out_width(s.heads * s.head_dim) {}
+      : sequence(s.sequence),
+        heads(s.heads),
+        kv_heads(s.kv_heads),
+        dim(s.head_dim),
+        group(s.heads / s.kv_heads),
+        sequences(s.rows / s.sequence),
+        qkv_width((s.heads + 2 * s.kv_heads) * s.head_dim),
+        out_width(s.heads * s.head_dim) {}
 
   [[nodiscard]] std::int64_t query(std::int64_t seq, std::int64_t row, std::int64_t head) const {
     return (seq * sequence + row) * qkv_width + head * dim;
   }
-  [[nodiscard]] std::int64_t key(std::int64_t seq, std::int64_t kv_head) const { return query(seq, 0, heads + kv_head); }
+  [[nodiscard]] std::int64_t key(std::int64_t seq, std::int64_t kv_head) const {
+    return query(seq, 0, heads + kv_head);
+  }
   [[nodiscard]] std::int64_t value(std::int64_t seq, std::int64_t kv_head) const {
     return query(seq, 0, heads + kv_heads + kv_head);
   }

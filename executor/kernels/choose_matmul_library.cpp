@@ -17,9 +17,12 @@ struct Shape {
   bool a_transposed, b_transposed;
 };
 
-// One output tile of the forward, input-gradient and weight-gradient product of a 768-wide layer, and one attention product.
-constexpr std::array<Shape, 4> kShapes{
-    {{256, 384, 768, false, true}, {256, 384, 768, false, false}, {256, 384, 1024, true, false}, {64, 512, 64, false, true}}};
+// One output tile of the forward, input-gradient and weight-gradient product of a 768-wide layer, and one attention
+// product.
+constexpr std::array<Shape, 4> kShapes{{{256, 384, 768, false, true},
+                                        {256, 384, 768, false, false},
+                                        {256, 384, 1024, true, false},
+                                        {64, 512, 64, false, true}}};
 
 double seconds_of(const MatrixProduct& library, const Shape& shape, std::vector<float>& memory) {
   const std::int64_t a = shape.rows * shape.depth, b = shape.depth * shape.columns;
@@ -43,7 +46,8 @@ double rate_of(MatmulLibrary name, double budget_seconds, std::vector<float>& me
   for (std::size_t i = 0; i < kShapes.size(); ++i) best[i] = seconds_of(library, kShapes[i], memory);
   const Clock::time_point start = Clock::now();
   do {
-    for (std::size_t i = 0; i < kShapes.size(); ++i) best[i] = std::min(best[i], seconds_of(library, kShapes[i], memory));
+    for (std::size_t i = 0; i < kShapes.size(); ++i)
+      best[i] = std::min(best[i], seconds_of(library, kShapes[i], memory));
   } while (std::chrono::duration<double>(Clock::now() - start).count() < budget_seconds);
   double operations = 0, seconds = 0;
   for (std::size_t i = 0; i < kShapes.size(); ++i) {

@@ -42,7 +42,8 @@ void embedding(const OpShape& s, Operands operands, const LaunchContext& context
   });
 }
 
-/// A task owns some columns of both tables and adds all rows to them in order: a token that occurs twice needs no atomics.
+/// A task owns some columns of both tables and adds all rows to them in order: a token that occurs twice needs no
+/// atomics.
 template <typename T>
 void embedding_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
   const auto* tokens = array<const std::int32_t>(operands, 0);

@@ -7,8 +7,9 @@
 #include "core/graph/op.h"
 #include "executor/kernels/launch.h"
 
-// The kernels of the CPU backend, one function an OpKind, for T = float and double. Each cuts its work into tasks that depend
-// on the shape only and writes each output in exactly one task, so neither the number of workers nor their order changes a bit.
+// The kernels of the CPU backend, one function an OpKind, for T = float and double. Each cuts its work into tasks that
+// depend on the shape only and writes each output in exactly one task, so neither the number of workers nor their order
+// changes a bit.
 namespace plimsoll::kernels {
 
 using Operands = std::span<const OperandView>;
@@ -34,30 +35,49 @@ constexpr Range range_at(std::int64_t index, std::int64_t total, std::int64_t st
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
-template <typename T> void embedding(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void embedding_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void norm(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void norm_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void linear(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void linear_backward_input(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void linear_backward_weight(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void rope(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void rope_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void attention(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void add(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void activation(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void activation_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void cross_entropy(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void loss(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void accumulate(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void squared_norm(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T> void adamw(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void embedding(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void embedding_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void norm(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void norm_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void linear(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void linear_backward_input(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void linear_backward_weight(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void rope(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void rope_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void attention(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void add(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void activation(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void activation_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void cross_entropy(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void loss(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void accumulate(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void squared_norm(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void adamw(const OpShape& shape, Operands operands, const LaunchContext& context);
 void clip_factor(const OpShape& shape, Operands operands, const LaunchContext& context);
 
 }  // namespace plimsoll::kernels
 
 /// Makes a kernel template for both types that the CPU backend runs.
-#define PLIMSOLL_INSTANTIATE_KERNEL(name)                                                                             \
-  template void name<float>(const OpShape& shape, Operands operands, const LaunchContext& context);                   \
+#define PLIMSOLL_INSTANTIATE_KERNEL(name)                                                           \
+  template void name<float>(const OpShape& shape, Operands operands, const LaunchContext& context); \
   template void name<double>(const OpShape& shape, Operands operands, const LaunchContext& context)

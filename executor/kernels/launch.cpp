@@ -12,26 +12,46 @@ using KernelFunction = void (*)(const OpShape&, std::span<const OperandView>, co
 template <typename T>
 KernelFunction function_of(OpKind kind) {
   switch (kind) {
-    case OpKind::kEmbedding: return kernels::embedding<T>;
-    case OpKind::kNorm: return kernels::norm<T>;
-    case OpKind::kLinear: return kernels::linear<T>;
-    case OpKind::kRope: return kernels::rope<T>;
-    case OpKind::kAttention: return kernels::attention<T>;
-    case OpKind::kAdd: return kernels::add<T>;
-    case OpKind::kActivation: return kernels::activation<T>;
-    case OpKind::kCrossEntropy: return kernels::cross_entropy<T>;
-    case OpKind::kLoss: return kernels::loss<T>;
-    case OpKind::kEmbeddingBackward: return kernels::embedding_backward<T>;
-    case OpKind::kNormBackward: return kernels::norm_backward<T>;
-    case OpKind::kLinearBackwardInput: return kernels::linear_backward_input<T>;
-    case OpKind::kLinearBackwardWeight: return kernels::linear_backward_weight<T>;
-    case OpKind::kRopeBackward: return kernels::rope_backward<T>;
-    case OpKind::kAttentionBackward: return kernels::attention_backward<T>;
-    case OpKind::kActivationBackward: return kernels::activation_backward<T>;
-    case OpKind::kAccumulate: return kernels::accumulate<T>;
-    case OpKind::kSquaredNorm: return kernels::squared_norm<T>;
-    case OpKind::kClipFactor: return kernels::clip_factor;
-    case OpKind::kAdamW: return kernels::adamw<T>;
+    case OpKind::kEmbedding:
+      return kernels::embedding<T>;
+    case OpKind::kNorm:
+      return kernels::norm<T>;
+    case OpKind::kLinear:
+      return kernels::linear<T>;
+    case OpKind::kRope:
+      return kernels::rope<T>;
+    case OpKind::kAttention:
+      return kernels::attention<T>;
+    case OpKind::kAdd:
+      return kernels::add<T>;
+    case OpKind::kActivation:
+      return kernels::activation<T>;
+    case OpKind::kCrossEntropy:
+      return kernels::cross_entropy<T>;
+    case OpKind::kLoss:
+      return kernels::loss<T>;
+    case OpKind::kEmbeddingBackward:
+      return kernels::embedding_backward<T>;
+    case OpKind::kNormBackward:
+      return kernels::norm_backward<T>;
+    case OpKind::kLinearBackwardInput:
+      return kernels::linear_backward_input<T>;
+    case OpKind::kLinearBackwardWeight:
+      return kernels::linear_backward_weight<T>;
+    case OpKind::kRopeBackward:
+      return kernels::rope_backward<T>;
+    case OpKind::kAttentionBackward:
+      return kernels::attention_backward<T>;
+    case OpKind::kActivationBackward:
+      return kernels::activation_backward<T>;
+    case OpKind::kAccumulate:
+      return kernels::accumulate<T>;
+    case OpKind::kSquaredNorm:
+      return kernels::squared_norm<T>;
+    case OpKind::kClipFactor:
+      return kernels::clip_factor;
+    case OpKind::kAdamW:
+      return kernels::adamw<T>;
   }
   return nullptr;
 }
@@ -49,11 +69,11 @@ bool supports(const Kernel& kernel) { return function_of(kernel) != nullptr; }
 void launch(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
   const KernelFunction function = function_of(kernel);
   if (function == nullptr) {
-    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
-                            .what = fmt::format("the CPU backend has no {} kernel in {}", to_text(kernel.kind),
-                                                to_text(kernel.dtype)),
-                            .where = {},
-                            .remedy = "use --precision fp32"});
+    throw EnvironmentError(
+        {.kind = ErrorKind::kEnvironment,
+         .what = fmt::format("the CPU backend has no {} kernel in {}", to_text(kernel.kind), to_text(kernel.dtype)),
+         .where = {},
+         .remedy = "use --precision fp32"});
   }
   function(kernel.shape, operands, context);
 }

@@ -20,10 +20,10 @@ struct OperandView {
 
 /// What kernels need besides their operands.
 struct LaunchContext {
-  WorkerPool* pool = nullptr;            ///< runs the kernel's fixed tiles; the number of workers changes no bit
+  WorkerPool* pool = nullptr;  ///< runs the kernel's fixed tiles; the number of workers changes no bit
   const MatrixProduct* product = nullptr;
-  const Recipe* recipe = nullptr;        ///< betas, epsilon, decay, clip for the optimizer kernels
-  std::int64_t step = 0;                 ///< optimizer step, 0-based: learning rate and bias correction
+  const Recipe* recipe = nullptr;  ///< betas, epsilon, decay, clip for the optimizer kernels
+  std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate and bias correction
 };
 
 /// Runs one kernel (fp32 or fp64) on its operands, in the operand order of OpKind. Blocks until it is done.

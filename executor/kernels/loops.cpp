@@ -26,7 +26,8 @@ Variant best_variant() {
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
     return Variant::kV4;
   }
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2")) return Variant::kV3;
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+    return Variant::kV3;
 #endif
   return Variant::kV1;
 }
@@ -55,9 +56,12 @@ const Loops<double>& loops<double>() {
 
 const char* loops_variant() {
   switch (best_variant()) {
-    case Variant::kV4: return "x86-64-v4";
-    case Variant::kV3: return "x86-64-v3";
-    case Variant::kV1: break;
+    case Variant::kV4:
+      return "x86-64-v4";
+    case Variant::kV3:
+      return "x86-64-v3";
+    case Variant::kV1:
+      break;
   }
   return "baseline";
 }

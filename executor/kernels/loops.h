@@ -31,20 +31,21 @@ struct NormBackwardRow {
   T* bias_sum = nullptr;  ///< may be null
 };
 
-/// The inner loops of the kernels over rows of `n` elements, compiled for one instruction set. Each is a pure function of
-/// its arguments' values, so the same machine always gives the same bits; another instruction set may round otherwise.
+/// The inner loops of the kernels over rows of `n` elements, compiled for one instruction set. Each is a pure function
+/// of its arguments' values, so the same machine always gives the same bits; another instruction set may round
+/// otherwise.
 template <typename T>
 struct Loops {
   using Count = std::int64_t;
 
   void (*add)(Count n, const T* a, const T* b, T* y);
-  void (*add_to)(Count n, const T* x, T* y);       ///< y += x
-  void (*scale)(Count n, T factor, T* x);          ///< x *= factor
+  void (*add_to)(Count n, const T* x, T* y);  ///< y += x
+  void (*scale)(Count n, T factor, T* x);     ///< x *= factor
   T (*dot)(Count n, const T* a, const T* b);
-  double (*squared_sum)(Count n, const T* x);      ///< in double
-  T (*largest)(Count n, const T* x);               ///< n ≥ 1
-  T (*exp_in_place)(Count n, T scale, T shift, T* x);       ///< x = exp(scale · x − shift); returns the sum
-  T (*exp_sum)(Count n, T shift, const T* x);               ///< Σ exp(x − shift)
+  double (*squared_sum)(Count n, const T* x);          ///< in double
+  T (*largest)(Count n, const T* x);                   ///< n ≥ 1
+  T (*exp_in_place)(Count n, T scale, T shift, T* x);  ///< x = exp(scale · x − shift); returns the sum
+  T (*exp_sum)(Count n, T shift, const T* x);          ///< Σ exp(x − shift)
   void (*score_gradient)(Count n, T scale, T dot, const T* p, T* dp);  ///< dp = p (dp − dot) scale
 
   void (*layer_norm)(Count n, const T* x, const T* weight, const T* bias, T epsilon, T* y, T* statistics);
@@ -57,8 +58,8 @@ struct Loops {
   void (*gelu_backward)(Count n, const T* x, const T* dy, T* dx);
   void (*gelu_tanh)(Count n, const T* x, T* y);
   void (*gelu_tanh_backward)(Count n, const T* x, const T* dy, T* dx);
-  void (*swiglu)(Count n, const T* x, T* y);                           ///< x holds n gates, then n values
-  void (*swiglu_backward)(Count n, const T* x, const T* dy, T* dx);    ///< x and dx hold 2 n elements
+  void (*swiglu)(Count n, const T* x, T* y);                         ///< x holds n gates, then n values
+  void (*swiglu_backward)(Count n, const T* x, const T* dy, T* dx);  ///< x and dx hold 2 n elements
 
   void (*adamw)(Count n, const AdamWStep<T>& step, const T* gradient, T* weights, T* m, T* v);
 };

@@ -1,5 +1,6 @@
-// Compiled once for each instruction set, with PLIMSOLL_LOOPS naming the table that it defines. Everything else in here has
-// internal linkage, and no library template is instantiated: code for one instruction set must never be linked into another's.
+// Compiled once for each instruction set, with PLIMSOLL_LOOPS naming the table that it defines. Everything else in here
+// has internal linkage, and no library template is instantiated: code for one instruction set must never be linked into
+// another's.
 #include "executor/kernels/loops.h"
 #include "executor/kernels/vector_math.h"
 
@@ -169,7 +170,8 @@ void gelu_tanh_backward(Count n, const T* x, const T* dy, T* dx) {
 #pragma omp simd
   for (Count i = 0; i < n; ++i) {
     const T s = sigmoid(twice_gelu_argument(x[i]));
-    const T slope = static_cast<T>(1.5957691216057307118) + static_cast<T>(3 * 1.5957691216057307118 * 0.044715) * x[i] * x[i];
+    const T slope =
+        static_cast<T>(1.5957691216057307118) + static_cast<T>(3 * 1.5957691216057307118 * 0.044715) * x[i] * x[i];
     dx[i] = dy[i] * (s + x[i] * s * (1 - s) * slope);
   }
 }

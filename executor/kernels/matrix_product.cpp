@@ -23,16 +23,16 @@ void multiply_onednn(const Product<float>& p) {
                  p.a.stride, p.b.data, p.b.stride, p.adds ? 1.0F : 0.0F, p.c, p.c_stride);
   if (status == dnnl_success) return;
   throw EnvironmentError({.kind = ErrorKind::kEnvironment,
-                          .what = fmt::format("oneDNN refused a {} x {} x {} matrix product (status {})", p.rows, p.columns,
-                                              p.depth, static_cast<int>(status)),
+                          .what = fmt::format("oneDNN refused a {} x {} x {} matrix product (status {})", p.rows,
+                                              p.columns, p.depth, static_cast<int>(status)),
                           .where = "dnnl_sgemm",
                           .remedy = "choose the OpenBLAS library"});
 }
 
 void multiply_openblas(const Product<float>& p) {
-  cblas_sgemm(CblasRowMajor, cblas_letter(p.a.transposed), cblas_letter(p.b.transposed), narrow(p.rows), narrow(p.columns),
-              narrow(p.depth), 1.0F, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride), p.adds ? 1.0F : 0.0F, p.c,
-              narrow(p.c_stride));
+  cblas_sgemm(CblasRowMajor, cblas_letter(p.a.transposed), cblas_letter(p.b.transposed), narrow(p.rows),
+              narrow(p.columns), narrow(p.depth), 1.0F, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride),
+              p.adds ? 1.0F : 0.0F, p.c, narrow(p.c_stride));
 }
 
 }  // namespace
@@ -48,9 +48,9 @@ void MatrixProduct::multiply(const Product<float>& product) const {
 }
 
 void MatrixProduct::multiply(const Product<double>& p) const {
-  cblas_dgemm(CblasRowMajor, cblas_letter(p.a.transposed), cblas_letter(p.b.transposed), narrow(p.rows), narrow(p.columns),
-              narrow(p.depth), 1.0, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride), p.adds ? 1.0 : 0.0, p.c,
-              narrow(p.c_stride));
+  cblas_dgemm(CblasRowMajor, cblas_letter(p.a.transposed), cblas_letter(p.b.transposed), narrow(p.rows),
+              narrow(p.columns), narrow(p.depth), 1.0, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride),
+              p.adds ? 1.0 : 0.0, p.c, narrow(p.c_stride));
 }
 
 }  // namespace plimsoll

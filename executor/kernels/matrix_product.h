@@ -16,7 +16,8 @@ struct MatrixView {
   bool transposed = false;
 };
 
-/// C = A·B, or C += A·B when `adds`: A (as read) is rows × depth, B depth × columns, C row-major. All sizes in elements.
+/// C = A·B, or C += A·B when `adds`: A (as read) is rows × depth, B depth × columns, C row-major. All sizes in
+/// elements.
 template <typename T>
 struct Product {
   std::int64_t rows = 0;
@@ -45,7 +46,8 @@ class MatrixProduct {
   MatmulLibrary library_;
 };
 
-/// Rows and columns of the tiles that a result is cut into. They depend on the result's size only, never on the workers.
+/// Rows and columns of the tiles that a result is cut into. They depend on the result's size only, never on the
+/// workers.
 struct TileSize {
   std::int64_t rows = 1;
   std::int64_t columns = 1;
@@ -54,7 +56,8 @@ TileSize tile_size(std::int64_t rows, std::int64_t columns);
 
 /// Multiplies over the pool's workers, one task a tile of C. `bias` (of `columns` elements) is added to every row of C
 /// when not null.
-void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product, const float* bias = nullptr);
+void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product,
+                   const float* bias = nullptr);
 void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<double>& product,
                    const double* bias = nullptr);
 

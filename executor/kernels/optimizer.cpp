@@ -8,8 +8,8 @@
 namespace plimsoll::kernels {
 namespace {
 
-constexpr std::int64_t kMostTasks = 1024;                      // whose partial sums lie on the stack
-constexpr std::int64_t kElements = std::int64_t{1} << 15;      // the least of one task
+constexpr std::int64_t kMostTasks = 1024;                  // whose partial sums lie on the stack
+constexpr std::int64_t kElements = std::int64_t{1} << 15;  // the least of one task
 constexpr std::int64_t kUpdateElements = std::int64_t{1} << 16;
 
 /// Bias corrections and the learning rate of the step, computed in double.

@@ -7,13 +7,14 @@
 namespace plimsoll {
 namespace {
 
-// A tile of 256 × 384 outputs reaches 97 % of one core's rate for large products (bench/results), and leaves a layer of a
-// small model enough tasks for several workers.
+// Tiles of 256 × 384 outputs cost a few per cent of the rate of one large product (bench/results/kernels.txt) and leave
+// a layer of a small model enough tasks for several workers.
 constexpr std::int64_t kMostRows = 256;
 constexpr std::int64_t kMostColumns = 384;
 constexpr std::int64_t kGranule = 32;
 
-/// `size` cut into the fewest equal parts of at most `most`, rounded up so that the libraries' register blocks stay full.
+/// `size` cut into the fewest equal parts of at most `most`, rounded up so that the libraries' register blocks stay
+/// full.
 std::int64_t even_part(std::int64_t size, std::int64_t most) {
   const std::int64_t parts = std::max<std::int64_t>(1, (size + most - 1) / most);
   const std::int64_t part = (size + parts - 1) / parts;

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdint>
 
-// Elementary functions that a compiler can vectorise: no branch, no table, no call. Included only by loops_variant.cpp, in
-// whose unnamed namespace they are, so that code for one instruction set is never linked into another's.
+// Elementary functions that a compiler can vectorise: no branch, no table, no call. Included only by loops_variant.cpp,
+// in whose unnamed namespace they are, so that code for one instruction set is never linked into another's.
 namespace plimsoll {
 namespace {
 
@@ -18,7 +18,8 @@ struct ExpConstants<float> {
   static constexpr int kMantissa = 23;
   static constexpr Bits kBias = 127;
   static constexpr float kLow = -87.0F, kHigh = 88.0F;
-  static constexpr float kRound = 12582912.0F;  // 1.5 · 2²³: adding it rounds to an integer, which the low bits then hold
+  static constexpr float kRound =
+      12582912.0F;  // 1.5 · 2²³: adding it rounds to an integer, which the low bits then hold
   static constexpr float kLn2High = 0.693359375F, kLn2Low = -2.12194440e-4F;
   static constexpr int kDegree = 7;
 };
@@ -74,7 +75,8 @@ inline T sigmoid(T x) {
 inline float normal_cdf(float x) {
   const float z = (x < 0 ? -x : x) * 0.70710678F;
   const float t = 1 / (1 + 0.3275911F * z);
-  const float p = t * (0.254829592F + t * (-0.284496736F + t * (1.421413741F + t * (-1.453152027F + t * 1.061405429F))));
+  const float p =
+      t * (0.254829592F + t * (-0.284496736F + t * (1.421413741F + t * (-1.453152027F + t * 1.061405429F))));
   const float tail = 0.5F * p * exponential(-z * z);
   return x < 0 ? tail : 1 - tail;
 }

@@ -24,10 +24,10 @@ class WorkerPool {
   /// How many workers can take part in one run.
   [[nodiscard]] std::int64_t workers() const { return static_cast<std::int64_t>(threads_.size()) + 1; }
 
-  /// Calls `function(task, worker)` for every task in [0, task_count) and returns when all have ended. `worker` is below
-  /// min(workers(), `most_workers`) and names one thread for the whole run: scratch may be indexed by it. Several threads
-  /// may call `run` at once; each works on its own tasks and therefore makes progress. The first exception of a task
-  /// ends the run early and is thrown again here. A task must not call `run`.
+  /// Calls `function(task, worker)` for every task in [0, task_count) and returns when all have ended. `worker` is
+  /// below min(workers(), `most_workers`) and names one thread for the whole run: scratch may be indexed by it. Several
+  /// threads may call `run` at once; each works on its own tasks and therefore makes progress. The first exception of a
+  /// task ends the run early and is thrown again here. A task must not call `run`.
   template <typename Function>
   void run(std::int64_t task_count, const Function& function, std::int64_t most_workers = INT64_MAX) {
     const auto call = [](const void* f, std::int64_t task, std::int64_t worker) {

@@ -8,7 +8,8 @@ namespace plimsoll::test {
 namespace {
 
 bool is_norm_weight(ParameterRole role) {
-  return role == ParameterRole::kNorm1Weight || role == ParameterRole::kNorm2Weight || role == ParameterRole::kFinalNormWeight;
+  return role == ParameterRole::kNorm1Weight || role == ParameterRole::kNorm2Weight ||
+         role == ParameterRole::kFinalNormWeight;
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ void GraphRun::fill_parameters(std::uint32_t seed) {
   for (std::uint32_t g = 0; g < graph_->parameters.groups.size(); ++g) {
     const std::span<T> weights = values<T>(find(TensorKind::kParameter, GroupId(g)));
     for (const ParameterTensor& tensor : graph_->parameters.groups[g].tensors) {
-      for (T& w : weights.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()))) {
+      for (T& w :
+           weights.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()))) {
         w = static_cast<T>(normal(random)) + (is_norm_weight(tensor.role) ? T(1) : T(0));
       }
     }

@@ -26,7 +26,9 @@ std::vector<KernelCase> embeddings() {
   return {{"embedding", OpKind::kEmbedding, plain, {tokens, {11 * 70, kR}, y}},
           {"embedding with positions", OpKind::kEmbedding, learned, {tokens, {11 * 70, kR}, {50 * 70, kR}, y}},
           {"embedding backward", OpKind::kEmbeddingBackward, plain, {tokens, x, {11 * 70, kW}}},
-          {"embedding backward, tied, with positions", OpKind::kEmbeddingBackward, learned,
+          {"embedding backward, tied, with positions",
+           OpKind::kEmbeddingBackward,
+           learned,
            {tokens, x, {11 * 70, kRw}, {50 * 70, kW}}}};
 }
 
@@ -36,13 +38,18 @@ std::vector<KernelCase> norms() {
     return OpShape{.rows = kRows, .inputs = kWidth, .variant = static_cast<std::uint8_t>(kind), .constant = 1e-5};
   };
   const OpShape layer = variant(NormKind::kLayerNorm), rms = variant(NormKind::kRmsNorm);
-  const CaseOperand x{kRows * kWidth, kR}, y{kRows * kWidth, kW}, w{kWidth, kR}, dw{kWidth, kW}, statistics{2 * kRows, kW};
+  const CaseOperand x{kRows * kWidth, kR}, y{kRows * kWidth, kW}, w{kWidth, kR}, dw{kWidth, kW},
+      statistics{2 * kRows, kW};
   const CaseOperand read_statistics{2 * kRows, kR, Content::kPositive};
-  const auto space = [](const OpShape& s) { return CaseOperand{scratch(OpKind::kNormBackward, s), kW, Content::kScratch}; };
+  const auto space = [](const OpShape& s) {
+    return CaseOperand{scratch(OpKind::kNormBackward, s), kW, Content::kScratch};
+  };
   return {{"layer norm", OpKind::kNorm, layer, {x, w, w, y, statistics}},
           {"rms norm", OpKind::kNorm, rms, {x, w, y, statistics}},
           {"layer norm backward", OpKind::kNormBackward, layer, {x, x, w, read_statistics, y, dw, dw, space(layer)}},
-          {"rms norm backward, added", OpKind::kNormBackward, rms,
+          {"rms norm backward, added",
+           OpKind::kNormBackward,
+           rms,
            {x, x, w, read_statistics, {kRows * kWidth, kRw}, dw, space(rms)}}};
 }
 
@@ -68,10 +75,18 @@ std::vector<KernelCase> attentions() {
     const OpShape s = attention_shape(4, kv_heads);
     const std::int64_t qkv = 266 * (4 + 2 * kv_heads) * 10, out = 266 * 40, sums = 266 * 4;
     const std::string of = ", " + std::to_string(kv_heads) + " kv heads";
-    cases.push_back({"attention" + of, OpKind::kAttention, s,
+    cases.push_back({"attention" + of,
+                     OpKind::kAttention,
+                     s,
                      {{qkv, kR}, {out, kW}, {sums, kW}, {scratch(OpKind::kAttention, s), kW, Content::kScratch}}});
-    cases.push_back({"attention backward" + of, OpKind::kAttentionBackward, s,
-                     {{qkv, kR}, {out, kR}, {sums, kR, Content::kPositive}, {out, kR}, {qkv, kW},
+    cases.push_back({"attention backward" + of,
+                     OpKind::kAttentionBackward,
+                     s,
+                     {{qkv, kR},
+                      {out, kR},
+                      {sums, kR, Content::kPositive},
+                      {out, kR},
+                      {qkv, kW},
                       {scratch(OpKind::kAttentionBackward, s), kW, Content::kScratch}}});
     cases.push_back({"rope" + of, OpKind::kRope, s, {{qkv, kRw}}});
     cases.push_back({"rope backward" + of, OpKind::kRopeBackward, s, {{qkv, kRw}}});
@@ -85,12 +100,14 @@ std::vector<KernelCase> elementwise() {
       {"add", OpKind::kAdd, {.rows = kRows, .inputs = kWidth}, {{kElements, kR}, {kElements, kR}, {kElements, kW}}},
       {"accumulate, first", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kW}}},
       {"accumulate", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kRw}}}};
-  for (const auto& [name, kind] : {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
-                                   std::pair{"swiglu", ActivationKind::kSwiGlu}}) {
+  for (const auto& [name, kind] :
+       {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
+        std::pair{"swiglu", ActivationKind::kSwiGlu}}) {
     const std::int64_t in = kind == ActivationKind::kSwiGlu ? 2 * kElements : kElements;
     const OpShape s{.rows = kRows, .inputs = in / kRows, .outputs = kWidth, .variant = static_cast<std::uint8_t>(kind)};
     cases.push_back({name, OpKind::kActivation, s, {{in, kR}, {kElements, kW}}});
-    cases.push_back({std::string(name) + " backward", OpKind::kActivationBackward, s, {{in, kR}, {kElements, kR}, {in, kW}}});
+    cases.push_back(
+        {std::string(name) + " backward", OpKind::kActivationBackward, s, {{in, kR}, {kElements, kR}, {in, kW}}});
   }
   return cases;
 }

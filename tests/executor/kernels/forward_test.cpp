@@ -14,8 +14,8 @@ using Row = std::vector<double>;
 
 std::size_t index(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-void check(const std::string& name, std::size_t output, const std::function<Row(const OpShape&, const Values&)>& reference,
-           double tolerance = 1e-13) {
+void check(const std::string& name, std::size_t output,
+           const std::function<Row(const OpShape&, const Values&)>& reference, double tolerance = 1e-13) {
   const KernelCase kernel_case = case_named(name);
   const Values inputs = random_values(kernel_case);
   const Values results = run_case(kernel_case, inputs, DType::kFp64);
@@ -50,9 +50,11 @@ Row normalize(const OpShape& s, const Values& in) {
     double mean = 0, squares = 0;
     const double* x = in[0].data() + row * s.inputs;
     for (std::int64_t i = 0; layer && i < s.inputs; ++i) mean += x[i] / static_cast<double>(s.inputs);
-    for (std::int64_t i = 0; i < s.inputs; ++i) squares += (x[i] - mean) * (x[i] - mean) / static_cast<double>(s.inputs);
+    for (std::int64_t i = 0; i < s.inputs; ++i)
+      squares += (x[i] - mean) * (x[i] - mean) / static_cast<double>(s.inputs);
     for (std::int64_t i = 0; i < s.inputs; ++i) {
-      y[index(row * s.inputs + i)] = (x[i] - mean) / std::sqrt(squares + s.constant) * in[1][index(i)] + (layer ? in[2][index(i)] : 0);
+      y[index(row * s.inputs + i)] =
+          (x[i] - mean) / std::sqrt(squares + s.constant) * in[1][index(i)] + (layer ? in[2][index(i)] : 0);
     }
   }
   return y;
@@ -68,7 +70,8 @@ Row multiply(const OpShape& s, const Values& in) {
   for (std::int64_t row = 0; row < s.rows; ++row) {
     for (std::int64_t out = 0; out < s.outputs; ++out) {
       double sum = in.size() == 4 ? in[2][index(out)] : 0;
-      for (std::int64_t i = 0; i < s.inputs; ++i) sum += in[0][index(row * s.inputs + i)] * in[1][index(out * s.inputs + i)];
+      for (std::int64_t i = 0; i < s.inputs; ++i)
+        sum += in[0][index(row * s.inputs + i)] * in[1][index(out * s.inputs + i)];
       y[index(row * s.outputs + out)] = sum;
     }
   }
@@ -110,7 +113,8 @@ std::pair<Row, double> weights_of(const OpShape& s, const Row& qkv, std::int64_t
   for (std::int64_t other = first; other <= row; ++other) {
     double score = 0;
     for (std::int64_t i = 0; i < s.head_dim; ++i) {
-      score += qkv[index(row * width + head * s.head_dim + i)] * qkv[index(other * width + (s.heads + kv) * s.head_dim + i)];
+      score +=
+          qkv[index(row * width + head * s.head_dim + i)] * qkv[index(other * width + (s.heads + kv) * s.head_dim + i)];
     }
     weights.push_back(std::exp(score / std::sqrt(static_cast<double>(s.head_dim))));
     sum += weights.back();
@@ -185,10 +189,13 @@ TEST_CASE("fp32 activations err by less than a millionth over the whole range, a
     double (*exact)(double);
   };
   for (const Activation a : {Activation{ActivationKind::kGelu, gelu}, {ActivationKind::kGeluTanh, gelu_tanh}}) {
-    KernelCase c{"range", OpKind::kActivation, {.rows = 1, .outputs = 40001, .variant = static_cast<std::uint8_t>(a.kind)},
+    KernelCase c{"range",
+                 OpKind::kActivation,
+                 {.rows = 1, .outputs = 40001, .variant = static_cast<std::uint8_t>(a.kind)},
                  {{40001, Access::kRead}, {40001, Access::kWrite}}};
     Values inputs = random_values(c);
-    for (std::size_t i = 0; i < inputs[0].size(); ++i) inputs[0][i] = static_cast<float>(static_cast<double>(i) * 0.001 - 20);
+    for (std::size_t i = 0; i < inputs[0].size(); ++i)
+      inputs[0][i] = static_cast<float>(static_cast<double>(i) * 0.001 - 20);
     const Row y = run_case(c, inputs, DType::kFp32)[1];
     double worst = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -218,7 +225,9 @@ TEST_CASE("losses are the mean of log-sum-exp minus the next token's logit") {
 }
 
 TEST_CASE("cross entropy of two equal logits is ln 2 and leaves plus and minus a half over the terms") {
-  KernelCase c{"two", OpKind::kCrossEntropy, {.rows = 1, .outputs = 2, .sequence = 1, .terms = 4},
+  KernelCase c{"two",
+               OpKind::kCrossEntropy,
+               {.rows = 1, .outputs = 2, .sequence = 1, .terms = 4},
                {{2, Access::kReadWrite}, {2, Access::kRead, Content::kToken}, {1, Access::kWrite, Content::kDouble}}};
   const Values results = run_case(c, {{3, 3}, {0, 1}, {0}}, DType::kFp64);
   CHECK(results[2][0] == Approx(std::log(2.0)).epsilon(1e-15));
@@ -227,7 +236,9 @@ TEST_CASE("cross entropy of two equal logits is ln 2 and leaves plus and minus a
 }
 
 TEST_CASE("cross entropy stays finite for logits that overflow the exponential") {
-  KernelCase c{"large", OpKind::kCrossEntropy, {.rows = 1, .outputs = 3, .sequence = 1},
+  KernelCase c{"large",
+               OpKind::kCrossEntropy,
+               {.rows = 1, .outputs = 3, .sequence = 1},
                {{3, Access::kReadWrite}, {2, Access::kRead, Content::kToken}, {1, Access::kWrite, Content::kDouble}}};
   const Values results = run_case(c, {{1000, 0, -1000}, {0, 1}, {0}}, DType::kFp32);
   CHECK(results[2][0] == Approx(1000));  // ln(e¹⁰⁰⁰ + 1 + …) − 0

@@ -17,8 +17,8 @@ struct Wanted {
   std::size_t dy;                                                 ///< backward operand with the gradient of the output
 };
 
-// Central differences err by a sixth of step² times the third derivative, and by rounding, 1e-16 of the value over the step.
-// A mean over many rows has small slopes beside its value and takes the longer step.
+// Central differences err by a sixth of step² times the third derivative, and by rounding, 1e-16 of the value over the
+// step. A mean over many rows has small slopes beside its value and takes the longer step.
 constexpr double kStep = 1e-5;
 constexpr double kStepOfLoss = 3e-4;
 
@@ -36,7 +36,8 @@ double derivative(const Wanted& w, Values inputs, const std::vector<double>& dy,
   return sum / (2 * step);
 }
 
-/// Along random directions, and along some single coordinates: a random direction sees every element, a coordinate sees one.
+/// Along random directions, and along some single coordinates: a random direction sees every element, a coordinate sees
+/// one.
 std::vector<std::vector<double>> directions(std::size_t count) {
   std::vector<std::vector<double>> all;
   for (std::uint32_t seed = 1; seed <= 3; ++seed) {
@@ -77,7 +78,8 @@ void check_gradient(const Wanted& w) {
   if (backward.operands[w.backward_gradient].access == Access::kReadWrite && w.backward_gradient != w.dy) {
     for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] -= before[i];  // the kernel adds
   }
-  check_directions(gradient, [&](const auto& direction) { return derivative(w, forward_inputs, inputs[w.dy], direction); });
+  check_directions(gradient,
+                   [&](const auto& direction) { return derivative(w, forward_inputs, inputs[w.dy], direction); });
 }
 
 TEST_CASE("embedding gradients are those of the embedding") {
@@ -110,8 +112,13 @@ TEST_CASE("the gradient of a rotation is the rotation back") {
 
 TEST_CASE("attention gradients are those of attention, also where heads share keys") {
   for (const std::string heads : {"4", "2", "1"}) {
-    check_gradient({"attention, " + heads + " kv heads", 1, 0, "attention backward, " + heads + " kv heads", 4,
-                    {{0, 0}, {1, 1}, {2, 2}}, 3});
+    check_gradient({"attention, " + heads + " kv heads",
+                    1,
+                    0,
+                    "attention backward, " + heads + " kv heads",
+                    4,
+                    {{0, 0}, {1, 1}, {2, 2}},
+                    3});
   }
 }
 

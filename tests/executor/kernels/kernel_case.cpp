@@ -15,11 +15,16 @@ double draw(std::mt19937& random, Content content, std::int64_t vocabulary) {
     return static_cast<double>(std::uniform_real_distribution<float>(low, high)(random));
   };
   switch (content) {
-    case Content::kReal: return uniform(-1, 1);
-    case Content::kPositive: return uniform(0.5F, 1.5F);
-    case Content::kToken: return static_cast<double>(std::uniform_int_distribution<std::int64_t>(0, vocabulary - 1)(random));
-    case Content::kDouble: return uniform(0, 1);
-    case Content::kScratch: break;
+    case Content::kReal:
+      return uniform(-1, 1);
+    case Content::kPositive:
+      return uniform(0.5F, 1.5F);
+    case Content::kToken:
+      return static_cast<double>(std::uniform_int_distribution<std::int64_t>(0, vocabulary - 1)(random));
+    case Content::kDouble:
+      return uniform(0, 1);
+    case Content::kScratch:
+      break;
   }
   return std::numeric_limits<double>::quiet_NaN();
 }
@@ -57,7 +62,8 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   for (std::size_t i = 0; i < c.operands.size(); ++i) memory.push_back(pack<T>(c.operands[i].content, inputs[i]));
   std::vector<OperandView> views;
   for (std::size_t i = 0; i < c.operands.size(); ++i) {
-    views.push_back({.data = memory[i].data(), .bytes = Bytes(static_cast<std::int64_t>(memory[i].size())),
+    views.push_back({.data = memory[i].data(),
+                     .bytes = Bytes(static_cast<std::int64_t>(memory[i].size())),
                      .access = c.operands[i].access});
   }
   WorkerPool pool(options.workers, options.shuffle);
@@ -88,7 +94,8 @@ Values random_values(const KernelCase& c, std::uint32_t seed) {
 }
 
 Values run_case(const KernelCase& c, const Values& inputs, DType dtype, const CaseOptions& options) {
-  return dtype == DType::kFp64 ? run_typed<double>(c, inputs, dtype, options) : run_typed<float>(c, inputs, dtype, options);
+  return dtype == DType::kFp64 ? run_typed<double>(c, inputs, dtype, options)
+                               : run_typed<float>(c, inputs, dtype, options);
 }
 
 double relative_distance(const std::vector<double>& a, const std::vector<double>& b) {

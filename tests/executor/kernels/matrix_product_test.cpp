@@ -37,7 +37,8 @@ std::vector<T> random_numbers(std::int64_t count, std::uint32_t seed) {
 template <typename T>
 struct Problem {
   Problem(Shape shape, Reading reading, std::int64_t shift = 0)
-      : a(random_numbers<T>(shape.rows * shape.depth, 1)), b(random_numbers<T>(shape.depth * shape.columns, 2)),
+      : a(random_numbers<T>(shape.rows * shape.depth, 1)),
+        b(random_numbers<T>(shape.depth * shape.columns, 2)),
         c(static_cast<std::size_t>(shape.rows * (shape.columns + 1) + shift), T(7)) {
     a.insert(a.begin(), static_cast<std::size_t>(shift), T(0));
     b.insert(b.begin(), static_cast<std::size_t>(shift), T(0));
@@ -56,7 +57,8 @@ struct Problem {
 
 template <typename T>
 double element(const MatrixView<T>& view, std::int64_t row, std::int64_t column) {
-  return static_cast<double>(view.transposed ? view.data[column * view.stride + row] : view.data[row * view.stride + column]);
+  return static_cast<double>(view.transposed ? view.data[column * view.stride + row]
+                                             : view.data[row * view.stride + column]);
 }
 
 template <typename T>
@@ -79,8 +81,10 @@ void check_against_definition(Shape shape, double tolerance) {
         double worst = 0;
         for (std::int64_t i = 0; i < shape.rows; ++i) {
           for (std::int64_t j = 0; j < shape.columns; ++j) {
-            const double want = expected(problem.product, i, j) + (adds ? 7 : 0) + static_cast<double>(bias[static_cast<std::size_t>(j)]);
-            worst = std::max(worst, std::abs(static_cast<double>(problem.product.c[i * problem.product.c_stride + j]) - want));
+            const double want = expected(problem.product, i, j) + (adds ? 7 : 0) +
+                                static_cast<double>(bias[static_cast<std::size_t>(j)]);
+            worst = std::max(worst,
+                             std::abs(static_cast<double>(problem.product.c[i * problem.product.c_stride + j]) - want));
           }
           REQUIRE(problem.product.c[i * problem.product.c_stride + shape.columns] == T(7));
         }
@@ -109,7 +113,9 @@ TEST_CASE("tiles cover the result and depend on its size only") {
 
 /// The products of a layer with `inputs` and `outputs` for a micro-batch of `rows` tokens.
 std::vector<std::pair<Shape, Reading>> layer_products(std::int64_t rows, std::int64_t inputs, std::int64_t outputs) {
-  return {{{rows, outputs, inputs}, kReadings[0]}, {{rows, inputs, outputs}, kReadings[1]}, {{outputs, inputs, rows}, kReadings[2]}};
+  return {{{rows, outputs, inputs}, kReadings[0]},
+          {{rows, inputs, outputs}, kReadings[1]},
+          {{outputs, inputs, rows}, kReadings[2]}};
 }
 
 template <typename T>
@@ -138,7 +144,8 @@ TEST_CASE("splitting the products of small models over workers changes no bit") 
     std::int64_t rows, inputs, outputs;
   };
   // (tokens, inputs, outputs): layers of models with 64, 128, 384 and 768 hidden units; odd vocabularies.
-  for (const Layer layer : {Layer{64, 64, 192}, {128, 64, 256}, {128, 128, 65}, {96, 384, 1152}, {256, 768, 768}, {64, 128, 5003}}) {
+  for (const Layer layer :
+       {Layer{64, 64, 192}, {128, 64, 256}, {128, 128, 65}, {96, 384, 1152}, {256, 768, 768}, {64, 128, 5003}}) {
     for (const auto& [shape, reading] : layer_products(layer.rows, layer.inputs, layer.outputs)) {
       for (const MatmulLibrary library : kLibraries) {
         check_workers_change_nothing<float>(library, shape, reading);

@@ -15,17 +15,21 @@ TEST_CASE("the squared norm of a gradient is the sum of its squares") {
 }
 
 TEST_CASE("clipping scales a gradient that is too long to the bound and leaves a short one") {
-  // The bound is 0.75. Partial sums 4 + 5 give norm 3 and factor 0.75 / 3; partial sums 0.16 + 0.09 give norm 0.5 and factor 1.
-  const KernelCase c{"clip", OpKind::kClipFactor, {.terms = 2}, {{2, kR, Content::kDouble}, {2, Access::kWrite, Content::kDouble}}};
+  // The bound is 0.75. Partial sums 4 + 5 give norm 3 and factor 0.75 / 3; partial sums 0.16 + 0.09 give norm 0.5 and
+  // factor 1.
+  const KernelCase c{
+      "clip", OpKind::kClipFactor, {.terms = 2}, {{2, kR, Content::kDouble}, {2, Access::kWrite, Content::kDouble}}};
   CHECK(run_case(c, {{4, 5}, {0, 0}}, DType::kFp64)[1] == std::vector<double>{0.25, 3});
   CHECK(run_case(c, {{0.16, 0.09}, {0, 0}}, DType::kFp64)[1] == std::vector<double>{1, 0.5});
 }
 
 TEST_CASE("AdamW moves moments, corrects their bias, and decays the leading elements only") {
-  // Step 3 (t = 4), rate 0.01, decay 0.1, betas 0.9 and 0.95. Two elements with w = 2, m = 0.1, v = 0.2, g = 0.5, factor 0.5:
-  // m = 0.09 + 0.1 · 0.25 = 0.115, v = 0.19 + 0.05 · 0.0625 = 0.193125,
-  // m̂ = 0.115 / (1 − 0.9⁴) = 0.115 / 0.3439, v̂ = 0.193125 / (1 − 0.95⁴) = 0.193125 / 0.18549375.
-  const KernelCase c{"adamw", OpKind::kAdamW, {.rows = 2, .inputs = 1},
+  // Step 3 (t = 4), rate 0.01, decay 0.1, betas 0.9 and 0.95. Two elements with w = 2, m = 0.1, v = 0.2, g = 0.5,
+  // factor 0.5: m = 0.09 + 0.1 · 0.25 = 0.115, v = 0.19 + 0.05 · 0.0625 = 0.193125, m̂ = 0.115 / (1 − 0.9⁴) = 0.115 /
+  // 0.3439, v̂ = 0.193125 / (1 − 0.95⁴) = 0.193125 / 0.18549375.
+  const KernelCase c{"adamw",
+                     OpKind::kAdamW,
+                     {.rows = 2, .inputs = 1},
                      {{2, kRw}, {2, kRw}, {2, kRw}, {2, kR}, {2, kR, Content::kDouble}}};
   const Values results = run_case(c, {{2, 2}, {0.1, 0.1}, {0.2, 0.2}, {0.5, 0.5}, {0.5, 9}}, DType::kFp64);
   const double moved = 0.01 * (0.115 / 0.3439) / (std::sqrt(0.193125 / 0.18549375) + 1e-8);

@@ -56,15 +56,16 @@ std::vector<double> gradients_of(const Graph& graph, std::uint32_t seed) {
   return all;
 }
 
-/// Slope of the loss along the elements of one parameter tensor, each moved by +1 or −1 as `sign` says. Differences over one and
-/// two steps are combined so that the error of second order in the step drops out.
+/// Slope of the loss along the elements of one parameter tensor, each moved by +1 or −1 as `sign` says. Differences
+/// over one and two steps are combined so that the error of second order in the step drops out.
 template <typename Sign>
 double slope(const Graph& graph, GroupId g, const ParameterTensor& tensor, const Sign& sign) {
   constexpr double kStep = 2e-5;
   GraphRun run(graph, kWorkers);
   run.initialize(1);
-  const std::span<double> weights = run.values<double>(run.find(TensorKind::kParameter, g))
-                                        .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()));
+  const std::span<double> weights =
+      run.values<double>(run.find(TensorKind::kParameter, g))
+          .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()));
   const std::vector<double> before(weights.begin(), weights.end());
   double difference = 0;
   for (const auto& [steps, weight] : {std::pair{1.0, 8.0}, {-1.0, -8.0}, {2.0, -1.0}, {-2.0, 1.0}}) {
@@ -88,8 +89,8 @@ TEST_CASE("the fp64 gradient of every parameter tensor is the slope of the loss"
         double along = 0;
         for (std::int64_t i = 0; i < tensor.elements(); ++i) along += std::abs(of_tensor[i]);
         const double difference = slope(graph, GroupId(g), tensor, sign);
-        INFO(spec.name << ", " << graph.parameters.groups[g].name << ", role " << static_cast<int>(tensor.role) << ": " << along
-                       << " and " << difference);
+        INFO(spec.name << ", " << graph.parameters.groups[g].name << ", role " << static_cast<int>(tensor.role) << ": "
+                       << along << " and " << difference);
         CHECK(along > 0);
         CHECK(std::abs(along - difference) < 1e-6 * along);
       }
