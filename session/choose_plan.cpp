@@ -13,7 +13,6 @@ tl::unexpected<Error> refused(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-/// A plan from a file runs here only if it was made for such a machine and needs no more than there is.
 Result<void> check_machine(const Plan& plan, const Platform& here) {
   const std::string remake = "make a plan for this computer: plimsoll plan MODEL -o plan.json";
   const auto compute = plan.platform.queue("compute");
@@ -38,8 +37,8 @@ Result<void> check_machine(const Plan& plan, const Platform& here) {
 }
 
 Result<ChosenPlan> from_file(const RunRequest& request, const CostModel& costs) {
+  if (const auto runs = check_own_plan(request); !runs) return fail(runs.error());
   ChosenPlan chosen{.plan = *request.plan};
-  if (const auto fits = check_machine(chosen.plan, request.machine); !fits) return fail(fits.error());
   auto prediction = predict(chosen.plan, costs);
   if (!prediction) return fail(prediction.error());
   chosen.prediction = std::move(*prediction);
@@ -55,6 +54,17 @@ Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs) {
 }
 
 }  // namespace
+
+Result<void> check_own_plan(const RunRequest& request) {
+  if (!request.plan) return {};
+  for (const char* body : {"step", "evaluation"}) {
+    const bool needed = std::string_view(body) == "step" || !request.evaluation_data.empty();
+    if (needed && request.plan->body(body) == nullptr) {
+      return refused(fmt::format("the plan has no body '{}'", body), "make one with plimsoll plan MODEL -o plan.json");
+    }
+  }
+  return check_machine(*request.plan, request.machine);
+}
 
 Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs) {
   auto chosen = request.plan ? from_file(request, costs) : searched(request, costs);

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <filesystem>
 
 #include "core/plan/expand.h"
 #include "executor/checkpoint/training_state.h"
@@ -19,6 +19,14 @@ void announce(const RunWatcher& watcher, const std::string& stage) {
   if (watcher.on_stage) watcher.on_stage(stage);
 }
 
+/// Removes the file and the companions that the database keeps beside it while it is open.
+void remove_run_file(const std::string& path) {
+  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
+    std::error_code ignored;  // what is not there need not go
+    std::filesystem::remove(path + suffix, ignored);
+  }
+}
+
 /// Runs one training from opened data to a closed run file.
 class Session {
  public:
@@ -27,11 +35,16 @@ class Session {
 
   Result<RunOutcome> run() {
     if (const auto opened = open_data(); !opened) return fail(opened.error());
-    file_ = std::make_unique<RunFileWriter>(request_.output, request_.meta);
-    auto outcome = run_with_file();
-    if (!outcome) file_->add_log({Nanoseconds(0), "error", outcome.error().text()});
-    file_->close();
-    return outcome;
+    if (const auto runs = check_own_plan(request_); !runs) return fail(runs.error());
+    auto chosen = warm_up_and_choose();
+    if (!chosen) return fail(chosen.error());
+    auto executor = CpuExecutor::create(chosen->plan, {.backend = "cpu"});
+    if (!executor) return fail(executor.error());
+    const auto first = fill(**executor);
+    if (!first) return fail(first.error());
+    if (stop_) return fail(interrupted_too_early());
+    make_file(*chosen);
+    return run_with_file(std::move(*chosen), **executor, *first);
   }
 
  private:
@@ -46,21 +59,39 @@ class Session {
     return {};
   }
 
-  Result<RunOutcome> run_with_file() {
+  Result<ChosenPlan> warm_up_and_choose() {
     std::shared_ptr<const CostModel> costs = request_.costs;
     if (request_.warm_up_steps > 0) {
       announce(watcher_, fmt::format("warming up: {} profiled steps of a cautious plan", request_.warm_up_steps));
-      const auto warm = warm_up(request_, *tokens_, stop_);
+      auto warm = warm_up(request_, *tokens_, stop_);
       if (!warm) return fail(warm.error());
-      record_warm_up(*warm);
       costs = warm->calibration.model;
+      warm_ = std::move(*warm);
     }
-    if (stop_) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step"});
+    if (stop_) return fail(interrupted_too_early());
     announce(watcher_, "planning");
     auto chosen = choose_plan(request_, *costs);
-    if (!chosen) return fail(chosen.error());
-    if (watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
-    return run_plan(std::move(*chosen));
+    if (chosen && watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
+    return chosen;
+  }
+
+  static Error interrupted_too_early() {
+    return {.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"};
+  }
+
+  /// Replaces an older file only now that the training can start.
+  void make_file(const ChosenPlan& chosen) {
+    if (request_.replace) std::filesystem::remove(request_.output);
+    const bool existed = std::filesystem::exists(request_.output);
+    try {
+      file_ = std::make_unique<RunFileWriter>(request_.output, request_.meta);
+    } catch (const EnvironmentError&) {
+      if (!existed) remove_run_file(request_.output);
+      throw;
+    }
+    if (warm_) record_warm_up(*warm_);
+    file_->add_plan("run", chosen.plan);
+    file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
   }
 
   void record_warm_up(const WarmUp& warm) {
@@ -71,54 +102,84 @@ class Session {
     file_->add_cost_samples(std::move(samples));
   }
 
+  /// Whatever happens, the file says how the run ended; one without a single step is not kept.
+  Result<RunOutcome> run_with_file(ChosenPlan chosen, CpuExecutor& executor, std::int64_t first) {
+    try {
+      auto outcome = run_plan(std::move(chosen), executor, first);
+      if (!outcome) file_->add_log({Nanoseconds(0), "error", outcome.error().text()});
+      file_->close();
+      if (!outcome && !stepped_) remove_run_file(request_.output);
+      return outcome;
+    } catch (const std::exception& failure) {
+      note_failure(failure.what());
+      throw;
+    }
+  }
+
+  /// The disk may be the very thing that failed, so a note that cannot be written is given up.
+  void note_failure(const std::string& text) {
+    try {
+      file_->add_log({Nanoseconds(0), "error", text});
+      file_->close();
+    } catch (const EnvironmentError&) {
+      return;
+    }
+  }
+
   /// Weights from the seed, a file, or a checkpoint; returns the first step.
   Result<std::int64_t> fill(CpuExecutor& executor) {
     const auto write = [&](TensorKind kind, GroupId group, std::span<const std::byte> bytes) {
       executor.set_state(kind, group, bytes);
     };
     executor.initialize();
-    if (!request_.resume.empty()) return load_training_state(request_.resume, request_.spec, request_.recipe, write);
+    if (!request_.resume.empty()) return resume(write);
     if (request_.init.empty()) return 0;
     const auto loaded = load_weights(request_.init, request_.spec, request_.recipe.precision, write);
     if (!loaded) return fail(loaded.error());
     return 0;
   }
 
-  Result<RunOutcome> run_plan(ChosenPlan chosen) {
-    file_->add_plan("run", chosen.plan);
-    file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
-    auto executor = CpuExecutor::create(chosen.plan, {.backend = "cpu"});
-    if (!executor) return fail(executor.error());
-    const auto first = fill(**executor);
-    if (!first) return fail(first.error());
-    if (*first >= request_.schedule.end_step) {
-      return fail({.kind = ErrorKind::kInput,
-                   .what = fmt::format("{} already holds {} steps", request_.resume, *first),
-                   .where = {},
-                   .remedy = "ask for more with --steps"});
-    }
-    auto trace = train_steps(chosen, **executor, *first);
+  Result<std::int64_t> resume(const WriteState& write) {
+    const auto first = load_training_state(request_.resume, request_.spec, request_.recipe, write);
+    if (!first || *first < request_.schedule.end_step) return first;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} already holds {} steps", request_.resume, *first),
+                 .where = {},
+                 .remedy = "ask for more with --steps"});
+  }
+
+  Result<RunOutcome> run_plan(ChosenPlan chosen, CpuExecutor& executor, std::int64_t first) {
+    auto trace = train_steps(chosen, executor, first);
     if (!trace) return fail(trace.error());
+    if (!stepped_) return fail(interrupted_too_early());
+    done_ = first + static_cast<std::int64_t>(trace->steps.size());
+    if (interrupted()) {
+      file_->add_log({Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
+    }
     if (!request_.save.empty()) {
       announce(watcher_, "saving weights to " + request_.save);
       const auto saved = save_weights(request_.save, request_.spec, request_.recipe.precision, request_.save_type,
-                                      [&](TensorKind kind, GroupId group) { return (*executor)->state(kind, group); });
+                                      [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
       if (!saved) return fail(saved.error());
     }
     return finish(std::move(chosen), std::move(*trace));
   }
 
+  [[nodiscard]] bool interrupted() const { return done_ < request_.schedule.end_step; }
+
   Result<Trace> train_steps(const ChosenPlan& chosen, CpuExecutor& executor, std::int64_t first) {
     TrainSchedule schedule = request_.schedule;
     schedule.first_step = first;
-    schedule.checkpoint = request_.output + ".checkpoint.safetensors";
+    schedule.checkpoint = checkpoint_of(request_.output);
     announce(watcher_, fmt::format("training: steps {} to {}", first + 1, schedule.end_step));
     const StoredTraceId stored = file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = "cpu"}});
     TrainWatcher watcher;
     watcher.on_step = [&](const StepSummary& step) {
+      stepped_ = true;
       file_->add_steps(stored, {step});
       if (watcher_.on_step) watcher_.on_step(step, schedule.end_step);
     };
+    watcher.on_events = [&](const std::vector<TraceEvent>& events) { file_->add_events(stored, events); };
     watcher.on_evaluation = [&](std::int64_t done, double loss) {
       file_->add_evaluation({static_cast<std::uint32_t>(done), loss});
       if (watcher_.on_evaluation) watcher_.on_evaluation(done, loss);
@@ -130,7 +191,6 @@ class Session {
     if (!trace) return trace;
     trace->plan_digest = chosen.digest;
     add_measured_categories(chosen.plan, *trace);
-    file_->add_events(stored, trace->events);
     file_->add_peaks(stored, trace->peaks);
     return trace;
   }
@@ -147,8 +207,8 @@ class Session {
 
   Result<RunOutcome> finish(ChosenPlan chosen, Trace trace) {
     RunOutcome outcome{.plan = std::move(chosen.plan), .prediction = std::move(chosen.prediction), .measured = std::move(trace)};
-    outcome.interrupted = stop_;
-    outcome.checkpoint = request_.output + ".checkpoint.safetensors";
+    outcome.interrupted = interrupted();
+    outcome.checkpoint = checkpoint_of(request_.output);
     auto comparison = compare_traces(outcome.plan, outcome.prediction.trace, outcome.measured);
     if (comparison) {
       outcome.comparison = std::move(*comparison);
@@ -163,10 +223,15 @@ class Session {
   const std::atomic<bool>& stop_;
   std::unique_ptr<TokenSource> tokens_;
   std::unique_ptr<TokenSource> evaluation_;
+  std::optional<WarmUp> warm_;
   std::unique_ptr<RunFileWriter> file_;
+  std::int64_t done_ = 0;
+  std::atomic<bool> stepped_{false};  // set from the executor's thread
 };
 
 }  // namespace
+
+std::string checkpoint_of(const std::string& run_file) { return run_file + ".checkpoint.safetensors"; }
 
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop) {
   return Session(request, watcher, stop).run();

@@ -31,7 +31,8 @@ struct RunRequest {
   std::string save;                             ///< where the weights go in the end; may be empty
   StoredType save_type = StoredType::kF32;
   std::string resume;                           ///< a training checkpoint; may be empty
-  std::string output;                           ///< the run file, which must not exist yet
+  std::string output;                           ///< the run file
+  bool replace = false;                         ///< an older run file of that name goes once the training can start
   RunMeta meta;
 };
 
@@ -54,9 +55,13 @@ struct RunOutcome {
   std::string checkpoint;                ///< where to resume from
 };
 
-/// Warms up, calibrates, plans, runs and compares; everything goes into the run file as it happens. When `stop` turns true
-/// the step in progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
+/// Warms up, calibrates, plans, runs and compares. The run file is made when the training can start, so that a run which
+/// cannot start leaves nothing; from then on everything goes into it as it happens. When `stop` turns true the step in
+/// progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop);
+
+/// Where a run puts its checkpoint: beside its run file.
+std::string checkpoint_of(const std::string& run_file);
 
 /// The strategy of the warm-up: as much as possible outside the device, nothing overlapped, so that samples are clean.
 Strategy warm_up_strategy();

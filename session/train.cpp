@@ -12,25 +12,36 @@ std::int64_t next_pause(std::int64_t step, std::int64_t every, std::int64_t end)
   return every == 0 ? end : std::min(end, (step / every + 1) * every);
 }
 
-/// Appends a segment's trace, its times moved behind what is there.
-void append(Trace& whole, Trace part) {
-  const Nanoseconds shift = whole.steps.empty() ? Nanoseconds(0) : whole.steps.back().end;
+Nanoseconds end_of(const Trace& trace) { return trace.steps.empty() ? Nanoseconds(0) : trace.steps.back().end; }
+
+StepSummary moved(StepSummary step, Nanoseconds shift) {
+  step.start += shift;
+  step.end += shift;
+  return step;
+}
+
+void report(const TrainWatcher& watcher, const StepSummary& step) {
+  if (watcher.on_step) watcher.on_step(step);
+}
+
+/// Appends a segment's trace, its times moved behind what is there, and tells of the events.
+void append(Trace& whole, Trace part, const TrainWatcher& watcher) {
+  const Nanoseconds shift = end_of(whole);
   for (TraceEvent& event : part.events) {
     event.start += shift;
     event.end += shift;
-    whole.events.push_back(event);
   }
-  for (StepSummary& step : part.steps) {
-    step.start += shift;
-    step.end += shift;
-    whole.steps.push_back(step);
-  }
+  if (watcher.on_events && !part.events.empty()) watcher.on_events(part.events);
+  whole.events.insert(whole.events.end(), part.events.begin(), part.events.end());
+  for (const StepSummary& step : part.steps) whole.steps.push_back(moved(step, shift));
   whole.kind = part.kind;
   whole.source = std::move(part.source);
 }
 
+/// Does nothing when the schedule names no checkpoint.
 Result<void> save(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
                   const TrainWatcher& watcher) {
+  if (schedule.checkpoint.empty()) return {};
   const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
                                          [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
   if (saved && watcher.on_checkpoint) watcher.on_checkpoint(done, schedule.checkpoint);
@@ -51,30 +62,33 @@ Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& 
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;
   std::int64_t done = schedule.first_step;
+  std::int64_t saved_at = schedule.first_step;
+  const std::int64_t evaluate_every = evaluation != nullptr ? schedule.evaluate_every : 0;
   const std::int64_t traced_end = std::min(schedule.end_step, schedule.first_step + schedule.traced_steps);
   while (done < schedule.end_step && !stop) {
     const std::int64_t end = done < traced_end ? traced_end : schedule.end_step;
-    const std::int64_t pause = std::min(next_pause(done, evaluation != nullptr ? schedule.evaluate_every : 0, end),
-                                        next_pause(done, schedule.save_every, end));
+    const std::int64_t pause = std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
+    const Nanoseconds shift = end_of(whole);
     auto part = executor.run_steps({.first_step = done,
                                     .steps = pause - done,
                                     .first_traced_step = done < traced_end ? done : pause,
-                                    .on_step = watcher.on_step,
+                                    .on_step = [&](const StepSummary& step) { report(watcher, moved(step, shift)); },
                                     .stop = &stop},
                                    tokens);
     if (!part) return fail(part.error());
     done += static_cast<std::int64_t>(part->steps.size());
-    append(whole, std::move(*part));
-    const bool ends = done == schedule.end_step || stop;
-    const bool evaluates = evaluation != nullptr && schedule.evaluate_every > 0 && !stop &&
-                           (done % schedule.evaluate_every == 0 || ends);
-    if (evaluates) {
+    append(whole, std::move(*part), watcher);
+    const bool ends = done == schedule.end_step;
+    if (evaluate_every > 0 && !stop && (done % evaluate_every == 0 || ends)) {
       if (const auto loss = evaluate(executor, *evaluation, schedule, done, watcher); !loss) return fail(loss.error());
     }
-    const bool saves = !schedule.checkpoint.empty() && (ends || (schedule.save_every > 0 && done % schedule.save_every == 0));
-    if (saves) {
+    if (!ends && schedule.save_every > 0 && done % schedule.save_every == 0) {
       if (const auto saved = save(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
+      saved_at = done;
     }
+  }
+  if (done > saved_at) {
+    if (const auto saved = save(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
   }
   whole.peaks = executor.touched();
   return whole;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/trace/trace.h"
@@ -26,6 +27,7 @@ struct TrainSchedule {
 /// Told of what happens, from the calling thread except `on_step`, which comes from the executor's.
 struct TrainWatcher {
   std::function<void(const StepSummary&)> on_step;
+  std::function<void(const std::vector<TraceEvent>&)> on_events;  ///< what was traced since the last pause
   std::function<void(std::int64_t steps_done, double loss)> on_evaluation;
   std::function<void(std::int64_t steps_done, const std::string& path)> on_checkpoint;
 };

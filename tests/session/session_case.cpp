@@ -1,0 +1,83 @@
+#include "tests/session/session_case.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+
+#include "profiler/probe/this_computer.h"
+#include "sim/cost/catalogue_cost_model.h"
+
+namespace plimsoll::test {
+namespace {
+
+/// A few thousand letters that are no pure repetition, so that the loss has something to learn.
+void write_text(const std::string& path) {
+  std::ofstream text(path);
+  for (int line = 0; line < 200; ++line) text << "line " << line * line % 97 << " of the text that every run reads\n";
+}
+
+}  // namespace
+
+Platform own_machine(std::int64_t threads) {
+  ThisComputer computer = probe_this_computer();
+  computer.logical_cores = std::max(computer.logical_cores, threads);  // more threads than cores are slow, not wrong
+  const auto platform = computer_platform(computer, {.device_memory = 32 * kMiB, .ram = 32 * kMiB, .threads = threads});
+  if (!platform) FAIL(platform.error().text());
+  return platform->platform;
+}
+
+RunRequest small_request(const TemporaryFolder& folder, Family family, std::int64_t steps) {
+  RunRequest request;
+  request.spec = small_model(family, 3);
+  request.recipe = small_recipe();
+  request.recipe.learning_rate = 1e-2;
+  request.machine = own_machine();
+  request.costs = std::make_shared<CatalogueCostModel>();
+  request.warm_up_steps = 0;
+  request.schedule.end_step = steps;
+  request.data = folder.file("text.txt");
+  request.output = folder.file("run.plimsoll");
+  write_text(request.data);
+  return request;
+}
+
+RunRequest with_strategy(RunRequest request, const Strategy& strategy) {
+  auto plan = lower_to_plan(request.spec, request.recipe, request.machine, strategy, {.evaluation = true});
+  if (!plan) FAIL(plan.error().text());
+  request.plan = std::move(*plan);
+  return request;
+}
+
+RunOutcome run_to_end(const RunRequest& request) {
+  const std::atomic<bool> stop{false};
+  auto outcome = run_session(request, {}, stop);
+  if (!outcome) FAIL(outcome.error().text());
+  return std::move(*outcome);
+}
+
+std::vector<double> losses_of(const RunRequest& request) { return losses_of(run_to_end(request)); }
+
+std::vector<double> losses_of(const RunOutcome& outcome) {
+  std::vector<double> losses;
+  for (const StepSummary& step : outcome.measured.steps) losses.push_back(step.loss);
+  return losses;
+}
+
+std::vector<Strategy> executable_strategies() {
+  return {{.name = "resident"},
+          {.name = "recompute", .recompute_every = 1},
+          {.name = "recompute", .recompute_every = 2},
+          {.name = "offload-optimizer", .optimizer = Tier::kHost},
+          {.name = "offload-optimizer", .optimizer = Tier::kHost, .gradients = Tier::kHost},
+          {.name = "offload-optimizer", .recompute_every = 2, .optimizer = Tier::kHost, .gradients = Tier::kHost},
+          warm_up_strategy()};
+}
+
+std::vector<std::string> files_in(const TemporaryFolder& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path())) names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace plimsoll::test

@@ -1,0 +1,93 @@
+#include <catch2/catch.hpp>
+
+#include "tests/session/session_case.h"
+
+namespace plimsoll::test {
+
+TEST_CASE("a run that is interrupted keeps its steps, its trace and a checkpoint, and says so") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 40);
+  const std::vector<double> whole = losses_of(request);
+
+  request.output = folder.file("stopped.plimsoll");
+  std::atomic<bool> stop{false};
+  RunWatcher watcher;
+  watcher.on_step = [&](const StepSummary& step, std::int64_t) { stop = stop || step.step == 6; };
+  const auto stopped = run_session(request, watcher, stop);
+  REQUIRE(stopped);
+  CHECK(stopped->interrupted);
+  const std::size_t done = stopped->measured.steps.size();
+  REQUIRE(done >= 7);
+  REQUIRE(done < 40);
+
+  const auto file = read_run_file(request.output);
+  REQUIRE(file);
+  const NamedTrace* trace = file->trace("run");
+  REQUIRE(trace != nullptr);
+  REQUIRE(trace->trace.steps.size() == done);
+  CHECK(trace->trace.steps.back().end == stopped->measured.steps.back().end);
+  CHECK(trace->trace.events.size() == stopped->measured.events.size());
+  REQUIRE(file->log.size() == 1);
+  CHECK(file->log[0].text == "interrupted after " + std::to_string(done) + " of 40 steps");
+  REQUIRE(file->checkpoints.size() == 1);
+  CHECK(file->checkpoints[0].step == done);
+
+  request.resume = stopped->checkpoint;
+  request.output = folder.file("resumed.plimsoll");
+  CHECK(losses_of(request) == std::vector<double>(whole.begin() + static_cast<std::ptrdiff_t>(done), whole.end()));
+}
+
+TEST_CASE("a run that is stopped before its first step writes nothing") {
+  const TemporaryFolder folder;
+  const RunRequest request = small_request(folder);
+  const auto before = files_in(folder);
+  const auto stopped = run_session(request, {}, std::atomic<bool>(true));
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().kind == ErrorKind::kInterrupted);
+  CHECK(files_in(folder) == before);
+}
+
+TEST_CASE("a run that cannot start writes nothing and leaves an older run file alone") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 3);
+  run_to_end(request);
+  const auto before = files_in(folder);
+  request.replace = true;
+  SECTION("no plan fits") {
+    request.machine.spaces[0].usable = Bytes(1024);
+    const auto refused = run_session(request, {}, std::atomic<bool>(false));
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().kind == ErrorKind::kInfeasible);
+    CHECK_THAT(refused.error().what, Catch::Contains("gpu0 needs"));
+  }
+  SECTION("there is no such data") {
+    request.data = folder.file("nothing.txt");
+    CHECK_FALSE(run_session(request, {}, std::atomic<bool>(false)));
+  }
+  SECTION("there are no such weights") {
+    request.init = folder.file("nothing.safetensors");
+    CHECK_FALSE(run_session(request, {}, std::atomic<bool>(false)));
+  }
+  CHECK(files_in(folder) == before);
+  const auto file = read_run_file(request.output);
+  REQUIRE(file);
+  CHECK(file->trace("run")->trace.steps.size() == 3);
+}
+
+TEST_CASE("a training that fails in the middle keeps what was done and the reason") {
+  const TemporaryFolder folder;
+  const RunRequest request = small_request(folder);
+  RunWatcher watcher;
+  watcher.on_step = [](const StepSummary& step, std::int64_t) {
+    if (step.step == 4) throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "the disk is gone"});
+  };
+  CHECK_THROWS_AS(run_session(request, watcher, std::atomic<bool>(false)), EnvironmentError);
+  const auto file = read_run_file(request.output);
+  REQUIRE(file);
+  CHECK(file->trace("run")->trace.steps.size() >= 5);
+  REQUIRE(file->log.size() == 1);
+  CHECK(file->log[0].text == "the disk is gone");
+  CHECK(files_in(folder) == std::vector<std::string>{"run.plimsoll", "text.txt"});
+}
+
+}  // namespace plimsoll::test
