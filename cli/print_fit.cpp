@@ -65,7 +65,7 @@ std::string short_spaces(const Candidate& candidate, const Platform& platform, s
   std::string text;
   for (const SpaceNeed& need : candidate.needs) {
     if (need.fits()) continue;
-    text += fmt::format("{}{} is short by {} (needs {}, usable {}: {:.1f} bytes a parameter)", text.empty() ? "" : "; ",
+    text += fmt::format("{}{} is short by {} (needs at least {}, usable {}: {:.1f} bytes a parameter)", text.empty() ? "" : "; ",
                         platform.at(need.space).name, to_text(need.needed - need.usable), to_text(need.needed), to_text(need.usable),
                         static_cast<double>(need.needed.count) / static_cast<double>(parameters));
   }

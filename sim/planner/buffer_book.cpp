@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sim/planner/pack_arena.h"
-
 namespace plimsoll {
 
 BufferId BufferBook::add(BufferRequest request) {
@@ -39,23 +37,45 @@ Bytes BufferBook::place_held(SpaceId space) {
   return top;
 }
 
-Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base) {
-  std::vector<PackItem> items;
-  std::vector<std::uint32_t> owners;
+BufferBook::Items BufferBook::items_of(SpaceId space, std::uint32_t body) const {
+  Items found;
   for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
     if (plan_.buffers[i].space != space || held(i) || lives_[i].body != body) continue;
     if (lives_[i].first > lives_[i].last) continue;
-    items.push_back({{lives_[i].first, lives_[i].last + 1}, plan_.buffers[i].bytes});
-    owners.push_back(i);
+    found.items.push_back({{lives_[i].first, lives_[i].last + 1}, plan_.buffers[i].bytes});
+    found.buffers.push_back(i);
   }
-  if (items.empty()) return base;
-  const Packing packing = pack_arena(items, kBufferAlignment);
+  return found;
+}
+
+Bytes BufferBook::bound(SpaceId space) const {
+  Bytes held_bytes;
+  for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
+    if (plan_.buffers[i].space == space && held(i)) held_bytes += plan_.buffers[i].extent();
+  }
+  Bytes most;
+  for (std::uint32_t body = 0; body <= body_; ++body) most = std::max(most, load_bound(items_of(space, body).items, Bytes(1)));
+  return held_bytes + most;
+}
+
+Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base) {
+  const Items found = items_of(space, body);
+  if (found.items.empty()) return base;
+  const Packing packing = pack_arena(found.items, kBufferAlignment);
   const Bytes floor = align_up(base, kBufferAlignment);
-  for (std::size_t i = 0; i < owners.size(); ++i) plan_.buffers[owners[i]].offset = floor + packing.offsets[i];
+  for (std::size_t i = 0; i < found.buffers.size(); ++i) plan_.buffers[found.buffers[i]].offset = floor + packing.offsets[i];
   return floor + packing.height;
 }
 
-void BufferBook::place() {
+bool BufferBook::place(bool only_if_fits) {
+  plan_.arenas.clear();
+  bool fits = true;
+  for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
+    const Bytes needed = bound(SpaceId(s));
+    fits = fits && needed <= plan_.platform.spaces[s].usable;
+    if (needed.count > 0) plan_.arenas.push_back({SpaceId(s), needed});
+  }
+  if (only_if_fits && !fits) return false;
   plan_.arenas.clear();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
     const SpaceId space(s);
@@ -64,6 +84,7 @@ void BufferBook::place() {
     for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base));
     if (top.count > 0) plan_.arenas.push_back({space, top});
   }
+  return true;
 }
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/plan/plan.h"
+#include "sim/planner/pack_arena.h"
 
 namespace plimsoll {
 
@@ -30,8 +31,9 @@ class BufferBook {
   /// Starts the next body: its buffers may lie where those of earlier bodies lay, but for those held throughout.
   void next_body() { ++body_; }
 
-  /// Gives every buffer its offset and every space in use its arena.
-  void place();
+  /// Gives every buffer its offset and every space in use its arena. With `only_if_fits` nothing is placed, and false
+  /// returned, when a space's lower bound passes what is usable of it; the arenas are then as large as the bounds.
+  bool place(bool only_if_fits = false);
 
  private:
   struct Life {
@@ -40,7 +42,15 @@ class BufferBook {
     std::uint32_t last = 0;
   };
 
+  /// The buffers of one body in one space, by lifetime.
+  struct Items {
+    std::vector<PackItem> items;
+    std::vector<std::uint32_t> buffers;
+  };
+
   [[nodiscard]] bool held(std::uint32_t index) const;
+  [[nodiscard]] Items items_of(SpaceId space, std::uint32_t body) const;
+  [[nodiscard]] Bytes bound(SpaceId space) const;
   [[nodiscard]] Bytes place_held(SpaceId space);
   [[nodiscard]] Bytes place_body(SpaceId space, std::uint32_t body, Bytes base);
 

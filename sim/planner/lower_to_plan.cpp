@@ -1,5 +1,7 @@
 #include "sim/planner/lower_to_plan.h"
 
+#include <optional>
+
 #include "core/plan/order_conflicts.h"
 #include "sim/planner/step_lowering.h"
 
@@ -30,19 +32,18 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   const std::vector<GroupState> state = reserve_state(plan, book, *places, graph.parameters);
   StepLowering step(plan, book, *places, graph, state);
   step.write_step();
-  if (!options.evaluation) {
-    book.place();
-    if (!options.addresses_only) finish_body(plan, step.writer(), "step");
-    return plan;
+  std::optional<Graph> evaluation_graph;
+  std::optional<StepLowering> evaluation;
+  if (options.evaluation) {
+    evaluation_graph = build_training_graph(spec, recipe, {.workers = workers, .evaluation = true});
+    book.next_body();
+    evaluation.emplace(plan, book, *places, *evaluation_graph, state);
+    evaluation->write_evaluation();
   }
-  const Graph evaluation_graph = build_training_graph(spec, recipe, {.workers = workers, .evaluation = true});
-  book.next_body();
-  StepLowering evaluation(plan, book, *places, evaluation_graph, state);
-  evaluation.write_evaluation();
-  book.place();
-  if (options.addresses_only) return plan;
+  const bool placed = book.place(options.only_if_fits);
+  if (!placed) return plan;
   finish_body(plan, step.writer(), "step");
-  finish_body(plan, evaluation.writer(), "evaluation");
+  if (evaluation) finish_body(plan, evaluation->writer(), "evaluation");
   return plan;
 }
 

@@ -18,8 +18,8 @@ struct SpaceNeed {
 };
 
 struct LowerOptions {
-  bool evaluation = false;   ///< also write the "evaluation" body
-  bool addresses_only = false;  ///< stop after placing the buffers: enough to know what the plan needs
+  bool evaluation = false;    ///< also write the "evaluation" body
+  bool only_if_fits = false;  ///< a plan that cannot fit comes without bodies; its arenas hold lower bounds where they are short
 };
 
 /// Decides every instruction, buffer and address of a training step. The plan may need more memory than there is: see

@@ -8,6 +8,9 @@
 namespace plimsoll {
 namespace {
 
+/// Orders are tried until one comes within this fraction (one part in so many) of the bound.
+constexpr std::int64_t kNearEnough = 1000;
+
 using Order = std::vector<std::uint32_t>;
 
 /// An item that has its place, kept sorted by offset.
@@ -75,7 +78,7 @@ Packing pack_arena(std::span<const PackItem> items, Bytes alignment) {
   for (const Order& order : orders) {
     Packing packing = pack_in_order(items, order, alignment);
     if (best.offsets.empty() || packing.height < best.height) best = std::move(packing);
-    if (best.height <= bound) break;
+    if (best.height.count - bound.count <= bound.count / kNearEnough) break;
   }
   return best;
 }

@@ -30,8 +30,8 @@ struct Packing {
 };
 
 /// Places the items so that none that live together overlap; every offset is a multiple of `alignment`.
-/// Greedy best fit over four orders (size, area, duration, begin), the lowest height wins, ties by the order given
-/// (PLANNERS.md section 4.4; on training traces greedy stays within 0.1 % of the bound).
+/// Greedy best fit over up to four orders (size, area, duration, begin) until one comes within 0.1 % of the bound; the
+/// lowest height wins, ties by the order given.
 Packing pack_arena(std::span<const PackItem> items, Bytes alignment);
 
 /// No packing is lower: the largest sum of sizes (rounded up to `alignment`, but for the topmost) that live at one moment.

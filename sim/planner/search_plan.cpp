@@ -80,12 +80,10 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   SearchResult result;
   for (const Strategy& strategy : all) {
     if (!chosen(strategy, options)) continue;
-    const auto places = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation, .addresses_only = true});
-    if (!places) return fail(places.error());
-    Candidate candidate{.strategy = strategy, .needs = space_needs(*places)};
+    auto plan = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation, .only_if_fits = true});
+    if (!plan) return fail(plan.error());
+    Candidate candidate{.strategy = strategy, .needs = space_needs(*plan)};
     if (candidate.fits()) {
-      auto plan = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation});
-      if (!plan) return fail(plan.error());
       const auto trace = simulate(*plan, "step", costs, {.steps = kPredictedSteps, .keep_events = false});
       if (!trace) return fail(trace.error());
       candidate.step = trace->steps[steady_step(*trace)].duration();
