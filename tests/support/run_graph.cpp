@@ -4,6 +4,8 @@
 #include <cstring>
 #include <random>
 
+#include "formats/half_floats.h"
+
 namespace plimsoll::test {
 namespace {
 
@@ -15,7 +17,7 @@ bool is_norm_weight(ParameterRole role) {
 }  // namespace
 
 GraphRun::GraphRun(const Graph& graph, std::int64_t workers)
-    : graph_(&graph), memory_(graph.tensors.size()), pool_(workers), product_(graph.recipe.matmul) {
+    : graph_(&graph), memory_(graph.tensors.size()), stored_in_bf16_(graph.tensors.size(), 0), pool_(workers), product_(graph.recipe.matmul) {
   for (std::size_t i = 0; i < graph.tensors.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
     if (tensor.view_of.valid()) continue;
@@ -38,6 +40,28 @@ void GraphRun::run(Phase phase, std::int64_t step) {
     std::vector<OperandView> operands;
     for (const Operand& operand : op.operands) operands.push_back(view(operand.tensor, operand.access));
     launch({.kind = op.kind, .dtype = op.dtype, .shape = op.shape}, operands, context);
+    for (const Operand& operand : op.operands) {
+      if (writes(operand.access)) round_to_bf16(operand.tensor);
+    }
+  }
+}
+
+void GraphRun::round_to_bf16(TensorId id) {
+  const TensorId root = graph_->at(id).view_of.valid() ? graph_->at(id).view_of : id;
+  if (stored_in_bf16_[root.index] == 0) return;
+  for (float& value : values<float>(id)) value = float_from_bf16(bf16_from_float(value));
+}
+
+void GraphRun::store_in_bf16() {
+  Recipe mixed = graph_->recipe;
+  mixed.precision = Precision::kBf16Mixed;
+  // Both graphs make the tensors of forward and backward in the same order.
+  const Graph twin = build_training_graph(graph_->spec, mixed, {.workers = pool_.workers()});
+  for (std::size_t i = 0; i < stored_in_bf16_.size(); ++i) {
+    const bool passes = graph_->tensors[i].name == twin.tensors[i].name && graph_->tensors[i].dtype == DType::kFp32;
+    stored_in_bf16_[i] = passes && twin.tensors[i].dtype == DType::kBf16 ? 1 : 0;
+    const bool is_weight = graph_->tensors[i].kind == TensorKind::kParameter && !graph_->tensors[i].view_of.valid();
+    if (is_weight) round_to_bf16(TensorId(i));
   }
 }
 

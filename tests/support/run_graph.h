@@ -18,6 +18,10 @@ class GraphRun {
   /// `graph` must be built for at least `workers` and outlive this.
   GraphRun(const Graph& graph, std::int64_t workers);
 
+  /// From now on every value that a bf16-mixed step stores in two bytes is rounded to bf16 when it is written, and the
+  /// weights are rounded at once: the storage of mixed precision with the arithmetic of fp32.
+  void store_in_bf16();
+
   /// Runs the ops of the given phase; `step` is the optimizer step.
   void run(Phase phase, std::int64_t step = 0);
   /// The whole step; returns its loss.
@@ -39,11 +43,13 @@ class GraphRun {
 
  private:
   OperandView view(TensorId id, Access access = Access::kRead);
+  void round_to_bf16(TensorId id);
   template <typename T>
   void fill_parameters(std::uint32_t seed);
 
   const Graph* graph_;
   std::vector<std::vector<double>> memory_;  ///< by tensor; empty for views
+  std::vector<char> stored_in_bf16_;         ///< by tensor
   WorkerPool pool_;
   MatrixProduct product_;
 };
