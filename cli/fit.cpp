@@ -27,7 +27,7 @@ struct FitFlags {
 Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
   std::vector<FitAnswer> answers;
   std::string last;
-  for (const Strategy& strategy : candidate_strategies(spec.layers, machine.platform)) {
+  for (const Strategy& strategy : candidate_strategies(spec.layers, machine.platform, recipe.precision)) {
     if (strategy.name == last) continue;
     last = strategy.name;
     const auto search = search_plan(spec, recipe, machine.platform, *machine.costs, {.strategy = last});

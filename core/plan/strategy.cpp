@@ -31,6 +31,7 @@ std::string describe(const Strategy& s) {
     text = fmt::format("optimizer on the CPU with its states in {}",
                        s.optimizer == Tier::kHost ? "host memory" : "SSD files");
   }
+  if (s.parameters != Tier::kDevice) text += fmt::format(", weights streamed from {}", s.parameters == Tier::kHost ? "host memory" : "the SSD");
   if (s.gradients != Tier::kDevice) text += ", gradients leave during backward";
   if (s.recompute_every == 0) text += ", all activations kept";
   if (s.recompute_every == 1) text += ", every block recomputed";

@@ -22,6 +22,12 @@ void BufferBook::touch(BufferId buffer, std::uint32_t instruction) {
   life.last = std::max(life.last, instruction);
 }
 
+void BufferBook::align(BufferId buffer, Bytes alignment) {
+  Bytes& chosen = lives_[buffer.index].alignment;
+  chosen = std::max(chosen, alignment);
+  plan_.buffers[buffer.index].bytes = align_up(plan_.buffers[buffer.index].bytes, chosen);
+}
+
 bool BufferBook::held(std::uint32_t index) const {
   return plan_.buffers[index].persistent || plan_.buffers[index].slots > 1;
 }
@@ -31,7 +37,7 @@ Bytes BufferBook::place_held(SpaceId space) {
   for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
     Buffer& buffer = plan_.buffers[i];
     if (buffer.space != space || !held(i)) continue;
-    buffer.offset = align_up(top, kBufferAlignment);
+    buffer.offset = align_up(top, lives_[i].alignment);
     top = buffer.offset + buffer.extent();
   }
   return top;
@@ -42,7 +48,7 @@ BufferBook::Items BufferBook::items_of(SpaceId space, std::uint32_t body) const 
   for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
     if (plan_.buffers[i].space != space || held(i) || lives_[i].body != body) continue;
     if (lives_[i].first > lives_[i].last) continue;
-    found.items.push_back({{lives_[i].first, lives_[i].last + 1}, plan_.buffers[i].bytes});
+    found.items.push_back({{lives_[i].first, lives_[i].last + 1}, plan_.buffers[i].bytes, lives_[i].alignment});
     found.buffers.push_back(i);
   }
   return found;
@@ -62,7 +68,9 @@ Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base) {
   const Items found = items_of(space, body);
   if (found.items.empty()) return base;
   const Packing packing = pack_arena(found.items, kBufferAlignment);
-  const Bytes floor = align_up(base, kBufferAlignment);
+  Bytes strictest = kBufferAlignment;
+  for (const PackItem& item : found.items) strictest = std::max(strictest, item.alignment);
+  const Bytes floor = align_up(base, strictest);
   for (std::size_t i = 0; i < found.buffers.size(); ++i) plan_.buffers[found.buffers[i]].offset = floor + packing.offsets[i];
   return floor + packing.height;
 }

@@ -28,6 +28,8 @@ class BufferBook {
   BufferId add(BufferRequest request);
   /// The buffer is used by `instruction` of the current body: its bytes are kept from its first touch to its last.
   void touch(BufferId buffer, std::uint32_t instruction);
+  /// The buffer starts at a multiple of `alignment` (a power of two) and is as many bytes longer as make its size one.
+  void align(BufferId buffer, Bytes alignment);
   /// Starts the next body: its buffers may lie where those of earlier bodies lay, but for those held throughout.
   void next_body() { ++body_; }
 
@@ -40,6 +42,7 @@ class BufferBook {
     std::uint32_t body = 0;
     std::uint32_t first = 0xffffffffu;
     std::uint32_t last = 0;
+    Bytes alignment = kBufferAlignment;
   };
 
   /// The buffers of one body in one space, by lifetime.

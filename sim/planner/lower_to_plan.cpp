@@ -14,6 +14,18 @@ std::int64_t compute_workers(const Platform& platform, QueueId compute) {
   return processor.kind == ProcessorKind::kCpu ? processor.cores : 0;
 }
 
+/// What crosses to or from a drive does so in whole blocks; kernels go on using the true sizes.
+void align_storage(const Plan& plan, BufferBook& book, FlatBody& body) {
+  for (const Instruction& instruction : body.list.instructions) {
+    if (instruction.kind != InstructionKind::kRead && instruction.kind != InstructionKind::kWrite) continue;
+    for (std::uint32_t i = 0; i < instruction.use_count; ++i) {
+      Use& use = body.list.uses[instruction.first_use + i];
+      book.align(BufferId(use.target), kStorageAlignment);
+      use.bytes = plan.buffers[use.target].bytes;
+    }
+  }
+}
+
 void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
   order_conflicts(plan, writer.body(), !plan.strategy.overlap);
   plan.bodies.push_back(fold(plan, std::move(name), writer.body(), writer.segments()));
@@ -25,6 +37,12 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
                            const LowerOptions& options) {
   const auto places = Places::find(platform, strategy);
   if (!places) return fail(places.error());
+  if (strategy.parameters == Tier::kHost && strategy.optimizer == Tier::kSsd && !has_master_copy(recipe.precision)) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "in fp32 the optimizer's weights on the SSD are the only copy",
+                 .where = {},
+                 .remedy = "stream the weights from the SSD too, or use mixed precision"});
+  }
   Plan plan{.spec = spec, .recipe = recipe, .platform = platform, .strategy = strategy};
   BufferBook book(plan);
   const std::int64_t workers = compute_workers(platform, places->compute);
@@ -40,6 +58,8 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
     evaluation.emplace(plan, book, *places, *evaluation_graph, state);
     evaluation->write_evaluation();
   }
+  align_storage(plan, book, step.writer().body());
+  if (evaluation) align_storage(plan, book, evaluation->writer().body());
   const bool placed = book.place(options.only_if_fits);
   if (!placed) return plan;
   finish_body(plan, step.writer(), "step");

@@ -50,6 +50,18 @@ void StepLowering::write_optimizer() {
   }
 }
 
+void StepLowering::publish_weights(GroupId group, BufferId weights) {
+  const BufferId stored = state_[group.index].parameters;
+  const bool already_there = weights == stored || stored == state_[group.index].master;
+  if (already_there) return;
+  if (plan_.strategy.parameters == Tier::kDevice) {
+    out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(weights), out_.whole(stored));
+  } else {
+    out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(weights), out_.whole(stored));
+  }
+  if (weights != state_[group.index].master) rotate(leaving_weights_, weights);
+}
+
 void StepLowering::update_on_host(GroupId group, const Op& adamw) {
   const GroupState& state = state_[group.index];
   const bool on_ssd = plan_.strategy.optimizer == Tier::kSsd;
@@ -70,14 +82,15 @@ void StepLowering::update_on_host(GroupId group, const Op& adamw) {
   if (clip_factor_.valid()) operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
   BufferId weights = operands[0].first.buffer;
   if (mixed) {
-    const Buffer& on_device = plan_.at(state.parameters);
-    weights = book_.add({.name = "new " + on_device.name, .space = places_.host, .bytes = on_device.bytes,
-                         .category = TensorKind::kParameter});
+    const Buffer stored_weights = plan_.at(state.parameters);
+    weights = plan_.strategy.parameters == Tier::kHost
+                  ? state.parameters
+                  : book_.add({.name = "new " + stored_weights.name, .space = places_.host, .bytes = stored_weights.bytes,
+                               .category = TensorKind::kParameter});
     operands.emplace_back(out_.whole(weights), Access::kWrite);
   }
   out_.launch(places_.cpu, {adamw.kind, adamw.dtype, adamw.shape}, operands);
-  out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(weights), out_.whole(state.parameters));
-  if (mixed) rotate(leaving_weights_, weights);
+  publish_weights(group, weights);
   if (!on_ssd) return;
   for (std::size_t i = 0; i < 3; ++i) {
     out_.copy(*places_.ssd_write, InstructionKind::kWrite, operands[i].first, out_.whole(stored[i]));

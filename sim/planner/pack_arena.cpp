@@ -20,6 +20,8 @@ struct Placed {
   Lifespan life;
 };
 
+Bytes alignment_of(const PackItem& item, Bytes alignment) { return std::max(item.alignment, alignment); }
+
 /// The smallest gap that holds `item` among the placed ones that live with it, else the place above them.
 std::int64_t best_gap(const std::vector<Placed>& placed, const PackItem& item, Bytes alignment) {
   std::int64_t floor = 0;
@@ -32,7 +34,7 @@ std::int64_t best_gap(const std::vector<Placed>& placed, const PackItem& item, B
       best = floor;
       best_size = gap;
     }
-    floor = std::max(floor, align_up(Bytes(other.end), alignment).count);
+    floor = std::max(floor, align_up(Bytes(other.end), alignment_of(item, alignment)).count);
   }
   return best < 0 ? floor : best;
 }
@@ -112,7 +114,7 @@ Result<void> verify_packing(std::span<const PackItem> items, const Packing& pack
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Bytes begin = packing.offsets[i];
     const Bytes end = begin + items[i].bytes;
-    if (begin.count < 0 || begin.count % alignment.count != 0) return defect(fmt::format("item {} lies at {}", i, begin.count));
+    if (begin.count < 0 || begin.count % alignment_of(items[i], alignment).count != 0) return defect(fmt::format("item {} lies at {}", i, begin.count));
     height = std::max(height, end);
     for (std::size_t j = 0; j < i; ++j) {
       if (!items[i].life.overlaps(items[j].life)) continue;

@@ -21,6 +21,7 @@ struct Lifespan {
 struct PackItem {
   Lifespan life;
   Bytes bytes;
+  Bytes alignment{1};  ///< a power of two; the packing's own alignment holds besides
 };
 
 /// An offset for each item, and the height that they reach.
@@ -29,7 +30,7 @@ struct Packing {
   Bytes height;
 };
 
-/// Places the items so that none that live together overlap; every offset is a multiple of `alignment`.
+/// Places the items so that none that live together overlap; every offset is a multiple of `alignment` and of the item's own.
 /// Greedy best fit over up to four orders (size, area, duration, begin) until one comes within 0.1 % of the bound; the
 /// lowest height wins, ties by the order given.
 Packing pack_arena(std::span<const PackItem> items, Bytes alignment);

@@ -34,7 +34,14 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
   }
   places.ssd_read = platform.queue("ssd.read");
   places.ssd_write = platform.queue("ssd.write");
-  if (strategy.optimizer == Tier::kSsd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {
+  if (strategy.parameters != Tier::kDevice && strategy.optimizer == Tier::kDevice) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("strategy '{}' streams weights that the device itself would update", strategy.name),
+                 .where = {},
+                 .remedy = "put the optimizer on the host or the SSD too"});
+  }
+  const bool uses_ssd = strategy.optimizer == Tier::kSsd || strategy.parameters == Tier::kSsd;
+  if (uses_ssd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {
     return lacks(platform, "SSD", "name one with --ssd 500GB");
   }
   return places;
@@ -44,7 +51,12 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
   const DType compute = compute_dtype(plan.recipe.precision);
   const DType state = state_dtype(plan.recipe.precision);
   const Tier tier = plan.strategy.optimizer;
-  const SpaceId state_space = tier == Tier::kDevice ? places.device : tier == Tier::kHost ? places.host : *places.ssd;
+  const auto space_of = [&](Tier where) {
+    return where == Tier::kDevice ? places.device : where == Tier::kHost ? places.host : *places.ssd;
+  };
+  const SpaceId state_space = space_of(tier);
+  // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
+  const bool own_master = has_master_copy(plan.recipe.precision) || tier != plan.strategy.parameters;
   const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space) {
     const ParameterGroup& of = layout.at(group);
     const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
@@ -59,8 +71,7 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
   for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
     const GroupId group(i);
     GroupState of;
-    of.parameters = reserve(TensorKind::kParameter, group, compute, places.device);
-    const bool own_master = has_master_copy(plan.recipe.precision) || tier != Tier::kDevice;
+    of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(plan.strategy.parameters));
     of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space) : of.parameters;
     of.first_moment = reserve(TensorKind::kFirstMoment, group, state, state_space);
     of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space);

@@ -54,7 +54,7 @@ Bytes Candidate::shortfall() const {
   return missing;
 }
 
-std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform) {
+std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision) {
   const std::vector<std::int64_t> recompute = recompute_choices(layers);
   std::vector<Strategy> all{{.name = "resident"}};
   for (const std::int64_t every : recompute) all.push_back({.name = "recompute", .recompute_every = every});
@@ -65,17 +65,28 @@ std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& 
       all.push_back({.name = "offload-optimizer", .recompute_every = every, .optimizer = Tier::kHost, .gradients = gradients});
     }
   }
+  for (const std::int64_t every : with_none) {
+    all.push_back({.name = "stream", .recompute_every = every, .parameters = Tier::kHost, .optimizer = Tier::kHost,
+                   .gradients = Tier::kHost});
+  }
   if (!platform.space(SpaceKind::kSsd)) return all;
   for (const std::int64_t every : with_none) {
     all.push_back({.name = "offload-optimizer-ssd", .recompute_every = every, .optimizer = Tier::kSsd,
                    .gradients = Tier::kHost, .staging_slots = 3});
+  }
+  for (const Tier parameters : {Tier::kHost, Tier::kSsd}) {
+    if (parameters == Tier::kHost && !has_master_copy(precision)) continue;  // fp32 weights are the optimizer's own
+    for (const std::int64_t every : recompute) {
+      all.push_back({.name = "stream-ssd", .recompute_every = every, .parameters = parameters, .optimizer = Tier::kSsd,
+                     .gradients = Tier::kHost});
+    }
   }
   return all;
 }
 
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
                                  const SearchOptions& options) {
-  const std::vector<Strategy> all = candidate_strategies(spec.layers, platform);
+  const std::vector<Strategy> all = candidate_strategies(spec.layers, platform, recipe.precision);
   if (const auto known = check_name(options.strategy, all); !known) return fail(known.error());
   SearchResult result;
   for (const Strategy& strategy : all) {

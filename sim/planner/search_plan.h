@@ -35,7 +35,7 @@ struct SearchOptions {
 };
 
 /// Every strategy that the search considers for a model of that many layers on that platform, in a fixed order.
-std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform);
+std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision);
 
 /// Lowers every candidate, drops those that do not fit, simulates the rest and keeps the fastest (ties: the earlier one).
 /// Fails on an unknown strategy name (nearest names) or an unknown cost.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace plimsoll {
 namespace {
@@ -10,6 +11,12 @@ namespace {
 Kernel kernel_of(const Op& op) { return {op.kind, op.dtype, op.shape}; }
 
 bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind == TensorKind::kAccumulator; }
+
+std::vector<std::size_t> ops_of(std::size_t first, std::size_t last) {
+  std::vector<std::size_t> ops(last - first);
+  std::iota(ops.begin(), ops.end(), first);
+  return ops;
+}
 
 std::string_view name_of_run(Phase phase, std::int64_t block, bool first) {
   if (phase == Phase::kForward) return block >= 0 ? "forward block" : first ? "embedding" : "head and loss";
@@ -28,7 +35,7 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
     if (tensor.view_of.valid()) continue;
-    if (tensor.kind == TensorKind::kParameter) current_[i] = state[tensor.group.index].parameters;
+    if (tensor.kind == TensorKind::kParameter && plan.strategy.parameters == Tier::kDevice) current_[i] = state[tensor.group.index].parameters;
     if (tensor.kind == TensorKind::kMaster) current_[i] = state[tensor.group.index].master;
     if (tensor.kind == TensorKind::kFirstMoment) current_[i] = state[tensor.group.index].first_moment;
     if (tensor.kind == TensorKind::kSecondMoment) current_[i] = state[tensor.group.index].second_moment;
@@ -103,9 +110,9 @@ void StepLowering::load_tokens(std::uint32_t micro_batch) {
 
 void StepLowering::write_forward(std::uint32_t micro_batch) {
   for (std::size_t r = 0; r < runs_.size() && runs_[r].phase == Phase::kForward; ++r) {
-    out_.begin_segment(std::string(name_of_run(Phase::kForward, runs_[r].block, r == 0)), micro_batch, runs_[r].block);
-    out_.set_phase(Phase::kForward);
-    for (std::size_t i = runs_[r].first; i < runs_[r].last; ++i) write_op(graph_.ops[i], micro_batch);
+    const std::vector<std::size_t> ops = ops_of(runs_[r].first, runs_[r].last);
+    begin_run(std::string(name_of_run(Phase::kForward, runs_[r].block, r == 0)), micro_batch, runs_[r].block, Phase::kForward, ops);
+    for (const std::size_t i : ops) write_op(graph_.ops[i], micro_batch);
   }
 }
 
@@ -117,9 +124,9 @@ void StepLowering::write_backward(std::uint32_t micro_batch) {
   for (const Run& run : runs_) {
     if (run.phase != Phase::kBackward) continue;
     if (run.block >= 0) recompute_up_to(run.block, micro_batch);
-    out_.begin_segment(std::string(name_of_run(Phase::kBackward, run.block, first)), micro_batch, run.block);
-    out_.set_phase(Phase::kBackward);
-    for (std::size_t i = run.first; i < run.last; ++i) write_op(graph_.ops[i], micro_batch);
+    const std::vector<std::size_t> ops = ops_of(run.first, run.last);
+    begin_run(std::string(name_of_run(Phase::kBackward, run.block, first)), micro_batch, run.block, Phase::kBackward, ops);
+    for (const std::size_t i : ops) write_op(graph_.ops[i], micro_batch);
     const ParameterLayout& layout = graph_.parameters;
     gradient_complete(run.block >= 0 ? layout.block(run.block) : first ? layout.head() : layout.embedding(), micro_batch);
     first = false;
@@ -130,15 +137,11 @@ void StepLowering::recompute_up_to(std::int64_t block, std::uint32_t micro_batch
   const std::int64_t every = plan_.strategy.recompute_every;
   const bool enters = every > 0 && (block == graph_.spec.layers - 1 || (block + 1) % every == 0);
   if (!enters) return;
-  std::int64_t writing = -1;
-  for (const std::size_t i : needed_for_backward(block / every * every, block)) {
-    const Op& op = graph_.ops[i];
-    if (op.block != writing) {
-      out_.begin_segment("recompute block", micro_batch, op.block);
-      out_.set_phase(Phase::kBackward);
-      writing = op.block;
-    }
-    write_op(op, micro_batch);
+  std::map<std::int64_t, std::vector<std::size_t>> by_block;
+  for (const std::size_t i : needed_for_backward(block / every * every, block)) by_block[graph_.ops[i].block].push_back(i);
+  for (const auto& [recomputed, ops] : by_block) {
+    begin_run("recompute block", micro_batch, recomputed, Phase::kBackward, ops);
+    for (const std::size_t i : ops) write_op(graph_.ops[i], micro_batch);
   }
 }
 

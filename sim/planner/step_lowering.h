@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ struct Places {
 
 /// Where each parameter group's lasting state lies.
 struct GroupState {
-  BufferId parameters;  ///< compute weights on the device
+  BufferId parameters;  ///< the weights that compute reads, where they live between their uses
   BufferId master;      ///< the optimizer's weights; equal to `parameters` when they are one
   BufferId first_moment;
   BufferId second_moment;
@@ -54,6 +55,12 @@ class StepLowering {
   };
 
   void find_runs();
+  /// Starts a run of ops, which may become one call, and brings the weights that it reads to the device.
+  void begin_run(std::string name, std::uint32_t micro_batch, std::int64_t block, Phase phase, const std::vector<std::size_t>& ops);
+  void fetch_parameters(const std::vector<std::size_t>& ops);
+  void fetch_group(GroupId group, TensorId tensor);
+  /// Keeps `buffer` from a run earlier on, so that what fills it can run ahead of its use.
+  void reach_back(BufferId buffer, std::int64_t runs);
   void load_tokens(std::uint32_t micro_batch);
   void write_forward(std::uint32_t micro_batch);
   void write_backward(std::uint32_t micro_batch);
@@ -65,6 +72,7 @@ class StepLowering {
   void gradients_to_host();
   void write_optimizer();
   void update_on_host(GroupId group, const Op& adamw);
+  void publish_weights(GroupId group, BufferId weights);
   void report(std::uint32_t micro_batches);
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
 
@@ -82,6 +90,8 @@ class StepLowering {
   BodyWriter out_;
   std::vector<Run> runs_;
   std::vector<BufferId> current_;           ///< by tensor: the buffer that holds it now
+  std::map<GroupId, BufferId> on_device_;   ///< streamed groups that the current run reads
+  std::vector<std::uint32_t> run_starts_;   ///< ids of the runs' first instructions
   std::vector<TensorId> own_gradients_;     ///< by group: what one micro-batch's backward pass writes
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch

@@ -31,7 +31,8 @@ TEST_CASE("a machine file with a negative rate or an unknown version is refused"
 }
 
 TEST_CASE("a strategy file gives the strategy back, and keys left out keep their defaults") {
-  const Strategy strategy{"zero-offload", 1, Tier::kHost, Tier::kHost, 4, false};
+  const Strategy strategy{.name = "zero-offload", .recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost,
+                          .gradients = Tier::kHost, .staging_slots = 4, .overlap = false};
   const Result<Strategy> read = read_strategy(write_strategy(strategy), "s.json");
   REQUIRE(read);
   CHECK(*read == strategy);

@@ -37,7 +37,7 @@ TEST_CASE("every candidate strategy lowers to a plan that obeys the law of plans
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     for (const std::int64_t accumulate : {1, 3}) {
       for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed}) {
-        for (const Strategy& strategy : candidate_strategies(4, tiny_platform())) {
+        for (const Strategy& strategy : candidate_strategies(4, tiny_platform(), precision)) {
           const auto verified = verify_plan(lowered(strategy, family, accumulate, precision));
           INFO(describe(strategy) << ": " << (verified ? std::string() : verified.error().text()));
           CHECK(verified);
@@ -92,6 +92,32 @@ TEST_CASE("bytes that cross to the host and back are those of gradients and weig
   const std::int64_t parameters = parameter_count(plan.spec);
   CHECK(to_host == Bytes(4 * parameters + 8));                     // fp32 gradients and one loss
   CHECK(to_device == Bytes(4 * parameters + 2 * (32 + 1) * 4));    // fp32 weights and 2 sequences of 33 int32 tokens
+}
+
+TEST_CASE("streamed weights cross to the device once for each pass over a block, and need not stay there") {
+  const Plan resident = lowered({.name = "o", .recompute_every = 1, .optimizer = Tier::kHost, .gradients = Tier::kHost});
+  const Plan streamed = lowered({.name = "stream", .recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost,
+                                 .gradients = Tier::kHost});
+  const ParameterLayout layout = lay_out_parameters(streamed.spec);
+  Bytes to_device;
+  const FlatBody body = expand(streamed, *streamed.body("step"));
+  for (const Instruction& instruction : body.list.instructions) {
+    if (streamed.platform.at(instruction.queue).name == "h2d") to_device += body.uses(instruction)[0].bytes;
+  }
+  // Tokens (2 · 33 · 4); the tied embedding for the first and for the last layer; the head's norm; each of 4 blocks
+  // forward and once more for recomputation and backward together.
+  const std::int64_t embedding = layout.at(layout.embedding()).elements;
+  const std::int64_t head = layout.at(layout.head()).elements;
+  const std::int64_t block = layout.at(layout.block(0)).elements;
+  CHECK(to_device == Bytes(2 * 33 * 4 + 4 * (2 * embedding + head + 4 * 2 * block)));
+  CHECK(peak(streamed, SpaceKind::kDevice) < peak(resident, SpaceKind::kDevice));
+}
+
+TEST_CASE("fp32 weights whose only copy is the optimizer's on the SSD cannot stream from the host") {
+  const auto plan = lower_to_plan(small_model(Family::kGpt2), small_recipe(), tiny_platform(),
+                                  {.name = "stream-ssd", .parameters = Tier::kHost, .optimizer = Tier::kSsd});
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().remedy.find("SSD") != std::string::npos);
 }
 
 TEST_CASE("equal blocks of the model share their templates") {

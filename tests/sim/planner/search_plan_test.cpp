@@ -23,7 +23,7 @@ class PlainCosts final : public CostModel {
     return exact(link.latency.count + static_cast<std::int64_t>(1e9 * static_cast<double>(bytes.count) / link.bytes_per_second));
   }
   Result<Cost> host_work(const Processor&, HostTask, Bytes) const override { return exact(1000); }
-  Nanoseconds issue_overhead(QueueKind) const override { return Nanoseconds(0); }
+  Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return Nanoseconds(0); }
   std::string source() const override { return "plain"; }
 
  private:

@@ -1,0 +1,55 @@
+// The part of StepLowering that brings streamed weights to the device and drops them again.
+#include <algorithm>
+
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+
+void StepLowering::begin_run(std::string name, std::uint32_t micro_batch, std::int64_t block, Phase phase,
+                             const std::vector<std::size_t>& ops) {
+  out_.begin_segment(std::move(name), micro_batch, block);
+  out_.set_phase(phase);
+  run_starts_.push_back(out_.next_id());
+  if (plan_.strategy.parameters != Tier::kDevice) fetch_parameters(ops);
+}
+
+void StepLowering::fetch_parameters(const std::vector<std::size_t>& ops) {
+  std::map<GroupId, TensorId> used;
+  for (const std::size_t i : ops) {
+    for (const Operand& operand : graph_.ops[i].operands) {
+      const Tensor& tensor = graph_.at(operand.tensor);
+      if (tensor.kind == TensorKind::kParameter) used.emplace(tensor.group, tensor.view_of.valid() ? tensor.view_of : operand.tensor);
+    }
+  }
+  std::erase_if(on_device_, [&](const auto& entry) { return used.count(entry.first) == 0; });
+  for (const auto& [group, tensor] : used) {
+    if (on_device_.count(group) == 0) fetch_group(group, tensor);
+  }
+}
+
+void StepLowering::fetch_group(GroupId group, TensorId tensor) {
+  BufferId source = state_[group.index].parameters;
+  const Buffer stored = plan_.at(source);
+  const auto arriving = [&](SpaceId space) {
+    return book_.add({.name = stored.name + ", streamed", .space = space, .bytes = stored.bytes, .category = TensorKind::kParameter});
+  };
+  const std::int64_t ahead = plan_.strategy.staging_slots - 1;
+  if (plan_.strategy.parameters == Tier::kSsd) {
+    const BufferId staged = arriving(places_.host);
+    out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(source), out_.whole(staged));
+    reach_back(staged, 2 * ahead);
+    source = staged;
+  }
+  const BufferId device = arriving(places_.device);
+  out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(source), out_.whole(device));
+  reach_back(device, ahead);
+  on_device_[group] = device;
+  current_[tensor.index] = device;
+}
+
+void StepLowering::reach_back(BufferId buffer, std::int64_t runs) {
+  const auto last = static_cast<std::int64_t>(run_starts_.size()) - 1;
+  book_.touch(buffer, run_starts_[static_cast<std::size_t>(std::max<std::int64_t>(0, last - runs))]);
+}
+
+}  // namespace plimsoll
