@@ -1,9 +1,10 @@
 #include <fmt/format.h>
 
-#include <sstream>
 #include <memory>
+#include <sstream>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "formats/chrome_trace.h"
 #include "formats/plan_json.h"
 #include "formats/run_file.h"
@@ -19,6 +20,10 @@ struct ExportFlags {
 };
 
 Result<ExitCode> export_file(const ExportFlags& flags) {
+  for (const std::string& path : {flags.chrome, flags.plan}) {
+    if (path.empty()) continue;
+    if (const auto usable = check_replaceable(path, FileKind::kJson); !usable) return fail(usable.error());
+  }
   const auto run = read_run_file(flags.run);
   if (!run) return fail(run.error());
   const NamedTrace* measured = run->trace("run");

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/print_fit.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
+#include "cli/waiting_line.h"
 #include "formats/report_json.h"
 #include "formats/resolve_model.h"
 #include "sim/planner/fit_answer.h"
@@ -42,16 +44,14 @@ Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& r
   return answers;
 }
 
-Result<ExitCode> fit_all(const FitFlags& flags, const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
-  const auto answers = answer_all(spec, recipe, machine);
-  if (!answers) return fail(answers.error());
+ExitCode print_all(const std::vector<FitAnswer>& answers, const FitFlags& flags, const Recipe& recipe, const TargetMachine& machine) {
   if (flags.json) {
-    fmt::print("{}", to_json(*answers));
+    fmt::print("{}", to_json(answers));
   } else {
-    for (const FitAnswer& answer : *answers) fmt::print("{}", fit_text(answer, recipe, machine.platform.name));
+    for (const FitAnswer& answer : answers) fmt::print("{}", fit_text(answer, recipe, machine.platform.name));
     fmt::print("{}", notes_text(machine.notes));
   }
-  return answers->front().fits ? ExitCode::kDone : ExitCode::kMissed;
+  return answers.front().fits ? ExitCode::kDone : ExitCode::kMissed;
 }
 
 Result<ExitCode> fit(const FitFlags& flags) {
@@ -63,10 +63,17 @@ Result<ExitCode> fit(const FitFlags& flags) {
   const auto recipe = make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
-  if (flags.strategy == "all") return fit_all(flags, model->spec, *recipe, *machine);
+  std::optional<WaitingLine> waiting("looking for plans that fit");
+  if (flags.strategy == "all") {
+    const auto answers = answer_all(model->spec, *recipe, *machine);
+    waiting.reset();
+    if (!answers) return fail(answers.error());
+    return print_all(*answers, flags, *recipe, *machine);
+  }
   const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs, {.strategy = flags.strategy});
   if (!search) return fail(search.error());
   const auto answer = fit_answer(*search, model->spec, *recipe, machine->platform, *machine->costs);
+  waiting.reset();
   if (!answer) return fail(answer.error());
   if (flags.json) {
     fmt::print("{}", to_json(*answer));

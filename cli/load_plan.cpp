@@ -26,7 +26,7 @@ Result<Plan> load_plan(const std::string& path) {
   return plan;
 }
 
-Result<Calibration> load_calibration(const std::string& run_file) {
+Result<std::vector<Sample>> load_samples(const std::string& run_file) {
   const auto run = read_run_file(run_file);
   if (!run) return fail(run.error());
   std::vector<Sample> samples;
@@ -41,14 +41,18 @@ Result<Calibration> load_calibration(const std::string& run_file) {
                  .where = run_file,
                  .remedy = "run with a warm-up: plimsoll run MODEL --data FILE"});
   }
+  return samples;
+}
+
+Calibration calibrate_on_catalogue(const std::vector<Sample>& samples) {
   return calibrate(samples, std::make_shared<CatalogueCostModel>());
 }
 
 Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file) {
   if (run_file.empty()) return std::make_shared<CatalogueCostModel>();
-  auto calibration = load_calibration(run_file);
-  if (!calibration) return fail(calibration.error());
-  return calibration->model;
+  const auto samples = load_samples(run_file);
+  if (!samples) return fail(samples.error());
+  return calibrate_on_catalogue(*samples).model;
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/plan/plan.h"
@@ -15,8 +16,11 @@ Result<Plan> read_plan_file(const std::string& path);
 /// Reads a plan file and proves that it obeys the law of plans.
 Result<Plan> load_plan(const std::string& path);
 
-/// Calibrates on the cost samples of a run file; what they do not cover comes from the catalogue.
-Result<Calibration> load_calibration(const std::string& run_file);
+/// The cost samples of a run file; one without any is refused.
+Result<std::vector<Sample>> load_samples(const std::string& run_file);
+
+/// Calibrates on samples; what they do not cover comes from the catalogue.
+Calibration calibrate_on_catalogue(const std::vector<Sample>& samples);
 
 /// The catalogue's costs, or those calibrated on `run_file` when it is not empty.
 Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file);

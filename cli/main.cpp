@@ -1,5 +1,9 @@
 #include <fmt/format.h>
 
+#include <csignal>
+#include <cstdio>
+#include <new>
+
 #include "cli/commands.h"
 
 namespace {
@@ -38,12 +42,17 @@ const char* version() { return PLIMSOLL_VERSION; }
 }  // namespace plimsoll
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is then an error like a full disk
   try {
-    return run_command_line(argc, argv);
+    const int code = run_command_line(argc, argv);
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+    std::fputs("plimsoll: the answer cannot be written to standard output\n", stderr);
   } catch (const plimsoll::EnvironmentError& error) {
     return static_cast<int>(plimsoll::report_error(error.error()));
+  } catch (const std::bad_alloc&) {
+    std::fputs("plimsoll: out of memory\n  use a smaller model, --batch or --accumulate\n", stderr);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "plimsoll: {}\n", error.what());
-    return static_cast<int>(plimsoll::ExitCode::kEnvironment);
+    std::fprintf(stderr, "plimsoll: %s\n", error.what());
   }
+  return static_cast<int>(plimsoll::ExitCode::kEnvironment);
 }

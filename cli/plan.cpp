@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/print_fit.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
+#include "cli/waiting_line.h"
 #include "core/plan/verify_plan.h"
 #include "formats/plan_json.h"
 #include "formats/report_json.h"
@@ -29,6 +31,7 @@ struct PlanFlags {
 };
 
 Result<ExitCode> make_plan(const PlanFlags& flags) {
+  if (const auto usable = check_replaceable(flags.output, FileKind::kJson); !usable) return fail(usable.error());
   const auto model = describe_model(flags.model);
   if (!model) return fail(model.error());
   auto machine = find_target_machine(flags.machine, flags.calibration);
@@ -37,8 +40,10 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (!recipe) return fail(recipe.error());
   if (recipe->schedule != LrSchedule::kConstant) recipe->total_steps = flags.steps;
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
+  std::optional<WaitingLine> waiting("searching for the fastest plan that fits");
   const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs,
                                   {.strategy = flags.strategy, .evaluation = true});
+  waiting.reset();
   if (!search) return fail(search.error());
   const auto answer = fit_answer(*search, model->spec, *recipe, machine->platform, *machine->costs);
   if (!answer) return fail(answer.error());

@@ -1,17 +1,12 @@
 #include <fmt/format.h>
 
 #include <csignal>
-#include <ctime>
 #include <memory>
 
 #include "cli/commands.h"
-#include "cli/load_plan.h"
 #include "cli/run_flags.h"
 #include "cli/run_printer.h"
-#include "cli/target_machine.h"
-#include "executor/kernels/choose_matmul_library.h"
 #include "formats/report_json.h"
-#include "formats/resolve_model.h"
 #include "session/run_session.h"
 
 namespace plimsoll {
@@ -21,13 +16,26 @@ std::atomic<bool> stop_requested{false};
 
 extern "C" void request_stop(int) { stop_requested = true; }
 
+/// The first signal ends the run after the step in progress, a second one ends the program at once. A viewer of the
+/// progress that goes away ("| head") does not end a training.
+void stop_on_signals() {
+  struct sigaction action = {};
+  action.sa_handler = request_stop;
+  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &action, nullptr);
+}
+
 RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.measured.steps.size()), .file = file};
   for (const StepSummary& step : outcome.measured.steps) answer.losses.push_back(step.loss);
   const Nanoseconds median = median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
   answer.step_seconds_median = to_seconds(median);
   answer.predicted_step_seconds = to_seconds(outcome.prediction.step);
-  answer.tokens_per_second = static_cast<double>(outcome.plan.recipe.tokens_per_step()) / answer.step_seconds_median;
+  if (median.count > 0) {
+    answer.tokens_per_second = static_cast<double>(outcome.plan.recipe.tokens_per_step()) / answer.step_seconds_median;
+  }
   if (outcome.comparison) answer.memory = comparison_answer(outcome.plan, *outcome.comparison).memory;
   return answer;
 }
@@ -47,17 +55,19 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
 }
 
-Result<ExitCode> run(RunFlags flags) {
+Result<ExitCode> run(const RunFlags& flags) {
   auto request = make_run_request(flags);
   if (!request) return fail(request.error());
-  std::signal(SIGINT, request_stop);
-  std::signal(SIGTERM, request_stop);
+  stop_on_signals();
   RunPrinter printer(flags.quiet);
   const auto outcome = run_session(*request, printer.watcher(), stop_requested);
   if (!outcome) return fail(outcome.error());
   print_outcome(*outcome, flags);
   if (!outcome->interrupted) return ExitCode::kDone;
-  fmt::print(stderr, "plimsoll: interrupted; resume with --resume {}\n", outcome->checkpoint);
+  if (!flags.quiet) {
+    fmt::print(stderr, "plimsoll: interrupted; go on with plimsoll run --resume {} --data {} --steps {} -o FILE\n", flags.output,
+               flags.data, request->schedule.end_step);
+  }
   return ExitCode::kInterrupted;
 }
 
@@ -68,9 +78,11 @@ void add_run(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("run", "Train: warm up, calibrate, plan, run that plan, compare with the prediction");
   command->footer(
       "Example: plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data data/texts/us-constitution.txt\n"
-      "         --device-memory 32MiB --ram 1GiB --steps 50 -o run.plimsoll");
+      "         --device-memory 32MiB --ram 1GiB --steps 50 -o run.plimsoll\n"
+      "         plimsoll run --resume run.plimsoll --data data/texts/us-constitution.txt --steps 100 -o more.plimsoll");
   add_run_flags(*command, *flags);
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
+    note_given(*command, *flags);
     const auto ended = run(*flags);
     code = ended ? *ended : report_error(ended.error());
   });

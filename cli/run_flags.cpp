@@ -3,11 +3,16 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/fixed_options.h"
 #include "cli/load_plan.h"
+#include "cli/output_file.h"
+#include "cli/print_fit.h"
+#include "cli/resume_source.h"
 #include "cli/target_machine.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "formats/resolve_model.h"
@@ -28,19 +33,38 @@ bool is_plan_file(const std::string& name) {
   return path.extension() == ".json" && path.filename() != "config.json";
 }
 
-Result<void> check_output(const RunFlags& flags) {
+Result<void> check_numbers(const RunFlags& flags) {
   if (flags.steps <= 0) return fail(bad("--steps must be positive"));
   if (flags.warm_up_steps < 0 || flags.warm_up_steps == 1) {
     return fail(bad("--warm-up-steps must be 0, or at least 2: the first step of a process is not representative"));
   }
-  if (flags.force) std::filesystem::remove(flags.output);
-  if (std::filesystem::exists(flags.output)) {
-    return fail(bad(fmt::format("{} exists already", flags.output), "choose another -o, or add --force to replace it"));
+  if (flags.evaluate_every < 0) return fail(bad("--eval-every cannot be negative"));
+  if (flags.save_every < 0) return fail(bad("--save-every cannot be negative"));
+  if (flags.evaluate_every > 0 && flags.evaluation_data.empty()) {
+    return fail(bad("--eval-every needs held-out data", "add --eval-data FILE"));
   }
+  if (!flags.init.empty() && !flags.resume.empty()) {
+    return fail(bad("--init and --resume both say where the weights come from", "leave one out"));
+  }
+  if (flags.save_precision != "fp32" && flags.save_precision != "bf16") return fail(bad("--save-precision is fp32 or bf16"));
   return {};
 }
 
-Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, RunRequest& request, std::vector<std::string>& notes) {
+Result<void> check_outputs(const RunFlags& flags) {
+  const bool exists = std::filesystem::exists(std::filesystem::symlink_status(flags.output));
+  if (exists && !flags.force) {
+    return fail(bad(fmt::format("{} exists already", flags.output), "choose another -o, or add --force to replace it"));
+  }
+  if (const auto usable = check_replaceable(flags.output, FileKind::kRunFile); !usable) return usable;
+  return flags.save.empty() ? Result<void>{} : check_folder_of(flags.save);
+}
+
+Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, const std::optional<ResumeSource>& resumed,
+                        RunRequest& request, std::vector<std::string>& notes) {
+  if (flags.model.empty()) {
+    return fail(bad("MODEL is missing", resumed ? "a checkpoint without its run file does not say which model it is of"
+                                                : "name a model, or --resume a run"));
+  }
   const auto model = describe_model(flags.model);
   if (!model) return fail(model.error());
   for (const ModelNote& note : model->notes) {
@@ -51,7 +75,9 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, Run
   if (!recipe) return fail(recipe.error());
   if (recipe->schedule != LrSchedule::kConstant) recipe->total_steps = flags.steps;
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
-  if (flags.matmul.empty()) {
+  if (resumed && resumed->matmul && flags.matmul.empty()) {
+    recipe->matmul = *resumed->matmul;
+  } else if (flags.matmul.empty()) {
     const MatmulChoice choice = choose_matmul_library(kMatmulTrialMilliseconds);
     recipe->matmul = choice.library;
     notes.push_back(fmt::format("matrix products by {} (measured: oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s a core)",
@@ -69,16 +95,70 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, Run
 Result<void> take_plan(const RunFlags& flags, RunRequest& request) {
   auto plan = load_plan(flags.model);
   if (!plan) return fail(plan.error());
+  if (std::find(flags.given.begin(), flags.given.end(), "--strategy") != flags.given.end()) {
+    return fail(bad(fmt::format("{} is a finished plan, so --strategy does not go with it", flags.model),
+                    "leave --strategy out, or name a model instead of a plan"));
+  }
+  const auto same = check_fixed_options(flags, plan->spec, plan->recipe, flags.model);
+  if (!same) return same;
   request.spec = plan->spec;
   request.recipe = plan->recipe;
   request.plan = std::move(*plan);
   return {};
 }
 
+/// Model and recipe of the run that is resumed; what the user repeats must be the same.
+Result<void> take_resumed(const RunFlags& flags, const ResumeSource& resumed, RunRequest& request) {
+  if (!flags.model.empty()) {
+    const auto model = describe_model(flags.model);
+    if (!model) return fail(model.error());
+    if (canonical_text(model->spec) != canonical_text(*resumed.spec)) {
+      return fail(bad(fmt::format("{} trained {}, not {}", resumed.run_file, resumed.spec->name, model->spec.name),
+                      "leave MODEL out: it is taken from the run"));
+    }
+  }
+  const auto same = check_fixed_options(flags, *resumed.spec, *resumed.recipe, resumed.run_file);
+  if (!same) return same;
+  request.spec = *resumed.spec;
+  request.recipe = *resumed.recipe;
+  return {};
+}
+
+/// Model, recipe and perhaps the plan, from wherever the user said they come.
+Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, RunRequest& request, std::vector<std::string>& notes) {
+  std::optional<ResumeSource> resumed;
+  if (!flags.resume.empty()) {
+    auto source = find_resume_source(flags.resume);
+    if (!source) return fail(source.error());
+    request.resume = source->checkpoint;
+    resumed = std::move(*source);
+  }
+  if (is_plan_file(flags.model)) return take_plan(flags, request);
+  if (resumed && resumed->spec) return take_resumed(flags, *resumed, request);
+  return take_model(flags, machine, resumed, request, notes);
+}
+
+TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
+  const bool given = std::find(flags.given.begin(), flags.given.end(), "--steps") != flags.given.end();
+  TrainSchedule schedule{.end_step = !given && recipe.total_steps > 0 ? recipe.total_steps : flags.steps,
+                         .evaluate_every = flags.evaluate_every,
+                         .save_every = flags.save_every};
+  if (!flags.evaluation_data.empty() && flags.evaluate_every == 0) schedule.evaluate_every = schedule.end_step;
+  return schedule;
+}
+
+RunMeta meta_of(const RunFlags& flags) {
+  return {.kind = "run",
+          .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+          .tool_version = version(),
+          .command = flags.command,
+          .machine = probe_this_computer().cpu_model};
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
-  command.add_option("MODEL", flags.model, "a model (see fit), or a plan file made by plimsoll plan")->required();
+  command.add_option("MODEL", flags.model, "a model (see fit), or a plan file made by plimsoll plan; --resume of a run file needs none");
   command.add_option("--data", flags.data, "text file (each byte is a token), or .bin file of uint16 tokens")->required();
   command.add_option("--steps", flags.steps, "optimizer steps in all")->capture_default_str();
   command.add_option("-o,--output", flags.output, "the run file")->capture_default_str();
@@ -92,18 +172,29 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       ->capture_default_str();
   command.add_option("--calibration", flags.calibration, "run file whose measurements replace the catalogue's");
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
-  command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations");
+  command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
   command.add_option("--save-every", flags.save_every, "steps between checkpoints (one is always written at the end)");
   command.add_option("--init", flags.init, "weights to start from: a safetensors file in Hugging Face's names");
   command.add_option("--save", flags.save, "where the trained weights go: FILE.safetensors");
   command.add_option("--save-precision", flags.save_precision, "fp32 or bf16")->capture_default_str();
-  command.add_option("--resume", flags.resume, "checkpoint to go on from, bit for bit");
+  command.add_option("--resume", flags.resume, "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
   command.add_flag("-q,--quiet", flags.quiet, "no progress");
   command.add_flag("--json", flags.json, "machine-readable answer");
 }
 
+void note_given(const CLI::App& command, RunFlags& flags) {
+  flags.command = "plimsoll run";
+  for (const CLI::Option* option : command.get_options([](const CLI::Option* candidate) { return candidate->count() > 0; })) {
+    flags.given.push_back(option->get_name());
+    if (!option->get_positional()) flags.command += " " + option->get_name();
+    if (option->get_expected_min() == 0) continue;  // a flag
+    for (const std::string& value : option->results()) flags.command += " " + value;
+  }
+}
+
 Result<RunRequest> make_run_request(const RunFlags& flags) {
-  if (const auto usable = check_output(flags); !usable) return fail(usable.error());
+  if (const auto valid = check_numbers(flags); !valid) return fail(valid.error());
+  if (const auto usable = check_outputs(flags); !usable) return fail(usable.error());
   if (!flags.machine.gpu.empty() && flags.machine.gpu != "this") {
     return fail(bad("this build runs on the CPU only, so --on does not go with run", "leave --on out, or ask fit"));
   }
@@ -111,29 +202,22 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   if (!machine) return fail(machine.error());
   std::vector<std::string> notes = machine->notes;
   RunRequest request;
-  const auto taken = is_plan_file(flags.model) ? take_plan(flags, request) : take_model(flags, *machine, request, notes);
+  const auto taken = take_training(flags, *machine, request, notes);
   if (!taken) return fail(taken.error());
-  if (flags.save_precision != "fp32" && flags.save_precision != "bf16") return fail(bad("--save-precision is fp32 or bf16"));
   request.machine = machine->platform;
   request.costs = machine->costs;
   request.strategy = flags.strategy;
   request.warm_up_steps = flags.warm_up_steps;
-  request.schedule = {.end_step = flags.steps, .evaluate_every = flags.evaluate_every, .save_every = flags.save_every};
+  request.schedule = schedule_of(flags, request.recipe);
   request.data = flags.data;
   request.evaluation_data = flags.evaluation_data;
   request.init = flags.init;
   request.save = flags.save;
   request.save_type = flags.save_precision == "bf16" ? StoredType::kBf16 : StoredType::kF32;
-  request.resume = flags.resume;
   request.output = flags.output;
-  request.meta = {.kind = "run",
-                  .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-                  .tool_version = version(),
-                  .command = "plimsoll run " + flags.model,
-                  .machine = probe_this_computer().cpu_model};
-  if (!flags.quiet) {
-    for (const std::string& note : notes) fmt::print(stderr, "plimsoll: assumed {}\n", note);
-  }
+  request.replace = flags.force;
+  request.meta = meta_of(flags);
+  if (!flags.quiet) fmt::print(stderr, "{}", notes_text(notes));
   return request;
 }
 

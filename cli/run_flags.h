@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "cli/machine_flags.h"
 #include "cli/training_flags.h"
@@ -13,7 +14,7 @@ namespace plimsoll {
 
 /// The options of `run`, as typed.
 struct RunFlags {
-  std::string model;  ///< a model, or a plan file
+  std::string model;  ///< a model, or a plan file; may be empty when a run is resumed
   MachineFlags machine;
   TrainingFlags training;
   std::string strategy = "auto";
@@ -33,9 +34,14 @@ struct RunFlags {
   bool force = false;
   bool quiet = false;
   bool json = false;
+  std::vector<std::string> given;  ///< names of the options that were written on the command line
+  std::string command;             ///< the command line as typed
 };
 
 void add_run_flags(CLI::App& command, RunFlags& flags);
+
+/// Notes which options were written, and the command line, after the parse.
+void note_given(const CLI::App& command, RunFlags& flags);
 
 /// Opens the model or plan, looks at this computer, and puts the request together. Errors name the option.
 Result<RunRequest> make_run_request(const RunFlags& flags);

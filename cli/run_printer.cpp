@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 
 namespace plimsoll {
 namespace {
 
 constexpr std::size_t kCurveWidth = 60;
+constexpr std::chrono::milliseconds kTerminalInterval{100};
+constexpr std::chrono::milliseconds kLineInterval{1000};
 constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 
 std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds whole) {
@@ -49,31 +53,36 @@ RunWatcher RunPrinter::watcher() {
           .on_evaluation = [this](std::int64_t done, double loss) { evaluation(done, loss); }};
 }
 
-void RunPrinter::stage(const std::string& text) {
-  if (!quiet_) fmt::print(stderr, "plimsoll: {}\n", text);
+void RunPrinter::say(const std::string& text) {
+  if (quiet_) return;
+  std::fputs(fmt::format("{}plimsoll: {}\n", line_open_ ? "\n" : "", text).c_str(), stderr);
+  line_open_ = false;
 }
 
+void RunPrinter::stage(const std::string& text) { say(text); }
+
 void RunPrinter::plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates) {
-  if (quiet_) return;
   const auto fitting = std::count_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.fits(); });
-  fmt::print(stderr, "plimsoll: plan '{}': {}\n", plan.strategy.name, describe(plan.strategy));
-  if (!candidates.empty()) fmt::print(stderr, "plimsoll: {} of {} candidate plans fit; this one is the fastest\n", fitting, candidates.size());
-  fmt::print(stderr, "plimsoll: predicted step {} ({} to {})\n", to_text(prediction.step), to_text(prediction.low), to_text(prediction.high));
+  say(fmt::format("plan '{}': {}", plan.strategy.name, describe(plan.strategy)));
+  if (!candidates.empty()) say(fmt::format("{} of {} candidate plans fit; this one is the fastest", fitting, candidates.size()));
+  say(fmt::format("predicted step {} ({} to {})", to_text(prediction.step), to_text(prediction.low), to_text(prediction.high)));
 }
 
 void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
   if (quiet_) return;
+  const auto now = std::chrono::steady_clock::now();
+  const bool last = step.step + 1 == end_step;
+  if (!last && now - last_step_ < (terminal_ ? kTerminalInterval : kLineInterval)) return;
+  last_step_ = now;
   const std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
                                        step.loss, to_text(step.duration()));
-  if (terminal_) {
-    fmt::print(stderr, "\r\033[K{}{}", line, step.step + 1 == end_step ? "\n" : "");
-  } else if ((step.step + 1) % 10 == 0 || step.step == 0 || step.step + 1 == end_step) {
-    fmt::print(stderr, "plimsoll: {}\n", line);
-  }
+  if (!terminal_) return say(line);
+  std::fputs(fmt::format("\r\033[K{}{}", line, last ? "\n" : "").c_str(), stderr);
+  line_open_ = !last;
 }
 
 void RunPrinter::evaluation(std::int64_t steps_done, double loss) {
-  if (!quiet_) fmt::print(stderr, "{}plimsoll: after {} steps the held-out loss is {:.4f}\n", terminal_ ? "\r\033[K" : "", steps_done, loss);
+  say(fmt::format("after {} steps the held-out loss is {:.4f}", steps_done, loss));
 }
 
 std::string comparison_text(const Plan& plan, const Comparison& comparison) {
@@ -90,9 +99,10 @@ std::string comparison_text(const Plan& plan, const Comparison& comparison) {
 
 std::string loss_text(const std::vector<StepSummary>& steps) {
   if (steps.empty()) return {};
-  double low = steps.front().loss;
-  double high = low;
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
   for (const StepSummary& step : steps) {
+    if (!std::isfinite(step.loss)) continue;
     low = std::min(low, step.loss);
     high = std::max(high, step.loss);
   }
@@ -101,7 +111,7 @@ std::string loss_text(const std::vector<StepSummary>& steps) {
   for (std::size_t column = 0; column < width; ++column) {
     const double loss = steps[column * steps.size() / width].loss;
     const double share = high > low ? (loss - low) / (high - low) : 0;
-    curve += std::isfinite(share) ? kBars[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))] : "?";
+    curve += std::isfinite(loss) ? kBars[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))] : "?";
   }
   return fmt::format("  loss {:.4f} → {:.4f} over {} steps  {}\n", steps.front().loss, steps.back().loss, steps.size(), curve);
 }

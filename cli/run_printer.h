@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -7,7 +8,8 @@
 
 namespace plimsoll {
 
-/// Says on standard error what a session is at; on a terminal the current step stays on one line with its rate.
+/// Says on standard error what a session is at; on a terminal the current step stays on one line, else a line comes every
+/// second at most. Nobody listening is no failure.
 class RunPrinter {
  public:
   explicit RunPrinter(bool quiet);
@@ -19,9 +21,12 @@ class RunPrinter {
   void plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates);
   void step(const StepSummary& step, std::int64_t end_step);
   void evaluation(std::int64_t steps_done, double loss);
+  void say(const std::string& text);
 
   bool quiet_;
   bool terminal_;
+  bool line_open_ = false;  ///< the terminal shows a step that the next text must move away from
+  std::chrono::steady_clock::time_point last_step_;
 };
 
 /// "step time by phase, memory by space, loss": the table of predicted against measured.

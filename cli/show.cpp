@@ -5,6 +5,7 @@
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 #include "cli/run_printer.h"
+#include "cli/show_json.h"
 #include "core/plan/expand.h"
 #include "formats/run_file.h"
 
@@ -14,6 +15,7 @@ namespace {
 struct ShowFlags {
   std::string file;
   bool instructions = false;
+  bool json = false;
 };
 
 std::string instruction_name(const Plan& plan, const Instruction& instruction) {
@@ -46,7 +48,8 @@ void print_plan(const Plan& plan) {
 
 void print_run(const RunFile& run) {
   fmt::print("{} of {} by plimsoll {} on {}{}\n", run.meta.kind, run.meta.created, run.meta.tool_version, run.meta.machine,
-             run.finished ? "" : " (interrupted: what follows is what was committed)");
+             run.finished ? "" : " (not closed: it is running still, or was killed; what follows is what was committed)");
+  if (!run.meta.command.empty()) fmt::print("command: {}\n", run.meta.command);
   for (const NamedPlan& plan : run.plans) {
     fmt::print("plan '{}' {}: {}\n", plan.name, plan.digest, describe(plan.plan.strategy));
   }
@@ -63,13 +66,21 @@ Result<ExitCode> show(const ShowFlags& flags) {
   if (flags.file.size() > 5 && flags.file.ends_with(".json")) {
     const auto plan = read_plan_file(flags.file);
     if (!plan) return fail(plan.error());
+    if (flags.json) {
+      fmt::print("{}", show_json(*plan));
+      return ExitCode::kDone;
+    }
     print_plan(*plan);
     if (flags.instructions && plan->body("step") != nullptr) print_instructions(*plan);
     return ExitCode::kDone;
   }
   const auto run = read_run_file(flags.file);
   if (!run) return fail(run.error());
-  print_run(*run);
+  if (flags.json) {
+    fmt::print("{}", show_json(*run));
+  } else {
+    print_run(*run);
+  }
   return ExitCode::kDone;
 }
 
@@ -81,6 +92,7 @@ void add_show(CLI::App& app, ExitCode& code) {
   command->footer("Example: plimsoll show plan.json --instructions");
   command->add_option("FILE", flags->file, "a plan (.json) or a run file")->required();
   command->add_flag("--instructions", flags->instructions, "list the step's instructions of a plan");
+  command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {
     const auto ended = show(*flags);
     code = ended ? *ended : report_error(ended.error());

@@ -1,10 +1,12 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 #include "cli/print_fit.h"
+#include "cli/waiting_line.h"
 #include "formats/report_json.h"
 #include "sim/planner/fit_answer.h"
 
@@ -18,6 +20,7 @@ struct SimulateFlags {
 };
 
 Result<ExitCode> simulate_file(const SimulateFlags& flags) {
+  std::optional<WaitingLine> waiting("verifying and timing the plan");
   const auto plan = load_plan(flags.plan);
   if (!plan) return fail(plan.error());
   const auto costs = load_costs(flags.calibration);
@@ -26,6 +29,7 @@ Result<ExitCode> simulate_file(const SimulateFlags& flags) {
   if (!prediction) return fail(prediction.error());
   const auto bound = lower_bound(*plan, **costs);
   if (!bound) return fail(bound.error());
+  waiting.reset();
   const FitAnswer answer = fit_answer(*plan, *prediction, *bound, (*costs)->source());
   fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, plan->recipe, plan->platform.name));
   return answer.fits ? ExitCode::kDone : ExitCode::kMissed;

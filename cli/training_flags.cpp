@@ -8,6 +8,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kDefaultSequence = 1024;
+constexpr double kMostInstructions = 1e6;
 
 Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
   if (!flags.global_batch) return flags.accumulate;
@@ -16,6 +17,18 @@ Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
                  .what = fmt::format("--global-batch {} is not a multiple of --batch {}", *flags.global_batch, flags.batch)});
   }
   return *flags.global_batch / flags.batch;
+}
+
+/// A step of more instructions than a computer can plan is refused before it fills the memory. Forward, backward and
+/// optimizer of a layer are about 40 kernels and copies.
+Result<void> check_step_size(const ModelSpec& spec, const Recipe& recipe) {
+  const double instructions = 40.0 * static_cast<double>(spec.layers) * static_cast<double>(recipe.accumulate);
+  if (instructions <= kMostInstructions) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("{} layers x {} micro-batches make a step of about {:.0f} million instructions; {:.0f} million can be "
+                                   "planned", spec.layers, recipe.accumulate, instructions * 1e-6, kMostInstructions * 1e-6),
+               .where = {},
+               .remedy = "use a smaller --accumulate (and a larger --batch), or fewer layers"});
 }
 
 }  // namespace
@@ -59,6 +72,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   const auto accumulate = micro_batches(flags);
   if (!accumulate) return fail(accumulate.error());
   recipe.accumulate = *accumulate;
+  if (const auto small = check_step_size(spec, recipe); !small) return fail(small.error());
   if (flags.precision.empty()) {
     notes.push_back(fmt::format("precision {}: {}", to_text(default_precision), precision_reason));
   } else {

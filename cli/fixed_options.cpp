@@ -1,0 +1,60 @@
+#include "cli/fixed_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+struct NumberOption {
+  const char* name;
+  std::string (*value)(const Recipe&);
+};
+
+std::string real(double value) { return fmt::format("{}", value); }
+
+constexpr NumberOption kNumberOptions[] = {
+    {"--batch", [](const Recipe& r) { return std::to_string(r.micro_batch); }},
+    {"--accumulate", [](const Recipe& r) { return std::to_string(r.accumulate); }},
+    {"--global-batch", [](const Recipe& r) { return std::to_string(r.micro_batch * r.accumulate); }},
+    {"--seq", [](const Recipe& r) { return std::to_string(r.sequence); }},
+    {"--precision", [](const Recipe& r) { return std::string(to_text(r.precision)); }},
+    {"--optimizer", [](const Recipe& r) { return std::string(to_text(r.optimizer)); }},
+    {"--clip", [](const Recipe& r) { return real(r.clip); }},
+    {"--lr", [](const Recipe& r) { return real(r.learning_rate); }},
+    {"--schedule", [](const Recipe& r) { return std::string(to_text(r.schedule)); }},
+    {"--warmup", [](const Recipe& r) { return std::to_string(r.warmup_steps); }},
+    {"--weight-decay", [](const Recipe& r) { return real(r.weight_decay); }},
+    {"--betas", [](const Recipe& r) { return real(r.beta1) + "," + real(r.beta2); }},
+    {"--eps", [](const Recipe& r) { return real(r.epsilon); }},
+    {"--seed", [](const Recipe& r) { return std::to_string(r.seed); }},
+    {"--matmul", [](const Recipe& r) { return std::string(to_text(r.matmul)); }},
+};
+
+}  // namespace
+
+Result<void> check_fixed_options(const RunFlags& flags, const ModelSpec& spec, const Recipe& fixed, const std::string& source) {
+  const auto given = [&](const char* name) { return std::find(flags.given.begin(), flags.given.end(), name) != flags.given.end(); };
+  TrainingFlags training = flags.training;
+  if (!given("--batch")) training.batch = fixed.micro_batch;  // --global-batch counts in micro-batches
+  std::vector<std::string> unused_notes;
+  auto asked = make_recipe(training, spec, fixed.precision, {}, unused_notes);
+  if (!asked) return fail(asked.error());
+  if (!flags.matmul.empty()) {
+    const auto library = parse_matmul(flags.matmul);
+    if (!library) return fail(library.error());
+    asked->matmul = *library;
+  }
+  for (const NumberOption& option : kNumberOptions) {
+    if (!given(option.name) || option.value(*asked) == option.value(fixed)) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} {} does not go with {}, which has {}", option.name, option.value(*asked), source,
+                                     option.value(fixed)),
+                 .where = {},
+                 .remedy = fmt::format("leave {} out", option.name)});
+  }
+  return {};
+}
+
+}  // namespace plimsoll

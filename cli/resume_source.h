@@ -1,0 +1,23 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/recipe.h"
+
+namespace plimsoll {
+
+/// What a resumed run goes on from. Model and recipe are known when the run file is.
+struct ResumeSource {
+  std::string checkpoint;
+  std::string run_file;  ///< empty: there is only the checkpoint
+  std::optional<ModelSpec> spec;
+  std::optional<Recipe> recipe;
+  std::optional<MatmulLibrary> matmul;  ///< as the checkpoint says it, for those who only have that
+};
+
+/// `path` is a run file, whose last checkpoint is meant, or a checkpoint, whose run file is looked for beside it.
+Result<ResumeSource> find_resume_source(const std::string& path);
+
+}  // namespace plimsoll

@@ -1,0 +1,138 @@
+#include <catch2/catch.hpp>
+
+#include "tests/cli/program.h"
+
+namespace plimsoll::test {
+namespace {
+
+struct BadInput {
+  const char* what;
+  Arguments arguments;
+  int code;
+  std::vector<std::string> words;  ///< that the error must contain
+};
+
+/// Asks each; the error goes to standard error with its words, standard output stays empty, no file appears.
+void check(const TemporaryFolder& folder, const std::vector<BadInput>& cases) {
+  for (const BadInput& bad : cases) {
+    const auto before = files_in(folder);
+    const ChildEnd end = plimsoll_in(folder, bad.arguments);
+    INFO(bad.what << "\n" << end.err);
+    CHECK(end.code == bad.code);
+    for (const std::string& word : bad.words) CHECK_THAT(end.err, Catch::Contains(word));
+    CHECK(end.out.empty());
+    CHECK(files_in(folder) == before);
+  }
+}
+
+Arguments run_with_data(const std::string& data, const Arguments& more = {}) {
+  Arguments line{"run", kTinyModel, "--data", data, "--steps", "3", "--matmul", "openblas", "-o", "run.plimsoll"};
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+const std::string kGpu = "RTX 2060 6GB";
+
+}  // namespace
+
+TEST_CASE("names that are not known get the nearest ones, and an ambiguous one its variants") {
+  const TemporaryFolder folder;
+  check(folder, {{"model", {"fit", "gtp2-xl", "--on", kGpu}, 2, {"'gtp2-xl'", "gpt2-xl"}},
+                 {"GPU", {"fit", "gpt2", "--on", "RTX 4090x"}, 2, {"RTX 4090"}},
+                 {"variants", {"fit", "gpt2", "--on", "RTX 2060"}, 2, {"RTX 2060 6GB", "RTX 2060 12GB"}},
+                 {"strategy", {"fit", "gpt2", "--on", kGpu, "--strategy", "offload"}, 2, {"'offload'", "offload-optimizer"}},
+                 {"precision", {"fit", "gpt2", "--on", kGpu, "--precision", "fp61"}, 2, {"fp61", "fp32"}},
+                 {"command", {"fti"}, 2, {"--help"}},
+                 {"no command", {}, 2, {"subcommand"}},
+                 {"no model", {"fit"}, 2, {"MODEL"}}});
+}
+
+TEST_CASE("sizes that cannot be are refused by the name of their option") {
+  const TemporaryFolder folder;
+  const auto fit = [](const char* option, const char* value) { return Arguments{"fit", "gpt2", "--on", kGpu, option, value}; };
+  check(folder,
+        {{"sequence beyond positions", fit("--seq", "2048"), 2, {"2048", "1024 positions"}},
+         {"batch", fit("--batch", "0"), 2, {"--batch"}},
+         {"huge batch", fit("--batch", "99999999999999999999"), 2, {"--batch"}},
+         {"accumulate", fit("--accumulate", "-1"), 2, {"--accumulate"}},
+         {"a step of too many instructions", fit("--accumulate", "16000000"), 2, {"million instructions", "--accumulate"}},
+         {"too many layers", {"fit", "gpt:layers=90000,hidden=8,heads=2,vocab=9", "--on", kGpu}, 2, {"million instructions"}},
+         {"negative memory", fit("--ram", "-5GiB"), 2, {"--ram"}},
+         {"memory without a unit", fit("--ram", "lots"), 2, {"--ram", "lots"}},
+         {"link", fit("--pcie", "3by16"), 2, {"--pcie"}},
+         {"drive", fit("--ssd", "2TB:fast"), 2, {"--ssd"}},
+         {"clip", fit("--clip", "nan"), 2, {"--clip"}},
+         {"no layers", {"fit", "gpt:layers=0,hidden=32,heads=4,vocab=9"}, 2, {"layers=0"}},
+         {"heads that do not divide", {"fit", "gpt:layers=1,hidden=33,heads=4,vocab=9"}, 2, {"33"}},
+         {"no steps", {"run", kTinyModel, "--data", kText, "--steps", "0"}, 2, {"--steps"}},
+         {"one warm-up step", {"run", kTinyModel, "--data", kText, "--warm-up-steps", "1"}, 2, {"--warm-up-steps"}},
+         {"negative interval", {"run", kTinyModel, "--data", kText, "--save-every", "-1"}, 2, {"--save-every"}},
+         {"evaluation without data", {"run", kTinyModel, "--data", kText, "--eval-every", "2"}, 2, {"--eval-data"}},
+         {"memory that is not there", run_with_data(kText, {"--device-memory", "900TiB"}), 3, {"900"}},
+         {"a device that is too small", run_with_data(kText, {"--device-memory", "1KiB"}), 3, {"gpu0 needs", "short by"}}});
+}
+
+TEST_CASE("data that cannot be trained on is refused by file and offset") {
+  const TemporaryFolder folder;
+  write_file(folder.file("empty.txt"), "");
+  write_file(folder.file("short.txt"), "too short");
+  write_file(folder.file("odd.bin"), std::string(101, '\0'));
+  std::string tokens(200, '\0');
+  tokens[101] = 1;  // token 50 is 256, one beyond the vocabulary
+  write_file(folder.file("beyond.bin"), tokens);
+  check(folder, {{"missing", run_with_data("missing.txt"), 2, {"missing.txt", "No such file"}},
+                 {"empty", run_with_data("empty.txt"), 2, {"empty.txt", "empty"}},
+                 {"shorter than a sequence", run_with_data("short.txt"), 2, {"short.txt", "9"}},
+                 {"half a token", run_with_data("odd.bin"), 2, {"odd.bin", "odd number"}},
+                 {"beyond the vocabulary", run_with_data("beyond.bin"), 2, {"beyond.bin", "256", "offset"}},
+                 {"held-out data", run_with_data(kText, {"--eval-data", "empty.txt"}), 2, {"empty.txt"}},
+                 {"a folder", run_with_data("."), 2, {"not a regular file"}}});
+}
+
+TEST_CASE("a file that is broken or cut short is refused by name, place and what was expected") {
+  const TemporaryFolder folder;
+  REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code == 0);
+  REQUIRE(plimsoll_in(folder, tiny_run("2", {"--save", "w.safetensors"})).code == 0);
+  const std::string plan = read_whole(folder.file("plan.json"));
+  const std::string run = read_whole(folder.file("run.plimsoll"));
+  const std::string weights = read_whole(folder.file("w.safetensors"));
+  const std::string state = read_whole(folder.file("run.plimsoll.checkpoint.safetensors"));
+  write_file(folder.file("cut.json"), "{\n  \"format_version\": 1,");
+  std::string newer = plan;
+  newer.insert(newer.find_first_of("123456789", newer.find("format_version")), 1, '9');
+  write_file(folder.file("newer.json"), newer);
+  write_file(folder.file("list.json"), "[1, 2]");
+  write_file(folder.file("empty.json"), "");
+  write_file(folder.file("cut.plimsoll"), run.substr(0, run.size() / 2));
+  write_file(folder.file("cut.safetensors"), weights.substr(0, weights.size() / 2));
+  write_file(folder.file("tiny.safetensors"), weights.substr(0, 5));
+  write_file(folder.file("cut.checkpoint"), state.substr(0, state.size() / 2));
+  write_file(folder.file("config.json"), R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_layer": "many", "n_head": 2})");
+  const auto started = [](const char* from) {
+    return Arguments{"run", kTinyModel, "--data", kText, "--steps", "3", "--init", from, "-o", "again.plimsoll"};
+  };
+  check(folder, {{"plan", {"simulate", "cut.json"}, 2, {"cut.json", "line 2, byte 24", "expected"}},
+                 {"validate", {"validate", "cut.json"}, 2, {"cut.json", "byte"}},
+                 {"run of a plan", {"run", "cut.json", "--data", kText, "-o", "again.plimsoll"}, 2, {"cut.json", "byte"}},
+                 {"no plan at all", {"simulate", "list.json"}, 2, {"list.json"}},
+                 {"empty plan", {"simulate", "empty.json"}, 2, {"empty.json"}},
+                 {"a plan of a newer program", {"simulate", "newer.json"}, 2, {"newer.json", "format_version 91"}},
+                 {"run file as a plan", {"simulate", "run.plimsoll"}, 2, {"run.plimsoll"}},
+                 {"plan as a run file", {"compare", "plan.json"}, 2, {"plan.json"}},
+                 {"run file", {"show", "cut.plimsoll"}, 2, {"cut.plimsoll"}},
+                 {"no such run file", {"compare", "nothing"}, 2, {"nothing", "no such file"}},
+                 {"no such plan", {"simulate", "nothing.json"}, 2, {"nothing.json", "no such file"}},
+                 {"weights", started("cut.safetensors"), 2, {"cut.safetensors", "byte"}},
+                 {"less than a header", started("tiny.safetensors"), 2, {"tiny.safetensors", "byte"}},
+                 {"no such weights", started("nothing.safetensors"), 2, {"nothing.safetensors"}},
+                 {"weights as a training state",
+                  {"run", kTinyModel, "--data", kText, "--resume", "w.safetensors", "-o", "a.plimsoll"}, 2,
+                  {"w.safetensors", "no training state"}},
+                 {"training state",
+                  {"run", kTinyModel, "--data", kText, "--resume", "cut.checkpoint", "-o", "a.plimsoll"}, 2,
+                  {"cut.checkpoint"}},
+                 {"config", {"fit", "config.json"}, 2, {"config.json", "n_layer"}},
+                 {"safetensors as a model", {"fit", "cut.safetensors"}, 2, {"cut.safetensors"}}});
+}
+
+}  // namespace plimsoll::test
