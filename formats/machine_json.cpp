@@ -68,7 +68,9 @@ std::string write_queue(const Queue& queue, const Tables& tables) {
   JsonLine line;
   line.text("name", queue.name).text("kind", to_text(queue.kind));
   line.raw("processor", tables.processors.write(queue.processor)).integer("width", queue.width);
-  return line.integer("rank", queue.rank).raw("demands", write_demands(queue.demands, tables)).str();
+  line.integer("rank", queue.rank).raw("demands", write_demands(queue.demands, tables));
+  if (queue.weight != 1.0) line.number("weight", queue.weight);
+  return line.str();
 }
 
 MemorySpace read_space(const JsonNode& node) {
@@ -131,7 +133,7 @@ Link read_link(const JsonNode& node, const NameTable& spaces, const NameTable& r
 }
 
 Queue read_queue(const JsonNode& node, const NameTable& processors, const NameTable& resources) {
-  node.allow_only({"name", "kind", "processor", "width", "rank", "demands"});
+  node.allow_only({"name", "kind", "processor", "width", "rank", "demands", "weight"});
   Queue queue;
   queue.name = node.at("name").text();
   queue.kind = enum_of(node.at("kind"), QueueKind::kCommunication);
@@ -141,6 +143,8 @@ Queue read_queue(const JsonNode& node, const NameTable& processors, const NameTa
   queue.width = node.integer_or("width", 1, 1, kMostCores);
   queue.rank = node.integer_or("rank", 0, 0, kMostCores);
   queue.demands = read_demands(node, "demands", resources);
+  queue.weight = node.number_or("weight", 1.0, 0);
+  if (queue.weight <= 0) node.fault("a queue's weight must be positive");
   return queue;
 }
 

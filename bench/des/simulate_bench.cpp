@@ -21,7 +21,7 @@ class ConstantCosts : public CostModel {
   [[nodiscard]] Result<Cost> host_work(const Processor&, HostTask, Bytes bytes) const override {
     return Cost{.median = Nanoseconds(bytes.count)};
   }
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind) const override { return Nanoseconds(5); }
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return Nanoseconds(5); }
   [[nodiscard]] std::string source() const override { return "constant"; }
 };
 

@@ -75,6 +75,7 @@ struct Queue {
   std::int64_t width = 1;
   std::int64_t rank = 0;
   std::vector<Demand> demands;  ///< held by each running instruction of this queue, besides a link's path
+  double weight = 1.0;          ///< speed that its work gets, relative to others', where a resource is short
 };
 
 /// Hardware as a plan sees it.

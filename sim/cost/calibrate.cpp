@@ -24,8 +24,9 @@ class CalibratedCostModel final : public CostModel {
   [[nodiscard]] Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const override {
     return first([&](const CostModel& model) { return model.host_work(processor, task, bytes); });
   }
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind queue) const override {
-    return table_.knows_issue(queue) ? table_.issue_overhead(queue) : fallback_->issue_overhead(queue);
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const override {
+    const CostModel& known = table_.knows_issue(platform, queue) ? static_cast<const CostModel&>(table_) : *fallback_;
+    return known.issue_overhead(platform, queue);
   }
   [[nodiscard]] std::string source() const override {
     return fmt::format("calibrated on {}, {}; else {}", table_.source(), regression_.source(), fallback_->source());

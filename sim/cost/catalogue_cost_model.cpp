@@ -167,7 +167,7 @@ Result<Cost> CatalogueCostModel::host_work(const Processor&, HostTask task, Byte
   return checked(cost_constants().at(key) * kMicro + copying, CostOrigin::kExtrapolated, std::string(to_text(task)));
 }
 
-Nanoseconds CatalogueCostModel::issue_overhead(QueueKind queue) const {
+Nanoseconds CatalogueCostModel::issue_overhead(const Platform&, QueueKind queue) const {
   return from_seconds(cost_constants().at(fmt::format("issue.{}", to_text(queue))) * kMicro);
 }
 

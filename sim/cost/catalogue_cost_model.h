@@ -14,7 +14,7 @@ class CatalogueCostModel final : public CostModel {
   [[nodiscard]] Result<Cost> kernel(const Processor& processor, const Kernel& kernel) const override;
   [[nodiscard]] Result<Cost> transfer(const Platform& platform, const Link& link, Bytes bytes) const override;
   [[nodiscard]] Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const override;
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind queue) const override;
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const override;
   [[nodiscard]] std::string source() const override;
 };
 

@@ -20,7 +20,9 @@ class CostEdge final : public CostModel {
   [[nodiscard]] Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const override {
     return at_edge(inner_.host_work(processor, task, bytes));
   }
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind queue) const override { return inner_.issue_overhead(queue); }
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const override {
+    return inner_.issue_overhead(platform, queue);
+  }
   [[nodiscard]] std::string source() const override { return inner_.source(); }
   [[nodiscard]] std::vector<std::string> sample_plans() const override { return inner_.sample_plans(); }
 

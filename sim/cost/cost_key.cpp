@@ -107,7 +107,9 @@ CostKey host_work_key(const Processor& processor, HostTask task, Bytes bytes) {
   return {.subject = CostSubject::kHostWork, .place = processor.calibration_name, .bytes = bytes, .task = task};
 }
 
-CostKey issue_key(QueueKind queue) { return {.subject = CostSubject::kIssue, .queue = queue}; }
+CostKey issue_key(const Platform& platform, QueueKind queue) {
+  return {.subject = CostSubject::kIssue, .place = platform.name, .queue = queue};
+}
 
 std::string to_text(const CostKey& key) {
   return fmt::format("{} {}{}{}", subject_text(key.subject), details(key), kPlaceMark, key.place);

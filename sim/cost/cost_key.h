@@ -12,7 +12,8 @@ namespace plimsoll {
 
 enum class CostSubject : std::uint8_t { kKernel, kTransfer, kHostWork, kIssue };
 
-/// What makes two executions cost the same. The place is a processor's calibration name, or a platform's and a link's.
+/// What makes two executions cost the same. The place is a processor's calibration name, a
+/// platform's and a link's, or a platform's.
 struct CostKey {
   CostSubject subject = CostSubject::kKernel;
   std::string place;
@@ -27,7 +28,7 @@ struct CostKey {
 CostKey kernel_key(const Processor& processor, const Kernel& kernel);
 CostKey transfer_key(const Platform& platform, const Link& link, Bytes bytes);
 CostKey host_work_key(const Processor& processor, HostTask task, Bytes bytes);
-CostKey issue_key(QueueKind queue);
+CostKey issue_key(const Platform& platform, QueueKind queue);
 
 /// "kernel linear fp32 rows=64 inputs=8 outputs=8 @ gpu": one line, equal keys equal text, read back by parse_cost_key.
 std::string to_text(const CostKey& key);

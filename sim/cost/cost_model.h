@@ -38,8 +38,8 @@ class CostModel {
   [[nodiscard]] virtual Result<Cost> transfer(const Platform& platform, const Link& link, Bytes bytes) const = 0;
   /// One piece of host work that touches `bytes`.
   [[nodiscard]] virtual Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const = 0;
-  /// What the interpreter spends to issue an instruction on this kind of queue.
-  [[nodiscard]] virtual Nanoseconds issue_overhead(QueueKind queue) const = 0;
+  /// What the platform's interpreter spends to issue an instruction on this kind of queue.
+  [[nodiscard]] virtual Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const = 0;
   /// "HARDWARE.md efficiencies", "calibrated on 812 samples of this machine": for people.
   [[nodiscard]] virtual std::string source() const = 0;
   /// Digests of the plans whose samples the model was made of; empty for a catalogue model.

@@ -19,7 +19,7 @@ class RegressionCostModel final : public CostModel {
   [[nodiscard]] Result<Cost> kernel(const Processor& processor, const Kernel& kernel) const override;
   [[nodiscard]] Result<Cost> transfer(const Platform& platform, const Link& link, Bytes bytes) const override;
   [[nodiscard]] Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const override;
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind) const override { return Nanoseconds(0); }
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return Nanoseconds(0); }
   [[nodiscard]] std::string source() const override;
   [[nodiscard]] std::vector<std::string> sample_plans() const override { return plans_; }
 

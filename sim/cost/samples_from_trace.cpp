@@ -110,7 +110,9 @@ class TraceSampler {
     }
     const auto could_start = ready(e);
     if (!could_start || *could_start > e.start) return std::nullopt;
-    return Sample{.key = issue_key(queue.kind), .duration = e.start - *could_start, .plan_digest = trace_.plan_digest};
+    return Sample{.key = issue_key(plan_.platform, queue.kind),
+                  .duration = e.start - *could_start,
+                  .plan_digest = trace_.plan_digest};
   }
 
   const Plan& plan_;

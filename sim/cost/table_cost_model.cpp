@@ -46,10 +46,12 @@ Result<Cost> TableCostModel::host_work(const Processor& processor, HostTask task
   return find(host_work_key(processor, task, bytes));
 }
 
-bool TableCostModel::knows_issue(QueueKind queue) const { return statistics_.keys.contains(issue_key(queue)); }
+bool TableCostModel::knows_issue(const Platform& platform, QueueKind queue) const {
+  return statistics_.keys.contains(issue_key(platform, queue));
+}
 
-Nanoseconds TableCostModel::issue_overhead(QueueKind queue) const {
-  const auto found = statistics_.keys.find(issue_key(queue));
+Nanoseconds TableCostModel::issue_overhead(const Platform& platform, QueueKind queue) const {
+  const auto found = statistics_.keys.find(issue_key(platform, queue));
   return found == statistics_.keys.end() ? Nanoseconds(0) : Nanoseconds(std::llround(found->second.median_ns));
 }
 

@@ -14,13 +14,13 @@ class TableCostModel final : public CostModel {
   [[nodiscard]] Result<Cost> kernel(const Processor& processor, const Kernel& kernel) const override;
   [[nodiscard]] Result<Cost> transfer(const Platform& platform, const Link& link, Bytes bytes) const override;
   [[nodiscard]] Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const override;
-  /// The median gap that was measured on such queues, 0 when none was.
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind queue) const override;
+  /// The median gap that was measured on such queues of this platform, 0 when none was.
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const override;
   [[nodiscard]] std::string source() const override;
   [[nodiscard]] std::vector<std::string> sample_plans() const override { return statistics_.plans; }
 
-  /// True when gaps between instructions of such queues were measured.
-  [[nodiscard]] bool knows_issue(QueueKind queue) const;
+  /// True when gaps between instructions of such queues of this platform were measured.
+  [[nodiscard]] bool knows_issue(const Platform& platform, QueueKind queue) const;
 
  private:
   [[nodiscard]] Result<Cost> find(const CostKey& key) const;

@@ -106,7 +106,7 @@ class WorkTableBuilder {
 
   Result<Work> measure(const Instruction& instruction) const {
     const Queue& queue = plan_.platform.at(instruction.queue);
-    Work work{.overhead = costs_.issue_overhead(queue.kind)};
+    Work work{.overhead = costs_.issue_overhead(plan_.platform, queue.kind)};
     switch (instruction.kind) {
       case InstructionKind::kLaunch:
       case InstructionKind::kHostWork:
@@ -137,6 +137,7 @@ class WorkTableBuilder {
     if (!cost) return fail(cost.error());
     work.duration = cost->median;
     work.demands = queue.demands;
+    work.weight = queue.weight;
     return work;
   }
 
@@ -159,7 +160,8 @@ class WorkTableBuilder {
     const double rate = static_cast<double>(uses[0].bytes.count) / to_seconds(work.duration);
     work.demands = queue.demands;
     for (const Demand& demand : link.path) add_demand(work.demands, {demand.resource, demand.amount * rate});
-    if (fastest_link_ > 0) work.weight = fastest_link_ / rate;
+    work.weight = queue.weight;
+    if (fastest_link_ > 0) work.weight *= fastest_link_ / rate;
     return work;
   }
 

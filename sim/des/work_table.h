@@ -34,7 +34,8 @@ struct WorkTable {
 ///
 /// Weights: core-holding work is slowed alike (weight 1). Transfers share bytes a second alike, so a transfer's weight
 /// is the rate of the platform's fastest link over its own rate alone: on a shared uplink all flows get equal bytes,
-/// and where transfers meet kernels (host DRAM) one over the fastest link counts as a kernel does.
+/// and where transfers meet kernels (host DRAM) one over the fastest link counts as a kernel does. A queue's own weight
+/// multiplies these.
 Result<WorkTable> cost_instructions(const Plan& plan, const FlatBody& body, const CostModel& costs);
 
 }  // namespace plimsoll

@@ -67,7 +67,7 @@ class RoundCosts final : public CostModel {
   Result<Cost> host_work(const Processor&, HostTask task, Bytes) const override {
     return exactly(task == HostTask::kLoadTokens ? 20000 : 5000);
   }
-  Nanoseconds issue_overhead(QueueKind) const override { return Nanoseconds(0); }
+  Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return Nanoseconds(0); }
   std::string source() const override { return "round numbers"; }
 
  private:

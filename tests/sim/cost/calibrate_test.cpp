@@ -86,12 +86,27 @@ TEST_CASE("two sizes of a link make its latency and its rate") {
 }
 
 TEST_CASE("the issue overhead is the median gap where one was measured, else the fallback's") {
+  const auto platform = test::tiny_platform();
   std::vector<Sample> measured;
   for (const std::int64_t ns : {50'000, 7000, 8000, 9000})
-    measured.push_back({.key = issue_key(QueueKind::kCompute), .duration = Nanoseconds(ns)});
-  const auto calibration = calibrated(measured);
-  CHECK(calibration.model->issue_overhead(QueueKind::kCompute) == Nanoseconds(8000));
-  CHECK(calibration.model->issue_overhead(QueueKind::kCopy) == CatalogueCostModel().issue_overhead(QueueKind::kCopy));
+    measured.push_back({.key = issue_key(platform, QueueKind::kCompute), .duration = Nanoseconds(ns)});
+  const auto model = calibrated(measured).model;
+  CHECK(model->issue_overhead(platform, QueueKind::kCompute) == Nanoseconds(8000));
+  CHECK(model->issue_overhead(platform, QueueKind::kCopy) ==
+        CatalogueCostModel().issue_overhead(platform, QueueKind::kCopy));
+}
+
+TEST_CASE("issue gaps measured on one machine say nothing about another") {
+  const auto here = test::tiny_platform();
+  auto elsewhere = here;
+  elsewhere.name = "elsewhere";
+  const std::vector<Sample> measured{
+      {.key = issue_key(here, QueueKind::kCompute), .duration = Nanoseconds(8000)},
+      {.key = issue_key(here, QueueKind::kCompute), .duration = Nanoseconds(8000)}};
+  const auto model = calibrated(measured).model;
+  CHECK(model->issue_overhead(here, QueueKind::kCompute) == Nanoseconds(8000));
+  CHECK(model->issue_overhead(elsewhere, QueueKind::kCompute) ==
+        CatalogueCostModel().issue_overhead(elsewhere, QueueKind::kCompute));
 }
 
 TEST_CASE("a calibrated model names its source and the plans it was made of") {

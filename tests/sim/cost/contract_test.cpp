@@ -171,7 +171,7 @@ TEST_CASE("every cost model: issuing takes no negative time and the source has w
     CHECK_FALSE(subject.model->source().empty());
     for (const auto kind : {QueueKind::kCompute, QueueKind::kCopy, QueueKind::kStorage, QueueKind::kHostCompute,
                             QueueKind::kHostWork, QueueKind::kCommunication}) {
-      CHECK(subject.model->issue_overhead(kind) >= Nanoseconds(0));
+      CHECK(subject.model->issue_overhead(platform, kind) >= Nanoseconds(0));
     }
   }
 }

@@ -24,7 +24,7 @@ std::vector<CostKey> keys() {
       transfer_key(platform, link, 3 * kMiB),
       host_work_key(kProcessor, HostTask::kLoadTokens, Bytes(4096)),
       host_work_key(kProcessor, HostTask::kReportLoss, Bytes(0)),
-      issue_key(QueueKind::kHostCompute),
+      issue_key(platform, QueueKind::kHostCompute),
   };
 }
 
@@ -36,7 +36,7 @@ TEST_CASE("a cost key's text names all that decides the cost") {
   CHECK(to_text(all[1]) == "kernel norm fp32 rows=4 inputs=8 variant=1 constant=1e-05 @ RTX 2060 6GB");
   CHECK(to_text(all[4]) == "transfer 3145728 @ my machine host->gpu0");
   CHECK(to_text(all[5]) == "host_work load_tokens 4096 @ RTX 2060 6GB");
-  CHECK(to_text(all[7]) == "issue host_compute @ ");
+  CHECK(to_text(all[7]) == "issue host_compute @ my machine");
 }
 
 TEST_CASE("parse_cost_key reads back every key, and different keys have different texts") {

@@ -73,7 +73,7 @@ TEST_CASE("a gap after all that an instruction waited for is a sample of its que
   // 320.
   const auto gaps = of_subject(samples_from_trace(writer.plan(), writer.body(), trace), CostSubject::kIssue);
   REQUIRE(gaps.size() == 1);
-  CHECK(gaps[0].key == issue_key(QueueKind::kCompute));
+  CHECK(gaps[0].key == issue_key(writer.plan().platform, QueueKind::kCompute));
   CHECK(gaps[0].duration == Nanoseconds(20));
 }
 

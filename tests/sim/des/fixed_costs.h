@@ -25,7 +25,7 @@ class FixedCosts : public CostModel {
     ++lookups;
     return cost(Nanoseconds(bytes.count));
   }
-  [[nodiscard]] Nanoseconds issue_overhead(QueueKind) const override { return overhead_; }
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return overhead_; }
   [[nodiscard]] std::string source() const override { return "fixed"; }
   [[nodiscard]] std::vector<std::string> sample_plans() const override { return {"warm-up"}; }
 
