@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "formats/constant_table.h"
+#include "profiler/probe/shared_demands.h"
 #include "profiler/probe/this_computer.h"
 
 namespace plimsoll {
@@ -67,11 +68,36 @@ Processor processor_of(const ThisComputer& computer, std::int64_t threads, doubl
           .calibration_name = fmt::format("{}, {} threads", computer.cpu_model, threads)};
 }
 
-/// A copy within one memory reads and writes each byte; one core can draw only so much.
-void add_copies(Platform& platform, SpaceId device, SpaceId host, ResourceId dram) {
+/// What memory and copies reach, measured or assumed.
+struct Rates {
+  double dram = 0;
+  double copy = 0;
+  Nanoseconds copy_latency;
+  SharedDemands demands;
+};
+
+Rates assumed_rates(const ThisComputer& computer, std::int64_t threads) {
   const auto& defaults = machine_defaults();
-  Link link{.bytes_per_second = defaults.at("dram.per_core") * kGiga / 2,
-            .latency = from_seconds(defaults.at("copy.latency") * 1e-6),
+  const auto cores = static_cast<double>(computer.logical_cores);
+  return {.dram = std::min(defaults.at("dram.geforce"), cores * defaults.at("dram.per_core")) * kGiga,
+          .copy = defaults.at("dram.per_core") * kGiga / 2,
+          .copy_latency = from_seconds(defaults.at("copy.latency") * 1e-6),
+          .demands = assumed_demands(threads, cores)};
+}
+
+Rates measured_rates(const ThisComputer& computer, std::int64_t threads, const MachineProbe& probe) {
+  const auto cores = static_cast<double>(computer.logical_cores);
+  return {.dram = std::max(probe.memory.read.median, probe.memory.copy_traffic.median),
+          .copy = probe.memory.copy.median,
+          .copy_latency = probe.memory.copy_latency,
+          .demands = threads == probe.workers ? measured_demands(probe.memory, threads, cores)
+                                              : assumed_demands(threads, cores)};
+}
+
+/// A copy within one memory reads and writes each byte.
+void add_copies(Platform& platform, SpaceId device, SpaceId host, ResourceId dram, const Rates& rates) {
+  Link link{.bytes_per_second = rates.copy,
+            .latency = rates.copy_latency,
             .path = {{.resource = dram, .amount = 2.0}}};
   link.name = "host->gpu0";
   link.from = host;
@@ -82,34 +108,41 @@ void add_copies(Platform& platform, SpaceId device, SpaceId host, ResourceId dra
   add_link(platform, link);
 }
 
-/// Workers of one kernel never ask for more cores than there are; a copy or a small task holds one.
-void add_queues(Platform& platform, ProcessorId gpu0, ProcessorId cpu, ResourceId cores, std::int64_t threads) {
-  const double workers = std::min(static_cast<double>(threads), platform.at(cores).capacity);
-  const std::vector<Demand> all{{.resource = cores, .amount = workers}};
-  const std::vector<Demand> one{{.resource = cores, .amount = 1.0}};
-  add_queue(platform, "compute", QueueKind::kCompute, gpu0, all);
-  add_queue(platform, "h2d", QueueKind::kCopy, gpu0, one);
-  add_queue(platform, "d2h", QueueKind::kCopy, gpu0, one);
-  add_queue(platform, "cpu", QueueKind::kHostCompute, cpu, all);
+/// A queue whose work asks for cores and, where that was measured, for DRAM.
+void add_shared_queue(Platform& platform, std::string name, QueueKind kind, ProcessorId processor,
+                      std::vector<Demand> demands, double weight) {
+  std::erase_if(demands, [](const Demand& demand) { return demand.amount <= 0; });
+  const QueueId id = add_queue(platform, std::move(name), kind, processor, std::move(demands));
+  platform.queues[id.index].weight = weight;
+}
+
+void add_queues(Platform& platform, ProcessorId gpu0, ProcessorId cpu, ResourceId cores, ResourceId dram,
+                const SharedDemands& d) {
+  add_shared_queue(platform, "compute", QueueKind::kCompute, gpu0, {{cores, d.compute_cores}, {dram, d.compute_dram}},
+                   1.0);
+  add_shared_queue(platform, "h2d", QueueKind::kCopy, gpu0, {{cores, d.copy_cores}}, d.copy_weight);
+  add_shared_queue(platform, "d2h", QueueKind::kCopy, gpu0, {{cores, d.copy_cores}}, d.copy_weight);
+  add_shared_queue(platform, "cpu", QueueKind::kHostCompute, cpu, {{cores, d.cpu_cores}, {dram, d.cpu_dram}},
+                   d.cpu_weight);
   add_host_work_queues(platform, cpu, cores);
 }
 
-Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std::int64_t threads, double dram_rate) {
+Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std::int64_t threads, const Rates& rates) {
   Platform platform;
   platform.name = fmt::format("this computer ({}, {} cores)", computer.cpu_model, computer.logical_cores);
   const SpaceId device = add_space(platform, "gpu0", SpaceKind::kDevice, arenas.device, arenas.device);
   const SpaceId host = add_space(platform, "host", SpaceKind::kHost, arenas.host, arenas.host);
-  const ResourceId dram = add_resource(platform, "dram", dram_rate);
+  const ResourceId dram = add_resource(platform, "dram", rates.dram);
   const ResourceId cores = add_resource(platform, "cores", static_cast<double>(computer.logical_cores));
-  Processor processor = processor_of(computer, threads, dram_rate);
+  Processor processor = processor_of(computer, threads, rates.dram);
   processor.name = "gpu0";
   processor.space = device;
   const ProcessorId gpu0 = add_processor(platform, processor);
   processor.name = "cpu";
   processor.space = host;
   const ProcessorId cpu = add_processor(platform, processor);
-  add_copies(platform, device, host, dram);
-  add_queues(platform, gpu0, cpu, cores, threads);
+  add_copies(platform, device, host, dram, rates);
+  add_queues(platform, gpu0, cpu, cores, dram, rates.demands);
   return platform;
 }
 
@@ -124,11 +157,14 @@ Result<DescribedPlatform> computer_platform(const ThisComputer& computer, const 
   DescribedPlatform described;
   const auto arenas = divide_memory(computer, options, described.defaults);
   if (!arenas) return tl::make_unexpected(arenas.error());
-  const auto& defaults = machine_defaults();
-  const double dram_gbs =
-      std::min(defaults.at("dram.geforce"), static_cast<double>(computer.logical_cores) * defaults.at("dram.per_core"));
-  described.defaults.push_back(fmt::format("{} GB/s DRAM assumed until measured", dram_gbs));
-  described.platform = build_platform(computer, *arenas, threads, dram_gbs * kGiga);
+  const Rates rates =
+      options.probe != nullptr ? measured_rates(computer, threads, *options.probe) : assumed_rates(computer, threads);
+  described.defaults.push_back(
+      options.probe != nullptr
+          ? fmt::format("{:.1f} GB/s DRAM measured by plimsoll machines --probe on {}", rates.dram / kGiga,
+                        options.probe->date)
+          : fmt::format("{} GB/s DRAM assumed; plimsoll machines --probe measures it", rates.dram / kGiga));
+  described.platform = build_platform(computer, *arenas, threads, rates);
   return described;
 }
 

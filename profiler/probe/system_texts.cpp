@@ -102,6 +102,19 @@ std::optional<Bytes> parse_cache_size(std::string_view text) {
   return kibibytes(text);
 }
 
+std::optional<std::int64_t> parse_cpu_list(std::string_view text) {
+  text = trimmed(text);
+  std::int64_t count = 0;
+  while (!text.empty()) {
+    std::string_view range = take_until(text, ',');
+    const auto first = parse_whole(take_until(range, '-'));
+    const auto last = range.empty() ? first : parse_whole(range);
+    if (!first || !last || *last < *first) return std::nullopt;
+    count += *last - *first + 1;
+  }
+  return count > 0 ? std::optional(count) : std::nullopt;
+}
+
 std::optional<std::string> parse_cgroup_path(std::string_view text, std::string_view controller) {
   while (!text.empty()) {
     std::string_view line = take_until(text, '\n');

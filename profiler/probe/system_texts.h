@@ -31,6 +31,9 @@ std::optional<Bytes> parse_cgroup_bytes(std::string_view text);
 /// "32768K" of /sys/devices/system/cpu/cpu0/cache; nothing when malformed.
 std::optional<Bytes> parse_cache_size(std::string_view text);
 
+/// How many numbers a list of the kernel names ("0-3,8" is 5); nothing when malformed.
+std::optional<std::int64_t> parse_cpu_list(std::string_view text);
+
 /// The path of this process in /proc/self/cgroup under `controller` ("" is version 2); nothing when it is in none.
 std::optional<std::string> parse_cgroup_path(std::string_view text, std::string_view controller);
 

@@ -143,7 +143,8 @@ ThisComputer probe_this_computer() {
           .avx512 = cpu.avx512,
           .memory_total = parse_meminfo(memory, "MemTotal").value_or(Bytes(0)),
           .memory_available = std::min(available, cgroup_memory(membership).value_or(available)),
-          .caches = cache_levels()};
+          .caches = cache_levels(),
+          .numa_nodes = parse_cpu_list(text_of("/sys/devices/system/node/online").value_or("0")).value_or(1)};
 }
 
 Result<DescribedPlatform> this_computer_platform(const ComputerOptions& options) {

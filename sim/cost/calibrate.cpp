@@ -50,7 +50,10 @@ class CalibratedCostModel final : public CostModel {
 }  // namespace
 
 Calibration calibrate(std::span<const Sample> samples, std::shared_ptr<const CostModel> fallback) {
-  SampleStatistics statistics = summarize_samples(samples);
+  return calibrate(summarize_samples(samples), std::move(fallback));
+}
+
+Calibration calibrate(SampleStatistics statistics, std::shared_ptr<const CostModel> fallback) {
   const SampleCount count = statistics.count;
   return {.model = std::make_shared<CalibratedCostModel>(std::move(statistics), std::move(fallback)), .count = count};
 }

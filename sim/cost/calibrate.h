@@ -19,4 +19,7 @@ struct Calibration {
 /// one. `samples` stand in the order in which they were measured.
 Calibration calibrate(std::span<const Sample> samples, std::shared_ptr<const CostModel> fallback);
 
+/// The same on samples that were summarized before.
+Calibration calibrate(SampleStatistics statistics, std::shared_ptr<const CostModel> fallback);
+
 }  // namespace plimsoll

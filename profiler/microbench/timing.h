@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "formats/machine_probe.h"
+
+namespace plimsoll {
+
+/// How long to repeat something that is timed.
+struct TimingOptions {
+  double seconds = 0.3;      ///< repeat for at least so long,
+  std::int64_t runs = 5;     ///< and at least so often,
+  double most_seconds = 2.0; ///< but start no further run after so long, when at least one was kept
+  std::int64_t dropped = 2;  ///< runs before the first that counts
+};
+
+/// Durations of single runs of `work`, first runs dropped, in the order in which they were measured. At least one.
+std::vector<double> time_runs(const std::function<void()>& work, const TimingOptions& options);
+
+/// Median and 5–95 % spread of unsorted durations in seconds; at least one.
+Spread spread_of(std::vector<double> seconds);
+
+}  // namespace plimsoll
