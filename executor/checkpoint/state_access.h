@@ -9,7 +9,7 @@
 namespace plimsoll {
 
 /// Shows one state (kParameter, kFirstMoment or kSecondMoment) of one group, in the recipe's state type; empty when an
-/// executor has none. The bytes stay valid until the executor runs again.
+/// executor has none. The bytes stay valid until the next call, or until the executor runs.
 using ReadState = std::function<std::span<const std::byte>(TensorKind, GroupId)>;
 
 /// Replaces one state of one group, wherever the executor keeps copies of it.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/plan/expand.h"
 #include "executor/cpu/available_memory.h"
 
 namespace plimsoll {
@@ -23,9 +24,30 @@ std::vector<ByteRange> covered(const Plan& plan, SpaceId space) {
   return ranges;
 }
 
+bool is_drive(const Plan& plan, const Arena& arena) { return plan.platform.at(arena.space).kind == SpaceKind::kSsd; }
+
+/// Whether everything that crosses to or from a drive is whole blocks, as files that bypass the page cache require.
+bool moves_whole_blocks(const Plan& plan) {
+  const auto whole = [](Bytes bytes) { return bytes.count % kStorageAlignment.count == 0; };
+  for (const Body& named : plan.bodies) {
+    const FlatBody body = expand(plan, named);
+    for (const Instruction& instruction : body.list.instructions) {
+      if (instruction.kind != InstructionKind::kRead && instruction.kind != InstructionKind::kWrite) continue;
+      for (const Use& use : body.uses(instruction)) {
+        const Buffer& buffer = plan.buffers[use.target];
+        if (!whole(buffer.offset + use.offset) || !whole(use.bytes)) return false;
+        if (buffer.slots > 1 && !whole(buffer.pitch())) return false;
+      }
+    }
+  }
+  return true;
+}
+
 void check_available(const Plan& plan) {
   Bytes needed;
-  for (const Arena& arena : plan.arenas) needed += arena.bytes;
+  for (const Arena& arena : plan.arenas) {
+    if (!is_drive(plan, arena)) needed += arena.bytes;
+  }
   const Bytes available = available_memory();
   if (needed <= available) return;
   throw EnvironmentError(
@@ -38,32 +60,52 @@ void check_available(const Plan& plan) {
 
 }  // namespace
 
-ArenaSet::ArenaSet(const Plan& plan) : by_space_(plan.platform.spaces.size(), nullptr) {
+ArenaSet::ArenaSet(const Plan& plan, const DriveOptions& drives)
+    : by_space_(plan.platform.spaces.size(), nullptr), drives_(plan.platform.spaces.size(), nullptr) {
   check_available(plan);
+  const bool direct = moves_whole_blocks(plan);
+  for (const Arena& arena : plan.arenas) {  // a missing gigabyte on the drive should not cost prefaulting the memory
+    if (!is_drive(plan, arena)) continue;
+    entries_.push_back({.space = arena.space, .arena = {}, .drive = std::make_unique<Drive>(arena.bytes, direct, drives)});
+    drives_[arena.space.index] = entries_.back().drive.get();
+  }
   for (const Arena& arena : plan.arenas) {
-    entries_.push_back({.space = arena.space, .arena = std::make_unique<HostArena>(arena.bytes)});
+    if (is_drive(plan, arena)) continue;
+    entries_.push_back({.space = arena.space, .arena = std::make_unique<HostArena>(arena.bytes), .drive = {}});
     by_space_[arena.space.index] = entries_.back().arena.get();
   }
+}
+
+std::vector<Drive*> ArenaSet::drives() const {
+  std::vector<Drive*> found;
+  for (Drive* drive : drives_) {
+    if (drive != nullptr) found.push_back(drive);
+  }
+  return found;
 }
 
 std::byte* ArenaSet::at(SpaceId space, Bytes offset) const { return by_space_[space.index]->data() + offset.count; }
 
 void ArenaSet::fill_zeros() {
-  for (const Entry& entry : entries_) entry.arena->fill_zeros();
+  for (const Entry& entry : entries_) {
+    if (entry.arena) entry.arena->fill_zeros();
+  }
 }
 
 void ArenaSet::fill_canary() {
-  for (const Entry& entry : entries_) entry.arena->fill_canary();
+  for (const Entry& entry : entries_) {
+    if (entry.arena) entry.arena->fill_canary();
+  }
 }
 
-std::vector<Bytes> ArenaSet::touched() const {
-  std::vector<Bytes> highest;
-  for (const Entry& entry : entries_) highest.push_back(entry.arena->touched());
-  return highest;
+Bytes ArenaSet::touched(SpaceId space) const {
+  const Drive* file = drive(space);
+  return file != nullptr ? file->touched() : by_space_[space.index]->touched();
 }
 
 Result<void> ArenaSet::check_touched(const Plan& plan) const {
   for (const Entry& entry : entries_) {
+    if (!entry.arena) continue;
     const auto found = entry.arena->first_touched_outside(covered(plan, entry.space));
     if (!found) continue;
     return fail({.kind = ErrorKind::kDefect,

@@ -22,12 +22,16 @@ Result<void> check_kernels(const Plan& plan) {
   return {};
 }
 
-Result<void> check_spaces(const Plan& plan) {
-  for (const Arena& arena : plan.arenas) {
-    const MemorySpace& space = plan.platform.at(arena.space);
-    if (space.kind != SpaceKind::kSsd || arena.bytes.count == 0) continue;
-    return refuse(fmt::format("the CPU backend keeps nothing on '{}'", space.name), {},
-                  "choose a strategy without SSD");
+/// Only a read takes from a drive and only a write puts there.
+Result<void> check_drives(const Plan& plan, const FlatBody& body, const Instruction& instruction, const std::string& where) {
+  const std::span<const Use> uses = body.uses(instruction);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const bool on_drive = plan.platform.at(plan.buffers[uses[i].target].space).kind == SpaceKind::kSsd;
+    const bool may = (instruction.kind == InstructionKind::kRead && i == 0) || (instruction.kind == InstructionKind::kWrite && i == 1);
+    if (on_drive == may) continue;
+    return refuse(fmt::format("the CPU backend cannot {} with '{}' as operand {}", to_text(instruction.kind),
+                              plan.buffers[uses[i].target].name, i),
+                  where);
   }
   return {};
 }
@@ -47,9 +51,8 @@ Result<void> check_instructions(const Plan& plan, const Body& named) {
   for (std::size_t id = 0; id < body.size(); ++id) {
     const Instruction& instruction = body.list.instructions[id];
     const std::string where = fmt::format("{} instruction {}", named.name, id);
+    if (auto sound = check_drives(plan, body, instruction, where); !sound) return sound;
     switch (instruction.kind) {
-      case InstructionKind::kRead:
-      case InstructionKind::kWrite:
       case InstructionKind::kCollective:
         return refuse(fmt::format("the CPU backend cannot run a {}", to_text(instruction.kind)), where);
       case InstructionKind::kHostWork:
@@ -58,6 +61,8 @@ Result<void> check_instructions(const Plan& plan, const Body& named) {
         break;
       case InstructionKind::kLaunch:
       case InstructionKind::kCopy:
+      case InstructionKind::kRead:
+      case InstructionKind::kWrite:
       case InstructionKind::kMarker:
         break;
     }
@@ -65,13 +70,28 @@ Result<void> check_instructions(const Plan& plan, const Body& named) {
   return {};
 }
 
+/// Whether some step reads the whole buffer from its drive, so that memory is set aside for it.
+bool is_staged(const Plan& plan, const FlatBody& step, BufferId stored) {
+  for (const Instruction& instruction : step.list.instructions) {
+    if (instruction.kind != InstructionKind::kRead) continue;
+    const Use& source = step.uses(instruction)[0];
+    if (source.target == stored.index && source.bytes == plan.at(stored).bytes) return true;
+  }
+  return false;
+}
+
 Result<void> check_state(const Plan& plan) {
+  const FlatBody step = expand(plan, *plan.body("step"));
   const ParameterLayout layout = lay_out_parameters(plan.spec);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
     if (buffer.slots != 1) return refuse("the CPU backend keeps state in one slot, not in rotating ones", buffer.name);
     const std::int64_t bytes = layout.at(binding.group).elements * size_of(state_dtype(plan.recipe.precision));
-    if (buffer.bytes.count == bytes) continue;
+    const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
+    if (on_drive && !is_staged(plan, step, binding.buffer)) {
+      return refuse("the CPU backend needs state on a drive to be read whole in a step", buffer.name);
+    }
+    if (buffer.bytes.count == bytes || buffer.bytes == align_up(Bytes(bytes), kStorageAlignment)) continue;
     return refuse(fmt::format("state of group '{}' takes {} bytes, but its buffer has {}",
                               layout.at(binding.group).name, bytes, buffer.bytes.count),
                   buffer.name);
@@ -86,13 +106,13 @@ Result<void> check_runnable(const Plan& plan) {
     return refuse(fmt::format("the CPU backend does not run precision {}", to_text(plan.recipe.precision)), {},
                   "use --precision fp32");
   }
-  for (const auto check : {check_kernels, check_spaces, check_state}) {
+  if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
+  for (const auto check : {check_kernels, check_state}) {
     if (auto good = check(plan); !good) return good;
   }
   for (const Body& body : plan.bodies) {
     if (auto good = check_instructions(plan, body); !good) return good;
   }
-  if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
   return {};
 }
 

@@ -16,6 +16,7 @@
 #include "executor/cpu/program.h"
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
+#include "executor/cpu/state_store.h"
 #include "executor/data/counter_random.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
@@ -38,6 +39,30 @@ tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
+/// The memory that transfers to or from a drive touch, each range once, sorted.
+std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<const Program* const> programs) {
+  std::vector<std::pair<std::byte*, std::byte*>> ranges;
+  for (const Program* program : programs) {
+    for (const Instruction& instruction : program->body.list.instructions) {
+      const auto uses = program->uses_of(instruction);
+      const bool crosses = instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite;
+      if (!crosses || (uses[0].drive != &drive && uses[1].drive != &drive)) continue;
+      const PlacedUse& memory = uses[0].drive == nullptr ? uses[0] : uses[1];
+      ranges.emplace_back(memory.base, memory.in_step(memory.slots - 1) + memory.bytes.count);
+    }
+  }
+  std::sort(ranges.begin(), ranges.end());
+  std::vector<std::span<std::byte>> merged;
+  for (const auto& [begin, end] : ranges) {
+    if (merged.empty() || begin > merged.back().data() + merged.back().size()) {
+      merged.emplace_back(begin, end);
+    } else if (end > merged.back().data() + merged.back().size()) {
+      merged.back() = std::span(merged.back().data(), end);
+    }
+  }
+  return merged;
+}
+
 bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
 
 }  // namespace
@@ -46,11 +71,14 @@ struct CpuExecutor::Impl {
   Impl(const Plan& verified_plan, const CpuOptions& how)
       : plan(verified_plan),
         options(how),
-        arenas(plan),
+        arenas(plan, options.drive),
         pool(worker_count(plan, options)),
         product(plan.recipe.matmul),
-        step(make_program(plan, *plan.body("step"), arenas)) {
+        step(make_program(plan, *plan.body("step"), arenas)),
+        states(plan, step, arenas),
+        source(options.backend) {
     if (const Body* body = plan.body("evaluation")) evaluation = make_program(plan, *body, arenas);
+    start_drives();
     std::vector<const Program*> programs{&step};
     if (evaluation) programs.push_back(&*evaluation);
     rehearse(plan, programs, pool, product);
@@ -61,15 +89,19 @@ struct CpuExecutor::Impl {
     }
   }
 
-  [[nodiscard]] std::span<std::byte> bytes_of(const StateBinding& binding) const {
-    const Buffer& buffer = plan.at(binding.buffer);
-    return {arenas.at(buffer.space, buffer.offset), static_cast<std::size_t>(buffer.bytes.count)};
+  void start_drives() {
+    std::vector<const Program*> programs{&step};
+    if (evaluation) programs.push_back(&*evaluation);
+    for (Drive* drive : arenas.drives()) {
+      drive->start(memory_beside(*drive, programs));
+      source += fmt::format("; ssd: {}", drive->describe());
+    }
   }
 
-  /// The first buffer with that state; empty when the plan has none.
-  [[nodiscard]] std::span<std::byte> find(TensorKind kind, GroupId group) const {
+  /// The first state of that kind; empty when the plan has none.
+  [[nodiscard]] std::span<const std::byte> find(TensorKind kind, GroupId group) const {
     for (const StateBinding& binding : plan.state) {
-      if (binding.kind == kind && binding.group == group) return bytes_of(binding);
+      if (binding.kind == kind && binding.group == group) return states.read(binding);
     }
     return {};
   }
@@ -109,7 +141,9 @@ struct CpuExecutor::Impl {
   WorkerPool pool;
   MatrixProduct product;
   Program step;
+  StateStore states;
   std::optional<Program> evaluation;
+  std::string source;
 };
 
 CpuExecutor::CpuExecutor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -128,12 +162,13 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const
 void CpuExecutor::initialize() {
   const DType dtype = state_dtype(impl_->plan.recipe.precision);
   for (const StateBinding& binding : impl_->plan.state) {
-    const std::span<std::byte> bytes = impl_->bytes_of(binding);
-    if (is_weights(binding.kind)) {
-      fill_weights(impl_->plan.spec, binding.group, impl_->plan.recipe.seed, dtype, bytes, impl_->pool);
-    } else {
-      std::fill(bytes.begin(), bytes.end(), std::byte{0});
-    }
+    impl_->states.write(binding, [&](std::span<std::byte> bytes) {
+      if (is_weights(binding.kind)) {
+        fill_weights(impl_->plan.spec, binding.group, impl_->plan.recipe.seed, dtype, bytes, impl_->pool);
+      } else {
+        std::fill(bytes.begin(), bytes.end(), std::byte{0});
+      }
+    });
   }
 }
 
@@ -147,15 +182,16 @@ void CpuExecutor::set_state(TensorKind kind, GroupId group, std::span<const std:
   for (const StateBinding& binding : impl_->plan.state) {
     const bool same = binding.kind == kind || (is_weights(binding.kind) && is_weights(kind));
     if (!same || binding.group != group) continue;
-    const std::span<std::byte> bytes = impl_->bytes_of(binding);
-    if (bytes.size() != values.size()) {
-      throw EnvironmentError(
-          {.kind = ErrorKind::kInput,
-           .what = fmt::format("state of {} bytes cannot replace one of {}", values.size(), bytes.size()),
-           .where = impl_->plan.at(binding.buffer).name,
-           .remedy = {}});
-    }
-    std::copy(values.begin(), values.end(), bytes.begin());
+    impl_->states.write(binding, [&](std::span<std::byte> bytes) {
+      if (bytes.size() != values.size()) {
+        throw EnvironmentError(
+            {.kind = ErrorKind::kInput,
+             .what = fmt::format("state of {} bytes cannot replace one of {}", values.size(), bytes.size()),
+             .where = impl_->plan.at(binding.buffer).name,
+             .remedy = {}});
+      }
+      std::copy(values.begin(), values.end(), bytes.begin());
+    });
   }
 }
 
@@ -165,7 +201,7 @@ Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSourc
   LaneRecord record = impl_->run(impl_->step, segment, tokens, impl_->plan.recipe.seed);
   return Trace{.kind = TraceKind::kMeasured,
                .plan_digest = {},
-               .source = impl_->options.backend,
+               .source = impl_->source,
                .calibrated_from = {},
                .events = std::move(record.events),
                .steps = std::move(record.steps),
@@ -188,12 +224,15 @@ Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t bat
   return sum / static_cast<double>(record.steps.size());
 }
 
+const std::string& CpuExecutor::source() const { return impl_->source; }
+
 std::vector<SpacePeak> CpuExecutor::touched() const {
   std::vector<SpacePeak> peaks;
-  const std::vector<Bytes> highest = impl_->options.canary ? impl_->arenas.touched() : std::vector<Bytes>{};
-  for (std::size_t i = 0; i < impl_->plan.arenas.size(); ++i) {
-    const Arena& arena = impl_->plan.arenas[i];
-    peaks.push_back({.space = arena.space, .bytes = highest.empty() ? arena.bytes : highest[i], .by_category = {}});
+  for (const Arena& arena : impl_->plan.arenas) {
+    const bool known = impl_->options.canary || impl_->arenas.drive(arena.space) != nullptr;
+    peaks.push_back({.space = arena.space,
+                     .bytes = known ? impl_->arenas.touched(arena.space) : arena.bytes,
+                     .by_category = {}});
   }
   return peaks;
 }

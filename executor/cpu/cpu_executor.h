@@ -12,6 +12,7 @@
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
 #include "executor/data/token_source.h"
+#include "executor/tiers/drive.h"
 
 namespace plimsoll {
 
@@ -21,6 +22,7 @@ struct CpuOptions {
   bool canary = true;             ///< fill arenas with a pattern so that touched bytes can be counted
   std::uint64_t jitter_seed = 0;  ///< not 0: random delays before every instruction (for the stress test)
   std::string backend;            ///< written into the trace's source
+  DriveOptions drive;             ///< where SSD arenas go
 };
 
 /// Steps to run without stopping in between.
@@ -32,12 +34,13 @@ struct RunSegment {
   const std::atomic<bool>* stop = nullptr;          ///< when it turns true, the run ends after the step in progress
 };
 
-/// Runs a plan for real on the CPU: one arena a memory space, one thread a queue lane, one pool of compute workers.
+/// Runs a plan for real on the CPU: one arena a memory space (an SSD's is a file), one thread a queue lane, one pool of
+/// compute workers.
 /// Instructions start as soon as the law of plans lets them; the executor adds no order and needs none.
 class CpuExecutor {
  public:
-  /// Verifies the plan, checks that it can run here (kernels, precision, no SSD or collective) and that the arenas fit
-  /// free memory, reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
+  /// Verifies the plan, checks that it can run here (kernels, precision, no collective) and that the arenas fit
+  /// free memory and drives, reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
   static Result<std::unique_ptr<CpuExecutor>> create(const Plan& plan, const CpuOptions& options);
   ~CpuExecutor();
   CpuExecutor(const CpuExecutor&) = delete;
@@ -48,7 +51,8 @@ class CpuExecutor {
   void initialize();
 
   /// One state of one group as the plan stores it, for checkpoints; all copies of it are written by `set_state`.
-  /// Elements are in the state's dtype. kParameter reads the master copy where there is one.
+  /// Elements are in the state's dtype. kParameter reads the master copy where there is one. The bytes are valid until
+  /// the next call of either, or of `run_steps`. Both, and `initialize`, throw EnvironmentError when a drive fails.
   [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const;
   void set_state(TensorKind kind, GroupId group, std::span<const std::byte> values);
 
@@ -60,7 +64,11 @@ class CpuExecutor {
   /// Mean loss of `batches` evaluation batches of `tokens`.
   Result<double> evaluate(const TokenSource& tokens, std::int64_t batches);
 
-  /// High-water mark of each arena: the highest byte that lost its canary (its whole size without canaries).
+  /// The backend's name, with how the plan's SSD data is moved.
+  [[nodiscard]] const std::string& source() const;
+
+  /// High-water mark of each arena: the highest byte that lost its canary (its whole size without canaries), of an SSD
+  /// the highest that was written.
   [[nodiscard]] std::vector<SpacePeak> touched() const;
 
   /// Check mode: error naming the first touched byte that lies in no buffer.

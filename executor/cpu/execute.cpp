@@ -30,6 +30,17 @@ void copy(const std::vector<OperandView>& operands) {
   std::memcpy(operands[1].data, operands[0].data, static_cast<std::size_t>(operands[0].bytes.count));
 }
 
+/// From the drive into memory or back, whichever of the two uses lies on it.
+void move(std::span<const PlacedUse> uses, std::int64_t step) {
+  const PlacedUse& from = uses[0];
+  const PlacedUse& to = uses[1];
+  if (from.drive != nullptr) {
+    from.drive->read(from.offset_in_step(step), to.bytes_in_step(step));
+  } else {
+    to.drive->write(to.offset_in_step(step), from.bytes_in_step(step));
+  }
+}
+
 void load_tokens(const ExecutionContext& context, std::uint32_t micro_batch, std::int64_t step,
                  const OperandView& batch) {
   const std::int64_t sequence = context.plan.recipe.sequence;
@@ -72,6 +83,10 @@ Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t 
   if (!guard_is_set(context.program, instruction, step)) return {.skipped = true, .report = {}};
   if (instruction.kind == InstructionKind::kLaunch) {
     execute_launch(context.plan, context.program, instruction, step, context.pool, context.product);
+    return {};
+  }
+  if (instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite) {
+    move(context.program.uses_of(instruction), step);
     return {};
   }
   const std::vector<OperandView> operands = operands_of(context.program, instruction, step);

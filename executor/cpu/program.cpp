@@ -9,7 +9,11 @@ Program make_program(const Plan& plan, const Body& body, const ArenaSet& arenas)
   program.uses.reserve(program.body.list.uses.size());
   for (const Use& use : program.body.list.uses) {
     const Buffer& buffer = plan.buffers[use.target];
-    program.uses.push_back({.base = arenas.at(buffer.space, buffer.offset + use.offset),
+    Drive* drive = arenas.drive(buffer.space);
+    const Bytes offset = buffer.offset + use.offset;
+    program.uses.push_back({.base = drive != nullptr ? nullptr : arenas.at(buffer.space, offset),
+                            .drive = drive,
+                            .offset = offset,
                             .bytes = use.bytes,
                             .pitch = buffer.pitch(),
                             .slots = buffer.slots,

@@ -10,15 +10,22 @@
 
 namespace plimsoll {
 
-/// A use with its address. Step s finds it `pitch · (s mod slots)` bytes after `base`.
+/// A use with its address. Step s finds it `pitch · (s mod slots)` bytes after `base`, or, on a drive, after `offset`.
 struct PlacedUse {
   std::byte* base = nullptr;
+  Drive* drive = nullptr;
+  Bytes offset;  ///< in the drive's file
   Bytes bytes;
   Bytes pitch;
   std::uint32_t slots = 1;
   Access access = Access::kRead;
 
   [[nodiscard]] std::byte* in_step(std::int64_t step) const { return base + pitch.count * (step % slots); }
+  [[nodiscard]] Bytes offset_in_step(std::int64_t step) const { return offset + pitch * (step % slots); }
+  /// In memory, in that step.
+  [[nodiscard]] std::span<std::byte> bytes_in_step(std::int64_t step) const {
+    return {in_step(step), static_cast<std::size_t>(bytes.count)};
+  }
 };
 
 /// A body written out, with every use at its address.

@@ -68,8 +68,9 @@ inline Platform tiny_machine(std::int64_t cores = 2) {
     link.bytes_per_second = 1e9;
     platform.links.push_back(link);
   }
-  const auto queue = [&](const char* name, QueueKind kind, ProcessorId on) {
+  const auto queue = [&](const char* name, QueueKind kind, ProcessorId on, std::int64_t width = 1) {
     Queue added;
+    added.width = width;
     added.name = name;
     added.kind = kind;
     added.processor = on;
@@ -81,8 +82,8 @@ inline Platform tiny_machine(std::int64_t cores = 2) {
   queue("cpu", QueueKind::kHostCompute, far);
   queue("data", QueueKind::kHostWork, far);
   queue("report", QueueKind::kHostWork, far);
-  queue("ssd.read", QueueKind::kStorage, far);
-  queue("ssd.write", QueueKind::kStorage, far);
+  queue("ssd.read", QueueKind::kStorage, far, 3);
+  queue("ssd.write", QueueKind::kStorage, far, 2);
   return platform;
 }
 

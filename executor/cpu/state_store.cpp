@@ -1,0 +1,37 @@
+#include "executor/cpu/state_store.h"
+
+namespace plimsoll {
+
+StateStore::StateStore(const Plan& plan, const Program& step, const ArenaSet& arenas)
+    : plan_(plan), arenas_(arenas), layout_(lay_out_parameters(plan.spec)), staged_(plan.buffers.size(), nullptr) {
+  for (const Instruction& instruction : step.body.list.instructions) {
+    if (instruction.kind != InstructionKind::kRead) continue;
+    const Use& source = step.body.uses(instruction)[0];
+    if (source.bytes == plan.buffers[source.target].bytes) staged_[source.target] = step.uses_of(instruction)[1].base;
+  }
+}
+
+std::span<const std::byte> StateStore::read(const StateBinding& binding) const {
+  const Buffer& buffer = plan_.at(binding.buffer);
+  const std::span<std::byte> memory = memory_of(buffer, binding.buffer);
+  if (Drive* drive = arenas_.drive(buffer.space)) drive->read(buffer.offset, memory);
+  return memory.first(size_of_state(binding));
+}
+
+void StateStore::write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const {
+  const Buffer& buffer = plan_.at(binding.buffer);
+  const std::span<std::byte> memory = memory_of(buffer, binding.buffer);
+  fill(memory.first(size_of_state(binding)));
+  if (Drive* drive = arenas_.drive(buffer.space)) drive->write(buffer.offset, memory);
+}
+
+std::span<std::byte> StateStore::memory_of(const Buffer& buffer, BufferId id) const {
+  const bool on_drive = arenas_.drive(buffer.space) != nullptr;
+  return {on_drive ? staged_[id.index] : arenas_.at(buffer.space, buffer.offset), static_cast<std::size_t>(buffer.bytes.count)};
+}
+
+std::size_t StateStore::size_of_state(const StateBinding& binding) const {
+  return static_cast<std::size_t>(layout_.at(binding.group).elements * size_of(state_dtype(plan_.recipe.precision)));
+}
+
+}  // namespace plimsoll

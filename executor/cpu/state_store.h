@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "core/model/parameters.h"
+#include "executor/cpu/arena_set.h"
+#include "executor/cpu/program.h"
+
+namespace plimsoll {
+
+/// The state that a plan keeps from step to step, in memory or on drives. What lies on a drive passes through the memory
+/// in which a step stages it, which holds nothing while no step runs. Not for use while one does.
+class StateStore {
+ public:
+  /// Keeps references. `step` is the program of the training step, which stages every state on a drive (check_runnable).
+  StateStore(const Plan& plan, const Program& step, const ArenaSet& arenas);
+
+  /// The bytes of one of the plan's bindings, of the state's true size; valid until the next call or step.
+  [[nodiscard]] std::span<const std::byte> read(const StateBinding& binding) const;
+  /// Lets `fill` write them. Both throw EnvironmentError when the drive fails.
+  void write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const;
+
+ private:
+  /// Memory that holds the buffer, or what is staged of it; as long as the buffer.
+  [[nodiscard]] std::span<std::byte> memory_of(const Buffer& buffer, BufferId id) const;
+  [[nodiscard]] std::size_t size_of_state(const StateBinding& binding) const;
+
+  const Plan& plan_;
+  const ArenaSet& arenas_;
+  ParameterLayout layout_;
+  std::vector<std::byte*> staged_;  ///< by buffer: where a step reads it to; nullptr for what is never read whole
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+
+#include "core/base/quantity.h"
+#include "executor/tiers/file_system.h"
+
+namespace plimsoll {
+
+/// A file without a name, all of its blocks reserved: the kernel frees it when the process ends, however it ends.
+class DriveFile {
+ public:
+  /// Makes it in `folder`, of zeros. With `direct` it bypasses the page cache where the file system allows that.
+  /// Throws EnvironmentError that says what is needed and what is free when there is too little room.
+  DriveFile(const std::string& folder, Bytes bytes, bool direct);
+  ~DriveFile();
+  DriveFile(const DriveFile&) = delete;
+  DriveFile& operator=(const DriveFile&) = delete;
+
+  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] Bytes size() const { return size_; }
+  [[nodiscard]] bool direct() const { return direct_; }
+  [[nodiscard]] const FileSystem& file_system() const { return file_system_; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+ private:
+  void reserve();
+
+  std::string folder_;
+  Bytes size_;
+  FileSystem file_system_;
+  int descriptor_ = -1;
+  bool direct_ = false;
+};
+
+}  // namespace plimsoll
