@@ -22,6 +22,9 @@ using BlockId = StrongId<struct BlockTag>;
 /// Every buffer starts at a multiple of this.
 inline constexpr Bytes kBufferAlignment{256};
 
+/// Drives read and write whole blocks of this size: what the planner moves to and from them starts and ends at a multiple.
+inline constexpr Bytes kStorageAlignment{4096};
+
 /// Bytes at a fixed place of one space's arena. With `slots` > 1 step s uses slot s mod slots; slots lie one after another.
 struct Buffer {
   std::string name;
