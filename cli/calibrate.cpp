@@ -20,13 +20,13 @@ struct CalibrateFlags {
 void print_text(const Calibration& calibration, const SampleStatistics& summary) {
   const SampleCount& count = calibration.count;
   fmt::print("{}\n", calibration.model->source());
-  fmt::print("  {} samples of {} kinds of work; {} first samples, {} contended ones left out, {} outliers kept\n", count.samples,
-             count.keys, count.warm_up, count.contended, count.outliers);
+  fmt::print("  {} samples of {} kinds of work; {} first samples, {} contended ones left out, {} outliers kept\n",
+             count.samples, count.keys, count.warm_up, count.contended, count.outliers);
   fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", "median", "5 %", "95 %", "n", "work");
   for (const auto& [key, statistics] : summary.keys) {
     const auto text = [](double ns) { return to_text(Nanoseconds(static_cast<std::int64_t>(ns))); };
-    fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", text(statistics.median_ns), text(statistics.low_ns), text(statistics.high_ns),
-               statistics.samples, to_text(key));
+    fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", text(statistics.median_ns), text(statistics.low_ns),
+               text(statistics.high_ns), statistics.samples, to_text(key));
   }
 }
 
@@ -40,8 +40,9 @@ void print_json(const Calibration& calibration, const SampleStatistics& summary)
                      {"high_seconds", statistics.high_ns * 1e-9},
                      {"samples", statistics.samples}});
   }
-  const ordered_json object{{"format_version", 1},       {"source", calibration.model->source()}, {"samples", count.samples},
-                            {"kinds_of_work", count.keys}, {"warm_up", count.warm_up},             {"contended", count.contended},
+  const ordered_json object{{"format_version", 1},        {"source", calibration.model->source()},
+                            {"samples", count.samples},   {"kinds_of_work", count.keys},
+                            {"warm_up", count.warm_up},   {"contended", count.contended},
                             {"outliers", count.outliers}, {"costs", std::move(costs)}};
   fmt::print("{}\n", object.dump(2));
 }
@@ -58,8 +59,10 @@ Result<ExitCode> calibrate_on(const CalibrateFlags& flags) {
 
 void add_calibrate(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<CalibrateFlags>();
-  CLI::App* command = app.add_subcommand("calibrate", "What a run's warm-up measured, as fit, plan and simulate use it");
-  command->footer("Example: plimsoll calibrate run.plimsoll; then plimsoll simulate plan.json --calibration run.plimsoll");
+  CLI::App* command =
+      app.add_subcommand("calibrate", "What a run's warm-up measured, as fit, plan and simulate use it");
+  command->footer(
+      "Example: plimsoll calibrate run.plimsoll; then plimsoll simulate plan.json --calibration run.plimsoll");
   command->add_option("RUN", flags->run, "a run file")->required();
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {

@@ -32,7 +32,8 @@ Result<ExitCode> compare_files(const CompareFlags& flags) {
   const NamedTrace* measured = run->trace("run");
   if (measured == nullptr) return lacks(flags.run, "measured trace");
   const NamedTrace* predicted = other->trace(flags.prediction.empty() ? "predicted" : "run");
-  if (predicted == nullptr) return lacks(flags.prediction.empty() ? flags.run : flags.prediction, "trace to compare with");
+  if (predicted == nullptr)
+    return lacks(flags.prediction.empty() ? flags.run : flags.prediction, "trace to compare with");
   const Plan* plan = run->plan(measured->trace.plan_digest);
   if (plan == nullptr) return lacks(flags.run, "plan of its trace");
   const auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
@@ -46,11 +47,14 @@ Result<ExitCode> compare_files(const CompareFlags& flags) {
 
 void add_compare(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<CompareFlags>();
-  CLI::App* command = app.add_subcommand("compare", "Predicted against measured: step time by phase, peak memory by category");
+  CLI::App* command =
+      app.add_subcommand("compare", "Predicted against measured: step time by phase, peak memory by category");
   command->footer("Example: plimsoll compare run.plimsoll --threshold 15");
   command->add_option("RUN", flags->run, "a run file")->required();
-  command->add_option("OTHER", flags->prediction, "another run file of the same plan; default: the run's own prediction");
-  command->add_option("--threshold", flags->threshold, "end with exit code 3 when the step's error passes this many percent");
+  command->add_option("OTHER", flags->prediction,
+                      "another run file of the same plan; default: the run's own prediction");
+  command->add_option("--threshold", flags->threshold,
+                      "end with exit code 3 when the step's error passes this many percent");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {
     const auto ended = compare_files(*flags);

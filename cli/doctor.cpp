@@ -12,15 +12,17 @@ namespace {
 
 constexpr std::int64_t kMatmulTrialMilliseconds = 400;
 constexpr const char* kCuda = "not built in: plans for GPUs are made and simulated, runs use the CPU backend";
-constexpr const char* kSsd = "simulated only: strategies with SSD states are planned for other machines and not run here";
+constexpr const char* kSsd =
+    "simulated only: strategies with SSD states are planned for other machines and not run here";
 
 void print_text(const ThisComputer& here, const MatmulChoice& matmul) {
   fmt::print("plimsoll {}\n", version());
-  fmt::print("cpu       {}: {} cores ({} physical), AVX2 {}, AVX-512 {}\n", here.cpu_model, here.logical_cores, here.physical_cores,
-             here.avx2 ? "yes" : "no", here.avx512 ? "yes" : "no");
-  fmt::print("memory    {} of {} available to this process\n", to_text(here.memory_available), to_text(here.memory_total));
-  fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n", matmul.onednn_gflops,
-             matmul.openblas_gflops, to_text(matmul.library));
+  fmt::print("cpu       {}: {} cores ({} physical), AVX2 {}, AVX-512 {}\n", here.cpu_model, here.logical_cores,
+             here.physical_cores, here.avx2 ? "yes" : "no", here.avx512 ? "yes" : "no");
+  fmt::print("memory    {} of {} available to this process\n", to_text(here.memory_available),
+             to_text(here.memory_total));
+  fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
+             matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
   fmt::print("cuda      {}\nssd       {}\n", kCuda, kSsd);
 }
 
@@ -28,11 +30,17 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul) {
   const nlohmann::ordered_json object{
       {"format_version", 1},
       {"version", version()},
-      {"cpu", {{"model", here.cpu_model}, {"logical_cores", here.logical_cores}, {"physical_cores", here.physical_cores},
-               {"avx2", here.avx2}, {"avx512", here.avx512}}},
+      {"cpu",
+       {{"model", here.cpu_model},
+        {"logical_cores", here.logical_cores},
+        {"physical_cores", here.physical_cores},
+        {"avx2", here.avx2},
+        {"avx512", here.avx512}}},
       {"memory", {{"available_bytes", here.memory_available.count}, {"total_bytes", here.memory_total.count}}},
-      {"products", {{"onednn_gflops", matmul.onednn_gflops}, {"openblas_gflops", matmul.openblas_gflops},
-                    {"library", to_text(matmul.library)}}},
+      {"products",
+       {{"onednn_gflops", matmul.onednn_gflops},
+        {"openblas_gflops", matmul.openblas_gflops},
+        {"library", to_text(matmul.library)}}},
       {"cuda", kCuda},
       {"ssd", kSsd}};
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

@@ -6,13 +6,17 @@ namespace plimsoll {
 
 ExitCode exit_code_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::kInfeasible: return ExitCode::kMissed;
-    case ErrorKind::kEnvironment: return ExitCode::kEnvironment;
-    case ErrorKind::kInterrupted: return ExitCode::kInterrupted;
+    case ErrorKind::kInfeasible:
+      return ExitCode::kMissed;
+    case ErrorKind::kEnvironment:
+      return ExitCode::kEnvironment;
+    case ErrorKind::kInterrupted:
+      return ExitCode::kInterrupted;
     case ErrorKind::kInput:
     case ErrorKind::kUnknownName:
     case ErrorKind::kUncalibrated:
-    case ErrorKind::kDefect: return ExitCode::kUsage;
+    case ErrorKind::kDefect:
+      return ExitCode::kUsage;
   }
   return ExitCode::kUsage;
 }

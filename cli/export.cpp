@@ -28,7 +28,8 @@ Result<ExitCode> export_file(const ExportFlags& flags) {
   if (!run) return fail(run.error());
   const NamedTrace* measured = run->trace("run");
   const Plan* plan = measured == nullptr ? nullptr : run->plan(measured->trace.plan_digest);
-  if (plan == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the run file has no run in it", .where = flags.run});
+  if (plan == nullptr)
+    return fail({.kind = ErrorKind::kInput, .what = "the run file has no run in it", .where = flags.run});
   if (!flags.plan.empty()) write_text_file(flags.plan, write_plan(*plan));
   if (flags.chrome.empty()) return ExitCode::kDone;
   std::vector<const NamedTrace*> traces;
@@ -49,11 +50,15 @@ void add_export(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("export", "Write a run in formats that other programs open");
   command->footer("Example: plimsoll export run.plimsoll --chrome trace.json");
   command->add_option("RUN", flags->run, "a run file")->required();
-  auto* chrome = command->add_option("--chrome", flags->chrome, "predicted and measured timeline for Chrome and Perfetto");
+  auto* chrome =
+      command->add_option("--chrome", flags->chrome, "predicted and measured timeline for Chrome and Perfetto");
   auto* plan = command->add_option("--plan", flags->plan, "the plan that ran");
   command->callback([flags, chrome, plan, &code] {
     if (chrome->empty() && plan->empty()) {
-      code = report_error({.kind = ErrorKind::kInput, .what = "nothing to export", .where = {}, .remedy = "add --chrome FILE or --plan FILE"});
+      code = report_error({.kind = ErrorKind::kInput,
+                           .what = "nothing to export",
+                           .where = {},
+                           .remedy = "add --chrome FILE or --plan FILE"});
       return;
     }
     const auto ended = export_file(*flags);

@@ -44,7 +44,8 @@ Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& r
   return answers;
 }
 
-ExitCode print_all(const std::vector<FitAnswer>& answers, const FitFlags& flags, const Recipe& recipe, const TargetMachine& machine) {
+ExitCode print_all(const std::vector<FitAnswer>& answers, const FitFlags& flags, const Recipe& recipe,
+                   const TargetMachine& machine) {
   if (flags.json) {
     fmt::print("{}", to_json(answers));
   } else {
@@ -60,7 +61,8 @@ Result<ExitCode> fit(const FitFlags& flags) {
   auto machine = find_target_machine(flags.machine, flags.calibration);
   if (!machine) return fail(machine.error());
   for (const ModelNote& note : model->notes) machine->notes.push_back(note.text);
-  const auto recipe = make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
+  const auto recipe =
+      make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
   std::optional<WaitingLine> waiting("looking for plans that fit");
@@ -70,7 +72,8 @@ Result<ExitCode> fit(const FitFlags& flags) {
     if (!answers) return fail(answers.error());
     return print_all(*answers, flags, *recipe, *machine);
   }
-  const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs, {.strategy = flags.strategy});
+  const auto search =
+      search_plan(model->spec, *recipe, machine->platform, *machine->costs, {.strategy = flags.strategy});
   if (!search) return fail(search.error());
   const auto answer = fit_answer(*search, model->spec, *recipe, machine->platform, *machine->costs);
   waiting.reset();
@@ -90,10 +93,12 @@ void add_fit(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<FitFlags>();
   CLI::App* command = app.add_subcommand("fit", "Will the training fit, how fast, and what limits it?");
   command->footer("Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB");
-  command->add_option("MODEL", flags->model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")->required();
+  command->add_option("MODEL", flags->model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")
+      ->required();
   add_machine_flags(*command, flags->machine);
   add_shape_flags(*command, flags->training);
-  command->add_option("--strategy", flags->strategy, "auto, all, or one of resident, recompute, offload-optimizer[-ssd]")
+  command
+      ->add_option("--strategy", flags->strategy, "auto, all, or one of resident, recompute, offload-optimizer[-ssd]")
       ->capture_default_str();
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
   command->add_flag("--json", flags->json, "machine-readable answer");

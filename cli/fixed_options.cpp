@@ -34,8 +34,11 @@ constexpr NumberOption kNumberOptions[] = {
 
 }  // namespace
 
-Result<void> check_fixed_options(const RunFlags& flags, const ModelSpec& spec, const Recipe& fixed, const std::string& source) {
-  const auto given = [&](const char* name) { return std::find(flags.given.begin(), flags.given.end(), name) != flags.given.end(); };
+Result<void> check_fixed_options(const RunFlags& flags, const ModelSpec& spec, const Recipe& fixed,
+                                 const std::string& source) {
+  const auto given = [&](const char* name) {
+    return std::find(flags.given.begin(), flags.given.end(), name) != flags.given.end();
+  };
   TrainingFlags training = flags.training;
   if (!given("--batch")) training.batch = fixed.micro_batch;  // --global-batch counts in micro-batches
   std::vector<std::string> unused_notes;
@@ -49,8 +52,8 @@ Result<void> check_fixed_options(const RunFlags& flags, const ModelSpec& spec, c
   for (const NumberOption& option : kNumberOptions) {
     if (!given(option.name) || option.value(*asked) == option.value(fixed)) continue;
     return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("{} {} does not go with {}, which has {}", option.name, option.value(*asked), source,
-                                     option.value(fixed)),
+                 .what = fmt::format("{} {} does not go with {}, which has {}", option.name, option.value(*asked),
+                                     source, option.value(fixed)),
                  .where = {},
                  .remedy = fmt::format("leave {} out", option.name)});
   }

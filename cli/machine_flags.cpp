@@ -36,7 +36,8 @@ Result<void> read_ssd(std::string text, MachineOptions& options) {
   const std::string form = "SIZE[:READ,WRITE][xN], for example 2TB:3.5,1.7x2";
   const std::string whole = text;
   if (const auto times = text.find('x'); times != std::string::npos) {
-    if (!read_all(std::string_view(text).substr(times + 1), options.ssd_count)) return fail(bad_option("--ssd", whole, form));
+    if (!read_all(std::string_view(text).substr(times + 1), options.ssd_count))
+      return fail(bad_option("--ssd", whole, form));
     text.resize(times);
   }
   if (const auto colon = text.find(':'); colon != std::string::npos) {
@@ -44,7 +45,8 @@ Result<void> read_ssd(std::string text, MachineOptions& options) {
     const auto comma = rates.find(',');
     double read = 0;
     double write = 0;
-    if (comma == std::string_view::npos || !read_all(rates.substr(0, comma), read) || !read_all(rates.substr(comma + 1), write)) {
+    if (comma == std::string_view::npos || !read_all(rates.substr(0, comma), read) ||
+        !read_all(rates.substr(comma + 1), write)) {
       return fail(bad_option("--ssd", whole, form));
     }
     options.ssd_read_gbs = read;
@@ -61,7 +63,8 @@ Result<void> read_pcie(std::string_view text, MachineOptions& options) {
   const auto times = text.find('x');
   int generation = 0;
   int lanes = 0;
-  if (times == std::string_view::npos || !read_all(text.substr(0, times), generation) || !read_all(text.substr(times + 1), lanes)) {
+  if (times == std::string_view::npos || !read_all(text.substr(0, times), generation) ||
+      !read_all(text.substr(times + 1), lanes)) {
     return fail(bad_option("--pcie", text, "GENERATIONxLANES, for example 3x16"));
   }
   options.pcie_generation = generation;
@@ -73,7 +76,8 @@ Result<void> read_pcie(std::string_view text, MachineOptions& options) {
 
 void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   const std::string group = "Machine";
-  command.add_option("--on", flags.gpu, "GPU by name (plimsoll machines lists them); default: this computer")->group(group);
+  command.add_option("--on", flags.gpu, "GPU by name (plimsoll machines lists them); default: this computer")
+      ->group(group);
   command.add_option("--machine", flags.machine_file, "a machine described in a JSON file")->group(group);
   command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
   command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN], e.g. 2TB:3.5,1.7")->group(group);

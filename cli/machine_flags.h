@@ -13,15 +13,15 @@ namespace plimsoll {
 
 /// The options that describe a machine, as typed.
 struct MachineFlags {
-  std::string gpu;            ///< --on; empty or "this": this computer
+  std::string gpu;  ///< --on; empty or "this": this computer
   std::string ram;
-  std::string ssd;            ///< 2TB[:READ,WRITE][xN]
-  std::string pcie;           ///< GENxLANES
+  std::string ssd;   ///< 2TB[:READ,WRITE][xN]
+  std::string pcie;  ///< GENxLANES
   std::string device_memory;
   std::optional<int> cpu_cores;
   std::optional<double> dram_gbs;
   bool desktop = false;
-  std::string machine_file;   ///< --machine FILE.json: a platform written out
+  std::string machine_file;  ///< --machine FILE.json: a platform written out
 };
 
 void add_machine_flags(CLI::App& command, MachineFlags& flags);

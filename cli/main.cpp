@@ -9,7 +9,8 @@
 namespace {
 
 constexpr const char* kFooter =
-    "Exit codes: 0 done, 2 usage or bad input, 3 does not fit or a threshold was missed, 4 the environment failed, 130 interrupted.\n"
+    "Exit codes: 0 done, 2 usage or bad input, 3 does not fit or a threshold was missed, 4 the environment failed, 130 "
+    "interrupted.\n"
     "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB";
 
 int run_command_line(int argc, char** argv) {
@@ -20,8 +21,8 @@ int run_command_line(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(kFooter);
   ExitCode code = ExitCode::kDone;
-  for (const auto add : {add_fit, add_plan, add_simulate, add_run, add_calibrate, add_compare, add_show, add_validate, add_export,
-                         add_machines, add_models, add_doctor}) {
+  for (const auto add : {add_fit, add_plan, add_simulate, add_run, add_calibrate, add_compare, add_show, add_validate,
+                         add_export, add_machines, add_models, add_doctor}) {
     add(app, code);
   }
   try {

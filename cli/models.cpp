@@ -15,14 +15,21 @@ void add_models(CLI::App& app, ExitCode& code) {
   command->add_flag("--json", *json, "machine-readable answer");
   command->callback([json, &code] {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    if (!*json) fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", "parameters", "layers", "hidden", "heads", "kv");
+    if (!*json)
+      fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", "parameters", "layers", "hidden", "heads", "kv");
     for (const ZooModel& model : built_in_zoo()) {
       const ModelSpec& spec = model.spec;
       if (*json) {
-        rows.push_back({{"name", model.name}, {"parameters", model.parameters}, {"layers", spec.layers},
-                        {"hidden", spec.hidden}, {"heads", spec.heads}, {"kv_heads", spec.kv_heads}, {"origin", model.origin}});
+        rows.push_back({{"name", model.name},
+                        {"parameters", model.parameters},
+                        {"layers", spec.layers},
+                        {"hidden", spec.hidden},
+                        {"heads", spec.heads},
+                        {"kv_heads", spec.kv_heads},
+                        {"origin", model.origin}});
       } else {
-        fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
+        fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, model.parameters, spec.layers, spec.hidden,
+                   spec.heads, spec.kv_heads);
       }
     }
     if (*json) fmt::print("{}\n", rows.dump(2));

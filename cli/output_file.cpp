@@ -36,7 +36,8 @@ Result<void> check_folder_of(const std::string& path) {
   const std::string folder = parent.empty() ? "." : parent.string();
   if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
   return fail({.kind = ErrorKind::kEnvironment,
-               .what = fmt::format("nothing can be written into the folder {}: {}", folder, std::system_category().message(errno)),
+               .what = fmt::format("nothing can be written into the folder {}: {}", folder,
+                                   std::system_category().message(errno)),
                .where = path,
                .remedy = "choose a folder that exists and may be written"});
 }

@@ -49,7 +49,8 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (!answer) return fail(answer.error());
   fmt::print("{}", flags.json ? to_json(*answer)
                               : fit_text(*answer, *recipe, machine->platform.name) +
-                                    shortfall_text(*search, machine->platform, answer->parameters) + notes_text(machine->notes));
+                                    shortfall_text(*search, machine->platform, answer->parameters) +
+                                    notes_text(machine->notes));
   if (!search->plan) return ExitCode::kMissed;
   const auto verified = verify_plan(*search->plan);
   if (!verified) return fail(verified.error());
@@ -63,14 +64,17 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
 void add_plan(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand("plan", "Find the fastest plan that fits and write it to a file");
-  command->footer("Example: plimsoll plan gpt:layers=4,hidden=256,heads=4,vocab=256 --device-memory 64MiB -o plan.json");
-  command->add_option("MODEL", flags->model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")->required();
+  command->footer(
+      "Example: plimsoll plan gpt:layers=4,hidden=256,heads=4,vocab=256 --device-memory 64MiB -o plan.json");
+  command->add_option("MODEL", flags->model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")
+      ->required();
   command->add_option("-o,--output", flags->output, "where the plan goes")->capture_default_str();
   add_machine_flags(*command, flags->machine);
   add_shape_flags(*command, flags->training);
   add_number_flags(*command, flags->training);
   command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
-  command->add_option("--strategy", flags->strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd]")->capture_default_str();
+  command->add_option("--strategy", flags->strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd]")
+      ->capture_default_str();
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {

@@ -18,12 +18,15 @@ std::string count_text(std::int64_t parameters) {
 }
 
 std::string memory_lines(const FitAnswer& answer) {
-  std::string text = fmt::format("  {:<8}{:>12}{:>12}{:>12}   {}\n", "memory", "needs", "usable", "margin", "at the peak");
+  std::string text =
+      fmt::format("  {:<8}{:>12}{:>12}{:>12}   {}\n", "memory", "needs", "usable", "margin", "at the peak");
   for (const SpaceAnswer& space : answer.memory) {
     const auto& by = space.by_category;
     std::string parts;
-    const std::pair<const char*, Bytes> shares[] = {{"parameters", by.parameters},   {"gradients", by.gradients},
-                                                    {"optimizer", by.optimizer},     {"activations", by.activations},
+    const std::pair<const char*, Bytes> shares[] = {{"parameters", by.parameters},
+                                                    {"gradients", by.gradients},
+                                                    {"optimizer", by.optimizer},
+                                                    {"activations", by.activations},
                                                     {"workspace", by.workspace}};
     for (const auto& [name, bytes] : shares) {
       if (bytes < kMiB) continue;
@@ -36,12 +39,12 @@ std::string memory_lines(const FitAnswer& answer) {
 }
 
 std::string time_lines(const FitAnswer& a) {
-  std::string text = fmt::format("  step    {} ({} to {}), {:.1f} tokens/s, {:.2f} TFLOP/s of model arithmetic\n", seconds(a.step_seconds),
-                                 seconds(a.step_seconds_low), seconds(a.step_seconds_high), a.tokens_per_second,
-                                 a.model_tflops_per_gpu);
-  text += fmt::format("          forward {}, backward {}, optimizer {}, exposed transfers {}\n", seconds(a.phases.forward_seconds),
-                      seconds(a.phases.backward_seconds), seconds(a.phases.optimizer_seconds),
-                      seconds(a.phases.exposed_transfer_seconds));
+  std::string text = fmt::format("  step    {} ({} to {}), {:.1f} tokens/s, {:.2f} TFLOP/s of model arithmetic\n",
+                                 seconds(a.step_seconds), seconds(a.step_seconds_low), seconds(a.step_seconds_high),
+                                 a.tokens_per_second, a.model_tflops_per_gpu);
+  text += fmt::format("          forward {}, backward {}, optimizer {}, exposed transfers {}\n",
+                      seconds(a.phases.forward_seconds), seconds(a.phases.backward_seconds),
+                      seconds(a.phases.optimizer_seconds), seconds(a.phases.exposed_transfer_seconds));
   text += fmt::format("  limit   {}, busy {:.0f} % of the step", a.bottleneck, 100 * a.bottleneck_busy_fraction);
   if (a.lower_bound_seconds) text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
   return text + "\n";
@@ -65,8 +68,9 @@ std::string short_spaces(const Candidate& candidate, const Platform& platform, s
   std::string text;
   for (const SpaceNeed& need : candidate.needs) {
     if (need.fits()) continue;
-    text += fmt::format("{}{} is short by {} (needs at least {}, usable {}: {:.1f} bytes a parameter)", text.empty() ? "" : "; ",
-                        platform.at(need.space).name, to_text(need.needed - need.usable), to_text(need.needed), to_text(need.usable),
+    text += fmt::format("{}{} is short by {} (needs at least {}, usable {}: {:.1f} bytes a parameter)",
+                        text.empty() ? "" : "; ", platform.at(need.space).name, to_text(need.needed - need.usable),
+                        to_text(need.needed), to_text(need.usable),
                         static_cast<double>(need.needed.count) / static_cast<double>(parameters));
   }
   return text;
@@ -75,9 +79,9 @@ std::string short_spaces(const Candidate& candidate, const Platform& platform, s
 }  // namespace
 
 std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string& machine) {
-  std::string text = fmt::format("{} ({} parameters, {}, {} x {} x {} tokens) on {}: {}\n", a.model, count_text(a.parameters),
-                                 to_text(recipe.precision), recipe.accumulate, recipe.micro_batch, recipe.sequence, machine,
-                                 a.fits ? "FITS" : "DOES NOT FIT");
+  std::string text = fmt::format("{} ({} parameters, {}, {} x {} x {} tokens) on {}: {}\n", a.model,
+                                 count_text(a.parameters), to_text(recipe.precision), recipe.accumulate,
+                                 recipe.micro_batch, recipe.sequence, machine, a.fits ? "FITS" : "DOES NOT FIT");
   text += fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy));
   text += time_lines(a);
   text += memory_lines(a);
@@ -95,7 +99,8 @@ std::string shortfall_text(const SearchResult& search, const Platform& platform,
   std::string text;
   for (const Candidate& candidate : search.candidates) {  // of those that do not fit, the nearest come first
     if (fitting.count(candidate.strategy.name) == 1 || !shown.insert(candidate.strategy.name).second) continue;
-    text += fmt::format("  {} does not fit: {}\n", candidate.strategy.name, short_spaces(candidate, platform, parameters));
+    text +=
+        fmt::format("  {} does not fit: {}\n", candidate.strategy.name, short_spaces(candidate, platform, parameters));
   }
   return text;
 }

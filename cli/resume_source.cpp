@@ -32,13 +32,15 @@ Result<ResumeSource> of_run(const std::string& path, std::string checkpoint) {
   if (!run) return fail(run.error());
   const NamedTrace* trace = run->trace("run");
   const Plan* plan = trace == nullptr ? nullptr : run->plan(trace->trace.plan_digest);
-  if (plan == nullptr) return unusable(path, "the run file has no run in it", "resume from a file that plimsoll run made");
+  if (plan == nullptr)
+    return unusable(path, "the run file has no run in it", "resume from a file that plimsoll run made");
   if (checkpoint.empty()) {
     const auto found = checkpoint_in(*run, path);
     if (!found) return fail(found.error());
     checkpoint = *found;
   }
-  return ResumeSource{.checkpoint = std::move(checkpoint), .run_file = path, .spec = plan->spec, .recipe = plan->recipe};
+  return ResumeSource{
+      .checkpoint = std::move(checkpoint), .run_file = path, .spec = plan->spec, .recipe = plan->recipe};
 }
 
 Result<ResumeSource> of_checkpoint_alone(const std::string& path) {

@@ -30,7 +30,8 @@ void stop_on_signals() {
 RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.measured.steps.size()), .file = file};
   for (const StepSummary& step : outcome.measured.steps) answer.losses.push_back(step.loss);
-  const Nanoseconds median = median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
+  const Nanoseconds median =
+      median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
   answer.step_seconds_median = to_seconds(median);
   answer.predicted_step_seconds = to_seconds(outcome.prediction.step);
   if (median.count > 0) {
@@ -45,7 +46,8 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
     fmt::print("{}", to_json(answer_of(outcome, flags.output)));
     return;
   }
-  fmt::print("{} with plan '{}' on this computer, predicted against measured\n", outcome.plan.spec.name, outcome.plan.strategy.name);
+  fmt::print("{} with plan '{}' on this computer, predicted against measured\n", outcome.plan.spec.name,
+             outcome.plan.strategy.name);
   if (outcome.comparison) {
     fmt::print("{}", comparison_text(outcome.plan, *outcome.comparison));
   } else {
@@ -55,18 +57,22 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
 }
 
+Result<RunOutcome> conduct(const RunRequest& request, bool quiet) {
+  RunPrinter printer(quiet);
+  return run_session(request, printer.watcher(), stop_requested);
+}
+
 Result<ExitCode> run(const RunFlags& flags) {
   auto request = make_run_request(flags);
   if (!request) return fail(request.error());
   stop_on_signals();
-  RunPrinter printer(flags.quiet);
-  const auto outcome = run_session(*request, printer.watcher(), stop_requested);
+  const auto outcome = conduct(*request, flags.quiet);
   if (!outcome) return fail(outcome.error());
   print_outcome(*outcome, flags);
   if (!outcome->interrupted) return ExitCode::kDone;
   if (!flags.quiet) {
-    fmt::print(stderr, "plimsoll: interrupted; go on with plimsoll run --resume {} --data {} --steps {} -o FILE\n", flags.output,
-               flags.data, request->schedule.end_step);
+    fmt::print(stderr, "plimsoll: interrupted; go on with plimsoll run --resume {} --data {} --steps {} -o FILE\n",
+               flags.output, flags.data, request->schedule.end_step);
   }
   return ExitCode::kInterrupted;
 }
@@ -75,9 +81,11 @@ Result<ExitCode> run(const RunFlags& flags) {
 
 void add_run(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "Train: warm up, calibrate, plan, run that plan, compare with the prediction");
+  CLI::App* command =
+      app.add_subcommand("run", "Train: warm up, calibrate, plan, run that plan, compare with the prediction");
   command->footer(
-      "Example: plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data data/texts/us-constitution.txt\n"
+      "Example: plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data "
+      "data/texts/us-constitution.txt\n"
       "         --device-memory 32MiB --ram 1GiB --steps 50 -o run.plimsoll\n"
       "         plimsoll run --resume run.plimsoll --data data/texts/us-constitution.txt --steps 100 -o more.plimsoll");
   add_run_flags(*command, *flags);

@@ -46,7 +46,8 @@ Result<void> check_numbers(const RunFlags& flags) {
   if (!flags.init.empty() && !flags.resume.empty()) {
     return fail(bad("--init and --resume both say where the weights come from", "leave one out"));
   }
-  if (flags.save_precision != "fp32" && flags.save_precision != "bf16") return fail(bad("--save-precision is fp32 or bf16"));
+  if (flags.save_precision != "fp32" && flags.save_precision != "bf16")
+    return fail(bad("--save-precision is fp32 or bf16"));
   return {};
 }
 
@@ -68,7 +69,8 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
   const auto model = describe_model(flags.model);
   if (!model) return fail(model.error());
   for (const ModelNote& note : model->notes) {
-    if (note.changes_numbers && !flags.init.empty()) return fail(bad(note.text, "this model's weights cannot be trained faithfully yet"));
+    if (note.changes_numbers && !flags.init.empty())
+      return fail(bad(note.text, "this model's weights cannot be trained faithfully yet"));
     notes.push_back(note.text);
   }
   auto recipe = make_recipe(flags.training, model->spec, machine.precision, machine.precision_reason, notes);
@@ -125,7 +127,8 @@ Result<void> take_resumed(const RunFlags& flags, const ResumeSource& resumed, Ru
 }
 
 /// Model, recipe and perhaps the plan, from wherever the user said they come.
-Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, RunRequest& request, std::vector<std::string>& notes) {
+Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, RunRequest& request,
+                           std::vector<std::string>& notes) {
   std::optional<ResumeSource> resumed;
   if (!flags.resume.empty()) {
     auto source = find_resume_source(flags.resume);
@@ -158,17 +161,23 @@ RunMeta meta_of(const RunFlags& flags) {
 }  // namespace
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
-  command.add_option("MODEL", flags.model, "a model (see fit), or a plan file made by plimsoll plan; --resume of a run file needs none");
-  command.add_option("--data", flags.data, "text file (each byte is a token), or .bin file of uint16 tokens")->required();
+  command.add_option("MODEL", flags.model,
+                     "a model (see fit), or a plan file made by plimsoll plan; --resume of a run file needs none");
+  command.add_option("--data", flags.data, "text file (each byte is a token), or .bin file of uint16 tokens")
+      ->required();
   command.add_option("--steps", flags.steps, "optimizer steps in all")->capture_default_str();
   command.add_option("-o,--output", flags.output, "the run file")->capture_default_str();
   command.add_flag("--force", flags.force, "replace an existing run file");
   add_machine_flags(command, flags.machine);
   add_shape_flags(command, flags.training);
   add_number_flags(command, flags.training);
-  command.add_option("--matmul", flags.matmul, "onednn or openblas (default: the faster, by measuring)")->group("Numbers");
-  command.add_option("--strategy", flags.strategy, "auto, resident, recompute or offload-optimizer")->capture_default_str();
-  command.add_option("--warm-up-steps", flags.warm_up_steps, "profiled steps of a cautious plan; 0: trust --calibration or the catalogue")
+  command.add_option("--matmul", flags.matmul, "onednn or openblas (default: the faster, by measuring)")
+      ->group("Numbers");
+  command.add_option("--strategy", flags.strategy, "auto, resident, recompute or offload-optimizer")
+      ->capture_default_str();
+  command
+      .add_option("--warm-up-steps", flags.warm_up_steps,
+                  "profiled steps of a cautious plan; 0: trust --calibration or the catalogue")
       ->capture_default_str();
   command.add_option("--calibration", flags.calibration, "run file whose measurements replace the catalogue's");
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
@@ -177,14 +186,16 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--init", flags.init, "weights to start from: a safetensors file in Hugging Face's names");
   command.add_option("--save", flags.save, "where the trained weights go: FILE.safetensors");
   command.add_option("--save-precision", flags.save_precision, "fp32 or bf16")->capture_default_str();
-  command.add_option("--resume", flags.resume, "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
+  command.add_option("--resume", flags.resume,
+                     "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
   command.add_flag("-q,--quiet", flags.quiet, "no progress");
   command.add_flag("--json", flags.json, "machine-readable answer");
 }
 
 void note_given(const CLI::App& command, RunFlags& flags) {
   flags.command = "plimsoll run";
-  for (const CLI::Option* option : command.get_options([](const CLI::Option* candidate) { return candidate->count() > 0; })) {
+  for (const CLI::Option* option :
+       command.get_options([](const CLI::Option* candidate) { return candidate->count() > 0; })) {
     flags.given.push_back(option->get_name());
     if (!option->get_positional()) flags.command += " " + option->get_name();
     if (option->get_expected_min() == 0) continue;  // a flag

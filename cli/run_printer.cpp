@@ -19,7 +19,8 @@ constexpr std::array<const char*, 8> kBars{"▁", "▂", "▃", "▄", "▅", "�
 
 std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds whole) {
   if (whole.count == 0) return "-";
-  return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
+  return fmt::format("{:+.1f} %",
+                     100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
 }
 
 std::string memory_rows(const Plan& plan, const Comparison& comparison) {
@@ -27,7 +28,8 @@ std::string memory_rows(const Plan& plan, const Comparison& comparison) {
   for (const ComparedMemory& space : comparison.memory) {
     const auto difference = [](Bytes predicted, Bytes measured) {
       if (measured.count == 0) return std::string("-");
-      return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(measured.count));
+      return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) /
+                                          static_cast<double>(measured.count));
     };
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", plan.platform.at(space.space).name, to_text(space.predicted),
                         to_text(space.measured), difference(space.predicted, space.measured));
@@ -44,11 +46,14 @@ std::string memory_rows(const Plan& plan, const Comparison& comparison) {
 
 RunPrinter::RunPrinter(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) == 1) {}
 
+RunPrinter::~RunPrinter() {
+  if (line_open_) std::fputs("\n", stderr);
+}
+
 RunWatcher RunPrinter::watcher() {
   return {.on_stage = [this](const std::string& text) { stage(text); },
-          .on_plan = [this](const Plan& p, const Prediction& prediction, const std::vector<Candidate>& candidates) {
-            plan(p, prediction, candidates);
-          },
+          .on_plan = [this](const Plan& p, const Prediction& prediction,
+                            const std::vector<Candidate>& candidates) { plan(p, prediction, candidates); },
           .on_step = [this](const StepSummary& summary, std::int64_t end) { step(summary, end); },
           .on_evaluation = [this](std::int64_t done, double loss) { evaluation(done, loss); }};
 }
@@ -64,8 +69,10 @@ void RunPrinter::stage(const std::string& text) { say(text); }
 void RunPrinter::plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates) {
   const auto fitting = std::count_if(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.fits(); });
   say(fmt::format("plan '{}': {}", plan.strategy.name, describe(plan.strategy)));
-  if (!candidates.empty()) say(fmt::format("{} of {} candidate plans fit; this one is the fastest", fitting, candidates.size()));
-  say(fmt::format("predicted step {} ({} to {})", to_text(prediction.step), to_text(prediction.low), to_text(prediction.high)));
+  if (!candidates.empty())
+    say(fmt::format("{} of {} candidate plans fit; this one is the fastest", fitting, candidates.size()));
+  say(fmt::format("predicted step {} ({} to {})", to_text(prediction.step), to_text(prediction.low),
+                  to_text(prediction.high)));
 }
 
 void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
@@ -74,8 +81,9 @@ void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
   const bool last = step.step + 1 == end_step;
   if (!last && now - last_step_ < (terminal_ ? kTerminalInterval : kLineInterval)) return;
   last_step_ = now;
-  const std::string line = fmt::format("step {:>{}}/{}  loss {:.4f}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
-                                       step.loss, to_text(step.duration()));
+  const std::string line =
+      fmt::format("step {:>{}}/{}  loss {:.4f}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
+                  step.loss, to_text(step.duration()));
   if (!terminal_) return say(line);
   std::fputs(fmt::format("\r\033[K{}{}", line, last ? "\n" : "").c_str(), stderr);
   line_open_ = !last;
@@ -86,13 +94,15 @@ void RunPrinter::evaluation(std::int64_t steps_done, double loss) {
 }
 
 std::string comparison_text(const Plan& plan, const Comparison& comparison) {
-  std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", "predicted", "measured", "of the step");
+  std::string text =
+      fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "time of a step", "predicted", "measured", "of the step");
   for (const ComparedPart& part : comparison.parts) {
     if (part.predicted.count == 0 && part.measured.count == 0) continue;
-    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", to_text(part.part), to_text(part.predicted), to_text(part.measured),
-                        percent(part.predicted, part.measured, comparison.measured_step));
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", to_text(part.part), to_text(part.predicted),
+                        to_text(part.measured), percent(part.predicted, part.measured, comparison.measured_step));
   }
-  text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "together", to_text(comparison.predicted_step), to_text(comparison.measured_step),
+  text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "together", to_text(comparison.predicted_step),
+                      to_text(comparison.measured_step),
                       percent(comparison.predicted_step, comparison.measured_step, comparison.measured_step));
   return text + memory_rows(plan, comparison);
 }
@@ -113,7 +123,8 @@ std::string loss_text(const std::vector<StepSummary>& steps) {
     const double share = high > low ? (loss - low) / (high - low) : 0;
     curve += std::isfinite(loss) ? kBars[std::min<std::size_t>(7, static_cast<std::size_t>(share * 8))] : "?";
   }
-  return fmt::format("  loss {:.4f} → {:.4f} over {} steps  {}\n", steps.front().loss, steps.back().loss, steps.size(), curve);
+  return fmt::format("  loss {:.4f} → {:.4f} over {} steps  {}\n", steps.front().loss, steps.back().loss, steps.size(),
+                     curve);
 }
 
 }  // namespace plimsoll

@@ -8,11 +8,15 @@
 
 namespace plimsoll {
 
-/// Says on standard error what a session is at; on a terminal the current step stays on one line, else a line comes every
-/// second at most. Nobody listening is no failure.
+/// Says on standard error what a session is at; on a terminal the current step stays on one line, else a line comes
+/// every second at most. Nobody listening is no failure.
 class RunPrinter {
  public:
   explicit RunPrinter(bool quiet);
+  /// Ends the line that a terminal shows.
+  ~RunPrinter();
+  RunPrinter(const RunPrinter&) = delete;
+  RunPrinter& operator=(const RunPrinter&) = delete;
 
   [[nodiscard]] RunWatcher watcher();
 

@@ -31,34 +31,41 @@ void print_instructions(const Plan& plan) {
     fmt::print("{:>6}  {:<10}{:<12}{:<24}", i, plan.platform.at(instruction.queue).name, to_text(instruction.phase),
                instruction_name(plan, instruction));
     for (const Dependency& dependency : body.dependencies(instruction)) {
-      fmt::print(" after {}{}", dependency.target, dependency.distance == 0 ? "" : fmt::format(" ({} steps before)", dependency.distance));
+      fmt::print(" after {}{}", dependency.target,
+                 dependency.distance == 0 ? "" : fmt::format(" ({} steps before)", dependency.distance));
     }
     fmt::print("\n");
   }
 }
 
 void print_plan(const Plan& plan) {
-  fmt::print("plan for {} on {}\n  strategy {}: {}\n", plan.spec.name, plan.platform.name, plan.strategy.name, describe(plan.strategy));
+  fmt::print("plan for {} on {}\n  strategy {}: {}\n", plan.spec.name, plan.platform.name, plan.strategy.name,
+             describe(plan.strategy));
   for (const Body& body : plan.bodies) {
-    fmt::print("  {}: {} instructions in {} calls of {} templates\n", body.name, instruction_count(plan, body), body.calls.size(),
-               plan.blocks.size());
+    fmt::print("  {}: {} instructions in {} calls of {} templates\n", body.name, instruction_count(plan, body),
+               body.calls.size(), plan.blocks.size());
   }
-  for (const Arena& arena : plan.arenas) fmt::print("  {}: {}\n", plan.platform.at(arena.space).name, to_text(arena.bytes));
+  for (const Arena& arena : plan.arenas)
+    fmt::print("  {}: {}\n", plan.platform.at(arena.space).name, to_text(arena.bytes));
 }
 
 void print_run(const RunFile& run) {
-  fmt::print("{} of {} by plimsoll {} on {}{}\n", run.meta.kind, run.meta.created, run.meta.tool_version, run.meta.machine,
-             run.finished ? "" : " (not closed: it is running still, or was killed; what follows is what was committed)");
+  fmt::print(
+      "{} of {} by plimsoll {} on {}{}\n", run.meta.kind, run.meta.created, run.meta.tool_version, run.meta.machine,
+      run.finished ? "" : " (not closed: it is running still, or was killed; what follows is what was committed)");
   if (!run.meta.command.empty()) fmt::print("command: {}\n", run.meta.command);
   for (const NamedPlan& plan : run.plans) {
     fmt::print("plan '{}' {}: {}\n", plan.name, plan.digest, describe(plan.plan.strategy));
   }
   for (const NamedTrace& trace : run.traces) {
-    fmt::print("trace '{}': {} steps, {} events, {}\n", trace.name, trace.trace.steps.size(), trace.trace.events.size(), trace.trace.source);
+    fmt::print("trace '{}': {} steps, {} events, {}\n", trace.name, trace.trace.steps.size(), trace.trace.events.size(),
+               trace.trace.source);
     if (trace.name == "run") fmt::print("{}", loss_text(trace.trace.steps));
   }
-  for (const Evaluation& evaluation : run.evaluations) fmt::print("held-out loss after {} steps: {:.4f}\n", evaluation.step, evaluation.loss);
-  for (const CheckpointRecord& checkpoint : run.checkpoints) fmt::print("checkpoint after {} steps: {}\n", checkpoint.step, checkpoint.path);
+  for (const Evaluation& evaluation : run.evaluations)
+    fmt::print("held-out loss after {} steps: {:.4f}\n", evaluation.step, evaluation.loss);
+  for (const CheckpointRecord& checkpoint : run.checkpoints)
+    fmt::print("checkpoint after {} steps: {}\n", checkpoint.step, checkpoint.path);
   for (const LogLine& line : run.log) fmt::print("{}: {}\n", line.level, line.text);
 }
 

@@ -20,8 +20,8 @@ struct TargetMachine {
   std::vector<std::string> notes;
 };
 
-/// The GPU named by --on, the machine of --machine, or this computer. `calibration` is a run file to take costs from, or
-/// empty.
+/// The GPU named by --on, the machine of --machine, or this computer. `calibration` is a run file to take costs from,
+/// or empty.
 Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::string& calibration = {});
 
 }  // namespace plimsoll

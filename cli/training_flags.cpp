@@ -13,8 +13,9 @@ constexpr double kMostInstructions = 1e6;
 Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
   if (!flags.global_batch) return flags.accumulate;
   if (flags.batch <= 0 || *flags.global_batch % flags.batch != 0) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("--global-batch {} is not a multiple of --batch {}", *flags.global_batch, flags.batch)});
+    return fail(
+        {.kind = ErrorKind::kInput,
+         .what = fmt::format("--global-batch {} is not a multiple of --batch {}", *flags.global_batch, flags.batch)});
   }
   return *flags.global_batch / flags.batch;
 }
@@ -24,11 +25,14 @@ Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
 Result<void> check_step_size(const ModelSpec& spec, const Recipe& recipe) {
   const double instructions = 40.0 * static_cast<double>(spec.layers) * static_cast<double>(recipe.accumulate);
   if (instructions <= kMostInstructions) return {};
-  return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("{} layers x {} micro-batches make a step of about {:.0f} million instructions; {:.0f} million can be "
-                                   "planned", spec.layers, recipe.accumulate, instructions * 1e-6, kMostInstructions * 1e-6),
-               .where = {},
-               .remedy = "use a smaller --accumulate (and a larger --batch), or fewer layers"});
+  return fail(
+      {.kind = ErrorKind::kInput,
+       .what = fmt::format(
+           "{} layers x {} micro-batches make a step of about {:.0f} million instructions; {:.0f} million can be "
+           "planned",
+           spec.layers, recipe.accumulate, instructions * 1e-6, kMostInstructions * 1e-6),
+       .where = {},
+       .remedy = "use a smaller --accumulate (and a larger --batch), or fewer layers"});
 }
 
 }  // namespace
@@ -38,12 +42,18 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--batch", flags.batch, "sequences per micro-batch")->group(group)->capture_default_str();
   auto* accumulate = command.add_option("--accumulate", flags.accumulate, "micro-batches per optimizer step");
   accumulate->group(group)->capture_default_str();
-  command.add_option("--global-batch", flags.global_batch, "sequences per optimizer step")->group(group)->excludes(accumulate);
-  command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")->group(group);
-  command.add_option("--precision", flags.precision, "fp32, fp16-mixed or bf16-mixed (default: by the GPU's generation)")
+  command.add_option("--global-batch", flags.global_batch, "sequences per optimizer step")
+      ->group(group)
+      ->excludes(accumulate);
+  command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")
+      ->group(group);
+  command
+      .add_option("--precision", flags.precision, "fp32, fp16-mixed or bf16-mixed (default: by the GPU's generation)")
       ->group(group);
   command.add_option("--optimizer", flags.optimizer, "adamw")->group(group)->capture_default_str();
-  command.add_option("--clip", flags.clip, "bound of the global gradient norm, 0 for none")->group(group)->capture_default_str();
+  command.add_option("--clip", flags.clip, "bound of the global gradient norm, 0 for none")
+      ->group(group)
+      ->capture_default_str();
 }
 
 void add_number_flags(CLI::App& command, TrainingFlags& flags) {
@@ -51,8 +61,14 @@ void add_number_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--lr", flags.learning_rate, "peak learning rate")->group(group)->capture_default_str();
   command.add_option("--schedule", flags.schedule, "constant, linear or cosine")->group(group)->capture_default_str();
   command.add_option("--warmup", flags.warmup, "steps of linear warm-up")->group(group)->capture_default_str();
-  command.add_option("--weight-decay", flags.weight_decay, "decoupled weight decay of matrices")->group(group)->capture_default_str();
-  command.add_option("--betas", flags.betas, "Adam's two decay rates")->group(group)->expected(2)->delimiter(',')->capture_default_str();
+  command.add_option("--weight-decay", flags.weight_decay, "decoupled weight decay of matrices")
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--betas", flags.betas, "Adam's two decay rates")
+      ->group(group)
+      ->expected(2)
+      ->delimiter(',')
+      ->capture_default_str();
   command.add_option("--eps", flags.epsilon, "Adam's epsilon")->group(group)->capture_default_str();
   command.add_option("--seed", flags.seed, "of weights and batches")->group(group)->capture_default_str();
 }
@@ -87,9 +103,10 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;
   recipe.sequence = flags.sequence.value_or(std::min(kDefaultSequence, spec.max_positions));
-  if (!flags.sequence) notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.max_positions));
-  notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
-                              recipe.sequence, to_text(recipe.optimizer), recipe.clip));
+  if (!flags.sequence)
+    notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.max_positions));
+  notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
+                              recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
   return recipe;
 }
 

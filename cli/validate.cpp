@@ -14,8 +14,8 @@ Result<ExitCode> validate_file(const std::string& path) {
   if (!plan) return fail(plan.error());
   const auto verified = verify_plan(*plan);
   if (!verified) return fail(verified.error());
-  fmt::print("{}: obeys the law of plans ({} instructions, {} uses checked over {} steps laid one after another)\n", path,
-             verified->instructions, verified->checked_uses, verified->expanded_bodies);
+  fmt::print("{}: obeys the law of plans ({} instructions, {} uses checked over {} steps laid one after another)\n",
+             path, verified->instructions, verified->checked_uses, verified->expanded_bodies);
   return ExitCode::kDone;
 }
 

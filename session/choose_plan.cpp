@@ -20,10 +20,12 @@ Result<void> check_machine(const Plan& plan, const Platform& here) {
   const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
   const Processor& own = here.at(here.at(*here.queue("compute")).processor);
   if (processor.kind != own.kind) {
-    return refused(fmt::format("the plan was made for '{}', and this build runs plans on the CPU", plan.platform.name), remake);
+    return refused(fmt::format("the plan was made for '{}', and this build runs plans on the CPU", plan.platform.name),
+                   remake);
   }
   if (processor.cores > own.cores) {
-    return refused(fmt::format("the plan was made for {} cores, this computer offers {}", processor.cores, own.cores), remake);
+    return refused(fmt::format("the plan was made for {} cores, this computer offers {}", processor.cores, own.cores),
+                   remake);
   }
   for (const Arena& arena : plan.arenas) {
     const MemorySpace& wanted = plan.platform.at(arena.space);

@@ -12,8 +12,8 @@ struct ChosenPlan {
   std::vector<Candidate> candidates;
 };
 
-/// A plan from a file runs here only if it was made for such a machine and needs no more than there is; errors name what
-/// it was made for, or what is missing.
+/// A plan from a file runs here only if it was made for such a machine and needs no more than there is; errors name
+/// what it was made for, or what is missing.
 Result<void> check_own_plan(const RunRequest& request);
 
 /// Searches under `costs`, or takes the request's own plan after checking that it is for this model and this computer.

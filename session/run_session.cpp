@@ -98,7 +98,8 @@ class Session {
     file_->add_plan("warm-up", warm.plan);
     file_->add_trace({.name = "warm-up", .trace = warm.trace});
     std::vector<CostSample> samples;
-    for (const Sample& sample : warm.samples) samples.push_back({to_text(sample.key), sample.duration, sample.plan_digest});
+    for (const Sample& sample : warm.samples)
+      samples.push_back({to_text(sample.key), sample.duration, sample.plan_digest});
     file_->add_cost_samples(std::move(samples));
   }
 
@@ -154,7 +155,8 @@ class Session {
     if (!stepped_) return fail(interrupted_too_early());
     done_ = first + static_cast<std::int64_t>(trace->steps.size());
     if (interrupted()) {
-      file_->add_log({Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
+      file_->add_log({Nanoseconds(0), "warning",
+                      fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
     }
     if (!request_.save.empty()) {
       announce(watcher_, "saving weights to " + request_.save);
@@ -172,7 +174,8 @@ class Session {
     schedule.first_step = first;
     schedule.checkpoint = checkpoint_of(request_.output);
     announce(watcher_, fmt::format("training: steps {} to {}", first + 1, schedule.end_step));
-    const StoredTraceId stored = file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = "cpu"}});
+    const StoredTraceId stored =
+        file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = "cpu"}});
     TrainWatcher watcher;
     watcher.on_step = [&](const StepSummary& step) {
       stepped_ = true;
@@ -206,7 +209,8 @@ class Session {
   }
 
   Result<RunOutcome> finish(ChosenPlan chosen, Trace trace) {
-    RunOutcome outcome{.plan = std::move(chosen.plan), .prediction = std::move(chosen.prediction), .measured = std::move(trace)};
+    RunOutcome outcome{
+        .plan = std::move(chosen.plan), .prediction = std::move(chosen.prediction), .measured = std::move(trace)};
     outcome.interrupted = interrupted();
     outcome.checkpoint = checkpoint_of(request_.output);
     auto comparison = compare_traces(outcome.plan, outcome.prediction.trace, outcome.measured);

@@ -19,20 +19,20 @@ namespace plimsoll {
 struct RunRequest {
   ModelSpec spec;
   Recipe recipe;
-  Platform machine;                             ///< this computer under the user's caps
+  Platform machine;  ///< this computer under the user's caps
   std::string strategy = "auto";
-  std::optional<Plan> plan;                     ///< a plan from a file; nothing: the session plans
-  std::shared_ptr<const CostModel> costs;       ///< what to expect before anything was measured
-  std::int64_t warm_up_steps = 4;               ///< profiled with a cautious plan first; 0 trusts `costs`
-  TrainSchedule schedule;                       ///< the session fills in `first_step` and `checkpoint`
+  std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
+  std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
+  std::int64_t warm_up_steps = 4;          ///< profiled with a cautious plan first; 0 trusts `costs`
+  TrainSchedule schedule;                  ///< the session fills in `first_step` and `checkpoint`
   std::string data;
-  std::string evaluation_data;                  ///< may be empty
-  std::string init;                             ///< weights to start from; may be empty
-  std::string save;                             ///< where the weights go in the end; may be empty
+  std::string evaluation_data;  ///< may be empty
+  std::string init;             ///< weights to start from; may be empty
+  std::string save;             ///< where the weights go in the end; may be empty
   StoredType save_type = StoredType::kF32;
-  std::string resume;                           ///< a training checkpoint; may be empty
-  std::string output;                           ///< the run file
-  bool replace = false;                         ///< an older run file of that name goes once the training can start
+  std::string resume;    ///< a training checkpoint; may be empty
+  std::string output;    ///< the run file
+  bool replace = false;  ///< an older run file of that name goes once the training can start
   RunMeta meta;
 };
 
@@ -52,12 +52,12 @@ struct RunOutcome {
   std::optional<Comparison> comparison;  ///< nothing when no whole step was traced
   std::string not_compared;              ///< why there is none
   bool interrupted = false;
-  std::string checkpoint;                ///< where to resume from
+  std::string checkpoint;  ///< where to resume from
 };
 
-/// Warms up, calibrates, plans, runs and compares. The run file is made when the training can start, so that a run which
-/// cannot start leaves nothing; from then on everything goes into it as it happens. When `stop` turns true the step in
-/// progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
+/// Warms up, calibrates, plans, runs and compares. The run file is made when the training can start, so that a run
+/// which cannot start leaves nothing; from then on everything goes into it as it happens. When `stop` turns true the
+/// step in progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop);
 
 /// Where a run puts its checkpoint: beside its run file.

@@ -48,8 +48,8 @@ Result<void> save(const Plan& plan, CpuExecutor& executor, const TrainSchedule& 
   return saved;
 }
 
-Result<void> evaluate(CpuExecutor& executor, const TokenSource& tokens, const TrainSchedule& schedule, std::int64_t done,
-                      const TrainWatcher& watcher) {
+Result<void> evaluate(CpuExecutor& executor, const TokenSource& tokens, const TrainSchedule& schedule,
+                      std::int64_t done, const TrainWatcher& watcher) {
   const auto loss = executor.evaluate(tokens, schedule.evaluation_batches);
   if (!loss) return fail(loss.error());
   if (watcher.on_evaluation) watcher.on_evaluation(done, *loss);
@@ -67,7 +67,8 @@ Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& 
   const std::int64_t traced_end = std::min(schedule.end_step, schedule.first_step + schedule.traced_steps);
   while (done < schedule.end_step && !stop) {
     const std::int64_t end = done < traced_end ? traced_end : schedule.end_step;
-    const std::int64_t pause = std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
+    const std::int64_t pause =
+        std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
     const Nanoseconds shift = end_of(whole);
     auto part = executor.run_steps({.first_step = done,
                                     .steps = pause - done,

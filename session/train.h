@@ -17,7 +17,7 @@ namespace plimsoll {
 struct TrainSchedule {
   std::int64_t first_step = 0;
   std::int64_t end_step = 0;
-  std::int64_t traced_steps = 64;  ///< the first so many keep their events; later ones only their summary
+  std::int64_t traced_steps = 64;   ///< the first so many keep their events; later ones only their summary
   std::int64_t evaluate_every = 0;  ///< 0: never
   std::int64_t evaluation_batches = 8;
   std::int64_t save_every = 0;  ///< 0: only when the training ends or is interrupted

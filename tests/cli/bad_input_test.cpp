@@ -37,26 +37,35 @@ const std::string kGpu = "RTX 2060 6GB";
 
 TEST_CASE("names that are not known get the nearest ones, and an ambiguous one its variants") {
   const TemporaryFolder folder;
-  check(folder, {{"model", {"fit", "gtp2-xl", "--on", kGpu}, 2, {"'gtp2-xl'", "gpt2-xl"}},
-                 {"GPU", {"fit", "gpt2", "--on", "RTX 4090x"}, 2, {"RTX 4090"}},
-                 {"variants", {"fit", "gpt2", "--on", "RTX 2060"}, 2, {"RTX 2060 6GB", "RTX 2060 12GB"}},
-                 {"strategy", {"fit", "gpt2", "--on", kGpu, "--strategy", "offload"}, 2, {"'offload'", "offload-optimizer"}},
-                 {"precision", {"fit", "gpt2", "--on", kGpu, "--precision", "fp61"}, 2, {"fp61", "fp32"}},
-                 {"command", {"fti"}, 2, {"--help"}},
-                 {"no command", {}, 2, {"subcommand"}},
-                 {"no model", {"fit"}, 2, {"MODEL"}}});
+  check(folder,
+        {{"model", {"fit", "gtp2-xl", "--on", kGpu}, 2, {"'gtp2-xl'", "gpt2-xl"}},
+         {"GPU", {"fit", "gpt2", "--on", "RTX 4090x"}, 2, {"RTX 4090"}},
+         {"variants", {"fit", "gpt2", "--on", "RTX 2060"}, 2, {"RTX 2060 6GB", "RTX 2060 12GB"}},
+         {"strategy", {"fit", "gpt2", "--on", kGpu, "--strategy", "offload"}, 2, {"'offload'", "offload-optimizer"}},
+         {"precision", {"fit", "gpt2", "--on", kGpu, "--precision", "fp61"}, 2, {"fp61", "fp32"}},
+         {"command", {"fti"}, 2, {"--help"}},
+         {"no command", {}, 2, {"subcommand"}},
+         {"no model", {"fit"}, 2, {"MODEL"}}});
 }
 
 TEST_CASE("sizes that cannot be are refused by the name of their option") {
   const TemporaryFolder folder;
-  const auto fit = [](const char* option, const char* value) { return Arguments{"fit", "gpt2", "--on", kGpu, option, value}; };
+  const auto fit = [](const char* option, const char* value) {
+    return Arguments{"fit", "gpt2", "--on", kGpu, option, value};
+  };
   check(folder,
         {{"sequence beyond positions", fit("--seq", "2048"), 2, {"2048", "1024 positions"}},
          {"batch", fit("--batch", "0"), 2, {"--batch"}},
          {"huge batch", fit("--batch", "99999999999999999999"), 2, {"--batch"}},
          {"accumulate", fit("--accumulate", "-1"), 2, {"--accumulate"}},
-         {"a step of too many instructions", fit("--accumulate", "16000000"), 2, {"million instructions", "--accumulate"}},
-         {"too many layers", {"fit", "gpt:layers=90000,hidden=8,heads=2,vocab=9", "--on", kGpu}, 2, {"million instructions"}},
+         {"a step of too many instructions",
+          fit("--accumulate", "16000000"),
+          2,
+          {"million instructions", "--accumulate"}},
+         {"too many layers",
+          {"fit", "gpt:layers=90000,hidden=8,heads=2,vocab=9", "--on", kGpu},
+          2,
+          {"million instructions"}},
          {"negative memory", fit("--ram", "-5GiB"), 2, {"--ram"}},
          {"memory without a unit", fit("--ram", "lots"), 2, {"--ram", "lots"}},
          {"link", fit("--pcie", "3by16"), 2, {"--pcie"}},
@@ -69,7 +78,10 @@ TEST_CASE("sizes that cannot be are refused by the name of their option") {
          {"negative interval", {"run", kTinyModel, "--data", kText, "--save-every", "-1"}, 2, {"--save-every"}},
          {"evaluation without data", {"run", kTinyModel, "--data", kText, "--eval-every", "2"}, 2, {"--eval-data"}},
          {"memory that is not there", run_with_data(kText, {"--device-memory", "900TiB"}), 3, {"900"}},
-         {"a device that is too small", run_with_data(kText, {"--device-memory", "1KiB"}), 3, {"gpu0 needs", "short by"}}});
+         {"a device that is too small",
+          run_with_data(kText, {"--device-memory", "1KiB"}),
+          3,
+          {"gpu0 needs", "short by"}}});
 }
 
 TEST_CASE("data that cannot be trained on is refused by file and offset") {
@@ -91,7 +103,9 @@ TEST_CASE("data that cannot be trained on is refused by file and offset") {
 
 TEST_CASE("a file that is broken or cut short is refused by name, place and what was expected") {
   const TemporaryFolder folder;
-  REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code == 0);
+  REQUIRE(
+      plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code ==
+      0);
   REQUIRE(plimsoll_in(folder, tiny_run("2", {"--save", "w.safetensors"})).code == 0);
   const std::string plan = read_whole(folder.file("plan.json"));
   const std::string run = read_whole(folder.file("run.plimsoll"));
@@ -107,32 +121,37 @@ TEST_CASE("a file that is broken or cut short is refused by name, place and what
   write_file(folder.file("cut.safetensors"), weights.substr(0, weights.size() / 2));
   write_file(folder.file("tiny.safetensors"), weights.substr(0, 5));
   write_file(folder.file("cut.checkpoint"), state.substr(0, state.size() / 2));
-  write_file(folder.file("config.json"), R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_layer": "many", "n_head": 2})");
+  write_file(
+      folder.file("config.json"),
+      R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_layer": "many", "n_head": 2})");
   const auto started = [](const char* from) {
     return Arguments{"run", kTinyModel, "--data", kText, "--steps", "3", "--init", from, "-o", "again.plimsoll"};
   };
-  check(folder, {{"plan", {"simulate", "cut.json"}, 2, {"cut.json", "line 2, byte 24", "expected"}},
-                 {"validate", {"validate", "cut.json"}, 2, {"cut.json", "byte"}},
-                 {"run of a plan", {"run", "cut.json", "--data", kText, "-o", "again.plimsoll"}, 2, {"cut.json", "byte"}},
-                 {"no plan at all", {"simulate", "list.json"}, 2, {"list.json"}},
-                 {"empty plan", {"simulate", "empty.json"}, 2, {"empty.json"}},
-                 {"a plan of a newer program", {"simulate", "newer.json"}, 2, {"newer.json", "format_version 91"}},
-                 {"run file as a plan", {"simulate", "run.plimsoll"}, 2, {"run.plimsoll"}},
-                 {"plan as a run file", {"compare", "plan.json"}, 2, {"plan.json"}},
-                 {"run file", {"show", "cut.plimsoll"}, 2, {"cut.plimsoll"}},
-                 {"no such run file", {"compare", "nothing"}, 2, {"nothing", "no such file"}},
-                 {"no such plan", {"simulate", "nothing.json"}, 2, {"nothing.json", "no such file"}},
-                 {"weights", started("cut.safetensors"), 2, {"cut.safetensors", "byte"}},
-                 {"less than a header", started("tiny.safetensors"), 2, {"tiny.safetensors", "byte"}},
-                 {"no such weights", started("nothing.safetensors"), 2, {"nothing.safetensors"}},
-                 {"weights as a training state",
-                  {"run", kTinyModel, "--data", kText, "--resume", "w.safetensors", "-o", "a.plimsoll"}, 2,
-                  {"w.safetensors", "no training state"}},
-                 {"training state",
-                  {"run", kTinyModel, "--data", kText, "--resume", "cut.checkpoint", "-o", "a.plimsoll"}, 2,
-                  {"cut.checkpoint"}},
-                 {"config", {"fit", "config.json"}, 2, {"config.json", "n_layer"}},
-                 {"safetensors as a model", {"fit", "cut.safetensors"}, 2, {"cut.safetensors"}}});
+  check(folder,
+        {{"plan", {"simulate", "cut.json"}, 2, {"cut.json", "line 2, byte 24", "expected"}},
+         {"validate", {"validate", "cut.json"}, 2, {"cut.json", "byte"}},
+         {"run of a plan", {"run", "cut.json", "--data", kText, "-o", "again.plimsoll"}, 2, {"cut.json", "byte"}},
+         {"no plan at all", {"simulate", "list.json"}, 2, {"list.json"}},
+         {"empty plan", {"simulate", "empty.json"}, 2, {"empty.json"}},
+         {"a plan of a newer program", {"simulate", "newer.json"}, 2, {"newer.json", "format_version 91"}},
+         {"run file as a plan", {"simulate", "run.plimsoll"}, 2, {"run.plimsoll"}},
+         {"plan as a run file", {"compare", "plan.json"}, 2, {"plan.json"}},
+         {"run file", {"show", "cut.plimsoll"}, 2, {"cut.plimsoll"}},
+         {"no such run file", {"compare", "nothing"}, 2, {"nothing", "no such file"}},
+         {"no such plan", {"simulate", "nothing.json"}, 2, {"nothing.json", "no such file"}},
+         {"weights", started("cut.safetensors"), 2, {"cut.safetensors", "byte"}},
+         {"less than a header", started("tiny.safetensors"), 2, {"tiny.safetensors", "byte"}},
+         {"no such weights", started("nothing.safetensors"), 2, {"nothing.safetensors"}},
+         {"weights as a training state",
+          {"run", kTinyModel, "--data", kText, "--resume", "w.safetensors", "-o", "a.plimsoll"},
+          2,
+          {"w.safetensors", "no training state"}},
+         {"training state",
+          {"run", kTinyModel, "--data", kText, "--resume", "cut.checkpoint", "-o", "a.plimsoll"},
+          2,
+          {"cut.checkpoint"}},
+         {"config", {"fit", "config.json"}, 2, {"config.json", "n_layer"}},
+         {"safetensors as a model", {"fit", "cut.safetensors"}, 2, {"cut.safetensors"}}});
 }
 
 }  // namespace plimsoll::test

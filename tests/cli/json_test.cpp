@@ -20,26 +20,61 @@ json answer_of(const ChildEnd& end, const std::vector<const char*>& keys) {
   return answer;
 }
 
-const std::vector<const char*> kFitKeys{"format_version", "verdict", "model/name", "model/parameters", "strategy/name", "stack",
-    "step_seconds", "step_seconds_low", "step_seconds_high", "tokens_per_second", "samples_per_second", "model_tflops_per_gpu",
-    "hardware_tflops_per_gpu", "bubble_fraction", "phases/forward_seconds", "phases/backward_seconds", "phases/optimizer_seconds",
-    "phases/exposed_transfer_seconds", "phases/exposed_communication_seconds", "memory/0/space", "memory/0/capacity_bytes",
-    "memory/0/usable_bytes", "memory/0/margin_bytes", "memory/0/certain", "memory/0/peak_bytes", "memory/0/peak_allocated_bytes",
-    "memory/0/peak_reserved_bytes", "memory/0/peak_process_bytes", "memory/0/by_category/parameters",
-    "memory/0/by_category/gradients", "memory/0/by_category/optimizer", "memory/0/by_category/activations",
-    "memory/0/by_category/workspace", "memory/0/by_category/framework", "bottleneck/resource", "bottleneck/busy_fraction",
-    "calibration/kind", "calibration/source", "lower_bound/step_seconds", "lower_bound/peak_bytes", "alternatives", "training"};
+const std::vector<const char*> kFitKeys{"format_version",
+                                        "verdict",
+                                        "model/name",
+                                        "model/parameters",
+                                        "strategy/name",
+                                        "stack",
+                                        "step_seconds",
+                                        "step_seconds_low",
+                                        "step_seconds_high",
+                                        "tokens_per_second",
+                                        "samples_per_second",
+                                        "model_tflops_per_gpu",
+                                        "hardware_tflops_per_gpu",
+                                        "bubble_fraction",
+                                        "phases/forward_seconds",
+                                        "phases/backward_seconds",
+                                        "phases/optimizer_seconds",
+                                        "phases/exposed_transfer_seconds",
+                                        "phases/exposed_communication_seconds",
+                                        "memory/0/space",
+                                        "memory/0/capacity_bytes",
+                                        "memory/0/usable_bytes",
+                                        "memory/0/margin_bytes",
+                                        "memory/0/certain",
+                                        "memory/0/peak_bytes",
+                                        "memory/0/peak_allocated_bytes",
+                                        "memory/0/peak_reserved_bytes",
+                                        "memory/0/peak_process_bytes",
+                                        "memory/0/by_category/parameters",
+                                        "memory/0/by_category/gradients",
+                                        "memory/0/by_category/optimizer",
+                                        "memory/0/by_category/activations",
+                                        "memory/0/by_category/workspace",
+                                        "memory/0/by_category/framework",
+                                        "bottleneck/resource",
+                                        "bottleneck/busy_fraction",
+                                        "calibration/kind",
+                                        "calibration/source",
+                                        "lower_bound/step_seconds",
+                                        "lower_bound/peak_bytes",
+                                        "alternatives",
+                                        "training"};
 
 }  // namespace
 
 TEST_CASE("fit, plan and simulate answer with every key of the contract") {
   const TemporaryFolder folder;
-  const json fits = answer_of(plimsoll_in(folder, {"fit", "gpt2", "--on", "RTX 2060 6GB", "--ram", "32GiB", "--json"}), kFitKeys);
+  const json fits =
+      answer_of(plimsoll_in(folder, {"fit", "gpt2", "--on", "RTX 2060 6GB", "--ram", "32GiB", "--json"}), kFitKeys);
   CHECK(fits["verdict"] == "fits");
   const ChildEnd no = plimsoll_in(folder, {"fit", "gpt2-xl", "--on", "RTX 2060 6GB", "--ram", "8GiB", "--json"});
   CHECK(no.code == 3);
   CHECK(answer_of(no, kFitKeys)["verdict"] == "does_not_fit");
-  const json all = answer_of(plimsoll_in(folder, {"fit", "gpt2", "--on", "RTX 2060 6GB", "--strategy", "all", "--json"}), {"0/verdict"});
+  const json all = answer_of(
+      plimsoll_in(folder, {"fit", "gpt2", "--on", "RTX 2060 6GB", "--strategy", "all", "--json"}), {"0/verdict"});
   CHECK(all.is_array());
   const Arguments plan{"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json", "--json"};
   const json planned = answer_of(plimsoll_in(folder, plan), kFitKeys);
@@ -50,16 +85,18 @@ TEST_CASE("fit, plan and simulate answer with every key of the contract") {
 TEST_CASE("run and compare answer with every key of the contract, and losses keep all their bits") {
   const TemporaryFolder folder;
   const json run = answer_of(plimsoll_in(folder, tiny_run("6", {"--json"})),
-                             {"steps", "losses", "step_seconds_median", "predicted_step_seconds", "tokens_per_second", "memory/0/space",
-                              "memory/0/predicted_bytes", "memory/0/measured_bytes", "file"});
+                             {"steps", "losses", "step_seconds_median", "predicted_step_seconds", "tokens_per_second",
+                              "memory/0/space", "memory/0/predicted_bytes", "memory/0/measured_bytes", "file"});
   CHECK(run["steps"] == 6);
   CHECK(run["losses"].size() == 6);
   CHECK(run["file"] == "run.plimsoll");
-  const json compared = answer_of(plimsoll_in(folder, {"compare", "run.plimsoll", "--json"}),
-                                  {"step/predicted_seconds", "step/measured_seconds", "step/error", "step/parts/0",
-                                   "memory/0/space", "memory/0/predicted_bytes", "memory/0/measured_bytes", "matched_fraction"});
+  const json compared =
+      answer_of(plimsoll_in(folder, {"compare", "run.plimsoll", "--json"}),
+                {"step/predicted_seconds", "step/measured_seconds", "step/error", "step/parts/0", "memory/0/space",
+                 "memory/0/predicted_bytes", "memory/0/measured_bytes", "matched_fraction"});
   CHECK(compared["memory"] == run["memory"]);
-  const json shown = answer_of(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}), {"finished", "plans/0", "traces/2/losses"});
+  const json shown =
+      answer_of(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}), {"finished", "plans/0", "traces/2/losses"});
   CHECK(shown["traces"][2]["losses"] == run["losses"]);
   CHECK_THAT(shown["command"].get<std::string>(), Catch::Contains("--steps 6"));
 }
@@ -69,8 +106,10 @@ TEST_CASE("whatever lists or examines answers in JSON too") {
   REQUIRE(plimsoll_in(folder, tiny_run("3")).code == 0);
   answer_of(plimsoll_in(folder, {"machines", "--json"}), {"0/name", "0/memory_bytes", "0/source"});
   answer_of(plimsoll_in(folder, {"models", "--json"}), {"0/name", "0/parameters"});
-  answer_of(plimsoll_in(folder, {"doctor", "--json"}), {"cpu/model", "memory/available_bytes", "products/library", "cuda"});
-  answer_of(plimsoll_in(folder, {"calibrate", "run.plimsoll", "--json"}), {"source", "samples", "costs/0/median_seconds"});
+  answer_of(plimsoll_in(folder, {"doctor", "--json"}),
+            {"cpu/model", "memory/available_bytes", "products/library", "cuda"});
+  answer_of(plimsoll_in(folder, {"calibrate", "run.plimsoll", "--json"}),
+            {"source", "samples", "costs/0/median_seconds"});
 }
 
 TEST_CASE("a training that diverges answers in JSON with null losses and keeps its run file") {

@@ -6,8 +6,8 @@ namespace plimsoll::test {
 
 TEST_CASE("every command explains itself with an example and ends with 0") {
   const TemporaryFolder folder;
-  for (const char* command : {"fit", "plan", "simulate", "run", "calibrate", "compare", "show", "validate", "export", "machines",
-                              "models", "doctor"}) {
+  for (const char* command : {"fit", "plan", "simulate", "run", "calibrate", "compare", "show", "validate", "export",
+                              "machines", "models", "doctor"}) {
     const ChildEnd end = plimsoll_in(folder, {command, "--help"});
     INFO(command);
     CHECK(end.code == 0);
@@ -21,11 +21,13 @@ TEST_CASE("every command explains itself with an example and ends with 0") {
 
 TEST_CASE("a plan that is made, validated, simulated, run and compared agrees with itself") {
   const TemporaryFolder folder;
-  CHECK(plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code == 0);
+  CHECK(
+      plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code ==
+      0);
   CHECK(plimsoll_in(folder, {"validate", "plan.json"}).code == 0);
   CHECK(plimsoll_in(folder, {"simulate", "plan.json"}).code == 0);
-  const ChildEnd run = plimsoll_in(folder, {"run", "plan.json", "--data", kText, "--steps", "6", "--device-memory", "16MiB", "--ram",
-                                            "64MiB", "-o", "run.plimsoll"});
+  const ChildEnd run = plimsoll_in(folder, {"run", "plan.json", "--data", kText, "--steps", "6", "--device-memory",
+                                            "16MiB", "--ram", "64MiB", "-o", "run.plimsoll"});
   INFO(run.err);
   REQUIRE(run.code == 0);
   CHECK(plimsoll_in(folder, {"compare", "run.plimsoll"}).code == 0);
@@ -50,7 +52,9 @@ TEST_CASE("run says each thing that it assumes once, and nothing at all when it 
 TEST_CASE("a threshold that is missed and a model that does not fit end with 3") {
   const TemporaryFolder folder;
   CHECK(plimsoll_in(folder, {"fit", "gpt2-xl", "--on", "RTX 2060 6GB", "--strategy", "resident"}).code == 3);
-  CHECK(plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "1KiB", "--ram", "64MiB", "-o", "none.json"}).code == 3);
+  CHECK(
+      plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "1KiB", "--ram", "64MiB", "-o", "none.json"}).code ==
+      3);
   CHECK(files_in(folder).empty());
   REQUIRE(plimsoll_in(folder, tiny_run("5")).code == 0);
   CHECK(plimsoll_in(folder, {"compare", "run.plimsoll", "--threshold", "0"}).code == 3);
@@ -58,7 +62,8 @@ TEST_CASE("a threshold that is missed and a model that does not fit end with 3")
 
 TEST_CASE("an answer that cannot be written ends with 4") {
   const TemporaryFolder folder;
-  const ChildEnd end = run_child({"/bin/sh", "-c", std::string(PLIMSOLL_PROGRAM) + " models > /dev/full"}, folder.path());
+  const ChildEnd end =
+      run_child({"/bin/sh", "-c", std::string(PLIMSOLL_PROGRAM) + " models > /dev/full"}, folder.path());
   CHECK(end.code == 4);
   CHECK_THAT(end.err, Catch::Contains("standard output"));
 }

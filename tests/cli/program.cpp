@@ -27,8 +27,8 @@ ChildEnd plimsoll_in(const TemporaryFolder& folder, const Arguments& arguments, 
 }
 
 Arguments tiny_run(const std::string& steps, const Arguments& more) {
-  Arguments line{"run",      kTinyModel, "--data", kText,        "--steps", steps, "--device-memory", "16MiB", "--ram", "64MiB",
-                 "--matmul", "openblas", "-o",     "run.plimsoll"};
+  Arguments line{"run",   kTinyModel, "--data", kText,      "--steps",  steps, "--device-memory",
+                 "16MiB", "--ram",    "64MiB",  "--matmul", "openblas", "-o",  "run.plimsoll"};
   line.insert(line.end(), more.begin(), more.end());
   return line;
 }

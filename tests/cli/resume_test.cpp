@@ -36,7 +36,8 @@ TEST_CASE("a run file and its checkpoint both resume without a word about model 
 
   CHECK(losses_of(plimsoll_in(folder, resume("run.plimsoll"))) == rest);
   CHECK(losses_of(plimsoll_in(folder, resume("run.plimsoll.checkpoint.safetensors"))) == rest);
-  CHECK(losses_of(plimsoll_in(folder, resume("run.plimsoll", {"--strategy", "offload-optimizer", "--lr", "0.01"}))) == rest);
+  CHECK(losses_of(plimsoll_in(folder, resume("run.plimsoll", {"--strategy", "offload-optimizer", "--lr", "0.01"}))) ==
+        rest);
 
   std::filesystem::create_directory(folder.file("moved"));
   for (const char* suffix : {"", ".checkpoint.safetensors"}) {
@@ -63,11 +64,13 @@ TEST_CASE("a resumed run refuses by name what differs from the run") {
     CHECK_FALSE(std::filesystem::exists(folder.file("more.plimsoll")));
   };
   refused(resume("run.plimsoll", {"--lr", "0.5"}), "--lr 0.5 does not go with run.plimsoll, which has 0.01");
-  refused(resume("run.plimsoll", {"--global-batch", "8"}), "--global-batch 8 does not go with run.plimsoll, which has 4");
+  refused(resume("run.plimsoll", {"--global-batch", "8"}),
+          "--global-batch 8 does not go with run.plimsoll, which has 4");
   refused(resume("run.plimsoll", {"--matmul", "onednn"}), "--matmul onednn");
   refused(resume("run.plimsoll", {"--init", "w.safetensors"}), "--init and --resume");
   refused(resume("run.plimsoll", {"gpt2"}), "not gpt2");
-  refused({"run", "--resume", "run.plimsoll", "--data", kText, "--steps", "2", "-o", "more.plimsoll"}, "already holds 2 steps");
+  refused({"run", "--resume", "run.plimsoll", "--data", kText, "--steps", "2", "-o", "more.plimsoll"},
+          "already holds 2 steps");
   refused(resume("nothing"), "nothing");
   std::filesystem::remove(folder.file("run.plimsoll.checkpoint.safetensors"));
   refused(resume("run.plimsoll"), "is gone");
@@ -75,7 +78,9 @@ TEST_CASE("a resumed run refuses by name what differs from the run") {
 
 TEST_CASE("a plan file refuses options that it has decided, and a GPU's plan does not run here") {
   const TemporaryFolder folder;
-  REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code == 0);
+  REQUIRE(
+      plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code ==
+      0);
   REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--on", "RTX 2060 6GB", "-o", "gpu.json"}).code == 0);
   const auto refused = [&](const char* plan, const Arguments& more, const std::string& words) {
     Arguments line{"run", plan, "--data", kText, "--steps", "2"};

@@ -59,9 +59,11 @@ TEST_CASE("a run that is killed in the middle leaves a run file with the steps a
   {
     ChildProcess child(command_line(tiny_run("100000000", {"--save-every", "100"})), folder.path());
     REQUIRE(child.wait_for_text("plimsoll: step"));
-    REQUIRE(child.wait_for([&] { return std::filesystem::exists(folder.file("run.plimsoll.checkpoint.safetensors")); }));
+    REQUIRE(
+        child.wait_for([&] { return std::filesystem::exists(folder.file("run.plimsoll.checkpoint.safetensors")); }));
     const auto seen = child.errors_so_far().size();
-    REQUIRE(child.wait_for([&] { return child.errors_so_far().size() > seen; }));  // a line a second: commits came in between
+    REQUIRE(child.wait_for(
+        [&] { return child.errors_so_far().size() > seen; }));  // a line a second: commits came in between
     child.send(SIGKILL);
     CHECK(child.wait().signal == SIGKILL);
   }
@@ -73,8 +75,9 @@ TEST_CASE("a run that is killed in the middle leaves a run file with the steps a
   CHECK(run["traces"][2]["steps"].get<int>() > 0);
   CHECK(run["traces"][2]["events"].get<int>() > 0);
   CHECK(plimsoll_in(folder, {"compare", "run.plimsoll"}).code == 0);
-  const ChildEnd resumed = plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps", "100000000", "-o",
-                                                "more.plimsoll", "--warm-up-steps", "0", "--strategy", "nothing"});
+  const ChildEnd resumed =
+      plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps", "100000000", "-o",
+                           "more.plimsoll", "--warm-up-steps", "0", "--strategy", "nothing"});
   CHECK_THAT(resumed.err, Catch::Contains("unknown strategy"));  // it got as far as planning: the checkpoint was found
 }
 

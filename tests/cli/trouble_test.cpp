@@ -8,7 +8,8 @@ namespace {
 
 bool companions(const TemporaryFolder& folder) {
   for (const std::string& name : files_in(folder)) {
-    if (name.ends_with(".tmp") || name.ends_with("-wal") || name.ends_with("-shm") || name.ends_with("-journal")) return true;
+    if (name.ends_with(".tmp") || name.ends_with("-wal") || name.ends_with("-shm") || name.ends_with("-journal"))
+      return true;
   }
   return false;
 }

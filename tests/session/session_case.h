@@ -13,7 +13,8 @@ namespace plimsoll::test {
 /// This computer with 32 MiB for the device and as much for the host, and that many compute threads.
 Platform own_machine(std::int64_t threads = 1);
 
-/// Trains on the repository's text; the caller changes what the test is about. Without a warm-up, under catalogue costs.
+/// Trains on the repository's text; the caller changes what the test is about. Without a warm-up, under catalogue
+/// costs.
 RunRequest small_request(const TemporaryFolder& folder, Family family = Family::kGpt2, std::int64_t steps = 20);
 
 /// A request that runs exactly this strategy.

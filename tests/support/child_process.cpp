@@ -58,7 +58,8 @@ ChildProcess::ChildProcess(const std::vector<std::string>& arguments, const std:
   const int out = ::open((captured_ + ".out").c_str(), flags, 0600);
   const int err = ::open((captured_ + ".err").c_str(), flags, 0600);
   std::vector<char*> pointers;
-  for (const std::string& argument : arguments) pointers.push_back(const_cast<char*>(argument.c_str()));  // execv's type
+  for (const std::string& argument : arguments)
+    pointers.push_back(const_cast<char*>(argument.c_str()));  // execv's type
   pointers.push_back(nullptr);
   process_ = ::fork();
   if (process_ == 0) become(pointers.data(), folder.c_str(), out, err, file_limit);
