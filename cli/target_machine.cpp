@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "cli/load_plan.h"
-#include "cli/probe_cache.h"
 #include "formats/catalogue_platform.h"
 #include "formats/machine_json.h"
 #include "formats/read_text_file.h"
@@ -33,22 +32,9 @@ Result<TargetMachine> catalogued(const MachineFlags& flags, const MachineOptions
   return machine;
 }
 
-/// The computer that a probe was made on, as it was then.
-Result<TargetMachine> from_probe(const std::string& text, const std::string& path) {
-  const auto probe = read_probe(text, path);
-  if (!probe) return fail(probe.error());
-  auto costs = costs_of(*probe);
-  if (!costs) return fail(costs.error());
-  TargetMachine machine = described({probe->platform, {}});
-  machine.costs = std::move(*costs);
-  machine.notes.push_back(fmt::format("costs measured by plimsoll machines --probe on {}", probe->date));
-  return machine;
-}
-
 Result<TargetMachine> from_file(const std::string& path) {
   const auto text = read_text_file(path, kLargestMachineFile);
   if (!text) return fail(text.error());
-  if (looks_like_probe(*text)) return from_probe(*text, path);
   auto platform = read_machine(*text, path);
   if (!platform) return fail(platform.error());
   TargetMachine machine = described({std::move(*platform), {}});
@@ -69,20 +55,10 @@ Result<TargetMachine> own_computer(const MachineFlags& flags, const MachineOptio
   }
   std::optional<std::int64_t> threads;
   if (flags.cpu_cores) threads = *flags.cpu_cores;
-  const ThisComputer computer = probe_this_computer();
-  const KnownProbe known = find_probe(computer);
-  auto platform = computer_platform(computer, {.device_memory = options.device_memory,
-                                               .ram = options.ram,
-                                               .threads = threads,
-                                               .probe = known.probe ? &*known.probe : nullptr});
+  auto platform =
+      this_computer_platform({.device_memory = options.device_memory, .ram = options.ram, .threads = threads});
   if (!platform) return fail(platform.error());
-  TargetMachine machine = described(std::move(*platform));
-  machine.notes.push_back(known.note);
-  if (!known.probe) return machine;
-  auto costs = costs_of(*known.probe);
-  if (!costs) return fail(costs.error());
-  machine.costs = std::move(*costs);
-  return machine;
+  return described(std::move(*platform));
 }
 
 }  // namespace
@@ -95,7 +71,7 @@ Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::
                  : own                       ? own_computer(flags, *options)
                                              : catalogued(flags, *options);
   if (!machine) return machine;
-  auto costs = load_costs(calibration, machine->costs);
+  auto costs = load_costs(calibration);
   if (!costs) return fail(costs.error());
   machine->costs = std::move(*costs);
   return machine;
