@@ -64,13 +64,10 @@ std::vector<double> losses_of(const RunOutcome& outcome) {
 }
 
 std::vector<Strategy> executable_strategies() {
-  return {{.name = "resident"},
-          {.name = "recompute", .recompute_every = 1},
-          {.name = "recompute", .recompute_every = 2},
-          {.name = "offload-optimizer", .optimizer = Tier::kHost},
-          {.name = "offload-optimizer", .optimizer = Tier::kHost, .gradients = Tier::kHost},
-          {.name = "offload-optimizer", .recompute_every = 2, .optimizer = Tier::kHost, .gradients = Tier::kHost},
-          warm_up_strategy()};
+  std::vector<Strategy> all =
+      candidate_strategies(small_model(Family::kGpt2, 3).layers, own_machine(), Precision::kFp32);
+  all.push_back(warm_up_strategy());
+  return all;
 }
 
 std::vector<std::string> files_in(const TemporaryFolder& folder) {

@@ -27,7 +27,8 @@ RunOutcome run_to_end(const RunRequest& request);
 std::vector<double> losses_of(const RunRequest& request);
 std::vector<double> losses_of(const RunOutcome& outcome);
 
-/// Every strategy that runs here: resident, recompute, the CPU optimizer with gradients on the device and on the host.
+/// Every strategy that the search considers here (resident, recompute, the CPU optimizer with gradients on the device and
+/// on the host, ...), and that of the warm-up.
 std::vector<Strategy> executable_strategies();
 
 /// Names of the folder's files, sorted.
