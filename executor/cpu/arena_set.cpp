@@ -66,8 +66,9 @@ ArenaSet::ArenaSet(const Plan& plan, const DriveOptions& drives)
   const bool direct = moves_whole_blocks(plan);
   for (const Arena& arena : plan.arenas) {  // a missing gigabyte on the drive should not cost prefaulting the memory
     if (!is_drive(plan, arena)) continue;
-    entries_.push_back({.space = arena.space, .arena = {}, .drive = std::make_unique<Drive>(arena.bytes, direct, drives)});
-    drives_[arena.space.index] = entries_.back().drive.get();
+    auto drive = std::make_unique<Drive>(arena.bytes, direct, drives);
+    drives_[arena.space.index] = drive.get();
+    entries_.push_back({.space = arena.space, .arena = {}, .drive = std::move(drive)});
   }
   for (const Arena& arena : plan.arenas) {
     if (is_drive(plan, arena)) continue;

@@ -23,11 +23,13 @@ Result<void> check_kernels(const Plan& plan) {
 }
 
 /// Only a read takes from a drive and only a write puts there.
-Result<void> check_drives(const Plan& plan, const FlatBody& body, const Instruction& instruction, const std::string& where) {
+Result<void> check_drives(const Plan& plan, const FlatBody& body, const Instruction& instruction,
+                          const std::string& where) {
   const std::span<const Use> uses = body.uses(instruction);
   for (std::size_t i = 0; i < uses.size(); ++i) {
     const bool on_drive = plan.platform.at(plan.buffers[uses[i].target].space).kind == SpaceKind::kSsd;
-    const bool may = (instruction.kind == InstructionKind::kRead && i == 0) || (instruction.kind == InstructionKind::kWrite && i == 1);
+    const bool may = (instruction.kind == InstructionKind::kRead && i == 0) ||
+                     (instruction.kind == InstructionKind::kWrite && i == 1);
     if (on_drive == may) continue;
     return refuse(fmt::format("the CPU backend cannot {} with '{}' as operand {}", to_text(instruction.kind),
                               plan.buffers[uses[i].target].name, i),

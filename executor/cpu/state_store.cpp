@@ -27,7 +27,8 @@ void StateStore::write(const StateBinding& binding, const std::function<void(std
 
 std::span<std::byte> StateStore::memory_of(const Buffer& buffer, BufferId id) const {
   const bool on_drive = arenas_.drive(buffer.space) != nullptr;
-  return {on_drive ? staged_[id.index] : arenas_.at(buffer.space, buffer.offset), static_cast<std::size_t>(buffer.bytes.count)};
+  std::byte* begin = on_drive ? staged_[id.index] : arenas_.at(buffer.space, buffer.offset);
+  return {begin, static_cast<std::size_t>(buffer.bytes.count)};
 }
 
 std::size_t StateStore::size_of_state(const StateBinding& binding) const {

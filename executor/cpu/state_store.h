@@ -11,11 +11,11 @@
 
 namespace plimsoll {
 
-/// The state that a plan keeps from step to step, in memory or on drives. What lies on a drive passes through the memory
-/// in which a step stages it, which holds nothing while no step runs. Not for use while one does.
+/// The state that a plan keeps from step to step, in memory or on drives. What lies on a drive passes through the
+/// memory in which a step stages it, which holds nothing while no step runs. Not for use while one does.
 class StateStore {
  public:
-  /// Keeps references. `step` is the program of the training step, which stages every state on a drive (check_runnable).
+  /// Keeps references. `step` is the training step's program, which stages every state on a drive (check_runnable).
   StateStore(const Plan& plan, const Program& step, const ArenaSet& arenas);
 
   /// The bytes of one of the plan's bindings, of the state's true size; valid until the next call or step.

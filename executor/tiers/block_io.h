@@ -39,8 +39,8 @@ struct IoDepth {
   unsigned chunks = 32;  ///< under way at most, over all transfers
 };
 
-/// Opens `file` that way, or a worse one when the kernel refuses. `memory` is what transfers will touch; a ring registers
-/// it, so that the kernel pins it once. The file must outlive the result.
+/// Opens `file` that way, or a worse one when the kernel refuses. `memory` is what transfers will touch; a ring
+/// registers it, so that the kernel pins it once. The file must outlive the result.
 OpenedIo open_block_io(const DriveFile& file, std::span<const std::span<std::byte>> memory, IoWay way = IoWay::kBest,
                        const IoDepth& depth = {});
 

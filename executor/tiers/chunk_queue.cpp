@@ -12,7 +12,8 @@ namespace {
 
 std::string words_of(const Chunk& chunk, std::int64_t result) {
   const bool reads = chunk.transfer->direction == IoDirection::kRead;
-  const std::string where = fmt::format("{} {} bytes at {} of the SSD data", reads ? "reading" : "writing", chunk.bytes, chunk.offset);
+  const std::string where = fmt::format("{} {} bytes at {} of the SSD data", reads ? "reading" : "writing",
+                                        chunk.bytes, chunk.offset);
   if (result < 0) return fmt::format("{} failed: {}", where, std::strerror(static_cast<int>(-result)));
   return fmt::format("{} moved only {}: {}", where, result, reads ? "the file ends there" : "the drive took no more");
 }

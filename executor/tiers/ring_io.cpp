@@ -34,7 +34,9 @@ bool is_passing(int problem) { return problem == EINTR || problem == EAGAIN || p
 }  // namespace
 
 RingIo::RingIo(const DriveFile& file, const IoDepth& depth)
-    : file_(file), queue_(depth.chunk, file.direct() ? kStorageAlignment : Bytes(1)), chunks_(std::max(1u, depth.chunks)) {
+    : file_(file),
+      queue_(depth.chunk, file.direct() ? kStorageAlignment : Bytes(1)),
+      chunks_(std::max(1u, depth.chunks)) {
   // One entry more than chunks under way: the one that wakes the reaper in the end.
   const int problem = -::io_uring_queue_init(static_cast<unsigned>(chunks_.size()) + 1, &ring_, 0);
   if (problem != 0) {
@@ -161,12 +163,17 @@ void RingIo::reap() {
 }
 
 void RingIo::read(Bytes offset, std::span<std::byte> into) {
-  move({IoDirection::kRead, offset.count, into.data(), static_cast<std::int64_t>(into.size()), 0, 0, {}});
+  move({.direction = IoDirection::kRead,
+        .offset = offset.count,
+        .data = into.data(),
+        .bytes = static_cast<std::int64_t>(into.size())});
 }
 
 void RingIo::write(Bytes offset, std::span<const std::byte> from) {
-  // The kernel only reads these bytes.
-  move({IoDirection::kWrite, offset.count, const_cast<std::byte*>(from.data()), static_cast<std::int64_t>(from.size()), 0, 0, {}});
+  move({.direction = IoDirection::kWrite,
+        .offset = offset.count,
+        .data = const_cast<std::byte*>(from.data()),  // which the kernel only reads
+        .bytes = static_cast<std::int64_t>(from.size())});
 }
 
 std::string RingIo::name() const { return registered_.empty() ? "io_uring" : "io_uring with registered buffers"; }

@@ -45,12 +45,17 @@ void ThreadIo::move(Transfer transfer) {
 }
 
 void ThreadIo::read(Bytes offset, std::span<std::byte> into) {
-  move({IoDirection::kRead, offset.count, into.data(), static_cast<std::int64_t>(into.size()), 0, 0, {}});
+  move({.direction = IoDirection::kRead,
+        .offset = offset.count,
+        .data = into.data(),
+        .bytes = static_cast<std::int64_t>(into.size())});
 }
 
 void ThreadIo::write(Bytes offset, std::span<const std::byte> from) {
-  // The kernel only reads these bytes.
-  move({IoDirection::kWrite, offset.count, const_cast<std::byte*>(from.data()), static_cast<std::int64_t>(from.size()), 0, 0, {}});
+  move({.direction = IoDirection::kWrite,
+        .offset = offset.count,
+        .data = const_cast<std::byte*>(from.data()),  // which the kernel only reads
+        .bytes = static_cast<std::int64_t>(from.size())});
 }
 
 std::string ThreadIo::name() const { return fmt::format("pread and pwrite on {} threads", threads_.size()); }

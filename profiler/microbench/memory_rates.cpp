@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <thread>
 
 namespace plimsoll {
@@ -45,7 +46,12 @@ double all_bytes(const MemoryTrial& trial) {
 
 double median(std::vector<double> values) { return spread_of(std::move(values)).median; }
 
-/// Medians of `work` and of copies, both running on until `work` has been timed.
+/// Threads that take turns on one core make some runs long and others not at all, so their mean counts.
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+/// Means of `work` and of copies, both running on until `work` has been timed.
 std::pair<double, double> times_together(const std::function<void()>& work, BufferPair& buffers,
                                          const TimingOptions& timing) {
   std::atomic<bool> done{false};
@@ -59,10 +65,10 @@ std::pair<double, double> times_together(const std::function<void()>& work, Buff
         if (!done || copies.empty()) copies.push_back(seconds);  // a copy that ended after the work was partly alone
       } while (!done);
     });
-    of_work = median(time_runs(work, timing));
+    of_work = mean(time_runs(work, timing));
     done = true;
   }
-  return {of_work, median(copies)};
+  return {of_work, mean(copies)};
 }
 
 }  // namespace
@@ -99,8 +105,8 @@ PairSlowdown measure_beside_copies(const std::function<void()>& work, const Memo
   BufferPair buffers(copies.bytes_per_thread);
   std::vector<double> of_work, of_copy;
   for (int round = 0; round < kRounds; ++round) {
-    const double work_alone = median(time_runs(work, copies.timing));
-    const double copy_alone = median(time_runs([&] { buffers.copy(); }, copies.timing));
+    const double work_alone = mean(time_runs(work, copies.timing));
+    const double copy_alone = mean(time_runs([&] { buffers.copy(); }, copies.timing));
     const auto [work_beside, copy_beside] = times_together(work, buffers, copies.timing);
     of_work.push_back(work_beside / work_alone);
     of_copy.push_back(copy_beside / copy_alone);

@@ -127,7 +127,8 @@ void add_queues(Platform& platform, ProcessorId gpu0, ProcessorId cpu, ResourceI
   add_host_work_queues(platform, cpu, cores);
 }
 
-Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std::int64_t threads, const Rates& rates) {
+Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std::int64_t threads, const Rates& rates,
+                        const std::optional<AttachedDrive>& drive) {
   Platform platform;
   platform.name = fmt::format("this computer ({}, {} cores)", computer.cpu_model, computer.logical_cores);
   const SpaceId device = add_space(platform, "gpu0", SpaceKind::kDevice, arenas.device, arenas.device);
@@ -143,6 +144,7 @@ Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std:
   const ProcessorId cpu = add_processor(platform, processor);
   add_copies(platform, device, host, dram, rates);
   add_queues(platform, gpu0, cpu, cores, dram, rates.demands);
+  if (drive) add_drive(platform, *drive, host, cpu, dram);
   return platform;
 }
 
@@ -164,7 +166,7 @@ Result<DescribedPlatform> computer_platform(const ThisComputer& computer, const 
           ? fmt::format("{:.1f} GB/s DRAM measured by plimsoll machines --probe on {}", rates.dram / kGiga,
                         options.probe->date)
           : fmt::format("{} GB/s DRAM assumed; plimsoll machines --probe measures it", rates.dram / kGiga));
-  described.platform = build_platform(computer, *arenas, threads, rates);
+  described.platform = build_platform(computer, *arenas, threads, rates, options.drive);
   return described;
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "formats/machine_probe.h"
 #include "formats/platform_parts.h"
+#include "profiler/probe/attached_drive.h"
 
 namespace plimsoll {
 
@@ -41,13 +42,15 @@ struct ComputerOptions {
   std::optional<Bytes> device_memory;  ///< size of the arena that plays the device
   std::optional<Bytes> ram;            ///< size of the host's
   std::optional<std::int64_t> threads;
+  std::optional<AttachedDrive> drive;   ///< where SSD data may go; nothing: plans keep all in memory
   const MachineProbe* probe = nullptr;  ///< what was measured of this very computer; null: rates are assumed
 };
 
 /// This computer as plans see it: the device gpu0 is an arena of its own memory in which the CPU computes, beside host.
-/// Queues compute, h2d, d2h, cpu, data, report; they share cores and DRAM. Both arenas together leave a part of the
-/// available memory free; more is an error of kind kInfeasible that says what there is. Memory rates, and how copies and
-/// kernels slow each other, are the probe's; its pairs hold for the number of workers that they were measured with.
+/// Queues compute, h2d, d2h, cpu, data, report, and ssd.read and ssd.write where there is a drive; they share cores and
+/// DRAM. Both arenas together leave a part of the available memory free; more is an error of kind kInfeasible that says
+/// what there is. Memory rates, and how copies and kernels slow each other, are the probe's; its pairs hold for the
+/// number of workers that they were measured with.
 Result<DescribedPlatform> computer_platform(const ThisComputer& computer, const ComputerOptions& options = {});
 
 /// computer_platform of what probe_this_computer finds.

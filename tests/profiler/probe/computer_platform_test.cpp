@@ -94,3 +94,20 @@ TEST_CASE("the probe finds a computer on which a platform can be built") {
   REQUIRE(described);
   CHECK(described->platform.queues.size() == 6);
 }
+
+TEST_CASE("a drive brings a space, both links at its rates and two wide queues; without one there are none") {
+  CHECK_FALSE(computer_platform(two_cores())->platform.space(SpaceKind::kSsd));
+  const auto described = computer_platform(
+      two_cores(), {.drive = AttachedDrive{.usable = 3 * kGiB, .read_bytes_per_second = 2e9, .write_bytes_per_second = 1e9}});
+  REQUIRE(described);
+  const auto& platform = described->platform;
+  const auto ssd = platform.space(SpaceKind::kSsd);
+  const auto host = platform.space(SpaceKind::kHost);
+  REQUIRE(ssd);
+  CHECK(platform.at(*ssd).usable == 3 * kGiB);
+  CHECK(platform.at(*platform.link(*ssd, *host)).bytes_per_second == 2e9);
+  CHECK(platform.at(*platform.link(*host, *ssd)).bytes_per_second == 1e9);
+  CHECK(platform.at(*platform.queue("ssd.read")).width > 1);
+  CHECK(platform.at(*platform.queue("ssd.write")).width > 1);
+  CHECK_FALSE(platform.link(*ssd, *platform.space(SpaceKind::kDevice)));
+}

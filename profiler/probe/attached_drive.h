@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/platform/platform.h"
+
+namespace plimsoll {
+
+/// A folder on a drive, for plans to put data in.
+struct AttachedDrive {
+  Bytes usable;
+  double read_bytes_per_second = 0;
+  double write_bytes_per_second = 0;
+};
+
+/// Adds the space "ssd", its links to and from `host` and the queues ssd.read and ssd.write, whose instructions `cpu`
+/// issues. A drive that reads and writes at once reaches neither speed: both directions draw on its seconds.
+void add_drive(Platform& platform, const AttachedDrive& drive, SpaceId host, ProcessorId cpu, ResourceId dram);
+
+}  // namespace plimsoll
