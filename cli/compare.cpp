@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/run_printer.h"
 #include "core/trace/compare_traces.h"
-#include "formats/report_json.h"
-#include "formats/run_file.h"
+#include "formats/runs/report_json.h"
+#include "formats/runs/run_file.h"
 
 namespace plimsoll {
 namespace {

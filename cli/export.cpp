@@ -5,10 +5,10 @@
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
-#include "formats/chrome_trace.h"
-#include "formats/plan_json.h"
-#include "formats/run_file.h"
-#include "formats/write_text_file.h"
+#include "formats/runs/chrome_trace.h"
+#include "formats/plans/plan_json.h"
+#include "formats/runs/run_file.h"
+#include "formats/text/write_text_file.h"
 
 namespace plimsoll {
 namespace {

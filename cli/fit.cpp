@@ -9,8 +9,8 @@
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
-#include "formats/report_json.h"
-#include "formats/resolve_model.h"
+#include "formats/runs/report_json.h"
+#include "formats/models/resolve_model.h"
 #include "sim/planner/fit_answer.h"
 
 namespace plimsoll {

@@ -1,9 +1,9 @@
 #include "cli/load_plan.h"
 
 #include "core/plan/verify_plan.h"
-#include "formats/plan_json.h"
-#include "formats/read_text_file.h"
-#include "formats/run_file.h"
+#include "formats/plans/plan_json.h"
+#include "formats/text/read_text_file.h"
+#include "formats/runs/run_file.h"
 #include "sim/cost/catalogue_cost_model.h"
 
 namespace plimsoll {

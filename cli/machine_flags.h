@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "formats/machine_options.h"
+#include "formats/machines/machine_options.h"
 
 namespace plimsoll {
 

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "formats/gpu_catalogue.h"
+#include "formats/machines/gpu_catalogue.h"
 
 namespace plimsoll {
 namespace {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "formats/model_zoo.h"
+#include "formats/models/model_zoo.h"
 
 namespace plimsoll {
 

@@ -10,10 +10,10 @@
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
 #include "core/plan/verify_plan.h"
-#include "formats/plan_json.h"
-#include "formats/report_json.h"
-#include "formats/resolve_model.h"
-#include "formats/write_text_file.h"
+#include "formats/plans/plan_json.h"
+#include "formats/runs/report_json.h"
+#include "formats/models/resolve_model.h"
+#include "formats/text/write_text_file.h"
 #include "sim/planner/fit_answer.h"
 
 namespace plimsoll {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/answers.h"
+#include "formats/runs/answers.h"
 #include "sim/planner/search_plan.h"
 
 namespace plimsoll {

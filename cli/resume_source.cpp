@@ -4,8 +4,8 @@
 #include <sstream>
 
 #include "cli/output_file.h"
-#include "formats/run_file.h"
-#include "formats/safetensors.h"
+#include "formats/runs/run_file.h"
+#include "formats/models/safetensors.h"
 #include "session/run_session.h"
 
 namespace plimsoll {

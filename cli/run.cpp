@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "cli/run_flags.h"
 #include "cli/run_printer.h"
-#include "formats/report_json.h"
+#include "formats/runs/report_json.h"
 #include "session/run_session.h"
 
 namespace plimsoll {

@@ -15,7 +15,7 @@
 #include "cli/resume_source.h"
 #include "cli/target_machine.h"
 #include "executor/kernels/choose_matmul_library.h"
-#include "formats/resolve_model.h"
+#include "formats/models/resolve_model.h"
 #include "profiler/probe/this_computer.h"
 
 namespace plimsoll {

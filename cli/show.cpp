@@ -7,7 +7,7 @@
 #include "cli/run_printer.h"
 #include "cli/show_json.h"
 #include "core/plan/expand.h"
-#include "formats/run_file.h"
+#include "formats/runs/run_file.h"
 
 namespace plimsoll {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/plan/plan.h"
-#include "formats/run_file.h"
+#include "formats/runs/run_file.h"
 
 namespace plimsoll {
 

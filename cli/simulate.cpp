@@ -7,7 +7,7 @@
 #include "cli/load_plan.h"
 #include "cli/print_fit.h"
 #include "cli/waiting_line.h"
-#include "formats/report_json.h"
+#include "formats/runs/report_json.h"
 #include "sim/planner/fit_answer.h"
 
 namespace plimsoll {

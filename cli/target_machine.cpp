@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "cli/load_plan.h"
-#include "formats/catalogue_platform.h"
-#include "formats/machine_json.h"
-#include "formats/read_text_file.h"
+#include "formats/machines/catalogue_platform.h"
+#include "formats/machines/machine_json.h"
+#include "formats/text/read_text_file.h"
 #include "profiler/probe/this_computer.h"
 
 namespace plimsoll {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/plan/verify_plan.h"
-#include "formats/plan_json.h"
+#include "formats/plans/plan_json.h"
 #include "session/warm_up.h"
 
 namespace plimsoll {

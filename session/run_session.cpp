@@ -7,7 +7,7 @@
 #include "core/plan/expand.h"
 #include "executor/checkpoint/training_state.h"
 #include "executor/checkpoint/weights_file.h"
-#include "formats/run_file_writer.h"
+#include "formats/runs/run_file_writer.h"
 #include "session/choose_plan.h"
 #include "session/warm_up.h"
 #include "sim/memory/ledger.h"

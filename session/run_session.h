@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/trace/compare_traces.h"
-#include "formats/run_file.h"
-#include "formats/safetensors.h"
+#include "formats/runs/run_file.h"
+#include "formats/models/safetensors.h"
 #include "session/train.h"
 #include "sim/planner/search_plan.h"
 

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <vector>
 
-#include "formats/safetensors_file.h"
-#include "formats/safetensors_writer.h"
+#include "formats/models/safetensors_file.h"
+#include "formats/models/safetensors_writer.h"
 
 namespace plimsoll {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <vector>
 
-#include "formats/hf_weights.h"
+#include "formats/models/hf_weights.h"
 
 namespace plimsoll {
 namespace {

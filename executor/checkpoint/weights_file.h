@@ -5,7 +5,7 @@
 #include "core/base/result.h"
 #include "core/model/recipe.h"
 #include "executor/checkpoint/state_access.h"
-#include "formats/safetensors.h"
+#include "formats/models/safetensors.h"
 
 namespace plimsoll {
 

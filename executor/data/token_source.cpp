@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "formats/open_file.h"
+#include "formats/text/open_file.h"
 
 namespace plimsoll {
 namespace {

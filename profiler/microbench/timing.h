@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "formats/machine_probe.h"
+#include "formats/machines/machine_probe.h"
 
 namespace plimsoll {
 

@@ -1,7 +1,7 @@
 #include "profiler/probe/attached_drive.h"
 
-#include "formats/constant_table.h"
-#include "formats/platform_parts.h"
+#include "formats/machines/constant_table.h"
+#include "formats/machines/platform_parts.h"
 
 namespace plimsoll {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "formats/constant_table.h"
+#include "formats/machines/constant_table.h"
 #include "profiler/probe/shared_demands.h"
 #include "profiler/probe/this_computer.h"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "formats/machine_probe.h"
+#include "formats/machines/machine_probe.h"
 
 namespace plimsoll {
 

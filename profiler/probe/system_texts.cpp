@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "formats/csv.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {

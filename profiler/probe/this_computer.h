@@ -7,8 +7,8 @@
 
 #include "core/base/quantity.h"
 #include "core/base/result.h"
-#include "formats/machine_probe.h"
-#include "formats/platform_parts.h"
+#include "formats/machines/machine_probe.h"
+#include "formats/machines/platform_parts.h"
 #include "profiler/probe/attached_drive.h"
 
 namespace plimsoll {

@@ -9,7 +9,7 @@
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
-#include "formats/shape_words.h"
+#include "formats/models/shape_words.h"
 #include "profiler/microbench/memory_rates.h"
 #include "session/probe/rehearsal.h"
 #include "sim/cost/cost_key.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/base/result.h"
-#include "formats/machine_probe.h"
+#include "formats/machines/machine_probe.h"
 #include "profiler/probe/this_computer.h"
 #include "session/probe/kernel_trial.h"
 

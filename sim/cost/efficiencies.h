@@ -5,8 +5,8 @@
 #include <string>
 
 #include "core/model/dtype.h"
-#include "formats/constant_table.h"
-#include "formats/gpu_catalogue.h"
+#include "formats/machines/constant_table.h"
+#include "formats/machines/gpu_catalogue.h"
 #include "sim/cost/cost_model.h"
 
 namespace plimsoll {

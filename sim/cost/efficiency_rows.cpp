@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/csv.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {

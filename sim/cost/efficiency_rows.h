@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/result.h"
-#include "formats/gpu_catalogue.h"
+#include "formats/machines/gpu_catalogue.h"
 
 namespace plimsoll {
 

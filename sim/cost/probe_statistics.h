@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
-#include "formats/machine_probe.h"
+#include "formats/machines/machine_probe.h"
 #include "sim/cost/sample.h"
 
 namespace plimsoll {

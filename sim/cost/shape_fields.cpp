@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "formats/csv.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "formats/answers.h"
+#include "formats/runs/answers.h"
 #include "sim/planner/lower_bound.h"
 #include "sim/planner/search_plan.h"
 

@@ -8,7 +8,7 @@
 
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/cpu_executor.h"
-#include "formats/plan_json.h"
+#include "formats/plans/plan_json.h"
 #include "sim/des/simulate.h"
 
 namespace plimsoll {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <random>
 
-#include "formats/half_floats.h"
+#include "formats/models/half_floats.h"
 
 namespace plimsoll::test {
 namespace {

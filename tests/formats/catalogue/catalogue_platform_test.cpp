@@ -1,4 +1,4 @@
-#include "formats/catalogue_platform.h"
+#include "formats/machines/catalogue_platform.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

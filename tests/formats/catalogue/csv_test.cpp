@@ -1,9 +1,9 @@
-#include "formats/csv.h"
+#include "formats/text/csv.h"
 
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "formats/constant_table.h"
+#include "formats/machines/constant_table.h"
 
 using namespace plimsoll;
 

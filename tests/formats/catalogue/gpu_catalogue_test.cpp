@@ -1,10 +1,10 @@
-#include "formats/gpu_catalogue.h"
+#include "formats/machines/gpu_catalogue.h"
 
 #include <catch2/catch.hpp>
 #include <random>
 
-#include "formats/embedded_platforms.h"
-#include "formats/memory_overheads.h"
+#include "formats/machines/embedded_platforms.h"
+#include "formats/machines/memory_overheads.h"
 
 using namespace plimsoll;
 

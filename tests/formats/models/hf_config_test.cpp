@@ -1,8 +1,8 @@
-#include "formats/hf_config.h"
+#include "formats/models/hf_config.h"
 
 #include <catch2/catch.hpp>
 
-#include "formats/model_zoo.h"
+#include "formats/models/model_zoo.h"
 #include "tests/formats/models/scratch_folder.h"
 
 namespace plimsoll {

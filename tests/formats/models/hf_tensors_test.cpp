@@ -1,11 +1,11 @@
-#include "formats/hf_tensors.h"
+#include "formats/models/hf_tensors.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "formats/hf_weights.h"
-#include "formats/shape_words.h"
+#include "formats/models/hf_weights.h"
+#include "formats/models/shape_words.h"
 #include "tests/formats/models/scratch_folder.h"
 
 namespace plimsoll {

@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "core/model/parameters.h"
-#include "formats/hf_config.h"
-#include "formats/hf_weights.h"
-#include "formats/model_zoo.h"
-#include "formats/resolve_model.h"
-#include "formats/safetensors_file.h"
-#include "formats/shape_words.h"
+#include "formats/models/hf_config.h"
+#include "formats/models/hf_weights.h"
+#include "formats/models/model_zoo.h"
+#include "formats/models/resolve_model.h"
+#include "formats/models/safetensors_file.h"
+#include "formats/models/shape_words.h"
 #include "tests/formats/models/scratch_folder.h"
 
 namespace plimsoll {

@@ -1,4 +1,4 @@
-#include "formats/model_zoo.h"
+#include "formats/models/model_zoo.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "formats/parse_json.h"
+#include "formats/text/parse_json.h"
 
 #include <catch2/catch.hpp>
 

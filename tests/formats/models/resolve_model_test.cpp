@@ -1,11 +1,11 @@
-#include "formats/resolve_model.h"
+#include "formats/models/resolve_model.h"
 
 #include <catch2/catch.hpp>
 
-#include "formats/hf_config.h"
-#include "formats/hf_weights.h"
-#include "formats/model_zoo.h"
-#include "formats/shape_words.h"
+#include "formats/models/hf_config.h"
+#include "formats/models/hf_weights.h"
+#include "formats/models/model_zoo.h"
+#include "formats/models/shape_words.h"
 #include "tests/formats/models/scratch_folder.h"
 
 namespace plimsoll {

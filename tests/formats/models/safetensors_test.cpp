@@ -1,12 +1,12 @@
-#include "formats/safetensors.h"
+#include "formats/models/safetensors.h"
 
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 
-#include "formats/half_floats.h"
-#include "formats/safetensors_file.h"
+#include "formats/models/half_floats.h"
+#include "formats/models/safetensors_file.h"
 #include "tests/formats/models/scratch_folder.h"
 
 namespace plimsoll {

@@ -1,10 +1,10 @@
-#include "formats/safetensors_writer.h"
+#include "formats/models/safetensors_writer.h"
 
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "formats/half_floats.h"
-#include "formats/safetensors_file.h"
+#include "formats/models/half_floats.h"
+#include "formats/models/safetensors_file.h"
 #include "tests/formats/models/scratch_folder.h"
 
 namespace plimsoll {

@@ -1,4 +1,4 @@
-#include "formats/shape_words.h"
+#include "formats/models/shape_words.h"
 
 #include <catch2/catch.hpp>
 

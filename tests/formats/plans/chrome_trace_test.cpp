@@ -1,4 +1,4 @@
-#include "formats/chrome_trace.h"
+#include "formats/runs/chrome_trace.h"
 
 #include <catch2/catch.hpp>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "formats/queue_lanes.h"
+#include "formats/runs/queue_lanes.h"
 #include "tests/support/random_plan.h"
 
 namespace plimsoll::test {

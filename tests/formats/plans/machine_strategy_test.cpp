@@ -1,9 +1,9 @@
 #include <catch2/catch.hpp>
 
-#include "formats/machine_json.h"
-#include "formats/model_json.h"
-#include "formats/parse_json.h"
-#include "formats/strategy_json.h"
+#include "formats/machines/machine_json.h"
+#include "formats/plans/model_json.h"
+#include "formats/text/parse_json.h"
+#include "formats/plans/strategy_json.h"
 #include "tests/formats/plans/full_plan.h"
 #include "tests/support/small_models.h"
 

@@ -3,9 +3,9 @@
 #include <random>
 
 #include "core/plan/expand.h"
-#include "formats/machine_json.h"
-#include "formats/plan_json.h"
-#include "formats/strategy_json.h"
+#include "formats/machines/machine_json.h"
+#include "formats/plans/plan_json.h"
+#include "formats/plans/strategy_json.h"
 #include "tests/formats/plans/full_plan.h"
 #include "tests/support/random_plan.h"
 

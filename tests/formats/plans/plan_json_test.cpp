@@ -1,4 +1,4 @@
-#include "formats/plan_json.h"
+#include "formats/plans/plan_json.h"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "formats/report_json.h"
+#include "formats/runs/report_json.h"
 
 #include <catch2/catch.hpp>
 

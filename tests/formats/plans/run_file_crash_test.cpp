@@ -7,8 +7,8 @@
 #include <csignal>
 #include <functional>
 
-#include "formats/run_file.h"
-#include "formats/run_file_writer.h"
+#include "formats/runs/run_file.h"
+#include "formats/runs/run_file_writer.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plimsoll::test {

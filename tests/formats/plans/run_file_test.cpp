@@ -1,4 +1,4 @@
-#include "formats/run_file.h"
+#include "formats/runs/run_file.h"
 
 #include <catch2/catch.hpp>
 
@@ -8,10 +8,10 @@
 #include <limits>
 #include <thread>
 
-#include "formats/plan_json.h"
-#include "formats/run_file_schema.h"
-#include "formats/run_file_writer.h"
-#include "formats/statement.h"
+#include "formats/plans/plan_json.h"
+#include "formats/runs/run_file_schema.h"
+#include "formats/runs/run_file_writer.h"
+#include "formats/runs/statement.h"
 #include "tests/support/random_plan.h"
 #include "tests/support/temporary_folder.h"
 

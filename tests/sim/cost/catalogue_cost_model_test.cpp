@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "formats/catalogue_platform.h"
+#include "formats/machines/catalogue_platform.h"
 
 using namespace plimsoll;
 

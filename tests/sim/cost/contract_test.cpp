@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/catalogue_platform.h"
+#include "formats/machines/catalogue_platform.h"
 #include "sim/cost/calibrate.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/cost_edge.h"

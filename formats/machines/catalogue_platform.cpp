@@ -1,0 +1,207 @@
+#include "formats/machines/catalogue_platform.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/machines/constant_table.h"
+#include "formats/machines/host_link.h"
+#include "formats/machines/memory_overheads.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+constexpr std::int64_t kRingWidth = 4;
+
+Bytes scaled(Bytes bytes, double share) {
+  return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(bytes.count) * share)));
+}
+
+/// Collects what the machine is made of while its parts are added; `options` are valid.
+class CataloguePlatform {
+ public:
+  CataloguePlatform(const GpuEntry& gpu, const MachineOptions& options) : gpu_(gpu), options_(options) {}
+
+  Result<DescribedPlatform> build() {
+    described_.platform.name = gpu_.name;
+    if (auto added = add_device_memory(); !added) return tl::make_unexpected(added.error());
+    if (auto added = add_host_memory(); !added) return tl::make_unexpected(added.error());
+    add_processors();
+    add_pcie();
+    add_queues();
+    if (options_.ssd) add_drives();
+    return std::move(described_);
+  }
+
+ private:
+  Platform& platform() { return described_.platform; }
+  void note(std::string words) { described_.defaults.push_back(std::move(words)); }
+
+  [[nodiscard]] std::string board_key(std::string_view item) const {
+    return fmt::format("{}.{}", item, to_text(gpu_.board));
+  }
+
+  /// Bytes of one overhead, which is noted.
+  Bytes overhead(std::string_view item, std::string_view words) {
+    const auto* row = find_overhead(built_in_memory_overheads(), item, gpu_);
+    if (row == nullptr) return Bytes(0);
+    const Bytes bytes = overhead_bytes(*row, gpu_);
+    note(fmt::format("{} of {}: {} ({})", to_text(bytes), gpu_.name, words, row->conditions));
+    return bytes;
+  }
+
+  Result<void> add_device_memory() {
+    Bytes usable =
+        gpu_.memory - overhead("carve_out", "never visible to a program") - overhead("context", "CUDA context");
+    if (options_.desktop) usable -= overhead("desktop", "kept for the desktop");
+    const Bytes capacity = options_.device_memory.value_or(gpu_.memory);
+    usable = std::min(usable, capacity);
+    if (usable <= Bytes(0)) return nothing_left("the GPU's memory");
+    gpu_space_ = add_space(platform(), "gpu0", SpaceKind::kDevice, capacity, usable);
+    return {};
+  }
+
+  Result<void> add_host_memory() {
+    const auto& defaults = machine_defaults();
+    const Bytes ram = options_.ram.value_or(kGiB * static_cast<std::int64_t>(defaults.at(board_key("ram"))));
+    if (!options_.ram) note(fmt::format("{} of RAM assumed", to_text(ram)));
+    const Bytes least = kGiB * static_cast<std::int64_t>(defaults.at("host.reserved"));
+    const Bytes reserved = std::max(least, scaled(ram, defaults.at("host.reserved_share")));
+    note(
+        fmt::format("{} of RAM left to the operating system, the driver and the program (assumed)", to_text(reserved)));
+    if (ram <= reserved) return nothing_left("RAM");
+    host_ = add_space(platform(), "host", SpaceKind::kHost, ram, ram - reserved);
+    return {};
+  }
+
+  [[nodiscard]] Result<void> nothing_left(std::string_view what) const {
+    return fail({.kind = ErrorKind::kInfeasible,
+                 .what = fmt::format("nothing of {} is left for a plan on {}", what, gpu_.name),
+                 .where = {},
+                 .remedy = "describe a machine with more memory"});
+  }
+
+  void add_processors() {
+    add_gpu();
+    const auto& defaults = machine_defaults();
+    const double cores = options_.cpu_cores ? *options_.cpu_cores : defaults.at(board_key("cores"));
+    if (!options_.cpu_cores) note(fmt::format("{} CPU cores assumed", cores));
+    const double dram_gbs = options_.dram_gbs.value_or(defaults.at(board_key("dram")));
+    if (!options_.dram_gbs) {
+      note(fmt::format("{} GB/s DRAM assumed ({})", dram_gbs, defaults.entry(board_key("dram")).origin));
+    }
+    dram_ = add_resource(platform(), "dram", dram_gbs * kGiga);
+    cores_ = add_resource(platform(), "cores", cores);
+    cpu_ = add_processor(platform(), {.name = "cpu",
+                                      .kind = ProcessorKind::kCpu,
+                                      .space = host_,
+                                      .cores = static_cast<std::int64_t>(cores),
+                                      .bytes_per_second = dram_gbs * kGiga,
+                                      .calibration_name = fmt::format("cpu with {} cores", cores)});
+  }
+
+  void add_gpu() {
+    gpu0_ = add_processor(platform(), {.name = "gpu0",
+                                       .kind = ProcessorKind::kGpu,
+                                       .space = gpu_space_,
+                                       .cores = gpu_.multiprocessors,
+                                       .bytes_per_second = gpu_.memory_gbs * kGiga,
+                                       .fp32_flops = gpu_.fp32_tflops.value_or(0) * kTera,
+                                       .fp16_flops = gpu_.fp16_tflops.value_or(0) * kTera,
+                                       .bf16_flops = gpu_.bf16_tflops.value_or(0) * kTera,
+                                       .calibration_name = gpu_.name});
+  }
+
+  /// Each byte takes its direction, the cap on both directions together, and host memory.
+  void add_pcie() {
+    const HostLink link = host_link(gpu_, options_);
+    note(link.words);
+    const ResourceId h2d = add_resource(platform(), "pcie.h2d", link.h2d);
+    const ResourceId d2h = add_resource(platform(), "pcie.d2h", link.d2h);
+    const ResourceId both = add_resource(platform(), "pcie.total", link.total);
+    add_link(platform(), {.name = "host->gpu0",
+                          .from = host_,
+                          .to = gpu_space_,
+                          .bytes_per_second = link.h2d,
+                          .latency = link.latency,
+                          .path = {{.resource = h2d}, {.resource = both}, {.resource = dram_}}});
+    add_link(platform(), {.name = "gpu0->host",
+                          .from = gpu_space_,
+                          .to = host_,
+                          .bytes_per_second = link.d2h,
+                          .latency = link.latency,
+                          .path = {{.resource = d2h}, {.resource = both}, {.resource = dram_}}});
+  }
+
+  /// The CPU's kernels are the optimizer's: they hold all cores and the share of DRAM bandwidth at which it runs.
+  void add_queues() {
+    const double optimizer_dram = machine_defaults().at("optimizer.dram_share") * platform().at(dram_).capacity;
+    add_queue(platform(), "compute", QueueKind::kCompute, gpu0_);
+    add_queue(platform(), "h2d", QueueKind::kCopy, gpu0_);
+    add_queue(platform(), "d2h", QueueKind::kCopy, gpu0_);
+    add_queue(platform(), "cpu", QueueKind::kHostCompute, cpu_,
+              {{.resource = cores_, .amount = platform().at(cores_).capacity},
+               {.resource = dram_, .amount = optimizer_dram}});
+    add_host_work_queues(platform(), cpu_, cores_);
+  }
+
+  /// A drive that reads and writes at once reaches neither rated speed: R bytes read and W written take R/read +
+  /// W/write seconds of a drive, so both directions draw on drive-seconds, of which n drives give n a second.
+  void add_drives() {
+    const auto& defaults = machine_defaults();
+    const int drives = options_.ssd_count;
+    const double read = kGiga * options_.ssd_read_gbs.value_or(defaults.at("ssd.read"));
+    const double write = kGiga * options_.ssd_write_gbs.value_or(defaults.at("ssd.write"));
+    note_drive_rates(read, write);
+    const Bytes usable = scaled(*options_.ssd, 1.0 - defaults.at("ssd.reserved_share"));
+    const SpaceId ssd = add_space(platform(), "ssd", SpaceKind::kSsd, *options_.ssd, usable);
+    const ResourceId reading = add_resource(platform(), "ssd.read", drives * read);
+    const ResourceId writing = add_resource(platform(), "ssd.write", drives * write);
+    const ResourceId busy = add_resource(platform(), "ssd.total", drives);
+    const Nanoseconds latency = from_seconds(defaults.at("ssd.latency") * 1e-6);
+    add_link(platform(),
+             {.name = "ssd->host",
+              .from = ssd,
+              .to = host_,
+              .bytes_per_second = drives * read,
+              .latency = latency,
+              .path = {{.resource = reading}, {.resource = busy, .amount = 1.0 / read}, {.resource = dram_}}});
+    add_link(platform(),
+             {.name = "host->ssd",
+              .from = host_,
+              .to = ssd,
+              .bytes_per_second = drives * write,
+              .latency = latency,
+              .path = {{.resource = writing}, {.resource = busy, .amount = 1.0 / write}, {.resource = dram_}}});
+    add_queue(platform(), "ssd.read", QueueKind::kStorage, cpu_, {}, kRingWidth);
+    add_queue(platform(), "ssd.write", QueueKind::kStorage, cpu_, {}, kRingWidth);
+  }
+
+  void note_drive_rates(double read, double write) {
+    if (options_.ssd_read_gbs && options_.ssd_write_gbs) return;
+    note(fmt::format("SSD {:.1f}/{:.1f} GB/s {}; writes after the drive's cache is full", read / kGiga, write / kGiga,
+                     options_.ssd_read_gbs || options_.ssd_write_gbs ? "partly assumed" : "assumed"));
+  }
+
+  const GpuEntry& gpu_;
+  const MachineOptions& options_;
+  DescribedPlatform described_;
+  SpaceId gpu_space_;
+  SpaceId host_;
+  ProcessorId gpu0_;
+  ProcessorId cpu_;
+  ResourceId dram_;
+  ResourceId cores_;
+};
+
+}  // namespace
+
+Result<DescribedPlatform> gpu_platform(const GpuEntry& gpu, const MachineOptions& options) {
+  if (auto valid = validate(options, gpu); !valid) return tl::make_unexpected(valid.error());
+  return CataloguePlatform(gpu, options).build();
+}
+
+}  // namespace plimsoll

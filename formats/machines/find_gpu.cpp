@@ -1,0 +1,145 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "core/base/nearest_names.h"
+#include "formats/machines/gpu_catalogue.h"
+
+namespace plimsoll {
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",  "amd",       "instinct",
+                                        "gpu",    "with",    "design", "generation"};
+constexpr std::size_t kLongestName = 200;
+
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+bool is_maker(std::string_view word) {
+  return std::find(std::begin(kMakers), std::end(kMakers), word) != std::end(kMakers);
+}
+
+/// Lower-cased words of a name without the maker's; "laptop" and "mobile" are the same word.
+Words words_of(std::string_view name) {
+  Words words;
+  std::string word;
+  const auto finish = [&] {
+    if (word == "laptop") word = "mobile";
+    if (!word.empty() && !is_maker(word)) words.push_back(word);
+    word.clear();
+  };
+  for (const char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      word += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    } else {
+      finish();
+    }
+  }
+  finish();
+  return words;
+}
+
+std::string key_of(const Words& words) { return fmt::format("{}", fmt::join(words, "")); }
+
+bool is_family(std::string_view word) { return is_one_of(word, {"rtx", "gtx"}); }
+bool is_size(std::string_view word) { return word.ends_with("gb") && word.size() > 2; }
+bool is_socket(std::string_view word) {
+  return word.starts_with("sxm") || word.starts_with("hbm") || is_one_of(word, {"pcie"});
+}
+bool is_power_class(std::string_view word) { return is_one_of(word, {"mobile", "max", "q"}); }
+
+Words without_family(Words words) {
+  if (!words.empty() && is_family(words.front())) words.erase(words.begin());
+  return words;
+}
+
+bool is_same(const Words& wanted, const Words& known) {
+  if (key_of(wanted) == key_of(known) || key_of(wanted) == key_of(without_family(known))) return true;
+  Words a = wanted;
+  Words b = known;
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+/// Takes one word of `known` for each of `wanted`; nothing when a word has no partner. A socket may be cut short
+/// ("SXM").
+std::optional<Words> without(const Words& wanted, Words known) {
+  for (const auto& word : wanted) {
+    const auto same = std::find_if(known.begin(), known.end(), [&](const std::string& other) {
+      return other == word || (is_socket(word) && other.starts_with(word));
+    });
+    if (same == known.end()) return std::nullopt;
+    known.erase(same);
+  }
+  return known;
+}
+
+/// Words of `known` that `wanted` leaves open; nothing when `wanted` is no shorter form of it.
+std::optional<Words> left_open(const Words& wanted, const Words& known) {
+  if (const auto rest = without(wanted, known)) return rest;
+  // "rtx2060": words that run together.
+  for (auto end = known.begin() + 1; end < known.end(); ++end) {
+    if (key_of(Words(known.begin(), end)) == key_of(wanted)) return Words(end, known.end());
+  }
+  return std::nullopt;
+}
+
+/// True when the open words name a build of one model and not another model ("Ti", "Super", "Ada").
+bool is_build(const Words& rest) {
+  return std::all_of(rest.begin(), rest.end(), [](const std::string& word) {
+    return is_family(word) || is_size(word) || is_socket(word) || is_power_class(word);
+  });
+}
+
+/// A consumer board's memory is never guessed: boards of one name are sold with different sizes.
+bool may_be_taken(const GpuEntry& gpu, const Words& rest) {
+  const bool open_size = std::any_of(rest.begin(), rest.end(), is_size);
+  return is_build(rest) && !(open_size && gpu.board == GpuBoard::kGeForce);
+}
+
+Error ambiguous(std::string_view name, const Words& builds, const Words& models) {
+  std::string what = fmt::format("'{}' does not say which board is meant", name);
+  if (!builds.empty()) what += fmt::format(": {}", fmt::join(builds, ", "));
+  if (!models.empty()) {
+    what += fmt::format("{} {} {}", builds.empty() ? ":" : ";", fmt::join(models, ", "),
+                        models.size() == 1 ? "is another model" : "are other models");
+  }
+  return {.kind = ErrorKind::kUnknownName,
+          .what = std::move(what),
+          .where = {},
+          .remedy = fmt::format("write it out, for example '{}'", builds.empty() ? models.front() : builds.front())};
+}
+
+}  // namespace
+
+Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view name) {
+  name = name.substr(0, kLongestName);
+  const Words wanted = words_of(name);
+  const GpuEntry* only = nullptr;
+  Words builds;
+  Words models;
+  for (const auto& gpu : entries) {
+    const Words known = words_of(gpu.name);
+    if (is_same(wanted, known)) return gpu;
+    const auto rest = wanted.empty() ? std::nullopt : left_open(wanted, known);
+    if (!rest) continue;
+    if (may_be_taken(gpu, *rest)) only = &gpu;
+    (is_build(*rest) ? builds : models).push_back(gpu.name);
+  }
+  if (only != nullptr && builds.size() + models.size() == 1) return *only;
+  if (!builds.empty() || !models.empty()) return fail(ambiguous(name, builds, models));
+  Words names;
+  for (const auto& gpu : entries) names.push_back(gpu.name);
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("no GPU is called '{}'", name),
+               .where = {},
+               .remedy = did_you_mean(name, names)});
+}
+
+}  // namespace plimsoll

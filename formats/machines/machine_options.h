@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "core/base/quantity.h"
+#include "core/base/result.h"
+#include "formats/machines/gpu_catalogue.h"
+
+namespace plimsoll {
+
+/// What a user says about the machine around a GPU; what is left out is taken from the catalogue's defaults.
+struct MachineOptions {
+  std::optional<Bytes> ram;
+  std::optional<Bytes> ssd;            ///< capacity of all drives together; nothing: no drive
+  std::optional<Bytes> device_memory;  ///< cap on what of the GPU's memory may be used
+  std::optional<double> ssd_read_gbs;  ///< of one drive
+  std::optional<double> ssd_write_gbs;
+  std::optional<int> pcie_generation;
+  std::optional<int> pcie_lanes;
+  std::optional<int> cpu_cores;
+  std::optional<double> dram_gbs;  ///< reached, not nominal
+  bool desktop = false;            ///< the GPU drives a desktop too
+  int ssd_count = 1;               ///< drives that data is striped over
+};
+
+/// Checks ranges, and that a cap is no larger than the GPU's memory.
+Result<void> validate(const MachineOptions& options, const GpuEntry& gpu);
+
+}  // namespace plimsoll

@@ -1,0 +1,126 @@
+#include "formats/models/hf_tensors.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+using Role = ParameterRole;
+
+/// Lists the tensors of one group after each other.
+class GroupLister {
+ public:
+  GroupLister(std::vector<HfTensor>& out, const ParameterLayout& layout, GroupId id)
+      : out_(out), group_(layout.at(id)), id_(id) {}
+
+  /// The whole tensor of `role`; nothing when the model has none.
+  void whole(Role role, std::string name) {
+    if (const auto* tensor = group_.find(role)) part(role, std::move(name), 0, tensor->rows == 1 ? tensor->columns : tensor->rows);
+  }
+
+  /// GPT-2's Conv1D: the file holds [inputs, outputs].
+  void transposed(Role role, std::string name) {
+    whole(role, std::move(name));
+    HfTensor& tensor = out_.back();
+    tensor.transposed = true;
+    std::swap(tensor.shape[0], tensor.shape[1]);
+  }
+
+  /// `count` outputs of `role` from output `first` on: rows of a matrix, elements of a bias.
+  void part(Role role, std::string name, std::int64_t first, std::int64_t count) {
+    const auto* tensor = group_.find(role);
+    if (tensor == nullptr) return;
+    HfTensor part{.name = std::move(name), .shape = {count}, .group = id_, .offset = tensor->offset + first, .columns = count};
+    if (tensor->rows > 1 || is_matrix(role)) {
+      part.shape = {count, tensor->columns};
+      part.offset = tensor->offset + first * tensor->columns;
+      part.rows = count;
+      part.columns = tensor->columns;
+    }
+    out_.push_back(std::move(part));
+  }
+
+ private:
+  /// A matrix may have a single row (a vocabulary of one), so its row count does not tell it from a vector.
+  static bool is_matrix(Role role) {
+    return role == Role::kTokenEmbedding || role == Role::kPositionEmbedding || role == Role::kQkvWeight ||
+           role == Role::kProjectionWeight || role == Role::kFfnInWeight || role == Role::kFfnOutWeight ||
+           role == Role::kHeadWeight;
+  }
+
+  std::vector<HfTensor>& out_;
+  const ParameterGroup& group_;
+  GroupId id_;
+};
+
+void list_gpt2_block(GroupLister lister, const std::string& prefix) {
+  lister.whole(Role::kNorm1Weight, prefix + "ln_1.weight");
+  lister.whole(Role::kNorm1Bias, prefix + "ln_1.bias");
+  lister.transposed(Role::kQkvWeight, prefix + "attn.c_attn.weight");
+  lister.whole(Role::kQkvBias, prefix + "attn.c_attn.bias");
+  lister.transposed(Role::kProjectionWeight, prefix + "attn.c_proj.weight");
+  lister.whole(Role::kProjectionBias, prefix + "attn.c_proj.bias");
+  lister.whole(Role::kNorm2Weight, prefix + "ln_2.weight");
+  lister.whole(Role::kNorm2Bias, prefix + "ln_2.bias");
+  lister.transposed(Role::kFfnInWeight, prefix + "mlp.c_fc.weight");
+  lister.whole(Role::kFfnInBias, prefix + "mlp.c_fc.bias");
+  lister.transposed(Role::kFfnOutWeight, prefix + "mlp.c_proj.weight");
+  lister.whole(Role::kFfnOutBias, prefix + "mlp.c_proj.bias");
+}
+
+void list_llama_attention(GroupLister& lister, const ModelSpec& spec, const std::string& prefix) {
+  const std::int64_t q = spec.attention_width();
+  const std::int64_t kv = spec.kv_heads * spec.head_dim;
+  const struct {
+    std::string_view suffix;
+    Role qkv;
+    Role output;
+  } kinds[] = {{".weight", Role::kQkvWeight, Role::kProjectionWeight}, {".bias", Role::kQkvBias, Role::kProjectionBias}};
+  for (const auto& [suffix, qkv, output] : kinds) {
+    lister.part(qkv, fmt::format("{}q_proj{}", prefix, suffix), 0, q);
+    lister.part(qkv, fmt::format("{}k_proj{}", prefix, suffix), q, kv);
+    lister.part(qkv, fmt::format("{}v_proj{}", prefix, suffix), q + kv, kv);
+    lister.whole(output, fmt::format("{}o_proj{}", prefix, suffix));
+  }
+}
+
+void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
+  lister.whole(Role::kNorm1Weight, prefix + "input_layernorm.weight");
+  list_llama_attention(lister, spec, prefix + "self_attn.");
+  lister.whole(Role::kNorm2Weight, prefix + "post_attention_layernorm.weight");
+  const struct {
+    std::string_view suffix;
+    Role in;
+    Role out;
+  } kinds[] = {{".weight", Role::kFfnInWeight, Role::kFfnOutWeight}, {".bias", Role::kFfnInBias, Role::kFfnOutBias}};
+  for (const auto& [suffix, in, out] : kinds) {
+    lister.part(in, fmt::format("{}mlp.gate_proj{}", prefix, suffix), 0, spec.ffn);
+    lister.part(in, fmt::format("{}mlp.up_proj{}", prefix, suffix), spec.ffn, spec.ffn);
+    lister.whole(out, fmt::format("{}mlp.down_proj{}", prefix, suffix));
+  }
+}
+
+}  // namespace
+
+std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
+  const ParameterLayout layout = lay_out_parameters(spec);
+  const bool gpt2 = spec.family == Family::kGpt2;
+  std::vector<HfTensor> tensors;
+  GroupLister embedding(tensors, layout, layout.embedding());
+  embedding.whole(Role::kTokenEmbedding, gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight");
+  embedding.whole(Role::kPositionEmbedding, "transformer.wpe.weight");
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
+    const GroupLister block(tensors, layout, layout.block(layer));
+    if (gpt2) list_gpt2_block(block, fmt::format("transformer.h.{}.", layer));
+    if (!gpt2) list_llama_block(block, spec, fmt::format("model.layers.{}.", layer));
+  }
+  GroupLister head(tensors, layout, layout.head());
+  head.whole(Role::kFinalNormWeight, gpt2 ? "transformer.ln_f.weight" : "model.norm.weight");
+  head.whole(Role::kFinalNormBias, "transformer.ln_f.bias");
+  head.whole(Role::kHeadWeight, "lm_head.weight");
+  return tensors;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,63 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <set>
+
+#include "formats/models/hf_tensors.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kGpt2Prefix = "transformer.";
+
+/// Buffers that are no parameters: causal masks and rotary frequencies, which old versions stored.
+bool is_buffer(std::string_view name) {
+  return name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") || name.ends_with(".rotary_emb.inv_freq");
+}
+
+bool is_float(StoredType type) {
+  return type == StoredType::kF32 || type == StoredType::kBf16 || type == StoredType::kF16;
+}
+
+tl::unexpected<Error> bad(std::string_view where, std::string what) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::string(where), .remedy = {}});
+}
+
+Result<SafetensorsTensor> find_stored(const HfTensor& wanted, const SafetensorsHeader& header, std::string_view where) {
+  const SafetensorsTensor* stored = header.find(wanted.name);
+  if (stored == nullptr && wanted.name.starts_with(kGpt2Prefix)) {
+    stored = header.find(std::string_view(wanted.name).substr(kGpt2Prefix.size()));
+  }
+  if (stored == nullptr) {
+    return bad(where, fmt::format("the tensor '{}' of shape [{}] is missing", wanted.name, fmt::join(wanted.shape, ", ")));
+  }
+  if (stored->shape != wanted.shape) {
+    return bad(where, fmt::format("tensor '{}' has shape [{}], but the model needs [{}]", stored->name,
+                                  fmt::join(stored->shape, ", "), fmt::join(wanted.shape, ", ")));
+  }
+  if (!is_float(stored->type)) {
+    return bad(where, fmt::format("tensor '{}' holds {}; expected F32, BF16 or F16", stored->name, to_text(stored->type)));
+  }
+  return *stored;
+}
+
+}  // namespace
+
+Result<std::vector<SafetensorsTensor>> match_hf_tensors(const std::vector<HfTensor>& wanted, const SafetensorsHeader& header,
+                                                        std::string_view where) {
+  std::vector<SafetensorsTensor> found;
+  std::set<std::string, std::less<>> known = {"lm_head.weight"};  // a tied head is stored by some writers
+  for (const HfTensor& tensor : wanted) {
+    auto stored = find_stored(tensor, header, where);
+    if (!stored) return fail(stored.error());
+    known.insert(stored->name);
+    found.push_back(std::move(*stored));
+  }
+  for (const SafetensorsTensor& tensor : header.tensors) {
+    if (known.contains(tensor.name) || is_buffer(tensor.name)) continue;
+    return bad(where, fmt::format("the model has no place for tensor '{}'", tensor.name));
+  }
+  return found;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,119 @@
+#include "formats/models/resolve_model.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "formats/models/hf_config.h"
+#include "formats/models/hf_tensors.h"
+#include "formats/models/model_zoo.h"
+#include "formats/models/safetensors.h"
+#include "formats/models/shape_words.h"
+
+namespace plimsoll {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kConfigName = "config.json";
+constexpr std::string_view kShardIndex = "model.safetensors.index.json";
+
+tl::unexpected<Error> bad(const fs::path& path, std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path.string(), .remedy = std::move(remedy)});
+}
+
+bool is_file(const fs::path& path) {
+  std::error_code ignored;  // what cannot be looked at is no file
+  return fs::is_regular_file(path, ignored);
+}
+
+/// The sizes of the file's tensors and a note for what shapes do not tell.
+Result<ModelDescription> describe_tensors(const fs::path& path, const SafetensorsHeader& header) {
+  auto spec = infer_model_spec(header, path.string());
+  if (!spec) return fail(spec.error());
+  ModelDescription found{.spec = std::move(*spec), .notes = {}, .weights = path};
+  found.notes.push_back({.text = "sizes were read off the tensors; epsilon, activation and rotary settings are the family's usual",
+                         .changes_numbers = true});
+  return found;
+}
+
+Result<ModelDescription> describe_weights(const fs::path& path) {
+  const auto header = read_safetensors_header(path);
+  if (!header) return fail(header.error());
+  const fs::path config = path.parent_path() / kConfigName;
+  if (!is_file(config)) return describe_tensors(path, *header);
+  auto found = read_hf_config(config);
+  if (!found) return found;
+  const auto matched = match_hf_tensors(hf_tensors(found->spec), *header, path.string());
+  if (!matched) return fail(matched.error());
+  found->weights = path;
+  return found;
+}
+
+std::vector<fs::path> safetensors_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code problem;  // an unreadable folder holds nothing for us
+  for (fs::directory_iterator it(folder, problem), end; !problem && it != end; it.increment(problem)) {
+    if (it->path().extension() == ".safetensors") files.push_back(it->path());
+  }
+  return files;
+}
+
+Result<ModelDescription> describe_folder(const fs::path& folder) {
+  const std::vector<fs::path> weights = safetensors_in(folder);
+  if (weights.size() == 1 && !is_file(folder / kShardIndex)) return describe_weights(weights.front());
+  if (!is_file(folder / kConfigName)) {
+    return bad(folder, weights.empty() ? "the folder has neither a config.json nor a safetensors file"
+                                       : "the folder has several safetensors files and no config.json");
+  }
+  auto found = read_hf_config(folder / kConfigName);
+  if (found && !weights.empty()) {
+    found->notes.push_back({.text = "the weights are split over several files, which are not read", .changes_numbers = false});
+  }
+  return found;
+}
+
+Result<ModelDescription> describe_path(const fs::path& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return describe_folder(path);
+  if (path.filename() == kShardIndex) return describe_folder(path.parent_path());
+  if (path.extension() == ".safetensors") return describe_weights(path);
+  if (path.extension() == ".json") return read_hf_config(path);
+  return bad(path, "this is no model", "expected a config.json, a .safetensors file or a folder with either");
+}
+
+bool names_a_path(std::string_view text) {
+  const fs::path path(text);
+  const bool typed = path.extension() == ".json" || path.extension() == ".safetensors";
+  std::error_code ignored;
+  return typed || text == "." || text == ".." || (text.find('/') != std::string_view::npos && fs::exists(path, ignored)) ||
+         fs::is_regular_file(path, ignored);
+}
+
+}  // namespace
+
+Result<ModelDescription> describe_model(std::string_view text) {
+  if (text.empty()) return fail({.kind = ErrorKind::kInput, .what = "no model was named", .where = {}, .remedy = {}});
+  if (text.find('\0') != std::string_view::npos) return bad("model", "a name with a NUL byte");
+  if (looks_like_shape_words(text)) {
+    auto spec = parse_shape_words(text);
+    if (!spec) return fail(spec.error());
+    return ModelDescription{.spec = std::move(*spec), .notes = {}, .weights = {}};
+  }
+  if (names_a_path(text)) return describe_path(fs::path(text));
+  auto model = find_in_zoo(text);
+  if (model) return ModelDescription{.spec = std::move(model->spec), .notes = std::move(model->notes), .weights = {}};
+  std::error_code ignored;
+  if (fs::exists(fs::path(text), ignored)) return describe_path(fs::path(text));
+  return fail(model.error());
+}
+
+Result<ModelSpec> resolve_model(std::string_view text) {
+  auto found = describe_model(text);
+  if (!found) return fail(found.error());
+  return std::move(found->spec);
+}
+
+}  // namespace plimsoll

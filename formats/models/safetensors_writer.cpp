@@ -1,0 +1,160 @@
+#include "formats/models/safetensors_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+
+#include "formats/models/half_floats.h"
+
+namespace plimsoll {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr std::size_t kPieceElements = 1 << 16;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 50;
+
+tl::unexpected<Error> bad(ErrorKind kind, const std::filesystem::path& path, std::string what) {
+  return fail({.kind = kind, .what = std::move(what), .where = path.string(), .remedy = {}});
+}
+
+Result<std::vector<std::int64_t>> count_elements(const SafetensorsPlan& plan, const std::filesystem::path& path) {
+  if (plan.type != StoredType::kF32 && plan.type != StoredType::kBf16) {
+    return bad(ErrorKind::kInput, path, fmt::format("cannot write {}; F32 and BF16 can be written", to_text(plan.type)));
+  }
+  std::vector<std::int64_t> counts;
+  std::set<std::string_view> names = {"__metadata__"};
+  std::int64_t total = 0;
+  for (const auto& [name, shape] : plan.tensors) {
+    if (!names.insert(name).second) return bad(ErrorKind::kInput, path, fmt::format("the name '{}' is taken", name));
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) {
+      if (size < 0) return bad(ErrorKind::kInput, path, fmt::format("tensor '{}' has a negative size", name));
+      if (size != 0 && count > kMaxElements / size) return bad(ErrorKind::kInput, path, fmt::format("'{}' is too large", name));
+      count *= size;
+    }
+    total += count;
+    if (total > kMaxElements) return bad(ErrorKind::kInput, path, "the tensors are too large together");
+    counts.push_back(count);
+  }
+  return counts;
+}
+
+/// The file's first bytes; spaces pad the JSON so that the data begins at a multiple of eight.
+std::string header_bytes(const SafetensorsPlan& plan, const std::vector<std::int64_t>& counts) {
+  ordered_json header = ordered_json::object();
+  if (!plan.metadata.empty()) header["__metadata__"] = plan.metadata;
+  std::int64_t at = 0;
+  for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
+    const std::int64_t end = at + counts[i] * bits_of(plan.type) / 8;
+    header[plan.tensors[i].name] = {
+        {"dtype", to_text(plan.type)}, {"shape", plan.tensors[i].shape}, {"data_offsets", {at, end}}};
+    at = end;
+  }
+  std::string text = header.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  text.append((8 - text.size() % 8) % 8, ' ');
+  const auto length = static_cast<std::uint64_t>(text.size());
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+void append_bf16(OpenFile& file, std::span<const float> values) {
+  std::vector<std::uint16_t> halves(std::min(values.size(), kPieceElements));
+  while (!values.empty()) {
+    const std::span piece = values.first(std::min(values.size(), kPieceElements));
+    std::transform(piece.begin(), piece.end(), halves.begin(), bf16_from_float);
+    file.append(std::as_bytes(std::span(halves).first(piece.size())));
+    values = values.subspan(piece.size());
+  }
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file,
+                                     SafetensorsPlan plan, std::vector<std::int64_t> elements)
+    : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)), plan_(std::move(plan)),
+      elements_(std::move(elements)) {}
+
+SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
+    : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), file_(std::move(other.file_)),
+      plan_(std::move(other.plan_)), elements_(std::move(other.elements_)), current_(other.current_),
+      written_(other.written_), final_size_(other.final_size_) {}
+
+SafetensorsWriter::~SafetensorsWriter() {
+  std::error_code ignored;  // a destructor must not throw, and a leftover is only a leftover
+  if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
+}
+
+Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path& path, SafetensorsPlan plan) {
+  auto counts = count_elements(plan, path);
+  if (!counts) return fail(counts.error());
+  std::string head = header_bytes(plan, *counts);
+  if (static_cast<std::int64_t>(head.size()) > kMaxSafetensorsHeader.count) {
+    return bad(ErrorKind::kInput, path, fmt::format("the header of {} bytes passes the format's limit", head.size()));
+  }
+  std::filesystem::path temporary = path;
+  temporary += ".tmp";
+  OpenFile file = OpenFile::for_writing(temporary);
+  SafetensorsWriter writer(path, std::move(temporary), std::move(file), std::move(plan), std::move(*counts));
+  writer.file_.append(std::as_bytes(std::span(head)));
+  writer.final_size_ = Bytes(static_cast<std::int64_t>(head.size()));
+  for (const std::int64_t count : writer.elements_) writer.final_size_ += Bytes(count * bits_of(writer.plan_.type) / 8);
+  writer.skip_complete_tensors();
+  return writer;
+}
+
+void SafetensorsWriter::skip_complete_tensors() {
+  while (current_ < elements_.size() && written_ == elements_[current_]) {
+    ++current_;
+    written_ = 0;
+  }
+}
+
+Result<void> SafetensorsWriter::append(std::string_view name, std::span<const float> values) {
+  if (values.empty()) return {};
+  if (current_ == elements_.size()) {
+    return bad(ErrorKind::kDefect, path_, fmt::format("values of '{}' came after the last tensor was complete", name));
+  }
+  if (name != plan_.tensors[current_].name) {
+    return bad(ErrorKind::kDefect, path_,
+               fmt::format("values of '{}' came where '{}' was expected", name, plan_.tensors[current_].name));
+  }
+  if (static_cast<std::int64_t>(values.size()) > elements_[current_] - written_) {
+    return bad(ErrorKind::kDefect, path_, fmt::format("more than {} values came for '{}'", elements_[current_], name));
+  }
+  if (plan_.type == StoredType::kF32) {
+    file_.append(std::as_bytes(values));
+  } else {
+    append_bf16(file_, values);
+  }
+  written_ += static_cast<std::int64_t>(values.size());
+  skip_complete_tensors();
+  return {};
+}
+
+Result<void> SafetensorsWriter::finish() {
+  if (current_ != elements_.size()) {
+    return bad(ErrorKind::kDefect, path_,
+               fmt::format("tensor '{}' has only {} of {} values", plan_.tensors[current_].name, written_, elements_[current_]));
+  }
+  if (file_.size() != final_size_) {  // a failed append left part of its values behind
+    return bad(ErrorKind::kDefect, path_,
+               fmt::format("the file has {} bytes instead of {}", file_.size().count, final_size_.count));
+  }
+  file_.sync();
+  std::error_code problem;
+  std::filesystem::rename(temporary_, path_, problem);
+  if (problem) {
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = "the finished file cannot be renamed into place: " + problem.message(),
+                            .where = path_.string(),
+                            .remedy = {}});
+  }
+  temporary_.clear();
+  sync_directory(path_.parent_path());
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "formats/text/open_file.h"
+#include "formats/models/safetensors.h"
+
+namespace plimsoll {
+
+/// What a SafetensorsWriter will write: names and shapes in file order, one element type for all (F32 or BF16).
+struct SafetensorsPlan {
+  struct Entry {
+    std::string name;
+    std::vector<std::int64_t> shape;
+  };
+  StoredType type = StoredType::kF32;
+  std::vector<Entry> tensors;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Writes a safetensors file front to back into `path.tmp`; finish() makes it `path` in one atomic step, and until then an
+/// older `path` stays as it was. Destroying an unfinished writer removes the temporary file. One thread at a time.
+class SafetensorsWriter {
+ public:
+  /// Writes the header. A plan with a name twice, a negative size or another type is an input error; a disk that refuses
+  /// throws EnvironmentError.
+  static Result<SafetensorsWriter> create(const std::filesystem::path& path, SafetensorsPlan plan);
+
+  SafetensorsWriter(SafetensorsWriter&& other) noexcept;
+  SafetensorsWriter& operator=(SafetensorsWriter&&) = delete;
+  ~SafetensorsWriter();
+
+  /// Appends the next values of tensor `name`, rounding to nearest even for BF16. Tensors come in the plan's order, each
+  /// in as many pieces as is convenient; values out of turn or beyond the shape are a defect and nothing is written.
+  Result<void> append(std::string_view name, std::span<const float> values);
+
+  /// Flushes to the disk and renames. An incomplete tensor is a defect, and the file is not made.
+  Result<void> finish();
+
+ private:
+  SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file, SafetensorsPlan plan,
+                    std::vector<std::int64_t> elements);
+  void skip_complete_tensors();
+
+  std::filesystem::path path_;
+  std::filesystem::path temporary_;  ///< empty once there is nothing to remove
+  OpenFile file_;
+  SafetensorsPlan plan_;
+  std::vector<std::int64_t> elements_;  ///< by tensor
+  std::size_t current_ = 0;
+  std::int64_t written_ = 0;  ///< elements of the current tensor
+  Bytes final_size_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,140 @@
+#include "formats/models/shape_words.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/base/nearest_names.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kMaxText = 4096;
+constexpr std::int64_t kMaxValue = std::int64_t{1} << 24;  // the bound that validate() has for every size
+
+struct SizeKey {
+  std::string_view name;
+  std::int64_t ModelSpec::* field;
+};
+
+constexpr SizeKey kSizeKeys[] = {
+    {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
+    {"vocab", &ModelSpec::vocabulary},  {"ffn", &ModelSpec::ffn},           {"kv_heads", &ModelSpec::kv_heads},
+    {"head_dim", &ModelSpec::head_dim}, {"positions", &ModelSpec::max_positions},
+};
+
+std::vector<std::string> all_keys() {
+  std::vector<std::string> keys;
+  for (const SizeKey& key : kSizeKeys) keys.emplace_back(key.name);
+  keys.insert(keys.end(), {"tied", "epsilon", "rope_theta"});
+  return keys;
+}
+
+tl::unexpected<Error> bad(std::string_view text, std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::string(text), .remedy = std::move(remedy)});
+}
+
+template <typename Number>
+std::optional<Number> parse_whole(std::string_view text) {
+  Number value{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc{} || end != text.data() + text.size()) return {};
+  return value;
+}
+
+Result<void> set_real(double& field, std::string_view text, std::string_view key, std::string_view value) {
+  const auto number = parse_whole<double>(value);
+  if (!number || !std::isfinite(*number) || *number <= 0) {
+    return bad(text, fmt::format("{}={} is not a positive number", key, value));
+  }
+  field = *number;
+  return {};
+}
+
+Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view key, std::string_view value) {
+  for (const auto& [name, field] : kSizeKeys) {
+    if (name != key) continue;
+    const auto number = parse_whole<std::int64_t>(value);
+    if (!number || *number <= 0 || *number > kMaxValue) {
+      return bad(text, fmt::format("{}={} is not a whole number from 1 to {}", key, value, kMaxValue));
+    }
+    spec.*field = *number;
+    return {};
+  }
+  if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);
+  if (key == "rope_theta" && spec.positions == PositionKind::kRope) return set_real(spec.rope_theta, text, key, value);
+  if (key == "rope_theta") return bad(text, "rope_theta needs a family with rotary positions");
+  if (key != "tied") return bad(text, fmt::format("unknown key '{}'", key), did_you_mean(key, all_keys()));
+  if (value != "true" && value != "false") return bad(text, fmt::format("tied={} is neither true nor false", value));
+  spec.tied_head = value == "true";
+  return {};
+}
+
+Result<void> set_pairs(ModelSpec& spec, std::string_view text, std::string_view pairs) {
+  std::set<std::string_view> seen;
+  while (!pairs.empty()) {
+    const std::size_t comma = std::min(pairs.find(','), pairs.size());
+    const std::string_view pair = pairs.substr(0, comma);
+    pairs.remove_prefix(std::min(comma + 1, pairs.size()));
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) return bad(text, fmt::format("'{}' is not of the form key=value", pair));
+    if (!seen.insert(pair.substr(0, equals)).second) {
+      return bad(text, fmt::format("the key '{}' is given twice", pair.substr(0, equals)));
+    }
+    if (auto done = set_field(spec, text, pair.substr(0, equals), pair.substr(equals + 1)); !done) return done;
+  }
+  return {};
+}
+
+Result<void> fill_in(ModelSpec& spec, std::string_view text) {
+  for (const SizeKey& key : {kSizeKeys[0], kSizeKeys[1], kSizeKeys[2], kSizeKeys[3]}) {
+    if (spec.*key.field == 0) return bad(text, fmt::format("the key '{}' is missing", key.name));
+  }
+  const bool llama = spec.family == Family::kLlama;
+  if (spec.ffn == 0) spec.ffn = llama ? (8 * spec.hidden / 3 + 255) / 256 * 256 : 4 * spec.hidden;
+  if (spec.max_positions == 0) spec.max_positions = llama ? 2048 : 1024;
+  if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
+  if (spec.head_dim != 0) return {};
+  if (spec.hidden % spec.heads != 0) {
+    return bad(text, fmt::format("hidden={} is not a multiple of heads={}", spec.hidden, spec.heads), "state head_dim");
+  }
+  spec.head_dim = spec.hidden / spec.heads;
+  return {};
+}
+
+std::optional<Family> parse_family(std::string_view word) {
+  if (word == "gpt") return Family::kGpt2;
+  if (word == "llama") return Family::kLlama;
+  return {};
+}
+
+}  // namespace
+
+bool looks_like_shape_words(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  return colon != std::string_view::npos && text.find('=', colon) != std::string_view::npos &&
+         text.substr(0, colon).find_first_of("/\\.") == std::string_view::npos;
+}
+
+Result<ModelSpec> parse_shape_words(std::string_view text) {
+  if (text.size() > kMaxText) return bad(text.substr(0, 40), fmt::format("a shape of {} characters", text.size()));
+  const std::size_t colon = text.find(':');
+  if (colon == std::string_view::npos) return bad(text, "expected a family and a colon, as in gpt:layers=12,…");
+  const std::string_view word = text.substr(0, colon);
+  const auto family = parse_family(word);
+  if (!family) return bad(text, fmt::format("unknown model family '{}'", word), did_you_mean(word, {"gpt", "llama"}));
+  ModelSpec spec = family_defaults(*family);
+  spec.name = text;
+  if (auto done = set_pairs(spec, text, text.substr(colon + 1)); !done) return fail(done.error());
+  if (auto done = fill_in(spec, text); !done) return fail(done.error());
+  if (auto done = validate(spec); !done) return fail(done.error());
+  return spec;
+}
+
+}  // namespace plimsoll

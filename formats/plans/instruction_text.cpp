@@ -1,0 +1,21 @@
+#include "formats/plans/instruction_text.h"
+
+namespace plimsoll {
+
+std::string_view instruction_name(const Plan& plan, const Instruction& instruction) {
+  if (instruction.kind == InstructionKind::kLaunch) return to_text(plan.at(instruction.kernel).kind);
+  if (instruction.kind == InstructionKind::kHostWork) return to_text(instruction.task);
+  return to_text(instruction.kind);
+}
+
+Bytes bytes_touched(const FlatBody& body, const Instruction& instruction) {
+  const bool transfer = instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead ||
+                        instruction.kind == InstructionKind::kWrite;
+  Bytes sum;
+  for (const Use& use : body.uses(instruction)) {
+    if (!transfer || reads(use.access)) sum += use.bytes;
+  }
+  return sum;
+}
+
+}  // namespace plimsoll

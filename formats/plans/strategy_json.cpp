@@ -1,0 +1,54 @@
+#include "formats/plans/strategy_json.h"
+
+#include "formats/text/json_text.h"
+#include "formats/text/parse_json.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kStrategyVersion = 1;
+
+JsonLine fields(JsonLine line, const Strategy& s) {
+  line.text("name", s.name).integer("recompute_every", s.recompute_every);
+  line.text("parameters", to_text(s.parameters)).text("optimizer", to_text(s.optimizer));
+  line.text("gradients", to_text(s.gradients)).integer("staging_slots", s.staging_slots).flag("overlap", s.overlap);
+  return line;
+}
+
+}  // namespace
+
+std::string write_strategy_fields(const Strategy& strategy) { return fields({}, strategy).str(); }
+
+std::string write_strategy(const Strategy& strategy) {
+  JsonLine line;
+  return fields(line.integer("format_version", kStrategyVersion), strategy).str() + "\n";
+}
+
+Strategy read_strategy_fields(const JsonNode& node) {
+  node.allow_only(
+      {"format_version", "name", "recompute_every", "parameters", "optimizer", "gradients", "staging_slots", "overlap"});
+  constexpr std::int64_t kMostLayers = 100000;
+  constexpr std::int64_t kMostSlots = 4096;
+  Strategy s;
+  s.name = node.text_or("name", s.name);
+  s.recompute_every = node.integer_or("recompute_every", s.recompute_every, 0, kMostLayers);
+  s.parameters = enum_or(node, "parameters", s.parameters, Tier::kSsd);
+  s.optimizer = enum_or(node, "optimizer", s.optimizer, Tier::kSsd);
+  s.gradients = enum_or(node, "gradients", s.gradients, Tier::kSsd);
+  s.staging_slots = node.integer_or("staging_slots", s.staging_slots, 1, kMostSlots);
+  s.overlap = node.boolean_or("overlap", s.overlap);
+  return s;
+}
+
+Result<Strategy> read_strategy(std::string_view text, const std::string& where) {
+  const auto document = parse_json(text, where);
+  if (!document) return fail(document.error());
+  JsonFault fault{.where = where, .error = {}};
+  const JsonNode node(*document, "", fault);
+  read_format_version(node, kStrategyVersion);
+  const Strategy strategy = read_strategy_fields(node);
+  if (fault.error) return fail(*fault.error);
+  return strategy;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,78 @@
+#include "formats/runs/database.h"
+
+#include <fmt/format.h>
+#include <sqlite3.h>
+
+#include "formats/runs/statement.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr int kBusyMilliseconds = 5000;
+
+std::string remedy_for(int primary_code) {
+  switch (primary_code) {
+    case SQLITE_FULL:
+      return "free some disk space";
+    case SQLITE_CANTOPEN:
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+      return "check that the folder exists and may be written";
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return "the file is damaged or of another kind; copy it again from where it was made";
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return "another program is writing the file; wait for it to end";
+    default:
+      return {};
+  }
+}
+
+/// What the file holds is the user's input; what the disk does is the environment.
+ErrorKind kind_of(int primary_code) {
+  const bool content = primary_code == SQLITE_NOTADB || primary_code == SQLITE_CORRUPT || primary_code == SQLITE_ERROR;
+  return content ? ErrorKind::kInput : ErrorKind::kEnvironment;
+}
+
+}  // namespace
+
+void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
+
+Database::Database(const std::string& path, Mode mode) : path_(path) {
+  const int flags = mode == Mode::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  sqlite3* handle = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  handle_.reset(handle);
+  if (code != SQLITE_OK) throw EnvironmentError(error(code));
+  sqlite3_busy_timeout(handle, kBusyMilliseconds);
+}
+
+void Database::run(const std::string& sql) {
+  const int code = sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) throw EnvironmentError(error(code));
+}
+
+bool Database::run_unless_locked(const std::string& sql) {
+  const int code = sqlite3_exec(handle(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) return true;
+  if ((code & 0xff) == SQLITE_BUSY || (code & 0xff) == SQLITE_LOCKED) return false;
+  throw EnvironmentError(error(code));
+}
+
+std::int64_t Database::integer(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.integer(0) : 0;
+}
+
+std::string Database::text(const std::string& sql) {
+  Statement statement(*this, sql);
+  return statement.step() ? statement.text(0) : std::string();
+}
+
+Error Database::error(int code) const {
+  const char* detail = handle_ ? sqlite3_errmsg(handle()) : sqlite3_errstr(code);
+  return {.kind = kind_of(code & 0xff), .what = detail, .where = path_, .remedy = remedy_for(code & 0xff)};
+}
+
+}  // namespace plimsoll

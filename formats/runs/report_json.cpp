@@ -1,0 +1,163 @@
+#include "formats/runs/report_json.h"
+
+#include <fmt/format.h>
+
+#include "formats/text/json_text.h"
+#include "formats/plans/strategy_json.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kReportVersion = 1;
+
+template <typename Entry, typename Write>
+std::string lines(const std::vector<Entry>& entries, Write write) {
+  std::vector<std::string> items;
+  for (const Entry& entry : entries) items.push_back(write(entry));
+  return json_lines(items, 2);
+}
+
+std::string number_or_null(const std::optional<double>& value) { return value ? json_number(*value) : "null"; }
+std::string bytes_or_null(const std::optional<Bytes>& value) { return value ? std::to_string(value->count) : "null"; }
+
+std::string categories(const SpaceAnswer::ByCategory& by) {
+  JsonLine line;
+  line.integer("parameters", by.parameters.count).integer("gradients", by.gradients.count);
+  line.integer("optimizer", by.optimizer.count).integer("activations", by.activations.count);
+  return line.integer("workspace", by.workspace.count).integer("framework", by.framework.count).str();
+}
+
+std::string space(const SpaceAnswer& s) {
+  JsonLine line;
+  line.text("space", s.space).integer("capacity_bytes", s.capacity.count).integer("usable_bytes", s.usable.count);
+  line.integer("margin_bytes", s.margin().count).flag("certain", s.certain).integer("peak_bytes", s.peak.count);
+  line.integer("peak_allocated_bytes", s.peak_allocated.count).integer("peak_reserved_bytes", s.peak_reserved.count);
+  line.integer("peak_process_bytes", s.peak_process.count);
+  return line.raw("by_category", categories(s.by_category)).str();
+}
+
+std::string phases(const FitAnswer::Phases& p) {
+  JsonLine line;
+  line.number("forward_seconds", p.forward_seconds).number("backward_seconds", p.backward_seconds);
+  line.number("optimizer_seconds", p.optimizer_seconds).number("exposed_transfer_seconds", p.exposed_transfer_seconds);
+  return line.number("exposed_communication_seconds", p.exposed_communication_seconds).str();
+}
+
+std::string alternative(const AlternativeAnswer& a) {
+  JsonLine line;
+  return line.text("strategy", a.strategy)
+      .number("step_seconds", a.step_seconds)
+      .integer("peak_bytes", a.peak.count)
+      .str();
+}
+
+std::string category(const ComparedSpaceAnswer::Category& c) {
+  JsonLine line;
+  line.text("category", c.category).integer("predicted_bytes", c.predicted.count);
+  return line.integer("measured_bytes", c.measured.count).str();
+}
+
+std::string compared_space(const ComparedSpaceAnswer& s) {
+  std::vector<std::string> by_category;
+  for (const auto& c : s.by_category) by_category.push_back(category(c));
+  JsonLine line;
+  line.text("space", s.space).integer("predicted_bytes", s.predicted.count).integer("measured_bytes", s.measured.count);
+  return line.raw("by_category", json_list(by_category)).str();
+}
+
+std::string part(const ComparisonAnswer::Part& p) {
+  JsonLine line;
+  line.text("part", p.part).number("predicted_seconds", p.predicted_seconds);
+  return line.number("measured_seconds", p.measured_seconds).str();
+}
+
+/// An object whose members stand one a line.
+class JsonDocument {
+ public:
+  JsonDocument& raw(std::string_view key, const std::string& json) {
+    members_ += fmt::format("{}\n  \"{}\": {}", members_.empty() ? "" : ",", key, json);
+    return *this;
+  }
+  JsonDocument& number(std::string_view key, double value) { return raw(key, json_number(value)); }
+  JsonDocument& text(std::string_view key, std::string_view value) { return raw(key, json_quote(value)); }
+  [[nodiscard]] std::string str() const { return "{" + members_ + "\n}"; }
+
+ private:
+  std::string members_;
+};
+
+std::string fit_document(const FitAnswer& a) {
+  JsonDocument json;
+  json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
+  json.raw("model", JsonLine().text("name", a.model).integer("parameters", a.parameters).str());
+  json.raw("strategy", write_strategy_fields(a.strategy)).text("stack", a.stack);
+  json.number("step_seconds", a.step_seconds).number("step_seconds_low", a.step_seconds_low);
+  json.number("step_seconds_high", a.step_seconds_high).number("tokens_per_second", a.tokens_per_second);
+  json.number("samples_per_second", a.samples_per_second).number("model_tflops_per_gpu", a.model_tflops_per_gpu);
+  json.number("hardware_tflops_per_gpu", a.hardware_tflops_per_gpu).number("bubble_fraction", a.bubble_fraction);
+  json.raw("phases", phases(a.phases)).raw("memory", lines(a.memory, space));
+  json.raw("bottleneck",
+           JsonLine().text("resource", a.bottleneck).number("busy_fraction", a.bottleneck_busy_fraction).str());
+  json.raw("calibration", JsonLine().text("kind", a.calibration_kind).text("source", a.calibration_source).str());
+  json.raw("lower_bound", JsonLine()
+                              .raw("step_seconds", number_or_null(a.lower_bound_seconds))
+                              .raw("peak_bytes", bytes_or_null(a.lower_bound_peak))
+                              .str());
+  json.raw("alternatives", lines(a.alternatives, alternative));
+  json.raw(
+      "training",
+      JsonLine().raw("seconds", number_or_null(a.training_seconds)).raw("cost", number_or_null(a.training_cost)).str());
+  return json.str();
+}
+
+}  // namespace
+
+ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& comparison) {
+  ComparisonAnswer answer{.predicted_seconds = to_seconds(comparison.predicted_step),
+                          .measured_seconds = to_seconds(comparison.measured_step),
+                          .error = comparison.error(),
+                          .parts = {},
+                          .memory = {},
+                          .matched_fraction = comparison.matched_fraction};
+  for (const ComparedPart& p : comparison.parts) {
+    answer.parts.push_back({std::string(to_text(p.part)), to_seconds(p.predicted), to_seconds(p.measured)});
+  }
+  for (const ComparedMemory& m : comparison.memory) {
+    ComparedSpaceAnswer space{plan.platform.at(m.space).name, m.predicted, m.measured, {}};
+    for (const auto& c : m.by_category)
+      space.by_category.push_back({std::string(to_text(c.kind)), c.predicted, c.measured});
+    answer.memory.push_back(std::move(space));
+  }
+  return answer;
+}
+
+std::string to_json(const FitAnswer& answer) { return fit_document(answer) + "\n"; }
+
+std::string to_json(const std::vector<FitAnswer>& answers) {
+  std::vector<std::string> items;
+  for (const FitAnswer& answer : answers) items.push_back(fit_document(answer));
+  return json_lines(items, 0) + "\n";
+}
+
+std::string to_json(const RunAnswer& a) {
+  std::vector<std::string> losses;
+  for (const double loss : a.losses) losses.push_back(json_number_17(loss));
+  JsonDocument json;
+  json.raw("format_version", std::to_string(kReportVersion)).raw("steps", std::to_string(a.steps));
+  json.raw("losses", json_list(losses)).number("step_seconds_median", a.step_seconds_median);
+  json.raw("predicted_step_seconds", number_or_null(a.predicted_step_seconds));
+  json.number("tokens_per_second", a.tokens_per_second).raw("memory", lines(a.memory, compared_space));
+  return json.text("file", a.file).str() + "\n";
+}
+
+std::string to_json(const ComparisonAnswer& a) {
+  JsonLine step;
+  step.number("predicted_seconds", a.predicted_seconds).number("measured_seconds", a.measured_seconds);
+  step.number("error", a.error).raw("parts", lines(a.parts, part));
+  JsonDocument json;
+  json.raw("format_version", std::to_string(kReportVersion)).raw("step", step.str());
+  return json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction).str() +
+         "\n";
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,156 @@
+#include "formats/runs/run_file_writer.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "formats/runs/run_file_schema.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::chrono::milliseconds kCommitInterval{250};
+
+std::unique_ptr<Database> create(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    throw EnvironmentError({.kind = ErrorKind::kInput,
+                            .what = "the file exists already",
+                            .where = path,
+                            .remedy = "choose another name or delete it"});
+  }
+  auto database = std::make_unique<Database>(path, Database::Mode::kCreate);
+  database->run("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
+  migrate(*database);
+  return database;
+}
+
+}  // namespace
+
+RunFileWriter::RunFileWriter(const std::string& path, const RunMeta& meta)
+    : path_(path), database_(create(path)), tables_(std::make_unique<RunFileTables>(*database_)) {
+  database_->run("BEGIN");
+  tables_->set_meta("kind", meta.kind);
+  tables_->set_meta("created", meta.created);
+  tables_->set_meta("tool_version", meta.tool_version);
+  tables_->set_meta("command", meta.command);
+  tables_->set_meta("machine", meta.machine);
+  tables_->set_meta("finished", "no");
+  database_->run("COMMIT");
+  thread_ = std::thread([this] { write_until_closed(); });
+}
+
+RunFileWriter::~RunFileWriter() {
+  try {
+    close();
+  } catch (...) {  // a destructor has nobody to tell; close() has
+  }
+}
+
+void RunFileWriter::add_plan(std::string name, Plan plan) { enqueue(PlanRecord{std::move(name), std::move(plan)}); }
+
+StoredTraceId RunFileWriter::add_trace(NamedTrace named) {
+  StoredTraceId id;
+  {
+    const std::lock_guard lock(mutex_);
+    id = StoredTraceId(traces_++);
+  }
+  enqueue(TraceRecord{id, std::move(named)});
+  return id;
+}
+
+void RunFileWriter::add_events(StoredTraceId trace, std::vector<TraceEvent> events) {
+  enqueue(EventsRecord{trace, std::move(events)});
+}
+
+void RunFileWriter::add_steps(StoredTraceId trace, std::vector<StepSummary> steps) {
+  enqueue(StepsRecord{trace, std::move(steps)});
+}
+
+void RunFileWriter::add_peaks(StoredTraceId trace, std::vector<SpacePeak> peaks) {
+  enqueue(PeaksRecord{trace, std::move(peaks)});
+}
+
+void RunFileWriter::add_memory(std::vector<MemorySample> samples) { enqueue(std::move(samples)); }
+void RunFileWriter::add_cost_samples(std::vector<CostSample> samples) { enqueue(std::move(samples)); }
+void RunFileWriter::add_evaluation(Evaluation evaluation) { enqueue(evaluation); }
+void RunFileWriter::add_checkpoint(CheckpointRecord checkpoint) { enqueue(std::move(checkpoint)); }
+void RunFileWriter::add_log(LogLine line) { enqueue(std::move(line)); }
+
+void RunFileWriter::enqueue(RunRecord record) {
+  {
+    const std::lock_guard lock(mutex_);
+    throw_failure();
+    if (stopping_) throw EnvironmentError({ErrorKind::kEnvironment, "the run file is closed", path_, {}});
+    queue_.push_back(std::move(record));
+    ++added_count_;
+  }
+  work_.notify_one();
+}
+
+void RunFileWriter::flush() {
+  std::unique_lock lock(mutex_);
+  const std::uint64_t wanted = added_count_;
+  committed_.wait(lock, [&] { return failure_ || committed_count_ >= wanted; });
+  throw_failure();
+}
+
+void RunFileWriter::close() {
+  stop();
+  if (!database_) return throw_failure();
+  const std::unique_ptr<Database> database = std::move(database_);
+  const std::unique_ptr<RunFileTables> tables = std::move(tables_);
+  throw_failure();
+  tables->set_meta("finished", "yes");
+  // A program that reads the file just now keeps the companions alive; the file is whole with them.
+  if (database->run_unless_locked("PRAGMA wal_checkpoint(TRUNCATE)")) {
+    static_cast<void>(database->run_unless_locked("PRAGMA journal_mode = DELETE"));
+  }
+}
+
+void RunFileWriter::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_one();
+  if (thread_.joinable()) thread_.join();
+}
+
+void RunFileWriter::throw_failure() const {
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void RunFileWriter::write_until_closed() {
+  try {
+    for (std::vector<RunRecord> batch = next_batch(); !batch.empty(); batch = next_batch()) {
+      commit(batch);
+      const std::lock_guard lock(mutex_);
+      committed_count_ += batch.size();
+      committed_.notify_all();
+    }
+  } catch (...) {
+    const std::lock_guard lock(mutex_);
+    failure_ = std::current_exception();
+    committed_.notify_all();
+  }
+}
+
+/// All that was added since the last batch, a quarter of a second after that at the earliest; empty when it is time to
+/// end.
+std::vector<RunRecord> RunFileWriter::next_batch() {
+  std::unique_lock lock(mutex_);
+  work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  work_.wait_until(lock, last_commit_ + kCommitInterval, [&] { return stopping_; });
+  return std::exchange(queue_, {});
+}
+
+void RunFileWriter::commit(const std::vector<RunRecord>& batch) {
+  database_->run("BEGIN");
+  for (const RunRecord& record : batch) {
+    std::visit([&](const auto& value) { tables_->insert(value); }, record);
+  }
+  database_->run("COMMIT");
+  last_commit_ = std::chrono::steady_clock::now();
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,77 @@
+#include "formats/text/parse_json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+using Event = nlohmann::json::parse_event_t;
+
+constexpr int kMaxDepth = 64;
+constexpr std::int64_t kMaxValues = 4'000'000;  // bounds the memory that a hostile file can claim
+
+/// Watches the parser; after the first problem everything else is discarded as it is read.
+class Watch {
+ public:
+  bool accept(int depth, Event event, const nlohmann::json& value) {
+    if (!problem_.empty()) return false;
+    if (depth > kMaxDepth) problem_ = fmt::format("nested deeper than {} levels", kMaxDepth);
+    if (++values_ > kMaxValues) problem_ = fmt::format("more than {} values", kMaxValues);
+    if (!problem_.empty()) return false;
+    if (event == Event::object_start) open_object(static_cast<std::size_t>(depth) + 1);
+    if (event == Event::key) see_key(static_cast<std::size_t>(depth), value.get<std::string>());
+    return problem_.empty();
+  }
+
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  void open_object(std::size_t depth) {
+    if (keys_.size() <= depth) keys_.resize(depth + 1);
+    keys_[depth].clear();
+  }
+  void see_key(std::size_t depth, const std::string& key) {
+    if (!keys_[depth].insert(key).second) problem_ = fmt::format("the key '{}' is given twice", key);
+  }
+
+  std::vector<std::set<std::string>> keys_;  ///< by depth, of the object that is open there
+  std::int64_t values_ = 0;
+  std::string problem_;
+};
+
+tl::unexpected<Error> bad(std::string what, std::string where) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = {}});
+}
+
+/// The library's message without its "[json.exception…] parse error at line …: " prefix.
+std::string reason(const nlohmann::json::exception& error) {
+  const std::string text = error.what();
+  const auto prefix_end = text.find("] ");
+  const std::string message = prefix_end == std::string::npos ? text : text.substr(prefix_end + 2);
+  const auto place_end = message.find(": ");
+  return message.starts_with("parse error") && place_end != std::string::npos ? message.substr(place_end + 2) : message;
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view where, std::int64_t first_byte) {
+  Watch watch;
+  try {
+    nlohmann::json value = nlohmann::json::parse(
+        text, [&](int depth, Event event, nlohmann::json& seen) { return watch.accept(depth, event, seen); });
+    if (!watch.problem().empty()) return bad(watch.problem(), std::string(where));
+    return value;
+  } catch (const nlohmann::json::parse_error& error) {
+    const std::size_t byte = std::min(error.byte, text.size());
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n');
+    return bad(reason(error), fmt::format("{}: line {}, byte {}", where, line, first_byte + static_cast<std::int64_t>(byte)));
+  } catch (const nlohmann::json::exception& error) {  // a number beyond a double, for one
+    return bad(reason(error), std::string(where));
+  }
+}
+
+}  // namespace plimsoll

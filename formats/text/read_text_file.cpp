@@ -1,0 +1,42 @@
+#include "formats/text/read_text_file.h"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <system_error>
+
+namespace plimsoll {
+
+Result<std::string> read_text_file(const std::filesystem::path& path, Bytes limit) {
+  const std::string where = path.string();
+  std::error_code problem;
+  const auto status = std::filesystem::status(path, problem);
+  if (!std::filesystem::exists(status)) {
+    return fail({.kind = ErrorKind::kInput, .what = "no such file", .where = where, .remedy = {}});
+  }
+  if (!std::filesystem::is_regular_file(status)) {
+    return fail({.kind = ErrorKind::kInput, .what = "not a regular file", .where = where, .remedy = {}});
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) {
+    return fail({.kind = ErrorKind::kInput, .what = "the file cannot be opened for reading", .where = where, .remedy = {}});
+  }
+  // Read first and compare afterwards: the size of a file such as /proc/… says 0.
+  std::string text;
+  char piece[1 << 16];
+  while (file.read(piece, sizeof piece) || file.gcount() > 0) {
+    text.append(piece, static_cast<std::size_t>(file.gcount()));
+    if (Bytes(static_cast<std::int64_t>(text.size())) > limit) {
+      return fail({.kind = ErrorKind::kInput,
+                   .what = fmt::format("the file is larger than {}", to_text(limit)),
+                   .where = where,
+                   .remedy = {}});
+    }
+  }
+  if (file.bad()) {
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "reading failed", .where = where, .remedy = {}});
+  }
+  return text;
+}
+
+}  // namespace plimsoll
