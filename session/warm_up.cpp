@@ -13,7 +13,12 @@
 namespace plimsoll {
 
 Strategy warm_up_strategy() {
-  return {.name = "warm-up", .recompute_every = 1, .optimizer = Tier::kHost, .gradients = Tier::kHost, .staging_slots = 1,
+  return {.name = "warm-up",
+          .recompute_every = 1,
+          .parameters = Tier::kHost,
+          .optimizer = Tier::kHost,
+          .gradients = Tier::kHost,
+          .staging_slots = 1,
           .overlap = false};
 }
 
