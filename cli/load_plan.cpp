@@ -48,11 +48,13 @@ Calibration calibrate_on_catalogue(const std::vector<Sample>& samples) {
   return calibrate(samples, std::make_shared<CatalogueCostModel>());
 }
 
-Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file) {
-  if (run_file.empty()) return std::make_shared<CatalogueCostModel>();
+Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file,
+                                                    std::shared_ptr<const CostModel> known) {
+  if (!known) known = std::make_shared<CatalogueCostModel>();
+  if (run_file.empty()) return known;
   const auto samples = load_samples(run_file);
   if (!samples) return fail(samples.error());
-  return calibrate_on_catalogue(*samples).model;
+  return calibrate(*samples, std::move(known)).model;
 }
 
 }  // namespace plimsoll

@@ -22,7 +22,8 @@ Result<std::vector<Sample>> load_samples(const std::string& run_file);
 /// Calibrates on samples; what they do not cover comes from the catalogue.
 Calibration calibrate_on_catalogue(const std::vector<Sample>& samples);
 
-/// The catalogue's costs, or those calibrated on `run_file` when it is not empty.
-Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file);
+/// `known` (null: the catalogue), or costs calibrated on `run_file`, when it is not empty, before those.
+Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file,
+                                                    std::shared_ptr<const CostModel> known = nullptr);
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/probe_command.h"
 #include "formats/machines/gpu_catalogue.h"
 
 namespace plimsoll {
@@ -19,10 +20,19 @@ nlohmann::ordered_json number(const std::optional<double>& value) {
 
 void add_machines(CLI::App& app, ExitCode& code) {
   auto json = std::make_shared<bool>(false);
-  CLI::App* command = app.add_subcommand("machines", "List the GPUs of the catalogue");
-  command->footer("Example: plimsoll machines | grep 2060");
+  auto probe = std::make_shared<bool>(false);
+  auto output = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand("machines", "List the GPUs of the catalogue, or measure this computer");
+  command->footer("Example: plimsoll machines | grep 2060; plimsoll machines --probe");
   command->add_flag("--json", *json, "machine-readable answer, with the source of each row");
-  command->callback([json, &code] {
+  CLI::Option* measure = command->add_flag("--probe", *probe, "measure this computer; fit, plan and run use it");
+  command->add_option("-o,--output", *output, "where the probe goes (default: the cache)")->needs(measure);
+  command->callback([json, probe, output, &code] {
+    if (*probe) {
+      const auto ended = probe_this_machine(*output, *json);
+      code = ended ? *ended : report_error(ended.error());
+      return;
+    }
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     if (!*json)
       fmt::print("{:<22}{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "GPU", "generation", "memory", "GB/s", "fp32 TF",

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 #include "cli/print_fit.h"
+#include "cli/probe_cache.h"
 #include "cli/waiting_line.h"
 #include "formats/runs/report_json.h"
 #include "sim/planner/fit_answer.h"
@@ -23,7 +24,9 @@ Result<ExitCode> simulate_file(const SimulateFlags& flags) {
   std::optional<WaitingLine> waiting("verifying and timing the plan");
   const auto plan = load_plan(flags.plan);
   if (!plan) return fail(plan.error());
-  const auto costs = load_costs(flags.calibration);
+  auto own = own_costs(plan->platform);
+  if (!own) return fail(own.error());
+  const auto costs = load_costs(flags.calibration, std::move(*own));
   if (!costs) return fail(costs.error());
   const auto prediction = predict(*plan, **costs);
   if (!prediction) return fail(prediction.error());

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "cli/load_plan.h"
+#include "cli/own_drive.h"
+#include "cli/probe_cache.h"
 #include "formats/machines/catalogue_platform.h"
 #include "formats/machines/machine_json.h"
 #include "formats/text/read_text_file.h"
@@ -32,9 +34,22 @@ Result<TargetMachine> catalogued(const MachineFlags& flags, const MachineOptions
   return machine;
 }
 
+/// The computer that a probe was made on, as it was then.
+Result<TargetMachine> from_probe(const std::string& text, const std::string& path) {
+  const auto probe = read_probe(text, path);
+  if (!probe) return fail(probe.error());
+  auto costs = costs_of(*probe);
+  if (!costs) return fail(costs.error());
+  TargetMachine machine = described({probe->platform, {}});
+  machine.costs = std::move(*costs);
+  machine.notes.push_back(fmt::format("costs measured by plimsoll machines --probe on {}", probe->date));
+  return machine;
+}
+
 Result<TargetMachine> from_file(const std::string& path) {
   const auto text = read_text_file(path, kLargestMachineFile);
   if (!text) return fail(text.error());
+  if (looks_like_probe(*text)) return from_probe(*text, path);
   auto platform = read_machine(*text, path);
   if (!platform) return fail(platform.error());
   TargetMachine machine = described({std::move(*platform), {}});
@@ -47,18 +62,27 @@ Result<TargetMachine> from_file(const std::string& path) {
 }
 
 Result<TargetMachine> own_computer(const MachineFlags& flags, const MachineOptions& options) {
-  if (options.ssd) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = "--ssd goes with --on GPU: the CPU backend does not execute SSD traffic",
-                 .where = {},
-                 .remedy = "leave --ssd out"});
-  }
+  std::vector<std::string> drive_notes;
+  const auto drive = find_own_drive(flags, options, drive_notes);
+  if (!drive) return fail(drive.error());
   std::optional<std::int64_t> threads;
   if (flags.cpu_cores) threads = *flags.cpu_cores;
-  auto platform =
-      this_computer_platform({.device_memory = options.device_memory, .ram = options.ram, .threads = threads});
+  const ThisComputer computer = probe_this_computer();
+  const KnownProbe known = find_probe(computer);
+  auto platform = computer_platform(computer, {.device_memory = options.device_memory,
+                                               .ram = options.ram,
+                                               .threads = threads,
+                                               .drive = *drive,
+                                               .probe = known.probe ? &*known.probe : nullptr});
   if (!platform) return fail(platform.error());
-  return described(std::move(*platform));
+  TargetMachine machine = described(std::move(*platform));
+  machine.notes.push_back(known.note);
+  machine.notes.insert(machine.notes.end(), drive_notes.begin(), drive_notes.end());
+  if (!known.probe) return machine;
+  auto costs = costs_of(*known.probe);
+  if (!costs) return fail(costs.error());
+  machine.costs = std::move(*costs);
+  return machine;
 }
 
 }  // namespace
@@ -71,7 +95,7 @@ Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::
                  : own                       ? own_computer(flags, *options)
                                              : catalogued(flags, *options);
   if (!machine) return machine;
-  auto costs = load_costs(calibration);
+  auto costs = load_costs(calibration, machine->costs);
   if (!costs) return fail(costs.error());
   machine->costs = std::move(*costs);
   return machine;

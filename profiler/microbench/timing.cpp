@@ -30,8 +30,9 @@ std::vector<double> time_runs(const std::function<void()>& work, const TimingOpt
     durations.push_back(seconds_between(last, now));
     last = now;
     const double spent = seconds_between(begin, now);
-    const bool enough = spent >= options.seconds && static_cast<std::int64_t>(durations.size()) >= options.runs;
-    if (enough || spent >= options.most_seconds) return durations;
+    const auto runs = static_cast<std::int64_t>(durations.size());
+    const bool enough = spent >= options.seconds && runs >= options.runs;
+    if (enough || spent >= options.most_seconds || runs >= options.most_runs) return durations;
   }
 }
 

@@ -1,0 +1,77 @@
+#include "cli/probe_command.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
+#include <filesystem>
+
+#include "cli/commands.h"
+#include "cli/output_file.h"
+#include "cli/probe_cache.h"
+#include "formats/text/write_text_file.h"
+#include "session/probe/probe_machine.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+std::atomic<bool> stop_requested{false};
+
+extern "C" void stop_probe(int) { stop_requested = true; }
+
+void show_progress(const std::string& what, double done) {
+  if (isatty(STDERR_FILENO) != 1) return;
+  const auto end = done >= 1 ? std::string("\r\033[K") : fmt::format("\r\033[Kplimsoll: {:3.0f} %, {}", 100 * done, what);
+  std::fputs(end.c_str(), stderr);
+}
+
+std::string rate_line(std::string_view name, const Spread& rate) {
+  return fmt::format("  {:<34}{:>8.1f} GB/s  ({:.1f} to {:.1f})\n", name, rate.median / kGiga, rate.low / kGiga,
+                     rate.high / kGiga);
+}
+
+std::string pair_line(std::string_view name, const PairSlowdown& pair) {
+  return fmt::format("  {:<34}{:>8.2f} times its time alone, the copy {:.2f}\n", name, pair.work, pair.copy);
+}
+
+std::string probe_text(const MachineProbe& probe) {
+  std::string text = fmt::format("{}: {} cores ({} physical), {} NUMA {}\n", probe.cpu_model, probe.logical_cores,
+                                 probe.physical_cores, probe.numa_nodes, probe.numa_nodes == 1 ? "node" : "nodes");
+  text += rate_line("all cores read", probe.memory.read);
+  text += rate_line("all cores copy (read and written)", probe.memory.copy_traffic);
+  text += rate_line("one core copies", probe.memory.copy);
+  text += pair_line("a matrix product beside a copy", probe.memory.product);
+  text += pair_line("the optimizer beside a copy", probe.memory.optimizer);
+  return text + fmt::format("  {} costs of kernels, copies, host tasks and gaps\n", probe.costs.size());
+}
+
+}  // namespace
+
+Result<ExitCode> probe_this_machine(std::string output, bool json) {
+  if (output.empty()) {
+    const auto kept = probe_cache_path();
+    if (!kept) return fail(kept.error());
+    output = *kept;
+    std::filesystem::create_directories(std::filesystem::path(output).parent_path());
+  }
+  if (const auto usable = check_replaceable(output, FileKind::kJson); !usable) return fail(usable.error());
+  for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, stop_probe);
+  const auto probe =
+      probe_machine({.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+                     .tool_version = version()},
+                    show_progress, stop_requested);
+  if (!probe) return fail(probe.error());
+  const std::string text = write_probe(*probe);
+  write_text_file(output, text);
+  fmt::print("{}", json ? text : probe_text(*probe));
+  fmt::print(stderr, "plimsoll: wrote {}\n", output);
+  return ExitCode::kDone;
+}
+
+}  // namespace plimsoll
