@@ -16,6 +16,7 @@ struct MachineFlags {
   std::string gpu;  ///< --on; empty or "this": this computer
   std::string ram;
   std::string ssd;   ///< 2TB[:READ,WRITE][xN]
+  std::string ssd_folder;     ///< of this computer; empty: beside the run file, or where the program was started
   std::string pcie;  ///< GENxLANES
   std::string device_memory;
   std::optional<int> cpu_cores;

@@ -150,6 +150,11 @@ TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
   return schedule;
 }
 
+std::string folder_of(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
 RunMeta meta_of(const RunFlags& flags) {
   return {.kind = "run",
           .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
@@ -209,7 +214,9 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   if (!flags.machine.gpu.empty() && flags.machine.gpu != "this") {
     return fail(bad("this build runs on the CPU only, so --on does not go with run", "leave --on out, or ask fit"));
   }
-  auto machine = find_target_machine(flags.machine, flags.calibration);
+  MachineFlags machine_flags = flags.machine;
+  if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);
+  auto machine = find_target_machine(machine_flags, flags.calibration);
   if (!machine) return fail(machine.error());
   std::vector<std::string> notes = machine->notes;
   RunRequest request;
@@ -226,6 +233,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.save = flags.save;
   request.save_type = flags.save_precision == "bf16" ? StoredType::kBf16 : StoredType::kF32;
   request.output = flags.output;
+  request.drive.folder = machine_flags.ssd_folder;
   request.replace = flags.force;
   request.meta = meta_of(flags);
   if (!flags.quiet) fmt::print(stderr, "{}", notes_text(notes));

@@ -30,7 +30,10 @@ Result<void> check_machine(const Plan& plan, const Platform& here) {
   for (const Arena& arena : plan.arenas) {
     const MemorySpace& wanted = plan.platform.at(arena.space);
     const auto space = here.space(wanted.kind);
-    if (!space) return refused(fmt::format("the plan uses '{}', which this computer lacks", wanted.name), remake);
+    if (!space) {
+      return refused(fmt::format("the plan uses '{}', which this computer lacks", wanted.name),
+                     wanted.kind == SpaceKind::kSsd ? "say how much of its drive may be used: --ssd SIZE" : remake);
+    }
     if (arena.bytes > here.at(*space).usable) {
       return fail(does_not_fit("the plan", here, {{*space, arena.bytes, here.at(*space).usable}}));
     }

@@ -38,7 +38,7 @@ class Session {
     if (const auto runs = check_own_plan(request_); !runs) return fail(runs.error());
     auto chosen = warm_up_and_choose();
     if (!chosen) return fail(chosen.error());
-    auto executor = CpuExecutor::create(chosen->plan, {.backend = "cpu"});
+    auto executor = CpuExecutor::create(chosen->plan, {.backend = "cpu", .drive = request_.drive});
     if (!executor) return fail(executor.error());
     const auto first = fill(**executor);
     if (!first) return fail(first.error());
@@ -175,7 +175,7 @@ class Session {
     schedule.checkpoint = checkpoint_of(request_.output);
     announce(watcher_, fmt::format("training: steps {} to {}", first + 1, schedule.end_step));
     const StoredTraceId stored =
-        file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = "cpu"}});
+        file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = executor.source()}});
     TrainWatcher watcher;
     watcher.on_step = [&](const StepSummary& step) {
       stepped_ = true;

@@ -32,6 +32,7 @@ struct RunRequest {
   StoredType save_type = StoredType::kF32;
   std::string resume;    ///< a training checkpoint; may be empty
   std::string output;    ///< the run file
+  DriveOptions drive;                           ///< where SSD data goes while it runs
   bool replace = false;  ///< an older run file of that name goes once the training can start
   RunMeta meta;
 };

@@ -1,0 +1,51 @@
+#include "cli/own_drive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "executor/tiers/drive_rates.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+Result<void> check(const MachineOptions& options) {
+  const auto refuse = [](std::string what, std::string remedy) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--ssd", .remedy = std::move(remedy)});
+  };
+  if (*options.ssd <= Bytes(0)) return refuse("a drive's size must be positive", "give what may be used, e.g. 200GB");
+  if (options.ssd_count != 1) return refuse("on this computer data goes to one folder", "leave xN out");
+  const auto positive = [](std::optional<double> rate) { return !rate || *rate > 0; };
+  if (positive(options.ssd_read_gbs) && positive(options.ssd_write_gbs)) return {};
+  return refuse("a drive's rates must be positive", "leave them out to have them measured");
+}
+
+}  // namespace
+
+Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
+                                                    std::vector<std::string>& notes) {
+  if (!options.ssd) return std::nullopt;
+  if (const auto sound = check(options); !sound) return fail(sound.error());
+  const std::string folder = flags.ssd_folder.empty() ? "." : flags.ssd_folder;
+  const FileSystem system = file_system_of(folder);
+  AttachedDrive drive{.usable = std::min(*options.ssd, system.free)};
+  if (drive.usable < *options.ssd) notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system.free), folder));
+  if (!system.warning.empty()) notes.push_back(fmt::format("{}: {} {}", folder, system.name, system.warning));
+  if (options.ssd_read_gbs && options.ssd_write_gbs) {
+    drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;
+    drive.write_bytes_per_second = *options.ssd_write_gbs * kGiga;
+    return drive;
+  }
+  const auto rates = measure_drive_rates({.folder = folder});
+  if (!rates) return fail(rates.error());
+  drive.read_bytes_per_second = rates->read_bytes_per_second;
+  drive.write_bytes_per_second = rates->write_bytes_per_second;
+  notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
+                              drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
+                              to_text(rates->measured), rates->way));
+  return drive;
+}
+
+}  // namespace plimsoll
