@@ -87,7 +87,7 @@ Rates assumed_rates(const ThisComputer& computer, std::int64_t threads) {
 
 Rates measured_rates(const ThisComputer& computer, std::int64_t threads, const MachineProbe& probe) {
   const auto cores = static_cast<double>(computer.logical_cores);
-  return {.dram = std::max(probe.memory.read.median, probe.memory.copy_traffic.median),
+  return {.dram = dram_rate(probe.memory),
           .copy = probe.memory.copy.median,
           .copy_latency = probe.memory.copy_latency,
           .demands = threads == probe.workers ? measured_demands(probe.memory, threads, cores)

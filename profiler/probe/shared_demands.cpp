@@ -26,6 +26,8 @@ bool is_free(const PairSlowdown& pair) { return pair.work <= 1.0 && pair.copy <=
 
 }  // namespace
 
+double dram_rate(const MemoryRates& memory) { return std::max(memory.read.median, memory.copy_traffic.median); }
+
 SharedDemands assumed_demands(std::int64_t workers, double cores) {
   const double held = std::min(static_cast<double>(workers), cores);
   return {.compute_cores = held, .cpu_cores = held, .copy_cores = 1.0};
@@ -46,7 +48,7 @@ SharedDemands measured_demands(const MemoryRates& memory, std::int64_t workers, 
     demands.cpu_cores = demand_beside(cores, optimizer.work, demands.copy_cores, optimizer.copy);
     return demands;
   }
-  const double dram = memory.copy_traffic.median;
+  const double dram = dram_rate(memory);
   const double copy = std::min(dram, 2.0 * memory.copy.median);
   demands.compute_dram = demand_beside(dram, product.work, copy, product.copy);
   demands.cpu_dram = demand_beside(dram, optimizer.work, copy, optimizer.copy);

@@ -18,6 +18,9 @@ struct SharedDemands {
   double copy_weight = 1.0;
 };
 
+/// Bytes a second that memory moves at most, whichever of the measured mixes reached more.
+double dram_rate(const MemoryRates& memory);
+
 /// Each worker and each copy holds one core, as far as there are cores.
 SharedDemands assumed_demands(std::int64_t workers, double cores);
 

@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::int64_t kMatmulTrialMilliseconds = 200;
 constexpr std::int64_t kMicroBatch = 2;
+// Kernels of one kind are timed at sizes that differ by such factors: with all workers, and with fewer.
+constexpr double kNear = 1.3, kFar = 3.0;
 constexpr double kNano = 1e-9;
 // Kernels are two thirds of the time; these shares only draw the progress.
 constexpr double kMemoryShare = 0.25, kKernelShare = 0.95;
@@ -29,7 +31,7 @@ const std::vector<std::string>& usual_models() {
   static const std::vector<std::string> models{
       "gpt:layers=1,hidden=64,heads=2,vocab=256,positions=64",
       "gpt:layers=1,hidden=256,heads=4,vocab=2048,positions=128",
-      "gpt:layers=1,hidden=768,heads=12,vocab=8192,positions=256",
+      "gpt:layers=1,hidden=768,heads=12,vocab=4096,positions=128",
       "llama:layers=1,hidden=384,heads=6,vocab=4096,positions=128"};
   return models;
 }
@@ -40,6 +42,14 @@ Recipe recipe_of(const ModelSpec& spec, MatmulLibrary library) {
 
 /// Kernels that more workers than one change most; the others are timed with all workers only.
 bool scales_with_workers(const KernelTrial& trial) { return sort_of(trial.kernel.kind) != KernelSort::kStreaming; }
+
+bool within(double a, double b, double factor) { return a <= b * factor && b <= a * factor; }
+
+bool are_alike(const Kernel& a, const Kernel& b, double factor) {
+  const KernelWork of_a = work_of(a), of_b = work_of(b);
+  return a.kind == b.kind && a.dtype == b.dtype && a.shape.variant == b.shape.variant &&
+         within(of_a.flops, of_b.flops, factor) && within(of_a.bytes, of_b.bytes, factor);
+}
 
 Spread in_nanoseconds(Spread seconds) {
   seconds.median /= kNano;
@@ -116,11 +126,19 @@ class Probe {
       for (const std::int64_t workers : worker_counts(computer_.physical_cores)) {
         const bool all = workers == computer_.physical_cores;
         for (KernelTrial& trial : trials_of(build_training_graph(*spec, recipe_of(*spec, library_), {.workers = workers}))) {
-          if (all || scales_with_workers(trial)) trials_.push_back({std::move(trial), workers});
+          if (all || scales_with_workers(trial)) add_trial({std::move(trial), workers}, all ? kNear : kFar);
         }
       }
     }
     return {};
+  }
+
+  /// Unless a kernel of the same kind, and of nearly the same work, is timed already.
+  void add_trial(Trial trial, double nearness) {
+    const bool known = std::any_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
+      return other.workers == trial.workers && are_alike(other.kernel.kernel, trial.kernel.kernel, nearness);
+    });
+    if (!known) trials_.push_back(std::move(trial));
   }
 
   /// The largest kernel of that sort, as all workers run it.
