@@ -2,9 +2,14 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
 
 #include "cli/commands.h"
+#include "core/base/error.h"
+#include "core/plan/plan.h"
 #include "executor/kernels/choose_matmul_library.h"
+#include "executor/tiers/drive.h"
 #include "profiler/probe/this_computer.h"
 
 namespace plimsoll {
@@ -12,8 +17,20 @@ namespace {
 
 constexpr std::int64_t kMatmulTrialMilliseconds = 400;
 constexpr const char* kCuda = "not built in: plans for GPUs are made and simulated, runs use the CPU backend";
-constexpr const char* kSsd =
-    "simulated only: strategies with SSD states are planned for other machines and not run here";
+
+/// How SSD data would move here; a block is reserved and given back to find out.
+std::string drive_text() {
+  try {
+    std::vector<std::byte> memory(static_cast<std::size_t>(kMiB.count));
+    const std::span<std::byte> all(memory);
+    Drive drive(kStorageAlignment, true, {});
+    drive.start({&all, 1});
+    const std::string text = fmt::format("plans may keep data here (--ssd SIZE): {}", drive.describe());
+    return drive.warning().empty() ? text : fmt::format("{}; {}", text, drive.warning());
+  } catch (const EnvironmentError& error) {
+    return error.error().text();
+  }
+}
 
 void print_text(const ThisComputer& here, const MatmulChoice& matmul) {
   fmt::print("plimsoll {}\n", version());
@@ -23,7 +40,7 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul) {
              to_text(here.memory_total));
   fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
-  fmt::print("cuda      {}\nssd       {}\n", kCuda, kSsd);
+  fmt::print("cuda      {}\nssd       {}\n", kCuda, drive_text());
 }
 
 void print_json(const ThisComputer& here, const MatmulChoice& matmul) {
@@ -42,7 +59,7 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul) {
         {"openblas_gflops", matmul.openblas_gflops},
         {"library", to_text(matmul.library)}}},
       {"cuda", kCuda},
-      {"ssd", kSsd}};
+      {"ssd", drive_text()}};
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
