@@ -27,7 +27,8 @@ extern "C" void stop_probe(int) { stop_requested = true; }
 
 void show_progress(const std::string& what, double done) {
   if (isatty(STDERR_FILENO) != 1) return;
-  const auto end = done >= 1 ? std::string("\r\033[K") : fmt::format("\r\033[Kplimsoll: {:3.0f} %, {}", 100 * done, what);
+  const auto end =
+      done >= 1 ? std::string("\r\033[K") : fmt::format("\r\033[Kplimsoll: {:3.0f} %, {}", 100 * done, what);
   std::fputs(end.c_str(), stderr);
 }
 
@@ -62,10 +63,9 @@ Result<ExitCode> probe_this_machine(std::string output, bool json) {
   }
   if (const auto usable = check_replaceable(output, FileKind::kJson); !usable) return fail(usable.error());
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, stop_probe);
-  const auto probe =
-      probe_machine({.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-                     .tool_version = version()},
-                    show_progress, stop_requested);
+  const auto probe = probe_machine(
+      {.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), .tool_version = version()},
+      show_progress, stop_requested);
   if (!probe) return fail(probe.error());
   const std::string text = write_probe(*probe);
   write_text_file(output, text);

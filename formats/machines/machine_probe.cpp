@@ -6,8 +6,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "formats/text/json_text.h"
 #include "formats/machines/machine_json.h"
+#include "formats/text/json_text.h"
 #include "formats/text/parse_json.h"
 
 namespace plimsoll {
@@ -131,7 +131,10 @@ std::array<int, 3> version_numbers(std::string_view text) {
 }
 
 tl::unexpected<Error> outdated(std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "probe again: plimsoll machines --probe"});
+  return fail({.kind = ErrorKind::kInput,
+               .what = std::move(what),
+               .where = {},
+               .remedy = "probe again: plimsoll machines --probe"});
 }
 
 }  // namespace

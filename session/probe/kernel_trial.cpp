@@ -48,7 +48,8 @@ void fill_tokens(std::byte* to, const Tensor& tensor, std::int64_t vocabulary) {
 }
 
 void fill(std::byte* to, const Tensor& tensor, const Kernel& kernel) {
-  if (tensor.kind == TensorKind::kTokens) return fill_tokens(to, tensor, std::max<std::int64_t>(1, kernel.shape.outputs));
+  if (tensor.kind == TensorKind::kTokens)
+    return fill_tokens(to, tensor, std::max<std::int64_t>(1, kernel.shape.outputs));
   if (tensor.dtype == DType::kFp64) return fill_real<double>(to, tensor);
   fill_real<float>(to, tensor);
 }

@@ -28,11 +28,10 @@ constexpr double kMemoryShare = 0.25, kKernelShare = 0.95;
 
 /// Widths from a few cache lines to products that fill the cores, and both families of blocks.
 const std::vector<std::string>& usual_models() {
-  static const std::vector<std::string> models{
-      "gpt:layers=1,hidden=64,heads=2,vocab=256,positions=64",
-      "gpt:layers=1,hidden=256,heads=4,vocab=2048,positions=128",
-      "gpt:layers=1,hidden=768,heads=12,vocab=4096,positions=128",
-      "llama:layers=1,hidden=384,heads=6,vocab=4096,positions=128"};
+  static const std::vector<std::string> models{"gpt:layers=1,hidden=64,heads=2,vocab=256,positions=64",
+                                               "gpt:layers=1,hidden=256,heads=4,vocab=2048,positions=128",
+                                               "gpt:layers=1,hidden=768,heads=12,vocab=4096,positions=128",
+                                               "llama:layers=1,hidden=384,heads=6,vocab=4096,positions=128"};
   return models;
 }
 
@@ -73,11 +72,12 @@ class Probe {
   Result<MachineProbe> run() {
     describe();
     const std::array<std::function<Result<void>()>, 6> stages{
-        [this] { return measure_memory(); }, [this] { return list_trials(); },     [this] { return measure_pairs(); },
+        [this] { return measure_memory(); }, [this] { return list_trials(); },       [this] { return measure_pairs(); },
         [this] { return build_platform(); }, [this] { return measure_transfers(); }, [this] { return time_kernels(); }};
     for (const auto& stage : stages) {
       if (const auto done = stage(); !done) return fail(done.error());
-      if (stop_) return fail({.kind = ErrorKind::kInterrupted, .what = "the probe was interrupted; nothing was written"});
+      if (stop_)
+        return fail({.kind = ErrorKind::kInterrupted, .what = "the probe was interrupted; nothing was written"});
     }
     if (const auto done = measure_interpreter(); !done) return fail(done.error());
     return std::move(probe_);
@@ -125,7 +125,8 @@ class Probe {
       if (!spec) return fail(spec.error());
       for (const std::int64_t workers : worker_counts(computer_.physical_cores)) {
         const bool all = workers == computer_.physical_cores;
-        for (KernelTrial& trial : trials_of(build_training_graph(*spec, recipe_of(*spec, library_), {.workers = workers}))) {
+        for (KernelTrial& trial :
+             trials_of(build_training_graph(*spec, recipe_of(*spec, library_), {.workers = workers}))) {
           if (all || scales_with_workers(trial)) add_trial({std::move(trial), workers}, all ? kNear : kFar);
         }
       }

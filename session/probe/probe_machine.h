@@ -13,11 +13,11 @@ namespace plimsoll {
 
 /// How much to measure. The defaults take about half a minute.
 struct ProbeOptions {
-  double kernel_seconds = 20.0;     ///< for all kernels together,
-  double most_per_kernel = 0.3;     ///< but no longer for one
+  double kernel_seconds = 20.0;  ///< for all kernels together,
+  double most_per_kernel = 0.3;  ///< but no longer for one
   TimingOptions memory{.seconds = 0.3, .runs = 5, .most_seconds = 1.0, .dropped = 2};
-  Bytes kernel_span{16 * kMiB};     ///< see TrialOptions
-  Bytes memory_bytes{128 * kMiB};   ///< that all threads together read, and copy; beyond the last cache
+  Bytes kernel_span{16 * kMiB};    ///< see TrialOptions
+  Bytes memory_bytes{128 * kMiB};  ///< that all threads together read, and copy; beyond the last cache
   std::int64_t rehearsal_steps = 12;
   std::vector<std::string> models;  ///< shapes in words whose kernels are timed; empty: the usual ones
   std::string date;

@@ -43,12 +43,13 @@ TEST_CASE("a probe measures every kernel of a step, copies, host tasks and gaps,
   const auto statistics = statistics_of(*probe);
   REQUIRE(statistics);
   CHECK(statistics->keys.size() == probe->costs.size());
-  for (const auto subject : {CostSubject::kKernel, CostSubject::kTransfer, CostSubject::kHostWork, CostSubject::kIssue}) {
+  for (const auto subject :
+       {CostSubject::kKernel, CostSubject::kTransfer, CostSubject::kHostWork, CostSubject::kIssue}) {
     CHECK(std::any_of(statistics->keys.begin(), statistics->keys.end(),
                       [&](const auto& entry) { return entry.first.subject == subject; }));
   }
-  for (const OpKind kind : {OpKind::kLinear, OpKind::kAttentionBackward, OpKind::kAccumulate, OpKind::kClipFactor,
-                            OpKind::kAdamW}) {
+  for (const OpKind kind :
+       {OpKind::kLinear, OpKind::kAttentionBackward, OpKind::kAccumulate, OpKind::kClipFactor, OpKind::kAdamW}) {
     CHECK(std::any_of(statistics->keys.begin(), statistics->keys.end(),
                       [&](const auto& entry) { return entry.first.kernel.kind == kind; }));
   }
@@ -65,8 +66,14 @@ TEST_CASE("a probe that is stopped says so and gives nothing") {
 }
 
 TEST_CASE("trials are the distinct kernels of a step with their operands") {
-  const auto spec = ModelSpec{.layers = 2, .hidden = 16, .heads = 2, .kv_heads = 2, .head_dim = 8, .ffn = 64,
-                              .vocabulary = 32, .max_positions = 8};
+  const auto spec = ModelSpec{.layers = 2,
+                              .hidden = 16,
+                              .heads = 2,
+                              .kv_heads = 2,
+                              .head_dim = 8,
+                              .ffn = 64,
+                              .vocabulary = 32,
+                              .max_positions = 8};
   const Graph graph = build_training_graph(spec, {.sequence = 8});
   const auto trials = trials_of(graph);
   CHECK(trials.size() < graph.ops.size());  // both blocks run the same kernels

@@ -58,13 +58,15 @@ TEST_CASE("a probe file gives the probe back") {
 
 TEST_CASE("a probe with an impossible number is refused, with its place") {
   const std::string text = write_probe(probe());
-  CHECK(error_of(replaced(text, "\"low\": 29000000000", "\"low\": 31000000000")).find("/memory_bytes_per_second/read") !=
-        std::string::npos);
+  CHECK(
+      error_of(replaced(text, "\"low\": 29000000000", "\"low\": 31000000000")).find("/memory_bytes_per_second/read") !=
+      std::string::npos);
   CHECK(error_of(replaced(text, "\"low\": 7500000000", "\"low\": 0")).find("a rate must be positive") !=
         std::string::npos);
   CHECK(error_of(replaced(text, "\"work\": 1.25", "\"work\": 0.5")) != "read without complaint");
-  CHECK(error_of(replaced(text, "\"format_version\": 1", "\"format_version\": 9")).find("format_version 9 is unknown") !=
-        std::string::npos);
+  CHECK(
+      error_of(replaced(text, "\"format_version\": 1", "\"format_version\": 9")).find("format_version 9 is unknown") !=
+      std::string::npos);
   CHECK(error_of(replaced(text, "\"workers\"", "\"werkers\"")) != "read without complaint");
 }
 
@@ -77,8 +79,9 @@ TEST_CASE("a probe file is told from a machine file") {
 TEST_CASE("a probe counts on its own computer under its own version or an older one") {
   CHECK(check_probe(probe(), "Test \"CPU\"", 8, "1.10.0"));
   CHECK(check_probe(probe(), "Test \"CPU\"", 8, "1.9.3"));
-  for (const auto& [cpu, count, version] : {std::tuple{"Other CPU", 8, "1.10.0"}, std::tuple{"Test \"CPU\"", 4, "1.10.0"},
-                                            std::tuple{"Test \"CPU\"", 8, "1.10.1"}, std::tuple{"Test \"CPU\"", 8, "2.0"}}) {
+  for (const auto& [cpu, count, version] :
+       {std::tuple{"Other CPU", 8, "1.10.0"}, std::tuple{"Test \"CPU\"", 4, "1.10.0"},
+        std::tuple{"Test \"CPU\"", 8, "1.10.1"}, std::tuple{"Test \"CPU\"", 8, "2.0"}}) {
     const auto counts = check_probe(probe(), cpu, count, version);
     REQUIRE_FALSE(counts);
     CHECK(counts.error().remedy.find("plimsoll machines --probe") != std::string::npos);

@@ -6,8 +6,9 @@ using namespace plimsoll;
 
 namespace {
 
-const MemoryTrial kTiny{
-    .bytes_per_thread = 64 * kKiB, .threads = 2, .timing = {.seconds = 0, .runs = 3, .most_seconds = 0.05, .dropped = 1}};
+const MemoryTrial kTiny{.bytes_per_thread = 64 * kKiB,
+                        .threads = 2,
+                        .timing = {.seconds = 0, .runs = 3, .most_seconds = 0.05, .dropped = 1}};
 
 void check_ordered(const Spread& spread) {
   CHECK(spread.low > 0);

@@ -18,8 +18,7 @@ TEST_CASE("a spread is the median with the 5th and the 95th of a hundred") {
 
 TEST_CASE("time_runs drops the first runs and keeps at least as many as asked for") {
   int calls = 0;
-  const auto durations =
-      time_runs([&] { ++calls; }, {.seconds = 0, .runs = 7, .most_seconds = 60, .dropped = 3});
+  const auto durations = time_runs([&] { ++calls; }, {.seconds = 0, .runs = 7, .most_seconds = 60, .dropped = 3});
   CHECK(durations.size() == 7);
   CHECK(calls == 10);
   for (const double seconds : durations) CHECK(seconds >= 0);

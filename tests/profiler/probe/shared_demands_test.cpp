@@ -63,9 +63,9 @@ TEST_CASE("equal turns of two workers and a copy on two cores give the demands t
 }
 
 TEST_CASE("the platform slows pairs as they were measured, on cores that are short") {
-  for (const auto& [product, optimizer] :
-       {std::pair{PairSlowdown{1.5, 2.6}, PairSlowdown{1.6, 2.5}}, std::pair{PairSlowdown{1.2, 1.9}, PairSlowdown{1.3, 1.7}},
-        std::pair{PairSlowdown{2.0, 2.0}, PairSlowdown{1.5, 3.0}}}) {
+  for (const auto& [product, optimizer] : {std::pair{PairSlowdown{1.5, 2.6}, PairSlowdown{1.6, 2.5}},
+                                           std::pair{PairSlowdown{1.2, 1.9}, PairSlowdown{1.3, 1.7}},
+                                           std::pair{PairSlowdown{2.0, 2.0}, PairSlowdown{1.5, 3.0}}}) {
     const MachineProbe probe = probe_of(2, product, optimizer);
     const Platform platform = platform_of(2, probe, 2);
     const auto [work, copy] = slowdowns(platform, "compute", "h2d");
@@ -111,8 +111,7 @@ TEST_CASE("a probed platform has the measured rates and says when they were meas
   CHECK(described->platform.resources[0].capacity == 40e9);
   CHECK(described->platform.links[0].bytes_per_second == 8e9);
   CHECK(described->platform.links[0].latency == Nanoseconds(100));
-  CHECK(described->defaults.back() ==
-        "40.0 GB/s DRAM measured by plimsoll machines --probe on 2026-01-31T12:00:00Z");
+  CHECK(described->defaults.back() == "40.0 GB/s DRAM measured by plimsoll machines --probe on 2026-01-31T12:00:00Z");
   // The pairs are of two workers: one worker and a copy on two cores are not slowed.
   const auto [work, copy] = slowdowns(platform_of(2, probe, 1), "compute", "h2d");
   CHECK(work == 1.0);
