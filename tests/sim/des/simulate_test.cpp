@@ -157,6 +157,18 @@ TEST_CASE("kernels that hold the same cores are slowed alike") {
   CHECK(spans(tiny.build()) == std::vector<Span>{{0, 50}, {0, 30}});
 }
 
+TEST_CASE("a queue's weight says how its work shares what is short") {
+  // 2 cores, wanted 2 and 1, the second at half the speed of the first: 2 λ + λ/2 = 2 => λ = 4/5. The first takes
+  // 40/(4/5) = 50, the second 20/(2/5) = 50.
+  TinyPlan tiny;
+  const ResourceId cores = tiny.resource("cores", 2);
+  tiny.launch(tiny.queue(QueueKind::kHostCompute, 1, {{cores, 2.0}}, TinyPlan::kCpu), 40);
+  tiny.launch(tiny.queue(QueueKind::kHostWork, 1, {{cores, 1.0}}, TinyPlan::kCpu), 20);
+  Plan plan = tiny.build();
+  plan.platform.queues[1].weight = 0.5;
+  CHECK(spans(plan) == std::vector<Span>{{0, 50}, {0, 50}});
+}
+
 TEST_CASE("issuing an instruction keeps its queue busy before it starts") {
   TinyPlan tiny;
   const QueueId queue = tiny.queue(QueueKind::kCompute);
