@@ -31,7 +31,9 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
   const std::string folder = flags.ssd_folder.empty() ? "." : flags.ssd_folder;
   const FileSystem system = file_system_of(folder);
   AttachedDrive drive{.usable = std::min(*options.ssd, system.free)};
-  if (drive.usable < *options.ssd) notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system.free), folder));
+  if (drive.usable < *options.ssd) {
+    notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system.free), folder));
+  }
   if (!system.warning.empty()) notes.push_back(fmt::format("{}: {} {}", folder, system.name, system.warning));
   if (options.ssd_read_gbs && options.ssd_write_gbs) {
     drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;

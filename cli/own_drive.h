@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-/// The drive of --ssd on this computer, with the rates that the user gave or a short trial in the folder, which the notes
-/// tell; nothing without --ssd. No more than what is free there is usable.
+/// The drive of --ssd on this computer, with the rates that the user gave or a short trial in the folder, which the
+/// notes tell; nothing without --ssd. No more than what is free there is usable.
 Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
                                                     std::vector<std::string>& notes);
 

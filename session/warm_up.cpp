@@ -37,8 +37,8 @@ Error does_not_fit(const std::string& what, const Platform& platform, const std:
 
 namespace {
 
-/// The cautious plan; on a machine with a drive, one that keeps states there, so that the drive is sampled too. Of those
-/// that do, the one that moves less is tried first; when none fits, the one in memory alone is all there is.
+/// The cautious plan; on a machine with a drive, one that keeps states there, so that the drive is sampled too. Of
+/// those that do, the one that moves less is tried first; when none fits, the one in memory alone is all there is.
 Result<Plan> cautious_plan(const RunRequest& request) {
   std::vector<Strategy> choices;
   if (request.machine.space(SpaceKind::kSsd)) {

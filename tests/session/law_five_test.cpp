@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include "tests/session/session_case.h"
 
 namespace plimsoll::test {
@@ -42,6 +44,21 @@ TEST_CASE("a warm-up and the plan that is searched after it change no loss") {
   request.replace = true;
   request.warm_up_steps = 3;
   CHECK(losses_of(request) == expected);
+}
+
+TEST_CASE("a warm-up on a machine with a drive samples its traffic both ways") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 3);
+  request.warm_up_steps = 3;
+  run_to_end(request);
+  const auto file = read_run_file(request.output);
+  REQUIRE(file);
+  const auto sampled = [&](std::string_view link) {
+    return std::any_of(file->cost_samples.begin(), file->cost_samples.end(),
+                       [&](const CostSample& sample) { return sample.key.find(link) != std::string::npos; });
+  };
+  CHECK(sampled("ssd->host"));
+  CHECK(sampled("host->ssd"));
 }
 
 TEST_CASE("two recipes that differ give different losses") {

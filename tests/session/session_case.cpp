@@ -21,7 +21,9 @@ void write_text(const std::string& path) {
 Platform own_machine(std::int64_t threads) {
   ThisComputer computer = probe_this_computer();
   computer.logical_cores = std::max(computer.logical_cores, threads);  // more threads than cores are slow, not wrong
-  const auto platform = computer_platform(computer, {.device_memory = 32 * kMiB, .ram = 32 * kMiB, .threads = threads});
+  const AttachedDrive drive{.usable = 64 * kMiB, .read_bytes_per_second = 1e9, .write_bytes_per_second = 1e9};
+  const auto platform = computer_platform(
+      computer, {.device_memory = 32 * kMiB, .ram = 32 * kMiB, .threads = threads, .drive = drive});
   if (!platform) FAIL(platform.error().text());
   return platform->platform;
 }
@@ -37,6 +39,7 @@ RunRequest small_request(const TemporaryFolder& folder, Family family, std::int6
   request.schedule.end_step = steps;
   request.data = folder.file("text.txt");
   request.output = folder.file("run.plimsoll");
+  request.drive.folder = folder.path();
   write_text(request.data);
   return request;
 }

@@ -10,7 +10,7 @@
 
 namespace plimsoll::test {
 
-/// This computer with 32 MiB for the device and as much for the host, and that many compute threads.
+/// This computer with 32 MiB for the device, as much for the host and 64 MiB on a drive, and that many compute threads.
 Platform own_machine(std::int64_t threads = 1);
 
 /// Trains on the repository's text; the caller changes what the test is about. Without a warm-up, under catalogue
