@@ -98,7 +98,7 @@ void add_fit(CLI::App& app, ExitCode& code) {
   add_machine_flags(*command, flags->machine);
   add_shape_flags(*command, flags->training);
   command
-      ->add_option("--strategy", flags->strategy, "auto, all, or one of resident, recompute, offload-optimizer[-ssd]")
+      ->add_option("--strategy", flags->strategy, "auto, all, or one of resident, recompute, offload-optimizer[-ssd], stream[-ssd]")
       ->capture_default_str();
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
   command->add_flag("--json", flags->json, "machine-readable answer");

@@ -73,7 +73,7 @@ void add_plan(CLI::App& app, ExitCode& code) {
   add_shape_flags(*command, flags->training);
   add_number_flags(*command, flags->training);
   command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
-  command->add_option("--strategy", flags->strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd]")
+  command->add_option("--strategy", flags->strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd], stream[-ssd]")
       ->capture_default_str();
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
   command->add_flag("--json", flags->json, "machine-readable answer");

@@ -178,7 +178,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   add_number_flags(command, flags.training);
   command.add_option("--matmul", flags.matmul, "onednn or openblas (default: the faster, by measuring)")
       ->group("Numbers");
-  command.add_option("--strategy", flags.strategy, "auto, resident, recompute or offload-optimizer")
+  command.add_option("--strategy", flags.strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd], stream[-ssd]")
       ->capture_default_str();
   command
       .add_option("--warm-up-steps", flags.warm_up_steps,
