@@ -40,7 +40,7 @@ class CostModel {
   [[nodiscard]] virtual Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const = 0;
   /// What the platform's interpreter spends to issue an instruction on this kind of queue.
   [[nodiscard]] virtual Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const = 0;
-  /// "HARDWARE.md efficiencies", "calibrated on 812 samples of this machine": for people.
+  /// "catalogue: published efficiencies", "calibrated on 812 samples of this machine": for people.
   [[nodiscard]] virtual std::string source() const = 0;
   /// Digests of the plans whose samples the model was made of; empty for a catalogue model.
   [[nodiscard]] virtual std::vector<std::string> sample_plans() const { return {}; }
