@@ -25,6 +25,7 @@ TEST_CASE("a plan that is made, validated, simulated, run and compared agrees wi
       plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code ==
       0);
   CHECK(plimsoll_in(folder, {"validate", "plan.json"}).code == 0);
+  CHECK(plimsoll_in(folder, {"validate", "plan.json", "--json"}).out.find("\"valid\":true") != std::string::npos);
   CHECK(plimsoll_in(folder, {"simulate", "plan.json"}).code == 0);
   const ChildEnd run = plimsoll_in(folder, {"run", "plan.json", "--data", kText, "--steps", "6", "--device-memory",
                                             "16MiB", "--ram", "64MiB", "-o", "run.plimsoll"});
