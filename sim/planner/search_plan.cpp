@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
+#include <future>
+#include <iterator>
 #include <set>
+#include <thread>
 
 #include "core/base/nearest_names.h"
 #include "sim/des/simulate.h"
@@ -40,6 +45,37 @@ void sort_candidates(std::vector<Candidate>& candidates) {
     if (a.fits() != b.fits()) return a.fits();
     return a.fits() ? *a.step < *b.step : a.shortfall() < b.shortfall();
   });
+}
+
+/// A candidate and, if it fits, its plan.
+struct Trial {
+  Candidate candidate;
+  std::optional<Plan> plan;
+};
+
+Result<Trial> try_strategy(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
+                           const Strategy& strategy, bool evaluation) {
+  auto plan = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = evaluation, .only_if_fits = true});
+  if (!plan) return fail(plan.error());
+  Trial trial{.candidate = {.strategy = strategy, .needs = space_needs(*plan), .step = {}}, .plan = {}};
+  if (!trial.candidate.fits()) return trial;
+  const auto trace = simulate(*plan, "step", costs, {.steps = kPredictedSteps, .keep_events = false});
+  if (!trace) return fail(trace.error());
+  trial.candidate.step = trace->steps[steady_step(*trace)].duration();
+  trial.plan = std::move(*plan);
+  return trial;
+}
+
+/// Calls `work` once for every index below `count`, on as many threads as there are cores. An exception is rethrown.
+void for_each_in_parallel(std::size_t count, const std::function<void(std::size_t)>& work) {
+  std::atomic<std::size_t> next{0};
+  const auto claim = [&] {
+    for (std::size_t i = next++; i < count; i = next++) work(i);
+  };
+  std::vector<std::future<void>> others;
+  for (unsigned t = 1; t < std::thread::hardware_concurrency() && t < count; ++t) others.push_back(std::async(std::launch::async, claim));
+  claim();
+  for (std::future<void>& other : others) other.get();
 }
 
 }  // namespace
@@ -88,20 +124,20 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
                                  const SearchOptions& options) {
   const std::vector<Strategy> all = candidate_strategies(spec.layers, platform, recipe.precision);
   if (const auto known = check_name(options.strategy, all); !known) return fail(known.error());
+  std::vector<Strategy> wanted;
+  std::copy_if(all.begin(), all.end(), std::back_inserter(wanted), [&](const Strategy& s) { return chosen(s, options); });
+  std::vector<std::optional<Result<Trial>>> trials(wanted.size());
+  for_each_in_parallel(wanted.size(), [&](std::size_t i) {
+    trials[i] = try_strategy(spec, recipe, platform, costs, wanted[i], options.evaluation);
+  });
   SearchResult result;
-  for (const Strategy& strategy : all) {
-    if (!chosen(strategy, options)) continue;
-    auto plan = lower_to_plan(spec, recipe, platform, strategy, {.evaluation = options.evaluation, .only_if_fits = true});
-    if (!plan) return fail(plan.error());
-    Candidate candidate{.strategy = strategy, .needs = space_needs(*plan)};
-    if (candidate.fits()) {
-      const auto trace = simulate(*plan, "step", costs, {.steps = kPredictedSteps, .keep_events = false});
-      if (!trace) return fail(trace.error());
-      candidate.step = trace->steps[steady_step(*trace)].duration();
-      const bool fastest = std::all_of(result.candidates.begin(), result.candidates.end(), [&](const Candidate& other) {
-        return !other.step || *candidate.step < *other.step;
-      });
-      if (fastest) result.plan = std::move(*plan);
+  std::optional<Nanoseconds> fastest;
+  for (std::optional<Result<Trial>>& trial : trials) {
+    if (!*trial) return fail(trial->error());
+    Candidate& candidate = (*trial)->candidate;
+    if (candidate.step && (!fastest || *candidate.step < *fastest)) {
+      fastest = candidate.step;
+      result.plan = std::move((*trial)->plan);
     }
     result.candidates.push_back(std::move(candidate));
   }

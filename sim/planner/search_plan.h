@@ -38,6 +38,7 @@ struct SearchOptions {
 std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision);
 
 /// Lowers every candidate, drops those that do not fit, simulates the rest and keeps the fastest (ties: the earlier one).
+/// Candidates are tried on all cores, so `costs` must bear being asked from several threads, as its interface says.
 /// Fails on an unknown strategy name (nearest names) or an unknown cost.
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
                                  const SearchOptions& options = {});
