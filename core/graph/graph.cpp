@@ -5,15 +5,6 @@
 
 namespace plimsoll {
 
-Bytes bytes_moved(const Graph& graph, const Op& op) {
-  Bytes sum;
-  for (const Operand& operand : op.operands) {
-    const int times = operand.access == Access::kReadWrite ? 2 : 1;
-    sum += graph.at(operand.tensor).bytes() * times;
-  }
-  return sum;
-}
-
 std::string_view to_text(TensorKind kind) {
   static constexpr std::array<std::pair<TensorKind, std::string_view>, 11> kNames{{
       {TensorKind::kTokens, "tokens"},

@@ -61,9 +61,6 @@ struct GraphOptions {
 /// Builds the step of a valid spec under a valid recipe.
 Graph build_training_graph(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options = {});
 
-/// Operand sizes of an op summed, updated operands twice: an upper bound of its memory traffic.
-Bytes bytes_moved(const Graph& graph, const Op& op);
-
 std::string_view to_text(TensorKind kind);
 
 }  // namespace plimsoll

@@ -84,6 +84,22 @@ Nanoseconds covered(std::vector<StepWindow>& intervals) {
   return sum;
 }
 
+/// Time of each queue that the events cover inside the window.
+std::vector<Nanoseconds> covered_by_queue(const Plan& plan, const FlatBody& body, std::span<const TraceEvent> events,
+                                          const StepWindow& window) {
+  std::vector<std::vector<StepWindow>> intervals(plan.platform.queues.size());
+  for (const TraceEvent& event : events) {
+    const std::optional<StepWindow> clipped = inside(event, window);
+    if (!clipped) continue;
+    const Instruction& instruction = body.list.instructions[event.instruction];
+    intervals[instruction.queue.index].push_back(*clipped);
+    for (const QueueId member : body.members(instruction)) intervals[member.index].push_back(*clipped);
+  }
+  std::vector<Nanoseconds> busy;
+  for (std::vector<StepWindow>& queue : intervals) busy.push_back(covered(queue));
+  return busy;
+}
+
 }  // namespace
 
 StepBreakdown break_down(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step) {
@@ -107,18 +123,12 @@ StepBreakdown break_down(const Plan& plan, const FlatBody& body, const Trace& tr
 }
 
 std::vector<Nanoseconds> busy_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step) {
-  const StepWindow window = step_window(trace, step);
-  std::vector<std::vector<StepWindow>> intervals(plan.platform.queues.size());
-  for (const TraceEvent& event : events_around_step(trace, step)) {
-    const std::optional<StepWindow> clipped = inside(event, window);
-    if (!clipped) continue;
-    const Instruction& instruction = body.list.instructions[event.instruction];
-    intervals[instruction.queue.index].push_back(*clipped);
-    for (const QueueId member : body.members(instruction)) intervals[member.index].push_back(*clipped);
-  }
-  std::vector<Nanoseconds> busy;
-  for (std::vector<StepWindow>& queue : intervals) busy.push_back(covered(queue));
-  return busy;
+  return covered_by_queue(plan, body, events_around_step(trace, step), step_window(trace, step));
+}
+
+std::vector<Nanoseconds> work_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step) {
+  constexpr StepWindow kAlways{Nanoseconds(0), Nanoseconds(INT64_MAX)};
+  return covered_by_queue(plan, body, events_of_step(trace, step), kAlways);
 }
 
 std::uint32_t steady_step(const Trace& simulated) {

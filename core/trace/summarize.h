@@ -26,6 +26,9 @@ struct StepBreakdown {
 /// Splits step `step` of a trace, with the work for later steps that runs meanwhile. The step must have been traced.
 StepBreakdown break_down(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
 
+/// Time that each queue spends on a step's own instructions, wherever in time they lie: what every steady step brings.
+std::vector<Nanoseconds> work_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
+
 /// Busy time of each queue of the platform during a step.
 std::vector<Nanoseconds> busy_by_queue(const Plan& plan, const FlatBody& body, const Trace& trace, std::uint32_t step);
 

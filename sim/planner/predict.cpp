@@ -4,7 +4,6 @@
 #include <set>
 
 #include "core/plan/expand.h"
-#include "core/trace/step_window.h"
 #include "sim/cost/cost_edge.h"
 #include "sim/des/simulate.h"
 
@@ -32,20 +31,13 @@ Result<CostOrigin> weakest_origin(const Plan& plan, const CostModel& costs) {
   return weakest;
 }
 
-/// Time in which a queue works on the steady step's own instructions, wherever in time they lie: every step brings the same.
 std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, const Trace& trace, Nanoseconds step) {
-  std::vector<Nanoseconds> busy(plan.platform.queues.size());
-  std::vector<Nanoseconds> until(plan.platform.queues.size(), Nanoseconds(-1));
-  std::vector<TraceEvent> events(events_of_step(trace, steady_step(trace)).begin(), events_of_step(trace, steady_step(trace)).end());
-  std::stable_sort(events.begin(), events.end(), [](const TraceEvent& a, const TraceEvent& b) { return a.start < b.start; });
-  for (const TraceEvent& event : events) {
-    const std::uint32_t queue = body.list.instructions[event.instruction].queue.index;
-    busy[queue] += std::max(Nanoseconds(0), event.end - std::max(event.start, until[queue]));
-    until[queue] = std::max(until[queue], event.end);
-  }
-  std::vector<QueueLoad> loads;
+  const std::vector<Nanoseconds> work = work_by_queue(plan, body, trace, steady_step(trace));
   const double span = static_cast<double>(std::max<std::int64_t>(1, step.count));
-  for (std::uint32_t q = 0; q < busy.size(); ++q) loads.push_back({QueueId(q), std::min(1.0, static_cast<double>(busy[q].count) / span)});
+  std::vector<QueueLoad> loads;
+  for (std::uint32_t q = 0; q < work.size(); ++q) {
+    loads.push_back({QueueId(q), std::min(1.0, static_cast<double>(work[q].count) / span)});
+  }
   std::stable_sort(loads.begin(), loads.end(), [](auto a, auto b) { return a.busy_fraction > b.busy_fraction; });
   return loads;
 }

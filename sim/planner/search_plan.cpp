@@ -24,8 +24,7 @@ std::vector<std::int64_t> recompute_choices(std::int64_t layers) {
 }
 
 bool chosen(const Strategy& strategy, const SearchOptions& options) {
-  if (options.strategy != "auto" && options.strategy != strategy.name) return false;
-  return std::find(options.exclude.begin(), options.exclude.end(), strategy) == options.exclude.end();
+  return options.strategy == "auto" || options.strategy == strategy.name;
 }
 
 Result<void> check_name(const std::string& wanted, const std::vector<Strategy>& all) {

@@ -31,7 +31,6 @@ struct SearchResult {
 struct SearchOptions {
   std::string strategy = "auto";  ///< "auto", or the name of one family
   bool evaluation = false;        ///< the plan gets an "evaluation" body
-  std::vector<Strategy> exclude;  ///< strategies that are not considered
 };
 
 /// Every strategy that the search considers for a model of that many layers on that platform, in a fixed order.

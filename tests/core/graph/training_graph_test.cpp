@@ -5,20 +5,14 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/op_work.h"
+#include "tests/support/small_models.h"
 
 using namespace plimsoll;
 
 namespace {
 
 ModelSpec small(Family family) {
-  ModelSpec spec = family_defaults(family);
-  spec.name = "small";
-  spec.layers = 3;
-  spec.hidden = 32;
-  spec.heads = 4;
-  spec.kv_heads = family == Family::kLlama ? 2 : 4;
-  spec.head_dim = 8;
-  spec.ffn = 64;
+  ModelSpec spec = test::small_model(family, 3);
   spec.vocabulary = 100;
   spec.max_positions = 16;
   return spec;

@@ -71,6 +71,8 @@ TEST_CASE("work for the next step counts in the step during which it runs") {
   CHECK(break_down(plan, body, trace, 1).at(TimePart::kForward) == Nanoseconds(40));
   CHECK(busy_by_queue(plan, body, trace, 0)[4] == Nanoseconds(10));
   CHECK(busy_by_queue(plan, body, trace, 1)[4] == Nanoseconds(10));
+  CHECK(work_by_queue(plan, body, trace, 0)[4] == Nanoseconds(0));
+  CHECK(work_by_queue(plan, body, trace, 1)[4] == Nanoseconds(20));  // its own 50-70, also before its window
 }
 
 TEST_CASE("the parts of a step add up to its duration exactly") {
