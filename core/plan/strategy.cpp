@@ -23,6 +23,16 @@ std::optional<Tier> parse_tier(std::string_view text) {
   return std::nullopt;
 }
 
+std::string_view to_text(LoopOrder order) {
+  switch (order) {
+    case LoopOrder::kDepthFirst:
+      return "depth-first";
+    case LoopOrder::kBreadthFirst:
+      return "breadth-first";
+  }
+  return "?";
+}
+
 std::string describe(const Strategy& s) {
   std::string text;
   if (s.optimizer == Tier::kDevice) {
@@ -32,10 +42,18 @@ std::string describe(const Strategy& s) {
                        s.optimizer == Tier::kHost ? "host memory" : "SSD files");
   }
   if (s.parameters != Tier::kDevice) text += fmt::format(", weights streamed from {}", s.parameters == Tier::kHost ? "host memory" : "the SSD");
+  if (s.host_state_blocks > 0) text += fmt::format(" (those of {} blocks in host memory)", s.host_state_blocks);
+  if (s.update_in_backward) text += ", updating during backward";
   if (s.gradients != Tier::kDevice) text += ", gradients leave during backward";
+  if (s.gradients == Tier::kSsd) text += " for the SSD";
   if (s.recompute_every == 0) text += ", all activations kept";
   if (s.recompute_every == 1) text += ", every block recomputed";
   if (s.recompute_every > 1) text += fmt::format(", recompute in segments of {} blocks", s.recompute_every);
+  if (s.activations != Tier::kDevice) {
+    text += fmt::format(", what {} blocks keep waits {}", s.activation_blocks,
+                        s.activations == Tier::kHost ? "in host memory" : "on the SSD");
+  }
+  if (s.loop_order == LoopOrder::kBreadthFirst) text += ", all micro-batches block by block";
   if (!s.overlap) text += ", nothing overlapped";
   return text;
 }

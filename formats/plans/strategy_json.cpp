@@ -11,7 +11,10 @@ constexpr int kStrategyVersion = 1;
 JsonLine fields(JsonLine line, const Strategy& s) {
   line.text("name", s.name).integer("recompute_every", s.recompute_every);
   line.text("parameters", to_text(s.parameters)).text("optimizer", to_text(s.optimizer));
-  line.text("gradients", to_text(s.gradients)).integer("staging_slots", s.staging_slots).flag("overlap", s.overlap);
+  line.text("gradients", to_text(s.gradients)).text("activations", to_text(s.activations));
+  line.integer("activation_blocks", s.activation_blocks).text("loop_order", to_text(s.loop_order));
+  line.flag("update_in_backward", s.update_in_backward).integer("host_state_blocks", s.host_state_blocks);
+  line.integer("staging_slots", s.staging_slots).flag("overlap", s.overlap);
   return line;
 }
 
@@ -25,8 +28,8 @@ std::string write_strategy(const Strategy& strategy) {
 }
 
 Strategy read_strategy_fields(const JsonNode& node) {
-  node.allow_only(
-      {"format_version", "name", "recompute_every", "parameters", "optimizer", "gradients", "staging_slots", "overlap"});
+  node.allow_only({"format_version", "name", "recompute_every", "parameters", "optimizer", "gradients", "activations",
+                   "activation_blocks", "loop_order", "update_in_backward", "host_state_blocks", "staging_slots", "overlap"});
   constexpr std::int64_t kMostLayers = 100000;
   constexpr std::int64_t kMostSlots = 4096;
   Strategy s;
@@ -35,6 +38,11 @@ Strategy read_strategy_fields(const JsonNode& node) {
   s.parameters = enum_or(node, "parameters", s.parameters, Tier::kSsd);
   s.optimizer = enum_or(node, "optimizer", s.optimizer, Tier::kSsd);
   s.gradients = enum_or(node, "gradients", s.gradients, Tier::kSsd);
+  s.activations = enum_or(node, "activations", s.activations, Tier::kSsd);
+  s.activation_blocks = node.integer_or("activation_blocks", s.activation_blocks, 0, kMostLayers);
+  s.loop_order = enum_or(node, "loop_order", s.loop_order, LoopOrder::kBreadthFirst);
+  s.update_in_backward = node.boolean_or("update_in_backward", s.update_in_backward);
+  s.host_state_blocks = node.integer_or("host_state_blocks", s.host_state_blocks, 0, kMostLayers);
   s.staging_slots = node.integer_or("staging_slots", s.staging_slots, 1, kMostSlots);
   s.overlap = node.boolean_or("overlap", s.overlap);
   return s;

@@ -12,9 +12,27 @@ tl::unexpected<Error> lacks(const Platform& platform, std::string_view what, std
                .remedy = std::move(remedy)});
 }
 
+/// What a strategy file may ask for and no lowering writes yet.
+Result<void> check_supported(const Strategy& s) {
+  const struct {
+    bool asked;
+    std::string_view what;
+  } wishes[] = {{s.activations != Tier::kDevice, "activations outside the device"},
+                {s.loop_order != LoopOrder::kDepthFirst, "the breadth-first loop order"},
+                {s.update_in_backward, "updates during backward"},
+                {s.host_state_blocks > 0, "a share of the optimizer's states in host memory"},
+                {s.gradients == Tier::kSsd, "gradients on the SSD"}};
+  for (const auto& [asked, what] : wishes) {
+    if (!asked) continue;
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("strategy '{}' asks for {}, which cannot be planned yet", s.name, what)});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Places> Places::find(const Platform& platform, const Strategy& strategy) {
+  if (const auto supported = check_supported(strategy); !supported) return fail(supported.error());
   Places places;
   const auto device = platform.space(SpaceKind::kDevice);
   const auto host = platform.space(SpaceKind::kHost);
