@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sim/planner/placed_items.h"
+
 namespace plimsoll {
 namespace {
 
@@ -13,21 +15,15 @@ constexpr std::int64_t kNearEnough = 1000;
 
 using Order = std::vector<std::uint32_t>;
 
-/// An item that has its place, kept sorted by offset.
-struct Placed {
-  std::int64_t begin;
-  std::int64_t end;
-  Lifespan life;
-};
-
 Bytes alignment_of(const PackItem& item, Bytes alignment) { return std::max(item.alignment, alignment); }
 
 /// The smallest gap that holds `item` among the placed ones that live with it, else the place above them.
-std::int64_t best_gap(const std::vector<Placed>& placed, const PackItem& item, Bytes alignment) {
+std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment) {
   std::int64_t floor = 0;
   std::int64_t best = -1;
   std::int64_t best_size = 0;
-  for (const Placed& other : placed) {
+  for (const std::uint32_t neighbour : placed.around(item.life)) {
+    const PlacedItem& other = placed.items()[neighbour];
     if (!other.life.overlaps(item.life)) continue;
     const std::int64_t gap = other.begin - floor;
     if (gap >= item.bytes.count && (best < 0 || gap < best_size)) {
@@ -41,16 +37,14 @@ std::int64_t best_gap(const std::vector<Placed>& placed, const PackItem& item, B
 
 Packing pack_in_order(std::span<const PackItem> items, const Order& order, Bytes alignment) {
   Packing packing{.offsets = std::vector<Bytes>(items.size()), .height = Bytes(0)};
-  std::vector<Placed> placed;
-  placed.reserve(items.size());
+  std::uint32_t end_of_time = 0;
+  for (const PackItem& item : items) end_of_time = std::max(end_of_time, item.life.end);
+  PlacedItems placed(end_of_time);
   for (const std::uint32_t i : order) {
     const std::int64_t offset = best_gap(placed, items[i], alignment);
-    const Placed entry{offset, offset + items[i].bytes.count, items[i].life};
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), entry,
-                                   [](const Placed& a, const Placed& b) { return a.begin < b.begin; }),
-                  entry);
+    placed.add({offset, offset + items[i].bytes.count, items[i].life});
     packing.offsets[i] = Bytes(offset);
-    packing.height = std::max(packing.height, Bytes(entry.end));
+    packing.height = std::max(packing.height, Bytes(offset + items[i].bytes.count));
   }
   return packing;
 }

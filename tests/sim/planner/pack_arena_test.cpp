@@ -10,12 +10,14 @@ namespace {
 
 constexpr Bytes kAligned{16};
 
-std::vector<PackItem> random_items(std::uint32_t seed, std::size_t count) {
+/// Lives of up to 40 `stretch` within 240 `stretch`; every eighth lives up to four times as long.
+std::vector<PackItem> random_items(std::uint32_t seed, std::size_t count, std::uint32_t stretch = 1) {
   std::mt19937 random(seed);
   std::vector<PackItem> items;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto begin = static_cast<std::uint32_t>(random() % 200);
-    items.push_back({{begin, begin + 1 + static_cast<std::uint32_t>(random() % 40)}, Bytes(static_cast<std::int64_t>(1 + random() % 5000))});
+    const auto begin = static_cast<std::uint32_t>(random() % (200 * stretch));
+    const auto longest = static_cast<std::uint32_t>(stretch > 1 && i % 8 == 0 ? 160 * stretch : 40 * stretch);
+    items.push_back({{begin, begin + 1 + static_cast<std::uint32_t>(random() % longest)}, Bytes(static_cast<std::int64_t>(1 + random() % 5000))});
   }
   return items;
 }
@@ -50,6 +52,15 @@ TEST_CASE("pack_arena never overlaps buffers that live together, never goes belo
     INFO((valid ? std::string() : valid.error().text()));
     CHECK(valid);
     CHECK(packing.height >= load_bound(items, kAligned));
+    CHECK(static_cast<double>(packing.height.count) <= 1.5 * static_cast<double>(load_bound(items, kAligned).count));
+  }
+}
+
+TEST_CASE("pack_arena never overlaps buffers of a step of many thousand instructions") {
+  for (const std::uint32_t stretch : {20u, 100u}) {  // lives end before 7 200 and 36 000
+    const auto items = random_items(stretch, 1500, stretch);
+    const Packing packing = pack_arena(items, kAligned);
+    CHECK(verify_packing(items, packing, kAligned));
     CHECK(static_cast<double>(packing.height.count) <= 1.5 * static_cast<double>(load_bound(items, kAligned).count));
   }
 }
