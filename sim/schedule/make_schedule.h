@@ -1,0 +1,33 @@
+#pragma once
+
+#include <span>
+
+#include "core/schedule/pipeline_schedule.h"
+#include "sim/schedule/schedule_request.h"
+
+namespace plimsoll {
+
+/// How many stages a rank of a schedule may have.
+struct ChunkRule {
+  std::uint32_t standard = 1;
+  std::uint32_t least = 1;
+  std::uint32_t most = 1;
+  std::uint32_t step = 1;
+};
+
+/// A published schedule: its name, what it is, and how its orders are made.
+struct ScheduleKind {
+  const char* name;
+  const char* about;
+  ChunkRule chunks;
+  Result<PipelineSchedule> (*make)(const ScheduleRequest& request);
+};
+
+/// All schedules that have a name.
+std::span<const ScheduleKind> schedule_kinds();
+
+/// The orders of the schedule asked for. Refuses an unknown name and sizes that the schedule does not have, with the
+/// nearest ones that it has.
+Result<PipelineSchedule> make_schedule(const ScheduleRequest& request);
+
+}  // namespace plimsoll
