@@ -1,4 +1,3 @@
-#include <optional>
 #include <vector>
 
 #include "core/graph/graph_builder.h"
@@ -138,12 +137,12 @@ class StepWriter {
   }
 
   /// dx of a linear layer, and the gradient of its weight and bias.
-  TensorId project_backward(GroupId g, Role w, std::optional<Role> b, TensorId dy, TensorId x, std::int64_t inputs, std::int64_t outputs,
+  TensorId project_backward(GroupId g, Role w, Role b, TensorId dy, TensorId x, std::int64_t inputs, std::int64_t outputs,
                             const char* name) {
     const TensorId dx = gradient(inputs, name);
     build_.add(OpKind::kLinearBackwardInput, linear(inputs, outputs), {{dy, kR}, {weight(g, w), kR}, {dx, kW}});
     build_.add(OpKind::kLinearBackwardWeight, linear(inputs, outputs),
-               {{dy, kR}, {x, kR}, {weight_gradient(g, w), kW}, {b ? weight_gradient(g, *b) : TensorId(), kW}});
+               {{dy, kR}, {x, kR}, {weight_gradient(g, w), kW}, {weight_gradient(g, b), kW}});
     return dx;
   }
 
@@ -160,14 +159,46 @@ class StepWriter {
                {{build_.whole_group(Kind::kGradient, g), kR}, {build_.whole_group(Kind::kAccumulator, g), kRw}});
   }
 
-  void backward() {
-    build_.enter(Phase::kBackward, -1);
+  /// The head and the embedding each have their part in a tied matrix's gradient. Over several micro-batches each part is
+  /// summed alone, so that the sum does not depend on whether a head runs before or after another micro-batch's embedding.
+  [[nodiscard]] bool sums_head_apart() const { return s_.tied_head && build_.recipe().accumulate > 1; }
+  [[nodiscard]] std::int64_t head_elements() const { return s_.vocabulary * s_.hidden; }
+
+  TensorId head_weight_gradient() {
+    if (!sums_head_apart()) return weight_gradient(head_weight_group(), head_weight_role());
+    return build_.make(Kind::kGradient, head_elements(), "gradients of the tied head");
+  }
+
+  void accumulate_head(TensorId head_gradient) {
+    if (!sums_head_apart()) return;
+    head_sum_ = build_.make(Kind::kAccumulator, head_elements(), state_dtype(build_.recipe().precision), "accumulator of the tied head");
+    build_.add(OpKind::kAccumulate, {.rows = head_elements()}, {{head_gradient, kR}, {head_sum_, kRw}});
+  }
+
+  /// Once a step: what the head's part came to joins what the embedding's came to.
+  void join_head() {
+    if (!sums_head_apart()) return;
+    const TensorId sum = build_.parameter(Kind::kAccumulator, head_weight_group(), head_weight_role());
+    build_.add(OpKind::kAccumulate, {.rows = head_elements()}, {{head_sum_, kR}, {sum, kRw}}, state_dtype(build_.recipe().precision));
+  }
+
+  void head_backward() {
     const GroupId head = build_.parameters().head();
     residual_gradient_ = gradient(s_.hidden, "residual gradient");
-    const TensorId d_norm = project_backward(head_weight_group(), head_weight_role(), std::nullopt, logits_, final_norm_,
-                                             s_.hidden, s_.vocabulary, "final norm gradient");
+    const TensorId d_norm = gradient(s_.hidden, "final norm gradient");
+    const TensorId head_gradient = head_weight_gradient();
+    build_.add(OpKind::kLinearBackwardInput, linear(s_.hidden, s_.vocabulary),
+               {{logits_, kR}, {weight(head_weight_group(), head_weight_role()), kR}, {d_norm, kW}});
+    build_.add(OpKind::kLinearBackwardWeight, linear(s_.hidden, s_.vocabulary),
+               {{logits_, kR}, {final_norm_, kR}, {head_gradient, kW}});
+    accumulate_head(head_gradient);
     norm_backward(head, Role::kFinalNormWeight, Role::kFinalNormBias, d_norm, final_input_, final_statistics_, kW);
     accumulate(head);
+  }
+
+  void backward() {
+    build_.enter(Phase::kBackward, -1);
+    head_backward();
     for (std::int64_t layer = s_.layers - 1; layer >= 0; --layer) {
       build_.enter(Phase::kBackward, layer);
       block_backward(build_.parameters().block(layer), saved_[static_cast<std::size_t>(layer)]);
@@ -175,7 +206,8 @@ class StepWriter {
     build_.enter(Phase::kBackward, -1);
     const GroupId embedding = build_.parameters().embedding();
     build_.add(OpKind::kEmbeddingBackward, embedding_shape(),
-               {{tokens_, kR}, {residual_gradient_, kR}, {weight_gradient(embedding, Role::kTokenEmbedding), s_.tied_head ? kRw : kW},
+               {{tokens_, kR}, {residual_gradient_, kR},
+                {weight_gradient(embedding, Role::kTokenEmbedding), s_.tied_head && !sums_head_apart() ? kRw : kW},
                 {weight_gradient(embedding, Role::kPositionEmbedding), kW}});
     accumulate(embedding);
   }
@@ -217,6 +249,7 @@ class StepWriter {
 
   void optimizer() {
     build_.enter(Phase::kOptimizer, -1);
+    join_head();
     const bool mixed = has_master_copy(build_.recipe().precision);
     const Kind gradients = build_.recipe().accumulate > 1 ? Kind::kAccumulator : Kind::kGradient;
     const TensorId factor = clip_factor(gradients);
@@ -237,7 +270,7 @@ class StepWriter {
   GraphBuilder build_;
   const ModelSpec& s_;
   std::int64_t n_;
-  TensorId tokens_, stream_, final_input_, final_norm_, final_statistics_, logits_, residual_gradient_;
+  TensorId tokens_, stream_, final_input_, final_norm_, final_statistics_, logits_, residual_gradient_, head_sum_;
   std::vector<SavedBlock> saved_;
 };
 

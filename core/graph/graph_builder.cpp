@@ -49,7 +49,11 @@ TensorId GraphBuilder::parameter(TensorKind kind, GroupId group, ParameterRole r
 }
 
 void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {
-  Op op{.kind = kind, .phase = phase_, .block = block_, .dtype = compute_dtype(recipe().precision), .shape = shape, .operands = {}};
+  add(kind, shape, operands, compute_dtype(recipe().precision));
+}
+
+void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands, DType dtype) {
+  Op op{.kind = kind, .phase = phase_, .block = block_, .dtype = dtype, .shape = shape, .operands = {}};
   for (const Operand& operand : operands) {
     if (operand.tensor.valid()) op.operands.push_back(operand);
   }

@@ -18,7 +18,7 @@ class GraphBuilder {
   TensorId make(TensorKind kind, std::int64_t elements, std::string name);
   /// A new tensor of a given type.
   TensorId make(TensorKind kind, std::int64_t elements, DType dtype, std::string name);
-  /// The view of one parameter (kParameter) or of its gradient (kGradient); an invalid id when the model has none.
+  /// The part of one parameter in its group's tensor of `kind`; an invalid id when the model has no such parameter.
   TensorId parameter(TensorKind kind, GroupId group, ParameterRole role);
   /// The tensor of a whole group, made on first use: parameters, gradients, accumulators or optimizer state.
   TensorId whole_group(TensorKind kind, GroupId group);
@@ -27,6 +27,8 @@ class GraphBuilder {
 
   /// Appends an op of the current phase and block. Operands with an invalid tensor are optional ones that are absent.
   void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
+  /// As `add`, in another type than the compute type.
+  void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands, DType dtype);
   /// As `add`, with the op's scratch as last operand.
   void add_with_workspace(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
 

@@ -1,43 +1,13 @@
-// The part of StepLowering that moves gradients and updates weights.
-#include <fmt/format.h>
-
+// The part of StepLowering that updates weights.
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
-
-void StepLowering::gradient_complete(GroupId group, std::uint32_t micro_batch) {
-  if (plan_.strategy.gradients == Tier::kDevice) return;
-  BufferId& gradient = current_[own_gradients_[group.index].index];
-  const BufferId arrived = fetch_to_host(gradient);
-  rotate(leaving_gradients_, gradient);
-  if (graph_.recipe.accumulate == 1) {
-    gradient = arrived;
-    return;
-  }
-  BufferId& sum = current_[summed_gradients_[group.index].index];
-  if (!sum.valid()) sum = make_buffer(graph_.at(summed_gradients_[group.index]), places_.host);
-  const Kernel add{OpKind::kAccumulate, compute_dtype(graph_.recipe.precision), {.rows = graph_.parameters.at(group).elements}};
-  out_.launch(places_.cpu, add,
-              {{out_.whole(arrived), Access::kRead}, {out_.whole(sum), micro_batch == 0 ? Access::kWrite : Access::kReadWrite}});
-  rotate(arriving_gradients_, arrived);
-}
-
-void StepLowering::gradients_to_host() {
-  const ParameterLayout& layout = graph_.parameters;
-  for (std::size_t i = layout.groups.size(); i-- > 0;) {
-    const GroupId group(i);
-    out_.begin_segment("gradient to host", 0, layout.at(group).block);
-    out_.set_phase(Phase::kOptimizer);
-    BufferId& sum = current_[summed_gradients_[group.index].index];
-    sum = fetch_to_host(sum);
-  }
-}
 
 void StepLowering::write_optimizer() {
   if (optimizer_on_host() && plan_.strategy.gradients == Tier::kDevice) gradients_to_host();
   bool norms = false;
   for (const Op& op : graph_.ops) {
-    if (op.phase != Phase::kOptimizer) continue;
+    if (op.phase != Phase::kOptimizer || done_with_gradient(op)) continue;
     const bool updates = op.kind == OpKind::kAdamW;
     if (updates || !norms) out_.begin_segment(updates ? "update" : "gradient norm", 0, op.block);
     norms = !updates;
@@ -48,6 +18,10 @@ void StepLowering::write_optimizer() {
       write_op(op, 0);
     }
   }
+}
+
+bool StepLowering::done_with_gradient(const Op& op) const {
+  return op.kind == OpKind::kAccumulate || (op.kind == OpKind::kSquaredNorm && plan_.strategy.gradients != Tier::kDevice);
 }
 
 void StepLowering::publish_weights(GroupId group, BufferId weights) {
@@ -62,26 +36,48 @@ void StepLowering::publish_weights(GroupId group, BufferId weights) {
   if (weights != state_[group.index].master) rotate(leaving_weights_, weights);
 }
 
+std::vector<BufferId> StepLowering::stage_states(GroupId group) {
+  const GroupState& state = state_[group.index];
+  std::vector<BufferId> staged;
+  for (const BufferId buffer : {state.master, state.first_moment, state.second_moment}) {
+    staged.push_back(buffer);
+    if (plan_.strategy.optimizer != Tier::kSsd) continue;
+    const Buffer on_disk = plan_.at(buffer);
+    staged.back() = book_.add({.name = on_disk.name + ", staged", .space = places_.host, .bytes = on_disk.bytes,
+                               .category = on_disk.category});
+    out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(buffer), out_.whole(staged.back()));
+  }
+  return staged;
+}
+
+void StepLowering::unstage(GroupId group, const std::vector<BufferId>& states) {
+  const GroupState& state = state_[group.index];
+  const BufferId stored[] = {state.master, state.first_moment, state.second_moment};
+  std::vector<BufferId> staged;
+  if (plan_.strategy.optimizer == Tier::kSsd) {
+    staged = states;
+    for (std::size_t i = 0; i < 3; ++i) {
+      out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(states[i]), out_.whole(stored[i]));
+    }
+  }
+  if (plan_.strategy.gradients == Tier::kSsd) staged.push_back(holder(summed_gradients_[group.index], 0));
+  const auto in_flight = staged.size() * static_cast<std::size_t>(plan_.strategy.staging_slots);
+  arriving_states_.insert(arriving_states_.end(), staged.begin(), staged.end());
+  while (arriving_states_.size() > in_flight) arriving_states_.pop_front();
+  for (const BufferId buffer : arriving_states_) book_.touch(buffer, out_.next_id() - 1);
+}
+
 void StepLowering::update_on_host(GroupId group, const Op& adamw) {
   const GroupState& state = state_[group.index];
-  const bool on_ssd = plan_.strategy.optimizer == Tier::kSsd;
-  const bool mixed = has_master_copy(plan_.recipe.precision);
-  const BufferId stored[] = {state.master, state.first_moment, state.second_moment};
+  const std::vector<BufferId> states = stage_states(group);
   std::vector<std::pair<Range, Access>> operands;
-  for (const BufferId buffer : stored) {
-    BufferId working = buffer;
-    if (on_ssd) {
-      const Buffer on_disk = plan_.at(buffer);
-      working = book_.add({.name = on_disk.name + ", staged", .space = places_.host, .bytes = on_disk.bytes,
-                           .category = on_disk.category});
-      out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(buffer), out_.whole(working));
-    }
-    operands.emplace_back(out_.whole(working), Access::kReadWrite);
-  }
-  operands.emplace_back(out_.whole(current_[summed_gradients_[group.index].index]), Access::kRead);
+  for (const BufferId buffer : states) operands.emplace_back(out_.whole(buffer), Access::kReadWrite);
+  const TensorId gradient = summed_gradients_[group.index];
+  bring_to_host(gradient);
+  operands.emplace_back(out_.whole(holder(gradient, 0)), Access::kRead);
   if (clip_factor_.valid()) operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
-  BufferId weights = operands[0].first.buffer;
-  if (mixed) {
+  BufferId weights = states[0];
+  if (has_master_copy(plan_.recipe.precision)) {
     const Buffer stored_weights = plan_.at(state.parameters);
     weights = plan_.strategy.parameters == Tier::kHost
                   ? state.parameters
@@ -91,14 +87,7 @@ void StepLowering::update_on_host(GroupId group, const Op& adamw) {
   }
   out_.launch(places_.cpu, {adamw.kind, adamw.dtype, adamw.shape}, operands);
   publish_weights(group, weights);
-  if (!on_ssd) return;
-  for (std::size_t i = 0; i < 3; ++i) {
-    out_.copy(*places_.ssd_write, InstructionKind::kWrite, operands[i].first, out_.whole(stored[i]));
-  }
-  const std::int64_t groups_in_flight = 3 * plan_.strategy.staging_slots;
-  for (std::size_t i = 0; i < 3; ++i) arriving_states_.push_back(operands[i].first.buffer);
-  while (static_cast<std::int64_t>(arriving_states_.size()) > groups_in_flight) arriving_states_.pop_front();
-  for (const BufferId buffer : arriving_states_) book_.touch(buffer, out_.next_id() - 1);
+  unstage(group, states);
 }
 
 }  // namespace plimsoll

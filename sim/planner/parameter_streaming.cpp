@@ -5,14 +5,6 @@
 
 namespace plimsoll {
 
-void StepLowering::begin_run(std::string name, std::uint32_t micro_batch, std::int64_t block, Phase phase,
-                             const std::vector<std::size_t>& ops) {
-  out_.begin_segment(std::move(name), micro_batch, block);
-  out_.set_phase(phase);
-  run_starts_.push_back(out_.next_id());
-  if (plan_.strategy.parameters != Tier::kDevice) fetch_parameters(ops);
-}
-
 void StepLowering::fetch_parameters(const std::vector<std::size_t>& ops) {
   std::map<GroupId, TensorId> used;
   for (const std::size_t i : ops) {
@@ -44,7 +36,7 @@ void StepLowering::fetch_group(GroupId group, TensorId tensor) {
   out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(source), out_.whole(device));
   reach_back(device, ahead);
   on_device_[group] = device;
-  current_[tensor.index] = device;
+  shared_[tensor.index] = device;
 }
 
 void StepLowering::reach_back(BufferId buffer, std::int64_t runs) {

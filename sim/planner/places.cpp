@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -18,10 +20,8 @@ Result<void> check_supported(const Strategy& s) {
     bool asked;
     std::string_view what;
   } wishes[] = {{s.activations != Tier::kDevice, "activations outside the device"},
-                {s.loop_order != LoopOrder::kDepthFirst, "the breadth-first loop order"},
                 {s.update_in_backward, "updates during backward"},
-                {s.host_state_blocks > 0, "a share of the optimizer's states in host memory"},
-                {s.gradients == Tier::kSsd, "gradients on the SSD"}};
+                {s.host_state_blocks > 0, "a share of the optimizer's states in host memory"}};
   for (const auto& [asked, what] : wishes) {
     if (!asked) continue;
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("strategy '{}' asks for {}, which cannot be planned yet", s.name, what)});
@@ -58,7 +58,13 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
                  .where = {},
                  .remedy = "put the optimizer on the host or the SSD too"});
   }
-  const bool uses_ssd = strategy.optimizer == Tier::kSsd || strategy.parameters == Tier::kSsd;
+  if (strategy.gradients != Tier::kDevice && strategy.optimizer == Tier::kDevice) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("strategy '{}' sends gradients away that the device itself would read", strategy.name),
+                 .where = {},
+                 .remedy = "put the optimizer on the host or the SSD too, or keep the gradients on the device"});
+  }
+  const bool uses_ssd = std::max({strategy.optimizer, strategy.parameters, strategy.gradients}) == Tier::kSsd;
   if (uses_ssd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {
     return lacks(platform, "SSD", "name one with --ssd 500GB");
   }

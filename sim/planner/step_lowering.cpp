@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <numeric>
-
 namespace plimsoll {
 namespace {
 
@@ -12,15 +9,10 @@ Kernel kernel_of(const Op& op) { return {op.kind, op.dtype, op.shape}; }
 
 bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind == TensorKind::kAccumulator; }
 
-std::vector<std::size_t> ops_of(std::size_t first, std::size_t last) {
-  std::vector<std::size_t> ops(last - first);
-  std::iota(ops.begin(), ops.end(), first);
-  return ops;
-}
-
-std::string_view name_of_run(Phase phase, std::int64_t block, bool first) {
-  if (phase == Phase::kForward) return block >= 0 ? "forward block" : first ? "embedding" : "head and loss";
-  return block >= 0 ? "backward block" : first ? "head backward" : "embedding backward";
+/// All micro-batches use one and the same.
+bool is_shared(TensorKind kind) {
+  return kind == TensorKind::kParameter || kind == TensorKind::kAccumulator || kind == TensorKind::kMaster ||
+         kind == TensorKind::kFirstMoment || kind == TensorKind::kSecondMoment;
 }
 
 }  // namespace
@@ -28,33 +20,27 @@ std::string_view name_of_run(Phase phase, std::int64_t block, bool first) {
 StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph,
                            const std::vector<GroupState>& state)
     : plan_(plan), book_(book), places_(places), graph_(graph), state_(state), out_(plan, book) {
-  current_.resize(graph.tensors.size());
-  own_gradients_.resize(graph.parameters.groups.size());
+  shared_.resize(graph.tensors.size());
+  own_.assign(micro_batches(), shared_);
   summed_gradients_.resize(graph.parameters.groups.size());
-  const TensorKind summed = graph.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
-    if (tensor.view_of.valid()) continue;
-    if (tensor.kind == TensorKind::kParameter && plan.strategy.parameters == Tier::kDevice) current_[i] = state[tensor.group.index].parameters;
-    if (tensor.kind == TensorKind::kMaster) current_[i] = state[tensor.group.index].master;
-    if (tensor.kind == TensorKind::kFirstMoment) current_[i] = state[tensor.group.index].first_moment;
-    if (tensor.kind == TensorKind::kSecondMoment) current_[i] = state[tensor.group.index].second_moment;
-    if (tensor.kind == TensorKind::kGradient) own_gradients_[tensor.group.index] = TensorId(i);
-    if (tensor.kind == summed) summed_gradients_[tensor.group.index] = TensorId(i);
+    if (tensor.view_of.valid() || !tensor.group.valid()) continue;
+    const GroupState& of_group = state[tensor.group.index];
+    if (tensor.kind == TensorKind::kParameter && plan.strategy.parameters == Tier::kDevice) shared_[i] = of_group.parameters;
+    if (tensor.kind == TensorKind::kMaster) shared_[i] = of_group.master;
+    if (tensor.kind == TensorKind::kFirstMoment) shared_[i] = of_group.first_moment;
+    if (tensor.kind == TensorKind::kSecondMoment) shared_[i] = of_group.second_moment;
+    if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
   }
   find_runs();
+  find_completing_runs();
 }
 
-void StepLowering::find_runs() {
-  for (std::size_t i = 0; i < graph_.ops.size(); ++i) {
-    const Op& op = graph_.ops[i];
-    const bool joins = !runs_.empty() && runs_.back().phase == op.phase && runs_.back().block == op.block;
-    if (joins) {
-      runs_.back().last = i + 1;
-    } else {
-      runs_.push_back({op.phase, op.block, i, i + 1});
-    }
-  }
+BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
+  const Tensor& of = graph_.at(tensor);
+  const TensorId whole = of.view_of.valid() ? of.view_of : tensor;
+  return is_shared(of.kind) ? shared_[whole.index] : own_[micro_batch][whole.index];
 }
 
 BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
@@ -64,30 +50,31 @@ BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
                     .category = tensor.kind});
 }
 
-Range StepLowering::range_of(const Operand& operand, SpaceId space) {
+Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
   const Tensor& tensor = graph_.at(operand.tensor);
   const bool is_view = tensor.view_of.valid();
-  const TensorId base = is_view ? tensor.view_of : operand.tensor;
-  BufferId& buffer = current_[base.index];
+  BufferId& buffer = holder(operand.tensor, micro_batch);
   const bool fresh = !is_view && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
                      tensor.kind != TensorKind::kParameter;
-  if (fresh || !buffer.valid()) buffer = make_buffer(graph_.at(base), space);
+  if (fresh || !buffer.valid()) buffer = make_buffer(is_view ? graph_.at(tensor.view_of) : tensor, space);
   return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes()};
 }
 
-void StepLowering::write_op(const Op& op, std::uint32_t micro_batch) {
-  const bool sums = op.kind == OpKind::kAccumulate;
-  if (sums && plan_.strategy.gradients != Tier::kDevice) return;  // gradient_complete sums on the host
-  const bool on_host = op.phase == Phase::kOptimizer && optimizer_on_host();
+void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
+  const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
   std::vector<std::pair<Range, Access>> operands;
   for (const Operand& operand : op.operands) {
-    const bool starts_sum = sums && operand.access == Access::kReadWrite && micro_batch == 0;
-    operands.emplace_back(range_of(operand, on_host ? places_.host : places_.device),
-                          starts_sum ? Access::kWrite : operand.access);
+    const bool overwrites = starts_sum && writes(operand.access);
+    operands.emplace_back(range_of(operand, micro_batch, where), overwrites ? Access::kWrite : operand.access);
   }
-  out_.launch(on_host ? places_.cpu : places_.compute, kernel_of(op), operands);
+  out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel_of(op), operands);
   if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);
   if (op.kind == OpKind::kClipFactor) clip_factor_ = operands[1].first.buffer;
+}
+
+void StepLowering::write_op(const Op& op, std::uint32_t micro_batch) {
+  if (op.kind == OpKind::kAccumulate) return add_to_sum(op, micro_batch);
+  launch(op, micro_batch, op.phase == Phase::kOptimizer && optimizer_on_host() ? places_.host : places_.device);
 }
 
 void StepLowering::load_tokens(std::uint32_t micro_batch) {
@@ -105,72 +92,7 @@ void StepLowering::load_tokens(std::uint32_t micro_batch) {
   const BufferId device = make(places_.device);
   out_.host_work(places_.data, HostTask::kLoadTokens, {{out_.whole(host), Access::kWrite}});
   out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(host), out_.whole(device));
-  current_[tokens.index] = device;
-}
-
-void StepLowering::write_forward(std::uint32_t micro_batch) {
-  for (std::size_t r = 0; r < runs_.size() && runs_[r].phase == Phase::kForward; ++r) {
-    const std::vector<std::size_t> ops = ops_of(runs_[r].first, runs_[r].last);
-    begin_run(std::string(name_of_run(Phase::kForward, runs_[r].block, r == 0)), micro_batch, runs_[r].block, Phase::kForward, ops);
-    for (const std::size_t i : ops) write_op(graph_.ops[i], micro_batch);
-  }
-}
-
-void StepLowering::write_backward(std::uint32_t micro_batch) {
-  for (std::size_t i = 0; i < current_.size(); ++i) {
-    if (graph_.tensors[i].kind == TensorKind::kGradient) current_[i] = {};
-  }
-  bool first = true;
-  for (const Run& run : runs_) {
-    if (run.phase != Phase::kBackward) continue;
-    if (run.block >= 0) recompute_up_to(run.block, micro_batch);
-    const std::vector<std::size_t> ops = ops_of(run.first, run.last);
-    begin_run(std::string(name_of_run(Phase::kBackward, run.block, first)), micro_batch, run.block, Phase::kBackward, ops);
-    for (const std::size_t i : ops) write_op(graph_.ops[i], micro_batch);
-    const ParameterLayout& layout = graph_.parameters;
-    gradient_complete(run.block >= 0 ? layout.block(run.block) : first ? layout.head() : layout.embedding(), micro_batch);
-    first = false;
-  }
-}
-
-void StepLowering::recompute_up_to(std::int64_t block, std::uint32_t micro_batch) {
-  const std::int64_t every = plan_.strategy.recompute_every;
-  const bool enters = every > 0 && (block == graph_.spec.layers - 1 || (block + 1) % every == 0);
-  if (!enters) return;
-  std::map<std::int64_t, std::vector<std::size_t>> by_block;
-  for (const std::size_t i : needed_for_backward(block / every * every, block)) by_block[graph_.ops[i].block].push_back(i);
-  for (const auto& [recomputed, ops] : by_block) {
-    begin_run("recompute block", micro_batch, recomputed, Phase::kBackward, ops);
-    for (const std::size_t i : ops) write_op(graph_.ops[i], micro_batch);
-  }
-}
-
-std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, std::int64_t last) const {
-  std::vector<char> needed(graph_.tensors.size(), 0);
-  std::vector<std::size_t> forward;
-  for (const Run& run : runs_) {
-    if (run.block < first || run.block > last || run.phase == Phase::kOptimizer) continue;
-    for (std::size_t i = run.first; i < run.last; ++i) {
-      if (run.phase == Phase::kForward) forward.push_back(i);
-      for (const Operand& operand : graph_.ops[i].operands) {
-        if (run.phase == Phase::kBackward && reads(operand.access)) needed[operand.tensor.index] = 1;
-      }
-    }
-  }
-  std::vector<std::size_t> kept;
-  for (std::size_t k = forward.size(); k-- > 0;) {
-    const Op& op = graph_.ops[forward[k]];
-    const bool wanted = std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& operand) {
-      return writes(operand.access) && needed[operand.tensor.index] != 0;
-    });
-    if (!wanted) continue;
-    kept.push_back(forward[k]);
-    for (const Operand& operand : op.operands) {
-      if (reads(operand.access)) needed[operand.tensor.index] = 1;
-    }
-  }
-  std::reverse(kept.begin(), kept.end());
-  return kept;
+  holder(tokens, micro_batch) = device;
 }
 
 void StepLowering::rotate(std::deque<BufferId>& recent, BufferId newest) {
@@ -186,13 +108,11 @@ BufferId StepLowering::fetch_to_host(BufferId device_buffer) {
   return host;
 }
 
-void StepLowering::report(std::uint32_t micro_batches) {
+void StepLowering::report() {
   out_.begin_segment("report", 0, -1);
   out_.set_phase(Phase::kOptimizer);
   std::vector<std::pair<Range, Access>> operands;
-  for (std::uint32_t m = 0; m < micro_batches; ++m) {
-    operands.emplace_back(out_.whole(fetch_to_host(losses_[m])), Access::kRead);
-  }
+  for (const BufferId loss : losses_) operands.emplace_back(out_.whole(fetch_to_host(loss)), Access::kRead);
   if (clip_factor_.valid()) {
     const bool on_device = plan_.at(clip_factor_).space == places_.device;
     operands.emplace_back(out_.whole(on_device ? fetch_to_host(clip_factor_) : clip_factor_), Access::kRead);
@@ -201,20 +121,16 @@ void StepLowering::report(std::uint32_t micro_batches) {
 }
 
 void StepLowering::write_step() {
-  const auto micro_batches = static_cast<std::uint32_t>(graph_.recipe.accumulate);
-  for (std::uint32_t m = 0; m < micro_batches; ++m) {
-    load_tokens(m);
-    write_forward(m);
-    write_backward(m);
-  }
+  const std::uint32_t together = plan_.strategy.loop_order == LoopOrder::kBreadthFirst ? micro_batches() : 1;
+  for (std::uint32_t m = 0; m < micro_batches(); m += together) write_passes({m, m + together});
   write_optimizer();
-  report(micro_batches);
+  report();
 }
 
 void StepLowering::write_evaluation() {
   load_tokens(0);
-  write_forward(0);
-  report(1);
+  for (const Run& run : runs_) write_run(run, 0);
+  report();
 }
 
 }  // namespace plimsoll

@@ -50,34 +50,68 @@ class StepLowering {
   struct Run {
     Phase phase = Phase::kForward;
     std::int64_t block = -1;
-    std::size_t first = 0;
-    std::size_t last = 0;
+    std::string_view name;
+    std::vector<std::size_t> ops;
+    std::vector<TensorId> completes;  ///< what the optimizer reads and this is the last run to write
   };
 
+  /// [begin, end): those that pass a block one after another before the next block starts.
+  struct MicroBatches {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 1;
+  };
+
+  // loop_order.cpp: which block of which micro-batch comes next
   void find_runs();
-  /// Starts a run of ops, which may become one call, and brings the weights that it reads to the device.
-  void begin_run(std::string name, std::uint32_t micro_batch, std::int64_t block, Phase phase, const std::vector<std::size_t>& ops);
+  void find_completing_runs();
+  void write_passes(MicroBatches together);
+  void write_backward(const Run& run);
+  void write_run(const Run& run, std::uint32_t micro_batch);
+
+  // recomputation.cpp
+  /// What is computed again before `run`, the last one that of run's own block; empty when `run` starts no segment.
+  [[nodiscard]] std::vector<Run> recomputed_before(const Run& run) const;
+  /// The forward ops of blocks [first, last] that compute something which their backward pass reads.
+  [[nodiscard]] std::vector<std::size_t> needed_for_backward(std::int64_t first, std::int64_t last) const;
+
+  // parameter_streaming.cpp
   void fetch_parameters(const std::vector<std::size_t>& ops);
   void fetch_group(GroupId group, TensorId tensor);
   /// Keeps `buffer` from a run earlier on, so that what fills it can run ahead of its use.
   void reach_back(BufferId buffer, std::int64_t runs);
-  void load_tokens(std::uint32_t micro_batch);
-  void write_forward(std::uint32_t micro_batch);
-  void write_backward(std::uint32_t micro_batch);
-  void recompute_up_to(std::int64_t block, std::uint32_t micro_batch);
-  /// The forward ops of blocks [first, last] that compute something which their backward pass reads.
-  [[nodiscard]] std::vector<std::size_t> needed_for_backward(std::int64_t first, std::int64_t last) const;
-  void write_op(const Op& op, std::uint32_t micro_batch);
-  void gradient_complete(GroupId group, std::uint32_t micro_batch);
+
+  // gradient_lowering.cpp: gradients on their way from the backward op that writes them to the optimizer
+  void add_to_sum(const Op& op, std::uint32_t micro_batch);
+  void finish_gradients(const Run& run);
+  /// The once-a-step ops of `kind` that work on `sum`.
+  void work_on_sum(TensorId sum, OpKind kind, SpaceId where);
+  void send_to_host(TensorId gradient, std::uint32_t micro_batch);
+  void bring_to_host(TensorId sum);
+  void store_on_ssd(TensorId sum);
   void gradients_to_host();
+  [[nodiscard]] TensorKind summed_kind() const;
+
+  void load_tokens(std::uint32_t micro_batch);
+  void write_op(const Op& op, std::uint32_t micro_batch);
+  /// Appends the op's kernel, with what the micro-batch holds of its operands, to the queue that computes at `where`.
+  void launch(const Op& op, std::uint32_t micro_batch, SpaceId where);
+
+  // optimizer_lowering.cpp
   void write_optimizer();
+  [[nodiscard]] bool done_with_gradient(const Op& op) const;
   void update_on_host(GroupId group, const Op& adamw);
+  /// Master weights and moments where the CPU can update them.
+  [[nodiscard]] std::vector<BufferId> stage_states(GroupId group);
+  void unstage(GroupId group, const std::vector<BufferId>& states);
   void publish_weights(GroupId group, BufferId weights);
-  void report(std::uint32_t micro_batches);
+  void report();
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
 
-  [[nodiscard]] Range range_of(const Operand& operand, SpaceId space);
+  [[nodiscard]] Range range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space);
+  /// The buffer that holds a tensor (or the tensor that it is a part of) now.
+  [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
   [[nodiscard]] BufferId make_buffer(const Tensor& tensor, SpaceId space);
+  [[nodiscard]] std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(graph_.recipe.accumulate); }
   [[nodiscard]] bool optimizer_on_host() const { return plan_.strategy.optimizer != Tier::kDevice; }
   /// Keeps the newest `staging_slots` of a stream of transfer buffers apart, so that transfers can run ahead.
   void rotate(std::deque<BufferId>& recent, BufferId newest);
@@ -89,14 +123,17 @@ class StepLowering {
   const std::vector<GroupState>& state_;
   BodyWriter out_;
   std::vector<Run> runs_;
-  std::vector<BufferId> current_;           ///< by tensor: the buffer that holds it now
+  std::vector<BufferId> shared_;            ///< by tensor: what holds weights, sums and states now
+  std::vector<std::vector<BufferId>> own_;  ///< by micro-batch and tensor: what holds everything else now
+  std::size_t turn_ = 0;                    ///< the last forward run; the first backward run follows
+  MicroBatches together_;                   ///< those that pass the blocks now
   std::map<GroupId, BufferId> on_device_;   ///< streamed groups that the current run reads
   std::vector<std::uint32_t> run_starts_;   ///< ids of the runs' first instructions
-  std::vector<TensorId> own_gradients_;     ///< by group: what one micro-batch's backward pass writes
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   BufferId clip_factor_;
-  std::deque<BufferId> leaving_gradients_, arriving_gradients_, arriving_states_, leaving_weights_;
+  std::map<TensorId, BufferId> on_ssd_;     ///< where gradients lie there
+  std::deque<BufferId> leaving_gradients_, arriving_gradients_, passing_sums_, arriving_states_, leaving_weights_;
 };
 
 }  // namespace plimsoll

@@ -1,0 +1,86 @@
+// The part of StepLowering that sums gradients over micro-batches and moves them to where the optimizer reads them.
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+
+TensorKind StepLowering::summed_kind() const {
+  return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
+}
+
+void StepLowering::add_to_sum(const Op& op, std::uint32_t micro_batch) {
+  // Breadth-first order has a block's gradients of all micro-batches one after another: one sum leaves instead of each.
+  const bool on_device = plan_.strategy.gradients == Tier::kDevice || plan_.strategy.loop_order == LoopOrder::kBreadthFirst;
+  if (on_device) return launch(op, micro_batch, places_.device);
+  const TensorId gradient = op.operands[0].tensor;
+  const TensorId sum = op.operands[1].tensor;
+  send_to_host(gradient, micro_batch);
+  if (micro_batch > 0 && plan_.strategy.gradients == Tier::kSsd) {
+    bring_to_host(sum);
+    reach_back(holder(sum, micro_batch), plan_.strategy.staging_slots - 1);
+  }
+  launch(op, micro_batch, places_.host);
+  rotate(arriving_gradients_, holder(gradient, micro_batch));
+  if (micro_batch + 1 < micro_batches()) store_on_ssd(sum);
+}
+
+void StepLowering::finish_gradients(const Run& run) {
+  if (together_.end < micro_batches()) return;
+  for (const TensorId sum : run.completes) {
+    if (plan_.strategy.gradients == Tier::kDevice) {
+      work_on_sum(sum, OpKind::kAccumulate, places_.device);
+      continue;
+    }
+    out_.begin_segment("gradient complete", together_.end - 1, run.block);
+    if (plan_.at(holder(sum, 0)).space == places_.device) send_to_host(sum, 0);
+    work_on_sum(sum, OpKind::kAccumulate, places_.host);
+    work_on_sum(sum, OpKind::kSquaredNorm, places_.host);
+    store_on_ssd(sum);
+  }
+}
+
+void StepLowering::work_on_sum(TensorId sum, OpKind kind, SpaceId where) {
+  const std::size_t operand = kind == OpKind::kAccumulate ? 1 : 0;
+  for (const Op& op : graph_.ops) {
+    if (op.phase != Phase::kOptimizer || op.kind != kind) continue;
+    const Tensor& works_on = graph_.at(op.operands[operand].tensor);
+    if ((works_on.view_of.valid() ? works_on.view_of : op.operands[operand].tensor) != sum) continue;
+    if (where == places_.host) bring_to_host(op.operands[0].tensor);
+    launch(op, 0, where);
+  }
+}
+
+void StepLowering::send_to_host(TensorId gradient, std::uint32_t micro_batch) {
+  const BufferId on_device = holder(gradient, micro_batch);
+  holder(gradient, micro_batch) = fetch_to_host(on_device);
+  rotate(leaving_gradients_, on_device);
+}
+
+void StepLowering::bring_to_host(TensorId sum) {
+  const BufferId stored = holder(sum, 0);
+  if (plan_.at(stored).space == places_.host) return;
+  holder(sum, 0) = make_buffer(graph_.at(sum), places_.host);
+  out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(stored), out_.whole(holder(sum, 0)));
+}
+
+void StepLowering::store_on_ssd(TensorId sum) {
+  if (plan_.strategy.gradients != Tier::kSsd) return;
+  BufferId& stored = on_ssd_[sum];
+  if (!stored.valid()) stored = make_buffer(graph_.at(sum), *places_.ssd);
+  const BufferId passing = holder(sum, 0);
+  out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(passing), out_.whole(stored));
+  rotate(passing_sums_, passing);
+  holder(sum, 0) = stored;
+}
+
+void StepLowering::gradients_to_host() {
+  const ParameterLayout& layout = graph_.parameters;
+  for (std::size_t i = layout.groups.size(); i-- > 0;) {
+    const GroupId group(i);
+    out_.begin_segment("gradient to host", 0, layout.at(group).block);
+    out_.set_phase(Phase::kOptimizer);
+    BufferId& sum = holder(summed_gradients_[group.index], 0);
+    sum = fetch_to_host(sum);
+  }
+}
+
+}  // namespace plimsoll

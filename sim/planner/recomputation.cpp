@@ -1,0 +1,51 @@
+// The part of StepLowering that computes again what was not kept.
+#include <algorithm>
+
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+
+std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) const {
+  const std::int64_t every = plan_.strategy.recompute_every;
+  const bool starts_segment = run.block == graph_.spec.layers - 1 || (every > 0 && (run.block + 1) % every == 0);
+  if (every == 0 || run.block < 0 || !starts_segment) return {};
+  std::vector<Run> runs;
+  for (const std::size_t i : needed_for_backward(run.block / every * every, run.block)) {
+    const std::int64_t block = graph_.ops[i].block;
+    if (runs.empty() || runs.back().block != block) {
+      runs.push_back({.phase = Phase::kBackward, .block = block, .name = "recompute block"});
+    }
+    runs.back().ops.push_back(i);
+  }
+  return runs;
+}
+
+std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, std::int64_t last) const {
+  std::vector<char> needed(graph_.tensors.size(), 0);
+  std::vector<std::size_t> forward;
+  for (const Run& run : runs_) {
+    if (run.block < first || run.block > last) continue;
+    for (const std::size_t i : run.ops) {
+      if (run.phase == Phase::kForward) forward.push_back(i);
+      for (const Operand& operand : graph_.ops[i].operands) {
+        if (run.phase == Phase::kBackward && reads(operand.access)) needed[operand.tensor.index] = 1;
+      }
+    }
+  }
+  std::vector<std::size_t> kept;
+  for (std::size_t k = forward.size(); k-- > 0;) {
+    const Op& op = graph_.ops[forward[k]];
+    const bool wanted = std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& operand) {
+      return writes(operand.access) && needed[operand.tensor.index] != 0;
+    });
+    if (!wanted) continue;
+    kept.push_back(forward[k]);
+    for (const Operand& operand : op.operands) {
+      if (reads(operand.access)) needed[operand.tensor.index] = 1;
+    }
+  }
+  std::reverse(kept.begin(), kept.end());
+  return kept;
+}
+
+}  // namespace plimsoll
