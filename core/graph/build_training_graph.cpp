@@ -171,7 +171,8 @@ class StepWriter {
 
   void accumulate_head(TensorId head_gradient) {
     if (!sums_head_apart()) return;
-    head_sum_ = build_.make(Kind::kAccumulator, head_elements(), state_dtype(build_.recipe().precision), "accumulator of the tied head");
+    const DType state = state_dtype(build_.recipe().precision);
+    head_sum_ = build_.make(Kind::kAccumulator, head_elements(), state, "accumulator of the tied head");
     build_.add(OpKind::kAccumulate, {.rows = head_elements()}, {{head_gradient, kR}, {head_sum_, kRw}});
   }
 
@@ -179,7 +180,8 @@ class StepWriter {
   void join_head() {
     if (!sums_head_apart()) return;
     const TensorId sum = build_.parameter(Kind::kAccumulator, head_weight_group(), head_weight_role());
-    build_.add(OpKind::kAccumulate, {.rows = head_elements()}, {{head_sum_, kR}, {sum, kRw}}, state_dtype(build_.recipe().precision));
+    const DType state = state_dtype(build_.recipe().precision);
+    build_.add(OpKind::kAccumulate, {.rows = head_elements()}, {{head_sum_, kR}, {sum, kRw}}, state);
   }
 
   void head_backward() {

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <limits>
 
+#include "core/base/digest.h"
+
 using namespace plimsoll;
 
 namespace {
@@ -61,6 +63,21 @@ TEST_CASE("numerics_digest changes with anything that changes numbers") {
   other.accumulate = 2;
   CHECK(numerics_digest(model(), other) != base);
   CHECK(numerics_digest(model(), sound()) == base);
+}
+
+TEST_CASE("a tied model's digest over several micro-batches is not the one from before its gradient was summed in two parts") {
+  const auto once = [](const ModelSpec& spec, const Recipe& recipe) {
+    return digest_of(canonical_text(spec) + "\n" + canonical_text(recipe));
+  };
+  ModelSpec spec = model();
+  Recipe recipe = sound();
+  for (const bool tied : {true, false}) {
+    for (const std::int64_t accumulate : {1, 2}) {
+      spec.tied_head = tied;
+      recipe.accumulate = accumulate;
+      CHECK((numerics_digest(spec, recipe) == once(spec, recipe)) == (!tied || accumulate == 1));
+    }
+  }
 }
 
 TEST_CASE("every name that is written can be read, and an unknown one brings suggestions") {

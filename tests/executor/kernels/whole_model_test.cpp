@@ -100,32 +100,39 @@ TEST_CASE("the fp64 gradient of every parameter tensor is the slope of the loss"
   }
 }
 
+/// Forward and backward of the micro-batches whose tokens are the first ones plus each shift.
+template <typename After>
+void run_shifted(GraphRun& run, std::initializer_list<std::int32_t> shifts, const After& after) {
+  run.initialize(1);
+  for (const std::int32_t shift : shifts) {
+    for (std::int32_t& token : run.values<std::int32_t>(run.find(TensorKind::kTokens))) token = (token + shift) % 61;
+    run.run(Phase::kForward);
+    run.run(Phase::kBackward);
+    after();
+  }
+}
+
 TEST_CASE("the accumulated fp64 gradient of two micro-batches is the sum of each one's, a tied head's part included") {
   for (const ModelSpec& spec : models()) {
     Recipe recipe = recipe_in(Precision::kFp64);
+    const Graph once = build_training_graph(spec, recipe, {.workers = kWorkers});
     recipe.accumulate = 2;
     const Graph twice = build_training_graph(spec, recipe, {.workers = kWorkers});
-    const Graph once = graph_of(spec, Precision::kFp64);
-    GraphRun summing(twice, kWorkers);
     GraphRun single(once, kWorkers);
-    summing.initialize(1);
-    single.initialize(1);
-    for (const Op& op : twice.ops) {
-      if (op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward) std::ranges::fill(summing.values<double>(op.operands[1].tensor), 0);
-    }
+    GraphRun summing(twice, kWorkers);
     std::vector<std::vector<double>> expected(once.parameters.groups.size());
-    for (const std::int32_t shift : {0, 7}) {  // the second micro-batch's tokens are other ones
-      for (GraphRun* run : {&summing, &single}) {
-        for (std::int32_t& token : run->values<std::int32_t>(TensorId(0u))) token = (token + shift) % 61;
-        run->run(Phase::kForward);
-        run->run(Phase::kBackward);
-      }
+    run_shifted(single, {0, 7}, [&] {
       for (std::uint32_t g = 0; g < expected.size(); ++g) {
         const std::span<double> gradient = single.values<double>(single.find(TensorKind::kGradient, GroupId(g)));
         expected[g].resize(gradient.size());
-        for (std::size_t i = 0; i < gradient.size(); ++i) expected[g][i] += gradient[i] / 2;  // a loss is the mean over both
+        for (std::size_t i = 0; i < gradient.size(); ++i) expected[g][i] += gradient[i] / 2;  // the loss is the mean of both
       }
+    });
+    for (const Op& op : twice.ops) {
+      const bool sums = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward;
+      if (sums) std::ranges::fill(summing.values<double>(op.operands[1].tensor), 0);
     }
+    run_shifted(summing, {0, 7}, [] {});
     summing.run(Phase::kOptimizer);
     for (std::uint32_t g = 0; g < expected.size(); ++g) {
       const std::span<double> sum = summing.values<double>(summing.find(TensorKind::kAccumulator, GroupId(g)));
