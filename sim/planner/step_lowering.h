@@ -46,7 +46,7 @@ class StepLowering {
   [[nodiscard]] BodyWriter& writer() { return out_; }
 
  private:
-  /// Neighbouring ops of one phase and block: [first, last) of the graph's ops.
+  /// Ops of one phase and block that run one after another, by their index in the graph.
   struct Run {
     Phase phase = Phase::kForward;
     std::int64_t block = -1;
@@ -82,6 +82,7 @@ class StepLowering {
 
   // gradient_lowering.cpp: gradients on their way from the backward op that writes them to the optimizer
   void add_to_sum(const Op& op, std::uint32_t micro_batch);
+  /// After the last micro-batch: joins what a tied head has; what leaves the device goes, and its norm is taken on the way.
   void finish_gradients(const Run& run);
   /// The once-a-step ops of `kind` that work on `sum`.
   void work_on_sum(TensorId sum, OpKind kind, SpaceId where);
@@ -102,6 +103,7 @@ class StepLowering {
   void update_on_host(GroupId group, const Op& adamw);
   /// Master weights and moments where the CPU can update them.
   [[nodiscard]] std::vector<BufferId> stage_states(GroupId group);
+  /// What was staged goes back to the SSD, and its bytes stay its own while the next groups arrive.
   void unstage(GroupId group, const std::vector<BufferId>& states);
   void publish_weights(GroupId group, BufferId weights);
   void report();
