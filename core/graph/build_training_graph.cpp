@@ -159,8 +159,9 @@ class StepWriter {
                {{build_.whole_group(Kind::kGradient, g), kR}, {build_.whole_group(Kind::kAccumulator, g), kRw}});
   }
 
-  /// The head and the embedding each have their part in a tied matrix's gradient. Over several micro-batches each part is
-  /// summed alone, so that the sum does not depend on whether a head runs before or after another micro-batch's embedding.
+  /// The head and the embedding each have their part in a tied matrix's gradient, at both ends of the backward pass. Over
+  /// several micro-batches each part is summed alone: a head's part need not wait for its own micro-batch's embedding, and
+  /// the sum is the same when all heads come before all embeddings.
   [[nodiscard]] bool sums_head_apart() const { return s_.tied_head && build_.recipe().accumulate > 1; }
   [[nodiscard]] std::int64_t head_elements() const { return s_.vocabulary * s_.hidden; }
 

@@ -54,6 +54,28 @@ Bytes gradient_blocks(const Plan& plan) {
 
 }  // namespace
 
+TEST_CASE("in mixed precision too, either order with gradients anywhere lowers to a plan that obeys the law of plans") {
+  Recipe recipe = small_recipe(2);
+  recipe.precision = Precision::kBf16Mixed;
+  for (const Family family : {Family::kGpt2, Family::kLlama}) {
+    for (const LoopOrder order : {LoopOrder::kDepthFirst, LoopOrder::kBreadthFirst}) {
+      for (const Tier weights : {Tier::kDevice, Tier::kHost, Tier::kSsd}) {
+        for (const Tier gradients : {Tier::kDevice, Tier::kHost, Tier::kSsd}) {
+          for (const Tier optimizer : {Tier::kHost, Tier::kSsd}) {
+            const Strategy strategy{.name = "made up", .recompute_every = 3, .parameters = weights, .optimizer = optimizer,
+                                    .gradients = gradients, .loop_order = order};
+            const auto plan = lower_to_plan(small_model(family), recipe, tiny_platform(), strategy, {.evaluation = true});
+            REQUIRE(plan);
+            const auto verified = verify_plan(*plan);
+            INFO(describe(strategy) << ": " << (verified ? std::string() : verified.error().text()));
+            CHECK(verified);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("breadth-first order fetches streamed weights once a pass, depth-first order once a micro-batch") {
   for (const std::int64_t every : {0, 1, 3}) {
     for (const std::int64_t accumulate : {2, 5}) {
