@@ -2,24 +2,13 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "sim/planner/lower_to_plan.h"
 #include "sim/planner/predict.h"
+#include "sim/planner/strategy_families.h"
+#include "sim/planner/try_strategy.h"
 
 namespace plimsoll {
-
-/// A strategy that was looked at: what it needs and, if that fits, how long its step takes.
-struct Candidate {
-  Strategy strategy;
-  std::vector<SpaceNeed> needs;
-  std::optional<Nanoseconds> step;  ///< nothing when it does not fit
-
-  [[nodiscard]] bool fits() const;
-  /// Sum of what is missing over all spaces.
-  [[nodiscard]] Bytes shortfall() const;
-};
 
 /// The fastest plan that fits, and everything that was considered.
 struct SearchResult {
@@ -30,15 +19,16 @@ struct SearchResult {
 
 struct SearchOptions {
   std::string strategy = "auto";  ///< "auto", or the name of one family
+  std::optional<Strategy> exact;  ///< this very strategy, whatever `strategy` says
   bool evaluation = false;        ///< the plan gets an "evaluation" body
+  bool refine = true;             ///< false: the starting points only
+  unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
 };
 
-/// Every strategy that the search considers for a model of that many layers on that platform, in a fixed order.
-std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision);
-
-/// Lowers every candidate, drops those that do not fit, simulates the rest and keeps the fastest (ties: the earlier one).
-/// Candidates are tried on all cores, so `costs` must bear being asked from several threads, as its interface says.
-/// Fails on an unknown strategy name (nearest names) or an unknown cost.
+/// Tries the families' starting points, then changes the best few of them field by field while that helps, and lowers and
+/// predicts the fastest that fits (ties: the one tried first). The effort is a count of strategies, fewer where steps are
+/// long. `costs` must bear being asked from several threads, as its interface says. Fails on an unknown strategy name
+/// (nearest names), on a strategy that cannot be planned here (why), or on an unknown cost.
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
                                  const SearchOptions& options = {});
 

@@ -2,9 +2,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <random>
+
 #include "core/graph/op_work.h"
 #include "core/plan/verify_plan.h"
 #include "sim/planner/lower_bound.h"
+#include "sim/planner/refine_candidates.h"
+#include "sim/planner/strategy_moves.h"
 #include "tests/support/small_models.h"
 #include "tests/support/tiny_platform.h"
 
@@ -81,4 +85,107 @@ TEST_CASE("an unknown strategy brings the nearest names") {
   REQUIRE_FALSE(result);
   CHECK(result.error().kind == ErrorKind::kUnknownName);
   CHECK(result.error().remedy.find("offload-optimizer") != std::string::npos);
+}
+
+TEST_CASE("the plan that is found is never worse than any named starting point") {
+  const Bytes resident = search(tiny_platform()).candidates.front().needs[0].needed;
+  for (const std::int64_t percent : {100, 80, 60, 45, 35, 25}) {
+    const Platform platform = capped(Bytes(resident.count * percent / 100));
+    const SearchResult refined = search(platform);
+    const SearchResult named =
+        search_plan(small_model(Family::kGpt2), small_recipe(), platform, PlainCosts(), {.refine = false}).value();
+    INFO(percent << " % of what the resident plan needs");
+    CHECK_FALSE(better(named.candidates.front(), refined.candidates.front()));
+  }
+}
+
+TEST_CASE("the search finds plans that no starting point is: one that fits where none does, one that is faster") {
+  const ModelSpec spec = small_model(Family::kGpt2, 16);
+  const auto found = [&](Bytes device, std::int64_t accumulate, bool refine) {
+    return search_plan(spec, small_recipe(accumulate), capped(device), PlainCosts(), {.refine = refine}).value();
+  };
+  // Streamed weights with two slots need a second block's weights on the device, with one slot they do not.
+  CHECK_FALSE(found(400 * kKiB, 1, false).plan);
+  const SearchResult tight = found(400 * kKiB, 1, true);
+  REQUIRE(tight.plan);
+  CHECK(tight.plan->strategy.staging_slots == 1);
+  // Sums of gradients on the CPU take as long as backward, so a third slot lets it run ahead.
+  CHECK(found(1000 * kKiB, 4, true).prediction->step < found(1000 * kKiB, 4, false).prediction->step);
+}
+
+TEST_CASE("the answer does not depend on the number of threads") {
+  const Platform platform = capped(Bytes(600'000));
+  std::vector<SearchResult> results;
+  for (const unsigned threads : {1u, 2u, 5u}) {
+    results.push_back(
+        search_plan(small_model(Family::kGpt2), small_recipe(2), platform, PlainCosts(), {.threads = threads}).value());
+    const SearchResult& first = results.front();
+    const SearchResult& now = results.back();
+    REQUIRE(now.candidates.size() == first.candidates.size());
+    for (std::size_t i = 0; i < now.candidates.size(); ++i) {
+      CHECK(now.candidates[i].strategy == first.candidates[i].strategy);
+      CHECK(now.candidates[i].step == first.candidates[i].step);
+    }
+  }
+}
+
+TEST_CASE("every candidate has its family's name, and one family's search stays in it") {
+  for (const Strategy& strategy : all_candidate_strategies(12, Precision::kFp32)) CHECK(strategy.name == family_of(strategy));
+  for (const std::string& name : family_names()) {
+    const SearchResult result = search(tiny_platform(), name);
+    REQUIRE_FALSE(result.candidates.empty());
+    for (const Candidate& candidate : result.candidates) {
+      CHECK(candidate.strategy.name == name);
+      CHECK(family_of(candidate.strategy) == name);
+    }
+  }
+}
+
+TEST_CASE("no candidate is faster than the lower bound or needs less than what lives together on its device") {
+  const SearchResult result = search(tiny_platform());
+  const LowerBound bound = lower_bound(*result.plan, PlainCosts()).value();
+  for (const Candidate& candidate : result.candidates) {
+    INFO(candidate.strategy.name << ": " << describe(candidate.strategy));
+    if (candidate.step) CHECK(*candidate.step >= bound.step);
+    const Plan plan = lower_to_plan(small_model(Family::kGpt2), small_recipe(), tiny_platform(), candidate.strategy).value();
+    CHECK(candidate.needs[0].needed >= lower_bound(plan, PlainCosts()).value().device);
+  }
+}
+
+TEST_CASE("a family that needs an SSD says so where there is none") {
+  Platform platform = tiny_platform();
+  platform.spaces.pop_back();
+  platform.links.resize(2);
+  const auto result =
+      search_plan(small_model(Family::kGpt2), small_recipe(), platform, PlainCosts(), {.strategy = "stream-ssd"});
+  REQUIRE_FALSE(result);
+  CHECK(result.error().text().find("SSD") != std::string::npos);
+}
+
+TEST_CASE("whatever a walk of moves comes to is refused with a reason or becomes a lawful plan") {
+  std::mt19937 random(5);
+  const ModelSpec spec = small_model(Family::kGpt2, 3);
+  const Recipe recipe = small_recipe(2);
+  std::size_t lawful = 0;
+  for (int walk = 0; walk < 12; ++walk) {
+    Strategy at{.name = "resident"};
+    for (int step = 0; step < 12; ++step) {
+      const std::vector<Strategy> moves = moves_from(at, {.layers = 3, .micro_batches = 2, .has_ssd = true});
+      REQUIRE_FALSE(moves.empty());
+      const Strategy& to = moves[random() % moves.size()];
+      CHECK(to.name == family_of(to));
+      const auto plan = lower_to_plan(spec, recipe, tiny_platform(), to);
+      INFO(describe(to) << ", slots " << to.staging_slots);
+      if (!plan) {
+        CHECK(plan.error().kind == ErrorKind::kInput);
+        continue;
+      }
+      const auto verified = verify_plan(*plan);
+      INFO((verified ? std::string() : verified.error().text()));
+      CHECK(verified);
+      ++lawful;
+      at = to;
+    }
+  }
+  CHECK(lawful > 40);
 }

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/planner/try_strategy.h"
+
+namespace plimsoll {
+
+struct RefineOptions {
+  std::string family;             ///< only strategies of this family; empty: any
+  std::size_t evaluations = 200;  ///< strategies that may be lowered besides those that are known
+  unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
+};
+
+/// Whether `a` is the better plan: it fits and `b` does not, it is faster, or it is short of less.
+bool better(const Candidate& a, const Candidate& b);
+
+/// Local search. Starts from the best few candidates of different families and changes one field at a time, each time to
+/// the best of all such changes, until none makes the step at least a thousandth shorter (where nothing fits: the
+/// shortfall less) or the evaluations are spent. What was looked at is appended to `candidates`. Fails on an unknown cost.
+Result<void> refine_candidates(const SearchProblem& problem, const RefineOptions& options, std::vector<Candidate>& candidates);
+
+/// Looks at all of `strategies` and appends those that can be planned to `candidates`, in their order. Fails when none
+/// can, as the first of them does, or on an unknown cost.
+Result<void> try_all(const SearchProblem& problem, const std::vector<Strategy>& strategies, bool glance, unsigned threads,
+                     std::vector<Candidate>& candidates);
+
+}  // namespace plimsoll

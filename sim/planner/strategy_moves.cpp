@@ -1,0 +1,93 @@
+#include "sim/planner/strategy_moves.h"
+
+#include <algorithm>
+
+#include "sim/planner/strategy_families.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kMostSlots = 64;
+constexpr Tier kTiers[] = {Tier::kDevice, Tier::kHost, Tier::kSsd};
+
+/// Collects the possible ones among changed copies of a strategy.
+class Moves {
+ public:
+  Moves(const Strategy& from, const MoveLimits& limits) : from_(from), limits_(limits) {}
+
+  template <typename Change>
+  void change(Change change) {
+    Strategy to = from_;
+    change(to);
+    if (to == from_ || !possible(to)) return;
+    to.name = family_of(to);
+    if (std::find(found.begin(), found.end(), to) == found.end()) found.push_back(std::move(to));
+  }
+
+  void count(std::int64_t Strategy::*field, std::int64_t low, std::int64_t high) {
+    const std::int64_t now = from_.*field;
+    for (const std::int64_t value : {low, now - 1, now + 1, now / 2, now * 2}) {
+      if (value >= low && value <= high) change([&](Strategy& to) { to.*field = value; });
+    }
+  }
+
+  void share(std::int64_t Strategy::*field, std::int64_t low) {
+    const std::int64_t now = from_.*field;
+    for (std::int64_t step = 1; step < 2 * limits_.layers; step *= 2) {
+      for (const std::int64_t value : {now - step, now + step}) {
+        change([&](Strategy& to) { to.*field = std::clamp(value, low, limits_.layers); });
+      }
+    }
+  }
+
+  std::vector<Strategy> found;
+
+ private:
+  [[nodiscard]] bool possible(const Strategy& s) const {
+    const bool ssd = s.parameters == Tier::kSsd || s.optimizer == Tier::kSsd || s.gradients == Tier::kSsd ||
+                     s.activations == Tier::kSsd;
+    const bool device_updates = s.optimizer == Tier::kDevice;
+    if (ssd && !limits_.has_ssd) return false;
+    if (device_updates && (s.parameters != Tier::kDevice || s.gradients != Tier::kDevice)) return false;
+    if (s.host_state_blocks > 0 && s.optimizer != Tier::kSsd) return false;
+    return s.loop_order == LoopOrder::kDepthFirst || limits_.micro_batches > 1;
+  }
+
+  const Strategy& from_;
+  const MoveLimits& limits_;
+};
+
+void move_tiers(Moves& moves, const MoveLimits& limits) {
+  for (const Tier tier : kTiers) {
+    moves.change([&](Strategy& to) { to.parameters = tier; });
+    moves.change([&](Strategy& to) {
+      to.optimizer = tier;
+      to.host_state_blocks = 0;
+      if (tier == Tier::kDevice) to.gradients = Tier::kDevice;
+    });
+    moves.change([&](Strategy& to) { to.gradients = tier; });
+    moves.change([&](Strategy& to) {
+      to.activations = tier;
+      if (tier == Tier::kDevice) to.activation_blocks = 0;
+      else if (to.activation_blocks == 0) to.activation_blocks = limits.layers;
+    });
+  }
+}
+
+}  // namespace
+
+std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits) {
+  Moves moves(from, limits);
+  move_tiers(moves, limits);
+  moves.change([](Strategy& to) { to.update_in_backward = !to.update_in_backward; });
+  moves.change([](Strategy& to) {
+    to.loop_order = to.loop_order == LoopOrder::kDepthFirst ? LoopOrder::kBreadthFirst : LoopOrder::kDepthFirst;
+  });
+  moves.count(&Strategy::recompute_every, 0, limits.layers);
+  moves.count(&Strategy::staging_slots, 1, kMostSlots);
+  if (from.activations != Tier::kDevice) moves.share(&Strategy::activation_blocks, 1);
+  if (from.optimizer == Tier::kSsd) moves.share(&Strategy::host_state_blocks, 0);
+  return std::move(moves.found);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+#include "sim/planner/try_strategy.h"
+
+#include <algorithm>
+
+#include "core/plan/expand.h"
+#include "sim/des/simulate.h"
+#include "sim/planner/predict.h"
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+namespace {
+
+/// What the lasting state of all parameter groups takes of each space.
+std::vector<SpaceNeed> state_needs(const SearchProblem& problem, const Places& places, const Strategy& strategy) {
+  Plan plan{.spec = problem.spec, .recipe = problem.recipe, .platform = problem.platform, .strategy = strategy};
+  BufferBook book(plan);
+  reserve_state(plan, book, places, lay_out_parameters(problem.spec));
+  std::vector<SpaceNeed> needs = space_needs(plan);
+  for (const Buffer& buffer : plan.buffers) needs[buffer.space.index].needed += buffer.extent();
+  return needs;
+}
+
+bool all_fit(const std::vector<SpaceNeed>& needs) {
+  return std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); });
+}
+
+}  // namespace
+
+bool Candidate::fits() const { return all_fit(needs); }
+
+Bytes Candidate::shortfall() const {
+  Bytes missing;
+  for (const SpaceNeed& need : needs) missing += std::max(Bytes(0), need.needed - need.usable);
+  return missing;
+}
+
+Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, bool glance) {
+  if (glance) {
+    const auto places = Places::find(problem.platform, strategy);
+    if (!places) return fail(places.error());
+    std::vector<SpaceNeed> needs = state_needs(problem, *places, strategy);
+    if (!all_fit(needs)) return Candidate{.strategy = strategy, .needs = std::move(needs), .step = {}, .glanced = true};
+  }
+  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy,
+                                  {.evaluation = problem.evaluation, .only_if_fits = true});
+  if (!plan) return fail(plan.error());
+  Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
+  if (!candidate.fits()) return candidate;
+  candidate.instructions = instruction_count(*plan, *plan->body("step"));
+  const auto trace = simulate(*plan, "step", problem.costs, {.steps = kPredictedSteps, .keep_events = false});
+  if (!trace) return fail(trace.error());
+  candidate.step = trace->steps[steady_step(*trace)].duration();
+  return candidate;
+}
+
+}  // namespace plimsoll

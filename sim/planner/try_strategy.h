@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "sim/cost/cost_model.h"
+#include "sim/planner/lower_to_plan.h"
+
+namespace plimsoll {
+
+/// What a search is about; all of it outlives the search.
+struct SearchProblem {
+  const ModelSpec& spec;
+  const Recipe& recipe;
+  const Platform& platform;
+  const CostModel& costs;
+  bool evaluation = false;  ///< the plan gets an "evaluation" body
+};
+
+/// A strategy that was looked at: what it needs and, if that fits, how long its step takes.
+struct Candidate {
+  Strategy strategy;
+  std::vector<SpaceNeed> needs;    ///< of a candidate that does not fit: at least
+  std::optional<Nanoseconds> step;  ///< nothing when it does not fit
+  bool glanced = false;            ///< only its lasting state was added up, which is too much already
+  std::size_t instructions = 0;    ///< of its step; 0 when it was not lowered to the end
+
+  [[nodiscard]] bool fits() const;
+  /// Sum of what is missing over all spaces.
+  [[nodiscard]] Bytes shortfall() const;
+};
+
+/// Lowers the strategy and, if it fits, simulates it. With `glance` one whose lasting state alone does not fit is not
+/// lowered. Fails when the strategy cannot be lowered (kInput) or a cost is unknown (kUncalibrated).
+Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, bool glance = false);
+
+}  // namespace plimsoll
