@@ -1,0 +1,159 @@
+#include "sim/planner/packing/solve_packing.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "sim/planner/packing/canonical_search.h"
+#include "sim/planner/packing/verify_task_packing.h"
+
+namespace plimsoll {
+namespace {
+
+/// The exact search keeps pairs of neighbours; tasks with more of them are packed greedily only.
+constexpr std::int64_t kMostNeighbours = 40'000'000;
+/// Disturbed orders multiply their keys by up to exp of this.
+constexpr double kDisturbance = 0.2;
+
+std::int64_t count_neighbours(const PackingTask& task) {
+  std::vector<std::int64_t> begins, ends;
+  for (const TaskBuffer& buffer : task) {
+    begins.push_back(buffer.life.begin);
+    ends.push_back(buffer.life.end);
+  }
+  std::sort(begins.begin(), begins.end());
+  std::sort(ends.begin(), ends.end());
+  std::int64_t pairs = 0;
+  for (std::size_t started = 0, ended = 0; started < begins.size(); ++started) {
+    while (ends[ended] <= begins[started]) ++ended;
+    pairs += 2 * static_cast<std::int64_t>(started - ended);
+  }
+  return pairs;
+}
+
+/// Tries orders on several threads until one succeeds, one proves that none can, or all were tried.
+class Portfolio {
+ public:
+  Portfolio(const PackingTask& task, Bytes capacity, const PackingLimits& limits)
+      : task_(task), together_(task), capacity_(capacity), limits_(limits), load_(task.size(), 0), solved_(limits.attempts) {
+    for (const auto& crowd : together_.crowds) {
+      std::int64_t load = 0;
+      for (const std::uint32_t i : crowd) load += task[i].size.count;
+      for (const std::uint32_t i : crowd) load_[i] = std::max(load_[i], load);
+    }
+  }
+
+  PackingAnswer run() {
+    std::vector<std::thread> others;
+    const unsigned threads = limits_.threads > 0 ? limits_.threads : std::max(1u, std::thread::hardware_concurrency());
+    for (unsigned t = 1; t < threads; ++t) others.emplace_back([this] { work(); });
+    work();
+    for (std::thread& other : others) other.join();
+    if (impossible_) return {PackingVerdict::kImpossible, {}};
+    return solved_ < limits_.attempts ? PackingAnswer{PackingVerdict::kPacked, std::move(found_)} : PackingAnswer{};
+  }
+
+ private:
+  void work() {
+    CanonicalSearch search(task_, together_, capacity_);
+    for (std::int64_t attempt = next_++; attempt < solved_ && !impossible_; attempt = next_++) {
+      const auto stop = [&] { return impossible_ || solved_ < attempt || (limits_.stop && limits_.stop()); };
+      const auto round = static_cast<std::uint64_t>(attempt / 3 + 1);
+      const std::int64_t nodes = static_cast<std::int64_t>(2 * task_.size()) << std::countr_zero(round);
+      const auto outcome = search.run(ranks(attempt, !std::has_single_bit(round)), nodes, stop);
+      if (outcome == CanonicalSearch::Outcome::kImpossible) impossible_ = true;
+      if (outcome == CanonicalSearch::Outcome::kPacked) take(attempt, search.offsets());
+      if (limits_.stop && limits_.stop()) return;
+    }
+  }
+
+  void take(std::int64_t attempt, const std::vector<std::int64_t>& offsets) {
+    const std::lock_guard lock(mutex_);
+    if (attempt >= solved_) return;
+    solved_ = attempt;
+    found_ = {};
+    for (std::size_t i = 0; i < offsets.size(); ++i) {
+      found_.offsets.emplace_back(offsets[i]);
+      found_.height = std::max(found_.height, found_.offsets[i] + task_[i].size);
+    }
+  }
+
+  /// Long, crowded or large buffers first, by the attempt's number.
+  [[nodiscard]] std::vector<std::uint32_t> ranks(std::int64_t attempt, bool disturbed) const {
+    std::mt19937_64 random(static_cast<std::uint64_t>(attempt));
+    const auto noise = [&] {
+      const double unit = static_cast<double>(random() >> 11) * 0x1p-52 - 1;
+      return disturbed ? std::exp(kDisturbance * unit) : 1.0;
+    };
+    std::vector<std::pair<std::pair<double, double>, std::uint32_t>> keyed;
+    for (std::uint32_t i = 0; i < task_.size(); ++i) {
+      const double duration = static_cast<double>(task_[i].life.end) - static_cast<double>(task_[i].life.begin);
+      const double area = duration * static_cast<double>(task_[i].size.count);
+      const double hint = task_[i].hint ? static_cast<double>(-task_[i].hint->count) : 0.0;
+      if (attempt % 3 == 0) keyed.push_back({{duration * noise(), hint}, i});
+      if (attempt % 3 == 1) keyed.push_back({{static_cast<double>(load_[i]), area * noise()}, i});
+      if (attempt % 3 == 2) keyed.push_back({{area * noise(), hint}, i});
+    }
+    std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<std::uint32_t> ranks(task_.size());
+    for (std::uint32_t rank = 0; rank < keyed.size(); ++rank) ranks[keyed[rank].second] = rank;
+    return ranks;
+  }
+
+  const PackingTask& task_;
+  Coexistence together_;
+  Bytes capacity_;
+  const PackingLimits& limits_;
+  std::vector<std::int64_t> load_;
+  std::atomic<std::int64_t> next_{0};
+  std::atomic<std::int64_t> solved_;  ///< the first attempt that succeeded; `attempts` when none has
+  std::atomic<bool> impossible_{false};
+  std::mutex mutex_;
+  TaskPacking found_;
+};
+
+/// Greedy packings may put something on a fixed buffer's bytes only when fixed buffers collide themselves.
+bool usable(const PackingTask& task, const TaskPacking& packing, Bytes capacity) {
+  return packing.height <= capacity && verify_task_packing(task, packing).has_value();
+}
+
+PackingAnswer search_exactly(const PackingTask& task, Bytes capacity, const PackingLimits& limits) {
+  if (count_neighbours(task) > kMostNeighbours) return {};
+  return Portfolio(task, capacity, limits).run();
+}
+
+}  // namespace
+
+PackingAnswer fit_packing(const PackingTask& task, Bytes capacity, const PackingLimits& limits) {
+  if (peak_load(task) > capacity) return {PackingVerdict::kImpossible, {}};
+  TaskPacking greedy = climb_packing(task, capacity, 0, limits.stop);
+  if (usable(task, greedy, capacity)) return {PackingVerdict::kPacked, std::move(greedy)};
+  PackingAnswer answer = search_exactly(task, capacity, limits);
+  if (answer.verdict != PackingVerdict::kUndecided) return answer;
+  greedy = climb_packing(task, capacity, limits.climbs, limits.stop);
+  return usable(task, greedy, capacity) ? PackingAnswer{PackingVerdict::kPacked, std::move(greedy)} : answer;
+}
+
+PackingAnswer lowest_packing(const PackingTask& task, const PackingLimits& limits) {
+  const Bytes load = peak_load(task);
+  PackingAnswer best{PackingVerdict::kPacked, climb_packing(task, load, limits.climbs, limits.stop)};
+  if (!usable(task, best.packing, best.packing.height)) return {PackingVerdict::kImpossible, {}};
+  Bytes impossible_below = load;
+  while (best.packing.height > impossible_below && !(limits.stop && limits.stop())) {
+    const std::int64_t gap = best.packing.height.count - impossible_below.count;
+    const Bytes wanted(impossible_below.count + (gap - 1) / 2);
+    PackingAnswer answer = search_exactly(task, gap > 1 ? wanted : impossible_below, limits);
+    if (answer.verdict == PackingVerdict::kPacked) {
+      best = std::move(answer);
+    } else {
+      impossible_below = wanted + Bytes(1);
+    }
+  }
+  return best;
+}
+
+}  // namespace plimsoll
