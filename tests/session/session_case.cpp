@@ -70,6 +70,8 @@ std::vector<Strategy> executable_strategies() {
   std::vector<Strategy> all =
       candidate_strategies(small_model(Family::kGpt2, 3).layers, own_machine(), Precision::kFp32);
   all.push_back(warm_up_strategy());
+  all.push_back({.name = "breadth-first", .recompute_every = 2, .parameters = Tier::kHost, .optimizer = Tier::kHost,
+                 .gradients = Tier::kSsd, .loop_order = LoopOrder::kBreadthFirst});
   return all;
 }
 
