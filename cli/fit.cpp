@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/print_fit.h"
+#include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
@@ -21,6 +24,7 @@ struct FitFlags {
   MachineFlags machine;
   TrainingFlags training;
   std::string strategy = "auto";
+  std::string save_strategy;
   std::string calibration;
   bool json = false;
 };
@@ -28,13 +32,12 @@ struct FitFlags {
 /// Every family of strategies by itself, those that fit first.
 Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
   std::vector<FitAnswer> answers;
-  std::string last;
+  std::set<std::string> seen;
   for (const Strategy& strategy : candidate_strategies(spec.layers, machine.platform, recipe.precision)) {
-    if (strategy.name == last) continue;
-    last = strategy.name;
-    const auto search = search_plan(spec, recipe, machine.platform, *machine.costs, {.strategy = last});
+    if (!seen.insert(strategy.name).second) continue;
+    const auto search = search_plan(spec, recipe, machine.platform, *machine.costs, {.strategy = strategy.name});
     if (!search) return fail(search.error());
-    auto answer = fit_answer(*search, spec, recipe, machine.platform, *machine.costs);
+    auto answer = fit_answer(*search, {spec, recipe, machine.platform, *machine.costs});
     if (!answer) return fail(answer.error());
     answers.push_back(std::move(*answer));
   }
@@ -56,6 +59,9 @@ ExitCode print_all(const std::vector<FitAnswer>& answers, const FitFlags& flags,
 }
 
 Result<ExitCode> fit(const FitFlags& flags) {
+  const auto strategy = read_strategy_choice(flags.strategy);
+  if (!strategy) return fail(strategy.error());
+  if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
   const auto model = describe_model(flags.model);
   if (!model) return fail(model.error());
   auto machine = find_target_machine(flags.machine, flags.calibration);
@@ -72,18 +78,18 @@ Result<ExitCode> fit(const FitFlags& flags) {
     if (!answers) return fail(answers.error());
     return print_all(*answers, flags, *recipe, *machine);
   }
-  const auto search =
-      search_plan(model->spec, *recipe, machine->platform, *machine->costs, {.strategy = flags.strategy});
+  const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs,
+                                  {.strategy = strategy->family, .exact = strategy->exact});
   if (!search) return fail(search.error());
-  const auto answer = fit_answer(*search, model->spec, *recipe, machine->platform, *machine->costs);
+  const auto answer = fit_answer(*search, {model->spec, *recipe, machine->platform, *machine->costs});
   waiting.reset();
   if (!answer) return fail(answer.error());
   if (flags.json) {
     fmt::print("{}", to_json(*answer));
   } else {
-    fmt::print("{}{}{}", fit_text(*answer, *recipe, machine->platform.name),
-               shortfall_text(*search, machine->platform, answer->parameters), notes_text(machine->notes));
+    fmt::print("{}{}", fit_text(*answer, *recipe, machine->platform.name), notes_text(machine->notes));
   }
+  save_strategy(flags.save_strategy, answer->strategy);
   return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
 }
 
@@ -98,8 +104,9 @@ void add_fit(CLI::App& app, ExitCode& code) {
   add_machine_flags(*command, flags->machine);
   add_shape_flags(*command, flags->training);
   command
-      ->add_option("--strategy", flags->strategy, "auto, all, or one of resident, recompute, offload-optimizer[-ssd], stream[-ssd]")
+      ->add_option("--strategy", flags->strategy, strategy_help(", all"))
       ->capture_default_str();
+  command->add_option("--save-strategy", flags->save_strategy, "write what was found where it can be edited for --strategy FILE");
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {

@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
+#include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
@@ -25,6 +26,7 @@ struct PlanFlags {
   TrainingFlags training;
   std::int64_t steps = 0;
   std::string strategy = "auto";
+  std::string save_strategy;
   std::string calibration;
   std::string output = "plan.json";
   bool json = false;
@@ -32,6 +34,9 @@ struct PlanFlags {
 
 Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (const auto usable = check_replaceable(flags.output, FileKind::kJson); !usable) return fail(usable.error());
+  const auto strategy = read_strategy_choice(flags.strategy);
+  if (!strategy) return fail(strategy.error());
+  if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
   const auto model = describe_model(flags.model);
   if (!model) return fail(model.error());
   auto machine = find_target_machine(flags.machine, flags.calibration);
@@ -42,15 +47,14 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
   std::optional<WaitingLine> waiting("searching for the fastest plan that fits");
   const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs,
-                                  {.strategy = flags.strategy, .evaluation = true});
-  waiting.reset();
+                                  {.strategy = strategy->family, .exact = strategy->exact, .evaluation = true});
   if (!search) return fail(search.error());
-  const auto answer = fit_answer(*search, model->spec, *recipe, machine->platform, *machine->costs);
+  const auto answer = fit_answer(*search, {model->spec, *recipe, machine->platform, *machine->costs, true});
+  waiting.reset();
   if (!answer) return fail(answer.error());
   fmt::print("{}", flags.json ? to_json(*answer)
-                              : fit_text(*answer, *recipe, machine->platform.name) +
-                                    shortfall_text(*search, machine->platform, answer->parameters) +
-                                    notes_text(machine->notes));
+                              : fit_text(*answer, *recipe, machine->platform.name) + notes_text(machine->notes));
+  save_strategy(flags.save_strategy, answer->strategy);
   if (!search->plan) return ExitCode::kMissed;
   const auto verified = verify_plan(*search->plan);
   if (!verified) return fail(verified.error());
@@ -73,8 +77,9 @@ void add_plan(CLI::App& app, ExitCode& code) {
   add_shape_flags(*command, flags->training);
   add_number_flags(*command, flags->training);
   command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
-  command->add_option("--strategy", flags->strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd], stream[-ssd]")
+  command->add_option("--strategy", flags->strategy, strategy_help())
       ->capture_default_str();
+  command->add_option("--save-strategy", flags->save_strategy, "write what was found where it can be edited for --strategy FILE");
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {

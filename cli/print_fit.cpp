@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 namespace plimsoll {
 namespace {
@@ -50,28 +49,42 @@ std::string time_lines(const FitAnswer& a) {
   return text + "\n";
 }
 
-std::string alternatives_lines(const FitAnswer& answer) {
-  if (answer.alternatives.empty()) return {};
-  std::string text = answer.fits ? "  also    " : "  nearest ";
-  std::size_t shown = 0;
-  for (const AlternativeAnswer& other : answer.alternatives) {
-    if (shown == 4) break;
-    text += shown++ == 0 ? "" : "          ";
-    const std::string time = other.step_seconds > 0 ? fmt::format("{} a step, ", seconds(other.step_seconds)) : "";
-    text += fmt::format("{}: {}{} on the device\n", other.strategy, time, to_text(other.peak));
+std::string short_text(std::string_view space, Bytes needed, Bytes usable, std::int64_t parameters) {
+  return fmt::format("{} short by {} (needs {}, usable {}: {:.1f} bytes a parameter)", space, to_text(needed - usable), to_text(needed),
+                     to_text(usable), static_cast<double>(needed.count) / static_cast<double>(parameters));
+}
+
+/// What of a plan that does not fit is missing.
+std::string missing_lines(const FitAnswer& answer) {
+  std::string text;
+  for (const SpaceAnswer& space : answer.memory) {
+    if (space.margin() < Bytes(0)) text += fmt::format("  {}\n", short_text(space.space, space.peak, space.usable, answer.parameters));
   }
   return text;
 }
 
-/// Spaces in which this candidate needs more than there is.
-std::string short_spaces(const Candidate& candidate, const Platform& platform, std::int64_t parameters) {
-  std::string text;
-  for (const SpaceNeed& need : candidate.needs) {
-    if (need.fits()) continue;
-    text += fmt::format("{}{} is short by {} (needs at least {}, usable {}: {:.1f} bytes a parameter)",
-                        text.empty() ? "" : "; ", platform.at(need.space).name, to_text(need.needed - need.usable),
-                        to_text(need.needed), to_text(need.usable),
-                        static_cast<double>(need.needed.count) / static_cast<double>(parameters));
+std::string reason(const AlternativeAnswer& other, const FitAnswer& answer) {
+  if (!other.fits()) {
+    std::string text;
+    for (const ShortSpaceAnswer& s : other.short_of) {
+      text += (text.empty() ? "" : "; ") + short_text(s.space, s.needed, s.usable, answer.parameters);
+    }
+    return text;
+  }
+  const double percent = 100 * other.slower_seconds / answer.step_seconds;
+  const std::string by = percent < 0.05 ? "as fast" : fmt::format("slower by {} ({:.1f} %)", seconds(other.slower_seconds), percent);
+  return fmt::format("{}, limited by {} ({:.0f} % busy)", by, other.limited_by, 100 * other.busy_fraction);
+}
+
+/// One line for the best plan of each other family: its step, what it needs of the device, and why it was not taken.
+std::string rejected_lines(const FitAnswer& answer) {
+  if (answer.alternatives.empty()) return {};
+  std::size_t width = std::string_view("rejected").size();
+  for (const AlternativeAnswer& other : answer.alternatives) width = std::max(width, other.strategy.size());
+  std::string text = fmt::format("  {:<{}}{:>12}{:>12}   why\n", "rejected", width, "step", "device");
+  for (const AlternativeAnswer& other : answer.alternatives) {
+    text += fmt::format("  {:<{}}{:>12}{:>12}   {}\n", other.strategy, width, seconds(other.step_seconds), to_text(other.peak),
+                        reason(other, answer));
   }
   return text;
 }
@@ -85,23 +98,9 @@ std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string
   text += fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy));
   text += time_lines(a);
   text += memory_lines(a);
-  text += alternatives_lines(a);
+  text += missing_lines(a);
+  text += rejected_lines(a);
   text += fmt::format("  numbers {}: {}\n", a.calibration_kind, a.calibration_source);
-  return text;
-}
-
-std::string shortfall_text(const SearchResult& search, const Platform& platform, std::int64_t parameters) {
-  std::set<std::string> fitting;
-  for (const Candidate& candidate : search.candidates) {
-    if (candidate.fits()) fitting.insert(candidate.strategy.name);
-  }
-  std::set<std::string> shown;
-  std::string text;
-  for (const Candidate& candidate : search.candidates) {  // of those that do not fit, the nearest come first
-    if (fitting.count(candidate.strategy.name) == 1 || !shown.insert(candidate.strategy.name).second) continue;
-    text +=
-        fmt::format("  {} does not fit: {}\n", candidate.strategy.name, short_spaces(candidate, platform, parameters));
-  }
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
 #include "cli/resume_source.h"
+#include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "formats/models/resolve_model.h"
@@ -178,7 +179,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   add_number_flags(command, flags.training);
   command.add_option("--matmul", flags.matmul, "onednn or openblas (default: the faster, by measuring)")
       ->group("Numbers");
-  command.add_option("--strategy", flags.strategy, "auto, or one of resident, recompute, offload-optimizer[-ssd], stream[-ssd]")
+  command.add_option("--strategy", flags.strategy, strategy_help())
       ->capture_default_str();
   command
       .add_option("--warm-up-steps", flags.warm_up_steps,
@@ -214,6 +215,8 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   if (!flags.machine.gpu.empty() && flags.machine.gpu != "this") {
     return fail(bad("this build runs on the CPU only, so --on does not go with run", "leave --on out, or ask fit"));
   }
+  const auto strategy = read_strategy_choice(flags.strategy);
+  if (!strategy) return fail(strategy.error());
   MachineFlags machine_flags = flags.machine;
   if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);
   auto machine = find_target_machine(machine_flags, flags.calibration);
@@ -224,7 +227,8 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   if (!taken) return fail(taken.error());
   request.machine = machine->platform;
   request.costs = machine->costs;
-  request.strategy = flags.strategy;
+  request.strategy = strategy->family;
+  request.exact_strategy = strategy->exact;
   request.warm_up_steps = flags.warm_up_steps;
   request.schedule = schedule_of(flags, request.recipe);
   request.data = flags.data;

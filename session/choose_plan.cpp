@@ -52,9 +52,14 @@ Result<ChosenPlan> from_file(const RunRequest& request, const CostModel& costs) 
 
 Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs) {
   auto search = search_plan(request.spec, request.recipe, request.machine, costs,
-                            {.strategy = request.strategy, .evaluation = !request.evaluation_data.empty()});
+                            {.strategy = request.strategy,
+                             .exact = request.exact_strategy,
+                             .evaluation = !request.evaluation_data.empty()});
   if (!search) return fail(search.error());
-  if (!search->plan) return fail(does_not_fit("every plan", request.machine, search->candidates.front().needs));
+  if (!search->plan) {
+    const std::string what = request.exact_strategy ? fmt::format("strategy '{}'", request.exact_strategy->name) : "every plan";
+    return fail(does_not_fit(what, request.machine, search->candidates.front().needs));
+  }
   return ChosenPlan{std::move(*search->plan), {}, std::move(*search->prediction), std::move(search->candidates)};
 }
 

@@ -21,6 +21,7 @@ struct RunRequest {
   Recipe recipe;
   Platform machine;  ///< this computer under the user's caps
   std::string strategy = "auto";
+  std::optional<Strategy> exact_strategy;  ///< this very one, whatever `strategy` says
   std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
   std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
   std::int64_t warm_up_steps = 4;          ///< profiled with a cautious plan first; 0 trusts `costs`

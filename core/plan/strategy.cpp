@@ -54,6 +54,7 @@ std::string describe(const Strategy& s) {
                         s.activations == Tier::kHost ? "in host memory" : "on the SSD");
   }
   if (s.loop_order == LoopOrder::kBreadthFirst) text += ", all micro-batches block by block";
+  if (s.staging_slots != Strategy{}.staging_slots) text += fmt::format(", {} transfer buffers", s.staging_slots);
   if (!s.overlap) text += ", nothing overlapped";
   return text;
 }

@@ -33,11 +33,25 @@ struct SpaceAnswer {
   [[nodiscard]] Bytes margin() const { return usable - peak; }
 };
 
-/// A plan beside the one asked for.
+/// A space of which a plan needs more than there is.
+struct ShortSpaceAnswer {
+  std::string space;
+  Bytes needed;
+  Bytes usable;
+};
+
+/// The best plan of another family than the one answered with, and why it was not taken.
 struct AlternativeAnswer {
-  std::string strategy;
-  double step_seconds = 0;
-  Bytes peak;
+  std::string strategy;      ///< its family
+  double step_seconds = 0;   ///< of one that does not fit: what it would take with more memory
+  Bytes peak;                ///< on the device
+  double slower_seconds = 0; ///< than the plan answered with; negative: faster
+  std::string limited_by;    ///< its busiest resource
+  double busy_fraction = 0;
+  std::vector<ShortSpaceAnswer> short_of;  ///< empty when it fits
+  Strategy choices;
+
+  [[nodiscard]] bool fits() const { return short_of.empty(); }
 };
 
 /// What `fit`, `plan` and `simulate` answer. Rates and times of a plan that does not fit are those it would have.

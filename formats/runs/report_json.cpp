@@ -43,12 +43,20 @@ std::string phases(const FitAnswer::Phases& p) {
   return line.number("exposed_communication_seconds", p.exposed_communication_seconds).str();
 }
 
-std::string alternative(const AlternativeAnswer& a) {
+std::string short_space(const ShortSpaceAnswer& s) {
   JsonLine line;
-  return line.text("strategy", a.strategy)
-      .number("step_seconds", a.step_seconds)
-      .integer("peak_bytes", a.peak.count)
-      .str();
+  line.text("space", s.space).integer("needed_bytes", s.needed.count).integer("usable_bytes", s.usable.count);
+  return line.integer("short_bytes", (s.needed - s.usable).count).str();
+}
+
+std::string alternative(const AlternativeAnswer& a) {
+  std::vector<std::string> short_of;
+  for (const ShortSpaceAnswer& s : a.short_of) short_of.push_back(short_space(s));
+  JsonLine line;
+  line.text("strategy", a.strategy).number("step_seconds", a.step_seconds).integer("peak_bytes", a.peak.count);
+  line.flag("fits", a.fits()).number("slower_by_seconds", a.slower_seconds).text("limited_by", a.limited_by);
+  line.number("busy_fraction", a.busy_fraction).raw("short_of", json_list(short_of));
+  return line.raw("choices", write_strategy_fields(a.choices)).str();
 }
 
 std::string category(const ComparedSpaceAnswer::Category& c) {

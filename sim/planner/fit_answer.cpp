@@ -1,11 +1,11 @@
 #include "sim/planner/fit_answer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <optional>
 
 #include "core/graph/op_work.h"
 #include "core/plan/expand.h"
+#include "sim/planner/rejected_families.h"
 
 namespace plimsoll {
 namespace {
@@ -74,19 +74,22 @@ FitAnswer described(const ModelSpec& spec, const Strategy& strategy, const std::
   return answer;
 }
 
-std::string label(const Strategy& strategy) {
-  std::string text = strategy.name;
-  if (strategy.recompute_every > 0) text += fmt::format(", recompute {}", strategy.recompute_every);
-  if (strategy.optimizer != Tier::kDevice && strategy.gradients == Tier::kDevice) text += ", gradients resident";
-  return text;
-}
-
-void add_alternatives(FitAnswer& answer, const SearchResult& search) {
-  for (std::size_t i = 1; i < search.candidates.size(); ++i) {
-    const Candidate& other = search.candidates[i];
-    if (search.plan && !other.fits()) continue;
-    answer.alternatives.push_back({label(other.strategy), other.step ? to_seconds(*other.step) : 0.0, other.needs[0].needed});
+Result<void> add_alternatives(FitAnswer& answer, const SearchProblem& problem, const SearchResult& search) {
+  const auto rejected = rejected_families(problem, search);
+  if (!rejected) return fail(rejected.error());
+  for (const RejectedFamily& family : *rejected) {
+    AlternativeAnswer other{.strategy = family.strategy.name, .step_seconds = to_seconds(family.step), .choices = family.strategy};
+    other.slower_seconds = other.step_seconds - answer.step_seconds;
+    other.limited_by = problem.platform.at(family.busiest.queue).name;
+    other.busy_fraction = family.busiest.busy_fraction;
+    for (const SpaceNeed& need : family.needs) {
+      const MemorySpace& space = problem.platform.at(need.space);
+      if (space.kind == SpaceKind::kDevice && other.peak.count == 0) other.peak = need.needed;
+      if (!need.fits()) other.short_of.push_back({space.name, need.needed, need.usable});
+    }
+    answer.alternatives.push_back(std::move(other));
   }
+  return {};
 }
 
 }  // namespace
@@ -128,25 +131,23 @@ FitAnswer fit_answer(const Plan& plan, const Prediction& prediction, const Lower
   return answer;
 }
 
-Result<FitAnswer> fit_answer(const SearchResult& search, const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
-                             const CostModel& costs) {
-  if (search.plan) {
-    const auto bound = lower_bound(*search.plan, costs);
-    if (!bound) return fail(bound.error());
-    FitAnswer answer = fit_answer(*search.plan, *search.prediction, *bound, costs.source());
-    add_alternatives(answer, search);
-    return answer;
-  }
+Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& problem) {
   if (search.candidates.empty()) return fail({.kind = ErrorKind::kInput, .what = "no strategy was left to look at"});
-  const Candidate& nearest = search.candidates.front();
-  const auto plan = lower_to_plan(spec, recipe, platform, nearest.strategy);
-  if (!plan) return fail(plan.error());
-  const auto prediction = predict(*plan, costs);
-  if (!prediction) return fail(prediction.error());
-  const auto bound = lower_bound(*plan, costs);
+  std::optional<Plan> nearest;
+  std::optional<Prediction> outlook;
+  if (!search.plan) {
+    auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, search.candidates.front().strategy);
+    if (!plan) return fail(plan.error());
+    auto prediction = predict(*plan, problem.costs);
+    if (!prediction) return fail(prediction.error());
+    nearest = std::move(*plan);
+    outlook = std::move(*prediction);
+  }
+  const Plan& plan = search.plan ? *search.plan : *nearest;
+  const auto bound = lower_bound(plan, problem.costs);
   if (!bound) return fail(bound.error());
-  FitAnswer answer = fit_answer(*plan, *prediction, *bound, costs.source());
-  add_alternatives(answer, search);
+  FitAnswer answer = fit_answer(plan, search.plan ? *search.prediction : *outlook, *bound, problem.costs.source());
+  if (const auto added = add_alternatives(answer, problem, search); !added) return fail(added.error());
   return answer;
 }
 

@@ -9,9 +9,9 @@ namespace plimsoll {
 /// The answer for a plan and what the simulator says of it.
 FitAnswer fit_answer(const Plan& plan, const Prediction& prediction, const LowerBound& bound, std::string calibration_source);
 
-/// The answer of a search: its plan, or when nothing fits the candidate that is short of the least; the others beside it.
-Result<FitAnswer> fit_answer(const SearchResult& search, const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
-                             const CostModel& costs);
+/// The answer of a search: its plan, or when nothing fits the candidate that is short of the least; the best of every
+/// other family beside it.
+Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& problem);
 
 /// Model arithmetic of a step: 6 operations a matrix weight and token, and attention's lower triangle (Kaplan et al. 2020).
 double model_flops_of_step(const ModelSpec& spec, const Recipe& recipe);

@@ -44,6 +44,15 @@ std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, co
 
 }  // namespace
 
+Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs) {
+  const Body* step = plan.body("step");
+  if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
+  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps});
+  if (!trace) return fail(trace.error());
+  const Nanoseconds duration = trace->steps[steady_step(*trace)].duration();
+  return StepLimit{duration, load_of_queues(plan, expand(plan, *step), *trace, duration).front()};
+}
+
 Result<Prediction> predict(const Plan& plan, const CostModel& costs) {
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});

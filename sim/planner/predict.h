@@ -29,6 +29,15 @@ struct Prediction {
   CostOrigin origin = CostOrigin::kMeasured;  ///< the weakest origin among the costs that the plan uses
 };
 
+/// The steady step at median costs, and the queue that works through most of it.
+struct StepLimit {
+  Nanoseconds step;
+  QueueLoad busiest;
+};
+
+/// The short form of a prediction, for plans that are told of beside another.
+Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs);
+
 /// Simulates the "step" body of a plan until it is steady, at median, low and high costs.
 Result<Prediction> predict(const Plan& plan, const CostModel& costs);
 

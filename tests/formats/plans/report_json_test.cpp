@@ -24,6 +24,7 @@ TEST_CASE("the JSON of fit has exactly the keys of the contract") {
   FitAnswer answer;
   answer.memory.resize(1);
   answer.alternatives.resize(1);
+  answer.alternatives[0].short_of = {{.space = "host", .needed = Bytes(7), .usable = Bytes(5)}};
   const json out = json::parse(to_json(answer));
   CHECK(keys(out) == Keys{"format_version",
                           "verdict",
@@ -56,7 +57,10 @@ TEST_CASE("the JSON of fit has exactly the keys of the contract") {
   CHECK(keys(out["bottleneck"]) == Keys{"resource", "busy_fraction"});
   CHECK(keys(out["calibration"]) == Keys{"kind", "source"});
   CHECK(keys(out["lower_bound"]) == Keys{"step_seconds", "peak_bytes"});
-  CHECK(keys(out["alternatives"][0]) == Keys{"strategy", "step_seconds", "peak_bytes"});
+  CHECK(keys(out["alternatives"][0]) == Keys{"strategy", "step_seconds", "peak_bytes", "fits", "slower_by_seconds",
+                                             "limited_by", "busy_fraction", "short_of", "choices"});
+  CHECK(out["alternatives"][0]["fits"] == false);
+  CHECK(out["alternatives"][0]["short_of"][0]["short_bytes"] == 2);  // 7 - 5
   CHECK(keys(out["training"]) == Keys{"seconds", "cost"});
   CHECK(out["strategy"].contains("name"));
 }
