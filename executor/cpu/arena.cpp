@@ -59,6 +59,9 @@ HostArena::HostArena(Bytes bytes) : size_(bytes) {
                             .remedy = "plan for less memory"});
   }
   data_ = static_cast<std::byte*>(mapped);
+  // Pages of 2 MiB, where the system has them: kernels that walk along columns then miss the address cache less often.
+  // A system without them refuses, which costs nothing but that.
+  (void)::madvise(mapped, static_cast<std::size_t>(bytes.count), MADV_HUGEPAGE);
   fill_zeros();
 }
 
