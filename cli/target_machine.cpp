@@ -7,6 +7,7 @@
 #include "cli/probe_cache.h"
 #include "formats/machines/catalogue_platform.h"
 #include "formats/machines/machine_json.h"
+#include "formats/machines/machine_parts.h"
 #include "formats/text/read_text_file.h"
 #include "profiler/probe/this_computer.h"
 
@@ -22,16 +23,21 @@ TargetMachine described(DescribedPlatform platform) {
   return machine;
 }
 
+/// With the precision that is best on this GPU.
+TargetMachine advised(DescribedPlatform platform, const GpuEntry& gpu) {
+  TargetMachine machine = described(std::move(platform));
+  const PrecisionAdvice advice = default_precision(gpu);
+  machine.precision = advice.precision;
+  machine.precision_reason = advice.reason;
+  return machine;
+}
+
 Result<TargetMachine> catalogued(const MachineFlags& flags, const MachineOptions& options) {
   const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.gpu);
   if (!gpu) return fail(gpu.error());
   auto platform = gpu_platform(*gpu, options);
   if (!platform) return fail(platform.error());
-  TargetMachine machine = described(std::move(*platform));
-  const PrecisionAdvice advice = default_precision(*gpu);
-  machine.precision = advice.precision;
-  machine.precision_reason = advice.reason;
-  return machine;
+  return advised(std::move(*platform), *gpu);
 }
 
 /// The computer that a probe was made on, as it was then.
@@ -46,9 +52,21 @@ Result<TargetMachine> from_probe(const std::string& text, const std::string& pat
   return machine;
 }
 
+/// A GPU of the catalogue in its slot, and what is around it.
+Result<TargetMachine> from_parts(const std::string& text, const std::string& path) {
+  const auto parts = read_machine_parts(text, path);
+  if (!parts) return fail(parts.error());
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), parts->gpus.front().name);
+  if (!gpu) return fail(gpu.error());
+  auto platform = platform_of(*parts, *gpu);
+  if (!platform) return fail(platform.error());
+  return advised(std::move(*platform), *gpu);
+}
+
 Result<TargetMachine> from_file(const std::string& path) {
   const auto text = read_text_file(path, kLargestMachineFile);
   if (!text) return fail(text.error());
+  if (states_parts(*text)) return from_parts(*text, path);
   if (looks_like_probe(*text)) return from_probe(*text, path);
   auto platform = read_machine(*text, path);
   if (!platform) return fail(platform.error());
@@ -85,11 +103,30 @@ Result<TargetMachine> own_computer(const MachineFlags& flags, const MachineOptio
   return machine;
 }
 
+/// A machine file says all; an option beside it would be ignored.
+Result<void> check_file_alone(const MachineFlags& flags) {
+  if (flags.machine_file.empty()) return {};
+  const std::pair<const char*, bool> given[] = {
+      {"--on", !flags.gpu.empty()},         {"--ram", !flags.ram.empty()},
+      {"--ssd", !flags.ssd.empty()},        {"--pcie", !flags.pcie.empty()},
+      {"--cpu-cores", flags.cpu_cores.has_value()}, {"--dram-bandwidth", flags.dram_gbs.has_value()},
+      {"--device-memory", !flags.device_memory.empty()}, {"--desktop", flags.desktop}};
+  for (const auto& [option, is_given] : given) {
+    if (!is_given) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} does not go with --machine, whose file states the machine", option),
+                 .where = {},
+                 .remedy = fmt::format("leave {} out, or change {}", option, flags.machine_file)});
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::string& calibration) {
   const auto options = read_machine_options(flags);
   if (!options) return fail(options.error());
+  if (const auto alone = check_file_alone(flags); !alone) return fail(alone.error());
   const bool own = flags.gpu.empty() || flags.gpu == "this";
   auto machine = !flags.machine_file.empty() ? from_file(flags.machine_file)
                  : own                       ? own_computer(flags, *options)

@@ -14,7 +14,6 @@ namespace {
 
 constexpr double kGiga = 1e9;
 constexpr double kTera = 1e12;
-constexpr std::int64_t kRingWidth = 4;
 
 Bytes scaled(Bytes bytes, double share) {
   return Bytes(static_cast<std::int64_t>(std::floor(static_cast<double>(bytes.count) * share)));
@@ -176,8 +175,8 @@ class CataloguePlatform {
               .bytes_per_second = drives * write,
               .latency = latency,
               .path = {{.resource = writing}, {.resource = busy, .amount = 1.0 / write}, {.resource = dram_}}});
-    add_queue(platform(), "ssd.read", QueueKind::kStorage, cpu_, {}, kRingWidth);
-    add_queue(platform(), "ssd.write", QueueKind::kStorage, cpu_, {}, kRingWidth);
+    add_queue(platform(), "ssd.read", QueueKind::kStorage, cpu_, {}, options_.ssd_queue_depth);
+    add_queue(platform(), "ssd.write", QueueKind::kStorage, cpu_, {}, options_.ssd_queue_depth);
   }
 
   void note_drive_rates(double read, double write) {

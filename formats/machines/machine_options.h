@@ -21,6 +21,7 @@ struct MachineOptions {
   std::optional<double> dram_gbs;  ///< reached, not nominal
   bool desktop = false;            ///< the GPU drives a desktop too
   int ssd_count = 1;               ///< drives that data is striped over
+  int ssd_queue_depth = 4;         ///< transfers in flight each way
 };
 
 /// Checks ranges, and that a cap is no larger than the GPU's memory.
