@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/run_printer.h"
 #include "core/trace/compare_traces.h"
+#include "formats/runs/process_samples.h"
 #include "formats/runs/report_json.h"
 #include "formats/runs/run_file.h"
 
@@ -36,8 +37,9 @@ Result<ExitCode> compare_files(const CompareFlags& flags) {
     return lacks(flags.prediction.empty() ? flags.run : flags.prediction, "trace to compare with");
   const Plan* plan = run->plan(measured->trace.plan_digest);
   if (plan == nullptr) return lacks(flags.run, "plan of its trace");
-  const auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
+  auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
   if (!comparison) return fail(comparison.error());
+  comparison->process = process_in(run->memory);
   fmt::print("{}", flags.json ? to_json(comparison_answer(*plan, *comparison)) : comparison_text(*plan, *comparison));
   const bool missed = flags.threshold && std::fabs(comparison->error()) > *flags.threshold / 100;
   return missed ? ExitCode::kMissed : ExitCode::kDone;

@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <vector>
 
 #include "cli/commands.h"
 #include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/tiers/drive.h"
+#include "executor/tiers/drive_folder.h"
+#include "executor/tiers/locked_memory.h"
 #include "profiler/probe/this_computer.h"
 
 namespace plimsoll {
@@ -18,21 +20,33 @@ namespace {
 constexpr std::int64_t kMatmulTrialMilliseconds = 400;
 constexpr const char* kCuda = "not built in: plans for GPUs are made and simulated, runs use the CPU backend";
 
-/// How SSD data would move here; a block is reserved and given back to find out.
-std::string drive_text() {
+/// How SSD data would move there; a megabyte is reserved and given back to find out.
+std::string drive_text(const std::string& folder) {
+  const auto usable = check_drive_folder(folder, kMiB);
+  if (!usable) return usable.error().text();
   try {
-    std::vector<std::byte> memory(static_cast<std::size_t>(kMiB.count));
-    const std::span<std::byte> all(memory);
-    Drive drive(kStorageAlignment, true, {});
+    const std::unique_ptr<std::byte, decltype(&std::free)> memory(
+        static_cast<std::byte*>(std::aligned_alloc(kStorageAlignment.count, kMiB.count)), &std::free);
+    const std::span<std::byte> all(memory.get(), static_cast<std::size_t>(kMiB.count));
+    Drive drive(kMiB, true, {.folder = folder});
     drive.start({&all, 1});
-    const std::string text = fmt::format("plans may keep data here (--ssd SIZE): {}", drive.describe());
+    const std::string text = fmt::format("plans may keep data in '{}' (--ssd SIZE): {}, {} free", folder,
+                                         drive.describe(), to_text(usable->free));
     return drive.warning().empty() ? text : fmt::format("{}; {}", text, drive.warning());
   } catch (const EnvironmentError& error) {
     return error.error().text();
   }
 }
 
-void print_text(const ThisComputer& here, const MatmulChoice& matmul) {
+/// What may be pinned, which registered buffers need.
+std::string locked_text() {
+  const auto limit = locked_memory_limit();
+  if (!limit) return "no limit on locked memory: SSD buffers of any size are registered";
+  return fmt::format("{} may be locked (ulimit -l): larger SSD buffers move unregistered, which costs CPU time",
+                     to_text(*limit));
+}
+
+void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std::string& folder) {
   fmt::print("plimsoll {}\n", version());
   fmt::print("cpu       {}: {} cores ({} physical), AVX2 {}, AVX-512 {}\n", here.cpu_model, here.logical_cores,
              here.physical_cores, here.avx2 ? "yes" : "no", here.avx512 ? "yes" : "no");
@@ -40,10 +54,11 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul) {
              to_text(here.memory_total));
   fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
-  fmt::print("cuda      {}\nssd       {}\n", kCuda, drive_text());
+  fmt::print("locked    {}\n", locked_text());
+  fmt::print("cuda      {}\nssd       {}\n", kCuda, drive_text(folder));
 }
 
-void print_json(const ThisComputer& here, const MatmulChoice& matmul) {
+void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std::string& folder) {
   const nlohmann::ordered_json object{
       {"format_version", 1},
       {"version", version()},
@@ -59,7 +74,8 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul) {
         {"openblas_gflops", matmul.openblas_gflops},
         {"library", to_text(matmul.library)}}},
       {"cuda", kCuda},
-      {"ssd", drive_text()}};
+      {"locked_memory", locked_text()},
+      {"ssd", drive_text(folder)}};
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
@@ -67,11 +83,13 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul) {
 
 void add_doctor(CLI::App& app, ExitCode& code) {
   auto json = std::make_shared<bool>(false);
+  auto folder = std::make_shared<std::string>(".");
   CLI::App* command = app.add_subcommand("doctor", "What this build and this computer can do, and what is missing");
   command->footer("Example: plimsoll doctor");
   command->add_flag("--json", *json, "machine-readable answer");
-  command->callback([json, &code] {
-    (*json ? print_json : print_text)(probe_this_computer(), choose_matmul_library(kMatmulTrialMilliseconds));
+  command->add_option("--ssd-folder", *folder, "tell whether SSD data could go there")->capture_default_str();
+  command->callback([json, folder, &code] {
+    (*json ? print_json : print_text)(probe_this_computer(), choose_matmul_library(kMatmulTrialMilliseconds), *folder);
     code = ExitCode::kDone;
   });
 }

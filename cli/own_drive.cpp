@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "executor/tiers/drive_folder.h"
 #include "executor/tiers/drive_rates.h"
 
 namespace plimsoll {
@@ -29,12 +30,15 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
   if (!options.ssd) return std::nullopt;
   if (const auto sound = check(options); !sound) return fail(sound.error());
   const std::string folder = flags.ssd_folder.empty() ? "." : flags.ssd_folder;
-  const FileSystem system = file_system_of(folder);
-  AttachedDrive drive{.usable = std::min(*options.ssd, system.free)};
+  const auto system = check_drive_folder(folder);
+  if (!system) return fail(system.error());
+  AttachedDrive drive{.usable = std::min(*options.ssd, system->free)};
   if (drive.usable < *options.ssd) {
-    notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system.free), folder));
+    notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system->free), folder));
   }
-  if (!system.warning.empty()) notes.push_back(fmt::format("{}: {} {}", folder, system.name, system.warning));
+  if (const auto warning = system->warning(); !warning.empty()) {
+    notes.push_back(fmt::format("{}: {} {}", folder, system->name, warning));
+  }
   if (options.ssd_read_gbs && options.ssd_write_gbs) {
     drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;
     drive.write_bytes_per_second = *options.ssd_write_gbs * kGiga;

@@ -1,5 +1,8 @@
 #include "cli/resume_source.h"
 
+#include <sys/stat.h>
+
+#include <ctime>
 #include <filesystem>
 #include <sstream>
 
@@ -15,12 +18,23 @@ tl::unexpected<Error> unusable(const std::string& path, std::string what, std::s
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path, .remedy = std::move(remedy)});
 }
 
+/// Whether a run that was killed wrote that checkpoint just before, so that its file never came to say so. An older one
+/// is another run's.
+bool is_uncommitted(const RunFile& run, const std::string& checkpoint) {
+  struct stat found {};
+  std::tm created{};
+  if (run.finished || ::stat(checkpoint.c_str(), &found) != 0) return false;
+  if (::strptime(run.meta.created.c_str(), "%Y-%m-%dT%H:%M:%SZ", &created) == nullptr) return false;
+  return found.st_mtime >= ::timegm(&created);
+}
+
 /// The recorded place is as the run's user wrote it; a run file that moved has its checkpoint beside it.
 Result<std::string> checkpoint_in(const RunFile& run, const std::string& path) {
+  const std::string beside = checkpoint_of(path);
+  if (run.checkpoints.empty() && is_uncommitted(run, beside)) return beside;
   if (run.checkpoints.empty()) {
     return unusable(path, "the run wrote no checkpoint", "one is written at the end, on Ctrl-C and with --save-every");
   }
-  const std::string beside = checkpoint_of(path);
   if (std::filesystem::exists(beside)) return beside;
   const std::string& recorded = run.checkpoints.back().path;
   if (std::filesystem::exists(recorded)) return recorded;

@@ -23,14 +23,16 @@ std::string percent(Nanoseconds predicted, Nanoseconds measured, Nanoseconds who
                      100.0 * static_cast<double>(measured.count - predicted.count) / static_cast<double>(whole.count));
 }
 
+std::string difference(Bytes predicted, Bytes measured) {
+  if (measured.count == 0) return "-";
+  return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) /
+                                      static_cast<double>(measured.count));
+}
+
 std::string memory_rows(const Plan& plan, const Comparison& comparison) {
+  if (comparison.memory.empty()) return "  peak memory was not measured: the run did not come to its end\n";
   std::string text = fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "peak memory", "predicted", "measured", "error");
   for (const ComparedMemory& space : comparison.memory) {
-    const auto difference = [](Bytes predicted, Bytes measured) {
-      if (measured.count == 0) return std::string("-");
-      return fmt::format("{:+.1f} %", 100.0 * static_cast<double>(measured.count - predicted.count) /
-                                          static_cast<double>(measured.count));
-    };
     text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", plan.platform.at(space.space).name, to_text(space.predicted),
                         to_text(space.measured), difference(space.predicted, space.measured));
     for (const auto& category : space.by_category) {
@@ -39,6 +41,16 @@ std::string memory_rows(const Plan& plan, const Comparison& comparison) {
                           to_text(category.measured), difference(category.predicted, category.measured));
     }
   }
+  if (!comparison.process) return text;
+  const ComparedProcess& process = *comparison.process;
+  const auto row = [&](const char* name, Bytes predicted, Bytes measured) {
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", name, to_text(predicted), to_text(measured),
+                        difference(predicted, measured));
+  };
+  row("process", process.predicted(), process.measured);
+  row("  arenas", process.arenas, process.arenas);
+  row("  events", process.events, process.measured_events);
+  row("  program", process.program, process.measured_program());
   return text;
 }
 
@@ -55,11 +67,17 @@ RunWatcher RunPrinter::watcher() {
           .on_plan = [this](const Plan& p, const Prediction& prediction,
                             const std::vector<Candidate>& candidates) { plan(p, prediction, candidates); },
           .on_step = [this](const StepSummary& summary, std::int64_t end) { step(summary, end); },
-          .on_evaluation = [this](std::int64_t done, double loss) { evaluation(done, loss); }};
+          .on_evaluation = [this](std::int64_t done, double loss) { evaluation(done, loss); },
+          .on_warning = [this](const std::string& text) { warning(text); }};
 }
 
 void RunPrinter::say(const std::string& text) {
-  if (quiet_) return;
+  if (!quiet_) put(text);
+}
+
+void RunPrinter::warning(const std::string& text) { put("warning: " + text); }
+
+void RunPrinter::put(const std::string& text) {
   std::fputs(fmt::format("{}plimsoll: {}\n", line_open_ ? "\n" : "", text).c_str(), stderr);
   line_open_ = false;
 }

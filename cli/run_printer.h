@@ -25,7 +25,9 @@ class RunPrinter {
   void plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates);
   void step(const StepSummary& step, std::int64_t end_step);
   void evaluation(std::int64_t steps_done, double loss);
+  void warning(const std::string& text);
   void say(const std::string& text);
+  void put(const std::string& text);
 
   bool quiet_;
   bool terminal_;

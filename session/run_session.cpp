@@ -1,14 +1,18 @@
 #include "session/run_session.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <filesystem>
 
 #include "core/plan/expand.h"
 #include "executor/checkpoint/training_state.h"
 #include "executor/checkpoint/weights_file.h"
+#include "formats/runs/process_samples.h"
+#include "formats/runs/run_file_lock.h"
 #include "formats/runs/run_file_writer.h"
 #include "session/choose_plan.h"
+#include "session/compare_process.h"
 #include "session/warm_up.h"
 #include "sim/memory/ledger.h"
 
@@ -35,6 +39,9 @@ class Session {
 
   Result<RunOutcome> run() {
     if (const auto opened = open_data(); !opened) return fail(opened.error());
+    auto lock = RunFileLock::acquire(request_.output);
+    if (!lock) return fail(lock.error());
+    lock_.emplace(std::move(*lock));
     if (const auto runs = check_own_plan(request_); !runs) return fail(runs.error());
     auto chosen = warm_up_and_choose();
     if (!chosen) return fail(chosen.error());
@@ -71,6 +78,7 @@ class Session {
     if (stop_) return fail(interrupted_too_early());
     announce(watcher_, "planning");
     auto chosen = choose_plan(request_, *costs);
+    ::malloc_trim(0);  // what the search used goes back before the arenas are reserved
     if (chosen && watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
     return chosen;
   }
@@ -81,7 +89,7 @@ class Session {
 
   /// Replaces an older file only now that the training can start.
   void make_file(const ChosenPlan& chosen) {
-    if (request_.replace) std::filesystem::remove(request_.output);
+    if (request_.replace) remove_run_file(request_.output);
     const bool existed = std::filesystem::exists(request_.output);
     try {
       file_ = std::make_unique<RunFileWriter>(request_.output, request_.meta);
@@ -111,10 +119,21 @@ class Session {
       file_->close();
       if (!outcome && !stepped_) remove_run_file(request_.output);
       return outcome;
+    } catch (const EnvironmentError& failure) {
+      note_failure(failure.what());
+      throw EnvironmentError(with_checkpoint(failure.error()));
     } catch (const std::exception& failure) {
       note_failure(failure.what());
       throw;
     }
+  }
+
+  /// A run that fails in the middle goes on from its last checkpoint, if it wrote one.
+  [[nodiscard]] Error with_checkpoint(Error error) const {
+    if (saved_steps_ == 0) return error;
+    error.remedy += fmt::format("{}the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there",
+                                error.remedy.empty() ? "" : "; ", saved_steps_, request_.output);
+    return error;
   }
 
   /// The disk may be the very thing that failed, so a note that cannot be written is given up.
@@ -167,6 +186,11 @@ class Session {
     return finish(std::move(chosen), std::move(*trace));
   }
 
+  void warn(Nanoseconds at, const std::string& text) {
+    file_->add_log({at, "warning", text});
+    if (watcher_.on_warning) watcher_.on_warning(text);
+  }
+
   [[nodiscard]] bool interrupted() const { return done_ < request_.schedule.end_step; }
 
   Result<Trace> train_steps(const ChosenPlan& chosen, CpuExecutor& executor, std::int64_t first) {
@@ -176,10 +200,12 @@ class Session {
     announce(watcher_, fmt::format("training: steps {} to {}", first + 1, schedule.end_step));
     const StoredTraceId stored =
         file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = executor.source()}});
+    file_->flush();  // what the run is stands in its file before the first step: a killed one can be resumed
     TrainWatcher watcher;
     watcher.on_step = [&](const StepSummary& step) {
       stepped_ = true;
       file_->add_steps(stored, {step});
+      for (const std::string& text : executor.take_warnings()) warn(step.end, text);
       if (watcher_.on_step) watcher_.on_step(step, schedule.end_step);
     };
     watcher.on_events = [&](const std::vector<TraceEvent>& events) { file_->add_events(stored, events); };
@@ -188,13 +214,17 @@ class Session {
       if (watcher_.on_evaluation) watcher_.on_evaluation(done, loss);
     };
     watcher.on_checkpoint = [&](std::int64_t done, const std::string& path) {
+      saved_steps_ = done;
       file_->add_checkpoint({static_cast<std::uint32_t>(done), path, numerics_digest(request_.spec, request_.recipe)});
+      file_->flush();
     };
     auto trace = train(chosen.plan, executor, *tokens_, evaluation_.get(), schedule, watcher, stop_);
     if (!trace) return trace;
     trace->plan_digest = chosen.digest;
     add_measured_categories(chosen.plan, *trace);
     file_->add_peaks(stored, trace->peaks);
+    process_ = compare_process(chosen.plan, *trace, schedule);
+    if (process_) file_->add_memory(process_samples(*process_, trace->steps.empty() ? Nanoseconds(0) : trace->steps.back().end));
     return trace;
   }
 
@@ -216,6 +246,7 @@ class Session {
     auto comparison = compare_traces(outcome.plan, outcome.prediction.trace, outcome.measured);
     if (comparison) {
       outcome.comparison = std::move(*comparison);
+      outcome.comparison->process = process_;
     } else {
       outcome.not_compared = comparison.error().what;
     }
@@ -228,8 +259,11 @@ class Session {
   std::unique_ptr<TokenSource> tokens_;
   std::unique_ptr<TokenSource> evaluation_;
   std::optional<WarmUp> warm_;
+  std::optional<RunFileLock> lock_;  // before the file, which goes first
   std::unique_ptr<RunFileWriter> file_;
+  std::optional<ComparedProcess> process_;
   std::int64_t done_ = 0;
+  std::int64_t saved_steps_ = 0;  // of the last checkpoint; 0: none
   std::atomic<bool> stepped_{false};  // set from the executor's thread
 };
 

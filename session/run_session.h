@@ -44,6 +44,7 @@ struct RunWatcher {
   std::function<void(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates)> on_plan;
   std::function<void(const StepSummary& step, std::int64_t end_step)> on_step;
   std::function<void(std::int64_t steps_done, double loss)> on_evaluation;
+  std::function<void(const std::string& text)> on_warning;  ///< what the run file's log says too
 };
 
 /// What became of a run.

@@ -22,6 +22,39 @@ Strategy warm_up_strategy() {
           .overlap = false};
 }
 
+namespace {
+
+/// A size that the options take and that holds at least so much.
+std::string option_size(Bytes bytes) { return fmt::format("{}MiB", (bytes.count + kMiB.count - 1) / kMiB.count); }
+
+/// What can be done: divide the same memory otherwise where that helps, else get more or want less.
+std::string remedy_for(const Platform& platform, const std::vector<SpaceNeed>& needs) {
+  Bytes needed, usable;
+  std::string memory, drive;
+  bool short_of_memory = false;
+  for (const SpaceNeed& need : needs) {
+    const SpaceKind kind = platform.at(need.space).kind;
+    if (kind == SpaceKind::kSsd) {
+      if (!need.fits()) drive = "free room on the drive or give more of it with --ssd";
+      continue;
+    }
+    needed += need.needed;
+    usable += need.usable;
+    short_of_memory = short_of_memory || !need.fits();
+    const char* option = kind == SpaceKind::kDevice ? "--device-memory" : "--ram";
+    memory += fmt::format("{}{} {}", memory.empty() ? "" : " ", option, option_size(need.needed));
+  }
+  if (!short_of_memory) return drive;
+  memory = needed < usable ? memory + " would fit into the same memory"
+                           : fmt::format("together {} of memory are needed and {} usable: raise --device-memory or --ram, "
+                                         "or use a smaller --batch, --seq or model",
+                                         to_text(needed), to_text(usable));
+  if (!platform.space(SpaceKind::kSsd)) drive = "states may go to a drive with --ssd SIZE";
+  return drive.empty() ? memory : memory + "; " + drive;
+}
+
+}  // namespace
+
 Error does_not_fit(const std::string& what, const Platform& platform, const std::vector<SpaceNeed>& needs) {
   std::string text;
   for (const SpaceNeed& need : needs) {
@@ -32,13 +65,21 @@ Error does_not_fit(const std::string& what, const Platform& platform, const std:
   return {.kind = ErrorKind::kInfeasible,
           .what = fmt::format("{} does not fit: {}", what, text),
           .where = {},
-          .remedy = "raise --device-memory or --ram, or use a smaller --batch, --seq or model"};
+          .remedy = remedy_for(platform, needs)};
 }
 
 namespace {
 
+/// What all spaces lack together.
+Bytes missing(const std::vector<SpaceNeed>& needs) {
+  Bytes sum;
+  for (const SpaceNeed& need : needs) sum += need.fits() ? Bytes(0) : need.needed - need.usable;
+  return sum;
+}
+
 /// The cautious plan; on a machine with a drive, one that keeps states there, so that the drive is sampled too. Of
-/// those that do, the one that moves less is tried first; when none fits, the one in memory alone is all there is.
+/// those that do, the one that moves less is tried first; when none fits, one in memory alone, the more on the device the
+/// later it is tried.
 Result<Plan> cautious_plan(const RunRequest& request) {
   std::vector<Strategy> choices;
   if (request.machine.space(SpaceKind::kSsd)) {
@@ -50,14 +91,22 @@ Result<Plan> cautious_plan(const RunRequest& request) {
     }
   }
   choices.push_back(warm_up_strategy());
-  std::vector<SpaceNeed> needs;
+  for (const Tier optimizer : {Tier::kHost, Tier::kDevice}) {  // where the host is the smaller of the two
+    Strategy on_device = warm_up_strategy();
+    on_device.parameters = Tier::kDevice;
+    on_device.optimizer = optimizer;
+    on_device.gradients = optimizer;
+    choices.push_back(on_device);
+  }
+  std::vector<SpaceNeed> nearest;
   for (const Strategy& strategy : choices) {
     auto plan = lower_to_plan(request.spec, request.recipe, request.machine, strategy);
     if (!plan) return plan;
-    needs = space_needs(*plan);
-    if (std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); })) return plan;
+    std::vector<SpaceNeed> needs = space_needs(*plan);
+    if (missing(needs) == Bytes(0)) return plan;
+    if (nearest.empty() || missing(needs) < missing(nearest)) nearest = std::move(needs);
   }
-  return fail(does_not_fit("even the smallest plan", request.machine, needs));
+  return fail(does_not_fit("even the smallest plan", request.machine, nearest));
 }
 
 }  // namespace

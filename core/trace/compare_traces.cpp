@@ -72,6 +72,7 @@ void add_parts(Comparison& comparison, const StepBreakdown& predicted, const Ste
 
 /// Spaces and categories that either side knows, each in order of its id.
 std::vector<ComparedMemory> compare_memory(const Trace& predicted, const Trace& measured) {
+  if (measured.peaks.empty()) return {};  // a run that was killed never came to tell
   struct Row {
     ComparedMemory memory;
     std::map<TensorKind, ComparedMemory::Category> categories;

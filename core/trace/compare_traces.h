@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,12 +29,26 @@ struct ComparedMemory {
   std::vector<Category> by_category;
 };
 
+/// Memory of the process that ran the plan. Arenas are the same in both worlds: reserved whole, every page touched.
+struct ComparedProcess {
+  Bytes measured;         ///< anonymous bytes of the process when the steps had ended
+  Bytes measured_events;  ///< of these, of the events that were kept
+  Bytes arenas;
+  Bytes events;   ///< as predicted
+  Bytes program;  ///< as predicted: libraries, their buffers, threads, the plan
+
+  [[nodiscard]] Bytes predicted() const { return arenas + events + program; }
+  /// What is neither arena nor event.
+  [[nodiscard]] Bytes measured_program() const { return measured - arenas - measured_events; }
+};
+
 /// Predicted against measured. The parts' differences add up to the difference of the steps, to the nanosecond.
 struct Comparison {
   Nanoseconds predicted_step;
   Nanoseconds measured_step;
   std::vector<ComparedPart> parts;
   std::vector<ComparedMemory> memory;
+  std::optional<ComparedProcess> process;  ///< nothing from compare_traces: traces do not tell
   double matched_fraction = 0;  ///< of the step's instructions: ran in both worlds, or in neither
   std::uint32_t predicted_step_index = 0;
   std::uint32_t measured_step_index = 0;  ///< the step of median duration

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/plan/expand.h"
-#include "executor/cpu/available_memory.h"
+#include "formats/machines/available_memory.h"
 
 namespace plimsoll {
 namespace {
@@ -43,12 +43,24 @@ bool moves_whole_blocks(const Plan& plan) {
   return true;
 }
 
-void check_available(const Plan& plan) {
+/// What the plan's platform says that transfers to and from `drive` reach; nothing when it does not say it for both.
+std::optional<ExpectedRates> expected_rates(const Platform& platform, SpaceId drive) {
+  ExpectedRates rates;
+  for (const Link& link : platform.links) {
+    if (link.from == drive) rates.read = std::max(rates.read, link.bytes_per_second);
+    if (link.to == drive) rates.write = std::max(rates.write, link.bytes_per_second);
+  }
+  return rates.read > 0 && rates.write > 0 ? std::optional(rates) : std::nullopt;
+}
+
+void check_available(const Plan& plan, const DriveOptions& drives) {
   Bytes needed;
   for (const Arena& arena : plan.arenas) {
-    if (!is_drive(plan, arena)) needed += arena.bytes;
+    const bool in_memory =
+        !is_drive(plan, arena) || file_system_of(drives.folder).sort == FileSystemSort::kMemory;  // a folder in RAM
+    if (in_memory) needed += arena.bytes;
   }
-  const Bytes available = available_memory();
+  const Bytes available = available_memory().bytes;
   if (needed <= available) return;
   throw EnvironmentError(
       {.kind = ErrorKind::kEnvironment,
@@ -62,11 +74,12 @@ void check_available(const Plan& plan) {
 
 ArenaSet::ArenaSet(const Plan& plan, const DriveOptions& drives)
     : by_space_(plan.platform.spaces.size(), nullptr), drives_(plan.platform.spaces.size(), nullptr) {
-  check_available(plan);
+  check_available(plan, drives);
   const bool direct = moves_whole_blocks(plan);
   for (const Arena& arena : plan.arenas) {  // a missing gigabyte on the drive should not cost prefaulting the memory
     if (!is_drive(plan, arena)) continue;
     auto drive = std::make_unique<Drive>(arena.bytes, direct, drives);
+    if (const auto rates = expected_rates(plan.platform, arena.space)) drive->expect(*rates);
     drives_[arena.space.index] = drive.get();
     entries_.push_back({.space = arena.space, .arena = {}, .drive = std::move(drive)});
   }

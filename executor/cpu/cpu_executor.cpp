@@ -226,6 +226,14 @@ Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t bat
 
 const std::string& CpuExecutor::source() const { return impl_->source; }
 
+std::vector<std::string> CpuExecutor::take_warnings() {
+  std::vector<std::string> warnings;
+  for (Drive* drive : impl_->arenas.drives()) {
+    if (auto slow = drive->take_slowness()) warnings.push_back(std::move(*slow));
+  }
+  return warnings;
+}
+
 std::vector<SpacePeak> CpuExecutor::touched() const {
   std::vector<SpacePeak> peaks;
   for (const Arena& arena : impl_->plan.arenas) {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/plan/plan.h"
@@ -66,6 +67,9 @@ class CpuExecutor {
 
   /// The backend's name, with how the plan's SSD data is moved.
   [[nodiscard]] const std::string& source() const;
+
+  /// What the user should know and was not told before: a drive that became slow. Any thread may ask, at any time.
+  [[nodiscard]] std::vector<std::string> take_warnings();
 
   /// High-water mark of each arena: the highest byte that lost its canary (its whole size without canaries), of an SSD
   /// the highest that was written.

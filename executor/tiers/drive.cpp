@@ -3,20 +3,50 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <chrono>
+
+#include "core/base/error.h"
+
 namespace plimsoll {
+namespace {
+
+Nanoseconds now() {
+  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
+  return Nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count());
+}
+
+double giga(Bytes bytes) { return static_cast<double>(bytes.count) * 1e-9; }
+
+}  // namespace
 
 Drive::Drive(Bytes bytes, bool direct, const DriveOptions& options)
-    : way_(options.way), wants_direct_(direct), file_(options.folder, bytes, direct) {}
+    : options_(options), wants_direct_(direct), file_(options.folder, bytes, direct) {}
 
-void Drive::start(std::span<const std::span<std::byte>> memory) { opened_ = open_block_io(file_, memory, way_); }
+void Drive::start(std::span<const std::span<std::byte>> memory) {
+  opened_ = open_block_io(file_, memory, options_.way);
+  if (options_.interpose) opened_.io = options_.interpose(std::move(opened_.io));
+}
+
+template <typename Work>
+void Drive::move(IoDirection direction, std::size_t bytes, const Work& transfer) {
+  if (watch_) watch_->begin(now());
+  try {
+    transfer();
+  } catch (const EnvironmentError& failed) {
+    Error error = failed.error();
+    error.where = "nameless file of SSD data in " + file_.folder();
+    throw EnvironmentError(std::move(error));
+  }
+  if (watch_) watch_->end(now(), direction, Bytes(static_cast<std::int64_t>(bytes)));
+}
 
 void Drive::read(Bytes offset, std::span<std::byte> into) {
-  opened_.io->read(offset, into);
+  move(IoDirection::kRead, into.size(), [&] { opened_.io->read(offset, into); });
   forget(offset, into.size());
 }
 
 void Drive::write(Bytes offset, std::span<const std::byte> from) {
-  opened_.io->write(offset, from);
+  move(IoDirection::kWrite, from.size(), [&] { opened_.io->write(offset, from); });
   forget(offset, from.size());
   const std::int64_t end = offset.count + static_cast<std::int64_t>(from.size());
   std::int64_t highest = touched_.load();
@@ -39,7 +69,20 @@ std::string Drive::describe() const {
 
 std::string Drive::warning() const {
   const FileSystem& system = file_.file_system();
-  return system.warning.empty() ? std::string() : fmt::format("{}: {} {}", file_.folder(), system.name, system.warning);
+  const std::string_view warning = system.warning();
+  return warning.empty() ? std::string() : fmt::format("{}: {} {}", file_.folder(), system.name, warning);
+}
+
+std::optional<std::string> Drive::take_slowness() {
+  const auto slow = watch_ ? watch_->take() : std::nullopt;
+  if (!slow) return std::nullopt;
+  const double moved = giga(slow->read + slow->written);
+  return fmt::format(
+      "the drive of {} has become slow: it moved {} read and {} written at {:.3f} GB/s, where {:.3f} GB/s was expected; "
+      "look for other programs that use it, for heat, and for free room; a run that is stopped (Ctrl-C) and resumed "
+      "measures the drive again and plans for what it reaches",
+      file_.folder(), to_text(slow->read), to_text(slow->written), moved / slow->seconds,
+      moved / slow->expected_seconds);
 }
 
 }  // namespace plimsoll

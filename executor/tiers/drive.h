@@ -1,11 +1,14 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "executor/tiers/block_io.h"
+#include "executor/tiers/drive_watch.h"
 
 namespace plimsoll {
 
@@ -13,6 +16,8 @@ namespace plimsoll {
 struct DriveOptions {
   std::string folder = ".";
   IoWay way = IoWay::kBest;
+  /// Put around what moves the bytes, for tests: to slow or break a drive. May be empty.
+  std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> interpose = {};
 };
 
 /// The SSD arena of a plan: zeros in a nameless file, until something is written.
@@ -24,7 +29,10 @@ class Drive {
   /// Call once, before the first transfer, with the memory that transfers will touch (see open_block_io).
   void start(std::span<const std::span<std::byte>> memory);
 
-  /// See BlockIo; both throw EnvironmentError when the drive fails.
+  /// Call before the first transfer to have the drive watched.
+  void expect(ExpectedRates rates) { watch_.emplace(rates); }
+
+  /// See BlockIo; both throw EnvironmentError, which names the folder, when the drive fails.
   void read(Bytes offset, std::span<std::byte> into);
   void write(Bytes offset, std::span<const std::byte> from);
 
@@ -34,15 +42,21 @@ class Drive {
   [[nodiscard]] std::string describe() const;
   /// Why rates here may not be a drive's; empty when nothing speaks against it.
   [[nodiscard]] std::string warning() const;
+  /// What to tell the user of a drive that became slow; nothing when it did not, or when it was told before.
+  [[nodiscard]] std::optional<std::string> take_slowness();
 
  private:
+  /// Runs `transfer`, watched, and adds to its failure where the data lies.
+  template <typename Work>
+  void move(IoDirection direction, std::size_t bytes, const Work& transfer);
   /// Buffered bytes should not crowd memory that plans count on.
   void forget(Bytes offset, std::size_t bytes) const;
 
-  IoWay way_;
+  DriveOptions options_;
   bool wants_direct_;
   DriveFile file_;
   OpenedIo opened_;
+  std::optional<DriveWatch> watch_;
   std::atomic<std::int64_t> touched_{0};
 };
 

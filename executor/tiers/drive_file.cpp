@@ -8,8 +8,11 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 
 #include "core/base/error.h"
+#include "core/plan/plan.h"
+#include "executor/tiers/drive_folder.h"
 
 namespace plimsoll {
 namespace {
@@ -21,15 +24,10 @@ EnvironmentError failure(const std::string& folder, std::string what) {
                            .remedy = "free room there, or name another folder with --ssd-folder"});
 }
 
-/// A file that has no name, or loses it at once where the file system cannot make such files.
-int open_nameless(const std::string& folder) {
-  const int made = ::open(folder.c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
-  if (made >= 0) return made;
-  std::string name = folder + "/plimsoll-ssd-XXXXXX";
-  const int named = ::mkostemp(name.data(), O_CLOEXEC);
-  if (named < 0) throw failure(folder, fmt::format("cannot make a file for SSD data: {}", std::strerror(errno)));
-  ::unlink(name.c_str());
-  return named;
+FileSystem checked(const std::string& folder, Bytes needed) {
+  auto system = check_drive_folder(folder, needed);
+  if (!system) throw EnvironmentError(system.error());
+  return std::move(*system);
 }
 
 /// A file that outgrows the process's limit raises a signal; asking first turns that into words.
@@ -44,7 +42,7 @@ Bytes largest_file() {
 }  // namespace
 
 DriveFile::DriveFile(const std::string& folder, Bytes bytes, bool direct)
-    : folder_(folder), size_(bytes), file_system_(file_system_of(folder)), descriptor_(open_nameless(folder)) {
+    : folder_(folder), size_(bytes), file_system_(checked(folder, bytes)), descriptor_(open_nameless_file(folder)) {
   try {
     reserve();
   } catch (...) {
@@ -54,23 +52,31 @@ DriveFile::DriveFile(const std::string& folder, Bytes bytes, bool direct)
   // Reserved first: where blocks cannot be reserved, the library writes single bytes, which direct files refuse.
   const int flags = ::fcntl(descriptor_, F_GETFL);
   direct_ = direct && ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
+  if (direct_ && !takes_direct_reads()) direct_ = ::fcntl(descriptor_, F_SETFL, flags) != 0;
   if (!direct_) ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);  // whole buffers are asked for: no read-ahead
 }
 
 DriveFile::~DriveFile() { ::close(descriptor_); }
+
+/// Some file systems accept the flag and refuse the transfers.
+bool DriveFile::takes_direct_reads() const {
+  if (size_ < kStorageAlignment) return true;
+  const auto bytes = static_cast<std::size_t>(kStorageAlignment.count);
+  const std::unique_ptr<void, decltype(&std::free)> block(std::aligned_alloc(bytes, bytes), &std::free);
+  return ::pread(descriptor_, block.get(), bytes, 0) >= 0 || errno != EINVAL;
+}
 
 void DriveFile::reserve() {
   if (size_ > largest_file()) {
     throw failure(folder_, fmt::format("SSD data needs a file of {}, but this process may write files of {} at most",
                                        to_text(size_), to_text(largest_file())));
   }
-  const std::string room = fmt::format("SSD data needs {} ({} bytes), {} is free", to_text(size_), size_.count,
-                                       to_text(file_system_.free));
-  if (size_ > file_system_.free) throw failure(folder_, room);
   if (size_.count == 0) return;
   int problem = EINTR;
   while (problem == EINTR) problem = ::posix_fallocate(descriptor_, 0, size_.count);
-  if (problem != 0) throw failure(folder_, fmt::format("{}: {}", room, std::strerror(problem)));
+  if (problem == 0) return;
+  throw failure(folder_, fmt::format("SSD data needs {} ({} bytes), {} is free: {}", to_text(size_), size_.count,
+                                     to_text(file_system_.free), std::strerror(problem)));
 }
 
 }  // namespace plimsoll

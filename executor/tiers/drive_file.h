@@ -25,6 +25,7 @@ class DriveFile {
 
  private:
   void reserve();
+  [[nodiscard]] bool takes_direct_reads() const;
 
   std::string folder_;
   Bytes size_;

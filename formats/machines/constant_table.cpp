@@ -30,9 +30,21 @@ const ConstantTable::Entry& ConstantTable::entry(std::string_view key) const {
   return found->second;
 }
 
+namespace {
+
+ConstantTable embedded_table(std::string_view file) {
+  return ConstantTable::read(embedded_platforms(file), std::string(file)).value();
+}
+
+}  // namespace
+
 const ConstantTable& machine_defaults() {
-  static constexpr std::string_view kFile = "data/platforms/machine_defaults.csv";
-  static const ConstantTable table = ConstantTable::read(embedded_platforms(kFile), std::string(kFile)).value();
+  static const ConstantTable table = embedded_table("data/platforms/machine_defaults.csv");
+  return table;
+}
+
+const ConstantTable& process_memory_constants() {
+  static const ConstantTable table = embedded_table("data/calibration/process_memory.csv");
   return table;
 }
 

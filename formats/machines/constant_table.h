@@ -34,4 +34,7 @@ class ConstantTable {
 /// Links, drives, DRAM, RAM and cores where the user says nothing (data/platforms/machine_defaults.csv).
 const ConstantTable& machine_defaults();
 
+/// What the program needs beside a plan's arenas (data/calibration/process_memory.csv).
+const ConstantTable& process_memory_constants();
+
 }  // namespace plimsoll

@@ -35,14 +35,30 @@ ErrorKind kind_of(int primary_code) {
   return content ? ErrorKind::kInput : ErrorKind::kEnvironment;
 }
 
+/// What SQLite opens: the path, or a URI that says that the file does not change.
+std::string name_for(const std::string& path, Database::Mode mode) {
+  if (mode != Database::Mode::kReadUnchanging) return path;
+  std::string uri = "file:";
+  for (const char letter : path) {
+    const bool special = letter == '%' || letter == '?' || letter == '#';
+    uri += special ? fmt::format("%{:02x}", static_cast<unsigned char>(letter)) : std::string(1, letter);
+  }
+  return uri + "?immutable=1";
+}
+
+int flags_for(Database::Mode mode) {
+  const int common = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (mode == Database::Mode::kCreate) return common | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  return common | SQLITE_OPEN_READONLY | (mode == Database::Mode::kReadUnchanging ? SQLITE_OPEN_URI : 0);
+}
+
 }  // namespace
 
 void Database::Close::operator()(sqlite3* handle) const { sqlite3_close_v2(handle); }
 
 Database::Database(const std::string& path, Mode mode) : path_(path) {
-  const int flags = mode == Mode::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
   sqlite3* handle = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &handle, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, nullptr);
+  const int code = sqlite3_open_v2(name_for(path, mode).c_str(), &handle, flags_for(mode), nullptr);
   handle_.reset(handle);
   if (code != SQLITE_OK) throw EnvironmentError(error(code));
   sqlite3_busy_timeout(handle, kBusyMilliseconds);

@@ -14,9 +14,10 @@ namespace plimsoll {
 /// An open SQLite database. Not shared between threads. Every failure throws an EnvironmentError that names the file.
 class Database {
  public:
-  enum class Mode : std::uint8_t { kRead, kCreate };
+  enum class Mode : std::uint8_t { kRead, kReadUnchanging, kCreate };
 
-  /// Opens an existing file for reading, or a new one for writing.
+  /// Opens an existing file for reading, or a new one for writing. kReadUnchanging promises that nobody writes the file,
+  /// so that no companion is needed beside it.
   Database(const std::string& path, Mode mode);
 
   /// Runs statements that yield no rows.

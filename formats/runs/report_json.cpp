@@ -120,6 +120,20 @@ std::string fit_document(const FitAnswer& a) {
 
 }  // namespace
 
+namespace {
+
+/// The process beside the spaces whose arenas it holds.
+ComparedSpaceAnswer process_answer(const ComparedProcess& process) {
+  return {"process",
+          process.predicted(),
+          process.measured,
+          {{"arenas", process.arenas, process.arenas},
+           {"events", process.events, process.measured_events},
+           {"program", process.program, process.measured_program()}}};
+}
+
+}  // namespace
+
 ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& comparison) {
   ComparisonAnswer answer{.predicted_seconds = to_seconds(comparison.predicted_step),
                           .measured_seconds = to_seconds(comparison.measured_step),
@@ -136,6 +150,7 @@ ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& compariso
       space.by_category.push_back({std::string(to_text(c.kind)), c.predicted, c.measured});
     answer.memory.push_back(std::move(space));
   }
+  if (comparison.process) answer.memory.push_back(process_answer(*comparison.process));
   return answer;
 }
 

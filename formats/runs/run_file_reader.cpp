@@ -1,4 +1,6 @@
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <optional>
@@ -227,17 +229,45 @@ const NamedTrace* RunFile::trace(std::string_view name) const {
   return nullptr;
 }
 
+namespace {
+
+bool folder_may_be_written(const std::string& path) {
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  return ::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
+}
+
+/// Whether a writer left what it had committed beside the file.
+bool has_log(const std::string& path) {
+  std::error_code ignored;
+  const auto bytes = std::filesystem::file_size(path + "-wal", ignored);
+  return !ignored && bytes > 0;
+}
+
+Error needs_recovery(const std::string& path) {
+  return {.kind = ErrorKind::kEnvironment,
+          .what = fmt::format("the run was killed, and what it had committed stands in {}-wal, which cannot be recovered "
+                              "in a folder that may not be written",
+                              path),
+          .where = path,
+          .remedy = "copy both files into a folder that may be written, and name the copy"};
+}
+
+}  // namespace
+
 Result<RunFile> read_run_file(const std::string& path) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) {
     return fail({.kind = ErrorKind::kInput, .what = "there is no such file", .where = path, .remedy = {}});
   }
+  const bool writable = folder_may_be_written(path);
   try {
-    Database database(path, Database::Mode::kRead);
+    // Without a log there is nothing to recover, and what may not be written does not change.
+    Database database(path, writable || has_log(path) ? Database::Mode::kRead : Database::Mode::kReadUnchanging);
     if (auto known = check_version(database); !known) return fail(known.error());
     return Reader(database).read();
   } catch (const EnvironmentError& error) {
-    return fail(error.error());
+    const bool cannot_recover = !writable && has_log(path) && error.error().kind == ErrorKind::kEnvironment;
+    return fail(cannot_recover ? needs_recovery(path) : error.error());
   }
 }
 

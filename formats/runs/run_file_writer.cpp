@@ -90,6 +90,8 @@ void RunFileWriter::enqueue(RunRecord record) {
 void RunFileWriter::flush() {
   std::unique_lock lock(mutex_);
   const std::uint64_t wanted = added_count_;
+  hurry_ = true;
+  work_.notify_one();
   committed_.wait(lock, [&] { return failure_ || committed_count_ >= wanted; });
   throw_failure();
 }
@@ -135,12 +137,13 @@ void RunFileWriter::write_until_closed() {
   }
 }
 
-/// All that was added since the last batch, a quarter of a second after that at the earliest; empty when it is time to
-/// end.
+/// All that was added since the last batch, a quarter of a second after that at the earliest unless somebody
+/// waits; empty when it is time to end.
 std::vector<RunRecord> RunFileWriter::next_batch() {
   std::unique_lock lock(mutex_);
   work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-  work_.wait_until(lock, last_commit_ + kCommitInterval, [&] { return stopping_; });
+  work_.wait_until(lock, last_commit_ + kCommitInterval, [&] { return stopping_ || hurry_; });
+  hurry_ = false;
   return std::exchange(queue_, {});
 }
 

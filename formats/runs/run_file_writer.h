@@ -15,8 +15,8 @@
 namespace plimsoll {
 
 /// Writes a run file while a run goes on. All add_ calls may come from any thread and only enqueue; one thread of the
-/// writer commits, at most four times a second. What is committed survives the death of the process. When the disk
-/// fails, the next call throws the EnvironmentError; what was committed before stays readable.
+/// writer commits, at most four times a second unless flushed. What is committed survives the death of the process. When
+/// the disk fails, the next call throws the EnvironmentError; what was committed before stays readable.
 class RunFileWriter {
  public:
   /// Makes the file, which must not exist yet. Throws EnvironmentError.
@@ -40,8 +40,7 @@ class RunFileWriter {
   void add_checkpoint(CheckpointRecord checkpoint);
   void add_log(LogLine line);
 
-  /// Returns when everything added before is committed: after a quarter of a second at the latest, if the disk keeps
-  /// up.
+  /// Commits everything added before, and returns then.
   void flush();
   /// Commits the rest, marks the run as finished and leaves one file without companions. Nothing can be added
   /// afterwards.
@@ -67,6 +66,7 @@ class RunFileWriter {
   std::uint64_t committed_count_ = 0;
   std::uint32_t traces_ = 0;
   bool stopping_ = false;
+  bool hurry_ = false;  // somebody waits in flush
   std::exception_ptr failure_;
   std::chrono::steady_clock::time_point last_commit_;
   std::thread thread_;

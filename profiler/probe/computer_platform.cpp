@@ -24,14 +24,35 @@ tl::unexpected<Error> refuse(ErrorKind kind, std::string what, std::string remed
   return fail({.kind = kind, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-/// Leaves a share of what is available free; halves the rest unless the user says otherwise.
+/// What stays outside the arenas: a share of what is available, and never less than the program itself needs.
+Bytes kept_free(const ThisComputer& computer) {
+  const auto share = static_cast<std::int64_t>(static_cast<double>(computer.memory_available.count) *
+                                               machine_defaults().at("host.reserved_share"));
+  const auto program = static_cast<std::int64_t>(process_memory_constants().at("program.reserved") * kMiB.count);
+  return std::min(computer.memory_available, Bytes(std::max(share, program)));
+}
+
+std::string available_text(const ThisComputer& computer) {
+  return fmt::format("{} available ({})", to_text(computer.memory_available), computer.memory_bound);
+}
+
+Error too_much(const ThisComputer& computer, const Arenas& asked, Bytes usable) {
+  const bool fills = asked.device + std::min(asked.host, kMaxParsedBytes - asked.device) <= usable;
+  return {.kind = ErrorKind::kInfeasible,
+          .what = fmt::format("{} of device memory and {} of host memory {} {}: of {}, {} are left to the program and others",
+                              to_text(asked.device), to_text(asked.host),
+                              fills ? "leave one of them nothing of" : "are more than", to_text(usable),
+                              available_text(computer), to_text(kept_free(computer))),
+          .where = {},
+          .remedy = "ask for less with --device-memory and --ram, close other programs, or raise the limit"};
+}
+
+/// Halves what is usable unless the user says otherwise.
 Result<Arenas> divide_memory(const ThisComputer& computer, const ComputerOptions& options,
                              std::vector<std::string>& defaults) {
-  const auto kept = static_cast<std::int64_t>(static_cast<double>(computer.memory_available.count) *
-                                              machine_defaults().at("host.reserved_share"));
-  const Bytes usable = computer.memory_available - Bytes(kept);
-  defaults.push_back(fmt::format("{} of {} available memory left free (assumed)", to_text(Bytes(kept)),
-                                 to_text(computer.memory_available)));
+  const Bytes kept = kept_free(computer);
+  const Bytes usable = computer.memory_available - kept;
+  defaults.push_back(fmt::format("{} of {} left free (assumed)", to_text(kept), available_text(computer)));
   for (const auto size : {options.device_memory, options.ram}) {
     if (size && *size <= Bytes(0)) return refuse(ErrorKind::kInput, "a memory size must be positive", "");
   }
@@ -39,13 +60,8 @@ Result<Arenas> divide_memory(const ThisComputer& computer, const ComputerOptions
   const Bytes left = usable - std::min(usable, arenas.device) - std::min(usable, arenas.host);
   if (!options.device_memory) arenas.device = options.ram ? left : Bytes(usable.count / 2);
   if (!options.ram) arenas.host = options.device_memory ? left : usable - arenas.device;
-  const bool too_much = arenas.device > usable || arenas.host > usable - arenas.device;
-  if (too_much || arenas.device <= Bytes(0) || arenas.host <= Bytes(0)) {
-    return refuse(ErrorKind::kInfeasible,
-                  fmt::format("device memory {} and host memory {} do not both fit in {}", to_text(arenas.device),
-                              to_text(arenas.host), to_text(usable)),
-                  "ask for less, or close other programs");
-  }
+  const bool beyond = arenas.device > usable || arenas.host > usable - arenas.device;
+  if (beyond || arenas.device <= Bytes(0) || arenas.host <= Bytes(0)) return fail(too_much(computer, arenas, usable));
   if (!options.device_memory) defaults.push_back(fmt::format("{} of memory play the device", to_text(arenas.device)));
   return arenas;
 }

@@ -89,12 +89,6 @@ std::optional<double> parse_cpu_max(std::string_view text) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::optional<Bytes> parse_cgroup_bytes(std::string_view text) {
-  const auto count = parse_whole(trimmed(text));
-  if (!count || Bytes(*count) >= kMaxParsedBytes) return std::nullopt;
-  return Bytes(*count);
-}
-
 std::optional<Bytes> parse_cache_size(std::string_view text) {
   text = trimmed(text);
   if (!text.ends_with('K')) return std::nullopt;

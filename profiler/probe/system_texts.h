@@ -25,9 +25,6 @@ std::optional<Bytes> parse_meminfo(std::string_view text, std::string_view field
 /// Cores of a cgroup's cpu.max ("150000 100000" is 1.5); nothing for "max".
 std::optional<double> parse_cpu_max(std::string_view text);
 
-/// A byte count in a cgroup file; nothing for "max" and for the huge numbers that mean it in version 1.
-std::optional<Bytes> parse_cgroup_bytes(std::string_view text);
-
 /// "32768K" of /sys/devices/system/cpu/cpu0/cache; nothing when malformed.
 std::optional<Bytes> parse_cache_size(std::string_view text);
 

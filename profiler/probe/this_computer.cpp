@@ -12,6 +12,7 @@
 #include <sstream>
 #include <vector>
 
+#include "formats/machines/available_memory.h"
 #include "profiler/probe/system_texts.h"
 
 namespace plimsoll {
@@ -93,24 +94,6 @@ std::optional<double> cgroup_cores(const std::string& membership) {
   return least;
 }
 
-/// What the cgroups still let the process allocate.
-std::optional<Bytes> cgroup_memory(const std::string& membership) {
-  std::optional<Bytes> least;
-  const auto bound = [&](std::string_view controller, std::string_view limit_file, std::string_view used_file) {
-    const auto limits = cgroup_texts(membership, controller, limit_file);
-    const auto used = cgroup_texts(membership, controller, used_file);
-    for (std::size_t i = 0; i < std::min(limits.size(), used.size()); ++i) {
-      const auto limit = parse_cgroup_bytes(limits[i]);
-      if (!limit) continue;
-      const Bytes left = std::max(Bytes(0), *limit - parse_cgroup_bytes(used[i]).value_or(Bytes(0)));
-      least = std::min(least.value_or(left), left);
-    }
-  };
-  bound("", "memory.max", "memory.current");
-  bound("memory", "memory.limit_in_bytes", "memory.usage_in_bytes");
-  return least;
-}
-
 std::vector<CacheLevel> cache_levels() {
   std::vector<CacheLevel> caches;
   for (int i = 0;; ++i) {
@@ -134,7 +117,7 @@ ThisComputer probe_this_computer() {
   const auto cpus = allowed_cpus();
   const double quota = cgroup_cores(membership).value_or(static_cast<double>(cpus.size()));
   const auto at_most = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::floor(quota)));
-  const Bytes available = parse_meminfo(memory, "MemAvailable").value_or(Bytes(0));
+  const AvailableMemory available = available_memory();
   return {.cpu_model = cpu.model.empty() ? "unknown CPU" : cpu.model,
           .logical_cores = std::min(static_cast<std::int64_t>(cpus.size()), at_most),
           .physical_cores = std::min(physical_among(cpus), at_most),
@@ -142,7 +125,8 @@ ThisComputer probe_this_computer() {
           .avx2 = cpu.avx2,
           .avx512 = cpu.avx512,
           .memory_total = parse_meminfo(memory, "MemTotal").value_or(Bytes(0)),
-          .memory_available = std::min(available, cgroup_memory(membership).value_or(available)),
+          .memory_available = available.bytes,
+          .memory_bound = available.bound,
           .caches = cache_levels(),
           .numa_nodes = parse_cpu_list(text_of("/sys/devices/system/node/online").value_or("0")).value_or(1)};
 }

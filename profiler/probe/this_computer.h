@@ -28,7 +28,8 @@ struct ThisComputer {
   bool avx2 = false;
   bool avx512 = false;
   Bytes memory_total;
-  Bytes memory_available;          ///< the lesser of what is free and what the cgroup still allows
+  Bytes memory_available;          ///< the least of what is free and what the control groups still allow
+  std::string memory_bound;        ///< which of them that is (AvailableMemory::bound)
   std::vector<CacheLevel> caches;  ///< data and unified caches
   std::int64_t numa_nodes = 1;
 };

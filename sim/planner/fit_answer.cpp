@@ -5,6 +5,7 @@
 
 #include "core/graph/op_work.h"
 #include "core/plan/expand.h"
+#include "sim/memory/process_need.h"
 #include "sim/planner/rejected_families.h"
 
 namespace plimsoll {
@@ -48,6 +49,8 @@ std::vector<SpaceAnswer> memory_of(const Plan& plan, const Trace& trace) {
       }
     }
     answer.certain = plan.platform.processors[0].kind == ProcessorKind::kCpu;  // no context or driver beside the arena
+    const bool holds_program = answer.certain && plan.platform.at(need.space).kind == SpaceKind::kHost;
+    if (holds_program) answer.peak_process += process_need(plan, 0).program;
     spaces.push_back(answer);
   }
   return spaces;

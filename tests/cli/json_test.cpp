@@ -95,6 +95,10 @@ TEST_CASE("run and compare answer with every key of the contract, and losses kee
                 {"step/predicted_seconds", "step/measured_seconds", "step/error", "step/parts/0", "memory/0/space",
                  "memory/0/predicted_bytes", "memory/0/measured_bytes", "matched_fraction"});
   CHECK(compared["memory"] == run["memory"]);
+  const json& process = run["memory"].back();
+  CHECK(process["space"] == "process");
+  CHECK(process["by_category"].size() == 3);
+  CHECK(process["predicted_bytes"].get<std::int64_t>() > 0);
   const json shown =
       answer_of(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}), {"finished", "plans/0", "traces/2/losses"});
   CHECK(shown["traces"][2]["losses"] == run["losses"]);

@@ -81,4 +81,52 @@ TEST_CASE("a run that is killed in the middle leaves a run file with the steps a
   CHECK_THAT(resumed.err, Catch::Contains("unknown strategy"));  // it got as far as planning: the checkpoint was found
 }
 
+TEST_CASE("a run with SSD data that is killed leaves nothing on the drive, and its checkpoint goes on bit for bit") {
+  const TemporaryFolder folder;
+  const Arguments on_ssd{"--ssd", "1GB:1,1", "--strategy", "offload-optimizer-ssd", "--warm-up-steps", "0"};
+  Arguments endless = on_ssd;
+  endless.insert(endless.end(), {"--save-every", "50"});
+  {
+    ChildProcess child(command_line(tiny_run("100000000", endless)), folder.path());
+    REQUIRE(child.wait_for(
+        [&] { return std::filesystem::exists(folder.file("run.plimsoll.checkpoint.safetensors")); }));
+    REQUIRE(child.wait_for_text("plimsoll: step"));
+    child.send(SIGKILL);
+    CHECK(child.wait().signal == SIGKILL);
+  }
+  for (const std::string& name : files_in(folder)) {
+    INFO(name);
+    CHECK(name.starts_with("run.plimsoll"));
+    CHECK(std::filesystem::file_size(folder.file(name)) < 10'000'000);
+  }
+  const auto saved = nlohmann::json::parse(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}).out)["checkpoints"];
+  // The checkpoint may be of a later step than the last that was committed to the run file; the resumed run knows.
+  const auto resume = [&](const std::string& steps) {
+    return plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps", steps, "-o",
+                                "more.plimsoll", "--warm-up-steps", "0", "--device-memory", "16MiB", "--ram", "64MiB",
+                                "--force", "--json"});
+  };
+  const ChildEnd told = resume("1");
+  CHECK(told.code == 2);
+  const std::string mark = "already holds ";
+  const auto at = told.err.find(mark);
+  REQUIRE(at != std::string::npos);
+  const std::int64_t done = std::stoll(told.err.substr(at + mark.size()));
+  CHECK(done >= (saved.empty() ? 50 : saved.back()["step"].get<std::int64_t>()));
+  const ChildEnd resumed = resume(std::to_string(done + 5));
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+
+  Arguments whole = on_ssd;
+  whole.insert(whole.end(), {"--force", "--json"});
+  const ChildEnd again = plimsoll_in(folder, tiny_run(std::to_string(done + 5), whole));
+  INFO(again.err);
+  REQUIRE(again.code == 0);  // --force replaced what the killed run left
+  CHECK(files_in(folder) == std::vector<std::string>{"more.plimsoll", "more.plimsoll.checkpoint.safetensors",
+                                                     "run.plimsoll", "run.plimsoll.checkpoint.safetensors"});
+  const auto losses = nlohmann::json::parse(again.out)["losses"];
+  CHECK(nlohmann::json::parse(resumed.out)["losses"] ==
+        nlohmann::json(std::vector<nlohmann::json>(losses.end() - 5, losses.end())));
+}
+
 }  // namespace plimsoll::test

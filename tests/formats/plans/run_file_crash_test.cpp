@@ -1,13 +1,17 @@
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
 #include <csignal>
+#include <filesystem>
 #include <functional>
 
+#include "formats/runs/database.h"
 #include "formats/runs/run_file.h"
+#include "formats/runs/run_file_lock.h"
 #include "formats/runs/run_file_writer.h"
 #include "tests/support/temporary_folder.h"
 
@@ -68,6 +72,67 @@ TEST_CASE("a full disk is an EnvironmentError, and what was committed before sta
   REQUIRE((file ? "" : file.error().text()) == "");
   CHECK_FALSE(file->finished);
   CHECK(file->log.size() == 10);
+}
+
+TEST_CASE("a killed run's file is read where nothing may be written, or refused with what to do") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run 100%?.plimsoll");
+  REQUIRE(in_child([&]() -> int {
+            RunFileWriter writer(path, {.kind = "run"});
+            writer.add_log(line(7));
+            writer.flush();
+            ::_exit(42);
+          }) == 42);
+  const auto as_reader = [&](const std::function<int(const Result<RunFile>&)>& look) {
+    return in_child([&] {
+      ::chmod(folder.path().c_str(), 0555);
+      if (::geteuid() == 0 && ::setuid(65534) != 0) return 1;
+      return look(read_run_file(path));
+    });
+  };
+  SECTION("with all companions, what was committed is there") {
+    CHECK(as_reader([](const auto& file) { return file && file->log.size() == 1 ? 42 : 2; }) == 42);
+  }
+  SECTION("with the log alone, recovery needs a folder that may be written, and the error says so") {
+    std::filesystem::remove(path + "-shm");
+    CHECK(as_reader([](const auto& file) {
+            return !file && file.error().remedy.find("copy both files") != std::string::npos ? 42 : 2;
+          }) == 42);
+    ::chmod(folder.path().c_str(), 0755);
+    const auto here = read_run_file(path);
+    REQUIRE((here ? "" : here.error().text()) == "");
+    CHECK(here->log.size() == 1);
+  }
+  SECTION("a file that was moved into its place whole needs no companion") {
+    {
+      Database database(path, Database::Mode::kCreate);
+      database.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    }
+    for (const char* companion : {"-wal", "-shm"}) std::filesystem::remove(path + companion);
+    CHECK(as_reader([](const auto& file) { return file && file->log.size() == 1 ? 42 : 2; }) == 42);
+  }
+}
+
+TEST_CASE("a run file has one writer at a time, and a dead one holds nothing") {
+  const TemporaryFolder folder;
+  const std::string path = folder.file("run.plimsoll");
+  {
+    const auto held = RunFileLock::acquire(path);
+    REQUIRE(held);
+    const auto second = RunFileLock::acquire(folder.path() + "/./run.plimsoll");
+    REQUIRE_FALSE(second);
+    CHECK(second.error().kind == ErrorKind::kEnvironment);
+    CHECK(second.error().what == "another run (process " + std::to_string(::getpid()) + ") is writing this run file");
+    CHECK(RunFileLock::acquire(folder.file("other.plimsoll")));
+  }
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(in_child([&]() -> int {
+          const auto held = RunFileLock::acquire(path);
+          ::_exit(held ? 42 : 2);
+        }) == 42);
+  CHECK(std::filesystem::exists(path + ".lock"));
+  CHECK(RunFileLock::acquire(path));
+  CHECK_FALSE(RunFileLock::acquire("/no/such/folder/run.plimsoll"));
 }
 
 }  // namespace plimsoll::test

@@ -32,9 +32,6 @@ TEST_CASE("cgroup limits are numbers, or nothing where there is no limit") {
   CHECK_FALSE(parse_cpu_max("max 100000\n"));
   CHECK_FALSE(parse_cpu_max("-1 100000\n"));  // version 1 without a quota
   CHECK_FALSE(parse_cpu_max("100 0\n"));
-  CHECK(parse_cgroup_bytes("1073741824\n") == kGiB);
-  CHECK_FALSE(parse_cgroup_bytes("max\n"));
-  CHECK_FALSE(parse_cgroup_bytes("9223372036854771712\n"));  // version 1 without a limit
 }
 
 TEST_CASE("parse_cgroup_path finds the process's group in both versions") {
@@ -62,7 +59,6 @@ TEST_CASE("no text makes a reader return a negative size") {
     for (unsigned i = 0; i < length; ++i) text += alphabet[random() % alphabet.size()];
     CHECK(parse_meminfo("Mem:" + text, "Mem").value_or(Bytes(0)) >= Bytes(0));
     CHECK(parse_cache_size(text).value_or(Bytes(0)) >= Bytes(0));
-    CHECK(parse_cgroup_bytes(text).value_or(Bytes(0)) >= Bytes(0));
     CHECK(parse_cpu_max(text).value_or(1.0) > 0);
     CHECK(parse_cgroup_path(text, "").value_or("/").front() == '/');
     CHECK(parse_cpuinfo(text).model.size() <= text.size());

@@ -1,4 +1,6 @@
-#include "executor/cpu/available_memory.h"
+#include "formats/machines/available_memory.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <fstream>
@@ -39,11 +41,11 @@ std::optional<std::int64_t> left_in(const std::string& folder, const char* limit
   return std::max<std::int64_t>(0, *limit - *usage + cached);
 }
 
-/// Folders of the group and of all groups that it lies in, down to the mount itself.
+/// Folders and names of the group and of all groups that it lies in, down to the mount itself.
 template <typename Visit>
 void for_each_ancestor(const std::string& mount, std::string group, Visit visit) {
   while (true) {
-    visit(mount + (group == "/" ? "" : group));
+    visit(mount + (group == "/" ? "" : group), group.empty() ? "/" : group);
     if (group.empty() || group == "/") return;
     group.resize(group.rfind('/'));
   }
@@ -51,7 +53,7 @@ void for_each_ancestor(const std::string& mount, std::string group, Visit visit)
 
 }  // namespace
 
-Bytes available_memory(const std::string& root) {
+AvailableMemory available_memory(const std::string& root) {
   const auto free = read_field(root + "/proc/meminfo", "MemAvailable:");
   if (!free) {
     throw EnvironmentError({.kind = ErrorKind::kEnvironment,
@@ -59,8 +61,10 @@ Bytes available_memory(const std::string& root) {
                             .where = root + "/proc/meminfo",
                             .remedy = {}});
   }
-  std::int64_t least = *free * 1024;
-  const auto lower = [&](std::optional<std::int64_t> left) { least = std::min(least, left.value_or(least)); };
+  AvailableMemory least{.bytes = Bytes(*free * 1024), .bound = "MemAvailable"};
+  const auto lower = [&](std::optional<std::int64_t> left, const std::string& group) {
+    if (left && Bytes(*left) < least.bytes) least = {Bytes(*left), fmt::format("limit of the control group {}", group)};
+  };
   std::ifstream groups(root + "/proc/self/cgroup");
   for (std::string line; std::getline(groups, line);) {  // "4:memory:/path" (version 1) or "0::/path" (version 2)
     const std::size_t controllers = line.find(':') + 1;
@@ -69,16 +73,16 @@ Bytes available_memory(const std::string& root) {
     const std::string names = "," + line.substr(controllers, path - controllers - 1) + ",";
     const std::string group = line.substr(path);
     if (names == ",,") {
-      for_each_ancestor(root + "/sys/fs/cgroup", group, [&](const std::string& folder) {
-        lower(left_in(folder, "/memory.max", "/memory.current", "inactive_file"));
+      for_each_ancestor(root + "/sys/fs/cgroup", group, [&](const std::string& folder, const std::string& name) {
+        lower(left_in(folder, "/memory.max", "/memory.current", "inactive_file"), name);
       });
     } else if (names.find(",memory,") != std::string::npos) {
-      for_each_ancestor(root + "/sys/fs/cgroup/memory", group, [&](const std::string& folder) {
-        lower(left_in(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"));
+      for_each_ancestor(root + "/sys/fs/cgroup/memory", group, [&](const std::string& folder, const std::string& name) {
+        lower(left_in(folder, "/memory.limit_in_bytes", "/memory.usage_in_bytes", "total_inactive_file"), name);
       });
     }
   }
-  return Bytes(least);
+  return least;
 }
 
 }  // namespace plimsoll

@@ -1,4 +1,4 @@
-#include "executor/cpu/available_memory.h"
+#include "formats/machines/available_memory.h"
 
 #include <catch2/catch.hpp>
 
@@ -22,27 +22,29 @@ TEST_CASE("available memory is the least of the kernel's word and what control g
   const TemporaryFolder folder;
   const std::filesystem::path root = folder.path();
   write(root / "proc/meminfo", "MemTotal:  2000 kB\nMemAvailable:   1000 kB\n");
-  CHECK(available_memory(root) == Bytes(1000 * 1024));
+  CHECK(available_memory(root).bytes == Bytes(1000 * 1024));
+  CHECK(available_memory(root).bound == "MemAvailable");
 
   SECTION("version 2: the group's own limit, cache that nobody uses counted as free") {
     write(root / "proc/self/cgroup", "0::/job/step\n");
     write(root / "sys/fs/cgroup/job/step/memory.max", "500000\n");
     write(root / "sys/fs/cgroup/job/step/memory.current", "300000\n");
     write(root / "sys/fs/cgroup/job/step/memory.stat", "anon 7\ninactive_file 40000\n");
-    CHECK(available_memory(root) == Bytes(240000));            // 500000 − 300000 + 40000
+    CHECK(available_memory(root).bytes == Bytes(240000));            // 500000 − 300000 + 40000
     write(root / "sys/fs/cgroup/job/memory.max", "350000\n");  // a tighter limit above it
     write(root / "sys/fs/cgroup/job/memory.current", "340000\n");
-    CHECK(available_memory(root) == Bytes(10000));
+    CHECK(available_memory(root).bytes == Bytes(10000));
+    CHECK(available_memory(root).bound == "limit of the control group /job");
     write(root / "sys/fs/cgroup/job/memory.max", "max\n");
-    CHECK(available_memory(root) == Bytes(240000));
+    CHECK(available_memory(root).bytes == Bytes(240000));
   }
   SECTION("version 1") {
     write(root / "proc/self/cgroup", "5:cpu:/\n4:hugetlb,memory:/box\n");
     write(root / "sys/fs/cgroup/memory/box/memory.limit_in_bytes", "9223372036854771712\n");
     write(root / "sys/fs/cgroup/memory/box/memory.usage_in_bytes", "300000\n");
-    CHECK(available_memory(root) == Bytes(1000 * 1024));
+    CHECK(available_memory(root).bytes == Bytes(1000 * 1024));
     write(root / "sys/fs/cgroup/memory/box/memory.limit_in_bytes", "200000\n");
-    CHECK(available_memory(root) == Bytes(0));  // already beyond
+    CHECK(available_memory(root).bytes == Bytes(0));  // already beyond
   }
 }
 

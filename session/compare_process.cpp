@@ -1,0 +1,21 @@
+#include "session/compare_process.h"
+
+#include <algorithm>
+
+#include "profiler/probe/process_memory.h"
+#include "sim/memory/process_need.h"
+
+namespace plimsoll {
+
+std::optional<ComparedProcess> compare_process(const Plan& plan, const Trace& trace, const TrainSchedule& schedule) {
+  const auto measured = process_memory();
+  if (!measured) return std::nullopt;
+  const ProcessNeed need = process_need(plan, std::min(schedule.traced_steps, schedule.end_step - schedule.first_step));
+  return ComparedProcess{.measured = measured->anonymous,
+                         .measured_events = events_kept(static_cast<std::int64_t>(trace.events.size())),
+                         .arenas = need.arenas,
+                         .events = need.events,
+                         .program = need.program};
+}
+
+}  // namespace plimsoll

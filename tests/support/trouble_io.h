@@ -1,0 +1,68 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "core/base/error.h"
+#include "executor/tiers/block_io.h"
+
+namespace plimsoll {
+
+/// Calls `before` ahead of every transfer of another way; it may sleep or throw.
+class TroubleIo final : public BlockIo {
+ public:
+  using Before = std::function<void(const char* verb, Bytes offset, Bytes bytes)>;
+
+  TroubleIo(std::unique_ptr<BlockIo> inner, Before before) : inner_(std::move(inner)), before_(std::move(before)) {}
+
+  void read(Bytes offset, std::span<std::byte> into) override {
+    before_("reading", offset, Bytes(static_cast<std::int64_t>(into.size())));
+    inner_->read(offset, into);
+  }
+  void write(Bytes offset, std::span<const std::byte> from) override {
+    before_("writing", offset, Bytes(static_cast<std::int64_t>(from.size())));
+    inner_->write(offset, from);
+  }
+  [[nodiscard]] std::string name() const override { return inner_->name(); }
+
+  /// For DriveOptions::interpose.
+  static std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> around(Before before) {
+    return [before = std::move(before)](std::unique_ptr<BlockIo> inner) {
+      return std::make_unique<TroubleIo>(std::move(inner), before);
+    };
+  }
+
+  /// A drive that serves one transfer after another and takes `each` for every one.
+  static Before slow(std::chrono::milliseconds each) {
+    return [each, one = std::make_shared<std::mutex>()](const char*, Bytes, Bytes) {
+      const std::scoped_lock lock(*one);
+      std::this_thread::sleep_for(each);
+    };
+  }
+
+  /// Fails as the kernel would, once `count`, which every transfer counts down, has reached zero.
+  static Before failing_after(std::shared_ptr<std::atomic<int>> count, int problem) {
+    return [=](const char* verb, Bytes offset, Bytes bytes) {
+      if (count->fetch_sub(1) > 0) return;
+      throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                              .what = fmt::format("{} {} bytes at {} of the SSD data failed: {}", verb, bytes.count,
+                                                  offset.count, std::strerror(problem)),
+                              .where = {},
+                              .remedy = "check the drive"});
+    };
+  }
+
+ private:
+  std::unique_ptr<BlockIo> inner_;
+  Before before_;
+};
+
+}  // namespace plimsoll
