@@ -34,8 +34,9 @@ enum class OpKind : std::uint8_t {
   kActivationBackward,    ///< x r, dy r, dx w
   kAccumulate,            ///< gradient r, accumulator w|rw             w on the first micro-batch
   kSquaredNorm,           ///< gradient r, partial sum w                one double
-  kClipFactor,            ///< partial sums r, factor w                 two doubles: factor, global norm
-  kAdamW,                 ///< weights rw, m rw, v rw, gradient r, [factor r], [compute weights w]
+  kClipFactor,            ///< partial sums r, factor w, [flag w]       two doubles: factor, global norm; one that is 0 when the factor is 1
+  kAdamW,                 ///< weights rw, m rw, v rw, gradient r, [factor r], [compute weights w]; or, from version to version:
+                          ///< weights r, m r, v r, gradient r, [factor r], new weights w, new m w, new v w, [compute weights w]
 };
 
 /// Which part of the step an op belongs to.

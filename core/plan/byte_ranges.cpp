@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint32_t kNone = 0xffffffffu;
 
 std::uint64_t hash_of(const Use& use) {
-  std::uint64_t hash = use.target * 0x9e3779b97f4a7c15u;
+  std::uint64_t hash = (use.target + (std::uint64_t{use.age} << 32)) * 0x9e3779b97f4a7c15u;
   hash ^= static_cast<std::uint64_t>(use.offset.count) * 0xc2b2ae3d27d4eb4fu;
   hash ^= static_cast<std::uint64_t>(use.bytes.count) * 0x165667b19e3779f9u;
   return hash ^ (hash >> 29);
@@ -31,7 +31,9 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
     std::size_t slot = hash_of(use) & (table.size() - 1);
     while (table[slot] != kNone) {
       const Range& known = ranges_[table[slot]];
-      if (known.buffer == use.target && known.offset == use.offset && known.bytes == use.bytes) break;
+      if (known.buffer == use.target && known.offset == use.offset && known.bytes == use.bytes && known.age == use.age) {
+        break;
+      }
       slot = (slot + 1) & (table.size() - 1);
     }
     return slot;
@@ -41,14 +43,14 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
     std::size_t slot = place_of(use);
     if (table[slot] == kNone) {
       table[slot] = static_cast<std::uint32_t>(ranges_.size());
-      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.offset, use.bytes, 0, {}});
+      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.age, use.offset, use.bytes, 0, {}});
     }
     range_of_use_.push_back(table[slot]);
     if (ranges_.size() * 2 < table.size()) continue;
     table.assign(table.size() * 2, kNone);
     for (std::size_t i = 0; i < ranges_.size(); ++i) {
-      table[place_of({ranges_[i].buffer, Access::kRead, ranges_[i].offset, ranges_[i].bytes})] =
-          static_cast<std::uint32_t>(i);
+      const Range& known = ranges_[i];
+      table[place_of({known.buffer, Access::kRead, known.offset, known.bytes, known.age})] = static_cast<std::uint32_t>(i);
     }
   }
 }
@@ -89,7 +91,7 @@ void ByteRanges::find_period() {
   std::vector<std::pair<std::uint32_t, std::uint32_t>> covered_by(element_count_, {0, 0});  // (slots, slot)
   std::uint64_t most = 1, period = 1;
   for (const Range& range : ranges_) {
-    most = std::max<std::uint64_t>(most, range.slots);
+    most = std::max<std::uint64_t>(most, range.slots + range.age);
     period = std::min<std::uint64_t>(std::lcm(period, std::uint64_t{range.slots}), std::uint64_t{1} << 20);
     for (std::uint32_t slot = 0; slot < range.slots; ++slot) {
       const ElementSpan span = spans_[range.first_span + slot];

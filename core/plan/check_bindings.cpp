@@ -18,7 +18,10 @@ using Verdict = std::optional<Flaw>;
 class BindingCheck {
  public:
   explicit BindingCheck(const CheckedBody& checked) : plan_(checked.plan), flat_(checked.flat) {
-    for (const Buffer& buffer : plan_.buffers) places_.push_back({buffer.bytes, buffer.space});
+    const bool turns = checked.body.name == "step";
+    for (const Buffer& buffer : plan_.buffers) {
+      places_.push_back({buffer.bytes, buffer.space, buffer.slots, !turns && buffer.persistent && buffer.slots > 1});
+    }
   }
 
   [[nodiscard]] Verdict run(std::uint32_t id) const {
@@ -29,6 +32,8 @@ class BindingCheck {
     }
     for (const Use& use : flat_.uses(instruction)) {
       if (!inside(use)) return out_of_bounds(use);
+      if (use.age >= places_[use.target].slots) return too_old(use);
+      if (places_[use.target].fixed && writes(use.access)) return turns_versions(use);
     }
     switch (instruction.kind) {
       case InstructionKind::kLaunch:
@@ -50,6 +55,8 @@ class BindingCheck {
   struct Place {
     Bytes bytes;
     SpaceId space;
+    std::uint32_t slots = 1;
+    bool fixed = false;  ///< its slots are versions, and this body does not turn them
   };
 
   [[nodiscard]] bool inside(const Use& use) const {
@@ -62,6 +69,18 @@ class BindingCheck {
     return {fmt::format("uses {} bytes at {} of buffer {}, which has {}", use.bytes.count, use.offset.count,
                         buffer.name, buffer.bytes.count),
             {}};
+  }
+
+  [[nodiscard]] Flaw too_old(const Use& use) const {
+    const Buffer& buffer = plan_.buffers[use.target];
+    return {fmt::format("uses buffer {} at age {}, and it has {} slot{}", buffer.name, use.age, buffer.slots,
+                        buffer.slots == 1 ? "" : "s"),
+            fmt::format("give it {} slots", use.age + 1)};
+  }
+
+  /// Between steps, which of a state's versions is the valid one must not change.
+  [[nodiscard]] Flaw turns_versions(const Use& use) const {
+    return {fmt::format("writes a version of {}, which only the body 'step' may", plan_.buffers[use.target].name), {}};
   }
 
   /// Kernels and host work reach only the memory of the processor that their queue belongs to.

@@ -32,8 +32,8 @@ std::string shared_bytes(const CheckedBody& checked, Moment a, Moment b) {
       if (a.id == b.id && a.step == b.step && i == j) continue;
       const Buffer& x = plan.buffers[first[i].target];
       const Buffer& y = plan.buffers[second[j].target];
-      const Bytes x_begin = x.offset_in(a.step) + first[i].offset;
-      const Bytes y_begin = y.offset_in(b.step) + second[j].offset;
+      const Bytes x_begin = x.offset_in(a.step, first[i].age) + first[i].offset;
+      const Bytes y_begin = y.offset_in(b.step, second[j].age) + second[j].offset;
       const Bytes begin = std::max(x_begin, y_begin);
       const Bytes end = std::min(x_begin + first[i].bytes, y_begin + second[j].bytes);
       if (x.space != y.space || begin >= end) continue;
@@ -84,7 +84,6 @@ class Prover {
     const auto kept = static_cast<std::size_t>(std::count(awaited_.begin(), awaited_.end(), true));
     order_.reserve(body_.size() * copies, kept * copies);
     for (std::uint32_t step = 0; step < copies; ++step) {
-      if (step > 0 && ranges_.steps_are_alike()) last_.settle_from(step * count());
       for (std::uint32_t id = 0; id < body_.size(); ++id) {
         if (!visit({step, id})) return fail(defect_);
       }
@@ -104,23 +103,25 @@ class Prover {
     for (std::uint32_t i = 0; i < instruction.use_count; ++i) {
       const std::size_t use = instruction.first_use + i;
       if (!ranges_.due(use, now.step)) continue;
-      proved = prove(now, ranges_.elements(use, now.step), access_of(instruction, i, body_.list.uses[use])) && proved;
+      proved = prove(now, use, access_of(instruction, i, body_.list.uses[use])) && proved;
     }
     order_.end(awaited_[now.id]);
     return proved;
   }
 
-  bool prove(Moment now, ElementSpan span, Access access) {
+  bool prove(Moment now, std::size_t use, Access access) {
     ++report_.checked_uses;
+    const ElementSpan span = ranges_.elements(use, now.step);
+    const std::uint32_t settled_from = ranges_.repeats(use, now.step) ? now.step * count() : LastUses::kNothingSettled;
     const auto position = static_cast<std::uint32_t>(order_.size());
     std::uint32_t offender = position;
-    last_.conflicts(span, access, [&](std::uint32_t earlier, std::uint32_t lane) {
+    last_.conflicts(span, access, settled_from, [&](std::uint32_t earlier, std::uint32_t lane) {
       if (earlier == position || order_.ordered_before_open(earlier, lane)) return;
       offender = std::min(offender, earlier);
     });
     if (offender != position) return refuse({offender / count(), offender % count()}, now);
     const QueueId queue = body_.list.instructions[now.id].queue;
-    if (last_.record(span, access, position, order_.lane(queue))) return true;
+    if (last_.record(span, access, settled_from, position, order_.lane(queue))) return true;
     return refuse_self(now);
   }
 

@@ -15,13 +15,17 @@ class LastUses {
  public:
   explicit LastUses(std::size_t elements) : elements_(elements) {}
 
+  /// For a step that shows all of itself.
+  static constexpr std::uint32_t kNothingSettled = 0xffffffffu;
+
   /// Calls `visit(position, lane)` for each earlier instruction that a use of `span` has to come after (some
-  /// repeatedly).
+  /// repeatedly). Passes over the elementary ranges that were written at `settled_from` or later: in a step that repeats
+  /// one that was followed, what comes after its first write of some bytes is known.
   template <typename Visit>
-  void conflicts(ElementSpan span, Access access, Visit&& visit) const {
+  void conflicts(ElementSpan span, Access access, std::uint32_t settled_from, Visit&& visit) const {
     for (std::uint32_t i = span.begin; i < span.end; ++i) {
       const Element& element = elements_[i];
-      if (settled(element)) continue;
+      if (settled(element, settled_from)) continue;
       if (writes(access) && element.readers != kNone) {
         for (std::uint32_t r = element.readers; r != kNone; r = readers_[r].next) {
           visit(readers_[r].position, readers_[r].lane);
@@ -32,16 +36,12 @@ class LastUses {
     }
   }
 
-  /// From now on passes over the elementary ranges that are written at `position` or later: for a step that repeats one
-  /// that was followed, what comes after its first write of some bytes is known.
-  void settle_from(std::uint32_t position) { settled_from_ = position; }
-
-  /// Notes a use by the instruction `position` of `lane`. False when the same instruction already used some of these
-  /// bytes and one of its two uses writes.
-  bool record(ElementSpan span, Access access, std::uint32_t position, std::uint32_t lane) {
+  /// Notes a use by the instruction `position` of `lane`, passing over what `conflicts` does. False when the same
+  /// instruction already used some of these bytes and one of its two uses writes.
+  bool record(ElementSpan span, Access access, std::uint32_t settled_from, std::uint32_t position, std::uint32_t lane) {
     bool alone = true;
     for (std::uint32_t i = span.begin; i < span.end; ++i) {
-      if (settled(elements_[i])) continue;
+      if (settled(elements_[i], settled_from)) continue;
       alone = (writes(access) ? write(elements_[i], position, lane) : read(elements_[i], position, lane)) && alone;
     }
     return alone;
@@ -61,8 +61,8 @@ class LastUses {
     std::uint32_t next = kNone;
   };
 
-  [[nodiscard]] bool settled(const Element& element) const {
-    return element.writer >= settled_from_ && element.writer != kNone;
+  [[nodiscard]] static bool settled(const Element& element, std::uint32_t settled_from) {
+    return element.writer >= settled_from && element.writer != kNone;
   }
 
   bool write(Element& element, std::uint32_t position, std::uint32_t lane) {
@@ -99,7 +99,6 @@ class LastUses {
   std::vector<Element> elements_;
   std::vector<Reader> readers_;
   std::uint32_t free_ = kNone;
-  std::uint32_t settled_from_ = kNone;
 };
 
 }  // namespace plimsoll

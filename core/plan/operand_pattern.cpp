@@ -28,6 +28,20 @@ bool all_match(std::string_view pattern, std::span<const Use> uses) {
 
 constexpr bool optional(char pattern) { return pattern == 'R' || pattern == 'W'; }
 
+/// Tries what may be absent. `pattern` is of one form.
+bool matches_form(std::string_view pattern, std::span<const Use> uses, std::uint32_t guard) {
+  if (guard == 0 && !uses.empty()) return matches_form(pattern, uses.subspan(1), kNoGuard);
+  if (pattern.empty() || uses.empty()) {
+    while (!pattern.empty() && optional(pattern.front())) pattern.remove_prefix(1);
+    return pattern.empty() && uses.empty();
+  }
+  const std::uint32_t next_guard = guard == kNoGuard ? kNoGuard : guard - 1;
+  if (accepts(pattern.front(), uses.front().access) && matches_form(pattern.substr(1), uses.subspan(1), next_guard)) {
+    return true;
+  }
+  return optional(pattern.front()) && matches_form(pattern.substr(1), uses, guard);
+}
+
 }  // namespace
 
 std::string_view operand_pattern(OpKind kind) {
@@ -69,26 +83,18 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kSquaredNorm:
       return "rw";
     case OpKind::kClipFactor:
-      return "rw";
+      return "rwW";
     case OpKind::kAdamW:
-      return "uuurRW";
+      return "uuurRW|rrrrRwwwW";
   }
   return "";
 }
 
 bool matches_pattern(std::string_view pattern, std::span<const Use> uses, std::uint32_t guard) {
-  if (guard == kNoGuard && all_match(pattern, uses)) return true;  // nearly always; the rest tries what may be absent
-  if (guard == 0 && !uses.empty()) return matches_pattern(pattern, uses.subspan(1), kNoGuard);
-  if (pattern.empty() || uses.empty()) {
-    while (!pattern.empty() && optional(pattern.front())) pattern.remove_prefix(1);
-    return pattern.empty() && uses.empty();
-  }
-  const std::uint32_t next_guard = guard == kNoGuard ? kNoGuard : guard - 1;
-  if (accepts(pattern.front(), uses.front().access) &&
-      matches_pattern(pattern.substr(1), uses.subspan(1), next_guard)) {
-    return true;
-  }
-  return optional(pattern.front()) && matches_pattern(pattern.substr(1), uses, guard);
+  if (guard == kNoGuard && all_match(pattern, uses)) return true;  // nearly always
+  const std::size_t bar = pattern.find('|');
+  if (matches_form(pattern.substr(0, bar), uses, guard)) return true;
+  return bar != std::string_view::npos && matches_pattern(pattern.substr(bar + 1), uses, guard);
 }
 
 bool belongs_to_phase(OpKind kind, Phase phase) {

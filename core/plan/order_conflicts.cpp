@@ -48,7 +48,8 @@ class Orderer {
     }
     const std::uint32_t position = order_.end();
     for_each_due_use(step, instruction, [&](std::size_t use, Access access) {
-      last_.record(ranges_.elements(use, step), access, position, order_.lane(instruction.queue));
+      last_.record(ranges_.elements(use, step), access, LastUses::kNothingSettled, position,
+                   order_.lane(instruction.queue));
     });
   }
 
@@ -63,7 +64,7 @@ class Orderer {
   const std::vector<std::uint32_t>& conflicts(std::uint32_t step, const Instruction& instruction) {
     found_.clear();
     for_each_due_use(step, instruction, [&](std::size_t use, Access access) {
-      last_.conflicts(ranges_.elements(use, step), access,
+      last_.conflicts(ranges_.elements(use, step), access, LastUses::kNothingSettled,
                       [this](std::uint32_t earlier, std::uint32_t) { found_.push_back(earlier); });
     });
     std::sort(found_.begin(), found_.end(), std::greater<>());

@@ -25,7 +25,9 @@ inline constexpr Bytes kBufferAlignment{256};
 /// Drives read and write whole blocks of this size: what the planner moves to and from them starts and ends at a multiple.
 inline constexpr Bytes kStorageAlignment{4096};
 
-/// Bytes at a fixed place of one space's arena. With `slots` > 1 step s uses slot s mod slots; slots lie one after another.
+/// Bytes at a fixed place of one space's arena. With `slots` > 1 step s uses slot s mod slots (of older slots see Use);
+/// slots lie one after another. Persistent slots are versions: only the step turns them, and any other body stands for
+/// the step that comes next, so that age 1 is the newest version.
 struct Buffer {
   std::string name;
   SpaceId space;
@@ -39,9 +41,13 @@ struct Buffer {
   [[nodiscard]] Bytes pitch() const { return align_up(bytes, kBufferAlignment); }
   /// Bytes that the arena spends on all slots.
   [[nodiscard]] Bytes extent() const { return Bytes(pitch().count * (slots - 1) + bytes.count); }
-  /// Where step `step` finds it in the arena.
-  [[nodiscard]] Bytes offset_in(std::uint64_t step) const {
-    return Bytes(offset.count + static_cast<std::int64_t>(step % slots) * pitch().count);
+  /// The slot that a use of that age (below `slots`) finds in step `step`.
+  [[nodiscard]] std::uint32_t slot_in(std::uint64_t step, std::uint32_t age = 0) const {
+    return static_cast<std::uint32_t>((step + (slots - age)) % slots);
+  }
+  /// Where it finds that slot in the arena.
+  [[nodiscard]] Bytes offset_in(std::uint64_t step, std::uint32_t age = 0) const {
+    return Bytes(offset.count + static_cast<std::int64_t>(slot_in(step, age)) * pitch().count);
   }
 };
 
@@ -83,6 +89,7 @@ struct Use {
   Access access = Access::kRead;
   Bytes offset;
   Bytes bytes;
+  std::uint32_t age = 0;  ///< 0: this step's slot; 1: the slot of the step before; below the buffer's slots
 
   bool operator==(const Use&) const = default;
 };

@@ -61,7 +61,9 @@ struct Loops {
   void (*swiglu)(Count n, const T* x, T* y);                         ///< x holds n gates, then n values
   void (*swiglu_backward)(Count n, const T* x, const T* dy, T* dx);  ///< x and dx hold 2 n elements
 
-  void (*adamw)(Count n, const AdamWStep<T>& step, const T* gradient, T* weights, T* m, T* v);
+  /// The new values may lie where the old ones do.
+  void (*adamw)(Count n, const AdamWStep<T>& step, const T* gradient, const T* weights, const T* m, const T* v,
+                T* new_weights, T* new_m, T* new_v);
 };
 
 /// The loops for the best instruction set that this processor has: x86-64 (baseline), v3 (AVX2) or v4 (AVX-512).

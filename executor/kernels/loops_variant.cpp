@@ -193,14 +193,17 @@ void swiglu_backward(Count n, const T* x, const T* dy, T* dx) {
 }
 
 template <typename T>
-void adamw(Count n, const AdamWStep<T>& step, const T* gradient, T* weights, T* m, T* v) {
+void adamw(Count n, const AdamWStep<T>& step, const T* gradient, const T* weights, const T* m, const T* v, T* new_weights,
+           T* new_m, T* new_v) {
   const AdamWStep<T> s = step;  // a copy: the loop's stores cannot alias it
 #pragma omp simd
   for (Count i = 0; i < n; ++i) {
     const T g = gradient[i] * s.factor;
-    m[i] = s.beta1 * m[i] + (1 - s.beta1) * g;
-    v[i] = s.beta2 * v[i] + (1 - s.beta2) * g * g;
-    weights[i] = s.keep * weights[i] - s.step_size * m[i] / (std::sqrt(v[i]) * s.inverse_root + s.epsilon);
+    const T first = s.beta1 * m[i] + (1 - s.beta1) * g;
+    const T second = s.beta2 * v[i] + (1 - s.beta2) * g * g;
+    new_m[i] = first;
+    new_v[i] = second;
+    new_weights[i] = s.keep * weights[i] - s.step_size * first / (std::sqrt(second) * s.inverse_root + s.epsilon);
   }
 }
 

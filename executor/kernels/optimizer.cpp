@@ -44,7 +44,7 @@ void squared_norm(const OpShape& s, Operands operands, const LaunchContext& cont
   *array<double>(operands, 1) = sum;
 }
 
-/// factor = clip / max(norm, clip); 1 without clipping.
+/// factor = clip / max(norm, clip); 1 without clipping. The flag, where there is one, says whether it is not 1.
 void clip_factor(const OpShape& s, Operands operands, const LaunchContext& context) {
   const double* partial = array<const double>(operands, 0);
   double* result = array<double>(operands, 1);
@@ -54,19 +54,27 @@ void clip_factor(const OpShape& s, Operands operands, const LaunchContext& conte
   const double norm = std::sqrt(sum);
   result[0] = clip > 0 ? clip / std::max(norm, clip) : 1;
   result[1] = norm;
+  if (operands.size() > 2) *array<double>(operands, 2) = result[0] == 1 ? 0 : 1;
 }
 
-/// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2): the first `shape.inputs` elements decay.
+/// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2): the first `shape.inputs` elements decay. In place,
+/// or from one version of the states to the next; the arithmetic is the same, since each element is read before it is
+/// written.
 template <typename T>
 void adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
-  T *weights = array<T>(operands, 0), *m = array<T>(operands, 1), *v = array<T>(operands, 2);
+  const bool in_place = operands[0].access == Access::kReadWrite;
+  const bool clips = operands.size() > 4 && operands[4].access == Access::kRead;
+  const std::size_t next = in_place ? 0 : clips ? 5 : 4;  // of the new weights
+  const T *weights = array<T>(operands, 0), *m = array<T>(operands, 1), *v = array<T>(operands, 2);
+  T *new_weights = array<T>(operands, next), *new_m = array<T>(operands, next + 1), *new_v = array<T>(operands, next + 2);
   const T* gradient = array<T>(operands, 3);
-  const double factor = operands.size() > 4 ? *array<const double>(operands, 4) : 1;
+  const double factor = clips ? *array<const double>(operands, 4) : 1;
   const AdamWStep<T> decaying = numbers_of<T>(*context.recipe, context.step, factor);
   AdamWStep<T> constant = decaying;
   constant.keep = 1;
   const auto update = [&](Range r, const AdamWStep<T>& step) {
-    loops<T>().adamw(r.size(), step, gradient + r.begin, weights + r.begin, m + r.begin, v + r.begin);
+    loops<T>().adamw(r.size(), step, gradient + r.begin, weights + r.begin, m + r.begin, v + r.begin, new_weights + r.begin,
+                     new_m + r.begin, new_v + r.begin);
   };
   context.pool->run(range_count(s.rows, kUpdateElements), [&](std::int64_t task, std::int64_t) {
     const Range r = range_at(task, s.rows, kUpdateElements);

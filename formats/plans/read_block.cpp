@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::int64_t kMostSlots = 1 << 20;
 constexpr std::int64_t kMostDistance = 4096;
+constexpr std::int64_t kMostAge = 1023;
 constexpr std::int64_t kMostLayers = 1 << 20;
 
 /// How uses name the block's slots: by position, or by the names that "slots" lists.
@@ -46,16 +47,17 @@ class Slots {
 
 Access read_access(const JsonNode& node) { return static_cast<Access>(node.one_of({"r", "w", "rw"})); }
 
-/// `[slot, access]`, `[slot, access, bytes]` or `[slot, access, bytes, offset]`.
+/// `[slot, access, bytes, offset, age]`, of which the last three may be left out from the end.
 Use read_use(const JsonNode& node, const Slots& slots) {
   const std::vector<JsonNode> parts = node.elements();
-  if (parts.size() < 2 || parts.size() > 4) {
-    node.fault("expected [slot, access, bytes, offset]");
+  if (parts.size() < 2 || parts.size() > 5) {
+    node.fault("expected [slot, access, bytes, offset, age]");
     return {};
   }
   Use use{.target = slots.read(parts[0]), .access = read_access(parts[1]), .offset = Bytes(0), .bytes = kRestOfBuffer};
   if (parts.size() > 2 && !parts[2].is_null()) use.bytes = parts[2].bytes();
   if (parts.size() > 3) use.offset = parts[3].bytes();
+  if (parts.size() > 4) use.age = static_cast<std::uint32_t>(parts[4].integer(0, kMostAge));
   return use;
 }
 

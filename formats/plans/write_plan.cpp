@@ -74,8 +74,9 @@ std::string write_state(const StateBinding& state, const PlanTables& tables) {
 }
 
 std::string write_use(const Use& use) {
-  const std::string offset = use.offset.count == 0 ? "" : fmt::format(", {}", use.offset.count);
-  return fmt::format("[{}, \"{}\", {}{}]", use.target, access_text(use.access), use.bytes.count, offset);
+  std::string rest = use.offset.count == 0 && use.age == 0 ? "" : fmt::format(", {}", use.offset.count);
+  if (use.age != 0) rest += fmt::format(", {}", use.age);
+  return fmt::format("[{}, \"{}\", {}{}]", use.target, access_text(use.access), use.bytes.count, rest);
 }
 
 std::string write_dependency(const Dependency& dependency) {

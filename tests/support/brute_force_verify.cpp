@@ -45,8 +45,8 @@ std::vector<std::vector<bool>> reachability(const Plan& plan, const FlatBody& bo
 bool share_bytes(const Plan& plan, const Use& a, std::size_t step_a, const Use& b, std::size_t step_b) {
   const Buffer& first = plan.buffers[a.target];
   const Buffer& second = plan.buffers[b.target];
-  const Bytes x = first.offset_in(step_a) + a.offset;
-  const Bytes y = second.offset_in(step_b) + b.offset;
+  const Bytes x = first.offset_in(step_a, a.age) + a.offset;
+  const Bytes y = second.offset_in(step_b, b.age) + b.offset;
   return first.space == second.space && x < y + b.bytes && y < x + a.bytes;
 }
 

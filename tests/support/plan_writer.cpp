@@ -46,7 +46,7 @@ std::uint32_t PlanWriter::append(Instruction instruction, const std::vector<Buff
   instruction.member_count = static_cast<std::uint32_t>(members.size());
   for (const BufferUse& use : uses) {
     const Bytes bytes = use.bytes.count < 0 ? plan_.at(use.buffer).bytes - use.offset : use.bytes;
-    list.uses.push_back({use.buffer.index, use.access, use.offset, bytes});
+    list.uses.push_back({use.buffer.index, use.access, use.offset, bytes, use.age});
   }
   list.dependencies.insert(list.dependencies.end(), dependencies.begin(), dependencies.end());
   list.members.insert(list.members.end(), members.begin(), members.end());

@@ -14,6 +14,7 @@ struct BufferUse {
   Access access = Access::kRead;
   Bytes offset;
   Bytes bytes{-1};  ///< negative: to the buffer's end
+  std::uint32_t age = 0;
 };
 
 /// Writes a plan on the tiny platform by hand, one instruction after another.
@@ -53,6 +54,12 @@ class PlanWriter {
 
 /// "after instruction `id`", `distance` steps earlier.
 inline Dependency after(std::uint32_t id, std::uint32_t distance = 0) { return {id, distance, true}; }
+
+/// The same use of the slot of the step before.
+inline BufferUse before(BufferUse use) {
+  use.age = 1;
+  return use;
+}
 
 inline BufferUse read(BufferId buffer) { return {buffer, Access::kRead, Bytes(0), Bytes(-1)}; }
 inline BufferUse write(BufferId buffer) { return {buffer, Access::kWrite, Bytes(0), Bytes(-1)}; }

@@ -66,7 +66,8 @@ class Scribe {
     }
   }
 
-  /// A random range of a random buffer of the space: `bytes` long, or (negative) of any whole number of parts.
+  /// A random range of a random slot of a random buffer of the space: `bytes` long, or (negative) of any whole number of
+  /// parts.
   BufferUse any_use(std::size_t space, Access access, Bytes bytes = Bytes(-1)) {
     while (true) {
       const BufferId id = buffers_[space][draw_.below(buffers_[space].size())];
@@ -75,7 +76,8 @@ class Scribe {
           bytes.count < 0 ? 1 + draw_.below(static_cast<std::size_t>(parts)) : bytes.count / kPart.count;
       if (wanted > parts) continue;
       const std::int64_t first = draw_.below(static_cast<std::size_t>(parts - wanted + 1));
-      return {id, access, Bytes(first * kPart.count), Bytes(wanted * kPart.count)};
+      const std::uint32_t age = draw_.below(out_.plan().at(id).slots);
+      return {id, access, Bytes(first * kPart.count), Bytes(wanted * kPart.count), age};
     }
   }
 
@@ -84,12 +86,10 @@ class Scribe {
     const Buffer& first = out_.plan().at(a.buffer);
     const Buffer& second = out_.plan().at(b.buffer);
     if (first.space != second.space) return false;
-    for (std::uint32_t i = 0; i < first.slots; ++i) {
-      for (std::uint32_t j = 0; j < second.slots; ++j) {
-        const Bytes x = first.offset_in(i) + a.offset;
-        const Bytes y = second.offset_in(j) + b.offset;
-        if (x < y + b.bytes && y < x + a.bytes) return true;
-      }
+    for (std::uint32_t step = 0; step < first.slots * second.slots; ++step) {
+      const Bytes x = first.offset_in(step, a.age) + a.offset;
+      const Bytes y = second.offset_in(step, b.age) + b.offset;
+      if (x < y + b.bytes && y < x + a.bytes) return true;
     }
     return false;
   }

@@ -203,3 +203,68 @@ TEST_CASE("each body of a plan is proved") {
   plan.bodies.push_back(fold(plan, "evaluation", expand(broken, broken.bodies[0]), std::vector<Segment>{{}}));
   CHECK_THAT(defect_of(plan), Contains("body evaluation"));
 }
+
+namespace {
+
+/// What happens to a state of two versions: "forward" reads the version before this step's, an update reads it and
+/// writes this step's, and a redo under a guard may write that again.
+///
+///   step    slot 0                slot 1
+///   0       update, redo write    forward, update, redo read
+///   1       forward, ... read     update, redo write
+///
+/// So forward (age 1) needs a path from the redo of the step before, and the update (age 0) one from the readers of the
+/// step before, which used the same slot at age 1.
+Plan versions(std::vector<Dependency> of_forward, std::vector<Dependency> of_update, std::uint32_t slots = 2) {
+  PlanWriter w;
+  const auto state = w.buffer("state", "host", Bytes(0), kB, slots, true);
+  const auto flag = w.buffer("flag", "host", Bytes(slots * kB.count), kB), device = w.buffer("device", "gpu0", Bytes(0), kB);
+  w.copy(kCopy, "h2d", before(read(state)), write(device), std::move(of_forward));
+  w.launch("cpu", OpKind::kActivation, Phase::kForward, {before(read(state)), write(state)}, std::move(of_update));
+  w.launch("cpu", OpKind::kActivation, Phase::kForward, {before(read(state)), write(state), read(flag)}, {}, 2);
+  return w.finish();
+}
+
+}  // namespace
+
+TEST_CASE("a step may read a state's version of the step before while it writes the next one") {
+  CHECK(defect_of(versions({after(2, 1)}, {after(0, 1)})).empty());
+}
+
+TEST_CASE("a reader of the version of the step before needs a path from its last writer, guarded or not") {
+  CHECK_THAT(defect_of(versions({}, {after(0, 1)})), Contains("instruction 0 (copy)") && Contains("of the step before"));
+  CHECK_THAT(defect_of(versions({after(1, 1)}, {after(0, 1)})),
+             Contains("no path orders it after instruction 2") && Contains("distance 1"));
+}
+
+TEST_CASE("a version is not overwritten before its readers of the step before have ended") {
+  // In step s the copy reads slot (s − 1) mod 2, which the update of step s + 1 writes.
+  CHECK_THAT(defect_of(versions({after(2, 1)}, {})),
+             Contains("instruction 1 (launch") && Contains("instruction 0 (copy) of the step before"));
+}
+
+TEST_CASE("conflicts of a use of age 1 within its own step are found") {
+  // Both instructions use the slot of the step before; nothing in step 0 uses slot 0 at age 1, step 1 shows it first.
+  PlanWriter w;
+  const auto state = w.buffer("state", "gpu0", Bytes(0), kB, 2), host = w.buffer("host", "host", Bytes(0), kB);
+  w.copy(kCopy, "h2d", read(host), before(write(state)), {after(1, 1)});
+  w.launch("compute", OpKind::kRopeBackward, Phase::kBackward, {before(update(state))});
+  CHECK_THAT(defect_of(w.finish()), Contains("instruction 1 (launch") && Contains("distance 0"));
+}
+
+TEST_CASE("a use older than its buffer's slots is refused") {
+  CHECK_THAT(defect_of(versions({after(2, 1)}, {after(0, 1)}, 1)),
+             Contains("uses buffer state at age 1, and it has 1 slot") && Contains("give it 2 slots"));
+}
+
+TEST_CASE("only the step turns the versions of a state") {
+  for (const bool persistent : {false, true}) {
+    PlanWriter w;
+    const auto state = w.buffer("state", "gpu0", Bytes(0), kB, 2, persistent);
+    w.launch("compute", OpKind::kRopeBackward, Phase::kBackward, {update(state)});
+    Plan plan = w.finish();
+    CHECK(defect_of(plan).empty());
+    plan.bodies[0].name = "evaluation";
+    CHECK(defect_of(plan).empty() == !persistent);
+  }
+}

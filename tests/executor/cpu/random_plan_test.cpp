@@ -47,7 +47,7 @@ class HashingMemory {
  private:
   std::span<std::byte> bytes_of(const Use& use, std::int64_t step) {
     const Buffer& buffer = plan_.buffers[use.target];
-    const Bytes begin = buffer.offset_in(static_cast<std::uint64_t>(step)) + use.offset;
+    const Bytes begin = buffer.offset_in(static_cast<std::uint64_t>(step), use.age) + use.offset;
     return std::span(spaces_[buffer.space.index])
         .subspan(static_cast<std::size_t>(begin.count), static_cast<std::size_t>(use.bytes.count));
   }

@@ -39,6 +39,49 @@ TEST_CASE("AdamW moves moments, corrects their bias, and decays the leading elem
   CHECK(results[0][1] == Approx(2 - moved).epsilon(1e-14));
 }
 
+TEST_CASE("AdamW from one version of its states to the next gives the bits that it gives in place, and keeps the old one") {
+  constexpr std::int64_t kCount = 70'003;  // two tasks, and no whole number of vectors
+  const OpShape shape{.rows = kCount, .inputs = 66'000};
+  const CaseOperand old{kCount, kR}, state{kCount, kRw}, fresh{kCount, Access::kWrite}, factor{2, kR, Content::kDouble};
+  for (const bool clips : {false, true}) {
+    KernelCase in_place{"in place", OpKind::kAdamW, shape, {state, state, {kCount, kRw, Content::kPositive}, old}};
+    KernelCase onwards{"onwards", OpKind::kAdamW, shape, {old, old, {kCount, kR, Content::kPositive}, old}};
+    if (clips) in_place.operands.push_back(factor), onwards.operands.push_back(factor);
+    onwards.operands.insert(onwards.operands.end(), {fresh, fresh, fresh});
+    for (const DType dtype : {DType::kFp32, DType::kFp64}) {
+      const Values before = random_values(in_place);
+      Values with_room = before;
+      with_room.resize(onwards.operands.size(), std::vector<double>(kCount, 7));
+      const Values updated = run_case(in_place, before, dtype), versions = run_case(onwards, with_room, dtype);
+      for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(versions[versions.size() - 3 + i] == updated[i]);
+        CHECK(versions[i] == before[i]);
+        CHECK(updated[i] != before[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a factor of 1 gives AdamW the bits that no factor gives") {
+  const OpShape shape{.rows = 1001, .inputs = 500};
+  KernelCase c{"adamw", OpKind::kAdamW, shape, {{1001, kRw}, {1001, kRw}, {1001, kRw, Content::kPositive}, {1001, kR}}};
+  const Values without = random_values(c);
+  const Values expected = run_case(c, without, DType::kFp32);
+  c.operands.push_back({2, kR, Content::kDouble});
+  Values with = without;
+  with.push_back({1, 9});
+  const Values clipped = run_case(c, with, DType::kFp32);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(clipped[i] == expected[i]);
+}
+
+TEST_CASE("clipping raises its flag exactly when the factor is not 1") {
+  const CaseOperand sums{1, kR, Content::kDouble}, factor{2, Access::kWrite, Content::kDouble};
+  const CaseOperand flag{1, Access::kWrite, Content::kDouble};
+  const KernelCase c{"clip", OpKind::kClipFactor, {.terms = 1}, {sums, factor, flag}};  // the bound is 0.75 = √0.5625
+  CHECK(run_case(c, {{0.5625}, {0, 0}, {9}}, DType::kFp64)[2][0] == 0);
+  CHECK(run_case(c, {{0.5626}, {0, 0}, {9}}, DType::kFp64)[2][0] != 0);
+}
+
 TEST_CASE("the first gradient of an accumulator replaces what stood there and later ones are added") {
   const OpShape s{.rows = 2};
   const KernelCase first{"first", OpKind::kAccumulate, s, {{2, kR}, {2, Access::kWrite}}};

@@ -28,7 +28,7 @@ Block full_block() {
   Block block{.name = "layer", .list = {}, .slot_count = 3, .port_count = 2};
   block.list.uses = {{2, Access::kRead, Bytes(0), Bytes(64)},
                      {0, Access::kWrite, Bytes(16), Bytes(48)},
-                     {1, Access::kReadWrite, Bytes(8), Bytes(8)}};
+                     {1, Access::kReadWrite, Bytes(8), Bytes(8), 2}};
   block.list.dependencies = {{1, 0, false}, {0, 0, true}, {1, 2, true}, {0, 3, false}};
   block.list.members = {QueueId(1), QueueId(2)};
   block.list.instructions = {
