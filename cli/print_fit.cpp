@@ -44,6 +44,11 @@ std::string time_lines(const FitAnswer& a) {
   text += fmt::format("          forward {}, backward {}, optimizer {}, exposed transfers {}\n",
                       seconds(a.phases.forward_seconds), seconds(a.phases.backward_seconds),
                       seconds(a.phases.optimizer_seconds), seconds(a.phases.exposed_transfer_seconds));
+  if (a.redo) {
+    text += fmt::format("          {} when no step clips, {} when every step does ({:.0f} % taken to clip)\n",
+                        seconds(a.redo->step_seconds_never), seconds(a.redo->step_seconds_always),
+                        100 * a.redo->probability);
+  }
   text += fmt::format("  limit   {}, busy {:.0f} % of the step", a.bottleneck, 100 * a.bottleneck_busy_fraction);
   if (a.lower_bound_seconds) text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
   return text + "\n";

@@ -91,6 +91,10 @@ void RunPrinter::plan(const Plan& plan, const Prediction& prediction, const std:
     say(fmt::format("{} of {} candidate plans fit; this one is the fastest", fitting, candidates.size()));
   say(fmt::format("predicted step {} ({} to {})", to_text(prediction.step), to_text(prediction.low),
                   to_text(prediction.high)));
+  if (const auto& steps = prediction.guarded) {
+    say(fmt::format("{} when no step clips, {} when every step does ({:.0f} % taken to clip)", to_text(steps->skipped),
+                    to_text(steps->run), 100 * steps->probability));
+  }
 }
 
 void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
@@ -122,6 +126,10 @@ std::string comparison_text(const Plan& plan, const Comparison& comparison) {
   text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "together", to_text(comparison.predicted_step),
                       to_text(comparison.measured_step),
                       percent(comparison.predicted_step, comparison.measured_step, comparison.measured_step));
+  if (comparison.alike_steps < comparison.traced_steps) {
+    text += fmt::format("  measured: the median of {} of {} traced steps, those that redid updates as the prediction does\n",
+                        comparison.alike_steps, comparison.traced_steps);
+  }
   return text + memory_rows(plan, comparison);
 }
 

@@ -17,7 +17,7 @@ struct ChosenPlan {
 Result<void> check_own_plan(const RunRequest& request);
 
 /// Searches under `costs`, or takes the request's own plan after checking that it is for this model and this computer.
-/// The result is verified.
-Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs);
+/// The result is verified. `clipped_fraction` is how many steps are expected to clip.
+Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs, double clipped_fraction = 1);
 
 }  // namespace plimsoll

@@ -68,16 +68,18 @@ class Session {
 
   Result<ChosenPlan> warm_up_and_choose() {
     std::shared_ptr<const CostModel> costs = request_.costs;
+    double clipped_fraction = 1;  // unless the warm-up tells, the worst is assumed
     if (request_.warm_up_steps > 0) {
       announce(watcher_, fmt::format("warming up: {} profiled steps of a cautious plan", request_.warm_up_steps));
       auto warm = warm_up(request_, *tokens_, stop_);
       if (!warm) return fail(warm.error());
       costs = warm->calibration.model;
+      clipped_fraction = warm->clipped_fraction;
       warm_ = std::move(*warm);
     }
     if (stop_) return fail(interrupted_too_early());
     announce(watcher_, "planning");
-    auto chosen = choose_plan(request_, *costs);
+    auto chosen = choose_plan(request_, *costs, clipped_fraction);
     ::malloc_trim(0);  // what the search used goes back before the arenas are reserved
     if (chosen && watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
     return chosen;

@@ -109,6 +109,14 @@ Result<Plan> cautious_plan(const RunRequest& request) {
   return fail(does_not_fit("even the smallest plan", request.machine, nearest));
 }
 
+/// How often the gradient was longer than the recipe allows.
+double clipped_fraction(const Recipe& recipe, const std::vector<StepSummary>& steps) {
+  if (recipe.clip == 0 || steps.empty()) return 0;
+  const auto clipped = std::count_if(steps.begin(), steps.end(),
+                                     [&](const StepSummary& step) { return step.gradient_norm > recipe.clip; });
+  return static_cast<double>(clipped) / static_cast<double>(steps.size());
+}
+
 }  // namespace
 
 Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop) {
@@ -125,7 +133,9 @@ Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, con
   trace->peaks = memory_peaks(*plan, memory_ledger_of_run(*plan, body, *trace));
   auto samples = samples_from_trace(*plan, body, *trace);
   Calibration calibration = calibrate(samples, request.costs);
-  return WarmUp{std::move(*plan), trace->plan_digest, std::move(*trace), std::move(samples), std::move(calibration)};
+  const double clipped = clipped_fraction(request.recipe, trace->steps);
+  return WarmUp{std::move(*plan),   trace->plan_digest,     std::move(*trace),
+                std::move(samples), std::move(calibration), clipped};
 }
 
 }  // namespace plimsoll

@@ -16,6 +16,7 @@ struct WarmUp {
   Trace trace;
   std::vector<Sample> samples;
   Calibration calibration;
+  double clipped_fraction = 0;  ///< of its steps
 };
 
 /// Runs `steps` steps of the cautious plan, traced, and calibrates on them. The steps only profile: their weights are

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <span>
@@ -41,6 +42,20 @@ std::vector<StepSummary> whole_steps(const Trace& trace, std::size_t instruction
     if (has_whole_step(trace, summary.step, instructions)) whole.push_back(summary);
   }
   return whole;
+}
+
+std::size_t skipped_in(const Trace& trace, std::uint32_t step) {
+  const auto events = events_of_step(trace, step);
+  return static_cast<std::size_t>(std::count_if(
+      events.begin(), events.end(), [](const TraceEvent& event) { return event.status == EventStatus::kSkipped; }));
+}
+
+/// Those of `steps` that skipped so many instructions; all, when none did.
+std::vector<StepSummary> alike(const std::vector<StepSummary>& steps, const Trace& trace, std::size_t skipped) {
+  std::vector<StepSummary> kept;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(kept),
+               [&](const StepSummary& step) { return skipped_in(trace, step.step) == skipped; });
+  return kept.empty() ? steps : kept;
 }
 
 /// The step of median duration (of an even number the lower one; of equal ones the earliest).
@@ -124,7 +139,11 @@ Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, cons
   }
   Comparison comparison;
   comparison.predicted_step_index = simulated[simulated.size() < 3 ? simulated.size() - 1 : simulated.size() - 2].step;
-  comparison.measured_step_index = median_of(ran);
+  const std::vector<StepSummary> comparable =
+      alike(ran, measured, skipped_in(predicted, comparison.predicted_step_index));
+  comparison.traced_steps = static_cast<std::uint32_t>(ran.size());
+  comparison.alike_steps = static_cast<std::uint32_t>(comparable.size());
+  comparison.measured_step_index = median_of(comparable);
   add_parts(comparison, break_down(plan, flat, predicted, comparison.predicted_step_index),
             break_down(plan, flat, measured, comparison.measured_step_index));
   comparison.memory = compare_memory(predicted, measured);

@@ -51,13 +51,16 @@ struct Comparison {
   std::optional<ComparedProcess> process;  ///< nothing from compare_traces: traces do not tell
   double matched_fraction = 0;  ///< of the step's instructions: ran in both worlds, or in neither
   std::uint32_t predicted_step_index = 0;
-  std::uint32_t measured_step_index = 0;  ///< the step of median duration
+  std::uint32_t measured_step_index = 0;  ///< the step of median duration among those alike
+  std::uint32_t traced_steps = 0;         ///< whole ones of the run
+  std::uint32_t alike_steps = 0;          ///< those that skipped as many instructions as the predicted step; all, when none did
 
   /// (measured − predicted) ÷ measured.
   [[nodiscard]] double error() const;
 };
 
-/// Compares the steady step of a prediction with the median traced step of a run of the same plan.
+/// Compares the steady step of a prediction with the median traced step of a run of the same plan. Where guards let steps
+/// differ, like is compared with like as far as the run has any.
 /// Refused when the traces are of different plans, a trace has no whole traced step, or samples of the measured plan
 /// fed the prediction.
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured);

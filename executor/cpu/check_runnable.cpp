@@ -87,7 +87,6 @@ Result<void> check_state(const Plan& plan) {
   const ParameterLayout layout = lay_out_parameters(plan.spec);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
-    if (buffer.slots != 1) return refuse("the CPU backend keeps state in one slot, not in rotating ones", buffer.name);
     const std::int64_t bytes = layout.at(binding.group).elements * size_of(state_dtype(plan.recipe.precision));
     const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
     if (on_drive && !is_staged(plan, step, binding.buffer)) {

@@ -48,7 +48,8 @@ std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<co
       const bool crosses = instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite;
       if (!crosses || (uses[0].drive != &drive && uses[1].drive != &drive)) continue;
       const PlacedUse& memory = uses[0].drive == nullptr ? uses[0] : uses[1];
-      ranges.emplace_back(memory.base, memory.in_step(memory.slots - 1) + memory.bytes.count);
+      const std::span<std::byte> slots = memory.all_slots();
+      ranges.emplace_back(slots.data(), slots.data() + slots.size());
     }
   }
   std::sort(ranges.begin(), ranges.end());
@@ -101,7 +102,7 @@ struct CpuExecutor::Impl {
   /// The first state of that kind; empty when the plan has none.
   [[nodiscard]] std::span<const std::byte> find(TensorKind kind, GroupId group) const {
     for (const StateBinding& binding : plan.state) {
-      if (binding.kind == kind && binding.group == group) return states.read(binding);
+      if (binding.kind == kind && binding.group == group) return states.read(binding, steps_done.value_or(0));
     }
     return {};
   }
@@ -110,6 +111,19 @@ struct CpuExecutor::Impl {
     if (tokens.size() > plan.recipe.sequence) return {};
     return bad(fmt::format("the corpus has {} tokens, fewer than the {} of one window", tokens.size(),
                            plan.recipe.sequence + 1));
+  }
+
+  [[nodiscard]] bool keeps_versions() const {
+    return std::any_of(plan.state.begin(), plan.state.end(),
+                       [this](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
+  }
+
+  /// Where versions are kept, which one is valid depends on the step.
+  [[nodiscard]] Result<void> check_goes_on(const RunSegment& segment) const {
+    if (!steps_done || *steps_done == segment.first_step || !keeps_versions()) return {};
+    return bad(fmt::format("the states are those of {} steps, so step {} cannot come next", *steps_done,
+                           segment.first_step),
+               "go on where the last segment ended, or set the states anew");
   }
 
   /// Runs steps of one program; learning rates are filled in here because only training has them.
@@ -144,6 +158,7 @@ struct CpuExecutor::Impl {
   StateStore states;
   std::optional<Program> evaluation;
   std::string source;
+  std::optional<std::int64_t> steps_done;  ///< nothing: every version of the states holds the same
 };
 
 CpuExecutor::CpuExecutor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -161,6 +176,7 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const
 
 void CpuExecutor::initialize() {
   const DType dtype = state_dtype(impl_->plan.recipe.precision);
+  impl_->steps_done.reset();
   for (const StateBinding& binding : impl_->plan.state) {
     impl_->states.write(binding, [&](std::span<std::byte> bytes) {
       if (is_weights(binding.kind)) {
@@ -198,7 +214,9 @@ void CpuExecutor::set_state(TensorKind kind, GroupId group, std::span<const std:
 Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSource& tokens) {
   if (segment.first_step < 0 || segment.steps < 0) return bad("a segment cannot start or last below zero steps");
   if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
+  if (auto next = impl_->check_goes_on(segment); !next) return fail(next.error());
   LaneRecord record = impl_->run(impl_->step, segment, tokens, impl_->plan.recipe.seed);
+  if (!record.steps.empty()) impl_->steps_done = segment.first_step + static_cast<std::int64_t>(record.steps.size());
   return Trace{.kind = TraceKind::kMeasured,
                .plan_digest = {},
                .source = impl_->source,
@@ -217,8 +235,8 @@ Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t bat
                            .first_traced_step = std::numeric_limits<std::int64_t>::max(),
                            .on_step = {},
                            .stop = nullptr};
-  const LaneRecord record =
-      impl_->run(*impl_->evaluation, segment, tokens, random_at(impl_->plan.recipe.seed, kEvaluationStream));
+  const Program program = at_versions_of(impl_->plan, *impl_->evaluation, impl_->steps_done.value_or(0));
+  const LaneRecord record = impl_->run(program, segment, tokens, random_at(impl_->plan.recipe.seed, kEvaluationStream));
   double sum = 0;
   for (const StepSummary& summary : record.steps) sum += summary.loss;
   return sum / static_cast<double>(record.steps.size());

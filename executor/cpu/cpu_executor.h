@@ -59,7 +59,8 @@ class CpuExecutor {
 
   /// Runs the "step" body and returns what happened; losses are in the step summaries. What a kernel, the corpus or
   /// `on_step` throws ends the run and is thrown on, after all threads have stopped. `plan_digest` is left to the
-  /// caller.
+  /// caller. Where a plan keeps versions of its states, a segment that does not go on where the last one ended is
+  /// refused, unless `initialize` was called since.
   Result<Trace> run_steps(const RunSegment& segment, const TokenSource& tokens);
 
   /// Mean loss of `batches` evaluation batches of `tokens`.

@@ -17,12 +17,26 @@ Program make_program(const Plan& plan, const Body& body, const ArenaSet& arenas)
                             .bytes = use.bytes,
                             .pitch = buffer.pitch(),
                             .slots = buffer.slots,
-                            .access = use.access});
+                            .access = use.access,
+                            .age = use.age});
   }
   for (const std::uint32_t micro_batch : program.body.micro_batches) {
     program.micro_batches = std::max(program.micro_batches, micro_batch + 1);
   }
   return program;
+}
+
+Program at_versions_of(const Plan& plan, const Program& program, std::int64_t step) {
+  Program fixed = program;
+  for (std::size_t i = 0; i < fixed.uses.size(); ++i) {
+    PlacedUse& use = fixed.uses[i];
+    if (use.slots == 1 || !plan.buffers[fixed.body.list.uses[i].target].persistent) continue;
+    if (use.drive == nullptr) use.base = use.in_step(step);
+    use.offset = use.offset_in_step(step);
+    use.slots = 1;
+    use.age = 0;
+  }
+  return fixed;
 }
 
 }  // namespace plimsoll

@@ -10,7 +10,7 @@
 
 namespace plimsoll {
 
-/// A use with its address. Step s finds it `pitch · (s mod slots)` bytes after `base`, or, on a drive, after `offset`.
+/// A use with its address. Step s finds it `pitch · (s − age mod slots)` bytes after `base`, or, on a drive, after `offset`.
 struct PlacedUse {
   std::byte* base = nullptr;
   Drive* drive = nullptr;
@@ -19,13 +19,19 @@ struct PlacedUse {
   Bytes pitch;
   std::uint32_t slots = 1;
   Access access = Access::kRead;
+  std::uint32_t age = 0;
 
-  [[nodiscard]] std::byte* in_step(std::int64_t step) const { return base + pitch.count * (step % slots); }
-  [[nodiscard]] Bytes offset_in_step(std::int64_t step) const { return offset + pitch * (step % slots); }
+  [[nodiscard]] std::byte* in_step(std::int64_t step) const { return base + pitch.count * slot_in(step); }
+  [[nodiscard]] Bytes offset_in_step(std::int64_t step) const { return offset + pitch * slot_in(step); }
   /// In memory, in that step.
   [[nodiscard]] std::span<std::byte> bytes_in_step(std::int64_t step) const {
     return {in_step(step), static_cast<std::size_t>(bytes.count)};
   }
+  /// All its slots; in memory.
+  [[nodiscard]] std::span<std::byte> all_slots() const {
+    return {base, static_cast<std::size_t>(pitch.count * (slots - 1) + bytes.count)};
+  }
+  [[nodiscard]] std::int64_t slot_in(std::int64_t step) const { return (step + (slots - age)) % slots; }
 };
 
 /// A body written out, with every use at its address.
@@ -41,5 +47,9 @@ struct Program {
 
 /// Expands `body` (of a verified plan) over arenas.
 Program make_program(const Plan& plan, const Body& body, const ArenaSet& arenas);
+
+/// The same program with its uses of states fixed to the versions that step `step` finds, whatever step it runs as: for
+/// bodies that turn no versions.
+Program at_versions_of(const Plan& plan, const Program& program, std::int64_t step);
 
 }  // namespace plimsoll

@@ -15,7 +15,7 @@ void rehearse(const Plan& plan, std::span<const Program* const> programs, Worker
       if (instruction.kind != InstructionKind::kLaunch || rehearsed[instruction.kernel.index]) continue;
       rehearsed[instruction.kernel.index] = true;
       for (const PlacedUse& use : program->uses_of(instruction)) {
-        std::memset(use.base, 0, static_cast<std::size_t>(use.bytes.count));
+        std::memset(use.in_step(0), 0, static_cast<std::size_t>(use.bytes.count));
       }
       execute_launch(plan, *program, instruction, 0, pool, product);
     }

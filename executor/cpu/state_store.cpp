@@ -11,23 +11,27 @@ StateStore::StateStore(const Plan& plan, const Program& step, const ArenaSet& ar
   }
 }
 
-std::span<const std::byte> StateStore::read(const StateBinding& binding) const {
+std::span<const std::byte> StateStore::read(const StateBinding& binding, std::int64_t steps_done) const {
   const Buffer& buffer = plan_.at(binding.buffer);
-  const std::span<std::byte> memory = memory_of(buffer, binding.buffer);
-  if (Drive* drive = arenas_.drive(buffer.space)) drive->read(buffer.offset, memory);
+  const std::uint32_t newest = buffer.slots == 1 ? 0 : buffer.slot_in(static_cast<std::uint64_t>(steps_done), 1);
+  const std::span<std::byte> memory = memory_of(binding.buffer, newest);
+  if (Drive* drive = arenas_.drive(buffer.space)) drive->read(buffer.offset_in(newest), memory);
   return memory.first(size_of_state(binding));
 }
 
 void StateStore::write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const {
   const Buffer& buffer = plan_.at(binding.buffer);
-  const std::span<std::byte> memory = memory_of(buffer, binding.buffer);
-  fill(memory.first(size_of_state(binding)));
-  if (Drive* drive = arenas_.drive(buffer.space)) drive->write(buffer.offset, memory);
+  for (std::uint32_t slot = 0; slot < buffer.slots; ++slot) {
+    const std::span<std::byte> memory = memory_of(binding.buffer, slot);
+    fill(memory.first(size_of_state(binding)));
+    if (Drive* drive = arenas_.drive(buffer.space)) drive->write(buffer.offset_in(slot), memory);
+  }
 }
 
-std::span<std::byte> StateStore::memory_of(const Buffer& buffer, BufferId id) const {
+std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) const {
+  const Buffer& buffer = plan_.at(id);
   const bool on_drive = arenas_.drive(buffer.space) != nullptr;
-  std::byte* begin = on_drive ? staged_[id.index] : arenas_.at(buffer.space, buffer.offset);
+  std::byte* begin = on_drive ? staged_[id.index] : arenas_.at(buffer.space, buffer.offset_in(slot));
   return {begin, static_cast<std::size_t>(buffer.bytes.count)};
 }
 

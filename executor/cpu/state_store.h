@@ -18,14 +18,15 @@ class StateStore {
   /// Keeps references. `step` is the training step's program, which stages every state on a drive (check_runnable).
   StateStore(const Plan& plan, const Program& step, const ArenaSet& arenas);
 
-  /// The bytes of one of the plan's bindings, of the state's true size; valid until the next call or step.
-  [[nodiscard]] std::span<const std::byte> read(const StateBinding& binding) const;
-  /// Lets `fill` write them. Both throw EnvironmentError when the drive fails.
+  /// The bytes of one of the plan's bindings after so many steps, of the state's true size; valid until the next call or
+  /// step.
+  [[nodiscard]] std::span<const std::byte> read(const StateBinding& binding, std::int64_t steps_done) const;
+  /// Lets `fill` write them, in every version. Both throw EnvironmentError when the drive fails.
   void write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const;
 
  private:
-  /// Memory that holds the buffer, or what is staged of it; as long as the buffer.
-  [[nodiscard]] std::span<std::byte> memory_of(const Buffer& buffer, BufferId id) const;
+  /// Memory that holds a slot of the buffer, or what is staged of it; as long as the buffer.
+  [[nodiscard]] std::span<std::byte> memory_of(BufferId id, std::uint32_t slot) const;
   [[nodiscard]] std::size_t size_of_state(const StateBinding& binding) const;
 
   const Plan& plan_;

@@ -76,6 +76,13 @@ struct FitAnswer {
     double exposed_transfer_seconds = 0;
     double exposed_communication_seconds = 0;
   } phases;
+  /// Of a plan that redoes updates in the steps that clip: `step_seconds` is the mean.
+  struct Redo {
+    double probability = 1;  ///< that a step clips
+    double step_seconds_never = 0;
+    double step_seconds_always = 0;
+  };
+  std::optional<Redo> redo;
   std::vector<SpaceAnswer> memory;
   std::string bottleneck;  ///< the busiest resource
   double bottleneck_busy_fraction = 0;

@@ -103,7 +103,15 @@ std::string fit_document(const FitAnswer& a) {
   json.number("step_seconds_high", a.step_seconds_high).number("tokens_per_second", a.tokens_per_second);
   json.number("samples_per_second", a.samples_per_second).number("model_tflops_per_gpu", a.model_tflops_per_gpu);
   json.number("hardware_tflops_per_gpu", a.hardware_tflops_per_gpu).number("bubble_fraction", a.bubble_fraction);
-  json.raw("phases", phases(a.phases)).raw("memory", lines(a.memory, space));
+  json.raw("phases", phases(a.phases));
+  if (a.redo) {
+    json.raw("redo", JsonLine()
+                         .number("probability", a.redo->probability)
+                         .number("step_seconds_never", a.redo->step_seconds_never)
+                         .number("step_seconds_always", a.redo->step_seconds_always)
+                         .str());
+  }
+  json.raw("memory", lines(a.memory, space));
   json.raw("bottleneck",
            JsonLine().text("resource", a.bottleneck).number("busy_fraction", a.bottleneck_busy_fraction).str());
   json.raw("calibration", JsonLine().text("kind", a.calibration_kind).text("source", a.calibration_source).str());

@@ -153,8 +153,10 @@ void Engine::end(std::uint32_t instance) {
 }
 
 bool Engine::runs(std::uint32_t step, std::uint32_t instruction) const {
-  if (body_.list.instructions[instruction].guard == kNoGuard) return true;
-  const std::uint64_t bits = scramble((std::uint64_t{step} << 32) | instruction) >> 11;  // 53 bits: [0, 1) exactly
+  const Instruction& guarded = body_.list.instructions[instruction];
+  if (guarded.guard == kNoGuard) return true;
+  const std::uint32_t flag = body_.uses(guarded)[guarded.guard].target;
+  const std::uint64_t bits = scramble((std::uint64_t{step} << 32) | flag) >> 11;  // 53 bits: [0, 1) exactly
   return static_cast<double>(bits) * 0x1p-53 < options_.guard_probability;
 }
 

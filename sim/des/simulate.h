@@ -11,7 +11,7 @@ namespace plimsoll {
 
 struct SimulateOptions {
   std::uint32_t steps = 3;          ///< bodies laid one after another; the last one is the steady state
-  double guard_probability = 1.0;   ///< chance that a guarded instruction runs; decided by id, so runs repeat
+  double guard_probability = 1.0;   ///< chance that a flag is set in a step; decided by step and flag, so runs repeat
   bool keep_events = true;          ///< false: only step summaries and arena peaks (for planners, thousands of plans)
 };
 

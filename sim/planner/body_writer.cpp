@@ -12,14 +12,18 @@ void BodyWriter::begin_segment(std::string name, std::uint32_t micro_batch, std:
   segments_.push_back({next_id(), micro_batch, static_cast<std::int32_t>(layer), std::move(name)});
 }
 
-std::uint32_t BodyWriter::append(Instruction instruction, const std::vector<std::pair<Range, Access>>& operands) {
+std::uint32_t BodyWriter::append(Instruction instruction, std::vector<std::pair<Range, Access>> operands) {
   const std::uint32_t id = next_id();
+  if (guard_) {
+    instruction.guard = static_cast<std::uint32_t>(operands.size());
+    operands.emplace_back(*guard_, Access::kRead);
+  }
   instruction.phase = phase_;
   instruction.layer = static_cast<std::int32_t>(layer_);
   instruction.first_use = static_cast<std::uint32_t>(body_.list.uses.size());
   instruction.use_count = static_cast<std::uint32_t>(operands.size());
   for (const auto& [range, access] : operands) {
-    body_.list.uses.push_back({range.buffer.index, access, range.offset, range.bytes});
+    body_.list.uses.push_back({range.buffer.index, access, range.offset, range.bytes, range.age});
     book_.touch(range.buffer, id);
   }
   body_.list.instructions.push_back(instruction);

@@ -2,6 +2,7 @@
 
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Range {
   BufferId buffer;
   Bytes offset;
   Bytes bytes;
+  std::uint32_t age = 0;
 };
 
 /// Appends instructions to a flat body and keeps the book of buffers' lives. Knows nothing of transformers.
@@ -25,6 +27,8 @@ class BodyWriter {
   /// What follows may become one call of a template.
   void begin_segment(std::string name, std::uint32_t micro_batch, std::int64_t layer);
   void set_phase(Phase phase) { phase_ = phase; }
+  /// What follows runs only when `flag` is set; nothing: always.
+  void set_guard(std::optional<Range> flag) { guard_ = flag; }
 
   /// Each returns the new instruction's id.
   std::uint32_t launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands);
@@ -33,12 +37,17 @@ class BodyWriter {
 
   /// The whole of a buffer.
   [[nodiscard]] Range whole(BufferId buffer) const { return {buffer, Bytes(0), plan_.at(buffer).bytes}; }
+  /// The same of the version that the step before left, where the buffer keeps versions.
+  [[nodiscard]] Range before(BufferId buffer) const { return {buffer, Bytes(0), plan_.at(buffer).bytes, age_before(buffer)}; }
+  [[nodiscard]] std::uint32_t age_before(BufferId buffer) const {
+    return plan_.at(buffer).persistent && plan_.at(buffer).slots > 1 ? 1 : 0;
+  }
   [[nodiscard]] std::uint32_t next_id() const { return static_cast<std::uint32_t>(body_.size()); }
   [[nodiscard]] FlatBody& body() { return body_; }
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
 
  private:
-  std::uint32_t append(Instruction instruction, const std::vector<std::pair<Range, Access>>& operands);
+  std::uint32_t append(Instruction instruction, std::vector<std::pair<Range, Access>> operands);
 
   Plan& plan_;
   BufferBook& book_;
@@ -46,6 +55,7 @@ class BodyWriter {
   std::vector<Segment> segments_;
   std::map<Kernel, KernelId> kernels_;
   Phase phase_ = Phase::kForward;
+  std::optional<Range> guard_;
   std::int64_t layer_ = -1;
   std::uint32_t micro_batch_ = 0;
 };

@@ -125,6 +125,9 @@ FitAnswer fit_answer(const Plan& plan, const Prediction& prediction, const Lower
                    .backward_seconds = to_seconds(parts.at(TimePart::kBackward)),
                    .optimizer_seconds = to_seconds(parts.at(TimePart::kOptimizer)),
                    .exposed_transfer_seconds = to_seconds(parts.at(TimePart::kTransfer) + parts.at(TimePart::kStorage))};
+  if (const auto& steps = prediction.guarded) {
+    answer.redo = {steps->probability, to_seconds(steps->skipped), to_seconds(steps->run)};
+  }
   answer.memory = memory_of(plan, prediction.trace);
   answer.bottleneck = plan.platform.at(prediction.queues.front().queue).name;
   answer.bottleneck_busy_fraction = prediction.queues.front().busy_fraction;

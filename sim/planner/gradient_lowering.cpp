@@ -28,13 +28,16 @@ void StepLowering::finish_gradients(const Run& run) {
   for (const TensorId sum : run.completes) {
     if (plan_.strategy.gradients == Tier::kDevice) {
       work_on_sum(sum, OpKind::kAccumulate, places_.device);
+      if (plan_.strategy.update_in_backward) update_in_backward(sum);
       continue;
     }
     out_.begin_segment("gradient complete", together_.end - 1, run.block);
     if (plan_.at(holder(sum, 0)).space == places_.device) send_to_host(sum, 0);
     work_on_sum(sum, OpKind::kAccumulate, places_.host);
     work_on_sum(sum, OpKind::kSquaredNorm, places_.host);
-    store_on_ssd(sum);
+    if (plan_.strategy.update_in_backward) update_in_backward(sum);
+    const bool read_again = !plan_.strategy.update_in_backward || graph_.recipe.clip > 0;
+    if (read_again) store_on_ssd(sum);
   }
 }
 
@@ -72,15 +75,10 @@ void StepLowering::store_on_ssd(TensorId sum) {
   holder(sum, 0) = stored;
 }
 
-void StepLowering::gradients_to_host() {
-  const ParameterLayout& layout = graph_.parameters;
-  for (std::size_t i = layout.groups.size(); i-- > 0;) {
-    const GroupId group(i);
-    out_.begin_segment("gradient to host", 0, layout.at(group).block);
-    out_.set_phase(Phase::kOptimizer);
-    BufferId& sum = holder(summed_gradients_[group.index], 0);
-    sum = fetch_to_host(sum);
-  }
+void StepLowering::sum_to_host(TensorId sum) {
+  out_.begin_segment("gradient to host", micro_batches() - 1, graph_.at(sum).block);
+  out_.set_phase(Phase::kOptimizer);
+  holder(sum, 0) = fetch_to_host(holder(sum, 0));
 }
 
 }  // namespace plimsoll

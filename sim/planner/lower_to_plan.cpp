@@ -18,7 +18,7 @@ std::int64_t compute_workers(const Platform& platform, QueueId compute) {
 void align_storage(const Plan& plan, BufferBook& book, FlatBody& body) {
   for (const Instruction& instruction : body.list.instructions) {
     if (instruction.kind != InstructionKind::kRead && instruction.kind != InstructionKind::kWrite) continue;
-    for (std::uint32_t i = 0; i < instruction.use_count; ++i) {
+    for (std::uint32_t i = 0; i < 2; ++i) {  // what it moves; a guard's flag stays as it is
       Use& use = body.list.uses[instruction.first_use + i];
       book.align(BufferId(use.target), kStorageAlignment);
       use.bytes = plan.buffers[use.target].bytes;

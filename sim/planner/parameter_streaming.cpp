@@ -20,20 +20,20 @@ void StepLowering::fetch_parameters(const std::vector<std::size_t>& ops) {
 }
 
 void StepLowering::fetch_group(GroupId group, TensorId tensor) {
-  BufferId source = state_[group.index].parameters;
-  const Buffer stored = plan_.at(source);
+  Range source = out_.before(state_[group.index].parameters);
+  const Buffer stored = plan_.at(source.buffer);
   const auto arriving = [&](SpaceId space) {
     return book_.add({.name = stored.name + ", streamed", .space = space, .bytes = stored.bytes, .category = TensorKind::kParameter});
   };
   const std::int64_t ahead = plan_.strategy.staging_slots - 1;
   if (plan_.strategy.parameters == Tier::kSsd) {
     const BufferId staged = arriving(places_.host);
-    out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(source), out_.whole(staged));
+    out_.copy(*places_.ssd_read, InstructionKind::kRead, source, out_.whole(staged));
     reach_back(staged, 2 * ahead);
-    source = staged;
+    source = out_.whole(staged);
   }
   const BufferId device = arriving(places_.device);
-  out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(source), out_.whole(device));
+  out_.copy(places_.h2d, InstructionKind::kCopy, source, out_.whole(device));
   reach_back(device, ahead);
   on_device_[group] = device;
   shared_[tensor.index] = device;

@@ -20,7 +20,6 @@ Result<void> check_supported(const Strategy& s) {
     bool asked;
     std::string_view what;
   } wishes[] = {{s.activations != Tier::kDevice, "activations outside the device"},
-                {s.update_in_backward, "updates during backward"},
                 {s.host_state_blocks > 0, "a share of the optimizer's states in host memory"}};
   for (const auto& [asked, what] : wishes) {
     if (!asked) continue;
@@ -81,13 +80,16 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
   const SpaceId state_space = space_of(tier);
   // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
   const bool own_master = has_master_copy(plan.recipe.precision) || tier != plan.strategy.parameters;
-  const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space) {
+  // What an update writes before the norm is known must not replace what it may have to start from again.
+  const std::uint32_t versions = plan.strategy.update_in_backward && plan.recipe.clip > 0 ? 2 : 1;
+  const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space, bool updated) {
     const ParameterGroup& of = layout.at(group);
     const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
                                       .space = space,
                                       .bytes = Bytes(of.elements * size_of(dtype)),
                                       .category = kind,
-                                      .persistent = true});
+                                      .persistent = true,
+                                      .slots = updated ? versions : 1});
     plan.state.push_back({kind, group, buffer});
     return buffer;
   };
@@ -95,10 +97,10 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
   for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
     const GroupId group(i);
     GroupState of;
-    of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(plan.strategy.parameters));
-    of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space) : of.parameters;
-    of.first_moment = reserve(TensorKind::kFirstMoment, group, state, state_space);
-    of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space);
+    of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(plan.strategy.parameters), !own_master);
+    of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space, true) : of.parameters;
+    of.first_moment = reserve(TensorKind::kFirstMoment, group, state, state_space, true);
+    of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space, true);
     groups.push_back(of);
   }
   return groups;

@@ -1,6 +1,7 @@
 #include "sim/planner/predict.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "core/plan/expand.h"
@@ -10,10 +11,41 @@
 namespace plimsoll {
 namespace {
 
-Result<Nanoseconds> steady_duration(const Plan& plan, const CostModel& costs) {
-  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .keep_events = false});
+Nanoseconds steady_duration(const Trace& trace) { return trace.steps[steady_step(trace)].duration(); }
+
+Result<Nanoseconds> steady_duration(const Plan& plan, const CostModel& costs, double guard_probability) {
+  const SimulateOptions options{.steps = kPredictedSteps, .guard_probability = guard_probability, .keep_events = false};
+  const auto trace = simulate(plan, "step", costs, options);
   if (!trace) return fail(trace.error());
-  return trace->steps[steady_step(*trace)].duration();
+  return steady_duration(*trace);
+}
+
+bool has_guards(const Plan& plan) {
+  for (const Call& call : plan.body("step")->calls) {
+    const auto& instructions = plan.at(call.block).list.instructions;
+    const bool guarded = std::any_of(instructions.begin(), instructions.end(),
+                                     [](const Instruction& instruction) { return instruction.guard != kNoGuard; });
+    if (guarded) return true;
+  }
+  return false;
+}
+
+/// What most steps do.
+double usual(double guard_probability) { return guard_probability < 0.5 ? 0 : 1; }
+
+/// The mean over steps of which each finds its flags set with that probability.
+Nanoseconds mean(const GuardedSteps& steps) {
+  const double more = steps.probability * static_cast<double>((steps.run - steps.skipped).count);
+  return steps.skipped + Nanoseconds(std::llround(more));
+}
+
+/// Both times; two steps in a row are taken to be alike.
+Result<GuardedSteps> guarded_steps(const Plan& plan, const CostModel& costs, double probability) {
+  const auto skipped = steady_duration(plan, costs, 0);
+  if (!skipped) return fail(skipped.error());
+  const auto run = steady_duration(plan, costs, 1);
+  if (!run) return fail(run.error());
+  return GuardedSteps{probability, *skipped, *run};
 }
 
 Result<CostOrigin> weakest_origin(const Plan& plan, const CostModel& costs) {
@@ -44,32 +76,47 @@ std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, co
 
 }  // namespace
 
-Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs) {
+Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, double guard_probability) {
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps});
+  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability)});
   if (!trace) return fail(trace.error());
-  const Nanoseconds duration = trace->steps[steady_step(*trace)].duration();
-  return StepLimit{duration, load_of_queues(plan, expand(plan, *step), *trace, duration).front()};
+  const auto mean_step = predict_step(plan, costs, guard_probability);
+  if (!mean_step) return fail(mean_step.error());
+  return StepLimit{*mean_step, load_of_queues(plan, expand(plan, *step), *trace, steady_duration(*trace)).front()};
 }
 
-Result<Prediction> predict(const Plan& plan, const CostModel& costs) {
+Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, double guard_probability) {
+  const bool certain = guard_probability == 0 || guard_probability == 1 || !has_guards(plan);
+  if (certain) return steady_duration(plan, costs, guard_probability);
+  const auto steps = guarded_steps(plan, costs, guard_probability);
+  if (!steps) return fail(steps.error());
+  return mean(*steps);
+}
+
+Result<Prediction> predict(const Plan& plan, const CostModel& costs, double guard_probability) {
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps});
+  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability)});
   if (!trace) return fail(trace.error());
-  const auto low = steady_duration(plan, CostEdge(costs, CostEdge::kLow));
+  const auto low = predict_step(plan, CostEdge(costs, CostEdge::kLow), guard_probability);
   if (!low) return fail(low.error());
-  const auto high = steady_duration(plan, CostEdge(costs, CostEdge::kHigh));
+  const auto high = predict_step(plan, CostEdge(costs, CostEdge::kHigh), guard_probability);
   if (!high) return fail(high.error());
   const auto origin = weakest_origin(plan, costs);
   if (!origin) return fail(origin.error());
   Prediction prediction{.trace = std::move(*trace), .low = *low, .high = *high, .origin = *origin};
   const FlatBody body = expand(plan, *step);
   const std::uint32_t steady = steady_step(prediction.trace);
-  prediction.step = prediction.trace.steps[steady].duration();
+  prediction.step = steady_duration(prediction.trace);
+  if (has_guards(plan)) {
+    const auto steps = guarded_steps(plan, costs, guard_probability);
+    if (!steps) return fail(steps.error());
+    prediction.guarded = *steps;
+    prediction.step = mean(*steps);
+  }
   prediction.breakdown = break_down(plan, body, prediction.trace, steady);
-  prediction.queues = load_of_queues(plan, body, prediction.trace, prediction.step);
+  prediction.queues = load_of_queues(plan, body, prediction.trace, steady_duration(prediction.trace));
   return prediction;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,15 +19,23 @@ struct QueueLoad {
   double busy_fraction = 0;
 };
 
+/// Steps that find a guard's flag set do more; how often that happens is not the simulator's to know.
+struct GuardedSteps {
+  double probability = 1;  ///< that a step does
+  Nanoseconds skipped;     ///< the steady step when none does
+  Nanoseconds run;         ///< the steady step when every one does
+};
+
 /// What the simulator says of a plan: the steady step with its interval, its parts, and what limits it.
 struct Prediction {
-  Trace trace;                    ///< of the median costs
-  Nanoseconds step;               ///< the steady one
+  Trace trace;                    ///< of the median costs; of a plan with guards, of the steps of which there are more
+  Nanoseconds step;               ///< the steady one; of a plan with guards, the mean
   Nanoseconds low;                ///< with every cost at its low end
   Nanoseconds high;               ///< with every cost at its high end
   StepBreakdown breakdown;
   std::vector<QueueLoad> queues;  ///< busiest first
   CostOrigin origin = CostOrigin::kMeasured;  ///< the weakest origin among the costs that the plan uses
+  std::optional<GuardedSteps> guarded;        ///< of a plan with guards
 };
 
 /// The steady step at median costs, and the queue that works through most of it.
@@ -36,9 +45,13 @@ struct StepLimit {
 };
 
 /// The short form of a prediction, for plans that are told of beside another.
-Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs);
+Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, double guard_probability = 1);
 
-/// Simulates the "step" body of a plan until it is steady, at median, low and high costs.
-Result<Prediction> predict(const Plan& plan, const CostModel& costs);
+/// Simulates the "step" body of a plan until it is steady, at median, low and high costs. `guard_probability` is the chance
+/// that a step finds its guards' flags set (that it clips, where updates run during backward); 1 assumes the worst.
+Result<Prediction> predict(const Plan& plan, const CostModel& costs, double guard_probability = 1);
+
+/// The steady step of the plan at median costs (the mean, of a plan with guards), without its trace.
+Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, double guard_probability = 1);
 
 }  // namespace plimsoll

@@ -28,9 +28,6 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
     if (tensor.view_of.valid() || !tensor.group.valid()) continue;
     const GroupState& of_group = state[tensor.group.index];
     if (tensor.kind == TensorKind::kParameter && plan.strategy.parameters == Tier::kDevice) shared_[i] = of_group.parameters;
-    if (tensor.kind == TensorKind::kMaster) shared_[i] = of_group.master;
-    if (tensor.kind == TensorKind::kFirstMoment) shared_[i] = of_group.first_moment;
-    if (tensor.kind == TensorKind::kSecondMoment) shared_[i] = of_group.second_moment;
     if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
   }
   find_runs();
@@ -57,7 +54,7 @@ Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, 
   const bool fresh = !is_view && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
                      tensor.kind != TensorKind::kParameter;
   if (fresh || !buffer.valid()) buffer = make_buffer(is_view ? graph_.at(tensor.view_of) : tensor, space);
-  return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes()};
+  return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes(), out_.age_before(buffer)};
 }
 
 void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
@@ -66,6 +63,10 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   for (const Operand& operand : op.operands) {
     const bool overwrites = starts_sum && writes(operand.access);
     operands.emplace_back(range_of(operand, micro_batch, where), overwrites ? Access::kWrite : operand.access);
+  }
+  if (op.kind == OpKind::kClipFactor && plan_.strategy.update_in_backward) {
+    clipped_ = book_.add({.name = "clipped", .space = where, .bytes = Bytes(size_of(DType::kFp64)), .category = TensorKind::kScalar});
+    operands.emplace_back(out_.whole(clipped_), Access::kWrite);
   }
   out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel_of(op), operands);
   if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);

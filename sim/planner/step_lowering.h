@@ -89,7 +89,7 @@ class StepLowering {
   void send_to_host(TensorId gradient, std::uint32_t micro_batch);
   void bring_to_host(TensorId sum);
   void store_on_ssd(TensorId sum);
-  void gradients_to_host();
+  void sum_to_host(TensorId sum);
   [[nodiscard]] TensorKind summed_kind() const;
 
   void load_tokens(std::uint32_t micro_batch);
@@ -97,14 +97,26 @@ class StepLowering {
   /// Appends the op's kernel, with what the micro-batch holds of its operands, to the queue that computes at `where`.
   void launch(const Op& op, std::uint32_t micro_batch, SpaceId where);
 
+  // overlapped_update.cpp
+  void update_in_backward(TensorId sum);
+  void finish_updates();
+  void redo_updates();
+  [[nodiscard]] const Op& update_of(GroupId group) const;
+
   // optimizer_lowering.cpp
   void write_optimizer();
   [[nodiscard]] bool done_with_gradient(const Op& op) const;
-  void update_on_host(GroupId group, const Op& adamw);
-  /// Master weights and moments where the CPU can update them.
-  [[nodiscard]] std::vector<BufferId> stage_states(GroupId group);
-  /// What was staged goes back to the SSD, and its bytes stay its own while the next groups arrive.
-  void unstage(GroupId group, const std::vector<BufferId>& states);
+  /// A sequence of updates begins, whose first states may be staged from instruction `earliest` on.
+  void start_updates(std::uint32_t earliest);
+  /// Reads a group's states (from the SSD into staging memory), updates and publishes them, and writes them back.
+  void update_group(GroupId group, const Op& adamw, bool clips);
+  [[nodiscard]] Range stage(BufferId stored);
+  /// What this update uses of the SSD's data can come as many updates earlier as there are staging slots.
+  void come_ahead(BufferId staged);
+  /// Where the optimizer can read it.
+  [[nodiscard]] BufferId summed_gradient(GroupId group);
+  /// Where a mixed-precision update puts the weights that compute reads.
+  [[nodiscard]] BufferId updated_weights(GroupId group);
   void publish_weights(GroupId group, BufferId weights);
   void report();
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
@@ -134,8 +146,14 @@ class StepLowering {
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   BufferId clip_factor_;
+  BufferId clipped_;  ///< the flag under which updates are redone
+  struct {
+    std::uint32_t earliest = 0;                 ///< from where on the first states may be staged
+    std::vector<std::uint32_t> starts;          ///< ids of the updates' first instructions
+    std::vector<std::vector<BufferId>> staged;  ///< what each has in staging memory
+  } updates_;
   std::map<TensorId, BufferId> on_ssd_;     ///< where gradients lie there
-  std::deque<BufferId> leaving_gradients_, arriving_gradients_, passing_sums_, arriving_states_, leaving_weights_;
+  std::deque<BufferId> leaving_gradients_, arriving_gradients_, passing_sums_, leaving_weights_;
 };
 
 }  // namespace plimsoll

@@ -66,8 +66,10 @@ std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision pr
   for (const Tier gradients : {Tier::kDevice, Tier::kHost}) {
     of.add({.optimizer = Tier::kHost, .gradients = gradients}, none_or_some);
   }
+  of.add({.optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true}, none_or_some);
   of.add({.parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost}, none_or_some);
   of.add({.optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 3}, none_or_some);
+  of.add({.optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true, .staging_slots = 3}, none_or_some);
   for (const Tier parameters : {Tier::kHost, Tier::kSsd}) {
     if (parameters == Tier::kHost && !has_master_copy(precision)) continue;  // fp32 weights are the optimizer's own
     of.add({.parameters = parameters, .optimizer = Tier::kSsd, .gradients = Tier::kHost}, some);

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/plan/expand.h"
-#include "sim/des/simulate.h"
 #include "sim/planner/predict.h"
 #include "sim/planner/step_lowering.h"
 
@@ -47,9 +46,9 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
   Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
   if (!candidate.fits()) return candidate;
   candidate.instructions = instruction_count(*plan, *plan->body("step"));
-  const auto trace = simulate(*plan, "step", problem.costs, {.steps = kPredictedSteps, .keep_events = false});
-  if (!trace) return fail(trace.error());
-  candidate.step = trace->steps[steady_step(*trace)].duration();
+  const auto step = predict_step(*plan, problem.costs, problem.guard_probability);
+  if (!step) return fail(step.error());
+  candidate.step = *step;
   return candidate;
 }
 

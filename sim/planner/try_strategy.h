@@ -14,7 +14,8 @@ struct SearchProblem {
   const Recipe& recipe;
   const Platform& platform;
   const CostModel& costs;
-  bool evaluation = false;  ///< the plan gets an "evaluation" body
+  bool evaluation = false;       ///< the plan gets an "evaluation" body
+  double guard_probability = 1;  ///< see predict
 };
 
 /// A strategy that was looked at: what it needs and, if that fits, how long its step takes.

@@ -58,6 +58,37 @@ TEST_CASE("an instruction that one world skipped and the other ran does not matc
   CHECK(compare_traces(plan, predicted, measured)->matched_fraction == Approx(0.9));
 }
 
+TEST_CASE("a prediction of steps that skip is compared with the measured steps that skip, as far as there are any") {
+  TinyPlan tiny;
+  tiny.launch(tiny.queue(QueueKind::kCompute), 1);
+  const Plan plan = tiny.build();
+  const auto trace_of = [](const std::vector<std::pair<std::int64_t, bool>>& steps) {  // durations, and whether they skip
+    Trace trace;
+    trace.plan_digest = "plan";
+    Nanoseconds reached;
+    for (const auto& [duration, skips] : steps) {
+      const auto step = static_cast<std::uint32_t>(trace.steps.size());
+      const Nanoseconds end = reached + Nanoseconds(duration);
+      const EventStatus status = skips ? EventStatus::kSkipped : EventStatus::kMeasured;
+      trace.events.push_back({.step = step, .start = reached, .end = end, .status = status});
+      trace.steps.push_back({.step = step, .start = reached, .end = end});
+      reached = end;
+    }
+    return trace;
+  };
+  const Trace measured = trace_of({{90, false}, {31, true}, {95, false}, {35, true}, {92, false}, {33, true}, {99, false}});
+  const auto against = [&](bool skips) { return compare_traces(plan, trace_of({{30, skips}}), measured).value(); };
+  CHECK(against(true).measured_step == Nanoseconds(33));   // of 31, 33, 35
+  CHECK(against(false).measured_step == Nanoseconds(92));  // of 90, 92, 95, 99
+  CHECK(against(true).alike_steps == 3);
+  CHECK(against(true).traced_steps == 7);
+  const Trace all_run = trace_of({{50, false}, {60, false}, {70, false}});
+  const Comparison unlike = compare_traces(plan, trace_of({{30, true}}), all_run).value();
+  CHECK(unlike.measured_step == Nanoseconds(60));
+  CHECK(unlike.alike_steps == 3);
+  CHECK(unlike.matched_fraction == 0.0);
+}
+
 TEST_CASE("memory is compared by space and category, with zero where one side has none") {
   const Plan plan = random_tiny_plan(1);
   Trace predicted = traced(plan, 1);

@@ -23,8 +23,16 @@ std::vector<Span> spans(const Plan& plan, const SimulateOptions& options = {.ste
   return spans;
 }
 
-Instruction guarded(QueueId queue, std::uint32_t kernel) {
-  return {.kind = InstructionKind::kLaunch, .queue = queue, .kernel = KernelId(kernel), .guard = 0};
+/// A launch that runs when `flag` is set.
+void add_guarded(TinyPlan& tiny, QueueId queue, BufferId flag) {
+  tiny.add({.kind = InstructionKind::kLaunch, .queue = queue, .kernel = KernelId(0), .guard = 0}, {},
+           {tiny.whole(flag, Access::kRead)});
+}
+
+std::size_t count_skipped(const Trace& trace) {
+  std::size_t count = 0;
+  for (const TraceEvent& event : trace.events) count += event.status == EventStatus::kSkipped ? 1 : 0;
+  return count;
 }
 
 }  // namespace
@@ -187,27 +195,44 @@ TEST_CASE("markers take no time and order what depends on them") {
   CHECK(spans(tiny.build()) == std::vector<Span>{{0, 10}, {10, 10}, {10, 11}});
 }
 
-TEST_CASE("a guarded instruction runs with the given probability, decided by step and id") {
+TEST_CASE("a flag is set with the given probability, decided by step and flag") {
   TinyPlan tiny;
   const QueueId queue = tiny.queue(QueueKind::kCompute);
   tiny.launch(queue, 10);
-  for (int i = 0; i < 400; ++i) tiny.add(guarded(queue, 0), {}, {});
+  for (int i = 0; i < 400; ++i) add_guarded(tiny, queue, tiny.buffer(TinyPlan::kDevice, 8));
   const Plan plan = tiny.build();
   const auto skipped = [&plan](double probability) {
     const Trace trace = simulate(plan, "step", FixedCosts(), {.steps = 5, .guard_probability = probability}).value();
-    int count = 0;
     for (const TraceEvent& event : trace.events) {
-      if (event.status != EventStatus::kSkipped) continue;
-      CHECK(event.start == event.end);
-      ++count;
+      if (event.status == EventStatus::kSkipped) CHECK(event.start == event.end);
     }
-    return count;
+    return static_cast<int>(count_skipped(trace));
   };
   CHECK(skipped(1.0) == 0);
   CHECK(skipped(0.0) == 2000);
   // Binomial(2000, 0.75): mean 1500, four standard deviations are 4 √(2000 · 0.75 · 0.25) = 77.
   CHECK(std::abs(skipped(0.25) - 1500) < 78);
   CHECK(skipped(0.25) == skipped(0.25));
+}
+
+TEST_CASE("what one flag guards in a step runs together or not at all") {
+  TinyPlan tiny;
+  const QueueId queue = tiny.queue(QueueKind::kCompute);
+  tiny.launch(queue, 10);
+  const BufferId flag = tiny.buffer(TinyPlan::kDevice, 8);
+  for (int i = 0; i < 7; ++i) add_guarded(tiny, queue, flag);
+  const Trace trace = simulate(tiny.build(), "step", FixedCosts(), {.steps = 100, .guard_probability = 0.5}).value();
+  std::size_t steps_that_skip = 0;
+  for (std::uint32_t step = 0; step < 100; ++step) {
+    Trace one;
+    std::copy_if(trace.events.begin(), trace.events.end(), std::back_inserter(one.events),
+                 [step](const TraceEvent& event) { return event.step == step; });
+    const std::size_t skipped = count_skipped(one);
+    REQUIRE((skipped == 0 || skipped == 7));
+    steps_that_skip += skipped == 7 ? 1 : 0;
+  }
+  CHECK(steps_that_skip > 30);  // four standard deviations of binomial(100, 0.5) are 20
+  CHECK(steps_that_skip < 70);
 }
 
 TEST_CASE("the cost model is asked once for each distinct work") {
