@@ -43,7 +43,9 @@ void add_machines(CLI::App& app, ExitCode& code) {
   command->footer("Example: plimsoll machines | grep 2060; plimsoll machines --probe;\n"
                   "         plimsoll machines --on \"RTX 2060 6GB\" --ram 16GiB -o desk.json");
   command->add_flag("--json", *json, "machine-readable answer, with the source of each row");
-  CLI::Option* measure = command->add_flag("--probe", *probe, "measure this computer; fit, plan and run use it");
+  CLI::Option* measure = command->add_flag(
+      "--probe", *probe,
+      "measure this computer (and the drive of --ssd-folder, after writing 4 GiB to it); fit, plan and run use it");
   command->add_option("-o,--output", *output, "where the probe goes (default: the cache), or with --on the machine's parts");
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
@@ -58,7 +60,7 @@ void add_machines(CLI::App& app, ExitCode& code) {
       return;
     }
     if (*probe) {
-      const auto ended = probe_this_machine(*output, *json);
+      const auto ended = probe_this_machine(*output, machine->ssd_folder, *json);
       code = ended ? *ended : report_error(ended.error());
       return;
     }

@@ -46,8 +46,8 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
   }
   const auto rates = measure_drive_rates({.folder = folder});
   if (!rates) return fail(rates.error());
-  drive.read_bytes_per_second = rates->read_bytes_per_second;
-  drive.write_bytes_per_second = rates->write_bytes_per_second;
+  drive.read_bytes_per_second = rates->read.median;
+  drive.write_bytes_per_second = rates->write.median;
   notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
                               drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
                               to_text(rates->measured), rates->way));

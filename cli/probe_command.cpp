@@ -14,6 +14,7 @@
 #include "cli/output_file.h"
 #include "cli/probe_cache.h"
 #include "formats/text/write_text_file.h"
+#include "profiler/probe/others_cpu.h"
 #include "session/probe/probe_machine.h"
 
 namespace plimsoll {
@@ -37,6 +38,25 @@ std::string rate_line(std::string_view name, const Spread& rate) {
                      rate.high / kGiga);
 }
 
+std::string flops_line(std::string_view name, const Spread& rate) {
+  return fmt::format("  {:<34}{:>8.1f} GFLOP/s  ({:.1f} to {:.1f})\n", name, rate.median / kGiga, rate.low / kGiga,
+                     rate.high / kGiga);
+}
+
+std::string drive_lines(const ProbedDrive& drive) {
+  return fmt::format("  drive of '{}', {}, after {} were written\n", drive.folder, drive.way, to_text(drive.filled)) +
+         rate_line("  reads", drive.read) + rate_line("  writes", drive.write) +
+         rate_line("  reads beside writes", drive.mixed_read) + rate_line("  writes beside reads", drive.mixed_write);
+}
+
+std::string cache_line(const MachineProbe& probe) {
+  std::string text;
+  for (const auto& [level, bytes] : probe.caches) {
+    text += fmt::format("{}L{} {}", text.empty() ? "" : ", ", level, to_text(bytes));
+  }
+  return text.empty() ? "" : "  caches of a core: " + text + "\n";
+}
+
 std::string pair_line(std::string_view name, const PairSlowdown& pair) {
   return fmt::format("  {:<34}{:>8.2f} times its time alone, the copy {:.2f}\n", name, pair.work, pair.copy);
 }
@@ -44,17 +64,22 @@ std::string pair_line(std::string_view name, const PairSlowdown& pair) {
 std::string probe_text(const MachineProbe& probe) {
   std::string text = fmt::format("{}: {} cores ({} physical), {} NUMA {}\n", probe.cpu_model, probe.logical_cores,
                                  probe.physical_cores, probe.numa_nodes, probe.numa_nodes == 1 ? "node" : "nodes");
-  text += rate_line("all cores read", probe.memory.read);
+  text += cache_line(probe) + rate_line("all cores read", probe.memory.read);
   text += rate_line("all cores copy (read and written)", probe.memory.copy_traffic);
   text += rate_line("one core copies", probe.memory.copy);
+  text += flops_line("matrix products, all cores", probe.product_flops);
+  text += rate_line("the optimizer, all cores", probe.optimizer_bytes);
   text += pair_line("a matrix product beside a copy", probe.memory.product);
   text += pair_line("the optimizer beside a copy", probe.memory.optimizer);
-  return text + fmt::format("  {} costs of kernels, copies, host tasks and gaps\n", probe.costs.size());
+  if (probe.drive) text += drive_lines(*probe.drive);
+  return text + fmt::format("  {} costs of kernels, copies, host tasks and gaps (rates: median, and 5 to 95 %)\n",
+                            probe.costs.size());
 }
 
 }  // namespace
 
-Result<ExitCode> probe_this_machine(std::string output, bool json) {
+Result<ExitCode> probe_this_machine(std::string output, const std::string& ssd_folder, bool json) {
+  const bool to_cache = output.empty();
   if (output.empty()) {
     const auto kept = probe_cache_path();
     if (!kept) return fail(kept.error());
@@ -64,12 +89,23 @@ Result<ExitCode> probe_this_machine(std::string output, bool json) {
   if (const auto usable = check_replaceable(output, FileKind::kJson); !usable) return fail(usable.error());
   for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, stop_probe);
   const auto probe = probe_machine(
-      {.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))), .tool_version = version()},
+      {.ssd_folder = ssd_folder,
+       .date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+       .tool_version = version()},
       show_progress, stop_requested);
   if (!probe) return fail(probe.error());
   const std::string text = write_probe(*probe);
-  write_text_file(output, text);
   fmt::print("{}", json ? text : probe_text(*probe));
+  const bool disturbed = probe->others_cpu > kDisturbingShare;
+  if (disturbed) {
+    fmt::print(stderr, "plimsoll: others used {:.0f} % of the CPU during the measurement: numbers are too slow\n",
+               100 * probe->others_cpu);
+  }
+  if (disturbed && to_cache) {
+    fmt::print(stderr, "  not kept; close other programs and probe again, or keep it all the same with -o FILE\n");
+    return ExitCode::kMissed;
+  }
+  write_text_file(output, text);
   fmt::print(stderr, "plimsoll: wrote {}\n", output);
   return ExitCode::kDone;
 }

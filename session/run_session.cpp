@@ -11,6 +11,7 @@
 #include "formats/runs/process_samples.h"
 #include "formats/runs/run_file_lock.h"
 #include "formats/runs/run_file_writer.h"
+#include "profiler/probe/others_cpu.h"
 #include "session/choose_plan.h"
 #include "session/compare_process.h"
 #include "session/warm_up.h"
@@ -71,8 +72,10 @@ class Session {
     double clipped_fraction = 1;  // unless the warm-up tells, the worst is assumed
     if (request_.warm_up_steps > 0) {
       announce(watcher_, fmt::format("warming up: {} profiled steps of a cautious plan", request_.warm_up_steps));
+      const OthersCpu others;
       auto warm = warm_up(request_, *tokens_, stop_);
       if (!warm) return fail(warm.error());
+      note_others(others.share());
       costs = warm->calibration.model;
       clipped_fraction = warm->clipped_fraction;
       warm_ = std::move(*warm);
@@ -83,6 +86,15 @@ class Session {
     ::malloc_trim(0);  // what the search used goes back before the arenas are reserved
     if (chosen && watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
     return chosen;
+  }
+
+  /// Told at once, and logged when there is a file.
+  void note_others(double share) {
+    if (share <= kDisturbingShare) return;
+    disturbance_ = fmt::format(
+        "others used {:.0f} % of the CPU during the warm-up: what it measured, and the prediction, are too slow",
+        100 * share);
+    announce(watcher_, disturbance_);
   }
 
   static Error interrupted_too_early() {
@@ -100,6 +112,7 @@ class Session {
       throw;
     }
     if (warm_) record_warm_up(*warm_);
+    if (!disturbance_.empty()) file_->add_log({Nanoseconds(0), "warning", disturbance_});
     file_->add_plan("run", chosen.plan);
     file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
   }
@@ -261,6 +274,7 @@ class Session {
   std::unique_ptr<TokenSource> tokens_;
   std::unique_ptr<TokenSource> evaluation_;
   std::optional<WarmUp> warm_;
+  std::string disturbance_;  // of the warm-up; empty: none
   std::optional<RunFileLock> lock_;  // before the file, which goes first
   std::unique_ptr<RunFileWriter> file_;
   std::optional<ComparedProcess> process_;

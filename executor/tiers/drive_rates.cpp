@@ -1,8 +1,12 @@
 #include "executor/tiers/drive_rates.h"
 
-#include <algorithm>
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <cstring>
+#include <thread>
+#include <tuple>
+#include <vector>
 
 #include "core/base/error.h"
 #include "core/plan/plan.h"
@@ -12,9 +16,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr Bytes kMost = 256 * kMiB;
 constexpr Bytes kPiece = 32 * kMiB;  // as a large parameter group; a step's transfers are of this order
 constexpr double kPassSeconds = 0.6;
+constexpr double kMostFillSeconds = 30;
 
 struct PageDeleter {
   void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t(kStorageAlignment.count)); }
@@ -33,44 +37,80 @@ Pages noise() {
   return pages;
 }
 
+double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// Pieces moved one after another.
 struct Pass {
   Bytes bytes;
-  double seconds = 0;
+  std::vector<double> seconds;  ///< of each piece
 
-  [[nodiscard]] double rate() const { return static_cast<double>(bytes.count) / seconds; }
+  [[nodiscard]] Spread rate() const { return rate_of(spread_of(seconds), static_cast<double>(kPiece.count)); }
 };
 
-/// Moves piece after piece, up to `most`, for as long as a pass may last.
+/// Moves piece after piece within `span`, once over it or as long as a pass may last.
 template <typename Move>
-Pass run_pass(Bytes most, const Move& move) {
+Pass run_pass(Bytes span, const Move& move) {
   const auto begin = Clock::now();
   Pass pass;
-  while (pass.bytes < most && pass.seconds < kPassSeconds) {
+  while (pass.bytes < span && (pass.seconds.empty() || since(begin) < kPassSeconds)) {
+    const auto piece = Clock::now();
     move(pass.bytes);
     pass.bytes += kPiece;
-    pass.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    pass.seconds.push_back(since(piece));
   }
   return pass;
 }
 
+/// Writes beside reads: the writer goes on until the reads have ended, from the other end.
+std::pair<Spread, Spread> run_mixed(Drive& drive, Bytes span, std::span<std::byte> out, std::span<std::byte> in) {
+  std::atomic<bool> done{false};
+  Pass writes;
+  Pass reads;
+  {
+    const std::jthread writer([&] {
+      do {
+        const auto piece = Clock::now();
+        drive.write(span - kPiece - Bytes(writes.bytes.count % span.count), out);
+        writes.bytes += kPiece;
+        writes.seconds.push_back(since(piece));
+      } while (!done);
+    });
+    reads = run_pass(span, [&](Bytes at) { drive.read(at, in); });
+    done = true;
+  }
+  return {reads.rate(), writes.rate()};
+}
+
+/// Over and over the same blocks: to the drive they are fresh ones each time.
+Bytes fill_cache(Drive& drive, Bytes span, Bytes fill, std::span<const std::byte> piece) {
+  const auto begin = Clock::now();
+  Bytes filled;
+  for (; filled < fill && since(begin) < kMostFillSeconds; filled += kPiece) {
+    drive.write(Bytes(filled.count % span.count), piece);
+  }
+  return filled;
+}
+
 }  // namespace
 
-Result<DriveRates> measure_drive_rates(const DriveOptions& options) {
+Result<DriveRates> measure_drive_rates(const DriveOptions& options, const DriveTrial& trial) {
   try {
-    const Bytes free = file_system_of(options.folder).free;
-    Drive drive(kMost, true, options);
-    const Pages pages = noise();
-    const std::span<std::byte> piece(pages.get(), static_cast<std::size_t>(kPiece.count));
-    drive.start({&piece, 1});
-    const Pass fresh = run_pass(kMost, [&](Bytes at) { drive.write(at, piece); });
-    const Pass written = run_pass(fresh.bytes, [&](Bytes at) { drive.write(at, piece); });
-    const Pass read = run_pass(fresh.bytes, [&](Bytes at) { drive.read(at, piece); });
-    return DriveRates{.read_bytes_per_second = read.rate(),
-                      .write_bytes_per_second = written.rate(),
-                      .measured = fresh.bytes,
-                      .way = drive.describe(),
-                      .warning = drive.warning(),
-                      .free = free};
+    DriveRates rates{.free = file_system_of(options.folder).free};
+    Drive drive(trial.span, true, options);
+    const Pages to_write = noise();
+    const Pages to_read = noise();
+    const auto bytes = static_cast<std::size_t>(kPiece.count);
+    const std::array<std::span<std::byte>, 2> memory{std::span(to_write.get(), bytes), std::span(to_read.get(), bytes)};
+    drive.start(memory);
+    const Bytes span = run_pass(trial.span, [&](Bytes at) { drive.write(at, memory[0]); }).bytes;
+    rates.filled = fill_cache(drive, span, trial.fill, memory[0]);
+    rates.write = run_pass(span, [&](Bytes at) { drive.write(at, memory[0]); }).rate();
+    rates.read = run_pass(span, [&](Bytes at) { drive.read(at, memory[1]); }).rate();
+    if (trial.mixed) std::tie(rates.mixed_read, rates.mixed_write) = run_mixed(drive, span, memory[0], memory[1]);
+    rates.measured = span;
+    rates.way = drive.describe();
+    rates.warning = drive.warning();
+    return rates;
   } catch (const EnvironmentError& error) {
     return fail(error.error());
   }

@@ -61,6 +61,13 @@ std::string write_memory(const MemoryRates& memory) {
   return text + "\n  }";
 }
 
+std::string write_drive(const ProbedDrive& drive) {
+  JsonLine line;
+  line.text("folder", drive.folder).text("way", drive.way).integer("filled_bytes", drive.filled.count);
+  line.raw("read", write_spread(drive.read)).raw("write", write_spread(drive.write));
+  return line.raw("mixed_read", write_spread(drive.mixed_read)).raw("mixed_write", write_spread(drive.mixed_write)).str();
+}
+
 Spread read_spread(const JsonNode& node, double least) {
   Spread spread{.median = node.at("median").number(least),
                 .low = node.at("low").number(least),
@@ -92,6 +99,17 @@ MemoryRates read_memory(const JsonNode& node) {
           .optimizer = read_slowdown(node.at("optimizer_beside_copy"))};
 }
 
+ProbedDrive read_drive(const JsonNode& node) {
+  node.allow_only({"folder", "way", "filled_bytes", "read", "write", "mixed_read", "mixed_write"});
+  return {.folder = node.at("folder").text(),
+          .way = node.at("way").text(),
+          .filled = node.at("filled_bytes").bytes(),
+          .read = read_rate(node.at("read")),
+          .write = read_rate(node.at("write")),
+          .mixed_read = read_rate(node.at("mixed_read")),
+          .mixed_write = read_rate(node.at("mixed_write"))};
+}
+
 ProbedCost read_cost(const JsonNode& node) {
   node.allow_only({"work", "median", "low", "high", "samples"});
   return {.work = node.at("work").text(), .nanoseconds = read_spread(node, 0)};
@@ -100,7 +118,9 @@ ProbedCost read_cost(const JsonNode& node) {
 MachineProbe read_fields(const JsonNode& node) {
   read_format_version(node, kProbeVersion);
   node.allow_only({"format_version", "machine", "logical_cores", "physical_cores", "numa_nodes", "caches", "workers",
-                   "date", "tool_version", "memory_bytes_per_second", "platform", "plans", "costs"});
+                   "date", "tool_version", "memory_bytes_per_second", "product_flops_per_second",
+                   "optimizer_bytes_per_second", "others_cpu_share", "drive_bytes_per_second", "platform", "plans",
+                   "costs"});
   MachineProbe probe{.cpu_model = node.at("machine").text(),
                      .logical_cores = node.at("logical_cores").integer(1, kMostCores),
                      .physical_cores = node.at("physical_cores").integer(1, kMostCores),
@@ -110,6 +130,10 @@ MachineProbe read_fields(const JsonNode& node) {
                      .tool_version = node.at("tool_version").text(),
                      .memory = read_memory(node.at("memory_bytes_per_second")),
                      .platform = read_platform(node.at("platform"))};
+  if (node.has("product_flops_per_second")) probe.product_flops = read_rate(node.at("product_flops_per_second"));
+  if (node.has("optimizer_bytes_per_second")) probe.optimizer_bytes = read_rate(node.at("optimizer_bytes_per_second"));
+  if (node.has("others_cpu_share")) probe.others_cpu = node.at("others_cpu_share").number(0);
+  if (node.has("drive_bytes_per_second")) probe.drive = read_drive(node.at("drive_bytes_per_second"));
   for (const JsonNode& item : node.elements_of("caches")) {
     probe.caches.emplace_back(static_cast<int>(item.at("level").integer(1, kMostLevels)), item.at("bytes").bytes());
   }
@@ -143,7 +167,7 @@ std::string write_probe(const MachineProbe& probe) {
   std::vector<std::string> plans, costs;
   for (const std::string& plan : probe.plans) plans.push_back(json_quote(plan));
   for (const ProbedCost& cost : probe.costs) costs.push_back(write_cost(cost));
-  const std::vector<std::pair<std::string_view, std::string>> fields{
+  std::vector<std::pair<std::string_view, std::string>> fields{
       {"format_version", std::to_string(kProbeVersion)},
       {"machine", json_quote(probe.cpu_model)},
       {"logical_cores", std::to_string(probe.logical_cores)},
@@ -153,10 +177,17 @@ std::string write_probe(const MachineProbe& probe) {
       {"workers", std::to_string(probe.workers)},
       {"date", json_quote(probe.date)},
       {"tool_version", json_quote(probe.tool_version)},
-      {"memory_bytes_per_second", write_memory(probe.memory)},
-      {"platform", write_platform(probe.platform, 2)},
-      {"plans", json_list(plans)},
-      {"costs", json_lines(costs, 2)}};
+      {"others_cpu_share", json_number(probe.others_cpu)},
+      {"memory_bytes_per_second", write_memory(probe.memory)}};
+  // Probes of before these were measured have none of them.
+  if (probe.product_flops.samples > 0) {
+    fields.emplace_back("product_flops_per_second", write_spread(probe.product_flops));
+    fields.emplace_back("optimizer_bytes_per_second", write_spread(probe.optimizer_bytes));
+  }
+  if (probe.drive) fields.emplace_back("drive_bytes_per_second", write_drive(*probe.drive));
+  fields.emplace_back("platform", write_platform(probe.platform, 2));
+  fields.emplace_back("plans", json_list(plans));
+  fields.emplace_back("costs", json_lines(costs, 2));
   std::string text = "{";
   for (const auto& [key, value] : fields) {
     text += fmt::format("{}\n  \"{}\": {}", text.size() > 1 ? "," : "", key, value);

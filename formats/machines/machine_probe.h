@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,16 +9,9 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/platform.h"
+#include "formats/machines/spread.h"
 
 namespace plimsoll {
-
-/// Median and 5–95 % spread of something that was measured several times; the unit stands where it is used.
-struct Spread {
-  double median = 0;
-  double low = 0;
-  double high = 0;
-  std::int64_t samples = 0;
-};
 
 /// How much longer work and a copy take while both run: time together ÷ time alone, at least 1.
 struct PairSlowdown {
@@ -33,6 +27,17 @@ struct MemoryRates {
   Nanoseconds copy_latency;  ///< of a copy of one cache line, with the clock
   PairSlowdown product;      ///< a matrix product on all workers beside a copy
   PairSlowdown optimizer;    ///< the optimizer on all workers beside a copy
+};
+
+/// What a folder's drive was measured to reach, in bytes a second; the mixed rates are those of both directions at once.
+struct ProbedDrive {
+  std::string folder;
+  std::string way;  ///< how bytes moved: "io_uring with registered buffers, O_DIRECT, ext4"
+  Bytes filled;     ///< written before anything was measured, so that the drive's own cache is full
+  Spread read;
+  Spread write;
+  Spread mixed_read;
+  Spread mixed_write;
 };
 
 /// The measured duration of one kind of work.
@@ -52,6 +57,10 @@ struct MachineProbe {
   std::string date;                           ///< UTC, 2026-01-31T12:00:00Z
   std::string tool_version;
   MemoryRates memory;
+  Spread product_flops;    ///< a second, of the largest matrix product that was timed, by all workers
+  Spread optimizer_bytes;  ///< a second, that AdamW reads and writes, by all workers
+  double others_cpu = 0;   ///< share of the computer's CPU time that others used meanwhile
+  std::optional<ProbedDrive> drive;  ///< when a folder was named
   Platform platform;
   std::vector<ProbedCost> costs;
   std::vector<std::string> plans;  ///< digests of the plans that ran for some of the costs

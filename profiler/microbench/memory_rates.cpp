@@ -32,14 +32,6 @@ void on_threads(std::int64_t threads, const Work& work) {
   work(0);
 }
 
-/// Rates are the inverse of times, so low and high change places.
-Spread rate_of(const Spread& seconds, double bytes) {
-  return {.median = bytes / seconds.median,
-          .low = bytes / seconds.high,
-          .high = bytes / seconds.low,
-          .samples = seconds.samples};
-}
-
 double all_bytes(const MemoryTrial& trial) {
   return static_cast<double>(trial.bytes_per_thread.count) * static_cast<double>(trial.threads);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "formats/machines/machine_probe.h"
 #include "profiler/microbench/timing.h"
 
 namespace plimsoll {

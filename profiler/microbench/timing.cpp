@@ -1,8 +1,6 @@
 #include "profiler/microbench/timing.h"
 
-#include <algorithm>
 #include <chrono>
-#include <cmath>
 
 namespace plimsoll {
 namespace {
@@ -11,11 +9,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double>(end - begin).count();
-}
-
-/// The nearest of sorted values at a share of the way from the first to the last.
-double at_share(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<std::size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
 }  // namespace
@@ -34,14 +27,6 @@ std::vector<double> time_runs(const std::function<void()>& work, const TimingOpt
     const bool enough = spent >= options.seconds && runs >= options.runs;
     if (enough || spent >= options.most_seconds || runs >= options.most_runs) return durations;
   }
-}
-
-Spread spread_of(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  return {.median = at_share(seconds, 0.5),
-          .low = at_share(seconds, 0.05),
-          .high = at_share(seconds, 0.95),
-          .samples = static_cast<std::int64_t>(seconds.size())};
 }
 
 }  // namespace plimsoll

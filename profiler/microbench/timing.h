@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "formats/machines/machine_probe.h"
+#include "formats/machines/spread.h"
 
 namespace plimsoll {
 
@@ -19,8 +19,5 @@ struct TimingOptions {
 
 /// Durations of single runs of `work`, first runs dropped, in the order in which they were measured. At least one.
 std::vector<double> time_runs(const std::function<void()>& work, const TimingOptions& options);
-
-/// Median and 5–95 % spread of unsorted durations in seconds; at least one.
-Spread spread_of(std::vector<double> seconds);
 
 }  // namespace plimsoll

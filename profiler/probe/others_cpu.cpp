@@ -15,6 +15,9 @@ namespace {
 /// Order of the numbers in /proc/stat (proc(5)); guests' time is part of user and nice.
 enum Column : std::size_t { kUser, kNice, kSystem, kIdle, kWaiting, kInterrupts, kSoftInterrupts, kStolen, kColumns };
 
+/// In a shorter time the kernel counts too coarsely.
+constexpr std::int64_t kFewTicks = 100;
+
 double own_ticks() {
   rusage used{};
   if (::getrusage(RUSAGE_SELF, &used) != 0) return 0;
@@ -57,7 +60,7 @@ OthersCpu::OthersCpu() : before_(ticks_now()), own_before_(own_ticks()) {}
 
 double OthersCpu::share() const {
   const auto after = ticks_now();
-  if (!before_ || !after) return 0;
+  if (!before_ || !after || after->total - before_->total < kFewTicks) return 0;
   return others_share(*before_, *after, own_ticks() - own_before_);
 }
 

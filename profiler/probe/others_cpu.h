@@ -26,7 +26,7 @@ inline constexpr double kDisturbingShare = 0.10;
 class OthersCpu {
  public:
   OthersCpu();
-  /// 0 to 1; 0 when the kernel does not tell.
+  /// 0 to 1; 0 when the kernel does not tell, or too little time has passed to tell.
   [[nodiscard]] double share() const;
 
  private:

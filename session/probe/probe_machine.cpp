@@ -9,8 +9,11 @@
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
+#include "executor/tiers/drive_folder.h"
+#include "executor/tiers/drive_rates.h"
 #include "formats/models/shape_words.h"
 #include "profiler/microbench/memory_rates.h"
+#include "profiler/probe/others_cpu.h"
 #include "session/probe/rehearsal.h"
 #include "sim/cost/cost_key.h"
 #include "sim/cost/kernel_work.h"
@@ -24,7 +27,8 @@ constexpr std::int64_t kMicroBatch = 2;
 constexpr double kNear = 1.3, kFar = 3.0;
 constexpr double kNano = 1e-9;
 // Kernels are two thirds of the time; these shares only draw the progress.
-constexpr double kMemoryShare = 0.25, kKernelShare = 0.95;
+constexpr double kMemoryShare = 0.25, kKernelShare = 0.90, kInterpreterShare = 0.95;
+constexpr Bytes kDriveSpan = 512 * kMiB;
 
 /// Widths from a few cache lines to products that fill the cores, and both families of blocks.
 const std::vector<std::string>& usual_models() {
@@ -80,6 +84,9 @@ class Probe {
         return fail({.kind = ErrorKind::kInterrupted, .what = "the probe was interrupted; nothing was written"});
     }
     if (const auto done = measure_interpreter(); !done) return fail(done.error());
+    if (const auto done = measure_drive(); !done) return fail(done.error());
+    probe_.others_cpu = others_.share();
+    tell("done", 1);
     return std::move(probe_);
   }
 
@@ -205,7 +212,9 @@ class Probe {
            kMemoryShare + done * (kKernelShare - kMemoryShare));
       WorkerPool pool(workers);
       const auto seconds = time_kernel(trial, {.pool = &pool, .product = &product}, trial_options);
-      add(kernel_key(processor_of(workers), trial.kernel), in_nanoseconds(spread_of(seconds)));
+      const Spread spread = spread_of(seconds);
+      add(kernel_key(processor_of(workers), trial.kernel), in_nanoseconds(spread));
+      if (workers == computer_.physical_cores) note_rate(trial.kernel, spread);
     }
     return {};
   }
@@ -228,8 +237,33 @@ class Probe {
                 .samples = static_cast<std::int64_t>(known.samples)});
     }
     probe_.plans = statistics.plans;
-    tell("done", 1);
     return {};
+  }
+
+  Result<void> measure_drive() {
+    if (options_.ssd_folder.empty()) return {};
+    tell("the drive of " + options_.ssd_folder, kInterpreterShare);
+    const auto usable = check_drive_folder(options_.ssd_folder, kDriveSpan);
+    if (!usable) return fail(usable.error());
+    const Bytes fill(std::min(options_.ssd_fill.count, usable->free.count / 2));
+    const auto rates =
+        measure_drive_rates({.folder = options_.ssd_folder}, {.span = kDriveSpan, .fill = fill, .mixed = true});
+    if (!rates) return fail(rates.error());
+    probe_.drive = ProbedDrive{.folder = options_.ssd_folder,
+                               .way = rates->way,
+                               .filled = rates->filled,
+                               .read = rates->read,
+                               .write = rates->write,
+                               .mixed_read = rates->mixed_read,
+                               .mixed_write = rates->mixed_write};
+    return {};
+  }
+
+  /// What the largest kernels reach, for people.
+  void note_rate(const Kernel& kernel, const Spread& seconds) {
+    const KernelWork work = work_of(kernel);
+    if (kernel == largest(KernelSort::kProduct).kernel) probe_.product_flops = rate_of(seconds, work.flops);
+    if (kernel == largest(KernelSort::kOptimizer).kernel) probe_.optimizer_bytes = rate_of(seconds, work.bytes);
   }
 
   void add(const CostKey& key, const Spread& nanoseconds) { probe_.costs.push_back({to_text(key), nanoseconds}); }
@@ -238,6 +272,7 @@ class Probe {
   const ProbeWatcher& watcher_;
   const std::atomic<bool>& stop_;
   const ThisComputer computer_;
+  const OthersCpu others_;
   MachineProbe probe_;
   MatmulLibrary library_ = MatmulLibrary::kOneDnn;
   std::vector<Trial> trials_;

@@ -20,6 +20,8 @@ struct ProbeOptions {
   Bytes memory_bytes{128 * kMiB};  ///< that all threads together read, and copy; beyond the last cache
   std::int64_t rehearsal_steps = 12;
   std::vector<std::string> models;  ///< shapes in words whose kernels are timed; empty: the usual ones
+  std::string ssd_folder;   ///< whose drive is measured; empty: none is
+  Bytes ssd_fill = 4 * kGiB;  ///< written there first; no more than half of what is free
   std::string date;
   std::string tool_version;
 };

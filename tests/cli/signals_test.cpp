@@ -33,7 +33,7 @@ TEST_CASE("Ctrl-C in the middle keeps the run file and a checkpoint, says so, an
     const auto run = nlohmann::json::parse(shown.out);
     const auto done = run["traces"][2]["steps"].get<std::int64_t>();
     CHECK(run["checkpoints"][0]["step"] == done);
-    CHECK_THAT(run["log"][0]["text"].get<std::string>(), Catch::Contains("interrupted after " + std::to_string(done)));
+    CHECK_THAT(run["log"].back()["text"].get<std::string>(), Catch::Contains("interrupted after " + std::to_string(done)));
     CHECK(plimsoll_in(folder, {"compare", "run.plimsoll"}).code == 0);
     const ChildEnd resumed = plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps",
                                                   std::to_string(done + 2), "-o", "more.plimsoll", "--json"});

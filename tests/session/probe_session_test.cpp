@@ -3,6 +3,7 @@
 
 #include "session/probe/probe_machine.h"
 #include "sim/cost/probe_statistics.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace plimsoll;
 
@@ -36,6 +37,10 @@ TEST_CASE("a probe measures every kernel of a step, copies, host tasks and gaps,
   for (const Spread& rate : {probe->memory.read, probe->memory.copy_traffic, probe->memory.copy}) {
     CHECK((rate.low > 0 && is_ordered(rate)));
   }
+  CHECK((probe->product_flops.low > 0 && is_ordered(probe->product_flops)));
+  CHECK((probe->optimizer_bytes.low > 0 && is_ordered(probe->optimizer_bytes)));
+  CHECK((probe->others_cpu >= 0 && probe->others_cpu <= 1));
+  CHECK_FALSE(probe->drive);
   for (const ProbedCost& cost : probe->costs) {
     INFO(cost.work);
     CHECK((cost.nanoseconds.low >= 0 && is_ordered(cost.nanoseconds) && cost.nanoseconds.samples >= 1));
@@ -101,4 +106,21 @@ TEST_CASE("worker counts double up to the most") {
   CHECK(worker_counts(1) == std::vector<std::int64_t>{1});
   CHECK(worker_counts(2) == std::vector<std::int64_t>{1, 2});
   CHECK(worker_counts(6) == std::vector<std::int64_t>{1, 2, 4, 6});
+}
+
+TEST_CASE("a probe that is told a folder measures its drive, and one that cannot hold data is refused") {
+  const TemporaryFolder folder;
+  const std::atomic<bool> stop{false};
+  ProbeOptions options = tiny_options();
+  options.ssd_folder = folder.path();
+  options.ssd_fill = Bytes(0);
+  const auto probe = probe_machine(options, {}, stop);
+  REQUIRE((probe ? "" : probe.error().text()) == "");
+  REQUIRE(probe->drive);
+  for (const Spread& rate :
+       {probe->drive->read, probe->drive->write, probe->drive->mixed_read, probe->drive->mixed_write}) {
+    CHECK((rate.low > 0 && is_ordered(rate)));
+  }
+  options.ssd_folder = "/no/such/folder";
+  CHECK_FALSE(probe_machine(options, {}, stop));
 }

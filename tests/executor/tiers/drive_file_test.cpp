@@ -97,10 +97,25 @@ TEST_CASE("the rates of a folder's drive are measured and say how") {
   const TemporaryFolder folder;
   const auto rates = measure_drive_rates({.folder = folder.path()});
   REQUIRE(rates);
-  CHECK(rates->read_bytes_per_second > 0);
-  CHECK(rates->write_bytes_per_second > 0);
+  for (const Spread& rate : {rates->read, rates->write}) {
+    CHECK(rate.low > 0);
+    CHECK(rate.low <= rate.median);
+    CHECK(rate.median <= rate.high);
+  }
+  CHECK(rates->mixed_read.samples == 0);
   CHECK(rates->measured > Bytes(0));
   CHECK_THAT(rates->way, Catch::Contains(file_system_of(folder.path()).name));
+  CHECK(is_empty(folder));
+}
+
+TEST_CASE("a drive is measured in both directions at once too, after what was asked to be written first") {
+  const TemporaryFolder folder;
+  const auto rates =
+      measure_drive_rates({.folder = folder.path()}, {.span = 64 * kMiB, .fill = 128 * kMiB, .mixed = true});
+  REQUIRE(rates);
+  CHECK(rates->filled == 128 * kMiB);
+  CHECK(rates->mixed_read.low > 0);
+  CHECK(rates->mixed_write.low > 0);
   CHECK(is_empty(folder));
 }
 

@@ -23,6 +23,16 @@ MachineProbe probe() {
                      .copy_latency = Nanoseconds(31),
                      .product = {1.25, 2.5},
                      .optimizer = {1.5, 1.75}},
+          .product_flops = {1e11, 9e10, 1.1e11, 12},
+          .optimizer_bytes = {2e10, 1.9e10, 2.1e10, 11},
+          .others_cpu = 0.0625,
+          .drive = ProbedDrive{.folder = "/data",
+                               .way = "io_uring, O_DIRECT, ext4",
+                               .filled = 4 * kGiB,
+                               .read = {2e9, 1.5e9, 2.5e9, 16},
+                               .write = {1e9, 5e8, 1.5e9, 16},
+                               .mixed_read = {8e8, 7e8, 9e8, 15},
+                               .mixed_write = {4e8, 3e8, 5e8, 14}},
           .platform = full_plan().platform,
           .costs = {{"kernel add fp32 rows=2 inputs=3 @ Test", {1234.5, 1200, 1300, 17}},
                     {"issue compute @ this", {0, 0, 12, 3}}},
@@ -53,7 +63,24 @@ TEST_CASE("a probe file gives the probe back") {
   CHECK(read->memory.optimizer.copy == 1.75);
   CHECK(read->costs[0].nanoseconds.samples == 17);
   CHECK(read->plans == probe().plans);
+  CHECK(read->product_flops.high == 1.1e11);
+  CHECK(read->others_cpu == 0.0625);
+  REQUIRE(read->drive);
+  CHECK(read->drive->filled == 4 * kGiB);
+  CHECK(read->drive->mixed_write.low == 3e8);
   CHECK(write_machine(read->platform) == write_machine(probe().platform));
+}
+
+TEST_CASE("a probe from before kernels' rates and drives were measured is read as before") {
+  MachineProbe old = probe();
+  old.product_flops = {};
+  old.optimizer_bytes = {};
+  old.drive = std::nullopt;
+  std::string text = replaced(write_probe(old), "  \"others_cpu_share\": 0.0625,\n", "");
+  const auto read = read_probe(text, "p.json");
+  REQUIRE((read ? "" : read.error().text()) == "");
+  CHECK(read->others_cpu == 0);
+  CHECK_FALSE(read->drive);
 }
 
 TEST_CASE("a probe with an impossible number is refused, with its place") {
