@@ -41,8 +41,8 @@ std::string describe(const Strategy& s) {
     text = fmt::format("optimizer on the CPU with its states in {}",
                        s.optimizer == Tier::kHost ? "host memory" : "SSD files");
   }
-  if (s.parameters != Tier::kDevice) text += fmt::format(", weights streamed from {}", s.parameters == Tier::kHost ? "host memory" : "the SSD");
   if (s.host_state_blocks > 0) text += fmt::format(" (those of {} blocks in host memory)", s.host_state_blocks);
+  if (s.parameters != Tier::kDevice) text += fmt::format(", weights streamed from {}", s.parameters == Tier::kHost ? "host memory" : "the SSD");
   if (s.update_in_backward) text += ", updating during backward";
   if (s.gradients != Tier::kDevice) text += ", gradients leave during backward";
   if (s.gradients == Tier::kSsd) text += " for the SSD";

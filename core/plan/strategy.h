@@ -23,11 +23,13 @@ struct Strategy {
   Tier parameters = Tier::kDevice;   ///< elsewhere: each group comes to the device just before it is used and is dropped after
   Tier optimizer = Tier::kDevice;    ///< where master weights and moments live; the CPU updates them unless on the device
   Tier gradients = Tier::kDevice;    ///< elsewhere: each block's gradient leaves the device as soon as it is complete
-  Tier activations = Tier::kDevice;  ///< where what a block's backward pass needs waits for it
-  std::int64_t activation_blocks = 0;  ///< how many of the first blocks' activations wait there; the rest stays on the device
+  Tier activations = Tier::kDevice;  ///< where what a block's backward pass reads waits for it (recomputing: the segment's input)
+  std::int64_t activation_blocks = 0;  ///< of how many first blocks it waits there (segments: that start in them); at least 1
   LoopOrder loop_order = LoopOrder::kDepthFirst;
   bool update_in_backward = false;   ///< a group's update starts when its gradient is complete, not after the last one's
-  std::int64_t host_state_blocks = 0;  ///< with the optimizer's states on the SSD: of how many first blocks they stay in host memory
+  /// With the optimizer's states on the SSD: of how many first blocks they stay in host memory. Those of the embedding and
+  /// the head, which are no blocks, stay on the SSD; with the optimizer on the host nothing does.
+  std::int64_t host_state_blocks = 0;
   std::int64_t staging_slots = 2;    ///< rotating transfer buffers; 1 serialises a transfer with the work it feeds
   bool overlap = true;               ///< false: every instruction waits for the one before it (the warm-up's caution)
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "core/plan/order_conflicts.h"
+#include "sim/planner/check_shares.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -35,6 +36,7 @@ void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
 
 Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
                            const LowerOptions& options) {
+  if (const auto shares = check_shares(strategy, spec.layers); !shares) return fail(shares.error());
   const auto places = Places::find(platform, strategy);
   if (!places) return fail(places.error());
   if (strategy.parameters == Tier::kHost && strategy.optimizer == Tier::kSsd && !has_master_copy(recipe.precision)) {

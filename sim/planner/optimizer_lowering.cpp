@@ -1,4 +1,5 @@
 // The part of StepLowering that updates weights.
+#include "sim/planner/check_shares.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -71,7 +72,7 @@ void StepLowering::come_ahead(BufferId staged) {
 void StepLowering::update_group(GroupId group, const Op& adamw, bool clips) {
   updates_.starts.push_back(out_.next_id());
   updates_.staged.emplace_back();
-  const bool on_ssd = plan_.strategy.optimizer == Tier::kSsd;
+  const bool on_ssd = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kSsd;
   const GroupState& state = state_[group.index];
   const BufferId stored[] = {state.master, state.first_moment, state.second_moment};
   std::vector<Range> old, updated;

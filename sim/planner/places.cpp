@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/planner/check_shares.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -14,24 +15,9 @@ tl::unexpected<Error> lacks(const Platform& platform, std::string_view what, std
                .remedy = std::move(remedy)});
 }
 
-/// What a strategy file may ask for and no lowering writes yet.
-Result<void> check_supported(const Strategy& s) {
-  const struct {
-    bool asked;
-    std::string_view what;
-  } wishes[] = {{s.activations != Tier::kDevice, "activations outside the device"},
-                {s.host_state_blocks > 0, "a share of the optimizer's states in host memory"}};
-  for (const auto& [asked, what] : wishes) {
-    if (!asked) continue;
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("strategy '{}' asks for {}, which cannot be planned yet", s.name, what)});
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Places> Places::find(const Platform& platform, const Strategy& strategy) {
-  if (const auto supported = check_supported(strategy); !supported) return fail(supported.error());
   Places places;
   const auto device = platform.space(SpaceKind::kDevice);
   const auto host = platform.space(SpaceKind::kHost);
@@ -63,7 +49,8 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
                  .where = {},
                  .remedy = "put the optimizer on the host or the SSD too, or keep the gradients on the device"});
   }
-  const bool uses_ssd = std::max({strategy.optimizer, strategy.parameters, strategy.gradients}) == Tier::kSsd;
+  const bool uses_ssd =
+      std::max({strategy.optimizer, strategy.parameters, strategy.gradients, strategy.activations}) == Tier::kSsd;
   if (uses_ssd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {
     return lacks(platform, "SSD", "name one with --ssd 500GB");
   }
@@ -73,13 +60,9 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
 std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout) {
   const DType compute = compute_dtype(plan.recipe.precision);
   const DType state = state_dtype(plan.recipe.precision);
-  const Tier tier = plan.strategy.optimizer;
   const auto space_of = [&](Tier where) {
     return where == Tier::kDevice ? places.device : where == Tier::kHost ? places.host : *places.ssd;
   };
-  const SpaceId state_space = space_of(tier);
-  // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
-  const bool own_master = has_master_copy(plan.recipe.precision) || tier != plan.strategy.parameters;
   // What an update writes before the norm is known must not replace what it may have to start from again.
   const std::uint32_t versions = plan.strategy.update_in_backward && plan.recipe.clip > 0 ? 2 : 1;
   const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space, bool updated) {
@@ -96,6 +79,10 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
   std::vector<GroupState> groups;
   for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
     const GroupId group(i);
+    const Tier tier = state_tier(plan.strategy, layout.at(group).block);
+    const SpaceId state_space = space_of(tier);
+    // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
+    const bool own_master = has_master_copy(plan.recipe.precision) || tier != plan.strategy.parameters;
     GroupState of;
     of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(plan.strategy.parameters), !own_master);
     of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space, true) : of.parameters;

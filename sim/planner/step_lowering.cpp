@@ -32,12 +32,12 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
   }
   find_runs();
   find_completing_runs();
+  find_leaving();
 }
 
 BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
-  const Tensor& of = graph_.at(tensor);
-  const TensorId whole = of.view_of.valid() ? of.view_of : tensor;
-  return is_shared(of.kind) ? shared_[whole.index] : own_[micro_batch][whole.index];
+  const TensorId whole = whole_of(tensor);
+  return is_shared(graph_.at(tensor).kind) ? shared_[whole.index] : own_[micro_batch][whole.index];
 }
 
 BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {

@@ -61,6 +61,12 @@ class StepLowering {
     std::uint32_t end = 1;
   };
 
+  /// A buffer that is kept until as many visits have begun.
+  struct Lingering {
+    BufferId buffer;
+    std::size_t visits = 0;
+  };
+
   // loop_order.cpp: which block of which micro-batch comes next
   void find_runs();
   void find_completing_runs();
@@ -79,6 +85,22 @@ class StepLowering {
   void fetch_group(GroupId group, TensorId tensor);
   /// Keeps `buffer` from a run earlier on, so that what fills it can run ahead of its use.
   void reach_back(BufferId buffer, std::int64_t runs);
+
+  // activation_offload.cpp: what backward reads on its way off the device and back
+  /// Which tensors leave the device after each block's forward pass.
+  void find_leaving();
+  /// The activations that the backward pass of blocks [first, last], with what it recomputes, reads and does not make.
+  [[nodiscard]] std::vector<TensorId> kept_for_backward(std::int64_t first, std::int64_t last) const;
+  void send_activations_away(const Run& run, std::uint32_t micro_batch);
+  /// Brings what the run reads and what is away to the device.
+  void bring_activations_back(const Run& run, std::uint32_t micro_batch);
+  [[nodiscard]] BufferId bring_back(const Tensor& tensor, BufferId stored);
+  /// Keeps `buffer` from that many visits earlier on, so that what fills it can run ahead of its use.
+  void arrive_early(BufferId buffer, std::int64_t visits);
+  /// Keeps `buffer` for that many more visits, so that they need not wait for what empties it.
+  void linger(BufferId buffer, std::int64_t visits);
+  /// Ends the life of what was kept up to here.
+  void end_lingering();
 
   // gradient_lowering.cpp: gradients on their way from the backward op that writes them to the optimizer
   void add_to_sum(const Op& op, std::uint32_t micro_batch);
@@ -125,6 +147,10 @@ class StepLowering {
   /// The buffer that holds a tensor (or the tensor that it is a part of) now.
   [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
   [[nodiscard]] BufferId make_buffer(const Tensor& tensor, SpaceId space);
+  /// The tensor whose buffer holds this one: itself, or what it is a part of.
+  [[nodiscard]] TensorId whole_of(TensorId tensor) const {
+    return graph_.at(tensor).view_of.valid() ? graph_.at(tensor).view_of : tensor;
+  }
   [[nodiscard]] std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(graph_.recipe.accumulate); }
   [[nodiscard]] bool optimizer_on_host() const { return plan_.strategy.optimizer != Tier::kDevice; }
   /// Keeps the newest `staging_slots` of a stream of transfer buffers apart, so that transfers can run ahead.
@@ -143,6 +169,10 @@ class StepLowering {
   MicroBatches together_;                   ///< those that pass the blocks now
   std::map<GroupId, BufferId> on_device_;   ///< streamed groups that the current run reads
   std::vector<std::uint32_t> run_starts_;   ///< ids of the runs' first instructions
+  std::vector<std::uint32_t> visit_starts_; ///< and of the runs of every single micro-batch
+  std::vector<std::vector<TensorId>> leaving_;  ///< by block: what leaves the device after the block's forward pass
+  std::map<std::pair<std::uint32_t, TensorId>, BufferId> away_;  ///< by micro-batch and tensor: where it waits for backward
+  std::vector<Lingering> lingering_;
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   BufferId clip_factor_;

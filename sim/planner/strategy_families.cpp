@@ -67,6 +67,10 @@ std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision pr
     of.add({.optimizer = Tier::kHost, .gradients = gradients}, none_or_some);
   }
   of.add({.optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true}, none_or_some);
+  const std::int64_t but_last = std::max<std::int64_t>(1, layers - 1);  // the last block's backward pass comes at once
+  for (const Tier activations : {Tier::kHost, Tier::kSsd}) {
+    of.add({.activations = activations, .activation_blocks = but_last}, {0, 1});
+  }
   of.add({.parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost}, none_or_some);
   of.add({.optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 3}, none_or_some);
   of.add({.optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true, .staging_slots = 3}, none_or_some);

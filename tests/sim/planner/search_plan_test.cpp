@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
 #include <random>
 
 #include "core/graph/op_work.h"
@@ -104,11 +106,19 @@ TEST_CASE("the search finds plans that no starting point is: one that fits where
   const auto found = [&](Bytes device, std::int64_t accumulate, bool refine) {
     return search_plan(spec, small_recipe(accumulate), capped(device), PlainCosts(), {.refine = refine}).value();
   };
-  // Streamed weights with two slots need a second block's weights on the device, with one slot they do not.
+  // Streamed weights with two slots need a second block's weights on the device. With one slot they do not, and every transfer
+  // is waited for; with one block's input, 8192 bytes, waiting in host memory the second slot has room.
   CHECK_FALSE(found(400 * kKiB, 1, false).plan);
   const SearchResult tight = found(400 * kKiB, 1, true);
   REQUIRE(tight.plan);
-  CHECK(tight.plan->strategy.staging_slots == 1);
+  CHECK(tight.plan->strategy.staging_slots == 2);
+  CHECK(tight.plan->strategy.activations == Tier::kHost);
+  CHECK(tight.plan->strategy.activation_blocks == 1);
+  const auto one_slot = std::find_if(tight.candidates.begin(), tight.candidates.end(), [](const Candidate& candidate) {
+    return candidate.step && candidate.strategy.staging_slots == 1 && candidate.strategy.activations == Tier::kDevice;
+  });
+  REQUIRE(one_slot != tight.candidates.end());
+  CHECK(tight.prediction->step < *one_slot->step);
   // Sums of gradients on the CPU take as long as backward, so a third slot lets it run ahead.
   CHECK(found(1000 * kKiB, 4, true).prediction->step < found(1000 * kKiB, 4, false).prediction->step);
 }

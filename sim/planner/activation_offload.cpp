@@ -1,0 +1,99 @@
+// The part of StepLowering that sends what backward reads away from the device after forward, and brings it back.
+#include <algorithm>
+#include <set>
+
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+
+void StepLowering::find_leaving() {
+  leaving_.assign(static_cast<std::size_t>(graph_.spec.layers), {});
+  if (plan_.strategy.activations == Tier::kDevice) return;
+  const std::int64_t segment = std::max<std::int64_t>(1, plan_.strategy.recompute_every);
+  for (std::int64_t first = 0; first < plan_.strategy.activation_blocks; first += segment) {
+    const std::int64_t last = std::min(first + segment, graph_.spec.layers) - 1;
+    leaving_[static_cast<std::size_t>(first)] = kept_for_backward(first, last);
+  }
+}
+
+std::vector<TensorId> StepLowering::kept_for_backward(std::int64_t first, std::int64_t last) const {
+  std::vector<std::size_t> ops;
+  if (plan_.strategy.recompute_every > 0) ops = needed_for_backward(first, last);
+  for (const Run& run : runs_) {
+    const bool belongs = run.phase == Phase::kBackward && run.block >= first && run.block <= last;
+    if (belongs) ops.insert(ops.end(), run.ops.begin(), run.ops.end());
+  }
+  std::set<TensorId> kept, made;
+  for (const std::size_t i : ops) {
+    for (const Operand& operand : graph_.ops[i].operands) {
+      const TensorId tensor = whole_of(operand.tensor);
+      if (graph_.at(tensor).kind != TensorKind::kActivation) continue;
+      if (reads(operand.access) && made.count(tensor) == 0) kept.insert(tensor);
+      if (writes(operand.access)) made.insert(tensor);
+    }
+  }
+  return {kept.begin(), kept.end()};
+}
+
+void StepLowering::send_activations_away(const Run& run, std::uint32_t micro_batch) {
+  if (run.phase != Phase::kForward || run.block < 0) return;
+  const std::int64_t behind = plan_.strategy.staging_slots - 1;
+  for (const TensorId tensor : leaving_[static_cast<std::size_t>(run.block)]) {
+    const BufferId device = holder(tensor, micro_batch);
+    BufferId stored = fetch_to_host(device);
+    linger(device, behind);
+    if (plan_.strategy.activations == Tier::kSsd) {
+      const BufferId staged = stored;
+      stored = make_buffer(graph_.at(tensor), *places_.ssd);
+      out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(staged), out_.whole(stored));
+      linger(staged, 2 * behind);
+    }
+    away_[{micro_batch, tensor}] = stored;
+  }
+}
+
+void StepLowering::bring_activations_back(const Run& run, std::uint32_t micro_batch) {
+  if (run.phase != Phase::kBackward || away_.empty()) return;
+  for (const std::size_t i : run.ops) {
+    for (const Operand& operand : graph_.ops[i].operands) {
+      const TensorId tensor = whole_of(operand.tensor);
+      const auto found = away_.find({micro_batch, tensor});
+      if (found == away_.end() || !reads(operand.access)) continue;
+      holder(tensor, micro_batch) = bring_back(graph_.at(tensor), found->second);
+      away_.erase(found);
+    }
+  }
+}
+
+BufferId StepLowering::bring_back(const Tensor& tensor, BufferId stored) {
+  const std::int64_t ahead = plan_.strategy.staging_slots - 1;
+  if (plan_.strategy.activations == Tier::kSsd) {
+    const BufferId staged = make_buffer(tensor, places_.host);
+    out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(stored), out_.whole(staged));
+    arrive_early(staged, 2 * ahead);
+    stored = staged;
+  }
+  const BufferId device = make_buffer(tensor, places_.device);
+  out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(stored), out_.whole(device));
+  arrive_early(device, ahead);
+  return device;
+}
+
+void StepLowering::arrive_early(BufferId buffer, std::int64_t visits) {
+  const auto last = static_cast<std::int64_t>(visit_starts_.size()) - 1;
+  book_.touch(buffer, visit_starts_[static_cast<std::size_t>(std::max<std::int64_t>(0, last - visits))]);
+}
+
+void StepLowering::linger(BufferId buffer, std::int64_t visits) {
+  if (visits > 0) lingering_.push_back({buffer, visit_starts_.size() + static_cast<std::size_t>(visits)});
+}
+
+void StepLowering::end_lingering() {
+  std::erase_if(lingering_, [&](const Lingering& waiting) {
+    if (visit_starts_.size() < waiting.visits) return false;
+    book_.touch(waiting.buffer, out_.next_id() - 1);
+    return true;
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,46 @@
+#include "sim/planner/check_shares.h"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(const Strategy& strategy, std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("strategy '{}' {}", strategy.name, what),
+               .where = {},
+               .remedy = std::move(remedy)});
+}
+
+Result<void> check_count(const Strategy& strategy, std::string_view key, std::int64_t blocks, std::int64_t layers) {
+  if (blocks <= layers) return {};
+  return refuse(strategy, fmt::format("says {}: {}, and the model has {} blocks", key, blocks, layers),
+                fmt::format("say {}: {} for all of them", key, layers));
+}
+
+}  // namespace
+
+Result<void> check_shares(const Strategy& s, std::int64_t layers) {
+  if (auto good = check_count(s, "activation_blocks", s.activation_blocks, layers); !good) return good;
+  if (auto good = check_count(s, "host_state_blocks", s.host_state_blocks, layers); !good) return good;
+  if (s.activation_blocks > 0 && s.activations == Tier::kDevice) {
+    return refuse(s, fmt::format("says activation_blocks: {} while activations stay on the device", s.activation_blocks),
+                  "say activations: \"host\" or \"ssd\", or activation_blocks: 0");
+  }
+  if (s.activation_blocks == 0 && s.activations != Tier::kDevice) {
+    return refuse(s, fmt::format("says activations: \"{}\" of no block", to_text(s.activations)),
+                  fmt::format("say activation_blocks: 1 to {}", layers));
+  }
+  if (s.host_state_blocks > 0 && s.optimizer != Tier::kSsd) {
+    return refuse(s, fmt::format("says host_state_blocks: {} while no states are on the SSD", s.host_state_blocks),
+                  "say optimizer: \"ssd\", or host_state_blocks: 0");
+  }
+  return {};
+}
+
+Tier state_tier(const Strategy& strategy, std::int64_t block) {
+  const bool stays = block >= 0 && block < strategy.host_state_blocks;
+  return strategy.optimizer == Tier::kSsd && stays ? Tier::kHost : strategy.optimizer;
+}
+
+}  // namespace plimsoll
