@@ -9,7 +9,8 @@ namespace {
 
 std::string json_order(const std::vector<PipelineOp>& order) {
   std::string text = "[";
-  for (const PipelineOp& op : order) fmt::format_to(std::back_inserter(text), "{}\"{}\"", text.size() > 1 ? "," : "", to_text(op));
+  for (const PipelineOp& op : order)
+    fmt::format_to(std::back_inserter(text), "{}\"{}\"", text.size() > 1 ? "," : "", to_text(op));
   return text + "]";
 }
 

@@ -71,8 +71,8 @@ Result<void> check_op(const PipelineSchedule& schedule, std::vector<CellState>& 
   const PipelineOp& op = order[index];
   const std::string where = place(rank, index, op);
   if (op.stage.index >= schedule.stages || op.micro_batch.index >= schedule.micro_batches) {
-    return defect(where, fmt::format("there are {} stages and {} micro-batches", schedule.stages,
-                                     schedule.micro_batches));
+    return defect(where,
+                  fmt::format("there are {} stages and {} micro-batches", schedule.stages, schedule.micro_batches));
   }
   CellState& cell = cells[schedule.cell(op)];
   if (cell.rank.valid() && cell.rank != RankId(rank)) {
@@ -86,8 +86,8 @@ Result<void> check_op(const PipelineSchedule& schedule, std::vector<CellState>& 
   if (const unsigned missing = rule.needs & ~cell.seen; missing != 0) {
     return defect(where, fmt::format("{} of the same stage and micro-batch must come before", works_text(missing)));
   }
-  const bool pairs = index + 1 < order.size() && op.work == PipelineWork::kForward &&
-                     sends_gradient(order[index + 1].work);
+  const bool pairs =
+      index + 1 < order.size() && op.work == PipelineWork::kForward && sends_gradient(order[index + 1].work);
   if (op.with_next && !pairs) return defect(where, "only a forward with a backward after it can be overlapped");
   cell.rank = RankId(rank);
   cell.seen |= bit(op.work);
@@ -145,7 +145,8 @@ Result<void> check_progress(const PipelineSchedule& schedule) {
 Result<void> check_moves(const PipelineSchedule& schedule, const std::vector<CellState>& cells) {
   for (const StashMove& move : schedule.moves) {
     const std::string what = fmt::format("activations moved after {}", to_text(move.after));
-    const bool known = move.after.stage.index < schedule.stages && move.after.micro_batch.index < schedule.micro_batches;
+    const bool known =
+        move.after.stage.index < schedule.stages && move.after.micro_batch.index < schedule.micro_batches;
     if (!known || move.after.work != PipelineWork::kForward) return defect(schedule.name, what + ": no such forward");
     if (cells[schedule.cell(move.after)].rank != move.from || move.to.index >= schedule.ranks() ||
         move.to == move.from) {

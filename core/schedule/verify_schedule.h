@@ -16,9 +16,9 @@ struct ScheduleReport {
 };
 
 /// Proves, whoever made it, that a schedule trains: every (stage, micro-batch) has one F, and one B or else one I and
-/// one W, all on one rank; F stands before B or I, I before W; overlapped pairs are a forward with a backward; all ranks
-/// running their orders at once come to the end (no deadlock); moved activations leave after their forward. The first
-/// defect is returned, with rank, position and op.
+/// one W, all on one rank; F stands before B or I, I before W; overlapped pairs are a forward with a backward; all
+/// ranks running their orders at once come to the end (no deadlock); moved activations leave after their forward. The
+/// first defect is returned, with rank, position and op.
 Result<ScheduleReport> verify_schedule(const PipelineSchedule& schedule);
 
 }  // namespace plimsoll

@@ -11,12 +11,26 @@
 namespace plimsoll {
 namespace {
 
+constexpr ChunkRule kLooped{.standard = 2, .least = 1, .most = 64};
+constexpr ChunkRule kThereAndBack{.standard = 2, .least = 2, .most = 2};
+
 constexpr ScheduleKind kKinds[] = {
     {"naive", "one micro-batch at a time", {}, make_naive},
     {"gpipe", "all forwards, then all backwards", {}, make_gpipe},
     {"pipedream", "1f1b without a flush, weights stashed", {}, make_pipedream},
     {"1f1b", "one forward, one backward (PipeDream-flush, DAPPLE)", {}, make_1f1b},
     {"2bw", "1f1b without a flush, two versions of the weights", {}, make_2bw},
+    {"interleaved", "1f1b over several chunks a rank (PTD-P)", kLooped, make_interleaved},
+    {"looped-bfs", "all forwards chunk by chunk, then all backwards", kLooped, make_looped_bfs},
+    {"chimera", "two pipelines in opposite directions", {}, make_chimera},
+    {"zb-h1", "zero bubble with 1f1b's memory", {}, make_zb_h1},
+    {"zb-h2", "zero bubble with twice 1f1b's memory", {}, make_zb_h2},
+    {"zb-v", "zero bubble on two stages a rank, there and back", kThereAndBack, make_zb_v},
+    {"v-half", "there and back with half of 1f1b's activations", kThereAndBack, make_v_half},
+    {"v-min", "there and back with a third of 1f1b's activations", kThereAndBack, make_v_min},
+    {"dualpipe", "two pipelines in opposite directions, weight gradients apart", {}, make_dualpipe},
+    {"dualpipe-v", "dualpipe on two stages a rank, there and back", kThereAndBack, make_dualpipe_v},
+    {"bpipe", "1f1b, activations balanced between mirror ranks", {}, make_bpipe},
 };
 
 tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {
@@ -57,9 +71,9 @@ Result<std::uint32_t> chunks_of(const ScheduleKind& kind, const ScheduleRequest&
   const std::uint32_t inside = std::clamp(chunks, rule.least, rule.most);
   const std::uint32_t below = inside - (inside - rule.least) % rule.step;
   const bool two = below != chunks && below < chunks && below + rule.step <= rule.most;
-  return refuse("--chunks", what,
-                two ? fmt::format("take --chunks {} or {}", below, below + rule.step)
-                    : fmt::format("take --chunks {}", below));
+  return refuse(
+      "--chunks", what,
+      two ? fmt::format("take --chunks {} or {}", below, below + rule.step) : fmt::format("take --chunks {}", below));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 
 #include <map>
 
@@ -19,6 +19,14 @@ CsvTable golden(const std::string& file) {
 const std::map<std::string, std::string> kNames{
     {"gpipe", "gpipe"},
     {"1f1b", "1f1b"},
+    {"interleaved_1f1b", "interleaved"},
+    {"looped_bfs(LIFO backward, pytorch)", "looped-bfs"},
+    {"zb_h1", "zb-h1"},
+    {"zb_h2", "zb-h2"},
+    {"zbv(pytorch handcrafted)", "zb-v"},
+    {"v_half(sail greedy)", "v-half"},
+    {"v_min(sail greedy)", "v-min"},
+    {"dualpipev(F then B sequential, no overlap)", "dualpipe-v"},
 };
 
 /// The request of a golden row, if its schedule has a name with us.
@@ -41,6 +49,17 @@ std::string digits(const std::vector<double>& values) {
   return text;
 }
 
+/// "d:0F0 u:3F0": ops of two directions, each of which counts its micro-batches from 0; `half` go down.
+std::string directed_text(const std::vector<PipelineOp>& order, std::uint32_t half) {
+  std::string text;
+  for (PipelineOp op : order) {
+    const bool up = op.micro_batch.index >= half;
+    op.micro_batch = MicroBatchId(op.micro_batch.index - (up ? half : 0));
+    text += (text.empty() ? "" : " ") + std::string(up ? "u:" : "d:") + to_text(op);
+  }
+  return text;
+}
+
 }  // namespace
 
 TEST_CASE("the orders at 4 ranks and 8 micro-batches are the published ones") {
@@ -52,6 +71,37 @@ TEST_CASE("the orders at 4 ranks and 8 micro-batches are the published ones") {
     const auto rank = static_cast<std::size_t>(fields.number("rank"));
     INFO(table.place(row) << " " << request->name);
     CHECK(order_text(made(*request).schedule.orders[rank]) == fields.text(table.header.back()));
+  }
+}
+
+TEST_CASE("chimera's and overlapped dualpipe-v's orders are the published ones") {
+  const CsvTable table = golden("op_orders_chimera_dualpipev.csv");
+  for (const CsvRow& row : table.rows) {
+    CsvFields fields(table, row);
+    const bool chimera = fields.text("schedule") == "chimera";
+    ScheduleRequest request{.name = chimera ? "chimera" : "dualpipe-v", .overlapped = true};
+    request.ranks = static_cast<std::uint32_t>(fields.number("p"));
+    request.micro_batches = static_cast<std::uint32_t>(fields.number("m"));
+    const Made ours = made(request);
+    const auto& order = ours.schedule.orders[static_cast<std::size_t>(fields.number("rank"))];
+    INFO(table.place(row));
+    CHECK((chimera ? directed_text(order, request.micro_batches / 2) : order_text(order)) == fields.text("ops"));
+  }
+}
+
+TEST_CASE("bubbles and peaks of the V schedules at 2 to 20 ranks are the golden ones") {
+  const std::map<std::string, std::string> names{{"v_half", "v-half"}, {"v_min", "v-min"}, {"v_zb", "zb-v"}};
+  const CsvTable table = golden("v_half_v_min_p2_20.csv");
+  for (const CsvRow& row : table.rows) {
+    CsvFields fields(table, row);
+    ScheduleRequest request{.name = names.at(fields.text("schedule"))};
+    request.ranks = static_cast<std::uint32_t>(fields.number("p"));
+    request.micro_batches = static_cast<std::uint32_t>(fields.number("m"));
+    INFO(table.place(row));
+    const Made ours = made(request);
+    CHECK(digits(ours.span() - 3 * request.micro_batches) == fields.text("bubble_units_TF=TI=TW=1"));
+    const auto peaks = peak_activations(ours.schedule, ours.timing);
+    CHECK(digits(*std::max_element(peaks.begin(), peaks.end())) == fields.text("peak_act_W_frees_all"));
   }
 }
 

@@ -72,8 +72,7 @@ TEST_CASE("peaks and weight versions of 1f1b's family are p - r") {
         std::vector<std::uint32_t>{4, 3, 2, 1});
   CHECK(weight_versions(made({.name = "2bw", .ranks = 4, .micro_batches = 12}).schedule) ==
         std::vector<std::uint32_t>{2, 2, 2, 2});
-  CHECK(weight_versions(
-            made({.name = "pipedream", .ranks = 4, .micro_batches = 12, .vertical_sync = true}).schedule) ==
+  CHECK(weight_versions(made({.name = "pipedream", .ranks = 4, .micro_batches = 12, .vertical_sync = true}).schedule) ==
         std::vector<std::uint32_t>{4, 4, 4, 4});
 }
 
