@@ -31,6 +31,7 @@ constexpr ScheduleKind kKinds[] = {
     {"dualpipe", "two pipelines in opposite directions, weight gradients apart", {}, make_dualpipe},
     {"dualpipe-v", "dualpipe on two stages a rank, there and back", kThereAndBack, make_dualpipe_v},
     {"bpipe", "1f1b, activations balanced between mirror ranks", {}, make_bpipe},
+    {"auto", "the best found for --costs and --memory-cap", {}, search_schedule},
 };
 
 tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {

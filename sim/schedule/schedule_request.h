@@ -17,6 +17,7 @@ struct ScheduleRequest {
   bool overlapped = false;              ///< dualpipe, dualpipe-v: steady-state forwards and backwards run as one
   bool vertical_sync = false;           ///< pipedream: all stages use the version that the first saw
   RankCosts costs;                      ///< auto builds for these
+  std::vector<RankCosts> stage_costs;   ///< in their place, of each stage by itself, when not empty
   std::optional<double> memory_cap;     ///< auto: most activations of a rank, in micro-batches of a full rank
   double kept_for_weights = 1;          ///< share of a micro-batch's activations that waits from I to W
 };

@@ -19,7 +19,8 @@ class RankTimeline {
       for (const int slot : rank[work]) at(slot).use = use_of(static_cast<SlotWork>(work));
     }
     follow(0, kUnlimited, last + 1);
-    for (std::size_t work = 2; work < kPassWorks; ++work) inputs_.insert(inputs_.end(), rank[work].begin(), rank[work].end());
+    for (std::size_t work = 2; work < kPassWorks; ++work)
+      inputs_.insert(inputs_.end(), rank[work].begin(), rank[work].end());
     std::sort(inputs_.begin(), inputs_.end());
   }
 
@@ -65,8 +66,8 @@ class RankTimeline {
 
   Slot& at(int slot) { return slots_[static_cast<std::size_t>(slot)]; }
 
-  /// Counts what is held from slot `begin` on, at least up to `end` and then until it is as it was; false when it passes
-  /// `limit`.
+  /// Counts what is held from slot `begin` on, at least up to `end` and then until it is as it was; false when it
+  /// passes `limit`.
   bool follow(int begin, int limit, int end) {
     Slot before = begin > 0 ? at(begin - 1) : Slot{};
     for (int slot = begin; slot < static_cast<int>(slots_.size()); ++slot) {

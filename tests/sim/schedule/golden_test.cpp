@@ -105,6 +105,33 @@ TEST_CASE("bubbles and peaks of the V schedules at 2 to 20 ranks are the golden 
   }
 }
 
+TEST_CASE("bubble rates from published op times are the published ones to four decimals") {
+  const CsvTable table = golden("zero_bubble_tables_4_5_6.csv");
+  const auto decimals = [](double rate) { return fmt::format("{:.4f}", rate); };
+  for (const CsvRow& row : table.rows) {
+    CsvFields fields(table, row);
+    ScheduleRequest request;
+    request.ranks = static_cast<std::uint32_t>(fields.number("p"));
+    request.micro_batches = static_cast<std::uint32_t>(fields.number("m"));
+    request.costs = {fields.number("T_F_ms"), fields.number("T_B_ms"), fields.number("T_W_ms"),
+                     fields.number("T_comm_ms")};
+    // Bytes of a layer and token: 34h + 5as from F to I, of which 32h stay until W.
+    const double held = 34 * fields.number("hidden") + 5 * fields.number("heads") * fields.number("seq");
+    request.kept_for_weights = 32 * fields.number("hidden") / held;
+    const auto rate = [&](const char* name, std::optional<double> cap = std::nullopt) {
+      request.name = name;
+      request.memory_cap = cap;
+      return decimals(made(request).timing.bubble_rate());
+    };
+    INFO(table.place(row));
+    CHECK(rate("1f1b") == decimals(fields.number("bubble_1F1B")));
+    CHECK(rate("zb-h1") == decimals(fields.number("bubble_ZB-H1")));
+    CHECK(rate("zb-h2") == decimals(fields.number("bubble_ZB-H2")));
+    CHECK(rate("auto", request.ranks) == decimals(fields.number("bubble_ZB-1p")));
+    CHECK(rate("auto", 2 * request.ranks) == decimals(fields.number("bubble_ZB-2p")));
+  }
+}
+
 TEST_CASE("makespan, span, bubble and peaks at unit costs are the golden ones to the last digit") {
   const CsvTable table = golden("unit_cost_golden.csv");
   for (const CsvRow& row : table.rows) {
