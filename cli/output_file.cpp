@@ -13,10 +13,14 @@ namespace plimsoll {
 namespace {
 
 std::string_view first_bytes(FileKind kind) {
-  return kind == FileKind::kRunFile ? std::string_view("SQLite format 3") : std::string_view("{");
+  constexpr std::string_view kFirst[] = {"SQLite format 3", "{", "<svg"};
+  return kFirst[static_cast<std::size_t>(kind)];
 }
 
-std::string_view name_of(FileKind kind) { return kind == FileKind::kRunFile ? "run file" : "JSON file"; }
+std::string_view name_of(FileKind kind) {
+  constexpr std::string_view kNames[] = {"run file", "JSON file", "SVG file"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
 
 tl::unexpected<Error> refused(const std::string& path, std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path, .remedy = "choose another name"});

@@ -2,16 +2,29 @@
 
 #include <fmt/format.h>
 
+#include "formats/schedules/action_text.h"
 #include "formats/text/json_text.h"
+#include "sim/schedule/draw_schedule.h"
 
 namespace plimsoll {
 namespace {
 
+constexpr std::size_t kDrawingColumns = 120;
+
 std::string json_order(const std::vector<PipelineOp>& order) {
-  std::string text = "[";
-  for (const PipelineOp& op : order)
-    fmt::format_to(std::back_inserter(text), "{}\"{}\"", text.size() > 1 ? "," : "", to_text(op));
-  return text + "]";
+  return order.empty() ? "[]" : fmt::format("[\"{}\"]", fmt::join(action_texts(order), "\",\""));
+}
+
+std::string json_moves(const std::vector<StashMove>& moves) {
+  std::vector<std::string> items;
+  for (const StashMove& move : moves) {
+    items.push_back(JsonLine()
+                        .text("after", to_text(move.after))
+                        .integer("from", move.from.index)
+                        .integer("to", move.to.index)
+                        .str());
+  }
+  return json_list(items);
 }
 
 template <typename Values>
@@ -30,6 +43,7 @@ TimedSchedule time_and_weigh(PipelineSchedule schedule, StageCosts costs, double
   timed.timing = time_schedule(timed.schedule, timed.costs);
   timed.peak_activations = peak_activations(timed.schedule, timed.timing, kept_for_weights);
   timed.weight_versions = weight_versions(timed.schedule);
+  timed.weight_copies = weight_copies(timed.schedule);
   return timed;
 }
 
@@ -39,28 +53,33 @@ std::string schedule_json(const TimedSchedule& timed) {
   JsonLine answer;
   answer.integer("format_version", 1)
       .text("name", timed.schedule.name)
-      .integer("stages", timed.schedule.stages)
+      .integer("stages", static_cast<std::int64_t>(timed.schedule.ranks()))
+      .integer("virtual_stages", timed.schedule.stages)
       .integer("micro_batches", timed.schedule.micro_batches)
       .raw("orders", json_lines(orders, 0))
       .number("makespan", timed.costs.units(timed.timing.makespan))
       .number("bubble_fraction", timed.timing.bubble_fraction())
       .number("bubble_rate", timed.timing.bubble_rate())
       .raw("peak_activations", json_numbers(timed.peak_activations))
-      .raw("weight_versions", json_numbers(timed.weight_versions));
+      .raw("weight_versions", json_numbers(timed.weight_versions))
+      .raw("weight_copies", json_numbers(timed.weight_copies))
+      .text("weights", to_text(timed.schedule.weights));
+  if (!timed.schedule.moves.empty()) answer.raw("moves", json_moves(timed.schedule.moves));
   return answer.str() + "\n";
 }
 
 std::string schedule_text(const TimedSchedule& timed) {
+  const PipelineSchedule& schedule = timed.schedule;
   const ScheduleTiming& timing = timed.timing;
-  std::string text = fmt::format("{}: {} ranks, {} stages, {} micro-batches\n", timed.schedule.name,
-                                 timed.schedule.ranks(), timed.schedule.stages, timed.schedule.micro_batches);
-  for (std::size_t rank = 0; rank < timed.schedule.ranks(); ++rank) {
-    text += fmt::format("  rank {:<3}", rank);
-    for (const PipelineOp& op : timed.schedule.orders[rank]) text += " " + to_text(op);
-    text += "\n";
-  }
-  text += fmt::format("  makespan {:g}, idle {:.2f} % of it, bubble rate {:.4f}\n", timed.costs.units(timing.makespan),
-                      100 * timing.bubble_fraction(), timing.bubble_rate());
+  std::string text = fmt::format("{}: {} ranks, {} stages, {} micro-batches\n", schedule.name, schedule.ranks(),
+                                 schedule.stages, schedule.micro_batches);
+  text += draw_text(schedule, timing, kDrawingColumns);
+  text += fmt::format("  makespan {:g}, idle {:.2f} % of it; bubble rate {:.4f} of the longest rank\n",
+                      timed.costs.units(timing.makespan), 100 * timing.bubble_fraction(), timing.bubble_rate());
+  text += fmt::format("  activations at most  {:g} (micro-batches of a full rank, by rank)\n",
+                      fmt::join(timed.peak_activations, " "));
+  text += fmt::format("  weight versions      {}\n", fmt::join(timed.weight_versions, " "));
+  if (!schedule.moves.empty()) text += fmt::format("  {} activations wait on another rank\n", schedule.moves.size());
   return text;
 }
 

@@ -14,6 +14,7 @@ struct TimedSchedule {
   ScheduleTiming timing;
   std::vector<double> peak_activations;
   std::vector<std::uint32_t> weight_versions;
+  std::vector<double> weight_copies;
 };
 
 TimedSchedule time_and_weigh(PipelineSchedule schedule, StageCosts costs, double kept_for_weights);

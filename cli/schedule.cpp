@@ -1,56 +1,154 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/output_file.h"
 #include "cli/print_schedule.h"
 #include "core/schedule/verify_schedule.h"
-#include "formats/text/csv.h"
+#include "formats/schedules/schedule_file.h"
+#include "formats/text/write_text_file.h"
+#include "sim/schedule/draw_schedule.h"
 #include "sim/schedule/make_schedule.h"
+#include "sim/schedule/read_stage_costs.h"
 
 namespace plimsoll {
 namespace {
 
 struct ScheduleFlags {
   ScheduleRequest request;
+  std::string file;
   std::string costs = "1,1,1,0";
+  double pair_time = 1;
+  std::string svg;
+  std::string csv;
+  bool list = false;
   bool json = false;
 };
 
-/// Four numbers with commas between them.
-Result<RankCosts> parse_costs(const std::string& text) {
-  RankCosts costs;
-  double* const fields[] = {&costs.forward, &costs.input_gradient, &costs.weight_gradient, &costs.hop};
-  std::string_view rest = text;
-  for (std::size_t i = 0; i < 4; ++i) {
-    const std::size_t comma = std::min(rest.find(','), rest.size());
-    const auto number = parse_number(rest.substr(0, comma));
-    if (!number || (comma == rest.size()) != (i == 3)) {
-      return fail({.kind = ErrorKind::kInput,
-                   .what = fmt::format("'{}' is not four numbers", text),
-                   .where = "--costs",
-                   .remedy = "give forward, input gradient, weight gradient and hop, as in --costs 1,1,1,0"});
+tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = remedy});
+}
+
+/// A name with sizes, or a file without.
+Result<void> check_flags(const ScheduleFlags& flags) {
+  const ScheduleRequest& request = flags.request;
+  if (!flags.file.empty()) {
+    if (!request.name.empty()) return refuse("--file", "a name and a file", "give one of them");
+    if (request.ranks != 0 || request.micro_batches != 0 || request.chunks) {
+      return refuse("--file", "a file says its own --stages, --micro-batches and --chunks", "leave them out");
     }
-    *fields[i] = *number;
-    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  } else {
+    if (request.name.empty()) return refuse("", "no schedule", "give a NAME or --file; --list shows the names");
+    if (request.ranks == 0) return refuse("--stages", "missing or 0", "say how many ranks the pipeline has");
+    if (request.micro_batches == 0) return refuse("--micro-batches", "missing or 0", "say how many there are");
   }
-  return costs;
+  const bool share = request.kept_for_weights >= 0 && request.kept_for_weights <= 1;
+  if (!share) return refuse("--keep-for-weights", fmt::format("{}", request.kept_for_weights), "take 0 to 1");
+  const bool pair = flags.pair_time >= 0.5 && flags.pair_time <= 2;
+  if (!pair) return refuse("--pair-time", fmt::format("{}", flags.pair_time), "take 0.5 to 2");
+  return {};
+}
+
+Result<void> read_costs(const std::string& text, ScheduleRequest& request) {
+  if (!std::filesystem::is_regular_file(text)) {
+    const auto costs = parse_rank_costs(text);
+    if (!costs) return fail(costs.error());
+    request.costs = *costs;
+    return {};
+  }
+  auto costs = read_stage_costs(text);
+  if (!costs) return fail(costs.error());
+  request.stage_costs = std::move(*costs);
+  return {};
+}
+
+Result<StageCosts> costs_of(const PipelineSchedule& schedule, const ScheduleRequest& request) {
+  const PipelineShape shape{static_cast<std::uint32_t>(schedule.ranks()), schedule.stages, schedule.micro_batches};
+  return request.stage_costs.empty() ? even_costs(request.costs, shape) : uneven_costs(request.stage_costs, shape);
+}
+
+/// A file of orders may be replaced by orders only.
+Result<void> check_csv(const std::string& path) {
+  if (auto folder = check_folder_of(path); !folder) return folder;
+  if (!std::filesystem::exists(path) || std::filesystem::is_empty(path) || read_schedule_file(path)) return {};
+  return refuse(path, "this holds no orders, so it is not replaced", "choose another name");
+}
+
+Result<void> write_files(const ScheduleFlags& flags, const TimedSchedule& timed) {
+  if (!flags.csv.empty()) {
+    if (auto sound = check_csv(flags.csv); !sound) return sound;
+    write_text_file(flags.csv, schedule_csv(timed.schedule));
+  }
+  if (!flags.svg.empty()) {
+    if (auto sound = check_replaceable(flags.svg, FileKind::kSvg); !sound) return sound;
+    write_text_file(flags.svg, draw_svg(timed.schedule, timed.costs, timed.timing));
+  }
+  return {};
+}
+
+/// The end of the command: 3 when a rank holds more than the cap.
+ExitCode check_cap(const TimedSchedule& timed, const ScheduleRequest& request) {
+  const double most = *std::max_element(timed.peak_activations.begin(), timed.peak_activations.end());
+  if (!request.memory_cap || most <= *request.memory_cap + 1e-9) return ExitCode::kDone;
+  return report_error({.kind = ErrorKind::kInfeasible,
+                       .what = fmt::format("a rank holds activations of {:g} micro-batches", most),
+                       .where = fmt::format("--memory-cap {:g}", *request.memory_cap),
+                       .remedy = "'plimsoll schedule auto' builds a schedule within a cap"});
 }
 
 Result<ExitCode> answer_schedule(const ScheduleFlags& flags) {
-  const auto costs = parse_costs(flags.costs);
-  if (!costs) return fail(costs.error());
+  if (flags.list) {
+    for (const ScheduleKind& kind : schedule_kinds()) fmt::print("{:<12} {}\n", kind.name, kind.about);
+    return ExitCode::kDone;
+  }
+  if (auto sound = check_flags(flags); !sound) return fail(sound.error());
   ScheduleRequest request = flags.request;
-  request.costs = *costs;
-  auto schedule = make_schedule(request);
+  if (auto read = read_costs(flags.costs, request); !read) return fail(read.error());
+  auto schedule = flags.file.empty() ? make_schedule(request) : read_schedule_file(flags.file);
   if (!schedule) return fail(schedule.error());
-  if (const auto verified = verify_schedule(*schedule); !verified) return fail(verified.error());
-  const PipelineShape shape{static_cast<std::uint32_t>(schedule->ranks()), schedule->stages, schedule->micro_batches};
-  const auto stage_costs = even_costs(*costs, shape);
-  if (!stage_costs) return fail(stage_costs.error());
-  const TimedSchedule timed = time_and_weigh(std::move(*schedule), *stage_costs, request.kept_for_weights);
+  if (auto verified = verify_schedule(*schedule); !verified) {
+    Error error = verified.error();
+    if (!flags.file.empty() && error.where != flags.file) error.where = flags.file + ": " + error.where;
+    return fail(std::move(error));
+  }
+  auto costs = costs_of(*schedule, request);
+  if (!costs) return fail(costs.error());
+  costs->pair_share = flags.pair_time;
+  const TimedSchedule timed = time_and_weigh(std::move(*schedule), std::move(*costs), request.kept_for_weights);
+  if (auto written = write_files(flags, timed); !written) return fail(written.error());
   fmt::print("{}", flags.json ? schedule_json(timed) : schedule_text(timed));
-  return ExitCode::kDone;
+  return check_cap(timed, request);
+}
+
+void add_size_options(CLI::App& command, ScheduleFlags& flags) {
+  ScheduleRequest& request = flags.request;
+  request.ranks = 0;
+  request.micro_batches = 0;
+  command.add_option("NAME", request.name, "a schedule (--list shows them)");
+  command.add_option("--file", flags.file, "orders of your own: JSON as --json writes it, or PyTorch's pipeline CSV");
+  command.add_option("--stages", request.ranks, "ranks of the pipeline");
+  command.add_option("--micro-batches", request.micro_batches, "parts of the batch");
+  command.add_option("--chunks", request.chunks, "stages of a rank");
+  command.add_option("--group", request.group, "interleaved: micro-batches that pass a chunk one after another");
+  command.add_flag("--overlapped", request.overlapped,
+                   "dualpipe, dualpipe-v: forward and backward of the middle as one");
+  command.add_flag("--vertical-sync", request.vertical_sync, "pipedream: every stage uses the first one's version");
+}
+
+void add_cost_options(CLI::App& command, ScheduleFlags& flags) {
+  command.add_option(
+      "--costs", flags.costs,
+      "F,I,W,C: times of one micro-batch on one full rank (forward, input gradient, weight gradient) and of "
+      "a hop; or a CSV file with the columns stage,forward,input_gradient,weight_gradient[,hop]");
+  command.add_option("--pair-time", flags.pair_time,
+                     "time of an overlapped pair, as a share of its two ops (default 1)");
+  command.add_option("--memory-cap", flags.request.memory_cap,
+                     "most activations that a rank may hold, in micro-batches of a full rank");
+  command.add_option("--keep-for-weights", flags.request.kept_for_weights,
+                     "share of a micro-batch's activations that waits from I to W (default 1)");
 }
 
 }  // namespace
@@ -59,12 +157,11 @@ void add_schedule(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<ScheduleFlags>();
   CLI::App* command = app.add_subcommand("schedule", "Who works on which micro-batch when, in a pipeline of devices");
   command->footer("Example: plimsoll schedule 1f1b --stages 4 --micro-batches 8");
-  command->add_option("NAME", flags->request.name, "a schedule")->required();
-  command->add_option("--stages", flags->request.ranks, "ranks of the pipeline")->required();
-  command->add_option("--micro-batches", flags->request.micro_batches, "parts of the batch")->required();
-  command->add_option("--chunks", flags->request.chunks, "stages of a rank");
-  command->add_option("--costs", flags->costs,
-                      "times of one micro-batch on one rank: forward, input gradient, weight gradient; and of a hop");
+  add_size_options(*command, *flags);
+  add_cost_options(*command, *flags);
+  command->add_option("--svg", flags->svg, "write the drawing to this file");
+  command->add_option("--csv", flags->csv, "write the orders to this file, as PyTorch's pipeline schedules load them");
+  command->add_flag("--list", flags->list, "the names of all schedules");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {
     const auto ended = answer_schedule(*flags);

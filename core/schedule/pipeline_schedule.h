@@ -18,6 +18,9 @@ enum class WeightRule : std::uint8_t {
   kDoubleBuffered,  ///< an update every step, delayed by one: the versions of two steps live side by side (2BW)
 };
 
+/// "flush", "stash", "vertical_sync", "double_buffered".
+std::string_view to_text(WeightRule rule);
+
 /// Activations that wait elsewhere between their forward and their backward: they leave `from` for `to` when `after`
 /// has ended, and are back when the backward of the same stage and micro-batch starts.
 struct StashMove {

@@ -30,6 +30,10 @@ constexpr ScheduleKind kKinds[] = {
     {"v-min", "there and back with a third of 1f1b's activations", kThereAndBack, make_v_min},
     {"dualpipe", "two pipelines in opposite directions, weight gradients apart", {}, make_dualpipe},
     {"dualpipe-v", "dualpipe on two stages a rank, there and back", kThereAndBack, make_dualpipe_v},
+    {"hanayo",
+     "waves: stages in a snake over the ranks",
+     {.standard = 2, .least = 2, .most = 64, .step = 2},
+     make_hanayo},
     {"bpipe", "1f1b, activations balanced between mirror ranks", {}, make_bpipe},
     {"auto", "the best found for --costs and --memory-cap", {}, search_schedule},
 };

@@ -21,6 +21,7 @@ Result<PipelineSchedule> make_v_half(const ScheduleRequest& request);
 Result<PipelineSchedule> make_v_min(const ScheduleRequest& request);
 Result<PipelineSchedule> make_dualpipe(const ScheduleRequest& request);
 Result<PipelineSchedule> make_dualpipe_v(const ScheduleRequest& request);
+Result<PipelineSchedule> make_hanayo(const ScheduleRequest& request);
 Result<PipelineSchedule> make_bpipe(const ScheduleRequest& request);
 Result<PipelineSchedule> search_schedule(const ScheduleRequest& request);
 

@@ -125,4 +125,16 @@ std::vector<std::uint32_t> weight_versions(const PipelineSchedule& schedule) {
   return versions;
 }
 
+std::vector<double> weight_copies(const PipelineSchedule& schedule) {
+  const std::vector<std::uint32_t> versions = weight_versions(schedule);
+  std::vector<double> copies;
+  for (std::size_t rank = 0; rank < schedule.ranks(); ++rank) {
+    std::vector<bool> held(schedule.stages, false);
+    for (const PipelineOp& op : schedule.orders[rank]) held[op.stage.index] = true;
+    const auto stages = static_cast<double>(std::count(held.begin(), held.end(), true));
+    copies.push_back(versions[rank] * stages * static_cast<double>(schedule.ranks()) / schedule.stages);
+  }
+  return copies;
+}
+
 }  // namespace plimsoll

@@ -16,4 +16,7 @@ std::vector<double> peak_activations(const PipelineSchedule& schedule, const Sch
 /// The most versions of its weights that each rank holds at once.
 std::vector<std::uint32_t> weight_versions(const PipelineSchedule& schedule);
 
+/// The most weights that each rank holds at once, all stages and versions together, in weights of a full rank.
+std::vector<double> weight_copies(const PipelineSchedule& schedule);
+
 }  // namespace plimsoll

@@ -48,6 +48,34 @@ TEST_CASE("names that are not known get the nearest ones, and an ambiguous one i
          {"no model", {"fit"}, 2, {"MODEL"}}});
 }
 
+TEST_CASE("pipelines that cannot be are refused with what is near") {
+  const TemporaryFolder folder;
+  write_file(folder.file("bad.csv"), "0F0,0B0\n1F0,1X0\n");
+  write_file(folder.file("stuck.csv"), "0F0,0B0,0F1,0B1\n1F0,1F1,1B0,1B1\n");
+  write_file(folder.file("costs.csv"), "stage,forward,input_gradient,weight_gradient\n0,1,1,1\n0,1,1,x\n");
+  const auto of = [](const char* name, const char* ranks, const char* count, const Arguments& more = {}) {
+    Arguments line{"schedule", name, "--stages", ranks, "--micro-batches", count};
+    line.insert(line.end(), more.begin(), more.end());
+    return line;
+  };
+  check(folder, {{"name", of("1f2b", "4", "8"), 2, {"'1f2b'", "1f1b"}},
+                 {"odd", of("chimera", "3", "6"), 2, {"even number of ranks", "2 or 4"}},
+                 {"count", of("interleaved", "4", "9"), 2, {"multiple of 4", "8 or 12"}},
+                 {"chunks", of("1f1b", "4", "8", {"--chunks", "2"}), 2, {"--chunks 1"}},
+                 {"nothing", {"schedule"}, 2, {"--list"}},
+                 {"no count", {"schedule", "1f1b", "--stages", "4"}, 2, {"--micro-batches"}},
+                 {"costs", of("1f1b", "4", "8", {"--costs", "1,2"}), 2, {"'1,2'", "four numbers"}},
+                 {"below zero", of("1f1b", "4", "8", {"--costs", "1,1,-1,0"}), 2, {"--costs", "-1"}},
+                 {"cost rows", of("1f1b", "2", "8", {"--costs", "costs.csv"}), 2, {"costs.csv:3", "stage"}},
+                 {"cap", of("auto", "4", "8", {"--memory-cap", "0.5"}), 3, {"--memory-cap"}},
+                 {"cell", {"schedule", "--file", "bad.csv"}, 2, {"bad.csv:2, cell 2", "'1X0'"}},
+                 {"deadlock", {"schedule", "--file", "stuck.csv"}, 2, {"stuck.csv: rank 0, op 1 (0B0): a deadlock"}},
+                 {"no file", {"schedule", "--file", "none.csv"}, 2, {"none.csv"}},
+                 {"both", {"schedule", "gpipe", "--file", "bad.csv"}, 2, {"--file"}},
+                 {"not replaced", of("1f1b", "2", "2", {"--csv", "costs.csv"}), 2, {"not replaced"}},
+                 {"nor this", of("1f1b", "2", "2", {"--svg", "costs.csv"}), 2, {"no SVG file"}}});
+}
+
 TEST_CASE("sizes that cannot be are refused by the name of their option") {
   const TemporaryFolder folder;
   const auto fit = [](const char* option, const char* value) {

@@ -127,4 +127,35 @@ TEST_CASE("a training that diverges answers in JSON with null losses and keeps i
   CHECK(plimsoll_in(folder, {"show", "run.plimsoll"}).code == 0);
 }
 
+TEST_CASE("schedule answers with every key of the contract, and reads and times its own orders alike") {
+  const TemporaryFolder folder;
+  const Arguments named{"schedule", "v-half", "--stages", "4", "--micro-batches", "8", "--costs", "1,1,1,0.1", "--json"};
+  Arguments writes = named;
+  writes.insert(writes.end(), {"--csv", "orders.csv", "--svg", "picture.svg"});
+  const ChildEnd end = plimsoll_in(folder, writes);
+  json answer = answer_of(end, {"orders/3/0", "makespan", "bubble_fraction", "bubble_rate", "peak_activations/3",
+                                "weight_versions/3"});
+  CHECK(answer["orders"][3][1] == "4F0");
+  CHECK(answer["makespan"] == 28.7);  // unit_cost_golden.csv
+  CHECK(answer["peak_activations"] == json({3, 3, 3, 3}));
+  CHECK(answer["weight_versions"] == json({1, 1, 1, 1}));
+  CHECK_THAT(read_whole(folder.file("picture.svg")), Catch::StartsWith("<svg") && Catch::EndsWith("</svg>\n"));
+  write_file(folder.file("orders.json"), end.out);
+  for (const char* file : {"orders.csv", "orders.json"}) {
+    const ChildEnd again = plimsoll_in(folder, {"schedule", "--file", file, "--costs", "1,1,1,0.1", "--json"});
+    json same = answer_of(again, {"name"});
+    same["name"] = answer["name"];
+    CHECK(same == answer);
+  }
+}
+
+TEST_CASE("uneven stages are timed by a file of their own costs") {
+  const TemporaryFolder folder;
+  // Stage 1 takes twice as long: rank 0 F 0-1, rank 1 F 1-3, B 3-7, rank 0 B 7-9, with a hop of 0.5 each way: 10.
+  write_file(folder.file("costs.csv"), "stage,forward,input_gradient,weight_gradient,hop\n1,2,2,2,0\n0,1,1,1,0.5\n");
+  const ChildEnd end = plimsoll_in(folder, {"schedule", "gpipe", "--stages", "2", "--micro-batches", "1", "--costs",
+                                            "costs.csv", "--json"});
+  CHECK(answer_of(end, {})["makespan"] == 10.0);
+}
+
 }  // namespace plimsoll::test
