@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Holds predicted against measured step times of plans that the warm-up did not run, and stores every attempt.
+
+Each comparison is one `plimsoll run`: a few profiled steps of the cautious warm-up plan, the prediction of the plan from
+them, then the measured steps (their median counts). A sentinel, always the same small plan, runs before and after it. If the
+sentinel's medians differ by more than 3 % the machine changed meanwhile: the comparison is void and repeated. The drift of
+the sentinels that were not void is the noise floor beside which the errors are to be read.
+
+    bench/accuracy/measure_accuracy.py --program build/bin/plimsoll --output bench/results/accuracy.json
+"""
+import argparse
+import datetime
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+VOID_DRIFT = 0.03
+SENTINEL = {"model": "gpt:layers=2,hidden=256,heads=4,vocab=256,positions=256", "batch": 4, "sequence": 256, "steps": 24}
+
+
+def option(name, value):
+    return [f"--{name}", str(value)]
+
+
+def run_plan(arguments, case, strategy, steps, warm_up):
+    """One run as `run --json` answers it."""
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
+        strategy_file = pathlib.Path(folder) / "strategy.json"
+        strategy_file.write_text(json.dumps({"format_version": 1, **strategy}) + "\n")
+        command = [arguments.program, "run", case["model"], "--data", arguments.data, "--strategy", str(strategy_file),
+                   *option("batch", case["batch"]), *option("accumulate", case.get("accumulate", 1)), *option("seq", case["sequence"]),
+                   *option("device-memory", "4GiB"), *option("ram", "6GiB"), *option("ssd", "20GiB"), *option("matmul", "onednn"),
+                   *option("steps", steps + warm_up), *option("warm-up-steps", warm_up), "--quiet", "--json",
+                   *option("output", pathlib.Path(folder) / "run.plimsoll")]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)}\n{done.stderr}")
+        return json.loads(done.stdout)
+
+
+def run_sentinel(arguments):
+    return run_plan(arguments, SENTINEL, {"name": "sentinel"}, SENTINEL["steps"], 0)["step_seconds_median"]
+
+
+def attempt(arguments, case, strategy, before):
+    """A comparison between two sentinels; returns it with the sentinel after it."""
+    answer = run_plan(arguments, case, strategy, arguments.steps, arguments.warm_up_steps)
+    after = run_sentinel(arguments)
+    predicted, measured = answer["predicted_step_seconds"], answer["step_seconds_median"]
+    drift = after / before - 1
+    return {**case, "strategy": strategy, "predicted_seconds": predicted, "measured_seconds": measured,
+            "error": predicted / measured - 1, "sentinel_seconds": [before, after], "sentinel_drift": drift,
+            "void": abs(drift) > VOID_DRIFT}, after
+
+
+def compare_all(arguments, cases, store):
+    attempts = []
+    sentinel = run_sentinel(arguments)
+    for case in cases["models"]:
+        for strategy in cases["strategies"]:
+            for _ in range(arguments.attempts):
+                result, sentinel = attempt(arguments, case, strategy, sentinel)
+                attempts.append(result)
+                store(attempts)
+                print(line_of(result), flush=True)
+                if not result["void"]:
+                    break
+    return attempts
+
+
+def line_of(result):
+    predicted, measured = result["predicted_seconds"] * 1e3, result["measured_seconds"] * 1e3
+    error, drift = result["error"] * 100, result["sentinel_drift"] * 100
+    return (f"{result['model'][:44]:<44} {result['strategy']['name']:<34} {predicted:9.2f} {measured:9.2f} ms {error:+6.1f} %"
+            f"  sentinel {drift:+5.1f} %{'  void' if result['void'] else ''}")
+
+
+def summarize(attempts):
+    valid = [a for a in attempts if not a["void"]]
+    errors = sorted(abs(a["error"]) for a in valid)
+    drifts = [abs(a["sentinel_drift"]) for a in valid]
+    if not valid:
+        return {"comparisons": 0, "void": len(attempts)}
+    return {"comparisons": len(valid), "void": len(attempts) - len(valid), "median_error": statistics.median(errors),
+            "worst_error": errors[-1], "noise_floor": statistics.median(drifts)}
+
+
+def machine():
+    model = next(l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name"))
+    cores = sum(l.startswith("processor") for l in open("/proc/cpuinfo"))
+    kernel = subprocess.run(["uname", "-r"], capture_output=True, text=True).stdout.strip()
+    return f"{model}, {cores} cores, Linux {kernel}"
+
+
+def main():
+    here = pathlib.Path(__file__).parent
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/bin/plimsoll")
+    parser.add_argument("--data", default="data/texts/us-constitution.txt")
+    parser.add_argument("--cases", default=here / "cases.json")
+    parser.add_argument("--folder", default=".", help="where run files and SSD data go meanwhile")
+    parser.add_argument("--steps", type=int, default=24)
+    parser.add_argument("--warm-up-steps", type=int, default=4)
+    parser.add_argument("--attempts", type=int, default=3, help="how often a void comparison is tried")
+    parser.add_argument("--output", required=True)
+    arguments = parser.parse_args()
+    about = {"command": " ".join(sys.argv), "machine": machine(), "date": datetime.date.today().isoformat(),
+             "version": subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout.strip(),
+             "measured_steps": arguments.steps, "warm_up_steps": arguments.warm_up_steps, "void_above_sentinel_drift": VOID_DRIFT}
+
+    def store(attempts):
+        text = json.dumps({**about, "summary": summarize(attempts), "attempts": attempts}, indent=1)
+        pathlib.Path(arguments.output).write_text(text + "\n")
+
+    print("predicted, measured, error; drift of the sentinel", flush=True)
+    attempts = compare_all(arguments, json.loads(pathlib.Path(arguments.cases).read_text()), store)
+    print(summarize(attempts))
+
+
+if __name__ == "__main__":
+    main()
