@@ -31,8 +31,9 @@ def run_plan(arguments, case, strategy, steps, warm_up):
         strategy_file = pathlib.Path(folder) / "strategy.json"
         strategy_file.write_text(json.dumps({"format_version": 1, **strategy}) + "\n")
         command = [arguments.program, "run", case["model"], "--data", arguments.data, "--strategy", str(strategy_file),
-                   *option("batch", case["batch"]), *option("accumulate", case.get("accumulate", 1)), *option("seq", case["sequence"]),
-                   *option("device-memory", "4GiB"), *option("ram", "6GiB"), *option("ssd", "20GiB"), *option("matmul", "onednn"),
+                   *option("batch", case["batch"]), *option("accumulate", case.get("accumulate", 1)),
+                   *option("seq", case["sequence"]), *option("device-memory", "4GiB"), *option("ram", "6GiB"),
+                   *option("ssd", "20GiB"), *option("matmul", "onednn"),
                    *option("steps", steps + warm_up), *option("warm-up-steps", warm_up), "--quiet", "--json",
                    *option("output", pathlib.Path(folder) / "run.plimsoll")]
         done = subprocess.run(command, capture_output=True, text=True)
