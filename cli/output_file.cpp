@@ -35,23 +35,25 @@ bool is_of_kind(const std::string& path, FileKind kind) {
   return file && start == first_bytes(kind);
 }
 
-Result<void> check_folder_of(const std::string& path) {
+Result<void> check_place(const std::string& path) {
   const std::filesystem::path parent = std::filesystem::path(path).parent_path();
   const std::string folder = parent.empty() ? "." : parent.string();
-  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
-  return fail({.kind = ErrorKind::kEnvironment,
-               .what = fmt::format("nothing can be written into the folder {}: {}", folder,
-                                   std::system_category().message(errno)),
-               .where = path,
-               .remedy = "choose a folder that exists and may be written"});
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = fmt::format("nothing can be written into the folder {}: {}", folder,
+                                     std::system_category().message(errno)),
+                 .where = path,
+                 .remedy = "choose a folder that exists and may be written"});
+  }
+  const auto status = std::filesystem::status(path);
+  if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return {};
+  if (std::filesystem::is_directory(status)) return refused(path, "this is a folder");
+  return refused(path, "this is a device, a pipe or a socket, so no file takes its place");
 }
 
 Result<void> check_replaceable(const std::string& path, FileKind kind) {
-  if (const auto folder = check_folder_of(path); !folder) return folder;
-  const auto status = std::filesystem::status(path);
-  if (!std::filesystem::exists(status)) return {};
-  if (std::filesystem::is_directory(status)) return refused(path, "this is a folder");
-  if (std::filesystem::is_regular_file(status) && std::filesystem::file_size(path) > 0 && !is_of_kind(path, kind)) {
+  if (const auto place = check_place(path); !place) return place;
+  if (std::filesystem::exists(path) && std::filesystem::file_size(path) > 0 && !is_of_kind(path, kind)) {
     return refused(path, fmt::format("this is no {}, so it is not replaced", name_of(kind)));
   }
   return {};

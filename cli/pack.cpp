@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -87,6 +88,19 @@ Result<PackingFile> read_task(const PackFlags& flags) {
   return read_packing_csv(*text, flags.file);
 }
 
+/// A table of buffers may be replaced by another one only.
+Result<void> check_output(const std::string& path) {
+  if (path.empty()) return {};
+  if (const auto place = check_place(path); !place) return place;
+  if (!std::filesystem::exists(path) || std::filesystem::is_empty(path)) return {};
+  const auto text = read_text_file(path, kMostText);
+  if (text && read_packing_csv(*text, path)) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = "this holds no table of buffers, so it is not replaced",
+               .where = path,
+               .remedy = "choose another name"});
+}
+
 /// The table goes to a file, or else to standard output unless that is for JSON.
 Result<void> write_table(const PackFlags& flags, const PackingFile& file, const TaskPacking& packing) {
   if (const auto verified = verify_task_packing(file.task, packing); !verified) return verified;
@@ -112,9 +126,7 @@ void tell(const PackingTask& task, const PackingAnswer& answer, std::optional<By
 Result<ExitCode> pack(const PackFlags& flags) {
   const auto capacity = capacity_of(flags);
   if (!capacity) return fail(capacity.error());
-  if (!flags.output.empty()) {
-    if (const auto usable = check_folder_of(flags.output); !usable) return fail(usable.error());
-  }
+  if (const auto usable = check_output(flags.output); !usable) return fail(usable.error());
   const auto file = read_task(flags);
   if (!file) return fail(file.error());
   const PackingAnswer answer = solve(flags, file->task, *capacity);

@@ -58,7 +58,7 @@ Result<void> check_outputs(const RunFlags& flags) {
     return fail(bad(fmt::format("{} exists already", flags.output), "choose another -o, or add --force to replace it"));
   }
   if (const auto usable = check_replaceable(flags.output, FileKind::kRunFile); !usable) return usable;
-  return flags.save.empty() ? Result<void>{} : check_folder_of(flags.save);
+  return flags.save.empty() ? Result<void>{} : check_place(flags.save);
 }
 
 Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, const std::optional<ResumeSource>& resumed,

@@ -72,7 +72,7 @@ Result<StageCosts> costs_of(const PipelineSchedule& schedule, const ScheduleRequ
 
 /// A file of orders may be replaced by orders only.
 Result<void> check_csv(const std::string& path) {
-  if (auto folder = check_folder_of(path); !folder) return folder;
+  if (auto place = check_place(path); !place) return place;
   if (!std::filesystem::exists(path) || std::filesystem::is_empty(path) || read_schedule_file(path)) return {};
   return refuse(path, "this holds no orders, so it is not replaced", "choose another name");
 }

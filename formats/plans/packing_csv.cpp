@@ -78,6 +78,18 @@ TaskBuffer read_buffer(const CsvTable& table, CsvFields& fields) {
   return buffer;
 }
 
+/// A table without rows needs its columns too: else any line of text would be a table.
+Result<void> check_columns(const CsvTable& table, const std::string& where) {
+  for (const std::string_view column : {"id", "lower", "upper", "size"}) {
+    if (has_column(table, column)) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("this table of buffers has no column '{}'", column),
+                 .where = where,
+                 .remedy = "name the columns in the first line: id,lower,upper,size"});
+  }
+  return {};
+}
+
 std::string quoted(const std::string& field) {
   if (field.find_first_of(",\"\r\n") == std::string::npos) return field;
   std::string text = "\"";
@@ -92,9 +104,10 @@ void append_line(std::string& text, std::vector<std::string> fields) {
 
 }  // namespace
 
-Result<PackingFile> read_packing_csv(std::string_view text, std::string where) {
-  auto table = read_csv(text, std::move(where));
+Result<PackingFile> read_packing_csv(std::string_view text, const std::string& where) {
+  auto table = read_csv(text, where);
   if (!table) return fail(table.error());
+  if (const auto columns = check_columns(*table, where); !columns) return fail(columns.error());
   PackingFile file{.table = std::move(*table), .task = {}};
   std::set<std::string> ids;
   std::int64_t total = 0;

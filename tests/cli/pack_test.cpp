@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <sys/stat.h>
+
 #include "tests/cli/program.h"
 
 namespace plimsoll::test {
@@ -27,6 +29,20 @@ TEST_CASE("pack ends with 3 and names the buffers that collide when they do not 
   CHECK(end.code == 3);
   CHECK(nlohmann::json::parse(end.out)["verdict"] == "does_not_fit");
   CHECK(end.err.find("1 too many: b1 (4) b3 (4) b5 (4)") != std::string::npos);
+}
+
+TEST_CASE("pack replaces a table of buffers, but no other file, and nothing that is no file") {
+  const TemporaryFolder folder;
+  write_file(folder.file("task.csv"), kTask);
+  CHECK(plimsoll_in(folder, {"pack", "task.csv", "--out", "task.csv"}).code == 0);
+  CHECK(read_whole(folder.file("task.csv")).starts_with("id,lower,upper,size,offset\n"));
+  write_file(folder.file("notes.txt"), "dear diary\n");
+  const ChildEnd end = plimsoll_in(folder, {"pack", "task.csv", "--out", "notes.txt"});
+  CHECK(end.code == 2);
+  CHECK(end.err.find("holds no table of buffers") != std::string::npos);
+  CHECK(read_whole(folder.file("notes.txt")) == "dear diary\n");
+  REQUIRE(::mkfifo(folder.file("pipe").c_str(), 0600) == 0);
+  CHECK(plimsoll_in(folder, {"pack", "task.csv", "--out", "pipe"}).err.find("a device, a pipe") != std::string::npos);
 }
 
 }  // namespace plimsoll::test

@@ -16,6 +16,9 @@ namespace {
 
 /// The exact search keeps pairs of neighbours; tasks with more of them are packed greedily only.
 constexpr std::int64_t kMostNeighbours = 40'000'000;
+/// The lowest packing tries this many orders at each capacity first, then so many times as many.
+constexpr std::int64_t kFirstAttempts = 48;
+constexpr std::int64_t kMoreAttempts = 8;
 /// Disturbed orders multiply their keys by up to exp of this.
 constexpr double kDisturbance = 0.2;
 
@@ -121,9 +124,22 @@ bool usable(const PackingTask& task, const TaskPacking& packing, Bytes capacity)
   return packing.height <= capacity && verify_task_packing(task, packing).has_value();
 }
 
-PackingAnswer search_exactly(const PackingTask& task, Bytes capacity, const PackingLimits& limits) {
-  if (count_neighbours(task) > kMostNeighbours) return {};
-  return Portfolio(task, capacity, limits).run();
+bool searchable(const PackingTask& task) { return count_neighbours(task) <= kMostNeighbours; }
+
+/// Lowers `best` towards `floor` by halving, with so many attempts at each capacity; returns below what nothing is possible.
+Bytes lower(const PackingTask& task, PackingAnswer& best, Bytes floor, const PackingLimits& limits) {
+  Bytes proven = floor;
+  while (best.packing.height > floor && !(limits.stop && limits.stop())) {
+    const Bytes wanted(floor.count + (best.packing.height.count - 1 - floor.count) / 2);
+    PackingAnswer answer = Portfolio(task, wanted, limits).run();
+    if (answer.verdict == PackingVerdict::kPacked) {
+      best = std::move(answer);
+      continue;
+    }
+    floor = wanted + Bytes(1);
+    if (answer.verdict == PackingVerdict::kImpossible) proven = floor;
+  }
+  return proven;
 }
 
 }  // namespace
@@ -132,28 +148,26 @@ PackingAnswer fit_packing(const PackingTask& task, Bytes capacity, const Packing
   if (peak_load(task) > capacity) return {PackingVerdict::kImpossible, {}};
   TaskPacking greedy = climb_packing(task, capacity, 0, limits.stop);
   if (usable(task, greedy, capacity)) return {PackingVerdict::kPacked, std::move(greedy)};
-  PackingAnswer answer = search_exactly(task, capacity, limits);
+  PackingAnswer answer = searchable(task) ? Portfolio(task, capacity, limits).run() : PackingAnswer{};
   if (answer.verdict != PackingVerdict::kUndecided) return answer;
   greedy = climb_packing(task, capacity, limits.climbs, limits.stop);
   return usable(task, greedy, capacity) ? PackingAnswer{PackingVerdict::kPacked, std::move(greedy)} : answer;
 }
 
 PackingAnswer lowest_packing(const PackingTask& task, const PackingLimits& limits) {
-  const Bytes load = peak_load(task);
-  PackingAnswer best{PackingVerdict::kPacked, climb_packing(task, load, limits.climbs, limits.stop)};
+  Bytes floor = peak_load(task);
+  const bool exact = searchable(task);
+  PackingAnswer best{PackingVerdict::kPacked, climb_packing(task, floor, exact ? 0 : limits.climbs, limits.stop)};
   if (!usable(task, best.packing, best.packing.height)) return {PackingVerdict::kImpossible, {}};
-  Bytes impossible_below = load;
-  while (best.packing.height > impossible_below && !(limits.stop && limits.stop())) {
-    const std::int64_t gap = best.packing.height.count - impossible_below.count;
-    const Bytes wanted(impossible_below.count + (gap - 1) / 2);
-    PackingAnswer answer = search_exactly(task, gap > 1 ? wanted : impossible_below, limits);
-    if (answer.verdict == PackingVerdict::kPacked) {
-      best = std::move(answer);
-    } else {
-      impossible_below = wanted + Bytes(1);
-    }
+  if (!exact) return best;
+  // A capacity that is just too small may cost any number of attempts, so all get a few before any gets many.
+  for (std::int64_t attempts = kFirstAttempts;; attempts *= kMoreAttempts) {
+    PackingLimits round = limits;
+    round.attempts = std::min(attempts, limits.attempts);
+    floor = lower(task, best, floor, round);
+    const bool tried_all = attempts >= limits.attempts || (limits.stop && limits.stop());
+    if (best.packing.height <= floor || tried_all) return best;
   }
-  return best;
 }
 
 }  // namespace plimsoll

@@ -41,7 +41,8 @@ TEST_CASE("write_packing_csv keeps the input's columns and adds or fills the off
 }
 
 TEST_CASE("read_packing_csv names the line and the column of what is wrong") {
-  CHECK(refusal("id,lower,upper\na,0,1\n").find("'size': missing") != std::string::npos);
+  CHECK(refusal("id,lower,upper\na,0,1\n").find("no column 'size'") != std::string::npos);
+  CHECK(refusal("dear diary\n").find("no column 'id'") != std::string::npos);
   CHECK(refusal("id,lower,upper,size\na,0,1,8\nb,3,3,8\n").find("f.csv:3") != std::string::npos);
   CHECK(refusal("id,lower,upper,size\na,0,1,-8\n").find("'size': -8 is not between") != std::string::npos);
   CHECK(refusal("id,lower,upper,size\na,0,1.5,8\n").find("no whole number") != std::string::npos);

@@ -190,3 +190,12 @@ TEST_CASE("A training step's buffers are packed at their load") {
   REQUIRE(answer.verdict == PackingVerdict::kPacked);
   CHECK(answer.packing.height == Bytes(1515472556));
 }
+
+TEST_CASE("lowest_packing reaches the load though greedy orders do not, and proves a gap that it cannot close") {
+  const PackingTask task = read_instance("B.1048576.csv");
+  CHECK(lowest_packing(task).packing.height == peak_load(task));
+  TaskBuffer a = buffer("a", 0, 1, 8), b = buffer("b", 0, 1, 8);
+  a.alignment = b.alignment = Bytes(std::int64_t{1} << 60);  // one lies at 0, the other at 2^60 at the lowest; the load is 16
+  const PackingLimits endless{.attempts = 1'000'000'000, .climbs = 1'000'000'000};
+  CHECK(lowest_packing({a, b}, endless).packing.height == Bytes((std::int64_t{1} << 60) + 8));
+}
