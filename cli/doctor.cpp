@@ -50,12 +50,20 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std:
   fmt::print("plimsoll {}\n", version());
   fmt::print("cpu       {}: {} cores ({} physical), AVX2 {}, AVX-512 {}\n", here.cpu_model, here.logical_cores,
              here.physical_cores, here.avx2 ? "yes" : "no", here.avx512 ? "yes" : "no");
+  if (!here.topology.caches.empty()) fmt::print("caches    {}\n", caches_text(here.topology));
+  fmt::print("numa      {}\n", numa_text(here.topology.numa_nodes));
   fmt::print("memory    {} of {} available to this process\n", to_text(here.memory_available),
              to_text(here.memory_total));
   fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
   fmt::print("locked    {}\n", locked_text());
   fmt::print("cuda      {}\nssd       {}\n", kCuda, drive_text(folder));
+}
+
+nlohmann::ordered_json numa_json(const std::vector<NumaPart>& nodes) {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const NumaPart& node : nodes) list.push_back({{"memory", node.memory.count}, {"cores", node.cores}});
+  return list;
 }
 
 void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std::string& folder) {
@@ -68,6 +76,8 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std:
         {"physical_cores", here.physical_cores},
         {"avx2", here.avx2},
         {"avx512", here.avx512}}},
+      {"topology", nlohmann::ordered_json::parse(write_topology(here.topology))},
+      {"numa_nodes", numa_json(here.topology.numa_nodes)},
       {"memory", {{"available_bytes", here.memory_available.count}, {"total_bytes", here.memory_total.count}}},
       {"products",
        {{"onednn_gflops", matmul.onednn_gflops},

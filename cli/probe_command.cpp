@@ -49,12 +49,8 @@ std::string drive_lines(const ProbedDrive& drive) {
          rate_line("  reads beside writes", drive.mixed_read) + rate_line("  writes beside reads", drive.mixed_write);
 }
 
-std::string cache_line(const MachineProbe& probe) {
-  std::string text;
-  for (const auto& [level, bytes] : probe.caches) {
-    text += fmt::format("{}L{} {}", text.empty() ? "" : ", ", level, to_text(bytes));
-  }
-  return text.empty() ? "" : "  caches of a core: " + text + "\n";
+std::string cache_line(const CpuTopology& topology) {
+  return topology.caches.empty() ? "" : fmt::format("  caches {}\n", caches_text(topology));
 }
 
 std::string pair_line(std::string_view name, const PairSlowdown& pair) {
@@ -62,9 +58,9 @@ std::string pair_line(std::string_view name, const PairSlowdown& pair) {
 }
 
 std::string probe_text(const MachineProbe& probe) {
-  std::string text = fmt::format("{}: {} cores ({} physical), {} NUMA {}\n", probe.cpu_model, probe.logical_cores,
-                                 probe.physical_cores, probe.numa_nodes, probe.numa_nodes == 1 ? "node" : "nodes");
-  text += cache_line(probe) + rate_line("all cores read", probe.memory.read);
+  std::string text = fmt::format("{}: {} cores ({} physical), {}\n", probe.cpu_model, probe.logical_cores,
+                                 probe.physical_cores, numa_text(probe.parts.numa_nodes));
+  text += cache_line(probe.topology) + rate_line("all cores read", probe.memory.read);
   text += rate_line("all cores copy (read and written)", probe.memory.copy_traffic);
   text += rate_line("one core copies", probe.memory.copy);
   text += flops_line("matrix products, all cores", probe.product_flops);

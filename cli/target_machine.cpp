@@ -66,8 +66,8 @@ Result<TargetMachine> from_parts(const std::string& text, const std::string& pat
 Result<TargetMachine> from_file(const std::string& path) {
   const auto text = read_text_file(path, kLargestMachineFile);
   if (!text) return fail(text.error());
+  if (looks_like_probe(*text)) return from_probe(*text, path);  // which has parts, too
   if (states_parts(*text)) return from_parts(*text, path);
-  if (looks_like_probe(*text)) return from_probe(*text, path);
   auto platform = read_machine(*text, path);
   if (!platform) return fail(platform.error());
   TargetMachine machine = described({std::move(*platform), {}});

@@ -54,7 +54,7 @@ NvlinkPart read_nvlink(const JsonNode& node, std::int64_t gpus) {
 NumaPart read_numa(const JsonNode& node) {
   node.allow_only({"memory", "cores", "bytes_per_second"});
   return {.memory = node.at("memory").bytes(),
-          .cores = node.at("cores").integer(1, kMostCores),
+          .cores = node.at("cores").integer(0, kMostCores),
           .bytes_per_second = rate_in(node, "bytes_per_second")};
 }
 
@@ -68,22 +68,22 @@ DrivePart read_drive(const JsonNode& node, std::int64_t nodes) {
           .numa_node = count_in(node, "numa_node", 0, nodes - 1)};
 }
 
-MachineParts read_fields(const JsonNode& file) {
-  file.allow_only({"format_version", "name", "parts"});
-  read_format_version(file, kMachineVersion);
-  MachineParts parts{.name = file.text_or("name", "")};
-  const JsonNode node = file.at("parts");
-  node.allow_only({"gpus", "nvlinks", "numa_nodes", "drives"});
-  const auto gpus = static_cast<std::int64_t>(node.elements_of("gpus").size());
-  const auto nodes = static_cast<std::int64_t>(node.elements_of("numa_nodes").size());
-  for (const JsonNode& item : node.elements_of("gpus")) parts.gpus.push_back(read_gpu(item, nodes));
-  for (const JsonNode& item : node.elements_of("nvlinks")) parts.nvlinks.push_back(read_nvlink(item, gpus));
-  for (const JsonNode& item : node.elements_of("numa_nodes")) parts.numa_nodes.push_back(read_numa(item));
-  for (const JsonNode& item : node.elements_of("drives")) parts.drives.push_back(read_drive(item, nodes));
-  if (parts.gpus.empty()) node.fault("a machine needs at least one of \"gpus\"", "add {\"name\": \"RTX 2060 6GB\"}");
+void check_together(const MachineParts& parts, const JsonNode& node) {
+  std::int64_t cores = 0;
+  for (const NumaPart& numa : parts.numa_nodes) cores += numa.cores;
+  if (!parts.numa_nodes.empty() && cores == 0) node.at("numa_nodes").fault("none of the NUMA nodes has a core");
   if (parts.drives.size() > 1) {
     node.fault("drives of several kinds cannot be planned for yet", "state those that data is striped over as one, with a \"count\"");
   }
+}
+
+MachineParts read_file(const JsonNode& file) {
+  file.allow_only({"format_version", "name", "parts"});
+  read_format_version(file, kMachineVersion);
+  const JsonNode node = file.at("parts");
+  MachineParts parts = read_parts(node);
+  parts.name = file.text_or("name", "");
+  if (parts.gpus.empty()) node.fault("a machine needs at least one of \"gpus\"", "add {\"name\": \"RTX 2060 6GB\"}");
   return parts;
 }
 
@@ -129,10 +129,10 @@ std::string write_drive(const DrivePart& drive) {
 }
 
 template <typename Part, typename Write>
-std::string write_list(std::string_view key, const std::vector<Part>& parts, Write write) {
+std::string write_list(std::string_view key, const std::vector<Part>& parts, Write write, std::size_t indent) {
   std::vector<std::string> items;
   for (const Part& part : parts) items.push_back(write(part));
-  return fmt::format("    \"{}\": {}", key, json_lines(items, 4));
+  return fmt::format("\"{}\": {}", key, json_lines(items, indent + 2));
 }
 
 }  // namespace
@@ -146,16 +146,39 @@ Result<MachineParts> read_machine_parts(std::string_view text, const std::string
   const auto document = parse_json(text, where);
   if (!document) return fail(document.error());
   JsonFault fault{.where = where, .error = {}};
-  MachineParts parts = read_fields(JsonNode(*document, "", fault));
+  MachineParts parts = read_file(JsonNode(*document, "", fault));
   if (fault.error) return fail(*fault.error);
   return parts;
 }
 
+MachineParts read_parts(const JsonNode& node) {
+  MachineParts parts;
+  node.allow_only({"gpus", "nvlinks", "numa_nodes", "drives"});
+  const auto gpus = static_cast<std::int64_t>(node.elements_of("gpus").size());
+  const auto nodes = static_cast<std::int64_t>(node.elements_of("numa_nodes").size());
+  for (const JsonNode& item : node.elements_of("gpus")) parts.gpus.push_back(read_gpu(item, nodes));
+  for (const JsonNode& item : node.elements_of("nvlinks")) parts.nvlinks.push_back(read_nvlink(item, gpus));
+  for (const JsonNode& item : node.elements_of("numa_nodes")) parts.numa_nodes.push_back(read_numa(item));
+  for (const JsonNode& item : node.elements_of("drives")) parts.drives.push_back(read_drive(item, nodes));
+  check_together(parts, node);
+  return parts;
+}
+
+std::string write_parts(const MachineParts& parts, std::size_t indent) {
+  std::string text = "{";
+  const auto add = [&](const std::string& list) {
+    text += fmt::format("{}\n{}{}", text.size() > 1 ? "," : "", std::string(indent + 2, ' '), list);
+  };
+  add(write_list("gpus", parts.gpus, write_gpu, indent));
+  add(write_list("nvlinks", parts.nvlinks, write_nvlink, indent));
+  add(write_list("numa_nodes", parts.numa_nodes, write_numa, indent));
+  add(write_list("drives", parts.drives, write_drive, indent));
+  return text + "\n" + std::string(indent, ' ') + "}";
+}
+
 std::string write_machine_parts(const MachineParts& parts) {
-  return fmt::format("{{\n  \"format_version\": {},\n  \"name\": {},\n  \"parts\": {{\n{},\n{},\n{},\n{}\n  }}\n}}\n", kMachineVersion,
-                     json_quote(parts.name), write_list("gpus", parts.gpus, write_gpu),
-                     write_list("nvlinks", parts.nvlinks, write_nvlink), write_list("numa_nodes", parts.numa_nodes, write_numa),
-                     write_list("drives", parts.drives, write_drive));
+  return fmt::format("{{\n  \"format_version\": {},\n  \"name\": {},\n  \"parts\": {}\n}}\n", kMachineVersion,
+                     json_quote(parts.name), write_parts(parts, 2));
 }
 
 }  // namespace plimsoll

@@ -10,6 +10,7 @@
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_options.h"
 #include "formats/machines/platform_parts.h"
+#include "formats/text/json_node.h"
 
 namespace plimsoll {
 
@@ -31,7 +32,7 @@ struct NvlinkPart {
 /// A NUMA node: memory and the cores beside it.
 struct NumaPart {
   Bytes memory;
-  std::int64_t cores = 1;
+  std::int64_t cores = 1;  ///< 0: memory alone
   std::optional<double> bytes_per_second;  ///< reached, not nominal
 };
 
@@ -60,6 +61,11 @@ bool states_parts(std::string_view text);
 /// Reads a machine file that states parts. Positions and nodes that are not there are refused.
 Result<MachineParts> read_machine_parts(std::string_view text, const std::string& where);
 std::string write_machine_parts(const MachineParts& parts);
+
+/// The value of "parts" alone; lines after the first start with `indent` spaces.
+std::string write_parts(const MachineParts& parts, std::size_t indent);
+/// Reads it; a machine without GPUs is one, too.
+MachineParts read_parts(const JsonNode& node);
 
 /// The machine as plans see it, by way of the catalogue: the first GPU, all nodes' memory and cores as one host, the
 /// drives. What is stated and not used yet is said among the defaults.

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kProbeVersion = 1;
 constexpr std::int64_t kMostCores = 1 << 20;
-constexpr int kMostLevels = 9;
 
 JsonLine& add_spread(JsonLine& line, const Spread& spread) {
   line.number("median", spread.median).number("low", spread.low).number("high", spread.high);
@@ -35,15 +34,6 @@ std::string write_slowdown(const PairSlowdown& pair) {
 std::string write_cost(const ProbedCost& cost) {
   JsonLine line;
   return add_spread(line.text("work", cost.work), cost.nanoseconds).str();
-}
-
-std::string write_caches(const MachineProbe& probe) {
-  std::vector<std::string> items;
-  for (const auto& [level, bytes] : probe.caches) {
-    JsonLine line;
-    items.push_back(line.integer("level", level).integer("bytes", bytes.count).str());
-  }
-  return json_list(items);
 }
 
 std::string write_memory(const MemoryRates& memory) {
@@ -117,26 +107,25 @@ ProbedCost read_cost(const JsonNode& node) {
 
 MachineProbe read_fields(const JsonNode& node) {
   read_format_version(node, kProbeVersion);
-  node.allow_only({"format_version", "machine", "logical_cores", "physical_cores", "numa_nodes", "caches", "workers",
-                   "date", "tool_version", "memory_bytes_per_second", "product_flops_per_second",
+  // Probes of before there were "topology" and "parts" have "numa_nodes" and "caches", which nobody asks for.
+  node.allow_only({"format_version", "machine", "logical_cores", "physical_cores", "numa_nodes", "caches", "topology",
+                   "parts", "workers", "date", "tool_version", "memory_bytes_per_second", "product_flops_per_second",
                    "optimizer_bytes_per_second", "others_cpu_share", "drive_bytes_per_second", "platform", "plans",
                    "costs"});
   MachineProbe probe{.cpu_model = node.at("machine").text(),
                      .logical_cores = node.at("logical_cores").integer(1, kMostCores),
                      .physical_cores = node.at("physical_cores").integer(1, kMostCores),
-                     .numa_nodes = node.integer_or("numa_nodes", 1, 1, kMostCores),
                      .workers = node.at("workers").integer(1, kMostCores),
                      .date = node.at("date").text(),
                      .tool_version = node.at("tool_version").text(),
                      .memory = read_memory(node.at("memory_bytes_per_second")),
                      .platform = read_platform(node.at("platform"))};
+  if (node.has("topology")) probe.topology = read_topology(node.at("topology"));
+  if (node.has("parts")) probe.parts = read_parts(node.at("parts"));
   if (node.has("product_flops_per_second")) probe.product_flops = read_rate(node.at("product_flops_per_second"));
   if (node.has("optimizer_bytes_per_second")) probe.optimizer_bytes = read_rate(node.at("optimizer_bytes_per_second"));
   if (node.has("others_cpu_share")) probe.others_cpu = node.at("others_cpu_share").number(0);
   if (node.has("drive_bytes_per_second")) probe.drive = read_drive(node.at("drive_bytes_per_second"));
-  for (const JsonNode& item : node.elements_of("caches")) {
-    probe.caches.emplace_back(static_cast<int>(item.at("level").integer(1, kMostLevels)), item.at("bytes").bytes());
-  }
   for (const JsonNode& item : node.elements_of("plans")) probe.plans.push_back(item.text());
   for (const JsonNode& item : node.elements_of("costs")) probe.costs.push_back(read_cost(item));
   return probe;
@@ -172,8 +161,8 @@ std::string write_probe(const MachineProbe& probe) {
       {"machine", json_quote(probe.cpu_model)},
       {"logical_cores", std::to_string(probe.logical_cores)},
       {"physical_cores", std::to_string(probe.physical_cores)},
-      {"numa_nodes", std::to_string(probe.numa_nodes)},
-      {"caches", write_caches(probe)},
+      {"topology", write_topology(probe.topology)},
+      {"parts", write_parts(probe.parts, 2)},
       {"workers", std::to_string(probe.workers)},
       {"date", json_quote(probe.date)},
       {"tool_version", json_quote(probe.tool_version)},

@@ -9,6 +9,8 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/platform.h"
+#include "formats/machines/cpu_topology.h"
+#include "formats/machines/machine_parts.h"
 #include "formats/machines/spread.h"
 
 namespace plimsoll {
@@ -51,10 +53,10 @@ struct MachineProbe {
   std::string cpu_model;
   std::int64_t logical_cores = 1;
   std::int64_t physical_cores = 1;
-  std::int64_t numa_nodes = 1;
-  std::vector<std::pair<int, Bytes>> caches;  ///< level and size, of the first core
-  std::int64_t workers = 1;                   ///< that the pairs and the platform are of
-  std::string date;                           ///< UTC, 2026-01-31T12:00:00Z
+  CpuTopology topology;      ///< without NUMA nodes, which are among the parts
+  MachineParts parts;        ///< NUMA nodes with what their memory reaches, and the drive
+  std::int64_t workers = 1;  ///< that the pairs and the platform are of
+  std::string date;          ///< UTC, 2026-01-31T12:00:00Z
   std::string tool_version;
   MemoryRates memory;
   Spread product_flops;    ///< a second, of the largest matrix product that was timed, by all workers

@@ -89,26 +89,6 @@ std::optional<double> parse_cpu_max(std::string_view text) {
   return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
-std::optional<Bytes> parse_cache_size(std::string_view text) {
-  text = trimmed(text);
-  if (!text.ends_with('K')) return std::nullopt;
-  text.remove_suffix(1);
-  return kibibytes(text);
-}
-
-std::optional<std::int64_t> parse_cpu_list(std::string_view text) {
-  text = trimmed(text);
-  std::int64_t count = 0;
-  while (!text.empty()) {
-    std::string_view range = take_until(text, ',');
-    const auto first = parse_whole(take_until(range, '-'));
-    const auto last = range.empty() ? first : parse_whole(range);
-    if (!first || !last || *last < *first) return std::nullopt;
-    count += *last - *first + 1;
-  }
-  return count > 0 ? std::optional(count) : std::nullopt;
-}
-
 std::optional<std::string> parse_cgroup_path(std::string_view text, std::string_view controller) {
   while (!text.empty()) {
     std::string_view line = take_until(text, '\n');

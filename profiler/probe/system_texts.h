@@ -25,12 +25,6 @@ std::optional<Bytes> parse_meminfo(std::string_view text, std::string_view field
 /// Cores of a cgroup's cpu.max ("150000 100000" is 1.5); nothing for "max".
 std::optional<double> parse_cpu_max(std::string_view text);
 
-/// "32768K" of /sys/devices/system/cpu/cpu0/cache; nothing when malformed.
-std::optional<Bytes> parse_cache_size(std::string_view text);
-
-/// How many numbers a list of the kernel names ("0-3,8" is 5); nothing when malformed.
-std::optional<std::int64_t> parse_cpu_list(std::string_view text);
-
 /// The path of this process in /proc/self/cgroup under `controller` ("" is version 2); nothing when it is in none.
 std::optional<std::string> parse_cgroup_path(std::string_view text, std::string_view controller);
 

@@ -7,17 +7,12 @@
 
 #include "core/base/quantity.h"
 #include "core/base/result.h"
+#include "formats/machines/cpu_topology.h"
 #include "formats/machines/machine_probe.h"
 #include "formats/machines/platform_parts.h"
 #include "profiler/probe/attached_drive.h"
 
 namespace plimsoll {
-
-/// One cache of the first core.
-struct CacheLevel {
-  int level = 0;
-  Bytes bytes;
-};
 
 /// What this process may use of the computer it runs on, at the moment of asking.
 struct ThisComputer {
@@ -28,14 +23,12 @@ struct ThisComputer {
   bool avx2 = false;
   bool avx512 = false;
   Bytes memory_total;
-  Bytes memory_available;          ///< the least of what is free and what the control groups still allow
-  std::string memory_bound;        ///< which of them that is (AvailableMemory::bound)
-  std::vector<CacheLevel> caches;  ///< data and unified caches
-  std::int64_t numa_nodes = 1;
+  Bytes memory_available;    ///< the least of what is free and what the control groups still allow
+  std::string memory_bound;  ///< which of them that is (AvailableMemory::bound)
+  CpuTopology topology;      ///< of the cores that the scheduler lets it use
 };
 
-/// Asks the operating system (sched_getaffinity, /proc, /sys, cgroups of version 1 and 2). Throws EnvironmentError when
-/// /proc cannot be read.
+/// Asks hwloc, /proc, and cgroups of version 1 and 2. Throws EnvironmentError when /proc cannot be read.
 ThisComputer probe_this_computer();
 
 /// What a user says about the arenas and threads; what is left out is taken from what is available.

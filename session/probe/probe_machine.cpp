@@ -14,6 +14,7 @@
 #include "formats/models/shape_words.h"
 #include "profiler/microbench/memory_rates.h"
 #include "profiler/probe/others_cpu.h"
+#include "session/probe/measured_parts.h"
 #include "session/probe/rehearsal.h"
 #include "sim/cost/cost_key.h"
 #include "sim/cost/kernel_work.h"
@@ -85,6 +86,7 @@ class Probe {
     }
     if (const auto done = measure_interpreter(); !done) return fail(done.error());
     if (const auto done = measure_drive(); !done) return fail(done.error());
+    probe_.parts = measured_parts(computer_.topology.numa_nodes, probe_);
     probe_.others_cpu = others_.share();
     tell("done", 1);
     return std::move(probe_);
@@ -99,8 +101,7 @@ class Probe {
     probe_.cpu_model = computer_.cpu_model;
     probe_.logical_cores = computer_.logical_cores;
     probe_.physical_cores = computer_.physical_cores;
-    probe_.numa_nodes = computer_.numa_nodes;
-    for (const CacheLevel& cache : computer_.caches) probe_.caches.emplace_back(cache.level, cache.bytes);
+    probe_.topology = computer_.topology;
     probe_.workers = computer_.physical_cores;
     probe_.date = options_.date;
     probe_.tool_version = options_.tool_version;

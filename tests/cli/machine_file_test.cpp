@@ -61,6 +61,7 @@ TEST_CASE("a machine file with parts that cannot be is refused with the place") 
   CHECK_THAT(refusal(R"("gpus": [{"name": "RTX 2060 6GB", "pcie_lanes": 3}])"), Contains("3 lanes"));
   CHECK_THAT(refusal(R"("gpus": [{"name": "RTX 2060 6GB", "numa_node": 0}])"), Contains("/parts/gpus/0/numa_node"));
   CHECK_THAT(refusal(kGpu + R"(, "nvlinks": [{"gpus": [0, 1], "bytes_per_second": 1e9}])"), Contains("/parts/nvlinks/0/gpus/1"));
+  CHECK_THAT(refusal(kGpu + R"(, "numa_nodes": [{"memory": "1GiB", "cores": 0}])"), Contains("none of the NUMA nodes"));
   CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB"}, {"capacity": "2TB"}])"), Contains("several kinds"));
   CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB", "queue_depth": 0}])"), Contains("/queue_depth"));
   CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB", "read_bytes_per_second": 0}])"), Contains("positive"));

@@ -41,6 +41,11 @@ TEST_CASE("a probe measures every kernel of a step, copies, host tasks and gaps,
   CHECK((probe->optimizer_bytes.low > 0 && is_ordered(probe->optimizer_bytes)));
   CHECK((probe->others_cpu >= 0 && probe->others_cpu <= 1));
   CHECK_FALSE(probe->drive);
+  CHECK(probe->topology.threads >= probe->topology.cores);
+  REQUIRE_FALSE(probe->parts.numa_nodes.empty());
+  double dram = 0;
+  for (const NumaPart& node : probe->parts.numa_nodes) dram += node.bytes_per_second.value_or(0);
+  CHECK(dram == Approx(std::max(probe->memory.read.median, probe->memory.copy_traffic.median)));
   for (const ProbedCost& cost : probe->costs) {
     INFO(cost.work);
     CHECK((cost.nanoseconds.low >= 0 && is_ordered(cost.nanoseconds) && cost.nanoseconds.samples >= 1));

@@ -12,8 +12,8 @@ MachineProbe probe() {
   return {.cpu_model = "Test \"CPU\"",
           .logical_cores = 8,
           .physical_cores = 4,
-          .numa_nodes = 2,
-          .caches = {{1, 32 * kKiB}, {3, 32 * kMiB}},
+          .topology = {.packages = 2, .cores = 4, .threads = 8, .caches = {{1, 32 * kKiB, 2, 4}, {3, 32 * kMiB, 4, 2}}},
+          .parts = {.numa_nodes = {{.memory = 8 * kGiB, .cores = 4, .bytes_per_second = 3e10}, {.memory = 2 * kGiB, .cores = 0}}},
           .workers = 4,
           .date = "2026-01-31T12:00:00Z",
           .tool_version = "1.10.0",
@@ -58,7 +58,9 @@ TEST_CASE("a probe file gives the probe back") {
   REQUIRE((read ? "" : read.error().text()) == "");
   CHECK(write_probe(*read) == text);
   CHECK(read->cpu_model == probe().cpu_model);
-  CHECK(read->caches == probe().caches);
+  CHECK(read->topology.caches == probe().topology.caches);
+  CHECK(read->topology.threads == 8);
+  CHECK(read->parts.numa_nodes[1].cores == 0);
   CHECK(read->memory.copy.low == 7.5e9);
   CHECK(read->memory.optimizer.copy == 1.75);
   CHECK(read->costs[0].nanoseconds.samples == 17);
@@ -71,14 +73,17 @@ TEST_CASE("a probe file gives the probe back") {
   CHECK(write_machine(read->platform) == write_machine(probe().platform));
 }
 
-TEST_CASE("a probe from before kernels' rates and drives were measured is read as before") {
+TEST_CASE("a probe from before topology, kernels' rates and drives were stored is read as before") {
   MachineProbe old = probe();
   old.product_flops = {};
   old.optimizer_bytes = {};
   old.drive = std::nullopt;
   std::string text = replaced(write_probe(old), "  \"others_cpu_share\": 0.0625,\n", "");
+  text.erase(text.find("  \"topology\""), text.find("  \"workers\"") - text.find("  \"topology\""));
+  text = replaced(text, "  \"workers\"", "  \"numa_nodes\": 2, \"caches\": [{\"level\": 1, \"bytes\": 32768}],\n  \"workers\"");
   const auto read = read_probe(text, "p.json");
   REQUIRE((read ? "" : read.error().text()) == "");
+  CHECK(read->parts.numa_nodes.empty());
   CHECK(read->others_cpu == 0);
   CHECK_FALSE(read->drive);
 }

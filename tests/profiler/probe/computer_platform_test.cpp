@@ -89,7 +89,6 @@ TEST_CASE("the probe finds a computer on which a platform can be built") {
   CHECK(computer.memory_available > Bytes(0));
   CHECK(computer.memory_available <= computer.memory_total);
   CHECK_FALSE(computer.cpu_model.empty());
-  for (const auto& cache : computer.caches) CHECK((cache.level >= 1 && cache.bytes > Bytes(0)));
   const auto described = this_computer_platform();
   REQUIRE(described);
   CHECK(described->platform.queues.size() == 6);

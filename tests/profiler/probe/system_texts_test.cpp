@@ -44,12 +44,6 @@ TEST_CASE("parse_cgroup_path finds the process's group in both versions") {
   CHECK_FALSE(parse_cgroup_path("", ""));
 }
 
-TEST_CASE("parse_cache_size reads the kernel's kibibytes") {
-  CHECK(parse_cache_size("32768K\n") == 32 * kMiB);
-  CHECK_FALSE(parse_cache_size("32M\n"));
-  CHECK_FALSE(parse_cache_size("K\n"));
-}
-
 TEST_CASE("no text makes a reader return a negative size") {
   const std::string alphabet = "0123456789-:/ \nkBKmax,Mem";
   std::mt19937 random(3);
@@ -58,7 +52,6 @@ TEST_CASE("no text makes a reader return a negative size") {
     const auto length = random() % 20;
     for (unsigned i = 0; i < length; ++i) text += alphabet[random() % alphabet.size()];
     CHECK(parse_meminfo("Mem:" + text, "Mem").value_or(Bytes(0)) >= Bytes(0));
-    CHECK(parse_cache_size(text).value_or(Bytes(0)) >= Bytes(0));
     CHECK(parse_cpu_max(text).value_or(1.0) > 0);
     CHECK(parse_cgroup_path(text, "").value_or("/").front() == '/');
     CHECK(parse_cpuinfo(text).model.size() <= text.size());
