@@ -44,8 +44,7 @@ Result<std::string> checkpoint_in(const RunFile& run, const std::string& path) {
 Result<ResumeSource> of_run(const std::string& path, std::string checkpoint) {
   const auto run = read_run_file(path);
   if (!run) return fail(run.error());
-  const NamedTrace* trace = run->trace("run");
-  const Plan* plan = trace == nullptr ? nullptr : run->plan(trace->trace.plan_digest);
+  const Plan* plan = run->last_plan();
   if (plan == nullptr)
     return unusable(path, "the run file has no run in it", "resume from a file that plimsoll run made");
   if (checkpoint.empty()) {

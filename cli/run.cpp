@@ -28,12 +28,18 @@ void stop_on_signals() {
 }
 
 RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
-  RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.measured.steps.size()), .file = file};
-  for (const StepSummary& step : outcome.measured.steps) answer.losses.push_back(step.loss);
+  RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = file};
+  for (const StepSummary& step : outcome.steps) answer.losses.push_back(step.loss);
   const Nanoseconds median =
       median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
   answer.step_seconds_median = to_seconds(median);
-  answer.predicted_step_seconds = to_seconds(outcome.prediction.step);
+  if (outcome.prediction.step.count > 0) answer.predicted_step_seconds = to_seconds(outcome.prediction.step);
+  if (outcome.changed) {
+    answer.migration = {.after_steps = outcome.changed->after_steps,
+                        .moved = outcome.changed->moved,
+                        .predicted_seconds = to_seconds(outcome.changed->predicted),
+                        .measured_seconds = to_seconds(outcome.changed->measured)};
+  }
   if (median.count > 0) {
     answer.tokens_per_second = static_cast<double>(outcome.plan.recipe.tokens_per_step()) / answer.step_seconds_median;
   }
@@ -53,7 +59,8 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   } else {
     fmt::print("  not compared: {}\n", outcome.not_compared);
   }
-  fmt::print("{}", loss_text(outcome.measured.steps));
+  if (outcome.changed) fmt::print("  {}\n", to_text(*outcome.changed));
+  fmt::print("{}", loss_text(outcome.steps));
   fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
 }
 

@@ -183,7 +183,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--warm-up-steps", flags.warm_up_steps,
-                  "profiled steps of a cautious plan; 0: trust --calibration or the catalogue")
+                  "the first steps (half of them at most), profiled, of a cautious plan; 0: trust --calibration or the catalogue")
       ->capture_default_str();
   command.add_option("--calibration", flags.calibration, "run file whose measurements replace the catalogue's");
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");

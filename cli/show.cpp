@@ -60,8 +60,8 @@ void print_run(const RunFile& run) {
   for (const NamedTrace& trace : run.traces) {
     fmt::print("trace '{}': {} steps, {} events, {}\n", trace.name, trace.trace.steps.size(), trace.trace.events.size(),
                trace.trace.source);
-    if (trace.name == "run") fmt::print("{}", loss_text(trace.trace.steps));
   }
+  fmt::print("{}", loss_text(run.steps()));
   for (const Evaluation& evaluation : run.evaluations)
     fmt::print("held-out loss after {} steps: {:.4f}\n", evaluation.step, evaluation.loss);
   for (const CheckpointRecord& checkpoint : run.checkpoints)

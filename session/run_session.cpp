@@ -3,32 +3,33 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include <filesystem>
-
 #include "core/plan/expand.h"
 #include "executor/checkpoint/training_state.h"
 #include "executor/checkpoint/weights_file.h"
+#include "formats/plans/plan_json.h"
 #include "formats/runs/process_samples.h"
 #include "formats/runs/run_file_lock.h"
-#include "formats/runs/run_file_writer.h"
 #include "profiler/probe/others_cpu.h"
 #include "session/choose_plan.h"
 #include "session/compare_process.h"
+#include "session/open_run_file.h"
 #include "session/warm_up.h"
 #include "sim/memory/ledger.h"
 
 namespace plimsoll {
 namespace {
 
-void announce(const RunWatcher& watcher, const std::string& stage) {
-  if (watcher.on_stage) watcher.on_stage(stage);
+Error interrupted_too_early() {
+  return {.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"};
 }
 
-/// Removes the file and the companions that the database keeps beside it while it is open.
-void remove_run_file(const std::string& path) {
-  for (const char* suffix : {"", "-wal", "-shm", "-journal"}) {
-    std::error_code ignored;  // what is not there need not go
-    std::filesystem::remove(path + suffix, ignored);
+/// High-water marks come from the arenas' canaries; what lay there, from the buffers' lives as the trace timed them.
+void add_measured_categories(const Plan& plan, Trace& trace) {
+  const FlatBody body = expand(plan, *plan.body("step"));
+  for (const SpacePeak& live : memory_peaks(plan, memory_ledger_of_run(plan, body, trace))) {
+    for (SpacePeak& peak : trace.peaks) {
+      if (peak.space == live.space) peak.by_category = live.by_category;
+    }
   }
 }
 
@@ -44,18 +45,27 @@ class Session {
     if (!lock) return fail(lock.error());
     lock_.emplace(std::move(*lock));
     if (const auto runs = check_own_plan(request_); !runs) return fail(runs.error());
-    auto chosen = warm_up_and_choose();
+    if (warm_up_share(request_, 0) > 0) {
+      auto cautious = cautious_plan(request_);
+      if (!cautious) return fail(cautious.error());
+      if (const auto fits = check_named_strategy(); !fits) return fail(fits.error());
+      if (const auto started = start(*cautious); !started) return fail(started.error());
+      if (warm_up_share(request_, done_) > 0) {
+        return with_file([&] { return warm_up_and_run(std::move(*cautious)); });
+      }
+      executor_.reset();  // the checkpoint that it goes on from leaves too few steps
+    }
+    auto chosen = choose(*request_.costs);
     if (!chosen) return fail(chosen.error());
-    auto executor = CpuExecutor::create(chosen->plan, {.backend = "cpu", .drive = request_.drive});
-    if (!executor) return fail(executor.error());
-    const auto first = fill(**executor);
-    if (!first) return fail(first.error());
-    if (stop_) return fail(interrupted_too_early());
-    make_file(*chosen);
-    return run_with_file(std::move(*chosen), **executor, *first);
+    if (const auto started = start(chosen->plan); !started) return fail(started.error());
+    return with_file([&] { return run_chosen(std::move(*chosen)); });
   }
 
  private:
+  void announce(const std::string& stage) const {
+    if (watcher_.on_stage) watcher_.on_stage(stage);
+  }
+
   Result<void> open_data() {
     auto tokens = open_token_source(request_.data, request_.spec.vocabulary, request_.recipe.sequence);
     if (!tokens) return fail(tokens.error());
@@ -67,106 +77,44 @@ class Session {
     return {};
   }
 
-  Result<ChosenPlan> warm_up_and_choose() {
-    std::shared_ptr<const CostModel> costs = request_.costs;
-    double clipped_fraction = 1;  // unless the warm-up tells, the worst is assumed
-    if (request_.warm_up_steps > 0) {
-      announce(watcher_, fmt::format("warming up: {} profiled steps of a cautious plan", request_.warm_up_steps));
-      const OthersCpu others;
-      auto warm = warm_up(request_, *tokens_, stop_);
-      if (!warm) return fail(warm.error());
-      note_others(others.share());
-      costs = warm->calibration.model;
-      clipped_fraction = warm->clipped_fraction;
-      warm_ = std::move(*warm);
-    }
+  [[nodiscard]] bool is_free_to_choose() const {
+    return !request_.plan && !request_.exact_strategy && request_.strategy == "auto";
+  }
+
+  /// What the warm-up measures does not change whether a strategy fits, so that is asked before.
+  Result<void> check_named_strategy() const {
+    if (request_.plan || is_free_to_choose()) return {};
+    const auto chosen = choose_plan(request_, *request_.costs);
+    return chosen ? Result<void>{} : fail(chosen.error());
+  }
+
+  Result<ChosenPlan> choose(const CostModel& costs, double clipped_fraction = 1) {
     if (stop_) return fail(interrupted_too_early());
-    announce(watcher_, "planning");
-    auto chosen = choose_plan(request_, *costs, clipped_fraction);
+    announce("planning");
+    auto chosen = choose_plan(request_, costs, clipped_fraction);
     ::malloc_trim(0);  // what the search used goes back before the arenas are reserved
     if (chosen && watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
     return chosen;
   }
 
-  /// Told at once, and logged when there is a file.
-  void note_others(double share) {
-    if (share <= kDisturbingShare) return;
-    disturbance_ = fmt::format(
-        "others used {:.0f} % of the CPU during the warm-up: what it measured, and the prediction, are too slow",
-        100 * share);
-    announce(watcher_, disturbance_);
-  }
-
-  static Error interrupted_too_early() {
-    return {.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"};
-  }
-
-  /// Replaces an older file only now that the training can start.
-  void make_file(const ChosenPlan& chosen) {
-    if (request_.replace) remove_run_file(request_.output);
-    const bool existed = std::filesystem::exists(request_.output);
-    try {
-      file_ = std::make_unique<RunFileWriter>(request_.output, request_.meta);
-    } catch (const EnvironmentError&) {
-      if (!existed) remove_run_file(request_.output);
-      throw;
-    }
-    if (warm_) record_warm_up(*warm_);
-    if (!disturbance_.empty()) file_->add_log({Nanoseconds(0), "warning", disturbance_});
-    file_->add_plan("run", chosen.plan);
-    file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
-  }
-
-  void record_warm_up(const WarmUp& warm) {
-    file_->add_plan("warm-up", warm.plan);
-    file_->add_trace({.name = "warm-up", .trace = warm.trace});
-    std::vector<CostSample> samples;
-    for (const Sample& sample : warm.samples)
-      samples.push_back({to_text(sample.key), sample.duration, sample.plan_digest});
-    file_->add_cost_samples(std::move(samples));
-  }
-
-  /// Whatever happens, the file says how the run ended; one without a single step is not kept.
-  Result<RunOutcome> run_with_file(ChosenPlan chosen, CpuExecutor& executor, std::int64_t first) {
-    try {
-      auto outcome = run_plan(std::move(chosen), executor, first);
-      if (!outcome) file_->add_log({Nanoseconds(0), "error", outcome.error().text()});
-      file_->close();
-      if (!outcome && !stepped_) remove_run_file(request_.output);
-      return outcome;
-    } catch (const EnvironmentError& failure) {
-      note_failure(failure.what());
-      throw EnvironmentError(with_checkpoint(failure.error()));
-    } catch (const std::exception& failure) {
-      note_failure(failure.what());
-      throw;
-    }
-  }
-
-  /// A run that fails in the middle goes on from its last checkpoint, if it wrote one.
-  [[nodiscard]] Error with_checkpoint(Error error) const {
-    if (saved_steps_ == 0) return error;
-    error.remedy += fmt::format("{}the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there",
-                                error.remedy.empty() ? "" : "; ", saved_steps_, request_.output);
-    return error;
-  }
-
-  /// The disk may be the very thing that failed, so a note that cannot be written is given up.
-  void note_failure(const std::string& text) {
-    try {
-      file_->add_log({Nanoseconds(0), "error", text});
-      file_->close();
-    } catch (const EnvironmentError&) {
-      return;
-    }
+  /// An executor of that plan, filled with the state that the training begins with.
+  Result<void> start(const Plan& plan) {
+    auto executor = CpuExecutor::create(plan, {.backend = "cpu", .drive = request_.drive});
+    if (!executor) return fail(executor.error());
+    executor_ = std::move(*executor);
+    const auto first = fill();
+    if (!first) return fail(first.error());
+    done_ = saved_ = *first;
+    if (stop_) return fail(interrupted_too_early());
+    return {};
   }
 
   /// Weights from the seed, a file, or a checkpoint; returns the first step.
-  Result<std::int64_t> fill(CpuExecutor& executor) {
+  Result<std::int64_t> fill() {
     const auto write = [&](TensorKind kind, GroupId group, std::span<const std::byte> bytes) {
-      executor.set_state(kind, group, bytes);
+      executor_->set_state(kind, group, bytes);
     };
-    executor.initialize();
+    executor_->initialize();
     if (!request_.resume.empty()) return resume(write);
     if (request_.init.empty()) return 0;
     const auto loaded = load_weights(request_.init, request_.spec, request_.recipe.precision, write);
@@ -183,19 +131,153 @@ class Session {
                  .remedy = "ask for more with --steps"});
   }
 
-  Result<RunOutcome> run_plan(ChosenPlan chosen, CpuExecutor& executor, std::int64_t first) {
-    auto trace = train_steps(chosen, executor, first);
+  /// Makes the file, runs `work`, and lets the file say how that ended; one without a single step is not kept.
+  template <typename Work>
+  Result<RunOutcome> with_file(const Work& work) {
+    file_ = open_run_file(request_);  // an older file is replaced only now that the training can start
+    try {
+      auto outcome = work();
+      if (!outcome) file_->add_log({Nanoseconds(0), "error", outcome.error().text()});
+      file_->close();
+      if (!outcome && !stepped_) remove_run_file(request_.output);
+      return outcome;
+    } catch (const EnvironmentError& failure) {
+      note_failure(failure.what());
+      throw EnvironmentError(with_checkpoint(failure.error()));
+    } catch (const std::exception& failure) {
+      note_failure(failure.what());
+      throw;
+    }
+  }
+
+  /// A run that fails in the middle goes on from its last checkpoint, if it wrote one.
+  [[nodiscard]] Error with_checkpoint(Error error) const {
+    if (!wrote_checkpoint_) return error;
+    error.remedy += fmt::format("{}the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there",
+                                error.remedy.empty() ? "" : "; ", saved_, request_.output);
+    return error;
+  }
+
+  /// The disk may be the very thing that failed, so a note that cannot be written is given up.
+  void note_failure(const std::string& text) {
+    try {
+      file_->add_log({Nanoseconds(0), "error", text});
+      file_->close();
+    } catch (const EnvironmentError&) {
+      return;
+    }
+  }
+
+  Result<RunOutcome> warm_up_and_run(Plan cautious) {
+    const std::int64_t until = done_ + warm_up_share(request_, done_);
+    announce(fmt::format("warming up: {} profiled steps of a cautious plan", until - done_));
+    file_->add_plan("warm-up", cautious);
+    const OthersCpu others;
+    auto trace = train_until(until, cautious, "warm-up");
+    if (!trace) return fail(trace.error());
+    note_others(others.share());
+    if (!stepped_) return fail(interrupted_too_early());
+    std::optional<WarmUp> warm = learn(std::move(cautious), std::move(*trace), request_.costs);
+    record_samples(*warm);
+    if (stop_) return interrupted_in_warm_up(*warm);
+    auto chosen = change_over(*warm);
+    if (stop_) return interrupted_in_warm_up(*warm);
+    if (!chosen) return give_up(warm->plan, chosen.error());
+    warm.reset();  // its events are not needed any more
+    ::malloc_trim(0);
+    return run_chosen(std::move(*chosen));
+  }
+
+  void note_others(double share) {
+    if (share <= kDisturbingShare) return;
+    const std::string text = fmt::format(
+        "others used {:.0f} % of the CPU during the warm-up: what it measured, and the prediction, are too slow",
+        100 * share);
+    announce(text);
+    file_->add_log({Nanoseconds(0), "warning", text});
+  }
+
+  void record_samples(const WarmUp& warm) {
+    std::vector<CostSample> samples;
+    for (const Sample& sample : warm.samples)
+      samples.push_back({to_text(sample.key), sample.duration, sample.plan_digest});
+    file_->add_cost_samples(std::move(samples));
+  }
+
+  /// Plans under what was learned, and carries the state over. Where no plan but the warm-up's fits, that one stays.
+  Result<ChosenPlan> change_over(const WarmUp& warm) {
+    auto chosen = choose(*warm.calibration.model, warm.clipped_fraction);
+    if (!chosen && is_free_to_choose() && chosen.error().kind == ErrorKind::kInfeasible) return stay(warm, chosen.error());
+    if (!chosen || chosen->digest == warm.trace.plan_digest) return chosen;
+    const auto change = plan_change(warm.plan, chosen->plan, done_, *warm.calibration.model);
+    if (!change && is_free_to_choose() && change.error().kind == ErrorKind::kInfeasible) return stay(warm, change.error());
+    if (!change) return fail(change.error());
+    if (const auto carried = carry_over(*change, chosen->plan); !carried) return fail(carried.error());
+    return chosen;
+  }
+
+  Result<ChosenPlan> stay(const WarmUp& warm, const Error& reason) {
+    announce("going on with the cautious plan: " + reason.what);
+    file_->add_log({Nanoseconds(0), "warning", "the cautious plan stays: " + reason.what});
+    auto prediction = predict(warm.plan, *warm.calibration.model, warm.clipped_fraction);
+    if (!prediction) return fail(prediction.error());
+    return ChosenPlan{warm.plan, warm.trace.plan_digest, std::move(*prediction), {}};
+  }
+
+  Result<void> carry_over(const PlanChange& change, const Plan& next) {
+    const Plan& migration = change.migration.plan;
+    if (change.migration.moved.count > 0) {
+      announce(fmt::format("moving {} to the new layout", to_text(change.migration.moved)));
+      file_->add_plan("migration", migration);
+      file_->add_trace({.name = "predicted migration", .body = kMigrateBody, .trace = change.predicted});
+    }
+    auto measured = executor_->migrate(migration, next);
+    if (!measured) return fail(measured.error());
+    changed_ = {.moved = change.migration.moved, .after_steps = done_, .predicted = change.predicted_time(), .measured = {}};
+    if (!measured->steps.empty()) {
+      changed_->measured = measured->steps.back().end;
+      measured->plan_digest = change.predicted.plan_digest;
+      file_->add_trace({.name = "migration", .body = kMigrateBody, .trace = std::move(*measured)});
+    }
+    announce(to_text(*changed_));
+    file_->add_log({Nanoseconds(0), "info", to_text(*changed_)});
+    return {};
+  }
+
+  /// The steps of the warm-up are not lost when the rest cannot run.
+  Result<RunOutcome> give_up(const Plan& plan, const Error& error) {
+    if (const auto saved = save(plan); !saved) return fail(saved.error());
+    return fail(error);
+  }
+
+  Result<RunOutcome> interrupted_in_warm_up(const WarmUp& warm) {
+    if (const auto saved = save(warm.plan); !saved) return fail(saved.error());
+    note_interruption();
+    RunOutcome outcome{.plan = warm.plan, .prediction = {}, .measured = {}, .steps = std::move(steps_)};
+    outcome.not_compared = "interrupted in the warm-up";
+    outcome.interrupted = true;
+    outcome.checkpoint = checkpoint_of(request_.output);
+    return outcome;
+  }
+
+  void note_interruption() {
+    file_->add_log({Nanoseconds(0), "warning",
+                    fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
+  }
+
+  Result<RunOutcome> run_chosen(ChosenPlan chosen) {
+    file_->add_plan("run", chosen.plan);
+    file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
+    announce(fmt::format("training: steps {} to {}", done_ + 1, request_.schedule.end_step));
+    auto trace = train_until(request_.schedule.end_step, chosen.plan, "run");
     if (!trace) return fail(trace.error());
     if (!stepped_) return fail(interrupted_too_early());
-    done_ = first + static_cast<std::int64_t>(trace->steps.size());
-    if (interrupted()) {
-      file_->add_log({Nanoseconds(0), "warning",
-                      fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
-    }
+    if (const auto saved = save(chosen.plan); !saved) return fail(saved.error());
+    if (interrupted()) note_interruption();
     if (!request_.save.empty()) {
-      announce(watcher_, "saving weights to " + request_.save);
+      announce("saving weights to " + request_.save);
       const auto saved = save_weights(request_.save, request_.spec, request_.recipe.precision, request_.save_type,
-                                      [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
+                                      [&](TensorKind kind, GroupId group) { return executor_->state(kind, group); });
       if (!saved) return fail(saved.error());
     }
     return finish(std::move(chosen), std::move(*trace));
@@ -208,54 +290,68 @@ class Session {
 
   [[nodiscard]] bool interrupted() const { return done_ < request_.schedule.end_step; }
 
-  Result<Trace> train_steps(const ChosenPlan& chosen, CpuExecutor& executor, std::int64_t first) {
+  [[nodiscard]] TrainSchedule schedule_until(std::int64_t until) const {
     TrainSchedule schedule = request_.schedule;
-    schedule.first_step = first;
+    schedule.first_step = done_;
+    schedule.until_step = until;
     schedule.checkpoint = checkpoint_of(request_.output);
-    announce(watcher_, fmt::format("training: steps {} to {}", first + 1, schedule.end_step));
-    const StoredTraceId stored =
-        file_->add_trace({.name = "run", .trace = {.plan_digest = chosen.digest, .source = executor.source()}});
-    file_->flush();  // what the run is stands in its file before the first step: a killed one can be resumed
+    return schedule;
+  }
+
+  /// Where no step was done since the last checkpoint there is nothing to save.
+  Result<void> save(const Plan& plan) {
+    if (saved_ == done_) return {};
+    return save_checkpoint(plan, *executor_, schedule_until(0), done_, checkpoint_watcher());
+  }
+
+  TrainWatcher checkpoint_watcher() {
     TrainWatcher watcher;
+    watcher.on_checkpoint = [this](std::int64_t done, const std::string& path) {
+      saved_ = done;
+      wrote_checkpoint_ = true;
+      file_->add_checkpoint({static_cast<std::uint32_t>(done), path, numerics_digest(request_.spec, request_.recipe)});
+      file_->flush();
+    };
+    return watcher;
+  }
+
+  /// Trains with the plan that the executor has; what happens goes into the trace `name` of the run file.
+  Result<Trace> train_until(std::int64_t until, const Plan& plan, const std::string& name) {
+    const std::string digest = plan_digest(plan);
+    const StoredTraceId stored =
+        file_->add_trace({.name = name, .trace = {.plan_digest = digest, .source = executor_->source()}});
+    file_->flush();  // what the run is stands in its file before the first step: a killed one can be resumed
+    TrainWatcher watcher = checkpoint_watcher();
     watcher.on_step = [&](const StepSummary& step) {
       stepped_ = true;
       file_->add_steps(stored, {step});
-      for (const std::string& text : executor.take_warnings()) warn(step.end, text);
-      if (watcher_.on_step) watcher_.on_step(step, schedule.end_step);
+      for (const std::string& text : executor_->take_warnings()) warn(step.end, text);
+      if (watcher_.on_step) watcher_.on_step(step, request_.schedule.end_step);
     };
     watcher.on_events = [&](const std::vector<TraceEvent>& events) { file_->add_events(stored, events); };
     watcher.on_evaluation = [&](std::int64_t done, double loss) {
       file_->add_evaluation({static_cast<std::uint32_t>(done), loss});
       if (watcher_.on_evaluation) watcher_.on_evaluation(done, loss);
     };
-    watcher.on_checkpoint = [&](std::int64_t done, const std::string& path) {
-      saved_steps_ = done;
-      file_->add_checkpoint({static_cast<std::uint32_t>(done), path, numerics_digest(request_.spec, request_.recipe)});
-      file_->flush();
-    };
-    auto trace = train(chosen.plan, executor, *tokens_, evaluation_.get(), schedule, watcher, stop_);
+    const TrainSchedule schedule = schedule_until(until);
+    auto trace = train(plan, *executor_, *tokens_, evaluation_.get(), schedule, watcher, stop_);
     if (!trace) return trace;
-    trace->plan_digest = chosen.digest;
-    add_measured_categories(chosen.plan, *trace);
+    done_ += static_cast<std::int64_t>(trace->steps.size());
+    steps_.insert(steps_.end(), trace->steps.begin(), trace->steps.end());
+    trace->plan_digest = digest;
+    add_measured_categories(plan, *trace);
     file_->add_peaks(stored, trace->peaks);
-    process_ = compare_process(chosen.plan, *trace, schedule);
+    if (until == schedule.end_step) process_ = compare_process(plan, *trace, schedule);
     if (process_) file_->add_memory(process_samples(*process_, trace->steps.empty() ? Nanoseconds(0) : trace->steps.back().end));
     return trace;
   }
 
-  /// High-water marks come from the arenas' canaries; what lay there, from the buffers' lives as the trace timed them.
-  static void add_measured_categories(const Plan& plan, Trace& trace) {
-    const FlatBody body = expand(plan, *plan.body("step"));
-    for (const SpacePeak& live : memory_peaks(plan, memory_ledger_of_run(plan, body, trace))) {
-      for (SpacePeak& peak : trace.peaks) {
-        if (peak.space == live.space) peak.by_category = live.by_category;
-      }
-    }
-  }
-
   Result<RunOutcome> finish(ChosenPlan chosen, Trace trace) {
-    RunOutcome outcome{
-        .plan = std::move(chosen.plan), .prediction = std::move(chosen.prediction), .measured = std::move(trace)};
+    RunOutcome outcome{.plan = std::move(chosen.plan),
+                       .prediction = std::move(chosen.prediction),
+                       .measured = std::move(trace),
+                       .steps = std::move(steps_),
+                       .changed = changed_};
     outcome.interrupted = interrupted();
     outcome.checkpoint = checkpoint_of(request_.output);
     auto comparison = compare_traces(outcome.plan, outcome.prediction.trace, outcome.measured);
@@ -273,13 +369,15 @@ class Session {
   const std::atomic<bool>& stop_;
   std::unique_ptr<TokenSource> tokens_;
   std::unique_ptr<TokenSource> evaluation_;
-  std::optional<WarmUp> warm_;
-  std::string disturbance_;  // of the warm-up; empty: none
+  std::unique_ptr<CpuExecutor> executor_;
   std::optional<RunFileLock> lock_;  // before the file, which goes first
   std::unique_ptr<RunFileWriter> file_;
   std::optional<ComparedProcess> process_;
+  std::optional<ChangedPlan> changed_;
+  std::vector<StepSummary> steps_;  ///< all that were done
   std::int64_t done_ = 0;
-  std::int64_t saved_steps_ = 0;  // of the last checkpoint; 0: none
+  std::int64_t saved_ = 0;  ///< steps that the last checkpoint holds, the one that the run began with counted
+  bool wrote_checkpoint_ = false;
   std::atomic<bool> stepped_{false};  // set from the executor's thread
 };
 

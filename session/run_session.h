@@ -10,6 +10,7 @@
 #include "core/trace/compare_traces.h"
 #include "formats/runs/run_file.h"
 #include "formats/models/safetensors.h"
+#include "session/change_plan.h"
 #include "session/train.h"
 #include "sim/planner/search_plan.h"
 
@@ -24,7 +25,7 @@ struct RunRequest {
   std::optional<Strategy> exact_strategy;  ///< this very one, whatever `strategy` says
   std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
   std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
-  std::int64_t warm_up_steps = 4;          ///< profiled with a cautious plan first; 0 trusts `costs`
+  std::int64_t warm_up_steps = 4;          ///< the first steps, profiled, of a cautious plan (warm_up_share); 0 trusts `costs`
   TrainSchedule schedule;                  ///< the session fills in `first_step` and `checkpoint`
   std::string data;
   std::string evaluation_data;  ///< may be empty
@@ -49,17 +50,20 @@ struct RunWatcher {
 
 /// What became of a run.
 struct RunOutcome {
-  Plan plan;
-  Prediction prediction;
-  Trace measured;
+  Plan plan;              ///< the chosen one; the warm-up's when the run was interrupted before the choice
+  Prediction prediction;  ///< of that plan; its step is 0 when none was made
+  Trace measured;                        ///< of that plan
+  std::vector<StepSummary> steps;        ///< of the whole run, those of the warm-up first
+  std::optional<ChangedPlan> changed;    ///< how the warm-up's plan gave way to that plan
   std::optional<Comparison> comparison;  ///< nothing when no whole step was traced
   std::string not_compared;              ///< why there is none
   bool interrupted = false;
   std::string checkpoint;  ///< where to resume from
 };
 
-/// Warms up, calibrates, plans, runs and compares. The run file is made when the training can start, so that a run
-/// which cannot start leaves nothing; from then on everything goes into it as it happens. When `stop` turns true the
+/// Warms up, calibrates, plans, carries the state over to that plan, runs on and compares. The warm-up's steps are the
+/// training's first; where no other plan fits its plan stays. The run file is made when the training can start, so that a
+/// run which cannot start leaves nothing; from then on everything goes into it as it happens. When `stop` turns true the
 /// step in progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop);
 

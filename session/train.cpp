@@ -38,16 +38,6 @@ void append(Trace& whole, Trace part, const TrainWatcher& watcher) {
   whole.source = std::move(part.source);
 }
 
-/// Does nothing when the schedule names no checkpoint.
-Result<void> save(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
-                  const TrainWatcher& watcher) {
-  if (schedule.checkpoint.empty()) return {};
-  const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
-                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
-  if (saved && watcher.on_checkpoint) watcher.on_checkpoint(done, schedule.checkpoint);
-  return saved;
-}
-
 Result<void> evaluate(CpuExecutor& executor, const TokenSource& tokens, const TrainSchedule& schedule,
                       std::int64_t done, const TrainWatcher& watcher) {
   const auto loss = executor.evaluate(tokens, schedule.evaluation_batches);
@@ -58,15 +48,25 @@ Result<void> evaluate(CpuExecutor& executor, const TokenSource& tokens, const Tr
 
 }  // namespace
 
+Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
+                             const TrainWatcher& watcher) {
+  if (schedule.checkpoint.empty()) return {};
+  const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
+                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
+  if (saved && watcher.on_checkpoint) watcher.on_checkpoint(done, schedule.checkpoint);
+  return saved;
+}
+
 Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& tokens, const TokenSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;
   std::int64_t done = schedule.first_step;
   std::int64_t saved_at = schedule.first_step;
   const std::int64_t evaluate_every = evaluation != nullptr ? schedule.evaluate_every : 0;
-  const std::int64_t traced_end = std::min(schedule.end_step, schedule.first_step + schedule.traced_steps);
-  while (done < schedule.end_step && !stop) {
-    const std::int64_t end = done < traced_end ? traced_end : schedule.end_step;
+  const std::int64_t until = schedule.until_step > 0 ? schedule.until_step : schedule.end_step;
+  const std::int64_t traced_end = std::min(until, schedule.first_step + schedule.traced_steps);
+  while (done < until && !stop) {
+    const std::int64_t end = done < traced_end ? traced_end : until;
     const std::int64_t pause =
         std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
     const Nanoseconds shift = end_of(whole);
@@ -84,12 +84,12 @@ Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& 
       if (const auto loss = evaluate(executor, *evaluation, schedule, done, watcher); !loss) return fail(loss.error());
     }
     if (!ends && schedule.save_every > 0 && done % schedule.save_every == 0) {
-      if (const auto saved = save(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
+      if (const auto saved = save_checkpoint(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
       saved_at = done;
     }
   }
-  if (done > saved_at) {
-    if (const auto saved = save(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
+  if (done > saved_at && (stop || done == schedule.end_step)) {
+    if (const auto saved = save_checkpoint(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
   }
   whole.peaks = executor.touched();
   return whole;

@@ -17,6 +17,7 @@ namespace plimsoll {
 struct TrainSchedule {
   std::int64_t first_step = 0;
   std::int64_t end_step = 0;
+  std::int64_t until_step = 0;      ///< where this part of the training pauses; 0: nowhere before its end
   std::int64_t traced_steps = 64;   ///< the first so many keep their events; later ones only their summary
   std::int64_t evaluate_every = 0;  ///< 0: never
   std::int64_t evaluation_batches = 8;
@@ -32,8 +33,13 @@ struct TrainWatcher {
   std::function<void(std::int64_t steps_done, const std::string& path)> on_checkpoint;
 };
 
-/// Runs the steps of `schedule`, evaluating and saving in between, until the end or until `stop` turns true (what was
-/// done is saved first). The trace's times run on through the pauses' ends: pauses take no time in it.
+/// Writes the schedule's checkpoint, if it names one, and tells the watcher.
+Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
+                             const TrainWatcher& watcher);
+
+/// Runs the steps of `schedule`, evaluating and saving in between, until its end, or this part's, or until `stop` turns
+/// true. At the end, and when stopped, what was done is saved. The trace's times run on through the pauses' ends: pauses
+/// take no time in it.
 Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& tokens, const TokenSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop);
 

@@ -8,7 +8,6 @@
 #include "core/plan/verify_plan.h"
 #include "formats/plans/plan_json.h"
 #include "sim/cost/samples_from_trace.h"
-#include "sim/memory/ledger.h"
 
 namespace plimsoll {
 
@@ -77,12 +76,22 @@ Bytes missing(const std::vector<SpaceNeed>& needs) {
   return sum;
 }
 
-/// The cautious plan; on a machine with a drive, one that keeps states there, so that the drive is sampled too. Of
-/// those that do, the one that moves less is tried first; when none fits, one in memory alone, the more on the device the
-/// later it is tried.
-Result<Plan> cautious_plan(const RunRequest& request) {
+/// The machine that the run's plan will be for, under the caps of this one.
+Platform machine_of(const RunRequest& request) {
+  if (!request.plan) return request.machine;
+  Platform machine = request.plan->platform;
+  for (MemorySpace& space : machine.spaces) {
+    const auto own = request.machine.space(space.kind);
+    if (own) space.usable = std::min(space.usable, request.machine.at(*own).usable);
+  }
+  return machine;
+}
+
+/// Of plans that keep states on a drive the one that moves less is tried first; when none fits, one in memory alone,
+/// the more on the device the later it is tried.
+std::vector<Strategy> cautious_strategies(const Platform& machine) {
   std::vector<Strategy> choices;
-  if (request.machine.space(SpaceKind::kSsd)) {
+  if (machine.space(SpaceKind::kSsd)) {
     for (const Tier parameters : {Tier::kDevice, Tier::kSsd}) {
       Strategy on_drive = warm_up_strategy();
       on_drive.parameters = parameters;
@@ -98,15 +107,7 @@ Result<Plan> cautious_plan(const RunRequest& request) {
     on_device.gradients = optimizer;
     choices.push_back(on_device);
   }
-  std::vector<SpaceNeed> nearest;
-  for (const Strategy& strategy : choices) {
-    auto plan = lower_to_plan(request.spec, request.recipe, request.machine, strategy);
-    if (!plan) return plan;
-    std::vector<SpaceNeed> needs = space_needs(*plan);
-    if (missing(needs) == Bytes(0)) return plan;
-    if (nearest.empty() || missing(needs) < missing(nearest)) nearest = std::move(needs);
-  }
-  return fail(does_not_fit("even the smallest plan", request.machine, nearest));
+  return choices;
 }
 
 /// How often the gradient was longer than the recipe allows.
@@ -119,23 +120,48 @@ double clipped_fraction(const Recipe& recipe, const std::vector<StepSummary>& st
 
 }  // namespace
 
+std::int64_t warm_up_share(const RunRequest& request, std::int64_t first_step) {
+  constexpr std::int64_t kLeast = 2;
+  const std::int64_t left = request.schedule.end_step - first_step;
+  const std::int64_t share = std::min(request.warm_up_steps, std::max(kLeast, left / 2));
+  return share < kLeast || share >= left ? 0 : share;
+}
+
+Result<Plan> cautious_plan(const RunRequest& request) {
+  const Platform machine = machine_of(request);
+  const LowerOptions options{.evaluation = !request.evaluation_data.empty()};
+  std::vector<SpaceNeed> nearest;
+  for (const Strategy& strategy : cautious_strategies(machine)) {
+    auto plan = lower_to_plan(request.spec, request.recipe, machine, strategy, options);
+    if (!plan) return plan;
+    std::vector<SpaceNeed> needs = space_needs(*plan);
+    if (missing(needs) == Bytes(0)) {
+      if (const auto verified = verify_plan(*plan); !verified) return fail(verified.error());
+      return plan;
+    }
+    if (nearest.empty() || missing(needs) < missing(nearest)) nearest = std::move(needs);
+  }
+  return fail(does_not_fit("even the smallest plan", machine, nearest));
+}
+
+WarmUp learn(Plan plan, Trace trace, std::shared_ptr<const CostModel> fallback) {
+  const FlatBody body = expand(plan, *plan.body("step"));
+  auto samples = samples_from_trace(plan, body, trace);
+  Calibration calibration = calibrate(samples, std::move(fallback));
+  const double clipped = clipped_fraction(plan.recipe, trace.steps);
+  return {std::move(plan), std::move(trace), std::move(samples), std::move(calibration), clipped};
+}
+
 Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop) {
   auto plan = cautious_plan(request);
   if (!plan) return fail(plan.error());
-  if (const auto verified = verify_plan(*plan); !verified) return fail(verified.error());
   auto executor = CpuExecutor::create(*plan, {.backend = "cpu", .drive = request.drive});
   if (!executor) return fail(executor.error());
   (*executor)->initialize();
   auto trace = (*executor)->run_steps({.first_step = 0, .steps = request.warm_up_steps, .stop = &stop}, tokens);
   if (!trace) return fail(trace.error());
-  const FlatBody body = expand(*plan, *plan->body("step"));
   trace->plan_digest = plan_digest(*plan);
-  trace->peaks = memory_peaks(*plan, memory_ledger_of_run(*plan, body, *trace));
-  auto samples = samples_from_trace(*plan, body, *trace);
-  Calibration calibration = calibrate(samples, request.costs);
-  const double clipped = clipped_fraction(request.recipe, trace->steps);
-  return WarmUp{std::move(*plan),   trace->plan_digest,     std::move(*trace),
-                std::move(samples), std::move(calibration), clipped};
+  return learn(std::move(*plan), std::move(*trace), request.costs);
 }
 
 }  // namespace plimsoll

@@ -9,18 +9,28 @@
 
 namespace plimsoll {
 
-/// What the warm-up measured.
+/// What the first steps measured.
 struct WarmUp {
   Plan plan;
-  std::string plan_digest;
   Trace trace;
   std::vector<Sample> samples;
   Calibration calibration;
-  double clipped_fraction = 0;  ///< of its steps
+  double clipped_fraction = 0;  ///< of the steps: their gradient's norm passed the limit, so that it was scaled down
 };
 
-/// Runs `steps` steps of the cautious plan, traced, and calibrates on them. The steps only profile: their weights are
-/// thrown away, so a run's losses do not depend on it. Fails with what is missing when not even this plan fits.
+/// How many of the steps from `first_step` on belong to the warm-up: what the request asks for, but at most half of a
+/// training of four steps or more. At least two, as the first step of a process tells little, and never all: else none.
+std::int64_t warm_up_share(const RunRequest& request, std::int64_t first_step);
+
+/// The cautious plan of the first steps, for the machine of the request's own plan if it has one; on a machine with a
+/// drive it keeps states there, so that the drive is sampled too. Verified. Fails with what is missing when not even this
+/// plan fits.
+Result<Plan> cautious_plan(const RunRequest& request);
+
+/// What a trace of that plan's steps tells: samples, and costs that are calibrated on them.
+WarmUp learn(Plan plan, Trace trace, std::shared_ptr<const CostModel> fallback);
+
+/// Runs the request's warm-up steps alone, with weights that nobody keeps.
 Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop);
 
 /// "gpu0 needs 1.2 GiB, usable 0.5 GiB" for every space that is short; kInfeasible.

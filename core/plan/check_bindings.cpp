@@ -96,7 +96,8 @@ class BindingCheck {
     return {};
   }
 
-  /// A file is read and written by reads and writes alone, and every copy follows a link.
+  /// A file is read and written by reads and writes alone, and every copy follows a link; within one memory a processor
+  /// that reaches it copies.
   [[nodiscard]] Verdict route(const Instruction& instruction) const {
     const auto uses = flat_.uses(instruction);
     const SpaceId source = places_[uses[0].target].space, destination = places_[uses[1].target].space;
@@ -109,8 +110,16 @@ class BindingCheck {
                   "a read comes from an SSD, a write goes to one"};
     }
     if (plan_.platform.link(source, destination)) return {};
+    if (source == destination && from.kind != SpaceKind::kSsd) return copied_by(instruction, from);
     return Flaw{fmt::format("copies {} to {}, and no link leads from {} to {}", plan_.buffers[uses[0].target].name,
                             plan_.buffers[uses[1].target].name, from.name, to.name),
+                {}};
+  }
+
+  [[nodiscard]] Verdict copied_by(const Instruction& instruction, const MemorySpace& within) const {
+    const Queue& queue = plan_.platform.at(instruction.queue);
+    if (queue.processor.valid() && &plan_.platform.at(plan_.platform.at(queue.processor).space) == &within) return {};
+    return Flaw{fmt::format("copies within {}, which the processor of queue {} does not reach", within.name, queue.name),
                 {}};
   }
 

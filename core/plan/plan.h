@@ -170,9 +170,12 @@ struct Call {
   std::vector<Port> ports;
 };
 
-/// A sequence of calls that runs as one unit: the training step, an evaluation.
+/// The only body of a plan that carries state from one plan's layout to another's.
+inline constexpr const char* kMigrateBody = "migrate";
+
+/// A sequence of calls that runs as one unit: the training step, an evaluation, a migration.
 struct Body {
-  std::string name;  ///< "step" or "evaluation"
+  std::string name;  ///< "step", "evaluation" or "migrate"
   std::vector<Call> calls;
 };
 

@@ -23,13 +23,14 @@ struct VerifyReport {
 /// Checks that every index of the plan is in range, so that it can be expanded. For plans that come from files.
 Result<void> check_indices(const Plan& plan);
 
-/// Proves the law of plans for `plan`: dependencies are smaller ids (or earlier steps); every pair of overlapping uses
-/// of which one writes is ordered by a happens-before path; buffers lie inside arenas and arenas inside usable memory;
-/// persistent buffers share bytes with no other; a launch's operands lie in its processor's memory and match its
-/// kernel; copies run along a real link between equal sizes. Bodies are drained between each other and proved one by
-/// one. As many copies of a body are laid one after another as show every conflict (see ByteRanges): most slots + 1, or
-/// more when different slots share bytes; a dependency on a step further back orders nothing that these do not show.
-/// The first defect is returned with the ids, buffers and byte ranges concerned.
+/// Proves the law of plans for `plan`: dependencies are smaller ids (or earlier steps); every pair of overlapping
+/// uses of which one writes is ordered by a happens-before path; buffers lie inside arenas and arenas inside usable
+/// memory; persistent buffers share bytes with no other; a launch's operands lie in its processor's memory and match
+/// its kernel; copies run along a real link between equal sizes, or within the memory of their queue's processor.
+/// Bodies are drained between each other and proved one by one. As many copies of a body are laid one after another
+/// as show every conflict (see ByteRanges): most slots + 1, or more when different slots share bytes; a dependency on
+/// a step further back orders nothing that these do not show. The first defect is returned with the ids, buffers and
+/// byte ranges concerned.
 Result<VerifyReport> verify_plan(const Plan& plan);
 
 }  // namespace plimsoll

@@ -30,6 +30,19 @@ std::uint64_t word_at(const std::byte* data) {
   return word;
 }
 
+void put_canary(std::byte* data, std::int64_t begin, std::int64_t end) {
+  std::int64_t at = begin;
+  while (at < end) {
+    if (at % kWord == 0 && at + kWord <= end) {
+      std::memcpy(data + at, &kCanary, sizeof(kCanary));
+      at += kWord;
+    } else {
+      data[at] = canary_at(at);
+      ++at;
+    }
+  }
+}
+
 /// First byte of [begin, end) that is not the canary's, or `end`.
 std::int64_t first_foreign(const std::byte* data, std::int64_t begin, std::int64_t end) {
   std::int64_t at = begin;
@@ -47,10 +60,25 @@ std::int64_t first_foreign(const std::byte* data, std::int64_t begin, std::int64
 
 }  // namespace
 
-HostArena::HostArena(Bytes bytes) : size_(bytes) {
-  if (bytes.count == 0) return;
-  void* mapped = ::mmap(nullptr, static_cast<std::size_t>(bytes.count), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+HostArena::HostArena(Bytes bytes) { resize(bytes); }
+
+HostArena::~HostArena() {
+  if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(size_.count));
+}
+
+void HostArena::resize(Bytes bytes) {
+  const auto wanted = static_cast<std::size_t>(bytes.count);
+  const auto held = static_cast<std::size_t>(size_.count);
+  if (wanted == held) return;
+  if (wanted == 0) {
+    ::munmap(data_, held);
+    data_ = nullptr;
+    size_ = bytes;
+    return;
+  }
+  void* mapped = data_ == nullptr
+                     ? ::mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                     : ::mremap(data_, held, wanted, MREMAP_MAYMOVE);
   if (mapped == MAP_FAILED) {
     throw EnvironmentError({.kind = ErrorKind::kEnvironment,
                             .what = fmt::format("cannot reserve an arena of {} ({} bytes): {}", to_text(bytes),
@@ -59,24 +87,26 @@ HostArena::HostArena(Bytes bytes) : size_(bytes) {
                             .remedy = "plan for less memory"});
   }
   data_ = static_cast<std::byte*>(mapped);
+  size_ = bytes;
   // Pages of 2 MiB, where the system has them: kernels that walk along columns then miss the address cache less often.
   // A system without them refuses, which costs nothing but that.
-  (void)::madvise(mapped, static_cast<std::size_t>(bytes.count), MADV_HUGEPAGE);
-  fill_zeros();
-}
-
-HostArena::~HostArena() {
-  if (data_ != nullptr) ::munmap(data_, static_cast<std::size_t>(size_.count));
+  (void)::madvise(mapped, wanted, MADV_HUGEPAGE);
+  if (wanted > held) std::memset(data_ + held, 0, wanted - held);
 }
 
 void HostArena::fill_zeros() {
   if (data_ != nullptr) std::memset(data_, 0, static_cast<std::size_t>(size_.count));
 }
 
-void HostArena::fill_canary() {
-  const std::int64_t whole = size_.count / kWord * kWord;
-  for (std::int64_t at = 0; at < whole; at += kWord) std::memcpy(data_ + at, &kCanary, sizeof(kCanary));
-  for (std::int64_t at = whole; at < size_.count; ++at) data_[at] = canary_at(at);
+void HostArena::fill_canary() { fill_canary_outside({}); }
+
+void HostArena::fill_canary_outside(std::span<const ByteRange> kept) {
+  std::int64_t at = 0;
+  for (const auto& [begin, end] : kept) {
+    put_canary(data_, at, begin.count);
+    at = std::max(at, end.count);
+  }
+  put_canary(data_, at, size_.count);
 }
 
 Bytes HostArena::touched() const {

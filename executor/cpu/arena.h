@@ -24,12 +24,18 @@ class HostArena {
   HostArena(const HostArena&) = delete;
   HostArena& operator=(const HostArena&) = delete;
 
+  /// Makes it that long, and moves it if it must. What both lengths hold keeps its contents; what is new is zeros. When
+  /// memory is missing it throws as the constructor does and stays as it is.
+  void resize(Bytes bytes);
+
   [[nodiscard]] std::byte* data() const { return data_; }
   [[nodiscard]] Bytes size() const { return size_; }
 
   void fill_zeros();
   /// Writes a pattern that reads as NaN in fp32 and fp64 and whose every 8-byte word no kernel leaves behind by chance.
   void fill_canary();
+  /// The same everywhere but in `kept` (sorted by begin).
+  void fill_canary_outside(std::span<const ByteRange> kept);
 
   /// One past the highest byte that differs from the canary; 0 when all of it is whole.
   [[nodiscard]] Bytes touched() const;

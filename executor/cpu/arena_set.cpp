@@ -10,11 +10,13 @@
 namespace plimsoll {
 namespace {
 
-/// Ranges of one space that buffers (all their slots) cover, sorted.
-std::vector<ByteRange> covered(const Plan& plan, SpaceId space) {
+enum class Covered { kEverything, kState };
+
+/// Ranges of one space that buffers (all their slots) cover, or only those that are kept from step to step; sorted.
+std::vector<ByteRange> covered(const Plan& plan, SpaceId space, Covered what) {
   std::vector<ByteRange> ranges;
   for (const Buffer& buffer : plan.buffers) {
-    if (buffer.space != space) continue;
+    if (buffer.space != space || (what == Covered::kState && !buffer.persistent)) continue;
     for (std::uint32_t slot = 0; slot < buffer.slots; ++slot) {
       const Bytes begin = buffer.offset_in(slot);
       ranges.emplace_back(begin, begin + buffer.bytes);
@@ -24,7 +26,7 @@ std::vector<ByteRange> covered(const Plan& plan, SpaceId space) {
   return ranges;
 }
 
-bool is_drive(const Plan& plan, const Arena& arena) { return plan.platform.at(arena.space).kind == SpaceKind::kSsd; }
+bool is_drive(const Plan& plan, SpaceId space) { return plan.platform.at(space).kind == SpaceKind::kSsd; }
 
 /// Whether everything that crosses to or from a drive is whole blocks, as files that bypass the page cache require.
 bool moves_whole_blocks(const Plan& plan) {
@@ -53,13 +55,36 @@ std::optional<ExpectedRates> expected_rates(const Platform& platform, SpaceId dr
   return rates.read > 0 && rates.write > 0 ? std::optional(rates) : std::nullopt;
 }
 
-void check_available(const Plan& plan, const DriveOptions& drives) {
-  Bytes needed;
-  for (const Arena& arena : plan.arenas) {
-    const bool in_memory =
-        !is_drive(plan, arena) || file_system_of(drives.folder).sort == FileSystemSort::kMemory;  // a folder in RAM
-    if (in_memory) needed += arena.bytes;
+}  // namespace
+
+ArenaSet::ArenaSet(const Plan& plan, const DriveOptions& drives)
+    : options_(drives), entries_(plan.platform.spaces.size()) {
+  resize(plan);
+}
+
+void ArenaSet::resize(const Plan& plan) {
+  check_available(plan);
+  const bool direct = moves_whole_blocks(plan);
+  for (const bool drives : {true, false}) {  // a missing gigabyte on the drive should not cost prefaulting the memory
+    for (std::uint32_t s = 0; s < entries_.size(); ++s) {
+      if (is_drive(plan, SpaceId(s)) != drives) continue;
+      const Bytes bytes = plan.arena_bytes(SpaceId(s));
+      drives ? resize_drive(plan, SpaceId(s), direct) : resize_memory(entries_[s], bytes);
+    }
   }
+}
+
+void ArenaSet::check_available(const Plan& plan) const {
+  Bytes needed;
+  for (std::uint32_t s = 0; s < entries_.size(); ++s) {
+    const bool in_memory = !is_drive(plan, SpaceId(s)) ||
+                           file_system_of(options_.folder).sort == FileSystemSort::kMemory;  // a folder in RAM
+    if (!in_memory) continue;
+    const Entry& entry = entries_[s];
+    const Bytes held = entry.memory ? entry.memory->size() : entry.drive ? entry.drive->size() : Bytes(0);
+    needed += std::max(Bytes(0), plan.arena_bytes(SpaceId(s)) - held);
+  }
+  if (needed.count == 0) return;
   const Bytes available = available_memory().bytes;
   if (needed <= available) return;
   throw EnvironmentError(
@@ -70,61 +95,74 @@ void check_available(const Plan& plan, const DriveOptions& drives) {
        .remedy = fmt::format("close other programs, or plan for at most {} bytes", available.count)});
 }
 
-}  // namespace
-
-ArenaSet::ArenaSet(const Plan& plan, const DriveOptions& drives)
-    : by_space_(plan.platform.spaces.size(), nullptr), drives_(plan.platform.spaces.size(), nullptr) {
-  check_available(plan, drives);
-  const bool direct = moves_whole_blocks(plan);
-  for (const Arena& arena : plan.arenas) {  // a missing gigabyte on the drive should not cost prefaulting the memory
-    if (!is_drive(plan, arena)) continue;
-    auto drive = std::make_unique<Drive>(arena.bytes, direct, drives);
-    if (const auto rates = expected_rates(plan.platform, arena.space)) drive->expect(*rates);
-    drives_[arena.space.index] = drive.get();
-    entries_.push_back({.space = arena.space, .arena = {}, .drive = std::move(drive)});
+void ArenaSet::resize_memory(Entry& entry, Bytes bytes) {
+  if (bytes.count == 0) {
+    entry.memory.reset();
+  } else if (entry.memory) {
+    entry.memory->resize(bytes);
+  } else {
+    entry.memory = std::make_unique<HostArena>(bytes);
   }
-  for (const Arena& arena : plan.arenas) {
-    if (is_drive(plan, arena)) continue;
-    entries_.push_back({.space = arena.space, .arena = std::make_unique<HostArena>(arena.bytes), .drive = {}});
-    by_space_[arena.space.index] = entries_.back().arena.get();
+}
+
+void ArenaSet::resize_drive(const Plan& plan, SpaceId space, bool direct) {
+  Entry& entry = entries_[space.index];
+  const Bytes bytes = plan.arena_bytes(space);
+  if (bytes.count == 0) {
+    entry.drive.reset();
+  } else if (entry.drive) {
+    entry.drive->resize(bytes, direct);
+  } else {
+    entry.drive = std::make_unique<Drive>(bytes, direct, options_);
+    if (const auto rates = expected_rates(plan.platform, space)) entry.drive->expect(*rates);
   }
 }
 
 std::vector<Drive*> ArenaSet::drives() const {
   std::vector<Drive*> found;
-  for (Drive* drive : drives_) {
-    if (drive != nullptr) found.push_back(drive);
+  for (const Entry& entry : entries_) {
+    if (entry.drive) found.push_back(entry.drive.get());
   }
   return found;
 }
 
-std::byte* ArenaSet::at(SpaceId space, Bytes offset) const { return by_space_[space.index]->data() + offset.count; }
+std::byte* ArenaSet::at(SpaceId space, Bytes offset) const {
+  const Entry& entry = entries_[space.index];
+  return entry.memory ? entry.memory->data() + offset.count : nullptr;
+}
 
 void ArenaSet::fill_zeros() {
   for (const Entry& entry : entries_) {
-    if (entry.arena) entry.arena->fill_zeros();
+    if (entry.memory) entry.memory->fill_zeros();
   }
 }
 
 void ArenaSet::fill_canary() {
   for (const Entry& entry : entries_) {
-    if (entry.arena) entry.arena->fill_canary();
+    if (entry.memory) entry.memory->fill_canary();
+  }
+}
+
+void ArenaSet::fill_canary_outside_state(const Plan& plan) {
+  for (std::uint32_t s = 0; s < entries_.size(); ++s) {
+    if (entries_[s].memory) entries_[s].memory->fill_canary_outside(covered(plan, SpaceId(s), Covered::kState));
   }
 }
 
 Bytes ArenaSet::touched(SpaceId space) const {
   const Drive* file = drive(space);
-  return file != nullptr ? file->touched() : by_space_[space.index]->touched();
+  if (file != nullptr) return file->touched();
+  return entries_[space.index].memory ? entries_[space.index].memory->touched() : Bytes(0);
 }
 
 Result<void> ArenaSet::check_touched(const Plan& plan) const {
-  for (const Entry& entry : entries_) {
-    if (!entry.arena) continue;
-    const auto found = entry.arena->first_touched_outside(covered(plan, entry.space));
+  for (std::uint32_t s = 0; s < entries_.size(); ++s) {
+    if (!entries_[s].memory) continue;
+    const auto found = entries_[s].memory->first_touched_outside(covered(plan, SpaceId(s), Covered::kEverything));
     if (!found) continue;
     return fail({.kind = ErrorKind::kDefect,
                  .what = fmt::format("byte {} of the arena was written but lies in no buffer", found->count),
-                 .where = plan.platform.at(entry.space).name,
+                 .where = plan.platform.at(SpaceId(s)).name,
                  .remedy = {}});
   }
   return {};

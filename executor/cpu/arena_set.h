@@ -17,15 +17,22 @@ class ArenaSet {
   /// Reserves and prefaults them. Throws EnvironmentError that says how many bytes are missing, before taking any.
   explicit ArenaSet(const Plan& plan, const DriveOptions& drives = {});
 
+  /// Makes them the arenas of `plan`, which has the same spaces: what both have keeps its contents, but may move to
+  /// another address. Throws as the constructor does; then some may be longer, and nothing is lost. Drives must be
+  /// started again.
+  void resize(const Plan& plan);
+
   /// Address of a byte of a space that has an arena in memory.
   [[nodiscard]] std::byte* at(SpaceId space, Bytes offset) const;
   /// The file of an SSD that has an arena; nullptr for memory.
-  [[nodiscard]] Drive* drive(SpaceId space) const { return drives_[space.index]; }
+  [[nodiscard]] Drive* drive(SpaceId space) const { return entries_[space.index].drive.get(); }
   /// Every drive, by space.
   [[nodiscard]] std::vector<Drive*> drives() const;
 
   void fill_zeros();
   void fill_canary();
+  /// The same, but for what `plan` keeps from step to step.
+  void fill_canary_outside_state(const Plan& plan);
 
   /// One past the highest touched byte of a space's arena.
   [[nodiscard]] Bytes touched(SpaceId space) const;
@@ -33,15 +40,18 @@ class ArenaSet {
   [[nodiscard]] Result<void> check_touched(const Plan& plan) const;
 
  private:
-  /// One of the two.
+  /// At most one of the two.
   struct Entry {
-    SpaceId space;
-    std::unique_ptr<HostArena> arena;
+    std::unique_ptr<HostArena> memory;
     std::unique_ptr<Drive> drive;
   };
-  std::vector<Entry> entries_;
-  std::vector<HostArena*> by_space_;
-  std::vector<Drive*> drives_;
+  /// Throws when memory that the arenas would grow by is not there.
+  void check_available(const Plan& plan) const;
+  void resize_memory(Entry& entry, Bytes bytes);
+  void resize_drive(const Plan& plan, SpaceId space, bool direct);
+
+  DriveOptions options_;
+  std::vector<Entry> entries_;  ///< by space
 };
 
 }  // namespace plimsoll

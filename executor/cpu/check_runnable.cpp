@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/model/parameters.h"
 #include "executor/kernels/launch.h"
 
@@ -100,7 +102,35 @@ Result<void> check_state(const Plan& plan) {
   return {};
 }
 
+Result<void> check_covers(const Plan& migration, const Plan& plan) {
+  const auto& spaces = plan.platform.spaces;
+  const auto& own = migration.platform.spaces;
+  const bool alike = std::equal(spaces.begin(), spaces.end(), own.begin(), own.end(),
+                                [](const MemorySpace& a, const MemorySpace& b) { return a.kind == b.kind; });
+  if (!alike) return refuse("the migration is for a machine of other memories", plan.platform.name);
+  for (const Arena& arena : plan.arenas) {
+    if (arena.bytes <= migration.arena_bytes(arena.space)) continue;
+    return refuse("the migration's arena is shorter than a plan's", plan.platform.at(arena.space).name);
+  }
+  return {};
+}
+
 }  // namespace
+
+Result<void> check_migration(const Plan& migration, const Plan& old, const Plan& next) {
+  if (migration.body(kMigrateBody) == nullptr) return refuse("the plan has no body named 'migrate'", {});
+  for (const Plan* plan : {&old, &next}) {
+    if (auto covers = check_covers(migration, *plan); !covers) return covers;
+  }
+  for (const Block& block : migration.blocks) {
+    for (const Instruction& instruction : block.list.instructions) {
+      const InstructionKind kind = instruction.kind;
+      if (kind == InstructionKind::kCopy || kind == InstructionKind::kRead || kind == InstructionKind::kWrite) continue;
+      return refuse(fmt::format("a migration only copies, and this is a {}", to_text(kind)), block.name);
+    }
+  }
+  return {};
+}
 
 Result<void> check_runnable(const Plan& plan) {
   if (has_master_copy(plan.recipe.precision)) {

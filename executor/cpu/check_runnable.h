@@ -10,4 +10,8 @@ namespace plimsoll {
 /// buffer does not fit.
 Result<void> check_runnable(const Plan& plan);
 
+/// Says by name why a (verified) migration does not join two plans: other memories, too short an arena, anything but
+/// copies.
+Result<void> check_migration(const Plan& migration, const Plan& old, const Plan& next);
+
 }  // namespace plimsoll

@@ -13,10 +13,9 @@
 #include "executor/cpu/check_runnable.h"
 #include "executor/cpu/execute.h"
 #include "executor/cpu/fill_state.h"
-#include "executor/cpu/program.h"
+#include "executor/cpu/loaded_plan.h"
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
-#include "executor/cpu/state_store.h"
 #include "executor/data/counter_random.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
@@ -39,50 +38,40 @@ tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-/// The memory that transfers to or from a drive touch, each range once, sorted.
-std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<const Program* const> programs) {
-  std::vector<std::pair<std::byte*, std::byte*>> ranges;
-  for (const Program* program : programs) {
-    for (const Instruction& instruction : program->body.list.instructions) {
-      const auto uses = program->uses_of(instruction);
-      const bool crosses = instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite;
-      if (!crosses || (uses[0].drive != &drive && uses[1].drive != &drive)) continue;
-      const PlacedUse& memory = uses[0].drive == nullptr ? uses[0] : uses[1];
-      const std::span<std::byte> slots = memory.all_slots();
-      ranges.emplace_back(slots.data(), slots.data() + slots.size());
-    }
-  }
-  std::sort(ranges.begin(), ranges.end());
-  std::vector<std::span<std::byte>> merged;
-  for (const auto& [begin, end] : ranges) {
-    if (merged.empty() || begin > merged.back().data() + merged.back().size()) {
-      merged.emplace_back(begin, end);
-    } else if (end > merged.back().data() + merged.back().size()) {
-      merged.back() = std::span(merged.back().data(), end);
-    }
-  }
-  return merged;
+bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
+
+bool keeps_versions(const Plan& plan) {
+  return std::any_of(plan.state.begin(), plan.state.end(),
+                     [&](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
 }
 
-bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
+/// For programs that load none.
+class NoTokens final : public TokenSource {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return 0; }
+  void read(std::int64_t, std::span<std::int32_t>) const override {}
+};
+
+/// One past the last byte that the plan keeps on a drive from step to step.
+Bytes end_of_state(const Plan& plan, const ArenaSet& arenas, const Drive& drive) {
+  Bytes end;
+  for (const Buffer& buffer : plan.buffers) {
+    if (buffer.persistent && arenas.drive(buffer.space) == &drive) end = std::max(end, buffer.offset + buffer.extent());
+  }
+  return end;
+}
 
 }  // namespace
 
 struct CpuExecutor::Impl {
-  Impl(const Plan& verified_plan, const CpuOptions& how)
-      : plan(verified_plan),
-        options(how),
-        arenas(plan, options.drive),
-        pool(worker_count(plan, options)),
-        product(plan.recipe.matmul),
-        step(make_program(plan, *plan.body("step"), arenas)),
-        states(plan, step, arenas),
-        source(options.backend) {
-    if (const Body* body = plan.body("evaluation")) evaluation = make_program(plan, *body, arenas);
-    start_drives();
-    std::vector<const Program*> programs{&step};
-    if (evaluation) programs.push_back(&*evaluation);
-    rehearse(plan, programs, pool, product);
+  Impl(const Plan& verified, const CpuOptions& how)
+      : options(how),
+        arenas(verified, options.drive),
+        pool(worker_count(verified, options)),
+        product(verified.recipe.matmul),
+        loaded(std::make_unique<LoadedPlan>(verified, arenas)) {
+    start_drives(loaded->programs());
+    rehearse(loaded->plan, loaded->programs(), {.pool = &pool, .product = &product});
     if (options.canary) {
       arenas.fill_canary();
     } else {
@@ -90,9 +79,10 @@ struct CpuExecutor::Impl {
     }
   }
 
-  void start_drives() {
-    std::vector<const Program*> programs{&step};
-    if (evaluation) programs.push_back(&*evaluation);
+  [[nodiscard]] const Plan& plan() const { return loaded->plan; }
+
+  void start_drives(const std::vector<const Program*>& programs) {
+    source = options.backend;
     for (Drive* drive : arenas.drives()) {
       drive->start(memory_beside(*drive, programs));
       source += fmt::format("; ssd: {}", drive->describe());
@@ -101,62 +91,90 @@ struct CpuExecutor::Impl {
 
   /// The first state of that kind; empty when the plan has none.
   [[nodiscard]] std::span<const std::byte> find(TensorKind kind, GroupId group) const {
-    for (const StateBinding& binding : plan.state) {
-      if (binding.kind == kind && binding.group == group) return states.read(binding, steps_done.value_or(0));
+    for (const StateBinding& binding : plan().state) {
+      if (binding.kind == kind && binding.group == group) return loaded->states.read(binding, steps_done.value_or(0));
     }
     return {};
   }
 
   [[nodiscard]] Result<void> check_corpus(const TokenSource& tokens) const {
-    if (tokens.size() > plan.recipe.sequence) return {};
+    if (tokens.size() > plan().recipe.sequence) return {};
     return bad(fmt::format("the corpus has {} tokens, fewer than the {} of one window", tokens.size(),
-                           plan.recipe.sequence + 1));
-  }
-
-  [[nodiscard]] bool keeps_versions() const {
-    return std::any_of(plan.state.begin(), plan.state.end(),
-                       [this](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
+                           plan().recipe.sequence + 1));
   }
 
   /// Where versions are kept, which one is valid depends on the step.
   [[nodiscard]] Result<void> check_goes_on(const RunSegment& segment) const {
-    if (!steps_done || *steps_done == segment.first_step || !keeps_versions()) return {};
+    if (!steps_done || *steps_done == segment.first_step || !keeps_versions(plan())) return {};
     return bad(fmt::format("the states are those of {} steps, so step {} cannot come next", *steps_done,
                            segment.first_step),
                "go on where the last segment ended, or set the states anew");
   }
 
-  /// Runs steps of one program; learning rates are filled in here because only training has them.
+  /// Runs steps of one of the plan's programs; learning rates are filled in here because only training has them.
   LaneRecord run(const Program& program, const RunSegment& segment, const TokenSource& tokens, std::uint64_t seed) {
-    const ExecutionContext context{plan, program, pool, product, tokens, seed};
     const auto with_rate = [this](StepSummary summary) {
-      summary.learning_rate = learning_rate_at(plan.recipe, summary.step);
+      summary.learning_rate = learning_rate_at(plan().recipe, summary.step);
       return summary;
     };
-    constexpr std::int64_t kMostSteps = std::numeric_limits<std::uint32_t>::max();
-    LaneRun run{.platform = plan.platform,
-                .body = program.body,
-                .first_step = segment.first_step,
-                .steps = static_cast<std::uint32_t>(std::clamp<std::int64_t>(segment.steps, 0, kMostSteps)),
-                .first_traced_step = segment.first_traced_step,
-                .jitter_seed = options.jitter_seed,
-                .stop = segment.stop,
-                .execute = [&](std::uint32_t id, std::int64_t at) { return plimsoll::execute(context, id, at); },
-                .on_step = {}};
-    if (segment.on_step) run.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
-    LaneRecord record = run_lanes(run);
+    RunSegment rated = segment;
+    if (segment.on_step) rated.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
+    LaneRecord record = run_program({plan(), program, pool, product, tokens, seed}, rated);
     std::transform(record.steps.begin(), record.steps.end(), record.steps.begin(), with_rate);
     return record;
   }
 
-  const Plan plan;
+  LaneRecord run_program(const ExecutionContext& context, const RunSegment& segment) const {
+    constexpr std::int64_t kMostSteps = std::numeric_limits<std::uint32_t>::max();
+    return run_lanes({.platform = context.plan.platform,
+                      .body = context.program.body,
+                      .first_step = segment.first_step,
+                      .steps = static_cast<std::uint32_t>(std::clamp<std::int64_t>(segment.steps, 0, kMostSteps)),
+                      .first_traced_step = segment.first_traced_step,
+                      .jitter_seed = options.jitter_seed,
+                      .stop = segment.stop,
+                      .execute = [&](std::uint32_t id, std::int64_t at) { return plimsoll::execute(context, id, at); },
+                      .on_step = segment.on_step});
+  }
+
+  /// Makes room for a migration. When there is none, the plan that is loaded goes on as before.
+  void make_room(const Plan& migration) {
+    try {
+      arenas.resize(migration);
+    } catch (...) {
+      reload();
+      throw;
+    }
+  }
+
+  /// The arenas may lie elsewhere now.
+  void reload() {
+    loaded = std::make_unique<LoadedPlan>(Plan(plan()), arenas);
+    start_drives(loaded->programs());
+  }
+
+  LaneRecord carry_out(const Plan& migration) {
+    const Program program = make_program(migration, *migration.body(kMigrateBody), arenas);
+    start_drives({&program});
+    if (program.body.size() == 0) return {};
+    return run_program({migration, program, pool, product, NoTokens(), 0}, {.steps = 1});
+  }
+
+  /// The state lies where `next` wants it; all else is as in a new executor.
+  void become(const Plan& next) {
+    arenas.resize(next);
+    loaded = std::make_unique<LoadedPlan>(next, arenas);
+    start_drives(loaded->programs());
+    rehearse(plan(), loaded->programs(), {.pool = &pool, .product = &product, .keep_state = true});
+    if (options.canary) arenas.fill_canary_outside_state(plan());
+    for (Drive* drive : arenas.drives()) drive->count_from(end_of_state(plan(), arenas, *drive));
+  }
+
   const CpuOptions options;
   ArenaSet arenas;
   WorkerPool pool;
   MatrixProduct product;
-  Program step;
-  StateStore states;
-  std::optional<Program> evaluation;
+  std::unique_ptr<LoadedPlan> loaded;
   std::string source;
   std::optional<std::int64_t> steps_done;  ///< nothing: every version of the states holds the same
 };
@@ -175,12 +193,12 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const
 }
 
 void CpuExecutor::initialize() {
-  const DType dtype = state_dtype(impl_->plan.recipe.precision);
+  const DType dtype = state_dtype(impl_->plan().recipe.precision);
   impl_->steps_done.reset();
-  for (const StateBinding& binding : impl_->plan.state) {
-    impl_->states.write(binding, [&](std::span<std::byte> bytes) {
+  for (const StateBinding& binding : impl_->plan().state) {
+    impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
       if (is_weights(binding.kind)) {
-        fill_weights(impl_->plan.spec, binding.group, impl_->plan.recipe.seed, dtype, bytes, impl_->pool);
+        fill_weights(impl_->plan().spec, binding.group, impl_->plan().recipe.seed, dtype, bytes, impl_->pool);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
       }
@@ -195,15 +213,15 @@ std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) co
 }
 
 void CpuExecutor::set_state(TensorKind kind, GroupId group, std::span<const std::byte> values) {
-  for (const StateBinding& binding : impl_->plan.state) {
+  for (const StateBinding& binding : impl_->plan().state) {
     const bool same = binding.kind == kind || (is_weights(binding.kind) && is_weights(kind));
     if (!same || binding.group != group) continue;
-    impl_->states.write(binding, [&](std::span<std::byte> bytes) {
+    impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
       if (bytes.size() != values.size()) {
         throw EnvironmentError(
             {.kind = ErrorKind::kInput,
              .what = fmt::format("state of {} bytes cannot replace one of {}", values.size(), bytes.size()),
-             .where = impl_->plan.at(binding.buffer).name,
+             .where = impl_->plan().at(binding.buffer).name,
              .remedy = {}});
       }
       std::copy(values.begin(), values.end(), bytes.begin());
@@ -215,7 +233,7 @@ Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSourc
   if (segment.first_step < 0 || segment.steps < 0) return bad("a segment cannot start or last below zero steps");
   if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
   if (auto next = impl_->check_goes_on(segment); !next) return fail(next.error());
-  LaneRecord record = impl_->run(impl_->step, segment, tokens, impl_->plan.recipe.seed);
+  LaneRecord record = impl_->run(impl_->loaded->step, segment, tokens, impl_->plan().recipe.seed);
   if (!record.steps.empty()) impl_->steps_done = segment.first_step + static_cast<std::int64_t>(record.steps.size());
   return Trace{.kind = TraceKind::kMeasured,
                .plan_digest = {},
@@ -227,7 +245,7 @@ Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSourc
 }
 
 Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t batches) {
-  if (!impl_->evaluation) return bad("the plan has no evaluation body");
+  if (!impl_->loaded->evaluation) return bad("the plan has no evaluation body");
   if (batches <= 0) return bad("an evaluation needs at least one batch");
   if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
   const RunSegment segment{.first_step = 0,
@@ -235,11 +253,35 @@ Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t bat
                            .first_traced_step = std::numeric_limits<std::int64_t>::max(),
                            .on_step = {},
                            .stop = nullptr};
-  const Program program = at_versions_of(impl_->plan, *impl_->evaluation, impl_->steps_done.value_or(0));
-  const LaneRecord record = impl_->run(program, segment, tokens, random_at(impl_->plan.recipe.seed, kEvaluationStream));
+  const Program program =
+      at_versions_of(impl_->plan(), *impl_->loaded->evaluation, impl_->steps_done.value_or(0));
+  const LaneRecord record =
+      impl_->run(program, segment, tokens, random_at(impl_->plan().recipe.seed, kEvaluationStream));
   double sum = 0;
   for (const StepSummary& summary : record.steps) sum += summary.loss;
   return sum / static_cast<double>(record.steps.size());
+}
+
+Result<Trace> CpuExecutor::migrate(const Plan& migration, const Plan& next) {
+  for (const Plan* plan : {&migration, &next}) {
+    if (auto verified = verify_plan(*plan); !verified) return fail(verified.error());
+  }
+  if (auto runnable = check_runnable(next); !runnable) return fail(runnable.error());
+  if (!impl_->steps_done && keeps_versions(next)) return bad("versions begin with a step: run one before the migration");
+  if (auto joins = check_migration(migration, impl_->plan(), next); !joins) return fail(joins.error());
+  try {
+    impl_->make_room(migration);
+  } catch (const EnvironmentError& error) {
+    return fail(error.error());
+  }
+  Trace trace{.kind = TraceKind::kMeasured};
+  LaneRecord record = impl_->carry_out(migration);
+  for (const Arena& arena : migration.arenas) trace.peaks.push_back({.space = arena.space, .bytes = arena.bytes});
+  trace.source = impl_->source;
+  trace.events = std::move(record.events);
+  trace.steps = std::move(record.steps);
+  impl_->become(next);
+  return trace;
 }
 
 const std::string& CpuExecutor::source() const { return impl_->source; }
@@ -254,7 +296,7 @@ std::vector<std::string> CpuExecutor::take_warnings() {
 
 std::vector<SpacePeak> CpuExecutor::touched() const {
   std::vector<SpacePeak> peaks;
-  for (const Arena& arena : impl_->plan.arenas) {
+  for (const Arena& arena : impl_->plan().arenas) {
     const bool known = impl_->options.canary || impl_->arenas.drive(arena.space) != nullptr;
     peaks.push_back({.space = arena.space,
                      .bytes = known ? impl_->arenas.touched(arena.space) : arena.bytes,
@@ -265,7 +307,7 @@ std::vector<SpacePeak> CpuExecutor::touched() const {
 
 Result<void> CpuExecutor::check_touched() const {
   if (!impl_->options.canary) return bad("touched bytes are known only in a run with canaries");
-  return impl_->arenas.check_touched(impl_->plan);
+  return impl_->arenas.check_touched(impl_->plan());
 }
 
 }  // namespace plimsoll

@@ -66,6 +66,13 @@ class CpuExecutor {
   /// Mean loss of `batches` evaluation batches of `tokens`.
   Result<double> evaluate(const TokenSource& tokens, std::int64_t batches);
 
+  /// Carries the state from this plan's layout to `next`'s by the body "migrate" of `migration`, and goes on as the
+  /// executor of `next`: the arenas, grown to hold either plan, keep their contents and end as long as `next`'s. Answers
+  /// with what was measured of it. An error (a plan that cannot run here, a migration that does not join the two, too
+  /// little memory or room on a drive) leaves everything as it was; a drive that fails on the way throws
+  /// EnvironmentError, and the state is lost.
+  Result<Trace> migrate(const Plan& migration, const Plan& next);
+
   /// The backend's name, with how the plan's SSD data is moved.
   [[nodiscard]] const std::string& source() const;
 

@@ -1,23 +1,40 @@
 #include "executor/cpu/rehearse.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "executor/cpu/execute.h"
 
 namespace plimsoll {
+namespace {
 
-void rehearse(const Plan& plan, std::span<const Program* const> programs, WorkerPool& pool,
-              const MatrixProduct& product) {
+/// By use of an instruction: whether it is state that must not change.
+std::vector<bool> kept_uses(const Plan& plan, const Program& program, const Instruction& instruction, bool keep_state) {
+  std::vector<bool> kept;
+  for (const Use& use : program.body.uses(instruction)) {
+    kept.push_back(keep_state && plan.buffers[use.target].persistent);
+  }
+  return kept;
+}
+
+}  // namespace
+
+void rehearse(const Plan& plan, std::span<const Program* const> programs, const Rehearsal& rehearsal) {
   std::vector<bool> rehearsed(plan.kernels.size(), false);
   for (const Program* program : programs) {
     for (const Instruction& instruction : program->body.list.instructions) {
       if (instruction.kind != InstructionKind::kLaunch || rehearsed[instruction.kernel.index]) continue;
+      const auto uses = program->uses_of(instruction);
+      const std::vector<bool> kept = kept_uses(plan, *program, instruction, rehearsal.keep_state);
+      bool writes_state = false;
+      for (std::size_t i = 0; i < uses.size(); ++i) writes_state = writes_state || (kept[i] && writes(uses[i].access));
+      if (writes_state) continue;
       rehearsed[instruction.kernel.index] = true;
-      for (const PlacedUse& use : program->uses_of(instruction)) {
-        std::memset(use.in_step(0), 0, static_cast<std::size_t>(use.bytes.count));
+      for (std::size_t i = 0; i < uses.size(); ++i) {
+        if (!kept[i]) std::memset(uses[i].in_step(0), 0, static_cast<std::size_t>(uses[i].bytes.count));
       }
-      execute_launch(plan, *program, instruction, 0, pool, product);
+      execute_launch(plan, *program, instruction, 0, *rehearsal.pool, *rehearsal.product);
     }
   }
 }

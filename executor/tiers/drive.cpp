@@ -22,7 +22,14 @@ double giga(Bytes bytes) { return static_cast<double>(bytes.count) * 1e-9; }
 Drive::Drive(Bytes bytes, bool direct, const DriveOptions& options)
     : options_(options), wants_direct_(direct), file_(options.folder, bytes, direct) {}
 
+void Drive::resize(Bytes bytes, bool direct) {
+  opened_ = {};
+  wants_direct_ = direct;
+  file_.resize(bytes, direct);
+}
+
 void Drive::start(std::span<const std::span<std::byte>> memory) {
+  opened_ = {};  // first, so that memory is never pinned twice
   opened_ = open_block_io(file_, memory, options_.way);
   if (options_.interpose) opened_.io = options_.interpose(std::move(opened_.io));
 }

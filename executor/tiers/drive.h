@@ -26,7 +26,12 @@ class Drive {
   /// Reserves `bytes`; `direct` asks to bypass the page cache. Throws EnvironmentError when there is too little room.
   Drive(Bytes bytes, bool direct, const DriveOptions& options);
 
-  /// Call once, before the first transfer, with the memory that transfers will touch (see open_block_io).
+  /// Makes the file that long; what both lengths hold keeps its contents. To be started again afterwards. Throws as the
+  /// constructor does, and the file stays as it is.
+  void resize(Bytes bytes, bool direct);
+
+  /// Call before the first transfer, with the memory that transfers will touch (see open_block_io); again when that
+  /// changes.
   void start(std::span<const std::span<std::byte>> memory);
 
   /// Call before the first transfer to have the drive watched.
@@ -36,6 +41,9 @@ class Drive {
   void read(Bytes offset, std::span<std::byte> into);
   void write(Bytes offset, std::span<const std::byte> from);
 
+  /// From now on `touched` counts what is written beyond `bytes`, which hold data.
+  void count_from(Bytes bytes) { touched_ = bytes.count; }
+  [[nodiscard]] Bytes size() const { return file_.size(); }
   /// One past the highest byte that was written.
   [[nodiscard]] Bytes touched() const { return Bytes(touched_.load()); }
   /// "io_uring with registered buffers, O_DIRECT, ext4"; what is not the best comes with its reason.

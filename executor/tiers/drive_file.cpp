@@ -42,18 +42,13 @@ Bytes largest_file() {
 }  // namespace
 
 DriveFile::DriveFile(const std::string& folder, Bytes bytes, bool direct)
-    : folder_(folder), size_(bytes), file_system_(checked(folder, bytes)), descriptor_(open_nameless_file(folder)) {
+    : folder_(folder), file_system_(checked(folder, bytes)), descriptor_(open_nameless_file(folder)) {
   try {
-    reserve();
+    resize(bytes, direct);
   } catch (...) {
     ::close(descriptor_);
     throw;
   }
-  // Reserved first: where blocks cannot be reserved, the library writes single bytes, which direct files refuse.
-  const int flags = ::fcntl(descriptor_, F_GETFL);
-  direct_ = direct && ::fcntl(descriptor_, F_SETFL, flags | O_DIRECT) == 0;
-  if (direct_ && !takes_direct_reads()) direct_ = ::fcntl(descriptor_, F_SETFL, flags) != 0;
-  if (!direct_) ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);  // whole buffers are asked for: no read-ahead
 }
 
 DriveFile::~DriveFile() { ::close(descriptor_); }
@@ -66,16 +61,41 @@ bool DriveFile::takes_direct_reads() const {
   return ::pread(descriptor_, block.get(), bytes, 0) >= 0 || errno != EINVAL;
 }
 
-void DriveFile::reserve() {
-  if (size_ > largest_file()) {
-    throw failure(folder_, fmt::format("SSD data needs a file of {}, but this process may write files of {} at most",
-                                       to_text(size_), to_text(largest_file())));
+void DriveFile::resize(Bytes bytes, bool direct) {
+  const bool was_direct = direct_;
+  set_direct(false);  // where blocks cannot be reserved, the library writes single bytes, which direct files refuse
+  try {
+    if (bytes > size_) reserve(bytes);
+  } catch (...) {
+    set_direct(was_direct);
+    throw;
   }
-  if (size_.count == 0) return;
+  if (bytes < size_ && ::ftruncate(descriptor_, bytes.count) != 0) {
+    throw failure(folder_, fmt::format("SSD data cannot give room back: {}", std::strerror(errno)));
+  }
+  size_ = bytes;
+  set_direct(direct);
+  if (!direct_) ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_RANDOM);  // whole buffers are asked for: no read-ahead
+}
+
+void DriveFile::set_direct(bool direct) {
+  const int flags = ::fcntl(descriptor_, F_GETFL);
+  const int wanted = direct ? flags | O_DIRECT : flags & ~O_DIRECT;
+  direct_ = ::fcntl(descriptor_, F_SETFL, wanted) == 0 && direct;
+  if (direct_ && !takes_direct_reads()) direct_ = ::fcntl(descriptor_, F_SETFL, flags & ~O_DIRECT) != 0;
+}
+
+void DriveFile::reserve(Bytes bytes) {
+  if (bytes > largest_file()) {
+    throw failure(folder_, fmt::format("SSD data needs a file of {}, but this process may write files of {} at most",
+                                       to_text(bytes), to_text(largest_file())));
+  }
+  const Bytes missing = bytes - size_;
+  file_system_ = checked(folder_, missing);
   int problem = EINTR;
-  while (problem == EINTR) problem = ::posix_fallocate(descriptor_, 0, size_.count);
+  while (problem == EINTR) problem = ::posix_fallocate(descriptor_, size_.count, missing.count);
   if (problem == 0) return;
-  throw failure(folder_, fmt::format("SSD data needs {} ({} bytes), {} is free: {}", to_text(size_), size_.count,
+  throw failure(folder_, fmt::format("SSD data needs {} ({} bytes), {} is free: {}", to_text(missing), missing.count,
                                      to_text(file_system_.free), std::strerror(problem)));
 }
 

@@ -14,6 +14,10 @@ class DriveFile {
   /// Throws EnvironmentError that says what is needed and what is free when there is too little room.
   DriveFile(const std::string& folder, Bytes bytes, bool direct);
   ~DriveFile();
+  /// Makes it that long, of what it held and zeros. When there is too little room it throws as the constructor does and
+  /// stays as it is.
+  void resize(Bytes bytes, bool direct);
+
   DriveFile(const DriveFile&) = delete;
   DriveFile& operator=(const DriveFile&) = delete;
 
@@ -24,7 +28,8 @@ class DriveFile {
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
-  void reserve();
+  void reserve(Bytes bytes);
+  void set_direct(bool direct);
   [[nodiscard]] bool takes_direct_reads() const;
 
   std::string folder_;

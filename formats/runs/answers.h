@@ -108,6 +108,14 @@ struct ComparedSpaceAnswer {
   std::vector<Category> by_category;
 };
 
+/// How the warm-up's plan gave way to the chosen one.
+struct MigrationAnswer {
+  std::int64_t after_steps = 0;
+  Bytes moved;
+  double predicted_seconds = 0;
+  double measured_seconds = 0;
+};
+
 /// What `run` answers.
 struct RunAnswer {
   std::int64_t steps = 0;
@@ -116,6 +124,7 @@ struct RunAnswer {
   std::optional<double> predicted_step_seconds;
   double tokens_per_second = 0;
   std::vector<ComparedSpaceAnswer> memory;
+  std::optional<MigrationAnswer> migration;  ///< nothing without a warm-up, or when its plan stayed
   std::string file;
 };
 

@@ -36,6 +36,12 @@ std::string space(const SpaceAnswer& s) {
   return line.raw("by_category", categories(s.by_category)).str();
 }
 
+std::string migration(const MigrationAnswer& m) {
+  JsonLine line;
+  line.integer("after_steps", m.after_steps).integer("moved_bytes", m.moved.count);
+  return line.number("predicted_seconds", m.predicted_seconds).number("measured_seconds", m.measured_seconds).str();
+}
+
 std::string phases(const FitAnswer::Phases& p) {
   JsonLine line;
   line.number("forward_seconds", p.forward_seconds).number("backward_seconds", p.backward_seconds);
@@ -178,6 +184,7 @@ std::string to_json(const RunAnswer& a) {
   json.raw("losses", json_list(losses)).number("step_seconds_median", a.step_seconds_median);
   json.raw("predicted_step_seconds", number_or_null(a.predicted_step_seconds));
   json.number("tokens_per_second", a.tokens_per_second).raw("memory", lines(a.memory, compared_space));
+  json.raw("migration", a.migration ? migration(*a.migration) : "null");
   return json.text("file", a.file).str() + "\n";
 }
 

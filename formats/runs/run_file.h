@@ -65,13 +65,13 @@ struct LogLine {
 };
 
 struct NamedPlan {
-  std::string name;  ///< "warm-up", "run"
+  std::string name;  ///< "warm-up", "migration", "run"
   std::string digest;
   Plan plan;
 };
 
 struct NamedTrace {
-  std::string name;           ///< "predicted", "warm-up", "run"
+  std::string name;           ///< "warm-up", "predicted", "predicted migration", "migration", "run"
   std::string body = "step";  ///< the body of the plan that its instruction ids are of
   Trace trace;
 };
@@ -92,6 +92,10 @@ struct RunFile {
   [[nodiscard]] const Plan* plan(std::string_view digest) const;
   /// The first trace of that name; null when the file has none.
   [[nodiscard]] const NamedTrace* trace(std::string_view name) const;
+  /// The training's steps in order: the warm-up's, where they are its first, then those of the plan that followed.
+  [[nodiscard]] std::vector<StepSummary> steps() const;
+  /// The plan that the training ended with: the run's, or the warm-up's when it got no further; null when there is none.
+  [[nodiscard]] const Plan* last_plan() const;
 };
 
 /// Reads a run file, also one that is being written or whose writer was killed. Refused: files of another kind or of a

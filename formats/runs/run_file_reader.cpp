@@ -229,6 +229,25 @@ const NamedTrace* RunFile::trace(std::string_view name) const {
   return nullptr;
 }
 
+std::vector<StepSummary> RunFile::steps() const {
+  const NamedTrace* warm_up = trace("warm-up");
+  const NamedTrace* run = trace("run");
+  std::vector<StepSummary> all;
+  if (warm_up != nullptr) all = warm_up->trace.steps;
+  if (run == nullptr || run->trace.steps.empty()) return all;
+  const std::vector<StepSummary>& later = run->trace.steps;
+  if (all.empty() || all.back().step + 1 != later.front().step) return later;  // older files repeat the warm-up's steps
+  all.insert(all.end(), later.begin(), later.end());
+  return all;
+}
+
+const Plan* RunFile::last_plan() const {
+  for (const char* name : {"run", "warm-up"}) {
+    if (const NamedTrace* named = trace(name)) return plan(named->trace.plan_digest);
+  }
+  return nullptr;
+}
+
 namespace {
 
 bool folder_may_be_written(const std::string& path) {

@@ -145,6 +145,7 @@ class WorkTableBuilder {
     const SpaceId from = space_of(uses[0]);
     const SpaceId to = space_of(uses[1]);
     const std::optional<LinkId> id = plan_.platform.link(from, to);
+    if (!id && from == to && queue.processor.valid()) return copied_within(queue, std::move(work), from, uses[0].bytes);
     if (!id) {
       return fail({ErrorKind::kDefect,
                    fmt::format("no link leads from {} to {}", plan_.platform.at(from).name, plan_.platform.at(to).name),
@@ -162,6 +163,22 @@ class WorkTableBuilder {
     for (const Demand& demand : link.path) add_demand(work.demands, {demand.resource, demand.amount * rate});
     work.weight = queue.weight;
     if (fastest_link_ > 0) work.weight *= fastest_link_ / rate;
+    return work;
+  }
+
+  /// Each byte is read and written; on a CPU one core copies. The queue holds what the processor's kernels hold.
+  Result<Work> copied_within(const Queue& queue, Work work, SpaceId space, Bytes bytes) const {
+    const Processor& processor = plan_.platform.at(queue.processor);
+    const auto sharers = static_cast<double>(processor.kind == ProcessorKind::kCpu ? processor.cores : 1);
+    const Link inside{.name = fmt::format("within {}", plan_.platform.at(space).name),
+                      .from = space,
+                      .to = space,
+                      .bytes_per_second = processor.bytes_per_second / (2 * sharers)};
+    const Result<Cost> cost = costs_.transfer(plan_.platform, inside, bytes);
+    if (!cost) return fail(cost.error());
+    work.duration = cost->median;
+    work.demands = queue.demands;
+    work.weight = queue.weight;
     return work;
   }
 

@@ -16,7 +16,7 @@ namespace {
 const std::string kModel = "gpt:layers=3,hidden=256,heads=8,vocab=256,positions=64";
 
 Arguments run_with(const Arguments& more) {
-  Arguments line{"run", kModel, "--data", kText, "--steps", "2", "--matmul", "openblas", "-q", "-o", "run.plimsoll"};
+  Arguments line{"run", kModel, "--data", kText, "--steps", "4", "--matmul", "openblas", "-q", "-o", "run.plimsoll"};
   line.insert(line.end(), more.begin(), more.end());
   return line;
 }
@@ -95,7 +95,7 @@ TEST_CASE("a control group's limit is named, and holds from the start") {
     for (const std::string& word : command_line(arguments)) line += " '" + word + "'";
     return run_child({"/bin/sh", "-c", line}, folder.path());
   };
-  const ChildEnd large = inside({"run", "gpt2", "--data", kText, "--steps", "2", "-q", "--matmul", "openblas"});
+  const ChildEnd large = inside({"run", "gpt2", "--data", kText, "--steps", "4", "-q", "--matmul", "openblas"});
   const ChildEnd capped = inside(run_with({"--ram", "1GiB"}));
   const ChildEnd small = inside(run_with({}));
   for (int attempt = 0; attempt < 100 && ::rmdir(group.c_str()) != 0; ++attempt) ::usleep(10'000);

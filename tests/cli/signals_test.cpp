@@ -8,14 +8,29 @@
 namespace plimsoll::test {
 namespace {
 
-/// Sends `signal` to an endless training once it has printed a step.
+/// Sends `signal` to an endless training once it has printed a step of the chosen plan.
 ChildEnd signalled(const TemporaryFolder& folder, int signal) {
   ChildProcess child(command_line(tiny_run("100000000")), folder.path());
-  const bool stepped = child.wait_for_text("plimsoll: step");
+  const bool stepped = child.wait_for([&] {
+    const std::string said = child.errors_so_far();
+    return said.find("plimsoll: step", said.find("plimsoll: training:")) != std::string::npos;
+  });
   INFO(child.errors_so_far());
   REQUIRE(stepped);
   child.send(signal);
   return child.wait();
+}
+
+nlohmann::json trace_in(const nlohmann::json& run, const std::string& name) {
+  for (const auto& trace : run["traces"]) {
+    if (trace["name"] == name) return trace;
+  }
+  return {{"steps", 0}, {"events", 0}};
+}
+
+/// Of the whole training: the warm-up's are its first.
+std::int64_t steps_in(const nlohmann::json& run) {
+  return trace_in(run, "warm-up")["steps"].get<std::int64_t>() + trace_in(run, "run")["steps"].get<std::int64_t>();
 }
 
 }  // namespace
@@ -31,7 +46,7 @@ TEST_CASE("Ctrl-C in the middle keeps the run file and a checkpoint, says so, an
     const ChildEnd shown = plimsoll_in(folder, {"show", "run.plimsoll", "--json"});
     REQUIRE(shown.code == 0);
     const auto run = nlohmann::json::parse(shown.out);
-    const auto done = run["traces"][2]["steps"].get<std::int64_t>();
+    const auto done = steps_in(run);
     CHECK(run["checkpoints"][0]["step"] == done);
     CHECK_THAT(run["log"].back()["text"].get<std::string>(), Catch::Contains("interrupted after " + std::to_string(done)));
     CHECK(plimsoll_in(folder, {"compare", "run.plimsoll"}).code == 0);
@@ -43,15 +58,23 @@ TEST_CASE("Ctrl-C in the middle keeps the run file and a checkpoint, says so, an
   }
 }
 
-TEST_CASE("Ctrl-C before the first step leaves nothing") {
+TEST_CASE("Ctrl-C in the warm-up keeps its steps: they are the training's first") {
   const TemporaryFolder folder;
-  ChildProcess child(command_line(tiny_run("10", {"--warm-up-steps", "1000000"})), folder.path());
-  REQUIRE(child.wait_for_text("warming up"));
+  ChildProcess child(command_line(tiny_run("100000000", {"--warm-up-steps", "1000000", "--json"})), folder.path());
+  REQUIRE(child.wait_for_text("plimsoll: step"));
   child.send(SIGINT);
   const ChildEnd end = child.wait();
   INFO(end.err);
   CHECK(end.code == 130);
-  CHECK(files_in(folder).empty());
+  const auto losses = nlohmann::json::parse(end.out)["losses"];
+  const auto run = nlohmann::json::parse(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}).out);
+  CHECK(steps_in(run) == static_cast<std::int64_t>(losses.size()));
+  CHECK(run["checkpoints"][0]["step"] == losses.size());
+  const ChildEnd resumed = plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps",
+                                                std::to_string(losses.size() + 2), "-o", "more.plimsoll", "--json"});
+  INFO(resumed.err);
+  CHECK(resumed.code == 0);
+  CHECK(nlohmann::json::parse(resumed.out)["steps"] == 2);
 }
 
 TEST_CASE("a run that is killed in the middle leaves a run file with the steps and events until then") {
@@ -72,8 +95,8 @@ TEST_CASE("a run that is killed in the middle leaves a run file with the steps a
   REQUIRE(shown.code == 0);
   const auto run = nlohmann::json::parse(shown.out);
   CHECK(run["finished"] == false);
-  CHECK(run["traces"][2]["steps"].get<int>() > 0);
-  CHECK(run["traces"][2]["events"].get<int>() > 0);
+  CHECK(steps_in(run) > 4);
+  CHECK(trace_in(run, "run")["events"].get<int>() > 0);
   CHECK(plimsoll_in(folder, {"compare", "run.plimsoll"}).code == 0);
   const ChildEnd resumed =
       plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps", "100000000", "-o",

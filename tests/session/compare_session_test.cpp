@@ -44,7 +44,7 @@ TEST_CASE("the comparison read back from the run file is the one that the run ga
 
 TEST_CASE("a prediction that was calibrated on the very plan that ran is not compared") {
   const TemporaryFolder folder;
-  RunRequest request = small_request(folder, Family::kGpt2, 4);
+  RunRequest request = small_request(folder, Family::kGpt2, 6);
   request.warm_up_steps = 3;
   Strategy on_drive = warm_up_strategy();  // what the warm-up tries first on a machine with a drive
   on_drive.parameters = Tier::kDevice;

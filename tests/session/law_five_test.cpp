@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 
+#include "session/warm_up.h"
 #include "tests/session/session_case.h"
 
 namespace plimsoll::test {
@@ -37,18 +39,117 @@ TEST_CASE("no strategy and no thread count changes a bit of a Llama's losses") {
   check_all_strategies(Family::kLlama, 3);
 }
 
-TEST_CASE("a warm-up and the plan that is searched after it change no loss") {
+TEST_CASE("a warm-up's steps are the run's first, and what plan is searched after it changes no loss") {
   const TemporaryFolder folder;
   RunRequest request = small_request(folder);
   const std::vector<double> expected = losses_of(request);
   request.replace = true;
   request.warm_up_steps = 3;
-  CHECK(losses_of(request) == expected);
+  const RunOutcome outcome = run_to_end(request);
+  CHECK(losses_of(outcome) == expected);
+  CHECK(outcome.measured.steps.front().step == 3);
+  const auto file = read_run_file(request.output);
+  REQUIRE(file);
+  REQUIRE(file->steps().size() == 20);
+  for (std::uint32_t step = 0; step < 20; ++step) {
+    CHECK(file->steps()[step].step == step);
+    CHECK(file->steps()[step].loss == expected[step]);
+  }
+  CHECK(file->trace("warm-up")->trace.steps.size() == 3);
+}
+
+TEST_CASE("from the warm-up to every strategy, on every way to the drive, the state moves without losing a bit") {
+  for (const Family family : {Family::kGpt2, Family::kLlama}) {
+    const TemporaryFolder folder;
+    RunRequest request = small_request(folder, family, 8);
+    const std::vector<double> expected = losses_of(request);
+    request.replace = true;
+    request.warm_up_steps = 3;
+    int way = 0;
+    for (const bool with_drive : {true, false}) {
+      for (const Strategy& strategy : executable_strategies()) {
+        RunRequest to = with_strategy(request, strategy);
+        if (!with_drive && to.plan->arena_bytes(*to.machine.space(SpaceKind::kSsd)).count > 0) continue;
+        if (!with_drive) to = with_strategy(without_drive(request), strategy);
+        to.drive.way = std::array{IoWay::kRegisteredRing, IoWay::kRing, IoWay::kThreads}[way++ % 3];
+        INFO(strategy.name << ": " << describe(strategy) << ", drive " << with_drive);
+        const RunOutcome outcome = run_to_end(to);
+        CHECK(losses_of(outcome) == expected);
+        if (!outcome.changed || outcome.changed->moved.count == 0) continue;
+        CHECK(outcome.changed->after_steps == 3);
+        const auto file = read_run_file(to.output);
+        REQUIRE(file);
+        CHECK(file->trace("migration")->body == "migrate");
+        CHECK(file->trace("predicted migration")->trace.events.size() == file->trace("migration")->trace.events.size());
+      }
+    }
+  }
+}
+
+TEST_CASE("with a warm-up, too, runs from weights and from checkpoints go on bit for bit") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 12);
+  const std::vector<double> whole = losses_of(request);
+  request.replace = true;
+  request.schedule.end_step = 5;
+  request.save = folder.file("weights.safetensors");
+  losses_of(request);
+  RunRequest rest = request;
+  rest.save.clear();
+  rest.resume = checkpoint_of(request.output);
+  rest.output = folder.file("rest.plimsoll");
+  rest.schedule.end_step = 12;
+  rest.warm_up_steps = 3;
+  CHECK(losses_of(rest) == std::vector<double>(whole.begin() + 5, whole.end()));
+  rest.resume.clear();
+  rest.init = request.save;
+  const std::vector<double> warmed = losses_of(rest);
+  rest.warm_up_steps = 0;
+  CHECK(losses_of(rest) == warmed);
+}
+
+TEST_CASE("a warm-up takes at most half of a run, and none of one that is too short for both") {
+  const TemporaryFolder folder;
+  for (const auto& [steps, warm] : {std::pair{2, 0}, {3, 2}, {5, 2}, {6, 3}, {8, 4}, {20, 4}}) {
+    RunRequest request = small_request(folder, Family::kGpt2, steps);
+    request.warm_up_steps = 4;
+    request.replace = true;
+    const RunOutcome outcome = run_to_end(request);
+    CAPTURE(steps);
+    CHECK(outcome.steps.size() == static_cast<std::size_t>(steps));
+    CHECK(outcome.measured.steps.size() == static_cast<std::size_t>(steps - warm));
+  }
+}
+
+TEST_CASE("where there is memory for the cautious plan and no more, a run ends within it, with the same losses") {
+  const TemporaryFolder folder;
+  RunRequest request = without_drive(small_request(folder, Family::kGpt2, 6));
+  const std::vector<double> expected = losses_of(request);
+  request.replace = true;
+  request.warm_up_steps = 3;
+  const auto cautious = cautious_plan(request);
+  REQUIRE(cautious);
+  for (MemorySpace& space : request.machine.spaces) space.usable = cautious->arena_bytes(*request.machine.space(space.kind));
+  const RunOutcome outcome = run_to_end(request);
+  CHECK(losses_of(outcome) == expected);
+  for (const SpacePeak& peak : outcome.measured.peaks) CHECK(peak.bytes <= request.machine.at(peak.space).usable);
+}
+
+TEST_CASE("the warm-up tells how often gradients were clipped") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 8);
+  request.recipe.clip = 1e-3;  // below every norm
+  request.warm_up_steps = 4;
+  const auto tokens = open_token_source(request.data, request.spec.vocabulary, request.recipe.sequence);
+  REQUIRE(tokens);
+  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->clipped_fraction == 1.0);
+  request.recipe.clip = 1e6;  // above every norm
+  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->clipped_fraction == 0.0);
 }
 
 TEST_CASE("a warm-up on a machine with a drive samples its traffic both ways") {
   const TemporaryFolder folder;
-  RunRequest request = small_request(folder, Family::kGpt2, 3);
+  RunRequest request = small_request(folder, Family::kGpt2, 6);
   request.warm_up_steps = 3;
   run_to_end(request);
   const auto file = read_run_file(request.output);
@@ -78,6 +179,7 @@ TEST_CASE("evaluations and checkpoints in between change no loss") {
   request.evaluation_data = request.data;
   request.schedule.evaluate_every = 3;
   request.schedule.save_every = 4;
+  request.warm_up_steps = GENERATE(0, 4, 6);
   CHECK(losses_of(request) == expected);
   const auto file = read_run_file(request.output);
   REQUIRE(file);

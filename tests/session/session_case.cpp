@@ -44,6 +44,15 @@ RunRequest small_request(const TemporaryFolder& folder, Family family, std::int6
   return request;
 }
 
+RunRequest without_drive(RunRequest request) {
+  Platform& machine = request.machine;
+  const SpaceId ssd = *machine.space(SpaceKind::kSsd);
+  std::erase_if(machine.links, [&](const Link& link) { return link.from == ssd || link.to == ssd; });
+  std::erase_if(machine.queues, [](const Queue& queue) { return queue.kind == QueueKind::kStorage; });
+  machine.spaces.pop_back();
+  return request;
+}
+
 RunRequest with_strategy(RunRequest request, const Strategy& strategy) {
   auto plan = lower_to_plan(request.spec, request.recipe, request.machine, strategy, {.evaluation = true});
   if (!plan) FAIL(plan.error().text());
@@ -62,7 +71,7 @@ std::vector<double> losses_of(const RunRequest& request) { return losses_of(run_
 
 std::vector<double> losses_of(const RunOutcome& outcome) {
   std::vector<double> losses;
-  for (const StepSummary& step : outcome.measured.steps) losses.push_back(step.loss);
+  for (const StepSummary& step : outcome.steps) losses.push_back(step.loss);
   return losses;
 }
 

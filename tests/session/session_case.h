@@ -20,6 +20,9 @@ RunRequest small_request(const TemporaryFolder& folder, Family family = Family::
 /// A request that runs exactly this strategy.
 RunRequest with_strategy(RunRequest request, const Strategy& strategy);
 
+/// The same on a machine that has no drive.
+RunRequest without_drive(RunRequest request);
+
 /// Runs to the end, or fails the test with the session's error.
 RunOutcome run_to_end(const RunRequest& request);
 

@@ -37,9 +37,41 @@ TEST_CASE("a run that is interrupted keeps its steps, its trace and a checkpoint
   CHECK(losses_of(request) == std::vector<double>(whole.begin() + static_cast<std::ptrdiff_t>(done), whole.end()));
 }
 
+TEST_CASE("a run that is interrupted in its warm-up, or just after it, keeps those steps and goes on bit for bit") {
+  for (const std::uint32_t at : {0u, 4u, 7u}) {  // of a warm-up of 8 steps; after 7 the next plan is chosen
+    const TemporaryFolder folder;
+    RunRequest request = small_request(folder, Family::kGpt2, 30);
+    const std::vector<double> whole = losses_of(request);
+    request.output = folder.file("stopped.plimsoll");
+    request.warm_up_steps = 8;
+    std::atomic<bool> stop{false};
+    RunWatcher watcher;
+    watcher.on_step = [&](const StepSummary& step, std::int64_t) { stop = stop || step.step == at; };
+    const auto stopped = run_session(request, watcher, stop);
+    REQUIRE(stopped);
+    CHECK(stopped->interrupted);
+    const std::vector<double> losses = losses_of(*stopped);
+    REQUIRE(losses.size() > at);
+    REQUIRE(losses.size() < 30);
+    CHECK(losses == std::vector<double>(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(losses.size())));
+    const auto file = read_run_file(request.output);
+    REQUIRE(file);
+    CHECK(file->finished);
+    CHECK(file->steps().size() == losses.size());
+    REQUIRE(file->checkpoints.size() == 1);
+    CHECK(file->checkpoints[0].step == losses.size());
+    CHECK(file->last_plan() != nullptr);
+    CHECK_THAT(file->log.back().text, Catch::Contains("interrupted after " + std::to_string(losses.size()) + " of 30"));
+    request.resume = stopped->checkpoint;
+    request.output = folder.file("resumed.plimsoll");
+    CHECK(losses_of(request) == std::vector<double>(whole.begin() + static_cast<std::ptrdiff_t>(losses.size()), whole.end()));
+  }
+}
+
 TEST_CASE("a run that is stopped before its first step writes nothing") {
   const TemporaryFolder folder;
-  const RunRequest request = small_request(folder);
+  RunRequest request = small_request(folder);
+  request.warm_up_steps = GENERATE(0, 4);
   const auto before = files_in(folder);
   const auto stopped = run_session(request, {}, std::atomic<bool>(true));
   REQUIRE_FALSE(stopped);
@@ -53,6 +85,21 @@ TEST_CASE("a run that cannot start writes nothing and leaves an older run file a
   run_to_end(request);
   const auto before = files_in(folder);
   request.replace = true;
+  SECTION("not even the cautious plan fits") {
+    request.warm_up_steps = 2;
+    request.machine.spaces[0].usable = Bytes(1024);
+    const auto refused = run_session(request, {}, std::atomic<bool>(false));
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().what, Catch::Contains("even the smallest plan") && Catch::Contains("gpu0 needs"));
+  }
+  SECTION("the strategy that was asked for does not fit, although the cautious one does") {
+    request.warm_up_steps = 2;
+    request.strategy = "resident";
+    request.machine.spaces[0].usable = 600 * kKiB;
+    const auto refused = run_session(request, {}, std::atomic<bool>(false));
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().what, Catch::Contains("every plan does not fit") && Catch::Contains("gpu0 needs"));
+  }
   SECTION("no plan fits") {
     request.machine.spaces[0].usable = Bytes(1024);
     const auto refused = run_session(request, {}, std::atomic<bool>(false));

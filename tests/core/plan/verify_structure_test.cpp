@@ -30,8 +30,16 @@ struct Desk : PlanWriter {
 
 TEST_CASE("a copy along no link is refused") {
   Desk d;
-  d.copy(InstructionKind::kCopy, "h2d", read(d.gpu), write(d.gpu2));  // no link from gpu0 to itself
-  CHECK_THAT(d.defect(), Contains("no link leads from gpu0 to gpu0"));
+  d.copy(InstructionKind::kWrite, "ssd.write", read(d.gpu), write(d.file));
+  CHECK_THAT(d.defect(), Contains("no link leads from gpu0 to ssd"));
+}
+
+TEST_CASE("within one memory a processor copies that reaches it, and no other") {
+  Desk near, far;
+  near.copy(InstructionKind::kCopy, "compute", read(near.gpu), write(near.gpu2));
+  CHECK(near.defect().empty());
+  far.copy(InstructionKind::kCopy, "cpu", read(far.gpu), write(far.gpu2));
+  CHECK_THAT(far.defect(), Contains("copies within gpu0, which the processor of queue cpu does not reach"));
 }
 
 TEST_CASE("a file is read and written by file instructions only") {

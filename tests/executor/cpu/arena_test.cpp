@@ -16,6 +16,31 @@ TEST_CASE("a fresh arena holds zeros and starts at a page") {
   for (std::int64_t i = 0; i < 10000; ++i) REQUIRE(arena.data()[i] == std::byte{0});
 }
 
+TEST_CASE("an arena that changes its length keeps what both lengths hold, and what is new is zeros") {
+  HostArena arena(Bytes(10001));
+  for (int i = 0; i < 10001; ++i) arena.data()[i] = static_cast<std::byte>(i % 251);
+  for (const std::int64_t size : {64 * kMiB.count, std::int64_t{5000}, std::int64_t{9000}}) {
+    arena.resize(Bytes(size));
+    CHECK(arena.size() == Bytes(size));
+    for (int i = 0; i < 5000; ++i) REQUIRE(arena.data()[i] == static_cast<std::byte>(i % 251));
+  }
+  for (int i = 5000; i < 9000; ++i) REQUIRE(arena.data()[i] == std::byte{0});
+  arena.resize(Bytes(0));
+  arena.resize(Bytes(100));
+  for (int i = 0; i < 100; ++i) REQUIRE(arena.data()[i] == std::byte{0});
+}
+
+TEST_CASE("a canary that leaves out ranges changes no byte of them") {
+  HostArena arena(Bytes(4096));
+  for (int i = 0; i < 4096; ++i) arena.data()[i] = std::byte{1};
+  const ByteRange kept[] = {{Bytes(0), Bytes(13)}, {Bytes(5), Bytes(21)}, {Bytes(100), Bytes(104)}, {Bytes(4095), Bytes(4096)}};
+  arena.fill_canary_outside(kept);
+  CHECK_FALSE(arena.first_touched_outside(kept));
+  for (const auto& [begin, end] : kept) {
+    for (std::int64_t i = begin.count; i < end.count; ++i) CHECK(arena.data()[i] == std::byte{1});
+  }
+}
+
 TEST_CASE("touched is one past the highest byte that lost its canary, to the byte") {
   for (const std::int64_t size : {1, 7, 8, 9, 4096, 10001}) {
     HostArena arena{Bytes(size)};

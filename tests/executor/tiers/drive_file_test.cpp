@@ -45,6 +45,28 @@ TEST_CASE("the file has its room from the start and no name at any time") {
   CHECK(Bytes(found.st_blocks * 512) >= 64 * kMiB);
 }
 
+TEST_CASE("a file that changes its length keeps what both lengths hold, has its room, and gives it back") {
+  const TemporaryFolder folder;
+  DriveFile file(folder.path(), kMiB, false);
+  const std::string written = "what a step left";
+  REQUIRE(::pwrite(file.descriptor(), written.data(), written.size(), 4096) == static_cast<ssize_t>(written.size()));
+  for (const Bytes size : {16 * kMiB, 2 * kMiB}) {
+    file.resize(size, true);
+    CHECK(file.size() == size);
+    struct stat found {};
+    REQUIRE(::fstat(file.descriptor(), &found) == 0);
+    CHECK(Bytes(found.st_size) == size);
+    CHECK(Bytes(found.st_blocks * 512) >= size);
+    CHECK(Bytes(found.st_blocks * 512) < size + kMiB);
+  }
+  file.resize(3 * kMiB, false);
+  std::string read(written.size(), ' ');
+  REQUIRE(::pread(file.descriptor(), read.data(), read.size(), 4096) == static_cast<ssize_t>(read.size()));
+  CHECK(read == written);
+  CHECK_THROWS_AS(file.resize(Bytes(file_system_of(folder.path()).free.count * 2), true), EnvironmentError);
+  CHECK(file.size() == 3 * kMiB);
+}
+
 TEST_CASE("no file is left when the owner is killed") {
   const TemporaryFolder folder;
   const int status = status_of_child([&] {
