@@ -247,7 +247,7 @@ class Session {
   /// The steps of the warm-up are not lost when the rest cannot run.
   Result<RunOutcome> give_up(const Plan& plan, const Error& error) {
     if (const auto saved = save(plan); !saved) return fail(saved.error());
-    return fail(error);
+    return fail(with_checkpoint(error));
   }
 
   Result<RunOutcome> interrupted_in_warm_up(const WarmUp& warm) {

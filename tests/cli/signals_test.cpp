@@ -106,9 +106,11 @@ TEST_CASE("a run that is killed in the middle leaves a run file with the steps a
 
 TEST_CASE("a run with SSD data that is killed leaves nothing on the drive, and its checkpoint goes on bit for bit") {
   const TemporaryFolder folder;
-  const Arguments on_ssd{"--ssd", "1GB:1,1", "--strategy", "offload-optimizer-ssd", "--warm-up-steps", "0"};
+  Arguments on_ssd{"--ssd", "1GB:1,1", "--strategy", "offload-optimizer-ssd"};
   Arguments endless = on_ssd;
-  endless.insert(endless.end(), {"--save-every", "50"});
+  const char* warm_up = GENERATE("0", "1000000");  // killed after it, within it
+  endless.insert(endless.end(), {"--save-every", "50", "--warm-up-steps", warm_up});
+  on_ssd.insert(on_ssd.end(), {"--warm-up-steps", "0"});
   {
     ChildProcess child(command_line(tiny_run("100000000", endless)), folder.path());
     REQUIRE(child.wait_for(

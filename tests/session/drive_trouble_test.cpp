@@ -20,9 +20,9 @@ RunRequest ssd_request(const TemporaryFolder& folder, std::int64_t steps) {
 }
 
 /// The error that a run throws.
-Error failure_of(const RunRequest& request) {
+Error failure_of(const RunRequest& request, const RunWatcher& watcher = {}) {
   try {
-    const auto ended = run_session(request, {}, std::atomic<bool>(false));
+    const auto ended = run_session(request, watcher, std::atomic<bool>(false));
     FAIL("the run " << (ended ? "ended well" : "failed otherwise: " + ended.error().text()));
   } catch (const EnvironmentError& failure) {
     return failure.error();
@@ -52,13 +52,7 @@ TEST_CASE("a drive that fails in the middle ends the run by name, and the last c
     watcher.on_step = [&](const StepSummary& step, std::int64_t) {
       if (step.step == 9) *left = 5;  // well after the checkpoint of step 8
     };
-    Error error;
-    try {
-      (void)run_session(request, watcher, std::atomic<bool>(false));
-      FAIL("the run ended well on a broken drive");
-    } catch (const EnvironmentError& failure) {
-      error = failure.error();
-    }
+    const Error error = failure_of(request, watcher);
     INFO(error.text());
     CHECK(error.kind == ErrorKind::kEnvironment);
     CHECK_THAT(error.what, Catch::Contains("ing ") && Catch::Contains(" bytes at ") && Catch::Contains(words));
@@ -84,6 +78,28 @@ TEST_CASE("a drive that fails before the first checkpoint promises none") {
   const auto left = std::make_shared<std::atomic<int>>(60);  // the states are written first, then some steps run
   request.drive.interpose = TroubleIo::around(TroubleIo::failing_after(left, EIO));
   CHECK_THAT(failure_of(request).remedy, !Catch::Contains("--resume"));
+}
+
+TEST_CASE("a drive that fails while the state moves ends the run by name, and the warm-up's checkpoint goes on bit for bit") {
+  const TemporaryFolder folder;
+  RunRequest request = with_strategy(small_request(folder, Family::kGpt2, 12), {.name = "resident"});
+  const std::vector<double> whole = losses_of(request);
+  request.output = folder.file("broken.plimsoll");
+  request.warm_up_steps = 6;  // with moments on the drive
+  request.schedule.save_every = 4;
+  const auto left = std::make_shared<std::atomic<int>>(1 << 30);
+  request.drive.interpose = TroubleIo::around(TroubleIo::failing_after(left, EIO));
+  RunWatcher watcher;
+  watcher.on_stage = [&](const std::string& stage) {
+    if (stage.starts_with("moving ")) *left = 3;
+  };
+  const Error error = failure_of(request, watcher);
+  CHECK_THAT(error.what, Catch::Contains("Input/output error"));
+  CHECK_THAT(error.remedy, Catch::Contains("the checkpoint of step 4 is whole"));
+  request.resume = checkpoint_of(request.output);
+  request.output = folder.file("resumed.plimsoll");
+  request.drive.interpose = {};
+  CHECK(losses_of(request) == std::vector<double>(whole.begin() + 4, whole.end()));
 }
 
 TEST_CASE("a drive that becomes slow is told and logged once, with both rates and what can be done") {

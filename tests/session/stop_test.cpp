@@ -68,6 +68,28 @@ TEST_CASE("a run that is interrupted in its warm-up, or just after it, keeps tho
   }
 }
 
+TEST_CASE("a stop that comes while the state moves lets the move end, and the checkpoint goes on bit for bit") {
+  const TemporaryFolder folder;
+  RunRequest request = with_strategy(small_request(folder, Family::kGpt2, 12), {.name = "resident"});
+  const std::vector<double> whole = losses_of(request);
+  request.output = folder.file("stopped.plimsoll");
+  request.warm_up_steps = 4;
+  std::atomic<bool> stop{false};
+  RunWatcher watcher;
+  watcher.on_stage = [&](const std::string& stage) { stop = stop || stage.starts_with("moving "); };
+  const auto stopped = run_session(request, watcher, stop);
+  REQUIRE(stopped);
+  CHECK(stopped->interrupted);
+  CHECK(stopped->steps.size() == 4);
+  const auto file = read_run_file(request.output);
+  REQUIRE(file);
+  CHECK(file->checkpoints.back().step == 4);
+  CHECK(file->trace("migration")->trace.steps.size() == 1);
+  request.resume = stopped->checkpoint;
+  request.output = folder.file("resumed.plimsoll");
+  CHECK(losses_of(request) == std::vector<double>(whole.begin() + 4, whole.end()));
+}
+
 TEST_CASE("a run that is stopped before its first step writes nothing") {
   const TemporaryFolder folder;
   RunRequest request = small_request(folder);
