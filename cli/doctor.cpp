@@ -12,6 +12,7 @@
 #include "executor/tiers/drive.h"
 #include "executor/tiers/drive_folder.h"
 #include "executor/tiers/locked_memory.h"
+#include "profiler/probe/installed_gpus.h"
 #include "profiler/probe/this_computer.h"
 
 namespace plimsoll {
@@ -52,6 +53,8 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std:
              here.physical_cores, here.avx2 ? "yes" : "no", here.avx512 ? "yes" : "no");
   if (!here.topology.caches.empty()) fmt::print("caches    {}\n", caches_text(here.topology));
   fmt::print("numa      {}\n", numa_text(here.topology.numa_nodes));
+  for (const GpuPart& gpu : here.gpus) fmt::print("gpu       {}\n", gpu_text(gpu));
+  if (here.gpus.empty()) fmt::print("gpu       none in a PCIe slot\n");
   fmt::print("memory    {} of {} available to this process\n", to_text(here.memory_available),
              to_text(here.memory_total));
   fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
@@ -67,6 +70,8 @@ nlohmann::ordered_json numa_json(const std::vector<NumaPart>& nodes) {
 }
 
 void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std::string& folder) {
+  nlohmann::ordered_json gpus = nlohmann::ordered_json::array();
+  for (const GpuPart& gpu : here.gpus) gpus.push_back(gpu_text(gpu));
   const nlohmann::ordered_json object{
       {"format_version", 1},
       {"version", version()},
@@ -78,6 +83,7 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std:
         {"avx512", here.avx512}}},
       {"topology", nlohmann::ordered_json::parse(write_topology(here.topology))},
       {"numa_nodes", numa_json(here.topology.numa_nodes)},
+      {"gpus", gpus},
       {"memory", {{"available_bytes", here.memory_available.count}, {"total_bytes", here.memory_total.count}}},
       {"products",
        {{"onednn_gflops", matmul.onednn_gflops},

@@ -33,6 +33,79 @@ Result<ExitCode> write_parts(const MachineFlags& flags, const std::string& outpu
   return ExitCode::kDone;
 }
 
+/// What was measured stands in the parts, so that an option which states it would be ignored.
+Result<void> check_beside_probe(const MachineFlags& flags) {
+  const std::pair<const char*, bool> given[] = {{"--ram", !flags.ram.empty()},
+                                                {"--ssd", !flags.ssd.empty()},
+                                                {"--cpu-cores", flags.cpu_cores.has_value()},
+                                                {"--dram-bandwidth", flags.dram_gbs.has_value()},
+                                                {"--device-memory", !flags.device_memory.empty()},
+                                                {"--desktop", flags.desktop}};
+  for (const auto& [option, is_given] : given) {
+    if (!is_given) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} does not go with --probe, which measures this computer as it is", option),
+                 .where = {},
+                 .remedy = fmt::format("leave {} out", option)});
+  }
+  return {};
+}
+
+/// The GPU of --on as the catalogue and --pcie have it; nothing without --on.
+Result<std::optional<GpuPart>> stated_gpu(const MachineFlags& flags) {
+  if (flags.gpu.empty()) return std::nullopt;
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.gpu);
+  if (!gpu) return fail(gpu.error());
+  const auto options = read_machine_options(flags);
+  if (!options) return fail(options.error());
+  const auto parts = parts_of(*gpu, *options);
+  if (!parts) return fail(parts.error());
+  return parts->gpus.front();
+}
+
+Result<ExitCode> probe(const MachineFlags& flags, const std::string& output, bool json) {
+  if (const auto alone = check_beside_probe(flags); !alone) return fail(alone.error());
+  auto gpu = stated_gpu(flags);
+  if (!gpu) return fail(gpu.error());
+  return probe_this_machine(
+      {.output = output, .ssd_folder = flags.ssd_folder, .gpu = std::move(*gpu), .stated_link = !flags.pcie.empty(), .json = json});
+}
+
+ExitCode list_gpus(bool json) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  if (!json)
+    fmt::print("{:<22}{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "GPU", "generation", "memory", "GB/s", "fp32 TF",
+               "fp16 TF", "bf16 TF");
+  for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+    if (json) {
+      rows.push_back({{"name", gpu.name},
+                      {"architecture", gpu.architecture},
+                      {"memory_bytes", gpu.memory.count},
+                      {"memory_gbs", gpu.memory_gbs},
+                      {"fp32_tflops", number(gpu.fp32_tflops)},
+                      {"fp16_tflops", number(gpu.fp16_tflops)},
+                      {"bf16_tflops", number(gpu.bf16_tflops)},
+                      {"source", gpu.source}});
+    } else {
+      fmt::print("{:<22}{:<12}{:>12}{:>10.0f}{:>10}{:>10}{:>10}\n", gpu.name, gpu.architecture, to_text(gpu.memory),
+                 gpu.memory_gbs, rate(gpu.fp32_tflops), rate(gpu.fp16_tflops), rate(gpu.bf16_tflops));
+    }
+  }
+  if (json) fmt::print("{}\n", rows.dump(2));
+  return ExitCode::kDone;
+}
+
+/// What was asked for: the catalogue, a machine file, or a probe.
+Result<ExitCode> answer(const MachineFlags& flags, const std::string& output, bool probes, bool json) {
+  const bool file = !flags.gpu.empty() && !output.empty();
+  if (!file && (!flags.gpu.empty() || (!output.empty() && !probes))) {
+    return fail({.kind = ErrorKind::kInput, .what = "a machine file needs both --on GPU and -o FILE", .where = {}, .remedy = {}});
+  }
+  if (probes) return probe(flags, output, json);
+  if (file) return write_parts(flags, output);
+  return list_gpus(json);
+}
+
 }  // namespace
 
 void add_machines(CLI::App& app, ExitCode& code) {
@@ -40,51 +113,20 @@ void add_machines(CLI::App& app, ExitCode& code) {
   auto probe = std::make_shared<bool>(false);
   auto output = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("machines", "List the GPUs of the catalogue, or measure this computer");
-  command->footer("Example: plimsoll machines | grep 2060; plimsoll machines --probe;\n"
-                  "         plimsoll machines --on \"RTX 2060 6GB\" --ram 16GiB -o desk.json");
+  command->footer("Example: plimsoll machines | grep 2060; plimsoll machines --probe --ssd-folder /data;\n"
+                  "         plimsoll machines --on \"RTX 2060 6GB\" --ram 16GiB -o desk.json;\n"
+                  "         plimsoll machines --probe --on \"RTX 2060 6GB\" -o desk.json");
   command->add_flag("--json", *json, "machine-readable answer, with the source of each row");
-  CLI::Option* measure = command->add_flag(
+  command->add_flag(
       "--probe", *probe,
       "measure this computer (and the drive of --ssd-folder, after writing 4 GiB to it); fit, plan and run use it");
-  command->add_option("-o,--output", *output, "where the probe goes (default: the cache), or with --on the machine's parts");
+  command->add_option("-o,--output", *output,
+                      "where the probe goes (default: the cache), or with --on the machine's parts, with --probe as measured");
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
-  command->callback([json, probe, output, machine, measure, &code] {
-    if (!machine->gpu.empty() && !output->empty() && !*probe) {
-      const auto ended = write_parts(*machine, *output);
-      code = ended ? *ended : report_error(ended.error());
-      return;
-    }
-    if ((!machine->gpu.empty() || !output->empty()) && measure->count() == 0) {
-      code = report_error({.kind = ErrorKind::kInput, .what = "a machine file needs both --on GPU and -o FILE", .where = {}, .remedy = {}});
-      return;
-    }
-    if (*probe) {
-      const auto ended = probe_this_machine(*output, machine->ssd_folder, *json);
-      code = ended ? *ended : report_error(ended.error());
-      return;
-    }
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    if (!*json)
-      fmt::print("{:<22}{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "GPU", "generation", "memory", "GB/s", "fp32 TF",
-                 "fp16 TF", "bf16 TF");
-    for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
-      if (*json) {
-        rows.push_back({{"name", gpu.name},
-                        {"architecture", gpu.architecture},
-                        {"memory_bytes", gpu.memory.count},
-                        {"memory_gbs", gpu.memory_gbs},
-                        {"fp32_tflops", number(gpu.fp32_tflops)},
-                        {"fp16_tflops", number(gpu.fp16_tflops)},
-                        {"bf16_tflops", number(gpu.bf16_tflops)},
-                        {"source", gpu.source}});
-      } else {
-        fmt::print("{:<22}{:<12}{:>12}{:>10.0f}{:>10}{:>10}{:>10}\n", gpu.name, gpu.architecture, to_text(gpu.memory),
-                   gpu.memory_gbs, rate(gpu.fp32_tflops), rate(gpu.fp16_tflops), rate(gpu.bf16_tflops));
-      }
-    }
-    if (*json) fmt::print("{}\n", rows.dump(2));
-    code = ExitCode::kDone;
+  command->callback([json, probe, output, machine, &code] {
+    const auto ended = answer(*machine, *output, *probe, *json);
+    code = ended ? *ended : report_error(ended.error());
   });
 }
 

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "executor/tiers/drive_folder.h"
 #include "executor/tiers/drive_rates.h"
+#include "session/probe/measured_parts.h"
 
 namespace plimsoll {
 namespace {
@@ -23,10 +25,15 @@ Result<void> check(const MachineOptions& options) {
   return refuse("a drive's rates must be positive", "leave them out to have them measured");
 }
 
+bool is_of_folder(const MachineProbe* probe, const std::string& folder) {
+  std::error_code ignored;  // a folder that is gone is no longer this one
+  return probe != nullptr && probe->drive && std::filesystem::equivalent(probe->drive->folder, folder, ignored);
+}
+
 }  // namespace
 
 Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
-                                                    std::vector<std::string>& notes) {
+                                                    const MachineProbe* probe, std::vector<std::string>& notes) {
   if (!options.ssd) return std::nullopt;
   if (const auto sound = check(options); !sound) return fail(sound.error());
   const std::string folder = flags.ssd_folder.empty() ? "." : flags.ssd_folder;
@@ -42,6 +49,14 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
   if (options.ssd_read_gbs && options.ssd_write_gbs) {
     drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;
     drive.write_bytes_per_second = *options.ssd_write_gbs * kGiga;
+    return drive;
+  }
+  if (is_of_folder(probe, folder)) {
+    const Bytes usable = drive.usable;
+    drive = attached(*probe->drive);
+    drive.usable = usable;
+    notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured by plimsoll machines --probe on {}",
+                                folder, drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga, probe->date));
     return drive;
   }
   const auto rates = measure_drive_rates({.folder = folder});

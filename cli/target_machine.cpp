@@ -80,13 +80,13 @@ Result<TargetMachine> from_file(const std::string& path) {
 }
 
 Result<TargetMachine> own_computer(const MachineFlags& flags, const MachineOptions& options) {
+  const ThisComputer computer = probe_this_computer();
+  const KnownProbe known = find_probe(computer);
   std::vector<std::string> drive_notes;
-  const auto drive = find_own_drive(flags, options, drive_notes);
+  const auto drive = find_own_drive(flags, options, known.probe ? &*known.probe : nullptr, drive_notes);
   if (!drive) return fail(drive.error());
   std::optional<std::int64_t> threads;
   if (flags.cpu_cores) threads = *flags.cpu_cores;
-  const ThisComputer computer = probe_this_computer();
-  const KnownProbe known = find_probe(computer);
   auto platform = computer_platform(computer, {.device_memory = options.device_memory,
                                                .ram = options.ram,
                                                .threads = threads,

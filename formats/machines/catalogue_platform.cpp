@@ -148,7 +148,8 @@ class CataloguePlatform {
   }
 
   /// A drive that reads and writes at once reaches neither rated speed: R bytes read and W written take R/read +
-  /// W/write seconds of a drive, so both directions draw on drive-seconds, of which n drives give n a second.
+  /// W/write seconds of a drive, so both directions draw on drive-seconds, of which n drives give n a second, or as
+  /// many more as they were measured to give.
   void add_drives() {
     const auto& defaults = machine_defaults();
     const int drives = options_.ssd_count;
@@ -159,7 +160,7 @@ class CataloguePlatform {
     const SpaceId ssd = add_space(platform(), "ssd", SpaceKind::kSsd, *options_.ssd, usable);
     const ResourceId reading = add_resource(platform(), "ssd.read", drives * read);
     const ResourceId writing = add_resource(platform(), "ssd.write", drives * write);
-    const ResourceId busy = add_resource(platform(), "ssd.total", drives);
+    const ResourceId busy = add_resource(platform(), "ssd.total", drives * options_.ssd_together);
     const Nanoseconds latency = from_seconds(defaults.at("ssd.latency") * 1e-6);
     add_link(platform(),
              {.name = "ssd->host",

@@ -21,6 +21,7 @@ struct MachineOptions {
   std::optional<double> dram_gbs;  ///< reached, not nominal
   bool desktop = false;            ///< the GPU drives a desktop too
   int ssd_count = 1;               ///< drives that data is striped over
+  double ssd_together = 1;         ///< drive-seconds a second and drive while it reads and writes at once, 1 to 2
   int ssd_queue_depth = 4;         ///< transfers in flight each way
 };
 

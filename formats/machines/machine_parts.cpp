@@ -59,13 +59,20 @@ NumaPart read_numa(const JsonNode& node) {
 }
 
 DrivePart read_drive(const JsonNode& node, std::int64_t nodes) {
-  node.allow_only({"capacity", "count", "queue_depth", "read_bytes_per_second", "write_bytes_per_second", "numa_node"});
-  return {.capacity = node.at("capacity").bytes(),
+  node.allow_only({"capacity", "count", "queue_depth", "read_bytes_per_second", "write_bytes_per_second",
+                   "mixed_read_bytes_per_second", "mixed_write_bytes_per_second", "numa_node"});
+  DrivePart drive{.capacity = node.at("capacity").bytes(),
           .count = node.integer_or("count", 1, 1, kMostParts),
           .queue_depth = count_in(node, "queue_depth", 1, kMostParts),
           .read_bytes_per_second = rate_in(node, "read_bytes_per_second"),
           .write_bytes_per_second = rate_in(node, "write_bytes_per_second"),
+          .mixed_read_bytes_per_second = rate_in(node, "mixed_read_bytes_per_second"),
+          .mixed_write_bytes_per_second = rate_in(node, "mixed_write_bytes_per_second"),
           .numa_node = count_in(node, "numa_node", 0, nodes - 1)};
+  const bool alone = drive.read_bytes_per_second && drive.write_bytes_per_second;
+  const bool read = drive.mixed_read_bytes_per_second.has_value(), write = drive.mixed_write_bytes_per_second.has_value();
+  if (read != write || (read && !alone)) node.fault("mixed rates are both given, and beside the rates alone, or neither");
+  return drive;
 }
 
 void check_together(const MachineParts& parts, const JsonNode& node) {
@@ -124,6 +131,8 @@ std::string write_drive(const DrivePart& drive) {
   add_count(line, "queue_depth", drive.queue_depth);
   add_rate(line, "read_bytes_per_second", drive.read_bytes_per_second);
   add_rate(line, "write_bytes_per_second", drive.write_bytes_per_second);
+  add_rate(line, "mixed_read_bytes_per_second", drive.mixed_read_bytes_per_second);
+  add_rate(line, "mixed_write_bytes_per_second", drive.mixed_write_bytes_per_second);
   add_count(line, "numa_node", drive.numa_node);
   return line.str();
 }

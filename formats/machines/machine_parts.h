@@ -43,6 +43,8 @@ struct DrivePart {
   std::optional<std::int64_t> queue_depth;  ///< transfers in flight, each way
   std::optional<double> read_bytes_per_second;  ///< of one drive
   std::optional<double> write_bytes_per_second;
+  std::optional<double> mixed_read_bytes_per_second;  ///< of one drive while it writes as well,
+  std::optional<double> mixed_write_bytes_per_second;  ///< and while it reads
   std::optional<std::int64_t> numa_node;
 };
 

@@ -53,7 +53,8 @@ std::string write_memory(const MemoryRates& memory) {
 
 std::string write_drive(const ProbedDrive& drive) {
   JsonLine line;
-  line.text("folder", drive.folder).text("way", drive.way).integer("filled_bytes", drive.filled.count);
+  line.text("folder", drive.folder).text("way", drive.way);
+  line.integer("free_bytes", drive.free.count).integer("filled_bytes", drive.filled.count);
   line.raw("read", write_spread(drive.read)).raw("write", write_spread(drive.write));
   return line.raw("mixed_read", write_spread(drive.mixed_read)).raw("mixed_write", write_spread(drive.mixed_write)).str();
 }
@@ -90,9 +91,10 @@ MemoryRates read_memory(const JsonNode& node) {
 }
 
 ProbedDrive read_drive(const JsonNode& node) {
-  node.allow_only({"folder", "way", "filled_bytes", "read", "write", "mixed_read", "mixed_write"});
+  node.allow_only({"folder", "way", "free_bytes", "filled_bytes", "read", "write", "mixed_read", "mixed_write"});
   return {.folder = node.at("folder").text(),
           .way = node.at("way").text(),
+          .free = node.has("free_bytes") ? node.at("free_bytes").bytes() : Bytes(0),
           .filled = node.at("filled_bytes").bytes(),
           .read = read_rate(node.at("read")),
           .write = read_rate(node.at("write")),

@@ -35,6 +35,7 @@ struct MemoryRates {
 struct ProbedDrive {
   std::string folder;
   std::string way;  ///< how bytes moved: "io_uring with registered buffers, O_DIRECT, ext4"
+  Bytes free;       ///< in the folder, before
   Bytes filled;     ///< written before anything was measured, so that the drive's own cache is full
   Spread read;
   Spread write;

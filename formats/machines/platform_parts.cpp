@@ -1,5 +1,6 @@
 #include "formats/machines/platform_parts.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace plimsoll {
@@ -36,6 +37,10 @@ QueueId add_queue(Platform& platform, std::string name, QueueKind kind, Processo
                                            .width = width,
                                            .rank = 0,
                                            .demands = std::move(demands)});
+}
+
+double drive_seconds_together(double read, double write, double mixed_read, double mixed_write) {
+  return std::clamp(mixed_read / read + mixed_write / write, 1.0, 2.0);
 }
 
 void add_host_work_queues(Platform& platform, ProcessorId cpu, ResourceId cores) {

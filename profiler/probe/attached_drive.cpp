@@ -4,16 +4,10 @@
 #include "formats/machines/platform_parts.h"
 
 namespace plimsoll {
-namespace {
-
-/// Transfers under way at once in each direction; each is cut into many operations, so a few keep the drive busy.
-constexpr std::int64_t kWidth = 4;
-
-}  // namespace
 
 void add_drive(Platform& platform, const AttachedDrive& drive, SpaceId host, ProcessorId cpu, ResourceId dram) {
   const SpaceId ssd = add_space(platform, "ssd", SpaceKind::kSsd, drive.usable, drive.usable);
-  const ResourceId busy = add_resource(platform, "ssd.total", 1);
+  const ResourceId busy = add_resource(platform, "ssd.total", drive.together);
   const Nanoseconds latency = from_seconds(machine_defaults().at("ssd.latency") * 1e-6);
   const auto add = [&](const char* name, SpaceId from, SpaceId to, double rate) {
     add_link(platform, {.name = name,
@@ -25,8 +19,8 @@ void add_drive(Platform& platform, const AttachedDrive& drive, SpaceId host, Pro
   };
   add("ssd->host", ssd, host, drive.read_bytes_per_second);
   add("host->ssd", host, ssd, drive.write_bytes_per_second);
-  add_queue(platform, "ssd.read", QueueKind::kStorage, cpu, {}, kWidth);
-  add_queue(platform, "ssd.write", QueueKind::kStorage, cpu, {}, kWidth);
+  add_queue(platform, "ssd.read", QueueKind::kStorage, cpu, {}, kDriveWidth);
+  add_queue(platform, "ssd.write", QueueKind::kStorage, cpu, {}, kDriveWidth);
 }
 
 }  // namespace plimsoll

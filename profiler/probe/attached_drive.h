@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 #include "core/platform/platform.h"
 
 namespace plimsoll {
@@ -9,10 +11,14 @@ struct AttachedDrive {
   Bytes usable;
   double read_bytes_per_second = 0;
   double write_bytes_per_second = 0;
+  double together = 1;  ///< drive-seconds a second while it does both (drive_seconds_together)
 };
 
+/// Transfers under way at once in each direction; each is cut into many operations, so a few keep the drive busy.
+inline constexpr std::int64_t kDriveWidth = 4;
+
 /// Adds the space "ssd", its links to and from `host` and the queues ssd.read and ssd.write, whose instructions `cpu`
-/// issues. A drive that reads and writes at once reaches neither speed: both directions draw on its seconds.
+/// issues. A drive that reads and writes at once may reach neither speed: both directions draw on its seconds.
 void add_drive(Platform& platform, const AttachedDrive& drive, SpaceId host, ProcessorId cpu, ResourceId dram);
 
 }  // namespace plimsoll

@@ -12,6 +12,7 @@
 
 #include "formats/machines/available_memory.h"
 #include "profiler/probe/hardware_topology.h"
+#include "profiler/probe/installed_gpus.h"
 #include "profiler/probe/system_texts.h"
 
 namespace plimsoll {
@@ -82,7 +83,8 @@ ThisComputer probe_this_computer() {
           .memory_total = parse_meminfo(memory, "MemTotal").value_or(Bytes(0)),
           .memory_available = available.bytes,
           .memory_bound = available.bound,
-          .topology = std::move(topology)};
+          .topology = std::move(topology),
+          .gpus = installed_gpus()};
 }
 
 Result<DescribedPlatform> this_computer_platform(const ComputerOptions& options) {

@@ -26,6 +26,7 @@ struct ThisComputer {
   Bytes memory_available;    ///< the least of what is free and what the control groups still allow
   std::string memory_bound;  ///< which of them that is (AvailableMemory::bound)
   CpuTopology topology;      ///< of the cores that the scheduler lets it use
+  std::vector<GpuPart> gpus;
 };
 
 /// Asks hwloc, /proc, and cgroups of version 1 and 2. Throws EnvironmentError when /proc cannot be read.

@@ -86,7 +86,7 @@ class Probe {
     }
     if (const auto done = measure_interpreter(); !done) return fail(done.error());
     if (const auto done = measure_drive(); !done) return fail(done.error());
-    probe_.parts = measured_parts(computer_.topology.numa_nodes, probe_);
+    probe_.parts = measured_parts(computer_, probe_);
     probe_.others_cpu = others_.share();
     tell("done", 1);
     return std::move(probe_);
@@ -179,7 +179,9 @@ class Probe {
   }
 
   Result<void> build_platform() {
-    const auto described = computer_platform(computer_, {.probe = &probe_});
+    ComputerOptions options{.probe = &probe_};
+    if (probe_.drive) options.drive = attached(*probe_.drive);
+    const auto described = computer_platform(computer_, options);
     if (!described) return fail(described.error());
     probe_.platform = described->platform;
     return {};
@@ -252,12 +254,13 @@ class Probe {
     if (!rates) return fail(rates.error());
     probe_.drive = ProbedDrive{.folder = options_.ssd_folder,
                                .way = rates->way,
+                               .free = usable->free,
                                .filled = rates->filled,
                                .read = rates->read,
                                .write = rates->write,
                                .mixed_read = rates->mixed_read,
                                .mixed_write = rates->mixed_write};
-    return {};
+    return build_platform();  // now with the drive
   }
 
   /// What the largest kernels reach, for people.

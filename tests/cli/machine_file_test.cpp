@@ -64,6 +64,7 @@ TEST_CASE("a machine file with parts that cannot be is refused with the place") 
   CHECK_THAT(refusal(kGpu + R"(, "numa_nodes": [{"memory": "1GiB", "cores": 0}])"), Contains("none of the NUMA nodes"));
   CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB"}, {"capacity": "2TB"}])"), Contains("several kinds"));
   CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB", "queue_depth": 0}])"), Contains("/queue_depth"));
+  CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB", "mixed_read_bytes_per_second": 1e9}])"), Contains("mixed rates"));
   CHECK_THAT(refusal(kGpu + R"(, "drives": [{"capacity": "1TB", "read_bytes_per_second": 0}])"), Contains("positive"));
 }
 
@@ -73,6 +74,20 @@ TEST_CASE("an option beside a machine file is refused, not ignored") {
   CHECK(end.code == 2);
   CHECK_THAT(end.err, Contains("--ram does not go with --machine"));
   CHECK(plimsoll_in(folder, {"machines", "-o", "x.json"}).code == 2);
+}
+
+TEST_CASE("what the probe measures is not to be stated beside it, and a machine file is asked for where --on is") {
+  const TemporaryFolder folder;
+  const auto refusal = [&](const Arguments& more) {
+    Arguments line{"machines", "--probe"};
+    line.insert(line.end(), more.begin(), more.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    CHECK(end.code == 2);
+    return end.err;
+  };
+  CHECK_THAT(refusal({"--ram", "16GiB"}), Contains("--ram does not go with --probe"));
+  CHECK_THAT(refusal({"--on", "RTX 2060 6GB"}), Contains("-o FILE"));
+  CHECK_THAT(refusal({"--on", "RTX 2O60", "-o", "x.json"}), Contains("RTX 20"));
 }
 
 }  // namespace plimsoll::test

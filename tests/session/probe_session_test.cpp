@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 
+#include "formats/machines/machine_json.h"
+#include "session/probe/measured_parts.h"
 #include "session/probe/probe_machine.h"
 #include "sim/cost/probe_statistics.h"
 #include "tests/support/temporary_folder.h"
@@ -126,6 +128,59 @@ TEST_CASE("a probe that is told a folder measures its drive, and one that cannot
        {probe->drive->read, probe->drive->write, probe->drive->mixed_read, probe->drive->mixed_write}) {
     CHECK((rate.low > 0 && is_ordered(rate)));
   }
+  const Platform& platform = probe->platform;
+  const auto host = platform.space(SpaceKind::kHost), ssd = platform.space(SpaceKind::kSsd);
+  REQUIRE(ssd);
+  CHECK(platform.at(*platform.link(*ssd, *host)).bytes_per_second == probe->drive->read.median);
+  CHECK(platform.at(*platform.link(*host, *ssd)).bytes_per_second == probe->drive->write.median);
   options.ssd_folder = "/no/such/folder";
   CHECK_FALSE(probe_machine(options, {}, stop));
+}
+
+namespace {
+
+MachineProbe probed_drive() {
+  MachineProbe probe{.cpu_model = "Test CPU"};
+  probe.memory.read = {4e10, 4e10, 4e10, 9};
+  probe.platform.name = "desk";
+  probe.drive = ProbedDrive{.folder = "/data", .free = 100 * kGiB, .read = {2e9, 2e9, 2e9, 9}, .write = {1e9, 1e9, 1e9, 9},
+                            .mixed_read = {1.2e9, 1e9, 1.4e9, 9}, .mixed_write = {6e8, 5e8, 7e8, 9}};
+  return probe;
+}
+
+ThisComputer two_nodes() {
+  ThisComputer computer{.cpu_model = "Test CPU", .logical_cores = 8, .physical_cores = 8};
+  computer.topology.numa_nodes = {{.memory = 32 * kGiB, .cores = 6}, {.memory = 16 * kGiB, .cores = 2}, {.memory = kGiB, .cores = 0}};
+  computer.gpus = {{.name = "RTX 2060 6GB", .pcie_generation = 3, .pcie_lanes = 8, .numa_node = 1}};
+  return computer;
+}
+
+}  // namespace
+
+TEST_CASE("a probed computer's parts sum to what was measured and read back to the same platform") {
+  const MachineParts parts = measured_parts(two_nodes(), probed_drive());
+  // 40 GB/s over 8 cores: 30 for six of them, 10 for two; memory without cores has no rate.
+  CHECK(parts.numa_nodes[0].bytes_per_second == 3e10);
+  CHECK(parts.numa_nodes[1].bytes_per_second == 1e10);
+  CHECK_FALSE(parts.numa_nodes[2].bytes_per_second);
+  const auto read = read_machine_parts(write_machine_parts(parts), "desk.json");
+  REQUIRE((read ? "" : read.error().text()) == "");
+  CHECK(write_machine_parts(*read) == write_machine_parts(parts));
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), "RTX 2060 6GB");
+  REQUIRE(gpu);
+  const auto written = platform_of(parts, *gpu), again = platform_of(*read, *gpu);
+  REQUIRE(written);
+  REQUIRE(again);
+  CHECK(write_machine(again->platform) == write_machine(written->platform));
+  // 1.2/2 + 0.6/1 = 1.2 drive-seconds a second while it does both.
+  const auto& resources = written->platform.resources;
+  const auto both = std::find_if(resources.begin(), resources.end(), [](const Resource& r) { return r.name == "ssd.total"; });
+  REQUIRE(both != resources.end());
+  CHECK(both->capacity == Approx(1.2));
+  CHECK(attached(*probed_drive().drive).together == Approx(1.2));
+}
+
+TEST_CASE("a drive slower at both at once than in turns is taken to take turns") {
+  CHECK(drive_seconds_together(2e9, 1e9, 4e8, 3e8) == 1.0);  // 0.2 + 0.3
+  CHECK(drive_seconds_together(2e9, 1e9, 2e9, 1.1e9) == 2.0);
 }

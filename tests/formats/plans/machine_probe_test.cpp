@@ -13,7 +13,9 @@ MachineProbe probe() {
           .logical_cores = 8,
           .physical_cores = 4,
           .topology = {.packages = 2, .cores = 4, .threads = 8, .caches = {{1, 32 * kKiB, 2, 4}, {3, 32 * kMiB, 4, 2}}},
-          .parts = {.numa_nodes = {{.memory = 8 * kGiB, .cores = 4, .bytes_per_second = 3e10}, {.memory = 2 * kGiB, .cores = 0}}},
+          .parts = {.numa_nodes = {{.memory = 8 * kGiB, .cores = 4, .bytes_per_second = 3e10}, {.memory = 2 * kGiB, .cores = 0}},
+                    .drives = {{.capacity = 64 * kGiB, .queue_depth = 4, .read_bytes_per_second = 2e9, .write_bytes_per_second = 1e9,
+                                .mixed_read_bytes_per_second = 8e8, .mixed_write_bytes_per_second = 4e8}}},
           .workers = 4,
           .date = "2026-01-31T12:00:00Z",
           .tool_version = "1.10.0",
@@ -28,6 +30,7 @@ MachineProbe probe() {
           .others_cpu = 0.0625,
           .drive = ProbedDrive{.folder = "/data",
                                .way = "io_uring, O_DIRECT, ext4",
+                               .free = 64 * kGiB,
                                .filled = 4 * kGiB,
                                .read = {2e9, 1.5e9, 2.5e9, 16},
                                .write = {1e9, 5e8, 1.5e9, 16},
@@ -69,6 +72,7 @@ TEST_CASE("a probe file gives the probe back") {
   CHECK(read->others_cpu == 0.0625);
   REQUIRE(read->drive);
   CHECK(read->drive->filled == 4 * kGiB);
+  CHECK(read->drive->free == 64 * kGiB);
   CHECK(read->drive->mixed_write.low == 3e8);
   CHECK(write_machine(read->platform) == write_machine(probe().platform));
 }
