@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/graph/op_tasks.h"
 #include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
@@ -73,7 +74,7 @@ void attention(const OpShape& s, Operands operands, const LaunchContext& context
   const std::int64_t tiles = range_count(s.sequence, kAttentionRows);
   const std::int64_t heads = kernel.at.sequences * s.heads;
   context.pool->run(
-      heads * tiles,
+      tasks_of(OpKind::kAttention, s),
       [&](std::int64_t task, std::int64_t worker) {
         const std::int64_t tile =
             tiles - 1 - task / heads;  // the longest first, so that no worker waits for one at the end

@@ -1,5 +1,6 @@
 #include <array>
 
+#include "core/graph/op_tasks.h"
 #include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
@@ -104,7 +105,7 @@ void attention_backward(const OpShape& s, Operands operands, const LaunchContext
   T* workspace = array<T>(operands, 5);
   const std::int64_t slice = 2 * kAttentionRows * s.sequence;
   context.pool->run(
-      kernel.at.sequences * s.kv_heads,
+      tasks_of(OpKind::kAttentionBackward, s),
       [&](std::int64_t task, std::int64_t worker) {
         kernel.kv_head(task / s.kv_heads, task % s.kv_heads, workspace + worker * slice);
       },

@@ -46,15 +46,7 @@ class MatrixProduct {
   MatmulLibrary library_;
 };
 
-/// Rows and columns of the tiles that a result is cut into. They depend on the result's size only, never on the
-/// workers.
-struct TileSize {
-  std::int64_t rows = 1;
-  std::int64_t columns = 1;
-};
-TileSize tile_size(std::int64_t rows, std::int64_t columns);
-
-/// Multiplies over the pool's workers, one task a tile of C. `bias` (of `columns` elements) is added to every row of C
+/// Multiplies over the pool's workers, one task a tile of C (tile_size). `bias` (of `columns` elements) is added to every row of C
 /// when not null.
 void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product,
                    const float* bias = nullptr);

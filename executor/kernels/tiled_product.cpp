@@ -1,25 +1,12 @@
 #include <algorithm>
 
+#include "core/graph/op_tasks.h"
 #include "executor/kernels/loops.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll {
 namespace {
-
-// Tiles of 256 × 384 outputs cost a few per cent of the rate of one large product (bench/results/kernels.txt) and leave
-// a layer of a small model enough tasks for several workers.
-constexpr std::int64_t kMostRows = 256;
-constexpr std::int64_t kMostColumns = 384;
-constexpr std::int64_t kGranule = 32;
-
-/// `size` cut into the fewest equal parts of at most `most`, rounded up so that the libraries' register blocks stay
-/// full.
-std::int64_t even_part(std::int64_t size, std::int64_t most) {
-  const std::int64_t parts = std::max<std::int64_t>(1, (size + most - 1) / most);
-  const std::int64_t part = (size + parts - 1) / parts;
-  return std::max<std::int64_t>(1, (part + kGranule - 1) / kGranule * kGranule);
-}
 
 template <typename T>
 MatrixView<T> from_row(MatrixView<T> view, std::int64_t row) {
@@ -57,10 +44,6 @@ void tiled(WorkerPool& pool, const MatrixProduct& library, const Product<T>& p, 
 }
 
 }  // namespace
-
-TileSize tile_size(std::int64_t rows, std::int64_t columns) {
-  return {.rows = even_part(rows, kMostRows), .columns = even_part(columns, kMostColumns)};
-}
 
 void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product, const float* bias) {
   tiled(pool, library, product, bias);

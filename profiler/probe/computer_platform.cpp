@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/platform/cpu_workers.h"
 #include "formats/machines/constant_table.h"
 #include "profiler/probe/shared_demands.h"
 #include "profiler/probe/this_computer.h"
@@ -81,7 +82,7 @@ Processor processor_of(const ThisComputer& computer, std::int64_t threads, doubl
           .cores = threads,
           .bytes_per_second = dram,
           .fp32_flops = busy * computer.mhz * kMega * flops_per_cycle(computer),
-          .calibration_name = fmt::format("{}, {} threads", computer.cpu_model, threads)};
+          .calibration_name = cpu_calibration_name(computer.cpu_model, threads)};
 }
 
 /// What memory and copies reach, measured or assumed.

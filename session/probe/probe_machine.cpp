@@ -49,8 +49,8 @@ bool scales_with_workers(const KernelTrial& trial) { return sort_of(trial.kernel
 
 bool within(double a, double b, double factor) { return a <= b * factor && b <= a * factor; }
 
-bool are_alike(const Kernel& a, const Kernel& b, double factor) {
-  const KernelWork of_a = work_of(a), of_b = work_of(b);
+bool are_alike(const Kernel& a, const Kernel& b, std::int64_t workers, double factor) {
+  const KernelWork of_a = critical_work(a, workers), of_b = critical_work(b, workers);
   return a.kind == b.kind && a.dtype == b.dtype && a.shape.variant == b.shape.variant &&
          within(of_a.flops, of_b.flops, factor) && within(of_a.bytes, of_b.bytes, factor);
 }
@@ -145,7 +145,7 @@ class Probe {
   /// Unless a kernel of the same kind, and of nearly the same work, is timed already.
   void add_trial(Trial trial, double nearness) {
     const bool known = std::any_of(trials_.begin(), trials_.end(), [&](const Trial& other) {
-      return other.workers == trial.workers && are_alike(other.kernel.kernel, trial.kernel.kernel, nearness);
+      return other.workers == trial.workers && are_alike(other.kernel.kernel, trial.kernel.kernel, trial.workers, nearness);
     });
     if (!known) trials_.push_back(std::move(trial));
   }

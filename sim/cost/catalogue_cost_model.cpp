@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/platform/cpu_workers.h"
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/kernel_work.h"
 
@@ -117,7 +118,7 @@ std::string_view cpu_share(KernelSort sort) {
 Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
   const auto& constants = cost_constants();
   const auto sort = sort_of(kernel.kind);
-  const auto work = work_of(kernel);
+  const auto work = critical_work(kernel, workers_of(processor.calibration_name));
   const double peak = nominal_flops(processor, is_matrix_work(kernel) ? kernel.dtype : DType::kFp32);
   if (is_matrix_work(kernel) && peak <= 0)
     return uncalibrated(no_rate(processor, kernel), "run it on the GPU, or calibrate");

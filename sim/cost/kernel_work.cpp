@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/graph/op_tasks.h"
 #include "core/graph/op_work.h"
 #include "sim/cost/shape_fields.h"
 
@@ -29,6 +30,12 @@ KernelSort sort_of(OpKind kind) {
 KernelWork work_of(const Kernel& kernel) {
   return {.flops = flops_of(kernel.kind, kernel.shape),
           .bytes = static_cast<double>(traffic_of(kernel.kind, kernel.shape, kernel.dtype).count)};
+}
+
+KernelWork critical_work(const Kernel& kernel, std::int64_t workers) {
+  const double uneven = static_cast<double>(workers) * busiest_share(kernel.kind, kernel.shape, workers);
+  const KernelWork work = work_of(kernel);
+  return {.flops = uneven * work.flops, .bytes = uneven * work.bytes};
 }
 
 std::string to_text(const Kernel& kernel) {

@@ -20,6 +20,10 @@ struct KernelWork {
 
 KernelWork work_of(const Kernel& kernel);
 
+/// What every worker would do if all did as much as the busiest of `workers` CPU workers does: a product of one tile counts
+/// `workers` times, since all but one of them wait.
+KernelWork critical_work(const Kernel& kernel, std::int64_t workers);
+
 /// "linear fp32 rows=1024 inputs=768 outputs=3072": the kind, the type, and the sizes that are not at their default.
 std::string to_text(const Kernel& kernel);
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/platform/cpu_workers.h"
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/kernel_work.h"
 
@@ -20,7 +21,7 @@ CostKey family_of(CostKey key) {
 }
 
 KernelWork amount_of(const CostKey& key) {
-  if (key.subject == CostSubject::kKernel) return work_of(key.kernel);
+  if (key.subject == CostSubject::kKernel) return critical_work(key.kernel, workers_of(key.place));
   return {.flops = 0, .bytes = static_cast<double>(key.bytes.count)};
 }
 

@@ -9,7 +9,8 @@
 namespace plimsoll {
 
 /// Answers for sizes that were not sampled: per place and kind of work, time = constant + rate · flops + rate · bytes
-/// with non-negative coefficients, fitted on the medians of the keys that were. The interval holds all residuals and at
+/// with non-negative coefficients, fitted on the medians of the keys that were; flops and bytes of a CPU kernel are its
+/// critical_work. The interval holds all residuals and at
 /// least the band of a calibrated machine (with fewer than three keys: of an extrapolation). Origin kExtrapolated: it
 /// is measured on this machine, but not this work. A kind without a sample is kUncalibrated.
 class RegressionCostModel final : public CostModel {

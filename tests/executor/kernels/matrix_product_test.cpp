@@ -102,15 +102,6 @@ TEST_CASE("tiled products in every reading agree with the definition") {
   }
 }
 
-TEST_CASE("tiles cover the result and depend on its size only") {
-  // 768 columns are two equal tiles of 384; 1000 rows are four of 250, rounded up to 256; a small result is one tile.
-  CHECK(tile_size(1000, 768).rows == 256);
-  CHECK(tile_size(1000, 768).columns == 384);
-  CHECK(tile_size(257, 385).rows == 160);
-  CHECK(tile_size(257, 385).columns == 224);
-  CHECK(tile_size(9, 1).rows == 32);
-}
-
 /// The products of a layer with `inputs` and `outputs` for a micro-batch of `rows` tokens.
 std::vector<std::pair<Shape, Reading>> layer_products(std::int64_t rows, std::int64_t inputs, std::int64_t outputs) {
   return {{{rows, outputs, inputs}, kReadings[0]},

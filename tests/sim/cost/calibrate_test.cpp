@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/platform/cpu_workers.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "tests/support/tiny_platform.h"
 
@@ -50,6 +51,24 @@ TEST_CASE("another size of a measured kind is answered by the fitted rates and m
   REQUIRE(cost);
   CHECK(cost->median.count == Approx(3000).epsilon(1e-3));
   CHECK(cost->origin == CostOrigin::kExtrapolated);
+}
+
+TEST_CASE("a product of one tile takes two workers as long as one, and rates fitted on many tiles know it") {
+  Processor cpu{.name = "cpu", .kind = ProcessorKind::kCpu, .calibration_name = cpu_calibration_name("Test CPU", 2)};
+  const auto product = [](std::int64_t rows, std::int64_t outputs) {
+    return Kernel{.kind = OpKind::kLinear, .dtype = DType::kFp32, .shape = {.rows = rows, .inputs = 1024, .outputs = outputs}};
+  };
+  // A worker takes 1 ms for a tile of 256 x 384 with 1024 inputs; 2, 4 and 6 tiles on two workers take 1, 2 and 3 rounds.
+  std::vector<Sample> measured;
+  for (const std::int64_t rounds : {1, 2, 3}) {
+    for (int run = 0; run < 3; ++run) {
+      measured.push_back({.key = kernel_key(cpu, product(512 * rounds, 384)), .duration = Nanoseconds(1'000'000 * rounds)});
+    }
+  }
+  const auto model = calibrated(measured).model;
+  CHECK(model->kernel(cpu, product(256, 384))->median.count == Approx(1'000'000).epsilon(0.01));
+  CHECK(model->kernel(cpu, product(128, 384))->median.count == Approx(500'000).epsilon(0.01));
+  CHECK(model->kernel(cpu, product(768, 384))->median.count == Approx(2'000'000).epsilon(0.01));  // 3 tiles: two rounds
 }
 
 TEST_CASE("what was never run is answered by the fallback, with the fallback's origin and refusals") {
