@@ -1,0 +1,153 @@
+#include "sim/planner/chains/chain_curve.h"
+
+#include <algorithm>
+#include <atomic>
+#include <limits>
+
+#include "sim/planner/parallel_for.h"
+
+namespace plimsoll {
+namespace {
+
+/// Choices of a step: an option of the first block, which saves now; or, with this bit, the block at which the stretch
+/// is cut.
+constexpr std::uint32_t kCut = std::uint32_t{1} << 31;
+
+constexpr Bytes kNoMore{std::numeric_limits<std::int64_t>::max()};
+
+/// A bound on the steps of each curve that keeps the work, which grows as blocks³ times it, to about a second.
+std::size_t steps_for(std::size_t blocks) {
+  constexpr double kWork = 1.5e9;
+  const auto length = static_cast<double>(blocks);
+  return static_cast<std::size_t>(std::clamp(kWork / (length * length * length), 48.0, 4096.0));
+}
+
+/// `rest`, beside which `more` bytes are held and `seconds` pass, where at least `floor` bytes are there.
+void shift_curve(const StepCurve& rest, Bytes more, double seconds, Bytes floor, std::uint32_t choice, StepCurve& out) {
+  out.clear();
+  for (const CurveStep& step : rest) {
+    const Bytes bytes = std::max(step.bytes + more, floor);
+    if (!out.empty() && out.back().bytes == bytes) out.pop_back();
+    out.push_back({bytes, step.seconds + seconds, choice});
+  }
+}
+
+/// Two stretches, one after the other: while the blocks of `later` run, `kept` bytes are held for those of `earlier`.
+struct Cut {
+  const StepCurve& later;
+  const StepCurve& earlier;
+  Bytes kept;
+  double seconds;  ///< of the forwards up to the cut
+  std::uint32_t choice;
+
+  [[nodiscard]] Bytes begin(Bytes floor) const {
+    return std::max({later.front().bytes + kept, earlier.front().bytes, floor});
+  }
+  [[nodiscard]] double least_seconds() const { return seconds + later.back().seconds + earlier.back().seconds; }
+
+  /// The sum of both, from `bytes` on.
+  void sum(Bytes bytes, StepCurve& out) const {
+    out.clear();
+    std::size_t i = 0, k = 0;
+    const auto next_later = [&] { return i + 1 < later.size() ? later[i + 1].bytes + kept : kNoMore; };
+    const auto next_earlier = [&] { return k + 1 < earlier.size() ? earlier[k + 1].bytes : kNoMore; };
+    while (bytes != kNoMore) {
+      while (next_later() <= bytes) ++i;
+      while (next_earlier() <= bytes) ++k;
+      out.push_back({bytes, seconds + later[i].seconds + earlier[k].seconds, choice});
+      bytes = std::min(next_later(), next_earlier());
+    }
+  }
+};
+
+}  // namespace
+
+ChainCurve::ChainCurve(const BlockChain& chain, const ChainCurveLimits& limits)
+    : chain_(chain), passed_(blocks() + 1), room_inside_(blocks()), cells_(blocks() * blocks()) {
+  const std::size_t most = limits.most_steps > 0 ? limits.most_steps : steps_for(blocks());
+  for (std::size_t i = 0; i < blocks(); ++i) passed_[i + 1] = passed_[i] + chain_.blocks[i].forward_only_seconds;
+  std::atomic<bool> exact = true;
+  for (std::size_t length = 1; length <= blocks(); ++length) {
+    parallel_for(
+        blocks() - length + 1,
+        [&](std::size_t first) {
+          StepCurve curve = length == 1 ? one_block(first) : stretch(first, first + length - 1);
+          if (thin(curve, most, limits.way)) exact = false;
+          cells_[index(first, first + length - 1)] = std::move(curve);
+        },
+        limits.threads);
+  }
+  exact_ = exact;
+}
+
+StepCurve ChainCurve::one_block(std::size_t block) const {
+  StepCurve curve, scratch;
+  const auto& options = chain_.blocks[block].options;
+  for (std::uint32_t k = 0; k < options.size(); ++k) {
+    const Bytes temporary = std::max(options[k].forward_temporary, options[k].backward_temporary);
+    const CurveStep step{chain_.boundary(block) + options[k].saved + temporary,
+                         options[k].forward_seconds + options[k].backward_seconds, k};
+    lower_by(curve, {&step, 1}, scratch);
+  }
+  return curve;
+}
+
+/// Room to pass all blocks of the stretch but the last, beside which the gradient at its end waits.
+Bytes ChainCurve::room_to_pass(std::size_t first, std::size_t last) {
+  Bytes& inside = room_inside_[first];
+  if (last - 1 > first) {
+    const Bytes both = chain_.boundary(last - 1) + chain_.boundary(last);
+    inside = std::max(inside, both + chain_.blocks[last - 1].forward_only_temporary);
+  }
+  return chain_.boundary(last + 1) +
+         std::max(inside, chain_.boundary(first + 1) + chain_.blocks[first].forward_only_temporary);
+}
+
+StepCurve ChainCurve::stretch(std::size_t first, std::size_t last) {
+  const Bytes floor = room_to_pass(first, last);
+  StepCurve curve, other, scratch;
+  const auto& options = chain_.blocks[first].options;
+  for (std::uint32_t k = 0; k < options.size(); ++k) {
+    const ChainOption& option = options[k];
+    const Bytes need = option.saved + std::max(chain_.boundary(first + 1) + option.forward_temporary,
+                                               chain_.boundary(first) + option.backward_temporary);
+    shift_curve(cell(first + 1, last), option.saved, option.forward_seconds + option.backward_seconds,
+                std::max(need, floor), k, other);
+    lower_by(curve, other, scratch);
+  }
+  for (std::size_t at = first + 1; at <= last; ++at) {
+    const Cut cut{cell(at, last), cell(first, at - 1), chain_.boundary(at), passed_[at] - passed_[first],
+                  kCut | static_cast<std::uint32_t>(at)};
+    const Bytes begin = cut.begin(floor);
+    const CurveStep* known = step_at(curve, begin);
+    if (known != nullptr && known->seconds <= cut.least_seconds()) continue;  // nowhere lower
+    cut.sum(begin, other);
+    lower_by(curve, other, scratch);
+  }
+  return curve;
+}
+
+ChainSchedule ChainCurve::schedule(Bytes budget) const {
+  ChainSchedule schedule;
+  append(0, blocks() - 1, budget, schedule);
+  return schedule;
+}
+
+void ChainCurve::append(std::size_t first, std::size_t last, Bytes bytes, ChainSchedule& schedule) const {
+  const CurveStep& step = *step_at(cell(first, last), bytes);
+  if ((step.choice & kCut) == 0) {
+    schedule.push_back({ChainWork::kSave, ChainBlockId(first), step.choice});
+    if (first < last) {
+      append(first + 1, last, step.bytes - chain_.blocks[first].options[step.choice].saved, schedule);
+    }
+    schedule.push_back({ChainWork::kBackward, ChainBlockId(first)});
+    return;
+  }
+  const std::size_t cut = step.choice & ~kCut;
+  schedule.push_back({ChainWork::kCheckpoint, ChainBlockId(first)});
+  for (std::size_t block = first + 1; block < cut; ++block) schedule.push_back({ChainWork::kPass, ChainBlockId(block)});
+  append(cut, last, step.bytes - chain_.boundary(cut), schedule);
+  append(first, cut - 1, step.bytes, schedule);
+}
+
+}  // namespace plimsoll

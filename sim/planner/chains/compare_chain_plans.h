@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "sim/planner/chains/chain_curve.h"
+#include "sim/planner/chains/replay_chain.h"
+
+namespace plimsoll {
+
+/// A schedule and what its replay counted.
+struct ChainPlan {
+  std::string name;
+  ChainSchedule schedule;
+  ChainReplay replay;
+  bool fits = false;
+};
+
+/// What a chain takes within a budget.
+struct ChainAnswer {
+  Bytes budget;
+  std::optional<ChainPlan> best;           ///< none when nothing fits
+  std::optional<double> lower_bound;       ///< of all schedules
+  std::optional<double> persistent_bound;  ///< of those that keep what they keep; the best's own time when `exact`
+  bool exact = true;
+  StepCurve curve;                   ///< of the whole chain
+  std::vector<ChainPlan> baselines;  ///< keep everything, √n segments, Revolve with the most inputs that fit
+};
+
+/// The best schedule within `budget` and older rules beside it, all replayed. An error is a defect of this program.
+Result<ChainAnswer> compare_chain_plans(const BlockChain& chain, Bytes budget);
+
+}  // namespace plimsoll
