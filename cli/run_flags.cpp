@@ -15,6 +15,7 @@
 #include "cli/resume_source.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
+#include "executor/checkpoint/load_weights.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "formats/models/resolve_model.h"
 #include "profiler/probe/this_computer.h"
@@ -58,7 +59,7 @@ Result<void> check_outputs(const RunFlags& flags) {
     return fail(bad(fmt::format("{} exists already", flags.output), "choose another -o, or add --force to replace it"));
   }
   if (const auto usable = check_replaceable(flags.output, FileKind::kRunFile); !usable) return usable;
-  return flags.save.empty() ? Result<void>{} : check_place(flags.save);
+  return flags.save.empty() || !saves_one_file(flags.save) ? Result<void>{} : check_place(flags.save);
 }
 
 Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, const std::optional<ResumeSource>& resumed,
@@ -151,10 +152,34 @@ TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
   return schedule;
 }
 
+/// What cannot be read or written is told before anything was trained.
+Result<void> check_weights_in_and_out(const RunFlags& flags, const ModelSpec& spec) {
+  if (!flags.init.empty()) {
+    if (const auto sound = check_weights(flags.init, spec); !sound) return sound;
+  }
+  return flags.save.empty() ? Result<void>{} : check_save(flags.save, spec);
+}
+
 std::string folder_of(const std::string& file) {
   const std::string folder = std::filesystem::path(file).parent_path();
   return folder.empty() ? "." : folder;
 }
+
+/// The folder whose tokenizer a saved model gets: that of the weights it began with.
+std::string origin_of(const RunFlags& flags) {
+  if (flags.init.empty()) return {};
+  return std::filesystem::is_directory(flags.init) ? flags.init : folder_of(flags.init);
+}
+
+Result<SaveOptions> save_options_of(const RunFlags& flags) {
+  const auto limit = parse_bytes(flags.save_shards);
+  if (!limit) return fail(limit.error());
+  if (*limit <= Bytes(0)) return fail(bad("--save-shards must be positive"));
+  return SaveOptions{.type = flags.save_precision == "bf16" ? StoredType::kBf16 : StoredType::kF32,
+                     .shard_limit = *limit,
+                     .origin = origin_of(flags)};
+}
+
 
 RunMeta meta_of(const RunFlags& flags) {
   return {.kind = "run",
@@ -189,9 +214,12 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
   command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
   command.add_option("--save-every", flags.save_every, "steps between checkpoints (one is always written at the end)");
-  command.add_option("--init", flags.init, "weights to start from: a safetensors file in Hugging Face's names");
-  command.add_option("--save", flags.save, "where the trained weights go: FILE.safetensors");
+  command.add_option("--init", flags.init,
+                     "weights to start from, in Hugging Face's names: a folder, a safetensors file or an index of shards");
+  command.add_option("--save", flags.save,
+                     "where the trained weights go: a new FOLDER for from_pretrained, or FILE.safetensors");
   command.add_option("--save-precision", flags.save_precision, "fp32 or bf16")->capture_default_str();
+  command.add_option("--save-shards", flags.save_shards, "largest file of a saved folder")->capture_default_str();
   command.add_option("--resume", flags.resume,
                      "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
   command.add_flag("-q,--quiet", flags.quiet, "no progress");
@@ -225,6 +253,9 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   RunRequest request;
   const auto taken = take_training(flags, *machine, request, notes);
   if (!taken) return fail(taken.error());
+  if (const auto sound = check_weights_in_and_out(flags, request.spec); !sound) return fail(sound.error());
+  const auto save_options = save_options_of(flags);
+  if (!save_options) return fail(save_options.error());
   request.machine = machine->platform;
   request.costs = machine->costs;
   request.strategy = strategy->family;
@@ -235,7 +266,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.evaluation_data = flags.evaluation_data;
   request.init = flags.init;
   request.save = flags.save;
-  request.save_type = flags.save_precision == "bf16" ? StoredType::kBf16 : StoredType::kF32;
+  request.save_options = *save_options;
   request.output = flags.output;
   request.drive.folder = machine_flags.ssd_folder;
   request.replace = flags.force;

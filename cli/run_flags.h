@@ -29,6 +29,7 @@ struct RunFlags {
   std::string init;
   std::string save;
   std::string save_precision = "fp32";
+  std::string save_shards = "5GB";
   std::string resume;
   std::string output = "run.plimsoll";
   bool force = false;

@@ -4,8 +4,8 @@
 #include <malloc.h>
 
 #include "core/plan/expand.h"
+#include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/training_state.h"
-#include "executor/checkpoint/weights_file.h"
 #include "formats/plans/plan_json.h"
 #include "formats/runs/process_samples.h"
 #include "formats/runs/run_file_lock.h"
@@ -111,9 +111,7 @@ class Session {
 
   /// Weights from the seed, a file, or a checkpoint; returns the first step.
   Result<std::int64_t> fill() {
-    const auto write = [&](TensorKind kind, GroupId group, std::span<const std::byte> bytes) {
-      executor_->set_state(kind, group, bytes);
-    };
+    const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor_->set_state(kind, group, fill); };
     executor_->initialize();
     if (!request_.resume.empty()) return resume(write);
     if (request_.init.empty()) return 0;
@@ -276,7 +274,7 @@ class Session {
     if (interrupted()) note_interruption();
     if (!request_.save.empty()) {
       announce("saving weights to " + request_.save);
-      const auto saved = save_weights(request_.save, request_.spec, request_.recipe.precision, request_.save_type,
+      const auto saved = save_weights(request_.save, request_.spec, request_.recipe.precision, request_.save_options,
                                       [&](TensorKind kind, GroupId group) { return executor_->state(kind, group); });
       if (!saved) return fail(saved.error());
     }

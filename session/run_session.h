@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/trace/compare_traces.h"
+#include "executor/checkpoint/save_weights.h"
 #include "formats/runs/run_file.h"
-#include "formats/models/safetensors.h"
 #include "session/change_plan.h"
 #include "session/train.h"
 #include "sim/planner/search_plan.h"
@@ -31,7 +31,7 @@ struct RunRequest {
   std::string evaluation_data;  ///< may be empty
   std::string init;             ///< weights to start from; may be empty
   std::string save;             ///< where the weights go in the end; may be empty
-  StoredType save_type = StoredType::kF32;
+  SaveOptions save_options;
   std::string resume;    ///< a training checkpoint; may be empty
   std::string output;    ///< the run file
   DriveOptions drive;                           ///< where SSD data goes while it runs

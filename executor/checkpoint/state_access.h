@@ -12,7 +12,10 @@ namespace plimsoll {
 /// executor has none. The bytes stay valid until the next call, or until the executor runs.
 using ReadState = std::function<std::span<const std::byte>(TensorKind, GroupId)>;
 
-/// Replaces one state of one group, wherever the executor keeps copies of it.
-using WriteState = std::function<void(TensorKind, GroupId, std::span<const std::byte>)>;
+/// Writes the bytes of one state of one group into `place`, in the recipe's state type.
+using FillState = std::function<void(std::span<std::byte> place)>;
+
+/// Replaces one state of one group: `fill` is called once, and what it wrote goes wherever the executor keeps copies.
+using WriteState = std::function<void(TensorKind, GroupId, const FillState& fill)>;
 
 }  // namespace plimsoll

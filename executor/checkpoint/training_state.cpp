@@ -4,9 +4,8 @@
 
 #include <array>
 #include <charconv>
-#include <sstream>
-#include <vector>
 
+#include "core/base/differing_words.h"
 #include "formats/models/safetensors_file.h"
 #include "formats/models/safetensors_writer.h"
 
@@ -37,17 +36,6 @@ std::string value_in(const SafetensorsHeader& header, const std::string& key) {
   return found == header.metadata.end() ? std::string() : found->second;
 }
 
-/// The key=value pairs of `theirs` that `ours` has not: "lr=0.001 clip=0".
-std::string difference(const std::string& theirs, const std::string& ours) {
-  std::string different;
-  std::istringstream words(theirs);
-  for (std::string word; words >> word;) {
-    if ((" " + ours + " ").find(" " + word + " ") != std::string::npos) continue;
-    different += (different.empty() ? "" : " ") + word;
-  }
-  return different;
-}
-
 Result<std::int64_t> check_header(const std::filesystem::path& path, const SafetensorsHeader& header,
                                   const ModelSpec& spec, const Recipe& recipe) {
   if (value_in(header, "format") != kFormat) {
@@ -60,7 +48,7 @@ Result<std::int64_t> check_header(const std::filesystem::path& path, const Safet
     const std::string theirs = value_in(header, "spec") + " " + value_in(header, "recipe");
     return bad(path,
                fmt::format("the training state is of another model or recipe; it has {}",
-                           difference(theirs, canonical_text(spec) + " " + canonical_text(recipe))),
+                           differing_words(theirs, canonical_text(spec) + " " + canonical_text(recipe))),
                "resume with the options it was trained with");
   }
   const std::string text = value_in(header, "steps_done");
@@ -128,13 +116,12 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
   const auto steps_done = check_header(path, file->header(), spec, recipe);
   if (!steps_done) return steps_done;
   if (auto whole = check_tensors(path, file->header(), layout, stored_type(recipe)); !whole) return fail(whole.error());
-  std::vector<std::byte> bytes;
+  Result<void> read;
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
     for (const auto& [kind, name] : kStates) {
       const SafetensorsTensor& stored = *file->header().find(name_of(g, name));
-      bytes.resize(static_cast<std::size_t>(stored.bytes.count));
-      if (auto read = file->read_bytes(stored, Bytes(0), bytes); !read) return fail(read.error());
-      state(kind, GroupId(g), bytes);
+      state(kind, GroupId(g), [&](std::span<std::byte> place) { read = file->read_bytes(stored, Bytes(0), place); });
+      if (!read) return fail(read.error());
     }
   }
   return steps_done;

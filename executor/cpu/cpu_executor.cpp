@@ -212,20 +212,17 @@ std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) co
   return master.empty() ? impl_->find(TensorKind::kParameter, group) : master;
 }
 
-void CpuExecutor::set_state(TensorKind kind, GroupId group, std::span<const std::byte> values) {
+void CpuExecutor::set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) {
+  const StateBinding* filled = nullptr;
   for (const StateBinding& binding : impl_->plan().state) {
     const bool same = binding.kind == kind || (is_weights(binding.kind) && is_weights(kind));
     if (!same || binding.group != group) continue;
-    impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
-      if (bytes.size() != values.size()) {
-        throw EnvironmentError(
-            {.kind = ErrorKind::kInput,
-             .what = fmt::format("state of {} bytes cannot replace one of {}", values.size(), bytes.size()),
-             .where = impl_->plan().at(binding.buffer).name,
-             .remedy = {}});
-      }
-      std::copy(values.begin(), values.end(), bytes.begin());
+    impl_->loaded->states.write(binding, [&](std::span<std::byte> place) {
+      if (filled == nullptr) return fill(place);
+      const std::span<const std::byte> values = impl_->loaded->states.read(*filled, 0);
+      std::memmove(place.data(), values.data(), place.size());  // both may be staged in one place
     });
+    if (filled == nullptr) filled = &binding;
   }
 }
 

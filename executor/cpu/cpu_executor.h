@@ -51,11 +51,12 @@ class CpuExecutor {
   /// norms 1, biases 0) and clears moments.
   void initialize();
 
-  /// One state of one group as the plan stores it, for checkpoints; all copies of it are written by `set_state`.
-  /// Elements are in the state's dtype. kParameter reads the master copy where there is one. The bytes are valid until
-  /// the next call of either, or of `run_steps`. Both, and `initialize`, throw EnvironmentError when a drive fails.
+  /// One state of one group as the plan stores it, for checkpoints. `set_state` lets `fill` write it once and copies that
+  /// to wherever else it is kept. Elements are in the state's dtype. kParameter reads the master copy where there is one.
+  /// The bytes are valid until the next call of either, or of `run_steps`. Both, and `initialize`, throw EnvironmentError
+  /// when a drive fails.
   [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const;
-  void set_state(TensorKind kind, GroupId group, std::span<const std::byte> values);
+  void set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte> place)>& fill);
 
   /// Runs the "step" body and returns what happened; losses are in the step summaries. What a kernel, the corpus or
   /// `on_step` throws ends the run and is thrown on, after all threads have stopped. `plan_digest` is left to the

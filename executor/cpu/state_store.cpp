@@ -1,5 +1,7 @@
 #include "executor/cpu/state_store.h"
 
+#include <algorithm>
+
 namespace plimsoll {
 
 StateStore::StateStore(const Plan& plan, const Program& step, const ArenaSet& arenas)
@@ -21,9 +23,11 @@ std::span<const std::byte> StateStore::read(const StateBinding& binding, std::in
 
 void StateStore::write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const {
   const Buffer& buffer = plan_.at(binding.buffer);
+  const std::span<std::byte> first = memory_of(binding.buffer, 0);
+  fill(first.first(size_of_state(binding)));
   for (std::uint32_t slot = 0; slot < buffer.slots; ++slot) {
     const std::span<std::byte> memory = memory_of(binding.buffer, slot);
-    fill(memory.first(size_of_state(binding)));
+    if (memory.data() != first.data()) std::copy(first.begin(), first.end(), memory.begin());
     if (Drive* drive = arenas_.drive(buffer.space)) drive->write(buffer.offset_in(slot), memory);
   }
 }

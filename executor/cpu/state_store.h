@@ -21,7 +21,7 @@ class StateStore {
   /// The bytes of one of the plan's bindings after so many steps, of the state's true size; valid until the next call or
   /// step.
   [[nodiscard]] std::span<const std::byte> read(const StateBinding& binding, std::int64_t steps_done) const;
-  /// Lets `fill` write them, in every version. Both throw EnvironmentError when the drive fails.
+  /// Lets `fill` write them once, and puts that into every version. Both throw EnvironmentError when the drive fails.
   void write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const;
 
  private:

@@ -6,6 +6,7 @@
 
 #include "core/base/result.h"
 #include "formats/models/model_description.h"
+#include "formats/models/safetensors.h"
 
 namespace plimsoll {
 
@@ -17,8 +18,14 @@ Result<ModelDescription> parse_hf_config(std::string_view text, std::string_view
 /// The same for the file `path`; the model is named after its folder.
 Result<ModelDescription> read_hf_config(const std::filesystem::path& path);
 
+/// What a config.json says beside the model itself.
+struct ConfigExtras {
+  StoredType type = StoredType::kF32;  ///< of the weights beside it
+  std::filesystem::path origin;        ///< a folder whose config.json gives the special tokens' ids; may be empty
+};
+
 /// The config.json with which transformers builds `spec`; errors when its family there has no such model (a GPT-2 with
 /// grouped queries, or with heads that do not fill the hidden size).
-Result<std::string> write_hf_config(const ModelSpec& spec);
+Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& extras = {});
 
 }  // namespace plimsoll

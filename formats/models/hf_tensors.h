@@ -28,7 +28,7 @@ struct HfTensor {
 /// parameter of lay_out_parameters(spec) exactly once; a tied head is not stored. Rotary pairs are (i, i + head_dim/2).
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec);
 
-/// For each of `wanted` the tensor of `header` that holds it (GPT-2 files may omit the "transformer." prefix). A missing
+/// For each of `wanted` the tensor of `header` that holds it ("transformer." or "model." may be absent). A missing
 /// tensor, another shape, a type that is no float and a tensor with no place in the model are errors that name it;
 /// buffers that old files carry (attention masks, rotary frequencies, a tied head) are passed over.
 Result<std::vector<SafetensorsTensor>> match_hf_tensors(const std::vector<HfTensor>& wanted, const SafetensorsHeader& header,

@@ -1,6 +1,9 @@
 #include "formats/models/hf_weights.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 namespace plimsoll {
@@ -21,12 +24,24 @@ Result<void> for_each_piece(const HfTensor& tensor, Visit visit) {
   return {};
 }
 
-}  // namespace
+bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7fffffffu) < 0x7f800000u; }
 
-Result<void> read_hf_tensor(const SafetensorsFile& file, const SafetensorsTensor& stored, const HfTensor& wanted,
-                            std::span<float> group) {
-  const auto place = group.subspan(static_cast<std::size_t>(wanted.offset), static_cast<std::size_t>(wanted.elements()));
-  if (!wanted.transposed) return file.read(stored, 0, place);
+Result<void> check_finite(const SafetensorsFile& file, const HfTensor& tensor, std::span<const float> place) {
+  std::uint32_t most = 0;  // a loop over whole tensors, which a compiler can vectorise
+  for (const float value : place) most = std::max(most, std::bit_cast<std::uint32_t>(value) & 0x7fffffffu);
+  if (is_finite(std::bit_cast<float>(most))) return {};
+  const auto bad = std::find_if_not(place.begin(), place.end(), is_finite);
+  const std::int64_t row = (bad - place.begin()) / tensor.columns, column = (bad - place.begin()) % tensor.columns;
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("tensor '{}' holds {} in row {}, column {}", tensor.name, *bad,
+                                   tensor.transposed ? column : row, tensor.transposed ? row : column),
+               .where = file.path().string(),
+               .remedy = "such weights cannot be trained; take the checkpoint from before they broke"});
+}
+
+/// Reads a tensor that the file holds as [columns, rows], a few of its rows at a time.
+Result<void> read_transposed(const SafetensorsFile& file, const SafetensorsTensor& stored, const HfTensor& wanted,
+                             std::span<float> place) {
   std::vector<float> piece(static_cast<std::size_t>(rows_per_piece(wanted) * wanted.rows));
   return for_each_piece(wanted, [&](std::int64_t first, std::int64_t count) -> Result<void> {
     const std::span values = std::span(piece).first(static_cast<std::size_t>(count * wanted.rows));
@@ -36,6 +51,15 @@ Result<void> read_hf_tensor(const SafetensorsFile& file, const SafetensorsTensor
     }
     return {};
   });
+}
+
+}  // namespace
+
+Result<void> read_hf_tensor(const SafetensorsFile& file, const SafetensorsTensor& stored, const HfTensor& wanted,
+                            std::span<float> group) {
+  const auto place = group.subspan(static_cast<std::size_t>(wanted.offset), static_cast<std::size_t>(wanted.elements()));
+  const auto read = wanted.transposed ? read_transposed(file, stored, wanted, place) : file.read(stored, 0, place);
+  return read ? check_finite(file, wanted, place) : read;
 }
 
 Result<void> append_hf_tensor(SafetensorsWriter& writer, const HfTensor& tensor, std::span<const float> group) {

@@ -9,7 +9,7 @@
 namespace plimsoll {
 
 /// Reads `stored` of `file` into its place in `group`, the fp32 elements of parameter group `wanted.group`, transposing
-/// where the file does.
+/// where the file does. A value that is NaN or infinite is an error that names its place in the file's tensor.
 Result<void> read_hf_tensor(const SafetensorsFile& file, const SafetensorsTensor& stored, const HfTensor& wanted,
                             std::span<float> group);
 

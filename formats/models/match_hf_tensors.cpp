@@ -8,7 +8,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kGpt2Prefix = "transformer.";
+/// A model saved without its head has none of these before its tensors' names.
+constexpr std::string_view kPrefixes[] = {"transformer.", "model."};
 
 /// Buffers that are no parameters: causal masks and rotary frequencies, which old versions stored.
 bool is_buffer(std::string_view name) {
@@ -19,14 +20,16 @@ bool is_float(StoredType type) {
   return type == StoredType::kF32 || type == StoredType::kBf16 || type == StoredType::kF16;
 }
 
-tl::unexpected<Error> bad(std::string_view where, std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::string(where), .remedy = {}});
+tl::unexpected<Error> bad(std::string_view where, std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::string(where), .remedy = std::move(remedy)});
 }
 
 Result<SafetensorsTensor> find_stored(const HfTensor& wanted, const SafetensorsHeader& header, std::string_view where) {
   const SafetensorsTensor* stored = header.find(wanted.name);
-  if (stored == nullptr && wanted.name.starts_with(kGpt2Prefix)) {
-    stored = header.find(std::string_view(wanted.name).substr(kGpt2Prefix.size()));
+  for (const std::string_view prefix : kPrefixes) {
+    if (stored == nullptr && wanted.name.starts_with(prefix)) {
+      stored = header.find(std::string_view(wanted.name).substr(prefix.size()));
+    }
   }
   if (stored == nullptr) {
     return bad(where, fmt::format("the tensor '{}' of shape [{}] is missing", wanted.name, fmt::join(wanted.shape, ", ")));
@@ -36,7 +39,8 @@ Result<SafetensorsTensor> find_stored(const HfTensor& wanted, const SafetensorsH
                                   fmt::join(stored->shape, ", "), fmt::join(wanted.shape, ", ")));
   }
   if (!is_float(stored->type)) {
-    return bad(where, fmt::format("tensor '{}' holds {}; expected F32, BF16 or F16", stored->name, to_text(stored->type)));
+    return bad(where, fmt::format("tensor '{}' holds {}; expected F32, BF16 or F16", stored->name, to_text(stored->type)),
+               "quantized and fp64 weights are not read; save the model in one of these types");
   }
   return *stored;
 }

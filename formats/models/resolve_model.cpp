@@ -6,19 +6,16 @@
 #include <string>
 #include <vector>
 
+#include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
 #include "formats/models/hf_tensors.h"
 #include "formats/models/model_zoo.h"
-#include "formats/models/safetensors.h"
 #include "formats/models/shape_words.h"
 
 namespace plimsoll {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::string_view kConfigName = "config.json";
-constexpr std::string_view kShardIndex = "model.safetensors.index.json";
 
 tl::unexpected<Error> bad(const fs::path& path, std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path.string(), .remedy = std::move(remedy)});
@@ -29,57 +26,47 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The sizes of the file's tensors and a note for what shapes do not tell.
-Result<ModelDescription> describe_tensors(const fs::path& path, const SafetensorsHeader& header) {
-  auto spec = infer_model_spec(header, path.string());
+/// The sizes of the tensors and a note for what shapes do not tell.
+Result<ModelDescription> describe_tensors(const HfCheckpoint& checkpoint) {
+  auto spec = infer_model_spec(checkpoint.header(), checkpoint.path().string());
   if (!spec) return fail(spec.error());
-  ModelDescription found{.spec = std::move(*spec), .notes = {}, .weights = path};
+  ModelDescription found{.spec = std::move(*spec), .notes = {}, .weights = checkpoint.path()};
   found.notes.push_back({.text = "sizes were read off the tensors; epsilon, activation and rotary settings are the family's usual",
                          .changes_numbers = true});
   return found;
 }
 
+/// A file of weights, or an index of several, whose config.json may lie beside it.
 Result<ModelDescription> describe_weights(const fs::path& path) {
-  const auto header = read_safetensors_header(path);
-  if (!header) return fail(header.error());
+  const auto checkpoint = HfCheckpoint::open(path);
+  if (!checkpoint) return fail(checkpoint.error());
   const fs::path config = path.parent_path() / kConfigName;
-  if (!is_file(config)) return describe_tensors(path, *header);
+  if (!is_file(config)) return describe_tensors(*checkpoint);
   auto found = read_hf_config(config);
   if (!found) return found;
-  const auto matched = match_hf_tensors(hf_tensors(found->spec), *header, path.string());
+  const auto matched = checkpoint->match(hf_tensors(found->spec));
   if (!matched) return fail(matched.error());
   found->weights = path;
   return found;
 }
 
-std::vector<fs::path> safetensors_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  std::error_code problem;  // an unreadable folder holds nothing for us
-  for (fs::directory_iterator it(folder, problem), end; !problem && it != end; it.increment(problem)) {
-    if (it->path().extension() == ".safetensors") files.push_back(it->path());
-  }
-  return files;
-}
-
+/// A folder whose config.json says what the model is can be planned for without its weights, also when some are missing.
 Result<ModelDescription> describe_folder(const fs::path& folder) {
-  const std::vector<fs::path> weights = safetensors_in(folder);
-  if (weights.size() == 1 && !is_file(folder / kShardIndex)) return describe_weights(weights.front());
-  if (!is_file(folder / kConfigName)) {
-    return bad(folder, weights.empty() ? "the folder has neither a config.json nor a safetensors file"
-                                       : "the folder has several safetensors files and no config.json");
-  }
+  const fs::path weights = weights_in(folder);
+  const bool has_config = is_file(folder / kConfigName);
+  if (weights.empty() && !has_config) return bad(folder, "the folder has neither a config.json nor a safetensors file");
+  if (weights.empty()) return read_hf_config(folder / kConfigName);
+  const auto opened = HfCheckpoint::open(weights);
+  if (opened || !has_config) return describe_weights(weights);
   auto found = read_hf_config(folder / kConfigName);
-  if (found && !weights.empty()) {
-    found->notes.push_back({.text = "the weights are split over several files, which are not read", .changes_numbers = false});
-  }
+  if (found) found->notes.push_back({.text = "the weights cannot be read: " + opened.error().text(), .changes_numbers = false});
   return found;
 }
 
 Result<ModelDescription> describe_path(const fs::path& path) {
   std::error_code ignored;
   if (fs::is_directory(path, ignored)) return describe_folder(path);
-  if (path.filename() == kShardIndex) return describe_folder(path.parent_path());
-  if (path.extension() == ".safetensors") return describe_weights(path);
+  if (path.filename() == kShardIndexName || path.extension() == ".safetensors") return describe_weights(path);
   if (path.extension() == ".json") return read_hf_config(path);
   return bad(path, "this is no model", "expected a config.json, a .safetensors file or a folder with either");
 }

@@ -19,8 +19,13 @@ tl::unexpected<Error> bad(const SafetensorsFile& file, const SafetensorsTensor& 
                .remedy = {}});
 }
 
+/// The conversion is chosen outside the loop, where the compiler can inline it.
 void widen(StoredType type, std::span<const std::uint16_t> halves, std::span<float> out) {
-  std::transform(halves.begin(), halves.end(), out.begin(), type == StoredType::kBf16 ? float_from_bf16 : float_from_fp16);
+  if (type == StoredType::kBf16) {
+    std::transform(halves.begin(), halves.end(), out.begin(), [](std::uint16_t bits) { return float_from_bf16(bits); });
+  } else {
+    std::transform(halves.begin(), halves.end(), out.begin(), [](std::uint16_t bits) { return float_from_fp16(bits); });
+  }
 }
 
 }  // namespace

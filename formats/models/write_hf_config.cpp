@@ -1,13 +1,16 @@
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
+#include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
+#include "formats/text/parse_json.h"
+#include "formats/text/read_text_file.h"
 
 namespace plimsoll {
 namespace {
 
 using nlohmann::ordered_json;
+
+constexpr Bytes kMaxConfig = 4 * kMiB;
 
 tl::unexpected<Error> bad(const ModelSpec& spec, std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = {}});
@@ -60,11 +63,24 @@ Result<ordered_json> llama_config(const ModelSpec& spec) {
                       {"mlp_bias", spec.mlp_bias}};
 }
 
+/// Which ids begin, end and pad a text; without them generation does not stop. A config that cannot be read has none.
+void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
+  const auto text = read_text_file(origin / kConfigName, kMaxConfig);
+  if (origin.empty() || !text) return;
+  const auto parsed = parse_json(*text, origin.string());
+  if (!parsed || !parsed->is_object()) return;
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id"}) {
+    if (parsed->contains(key)) config[key] = (*parsed)[key];
+  }
+}
+
 }  // namespace
 
-Result<std::string> write_hf_config(const ModelSpec& spec) {
-  const auto config = spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
+Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& extras) {
+  auto config = spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
   if (!config) return fail(config.error());
+  (*config)["torch_dtype"] = extras.type == StoredType::kBf16 ? "bfloat16" : "float32";
+  add_token_ids(*config, extras.origin);
   return config->dump(2) + "\n";
 }
 

@@ -185,7 +185,9 @@ TEST_CASE("the CPU runs the hand-made plan: its answer is the sum of the squares
   // Row t of the table is t everywhere, and every token is 3: 1020 rows · 64 columns · 3².
   std::vector<float> table(256 * kHidden);
   for (std::size_t i = 0; i < table.size(); ++i) table[i] = static_cast<float>(i / kHidden);
-  (*executor)->set_state(TensorKind::kParameter, GroupId(0), std::as_bytes(std::span(table)));
+  (*executor)->set_state(TensorKind::kParameter, GroupId(0), [&](std::span<std::byte> place) {
+    std::ranges::copy(std::as_bytes(std::span(table)), place.begin());
+  });
   const auto trace = (*executor)->run_steps({.steps = 4}, SameToken(3));
   REQUIRE(trace);
   CHECK(trace->events.size() == 4 * 6);

@@ -3,8 +3,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "executor/checkpoint/load_weights.h"
+#include "executor/checkpoint/save_weights.h"
 #include "executor/checkpoint/training_state.h"
-#include "executor/checkpoint/weights_file.h"
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/support/temporary_folder.h"
@@ -39,9 +40,7 @@ ReadState reader(const CpuExecutor& executor) {
 }
 
 WriteState writer(CpuExecutor& executor) {
-  return [&](TensorKind kind, GroupId group, std::span<const std::byte> values) {
-    executor.set_state(kind, group, values);
-  };
+  return [&](TensorKind kind, GroupId group, const FillState& fill) { executor.set_state(kind, group, fill); };
 }
 
 }  // namespace
@@ -73,13 +72,13 @@ TEST_CASE("a training state of another recipe is refused with what differs, and 
   Recipe other = tiny_recipe();
   other.learning_rate = 1e-3;
   bool written = false;
-  const auto touch = [&](TensorKind, GroupId, std::span<const std::byte>) { written = true; };
+  const auto touch = [&](TensorKind, GroupId, const FillState&) { written = true; };
   const auto refused = load_training_state(path, tiny_spec(), other, touch);
   REQUIRE_FALSE(refused);
   CHECK_THAT(refused.error().what, Catch::Contains("it has lr=0.003"));
   CHECK_FALSE(written);
 
-  REQUIRE(save_weights(folder.file("weights.safetensors"), tiny_spec(), Precision::kFp32, StoredType::kF32,
+  REQUIRE(save_weights(folder.file("weights.safetensors"), tiny_spec(), Precision::kFp32, {},
                        reader(*executor)));
   const auto weights = load_training_state(folder.file("weights.safetensors"), tiny_spec(), tiny_recipe(), touch);
   REQUIRE_FALSE(weights);
@@ -116,7 +115,7 @@ TEST_CASE("weights written under Hugging Face's names come back bit for bit") {
     const auto trained = executor_of(tiny_recipe(), spec);
     train(*trained, 0, 3);
     const std::string path = folder.file("model.safetensors");
-    REQUIRE(save_weights(path, spec, Precision::kFp32, StoredType::kF32, reader(*trained)));
+    REQUIRE(save_weights(path, spec, Precision::kFp32, {}, reader(*trained)));
     const auto fresh = executor_of(tiny_recipe(), spec);
     const auto loaded = load_weights(folder.path(), spec, Precision::kFp32, writer(*fresh));  // by folder
     if (!loaded) FAIL(loaded.error().text());
@@ -128,13 +127,13 @@ TEST_CASE("weights load into an fp64 run and lose nothing on the way") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model.safetensors");
   const auto single = executor_of(tiny_recipe());
-  REQUIRE(save_weights(path, tiny_spec(), Precision::kFp32, StoredType::kF32, reader(*single)));
+  REQUIRE(save_weights(path, tiny_spec(), Precision::kFp32, {}, reader(*single)));
   Recipe recipe = tiny_recipe();
   recipe.precision = Precision::kFp64;
   const auto twice = executor_of(recipe);
   REQUIRE(load_weights(path, tiny_spec(), Precision::kFp64, writer(*twice)));
   REQUIRE(
-      save_weights(folder.file("again.safetensors"), tiny_spec(), Precision::kFp64, StoredType::kF32, reader(*twice)));
+      save_weights(folder.file("again.safetensors"), tiny_spec(), Precision::kFp64, {}, reader(*twice)));
   const auto bytes_of = [](const std::string& file) {
     std::ifstream stream(file, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(stream), {});
@@ -146,12 +145,12 @@ TEST_CASE("weights of another shape are refused before any are replaced") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model.safetensors");
   const auto executor = executor_of(tiny_recipe());
-  REQUIRE(save_weights(path, tiny_spec(), Precision::kFp32, StoredType::kF32, reader(*executor)));
+  REQUIRE(save_weights(path, tiny_spec(), Precision::kFp32, {}, reader(*executor)));
   ModelSpec other = tiny_spec();
   other.ffn = 96;
   bool written = false;
   CHECK_FALSE(load_weights(path, other, Precision::kFp32,
-                           [&](TensorKind, GroupId, std::span<const std::byte>) { written = true; }));
+                           [&](TensorKind, GroupId, const FillState&) { written = true; }));
   CHECK_FALSE(written);
 }
 

@@ -181,8 +181,8 @@ TEST_CASE("an overlapped run is resumed bit for bit after an odd and an even num
       REQUIRE(save_training_state(path, tiny_spec(), recipe, steps, read));
       for (const Strategy& after : {on_host, on_ssd, Strategy{}}) {
         const auto second = executor_of(plan_of(after, recipe), options);
-        const WriteState write = [&](TensorKind kind, GroupId group, std::span<const std::byte> bytes) {
-          second->set_state(kind, group, bytes);
+        const WriteState write = [&](TensorKind kind, GroupId group, const FillState& fill) {
+          second->set_state(kind, group, fill);
         };
         const auto done = load_training_state(path, tiny_spec(), recipe, write);
         REQUIRE(done);

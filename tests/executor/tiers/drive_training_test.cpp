@@ -106,8 +106,8 @@ TEST_CASE("a run with states on a drive is resumed bit for bit, from and to any 
     REQUIRE(save_training_state(path, tiny_spec(), recipe, 4, read));
     for (const Strategy& after : {kOnSsd, kAllOnSsd, Strategy{}}) {
       const auto second = executor_of(plan_of(after), {.drive = drive});
-      const WriteState write = [&](TensorKind kind, GroupId group, std::span<const std::byte> bytes) {
-        second->set_state(kind, group, bytes);
+      const WriteState write = [&](TensorKind kind, GroupId group, const FillState& fill) {
+        second->set_state(kind, group, fill);
       };
       const auto done = load_training_state(path, tiny_spec(), recipe, write);
       REQUIRE(done);

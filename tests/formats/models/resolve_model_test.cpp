@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "formats/models/hf_config.h"
+#include "formats/models/hf_folder.h"
 #include "formats/models/hf_weights.h"
 #include "formats/models/model_zoo.h"
 #include "formats/models/shape_words.h"
@@ -86,17 +87,20 @@ TEST_CASE("unknown names suggest the nearest, and paths that are no model say so
   CHECK_FALSE(resolve_model(std::string(100'000, 'x')));
 }
 
-TEST_CASE("a folder of split weights is described by its config and says that they are not read") {
+TEST_CASE("a folder whose shards are not all there is described by its config, and a note says what is missing") {
   const ScratchFolder folder;
   const ModelSpec spec = *parse_shape_words(kShape);
-  write_weights(folder.path() / "model-00001-of-00002.safetensors", false);
-  write_weights(folder.path() / "model-00002-of-00002.safetensors", false);
+  const auto shards = divide_into_shards(hf_tensors(spec), StoredType::kBf16, Bytes(400));
+  REQUIRE(shards.size() > 1);
+  const auto index = folder.file("model.safetensors.index.json", shard_index(shards, StoredType::kBf16));
   CHECK_FALSE(resolve_model(folder.path().string()));
+  CHECK_FALSE(resolve_model(index.string()));
   const auto config = folder.file("config.json", *write_hf_config(spec));
   const auto found = describe_model(folder.path().string());
   REQUIRE(found);
   CHECK(found->spec.hidden == 8);
   REQUIRE(found->notes.size() == 1);
+  CHECK_THAT(found->notes[0].text, Catch::Contains("the shard model-0000") && Catch::Contains("is missing"));
   CHECK(found->weights.empty());
 }
 
