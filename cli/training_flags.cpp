@@ -102,9 +102,9 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   const auto schedule = parse_lr_schedule(flags.schedule);
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;
-  recipe.sequence = flags.sequence.value_or(std::min(kDefaultSequence, spec.max_positions));
+  recipe.sequence = flags.sequence.value_or(std::min(kDefaultSequence, spec.longest_sequence()));
   if (!flags.sequence)
-    notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.max_positions));
+    notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
   notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
                               recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
   return recipe;

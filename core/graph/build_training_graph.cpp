@@ -13,7 +13,8 @@ constexpr Access kRw = Access::kReadWrite;
 
 /// What the forward pass of one block leaves for its backward pass.
 struct SavedBlock {
-  TensorId input, norm1, statistics1, qkv, attention, log_sum_exp, middle, norm2, statistics2, ffn_in, ffn_act;
+  TensorId input, norm1, statistics1, raw_qkv, head_statistics, qkv, attention, log_sum_exp, middle, norm2, statistics2, ffn_in,
+      ffn_act;
 };
 
 /// Writes the ops of a decoder-only transformer in the order in which they run.
@@ -42,16 +43,26 @@ class StepWriter {
   [[nodiscard]] OpShape norm_shape() const {
     return {.rows = n_, .inputs = s_.hidden, .variant = static_cast<std::uint8_t>(s_.norm), .constant = s_.norm_epsilon};
   }
-  [[nodiscard]] OpShape attention_shape(double rope_base) const {
-    return {.rows = n_, .sequence = build_.recipe().sequence, .heads = s_.heads, .kv_heads = s_.kv_heads, .head_dim = s_.head_dim,
-            .constant = rope_base};
+  [[nodiscard]] OpShape attention_shape() const {
+    return {.rows = n_, .sequence = build_.recipe().sequence, .heads = s_.heads, .kv_heads = s_.kv_heads, .head_dim = s_.head_dim};
+  }
+  [[nodiscard]] OpShape rope_shape() const {
+    OpShape shape = attention_shape();
+    shape.inputs = s_.rotary_width() == s_.head_dim ? 0 : s_.rotary_width();
+    shape.constant = s_.rope_theta;
+    return shape;
+  }
+  [[nodiscard]] OpShape head_norm_shape() const {
+    return {.rows = n_, .heads = s_.heads, .kv_heads = s_.kv_heads, .head_dim = s_.head_dim,
+            .variant = static_cast<std::uint8_t>(s_.norm), .constant = s_.norm_epsilon};
   }
   [[nodiscard]] OpShape activation_shape() const {
     return {.rows = n_, .inputs = s_.ffn_in_width(), .outputs = s_.ffn, .variant = static_cast<std::uint8_t>(s_.activation)};
   }
   [[nodiscard]] OpShape embedding_shape() const {
     return {.rows = n_, .inputs = s_.hidden, .outputs = s_.vocabulary, .sequence = build_.recipe().sequence,
-            .positions = s_.positions == PositionKind::kLearned ? s_.max_positions : 0};
+            .positions = s_.positions == PositionKind::kLearned ? s_.max_positions : 0,
+            .constant = s_.embedding_scale == 1 ? 0 : s_.embedding_scale};
   }
 
   TensorId activation(std::int64_t width, const char* name) { return build_.make(Kind::kActivation, n_ * width, name); }
@@ -95,24 +106,45 @@ class StepWriter {
     }
   }
 
-  void block_forward(GroupId g) {
-    SavedBlock saved{.input = stream_};
-    saved.norm1 = norm(g, Role::kNorm1Weight, Role::kNorm1Bias, stream_, saved.statistics1, "norm 1");
-    saved.qkv = project(g, Role::kQkvWeight, Role::kQkvBias, saved.norm1, s_.hidden, s_.qkv_width(), "qkv");
-    if (s_.positions == PositionKind::kRope) build_.add(OpKind::kRope, attention_shape(s_.rope_theta), {{saved.qkv, kRw}});
+  /// The heads' norms have a tensor of their own: backward needs what went in.
+  TensorId normalize_heads(GroupId g, SavedBlock& saved) {
+    const TensorId y = activation(s_.qkv_width(), "normalized qkv");
+    saved.head_statistics = statistics(s_.heads + s_.kv_heads, "head statistics");
+    build_.add(OpKind::kHeadNorm, head_norm_shape(),
+               {{saved.raw_qkv, kR}, {weight(g, Role::kQueryNormWeight), kR}, {weight(g, Role::kKeyNormWeight), kR}, {y, kW},
+                {saved.head_statistics, kW}});
+    return y;
+  }
+
+  /// From the first norm to what attention adds to the stream.
+  TensorId attention_forward(GroupId g, SavedBlock& saved) {
+    saved.raw_qkv = project(g, Role::kQkvWeight, Role::kQkvBias, saved.norm1, s_.hidden, s_.qkv_width(), "qkv");
+    saved.qkv = s_.qk_norm ? normalize_heads(g, saved) : saved.raw_qkv;
+    if (s_.positions == PositionKind::kRope) build_.add(OpKind::kRope, rope_shape(), {{saved.qkv, kRw}});
     saved.attention = activation(s_.attention_width(), "attention");
     saved.log_sum_exp = statistics(s_.heads, "log-sum-exp");
-    build_.add_with_workspace(OpKind::kAttention, attention_shape(0),
+    build_.add_with_workspace(OpKind::kAttention, attention_shape(),
                               {{saved.qkv, kR}, {saved.attention, kW}, {saved.log_sum_exp, kW}});
-    const TensorId projected = project(g, Role::kProjectionWeight, Role::kProjectionBias, saved.attention, s_.attention_width(),
-                                       s_.hidden, "attention projection");
-    saved.middle = add(stream_, projected, "residual 1");
-    saved.norm2 = norm(g, Role::kNorm2Weight, Role::kNorm2Bias, saved.middle, saved.statistics2, "norm 2");
+    return project(g, Role::kProjectionWeight, Role::kProjectionBias, saved.attention, s_.attention_width(), s_.hidden,
+                   "attention projection");
+  }
+
+  /// From the norm that the feed-forward layer reads to what it adds to the stream.
+  TensorId ffn_forward(GroupId g, SavedBlock& saved) {
     saved.ffn_in = project(g, Role::kFfnInWeight, Role::kFfnInBias, saved.norm2, s_.hidden, s_.ffn_in_width(), "ffn in");
     saved.ffn_act = activation(s_.ffn, "ffn activation");
     build_.add(OpKind::kActivation, activation_shape(), {{saved.ffn_in, kR}, {saved.ffn_act, kW}});
-    const TensorId out = project(g, Role::kFfnOutWeight, Role::kFfnOutBias, saved.ffn_act, s_.ffn, s_.hidden, "ffn out");
-    stream_ = add(saved.middle, out, "residual 2");
+    return project(g, Role::kFfnOutWeight, Role::kFfnOutBias, saved.ffn_act, s_.ffn, s_.hidden, "ffn out");
+  }
+
+  void block_forward(GroupId g) {
+    SavedBlock saved{.input = stream_};
+    saved.norm1 = norm(g, Role::kNorm1Weight, Role::kNorm1Bias, stream_, saved.statistics1, "norm 1");
+    saved.middle = add(stream_, attention_forward(g, saved), "residual 1");
+    saved.norm2 = s_.parallel_block
+                      ? saved.norm1
+                      : norm(g, Role::kNorm2Weight, Role::kNorm2Bias, saved.middle, saved.statistics2, "norm 2");
+    stream_ = add(saved.middle, ffn_forward(g, saved), "residual 2");
     saved_.push_back(saved);
   }
 
@@ -128,7 +160,8 @@ class StepWriter {
                        "final norm");
     logits_ = activation(s_.vocabulary, "logits");
     build_.add(OpKind::kLinear, linear(s_.hidden, s_.vocabulary),
-               {{final_norm_, kR}, {weight(head_weight_group(), head_weight_role()), kR}, {logits_, kW}});
+               {{final_norm_, kR}, {weight(head_weight_group(), head_weight_role()), kR},
+                {weight(build_.parameters().head(), Role::kHeadBias), kR}, {logits_, kW}});
     const TensorId loss = build_.make(Kind::kScalar, 1, DType::kFp64, "loss");
     const bool training = loss_kind == OpKind::kCrossEntropy;
     const OpShape shape{.rows = n_, .outputs = s_.vocabulary, .sequence = build_.recipe().sequence,
@@ -193,7 +226,7 @@ class StepWriter {
     build_.add(OpKind::kLinearBackwardInput, linear(s_.hidden, s_.vocabulary),
                {{logits_, kR}, {weight(head_weight_group(), head_weight_role()), kR}, {d_norm, kW}});
     build_.add(OpKind::kLinearBackwardWeight, linear(s_.hidden, s_.vocabulary),
-               {{logits_, kR}, {final_norm_, kR}, {head_gradient, kW}});
+               {{logits_, kR}, {final_norm_, kR}, {head_gradient, kW}, {weight_gradient(head, Role::kHeadBias), kW}});
     accumulate_head(head_gradient);
     norm_backward(head, Role::kFinalNormWeight, Role::kFinalNormBias, d_norm, final_input_, final_statistics_, kW);
     accumulate(head);
@@ -215,22 +248,48 @@ class StepWriter {
     accumulate(embedding);
   }
 
-  void block_backward(GroupId g, const SavedBlock& saved) {
+  /// Gradient of the norm that the feed-forward layer read.
+  TensorId ffn_backward(GroupId g, const SavedBlock& saved) {
     const TensorId d_act = project_backward(g, Role::kFfnOutWeight, Role::kFfnOutBias, residual_gradient_, saved.ffn_act, s_.ffn,
                                             s_.hidden, "ffn activation gradient");
     const TensorId d_ffn_in = gradient(s_.ffn_in_width(), "ffn in gradient");
     build_.add(OpKind::kActivationBackward, activation_shape(), {{saved.ffn_in, kR}, {d_act, kR}, {d_ffn_in, kW}});
-    const TensorId d_norm2 = project_backward(g, Role::kFfnInWeight, Role::kFfnInBias, d_ffn_in, saved.norm2, s_.hidden,
-                                              s_.ffn_in_width(), "norm 2 gradient");
-    norm_backward(g, Role::kNorm2Weight, Role::kNorm2Bias, d_norm2, saved.middle, saved.statistics2, kRw);
+    return project_backward(g, Role::kFfnInWeight, Role::kFfnInBias, d_ffn_in, saved.norm2, s_.hidden, s_.ffn_in_width(),
+                            "norm 2 gradient");
+  }
+
+  /// Gradient of the norm that attention read.
+  TensorId attention_backward(GroupId g, const SavedBlock& saved) {
     const TensorId d_attention = project_backward(g, Role::kProjectionWeight, Role::kProjectionBias, residual_gradient_,
                                                   saved.attention, s_.attention_width(), s_.hidden, "attention gradient");
     const TensorId d_qkv = gradient(s_.qkv_width(), "qkv gradient");
-    build_.add_with_workspace(OpKind::kAttentionBackward, attention_shape(0),
+    build_.add_with_workspace(OpKind::kAttentionBackward, attention_shape(),
                               {{saved.qkv, kR}, {saved.attention, kR}, {saved.log_sum_exp, kR}, {d_attention, kR}, {d_qkv, kW}});
-    if (s_.positions == PositionKind::kRope) build_.add(OpKind::kRopeBackward, attention_shape(s_.rope_theta), {{d_qkv, kRw}});
-    const TensorId d_norm1 = project_backward(g, Role::kQkvWeight, Role::kQkvBias, d_qkv, saved.norm1, s_.hidden, s_.qkv_width(),
-                                              "norm 1 gradient");
+    if (s_.positions == PositionKind::kRope) build_.add(OpKind::kRopeBackward, rope_shape(), {{d_qkv, kRw}});
+    if (s_.qk_norm) {
+      build_.add_with_workspace(OpKind::kHeadNormBackward, head_norm_shape(),
+                                {{d_qkv, kRw}, {saved.raw_qkv, kR}, {weight(g, Role::kQueryNormWeight), kR},
+                                 {weight(g, Role::kKeyNormWeight), kR}, {saved.head_statistics, kR},
+                                 {weight_gradient(g, Role::kQueryNormWeight), kW}, {weight_gradient(g, Role::kKeyNormWeight), kW}});
+    }
+    return project_backward(g, Role::kQkvWeight, Role::kQkvBias, d_qkv, saved.norm1, s_.hidden, s_.qkv_width(),
+                            "norm 1 gradient");
+  }
+
+  /// Of two readers of one norm.
+  TensorId sum_of(TensorId a, TensorId b) {
+    const TensorId sum = gradient(s_.hidden, "shared norm gradient");
+    build_.add(OpKind::kAdd, {.rows = n_, .inputs = s_.hidden}, {{a, kR}, {b, kR}, {sum, kW}});
+    return sum;
+  }
+
+  void block_backward(GroupId g, const SavedBlock& saved) {
+    const TensorId d_norm2 = ffn_backward(g, saved);
+    if (!s_.parallel_block) {
+      norm_backward(g, Role::kNorm2Weight, Role::kNorm2Bias, d_norm2, saved.middle, saved.statistics2, kRw);
+    }
+    const TensorId d_attended = attention_backward(g, saved);
+    const TensorId d_norm1 = s_.parallel_block ? sum_of(d_attended, d_norm2) : d_attended;
     norm_backward(g, Role::kNorm1Weight, Role::kNorm1Bias, d_norm1, saved.input, saved.statistics1, kRw);
     accumulate(g);
   }

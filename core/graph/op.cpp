@@ -6,10 +6,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 20> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 22> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kNorm, "norm"},
     {OpKind::kLinear, "linear"},
+    {OpKind::kHeadNorm, "head_norm"},
     {OpKind::kRope, "rope"},
     {OpKind::kAttention, "attention"},
     {OpKind::kAdd, "add"},
@@ -21,6 +22,7 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 20> kKinds{{
     {OpKind::kLinearBackwardInput, "linear_backward_input"},
     {OpKind::kLinearBackwardWeight, "linear_backward_weight"},
     {OpKind::kRopeBackward, "rope_backward"},
+    {OpKind::kHeadNormBackward, "head_norm_backward"},
     {OpKind::kAttentionBackward, "attention_backward"},
     {OpKind::kActivationBackward, "activation_backward"},
     {OpKind::kAccumulate, "accumulate"},

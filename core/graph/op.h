@@ -19,10 +19,11 @@ enum class OpKind : std::uint8_t {
   kEmbedding,             ///< tokens r, token table r, [position table r], x w
   kNorm,                  ///< x r, weight r, [bias r], y w, statistics w
   kLinear,                ///< x r, weight r, [bias r], y w             y = x Wᵀ + b
+  kHeadNorm,              ///< qkv r, query weight r, key weight r, y w, statistics w   normalizes query and key heads, copies values
   kRope,                  ///< qkv rw                                   rotates queries and keys
   kAttention,             ///< qkv r, out w, log-sum-exp w, workspace w causal, softmax(q kᵀ / √d) v
   kAdd,                   ///< a r, b r, y w
-  kActivation,            ///< x r, y w                                 GELU, or SwiGLU of [gate | up]
+  kActivation,            ///< x r, y w                                 GELU, or SwiGLU or GeGLU of [gate | up]
   kCrossEntropy,          ///< logits rw, tokens r, loss w              leaves d loss / d logits in place of the logits
   kLoss,                  ///< logits r, tokens r, loss w               evaluation only
   kEmbeddingBackward,     ///< tokens r, dx r, d token table w|rw, [d position table w]
@@ -30,6 +31,7 @@ enum class OpKind : std::uint8_t {
   kLinearBackwardInput,   ///< dy r, weight r, dx w                     dx = dy W
   kLinearBackwardWeight,  ///< dy r, x r, d weight w, [d bias w]        dW = dyᵀ x
   kRopeBackward,          ///< dqkv rw
+  kHeadNormBackward,      ///< dqkv rw, qkv r, query weight r, key weight r, statistics r, d query weight w, d key weight w, workspace w
   kAttentionBackward,     ///< qkv r, out r, log-sum-exp r, dout r, dqkv w, workspace w
   kActivationBackward,    ///< x r, dy r, dx w
   kAccumulate,            ///< gradient r, accumulator w|rw             w on the first micro-batch
@@ -50,7 +52,8 @@ constexpr bool writes(Access access) { return access != Access::kRead; }
 /// Sizes of one kernel; what is not used by a kind stays 0. Two kernels of one kind and equal shapes cost the same.
 struct OpShape {
   std::int64_t rows = 0;      ///< tokens of the micro-batch, or elements of a group for optimizer kernels
-  std::int64_t inputs = 0;    ///< columns of x; hidden size of an embedding or a norm; decaying elements for AdamW
+  std::int64_t inputs = 0;    ///< columns of x; hidden size of an embedding or a norm; rotated elements of a head (0: all);
+                              ///< decaying elements for AdamW
   std::int64_t outputs = 0;   ///< columns of y; vocabulary of an embedding or a loss; position rows stay in `positions`
   std::int64_t sequence = 0;  ///< tokens per sequence
   std::int64_t heads = 0;
@@ -59,7 +62,7 @@ struct OpShape {
   std::int64_t positions = 0;  ///< rows of the position table
   std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
   std::uint8_t variant = 0;    ///< NormKind or ActivationKind
-  double constant = 0;         ///< norm epsilon or rotary base
+  double constant = 0;         ///< norm epsilon, rotary base, or what an embedding is multiplied by (0: nothing)
 
   auto operator<=>(const OpShape&) const = default;
 };

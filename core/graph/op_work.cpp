@@ -25,12 +25,15 @@ double triangle_product(const OpShape& s) {
 
 std::int64_t qkv_width(const OpShape& s) { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
 
-bool is_swiglu(const OpShape& s) { return s.variant == static_cast<std::uint8_t>(ActivationKind::kSwiGlu); }
+/// Width of a row's query and key heads, which are rotated and may be normalized.
+std::int64_t query_key_width(const OpShape& s) { return (s.heads + s.kv_heads) * s.head_dim; }
+
+std::int64_t rotated_width(const OpShape& s) { return (s.heads + s.kv_heads) * (s.inputs == 0 ? s.head_dim : s.inputs); }
 
 bool is_layer_norm(const OpShape& s) { return s.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm); }
 
 /// Width of a feed-forward activation's input; `outputs` is the width of its output.
-std::int64_t activation_in(const OpShape& s) { return is_swiglu(s) ? 2 * s.outputs : s.outputs; }
+std::int64_t activation_in(const OpShape& s) { return is_gated(static_cast<ActivationKind>(s.variant)) ? 2 * s.outputs : s.outputs; }
 
 }  // namespace
 
@@ -46,8 +49,10 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kNormBackward: return kNormBackwardFlops * elements;
     case OpKind::kActivation: return kActivationFlops * real(s.rows) * real(s.outputs);
     case OpKind::kActivationBackward: return 2.0 * kActivationFlops * real(s.rows) * real(s.outputs);
+    case OpKind::kHeadNorm: return kNormFlops * real(s.rows * query_key_width(s));
+    case OpKind::kHeadNormBackward: return kNormBackwardFlops * real(s.rows * query_key_width(s));
     case OpKind::kRope:
-    case OpKind::kRopeBackward: return 3.0 * real(s.rows) * real((s.heads + s.kv_heads) * s.head_dim);
+    case OpKind::kRopeBackward: return 3.0 * real(s.rows * rotated_width(s));
     case OpKind::kCrossEntropy:
     case OpKind::kLoss: return kLossFlops * real(s.rows) * real(s.outputs);
     case OpKind::kAdamW: return kAdamWFlops * real(s.rows);
@@ -77,8 +82,11 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kNormBackward: return Bytes(4 * e * elements + statistics);
     case OpKind::kActivation: return Bytes(e * s.rows * (activation_in(s) + s.outputs));
     case OpKind::kActivationBackward: return Bytes(e * s.rows * (2 * activation_in(s) + s.outputs));
+    case OpKind::kHeadNorm: return Bytes(2 * e * s.rows * qkv_width(s) + state * s.rows * (s.heads + s.kv_heads));
+    case OpKind::kHeadNormBackward:
+      return Bytes(3 * e * s.rows * query_key_width(s) + state * s.rows * (s.heads + s.kv_heads));
     case OpKind::kRope:
-    case OpKind::kRopeBackward: return Bytes(2 * e * s.rows * (s.heads + s.kv_heads) * s.head_dim);
+    case OpKind::kRopeBackward: return Bytes(2 * e * s.rows * rotated_width(s));
     case OpKind::kCrossEntropy: return Bytes(2 * e * s.rows * s.outputs);
     case OpKind::kLoss: return Bytes(e * s.rows * s.outputs);
     case OpKind::kAdamW: return Bytes(s.rows * (6 * state + e + (e != state ? e : 0)));
@@ -97,6 +105,10 @@ Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t work
   if (kind == OpKind::kNormBackward) {
     const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
     return Bytes(tiles * (is_layer_norm(s) ? 2 : 1) * s.inputs * e);
+  }
+  if (kind == OpKind::kHeadNormBackward) {
+    const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
+    return Bytes(tiles * 2 * s.head_dim * e);
   }
   if (kind == OpKind::kAttention) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);
   if (kind == OpKind::kAttentionBackward) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 namespace plimsoll {
 namespace {
 
@@ -12,18 +14,50 @@ tl::unexpected<Error> bad(const ModelSpec& spec, std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = {}});
 }
 
+Result<void> validate_rotary(const ModelSpec& spec) {
+  if (spec.positions != PositionKind::kRope) return {};
+  if (spec.rotary_dim < 0 || spec.rotary_dim > spec.head_dim) {
+    return bad(spec, fmt::format("rotary_dim={} does not lie between 0 and head_dim={}", spec.rotary_dim, spec.head_dim));
+  }
+  if (spec.rotary_width() % 2 != 0) {
+    return bad(spec, fmt::format("{}={} must be even for rotary positions", spec.rotary_dim == 0 ? "head_dim" : "rotary_dim",
+                                 spec.rotary_width()));
+  }
+  const RopeScaling& scaling = spec.rope_scaling;
+  if (scaling.kind == RopeScalingKind::kNone) return {};
+  if (!(scaling.factor >= 1) || !std::isfinite(scaling.factor)) {
+    return bad(spec, fmt::format("a rotary scaling factor of {} is not 1 or more", scaling.factor));
+  }
+  if (scaling.kind == RopeScalingKind::kLinear) return {};
+  if (scaling.low_frequency > 0 && scaling.high_frequency > scaling.low_frequency && scaling.original_positions > 0) return {};
+  return bad(spec, fmt::format("rotary scaling with low_frequency={}, high_frequency={} and original_positions={}: the first "
+                               "must be positive and below the second, the last positive",
+                               scaling.low_frequency, scaling.high_frequency, scaling.original_positions));
+}
+
 }  // namespace
 
 ModelSpec family_defaults(Family family) {
   ModelSpec spec;
   spec.family = family;
-  if (family == Family::kLlama) {
-    spec.norm = NormKind::kRmsNorm;
-    spec.activation = ActivationKind::kSwiGlu;
-    spec.positions = PositionKind::kRope;
-    spec.tied_head = false;
-    spec.attention_bias = false;
-    spec.mlp_bias = false;
+  if (family == Family::kGpt2) return spec;
+  spec.positions = PositionKind::kRope;
+  spec.tied_head = false;
+  if (family == Family::kPhi) {
+    spec.parallel_block = true;
+    spec.head_bias = true;
+    return spec;
+  }
+  spec.norm = NormKind::kRmsNorm;
+  spec.activation = ActivationKind::kSwiGlu;
+  spec.qkv_bias = family == Family::kQwen2;
+  spec.projection_bias = false;
+  spec.mlp_bias = false;
+  spec.qk_norm = family == Family::kQwen3;
+  if (family == Family::kGemma) {
+    spec.norm = NormKind::kRmsNormPlusOne;
+    spec.activation = ActivationKind::kGeGluTanh;
+    spec.tied_head = true;
   }
   return spec;
 }
@@ -43,8 +77,11 @@ Result<void> validate(const ModelSpec& spec) {
   if (spec.heads % spec.kv_heads != 0) {
     return bad(spec, fmt::format("heads={} is not a multiple of kv_heads={}", spec.heads, spec.kv_heads));
   }
-  if (spec.positions == PositionKind::kRope && spec.head_dim % 2 != 0) {
-    return bad(spec, fmt::format("head_dim={} must be even for rotary positions", spec.head_dim));
+  if (auto rotary = validate_rotary(spec); !rotary) return rotary;
+  if (spec.qk_norm && spec.norm == NormKind::kLayerNorm) return bad(spec, "queries and keys have RMS norms only");
+  if (spec.window < 0) return bad(spec, fmt::format("window={} is negative", spec.window));
+  if (!(spec.embedding_scale > 0) || !std::isfinite(spec.embedding_scale)) {
+    return bad(spec, fmt::format("embedding_scale={} is not a positive number", spec.embedding_scale));
   }
   for (const std::int64_t width : {spec.vocabulary, spec.max_positions, spec.qkv_width(), spec.ffn_in_width()}) {
     if (width > kMaxElements / spec.hidden) return bad(spec, "a weight matrix has more than 2^40 elements");
@@ -52,8 +89,28 @@ Result<void> validate(const ModelSpec& spec) {
   return {};
 }
 
-std::string_view to_text(Family family) { return family == Family::kGpt2 ? "gpt2" : "llama"; }
-std::string_view to_text(NormKind norm) { return norm == NormKind::kLayerNorm ? "layernorm" : "rmsnorm"; }
+std::string_view to_text(Family family) {
+  switch (family) {
+    case Family::kGpt2: return "gpt2";
+    case Family::kLlama: return "llama";
+    case Family::kMistral: return "mistral";
+    case Family::kQwen2: return "qwen2";
+    case Family::kQwen3: return "qwen3";
+    case Family::kGemma: return "gemma";
+    case Family::kPhi: return "phi";
+  }
+  return "?";
+}
+
+std::string_view to_text(NormKind norm) {
+  switch (norm) {
+    case NormKind::kLayerNorm: return "layernorm";
+    case NormKind::kRmsNorm: return "rmsnorm";
+    case NormKind::kRmsNormPlusOne: return "rmsnorm_plus_one";
+  }
+  return "?";
+}
+
 std::string_view to_text(PositionKind positions) { return positions == PositionKind::kLearned ? "learned" : "rope"; }
 
 std::string_view to_text(ActivationKind activation) {
@@ -61,17 +118,53 @@ std::string_view to_text(ActivationKind activation) {
     case ActivationKind::kGelu: return "gelu";
     case ActivationKind::kGeluTanh: return "gelu_tanh";
     case ActivationKind::kSwiGlu: return "swiglu";
+    case ActivationKind::kGeGluTanh: return "geglu_tanh";
   }
   return "?";
 }
 
+std::string_view to_text(RopeScalingKind scaling) {
+  switch (scaling) {
+    case RopeScalingKind::kNone: return "none";
+    case RopeScalingKind::kLinear: return "linear";
+    case RopeScalingKind::kLlama3: return "llama3";
+  }
+  return "?";
+}
+
+namespace {
+
+/// What was not there when the first digests were taken is named only where it differs from what was meant then.
+std::string later_fields(const ModelSpec& s) {
+  std::string text;
+  const auto add = [&](std::string_view key, auto value, auto neutral) {
+    if (value != neutral) text += fmt::format(" {}={}", key, value);
+  };
+  add("projection_bias", s.projection_bias, s.qkv_bias);
+  add("head_bias", s.head_bias, false);
+  add("qk_norm", s.qk_norm, false);
+  add("parallel", s.parallel_block, false);
+  add("rotary_dim", s.rotary_width(), s.head_dim);
+  add("embedding_scale", fmt::format("{:.17g}", s.embedding_scale), std::string("1"));
+  add("window", s.window, std::int64_t{0});
+  const RopeScaling& r = s.rope_scaling;
+  if (r.kind == RopeScalingKind::kNone) return text;
+  text += fmt::format(" rope_scaling={} rope_factor={:.17g}", to_text(r.kind), r.factor);
+  if (r.kind == RopeScalingKind::kLinear) return text;
+  return text + fmt::format(" rope_low={:.17g} rope_high={:.17g} rope_original={:.17g}", r.low_frequency, r.high_frequency,
+                            r.original_positions);
+}
+
+}  // namespace
+
 std::string canonical_text(const ModelSpec& s) {
   return fmt::format(
-      "family={} layers={} hidden={} heads={} kv_heads={} head_dim={} ffn={} vocab={} positions={} norm={} activation={} "
-      "position={} tied={} attention_bias={} mlp_bias={} epsilon={:.17g} theta={:.17g}",
-      to_text(s.family), s.layers, s.hidden, s.heads, s.kv_heads, s.head_dim, s.ffn, s.vocabulary, s.max_positions,
-      to_text(s.norm), to_text(s.activation), to_text(s.positions), s.tied_head, s.attention_bias, s.mlp_bias,
-      s.norm_epsilon, s.rope_theta);
+             "family={} layers={} hidden={} heads={} kv_heads={} head_dim={} ffn={} vocab={} positions={} norm={} "
+             "activation={} position={} tied={} attention_bias={} mlp_bias={} epsilon={:.17g} theta={:.17g}",
+             to_text(s.family), s.layers, s.hidden, s.heads, s.kv_heads, s.head_dim, s.ffn, s.vocabulary, s.max_positions,
+             to_text(s.norm), to_text(s.activation), to_text(s.positions), s.tied_head, s.qkv_bias, s.mlp_bias,
+             s.norm_epsilon, s.rope_theta) +
+         later_fields(s);
 }
 
 }  // namespace plimsoll

@@ -8,10 +8,30 @@
 
 namespace plimsoll {
 
-enum class Family : std::uint8_t { kGpt2, kLlama };
-enum class NormKind : std::uint8_t { kLayerNorm, kRmsNorm };
-enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu };
+/// Whose names a checkpoint's tensors and configuration have; what a model computes is in its spec's other fields.
+enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi };
+enum class NormKind : std::uint8_t {
+  kLayerNorm,
+  kRmsNorm,
+  kRmsNormPlusOne,  ///< the weight is what the factor exceeds 1 by
+};
+/// The gated ones halve their input: activation(gate) · up.
+enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh };
 enum class PositionKind : std::uint8_t { kLearned, kRope };
+enum class RopeScalingKind : std::uint8_t { kNone, kLinear, kLlama3 };
+
+constexpr bool is_gated(ActivationKind kind) { return kind == ActivationKind::kSwiGlu || kind == ActivationKind::kGeGluTanh; }
+
+/// How rotary frequencies are stretched for sequences longer than those of the first training.
+struct RopeScaling {
+  RopeScalingKind kind = RopeScalingKind::kNone;
+  double factor = 1;           ///< by which low frequencies (all of them, when linear) are divided
+  double low_frequency = 1;    ///< Llama 3: waves longer than original_positions / low_frequency are divided,
+  double high_frequency = 4;   ///< those shorter than original_positions / high_frequency are kept, others between
+  double original_positions = 8192;
+
+  bool operator==(const RopeScaling&) const = default;
+};
 
 /// A decoder-only transformer as its user states it.
 struct ModelSpec {
@@ -29,10 +49,18 @@ struct ModelSpec {
   ActivationKind activation = ActivationKind::kGeluTanh;
   PositionKind positions = PositionKind::kLearned;
   bool tied_head = true;     ///< the output head is the token embedding
-  bool attention_bias = true;
+  bool qkv_bias = true;
+  bool projection_bias = true;  ///< of the attention's output
   bool mlp_bias = true;
+  bool head_bias = false;       ///< of the output head
+  bool qk_norm = false;         ///< every query and key head is normalized before it is rotated, with the norm of the model
+  bool parallel_block = false;  ///< attention and feed-forward read one norm; both are added to the stream
   double norm_epsilon = 1e-5;
   double rope_theta = 10000.0;
+  std::int64_t rotary_dim = 0;  ///< leading elements of a head that are rotated; 0: all
+  RopeScaling rope_scaling;
+  double embedding_scale = 1;  ///< of token embeddings; a tied head has none
+  std::int64_t window = 0;     ///< tokens that a token sees, itself among them; 0: all before it
 
   bool operator==(const ModelSpec&) const = default;
 
@@ -40,8 +68,12 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   /// Width of the concatenated attention heads.
   [[nodiscard]] std::int64_t attention_width() const { return heads * head_dim; }
-  /// Width of the first feed-forward projection (gate and up side by side for SwiGLU).
-  [[nodiscard]] std::int64_t ffn_in_width() const { return activation == ActivationKind::kSwiGlu ? 2 * ffn : ffn; }
+  /// Width of the first feed-forward projection (gate and up side by side when it is gated).
+  [[nodiscard]] std::int64_t ffn_in_width() const { return is_gated(activation) ? 2 * ffn : ffn; }
+  /// Elements of a head that are rotated.
+  [[nodiscard]] std::int64_t rotary_width() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
+  /// The longest sequence: within its window attention is full, beyond it there is no kernel.
+  [[nodiscard]] std::int64_t longest_sequence() const { return window > 0 && window < max_positions ? window : max_positions; }
 };
 
 /// The defaults of a family, before sizes are filled in.
@@ -54,6 +86,7 @@ std::string_view to_text(Family family);
 std::string_view to_text(NormKind norm);
 std::string_view to_text(ActivationKind activation);
 std::string_view to_text(PositionKind positions);
+std::string_view to_text(RopeScalingKind scaling);
 
 /// One line of key=value pairs that names every field; equal specs, equal text.
 std::string canonical_text(const ModelSpec& spec);

@@ -38,9 +38,13 @@ ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
   ParameterGroup group{.name = "block " + std::to_string(layer), .block = layer, .tensors = {}};
   const std::int64_t h = spec.hidden;
   add_norm(group, spec, Role::kNorm1Weight, Role::kNorm1Bias);
-  add_linear(group, Role::kQkvWeight, Role::kQkvBias, spec.qkv_width(), h, spec.attention_bias);
-  add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, h, spec.attention_width(), spec.attention_bias);
-  add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
+  add_linear(group, Role::kQkvWeight, Role::kQkvBias, spec.qkv_width(), h, spec.qkv_bias);
+  if (spec.qk_norm) {
+    add(group, Role::kQueryNormWeight, 1, spec.head_dim);
+    add(group, Role::kKeyNormWeight, 1, spec.head_dim);
+  }
+  add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, h, spec.attention_width(), spec.projection_bias);
+  if (!spec.parallel_block) add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
   add_linear(group, Role::kFfnInWeight, Role::kFfnInBias, spec.ffn_in_width(), h, spec.mlp_bias);
   add_linear(group, Role::kFfnOutWeight, Role::kFfnOutBias, h, spec.ffn, spec.mlp_bias);
   return finish(std::move(group));
@@ -69,6 +73,7 @@ ParameterLayout lay_out_parameters(const ModelSpec& spec) {
   ParameterGroup head{.name = "head", .block = -1, .tensors = {}};
   add_norm(head, spec, Role::kFinalNormWeight, Role::kFinalNormBias);
   if (!spec.tied_head) add(head, Role::kHeadWeight, spec.vocabulary, spec.hidden);
+  if (spec.head_bias) add(head, Role::kHeadBias, 1, spec.vocabulary);
   layout.groups.push_back(finish(std::move(head)));
   return layout;
 }

@@ -16,7 +16,7 @@ enum class ParameterRole : std::uint8_t {
   kTokenEmbedding, kPositionEmbedding,
   kNorm1Weight, kNorm1Bias, kQkvWeight, kQkvBias, kProjectionWeight, kProjectionBias,
   kNorm2Weight, kNorm2Bias, kFfnInWeight, kFfnInBias, kFfnOutWeight, kFfnOutBias,
-  kFinalNormWeight, kFinalNormBias, kHeadWeight,
+  kFinalNormWeight, kFinalNormBias, kHeadWeight, kHeadBias, kQueryNormWeight, kKeyNormWeight,
 };
 
 /// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).

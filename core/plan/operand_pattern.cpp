@@ -52,6 +52,8 @@ std::string_view operand_pattern(OpKind kind) {
       return "rrRww";
     case OpKind::kLinear:
       return "rrRw";
+    case OpKind::kHeadNorm:
+      return "rrrww";
     case OpKind::kRope:
       return "u";
     case OpKind::kAttention:
@@ -74,6 +76,8 @@ std::string_view operand_pattern(OpKind kind) {
       return "rrwW";
     case OpKind::kRopeBackward:
       return "u";
+    case OpKind::kHeadNormBackward:
+      return "urrrrwww";
     case OpKind::kAttentionBackward:
       return "rrrrww";
     case OpKind::kActivationBackward:
@@ -102,6 +106,7 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kEmbedding:
     case OpKind::kNorm:
     case OpKind::kLinear:
+    case OpKind::kHeadNorm:
     case OpKind::kRope:
     case OpKind::kAttention:
     case OpKind::kAdd:
@@ -115,6 +120,7 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight:
     case OpKind::kRopeBackward:
+    case OpKind::kHeadNormBackward:
     case OpKind::kAttentionBackward:
     case OpKind::kActivationBackward:
       return phase == Phase::kBackward;

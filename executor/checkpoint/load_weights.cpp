@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "core/base/differing_words.h"
@@ -17,6 +19,7 @@ struct Source {
   HfCheckpoint checkpoint;
   std::vector<HfTensor> wanted;
   std::vector<CheckpointTensor> stored;  ///< of each wanted one
+  std::optional<CheckpointTensor> spare_head;  ///< a tied head that is stored all the same
 };
 
 Result<Source> open_source(const std::filesystem::path& path, const ModelSpec& spec) {
@@ -25,7 +28,9 @@ Result<Source> open_source(const std::filesystem::path& path, const ModelSpec& s
   std::vector<HfTensor> wanted = hf_tensors(spec);
   auto stored = checkpoint->match(wanted);
   if (!stored) return fail(stored.error());
-  return Source{.checkpoint = std::move(*checkpoint), .wanted = std::move(wanted), .stored = std::move(*stored)};
+  Source source{.checkpoint = std::move(*checkpoint), .wanted = std::move(wanted), .stored = std::move(*stored), .spare_head = {}};
+  if (spec.tied_head) source.spare_head = source.checkpoint.find("lm_head.weight");
+  return source;
 }
 
 /// fp64 states take one tensor beside them.
@@ -43,6 +48,32 @@ std::span<T> as(std::span<std::byte> bytes) {
   return {reinterpret_cast<T*>(bytes.data()), bytes.size() / sizeof(T)};
 }
 
+/// Some writers store a tied head as well. One that is not the embedding is no tied head, whatever config.json says.
+template <typename T>
+Result<void> check_spare_head(const Source& source, std::span<const T> embedding) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 20;
+  const auto& [file, head] = *source.spare_head;
+  const SafetensorsFile& from = source.checkpoint.files()[file];
+  std::vector<float> values;
+  bool same = head.shape == source.wanted.front().shape;
+  for (std::int64_t first = 0; same && first < head.elements; first += kPiece) {
+    values.resize(static_cast<std::size_t>(std::min(kPiece, head.elements - first)));
+    if (auto read = from.read(head, first, values); !read) return read;
+    same = std::equal(values.begin(), values.end(), embedding.begin() + first, [](float a, T b) { return static_cast<T>(a) == b; });
+  }
+  if (same) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = "'lm_head.weight' differs from the token embedding, which the config says is the head too",
+               .where = from.path().string(),
+               .remedy = "set tie_word_embeddings to false in config.json, or take the tensor away"});
+}
+
+Result<void> check_spare_head(const Source& source, DType dtype, std::span<std::byte> place) {
+  if (!source.spare_head) return {};
+  if (dtype == DType::kFp64) return check_spare_head<double>(source, as<double>(place));
+  return check_spare_head<float>(source, as<float>(place));
+}
+
 Result<void> read_group(const Source& source, GroupId group, DType dtype, std::span<std::byte> place) {
   for (std::size_t i = 0; i < source.wanted.size(); ++i) {
     const HfTensor& wanted = source.wanted[i];
@@ -53,7 +84,7 @@ Result<void> read_group(const Source& source, GroupId group, DType dtype, std::s
                                             : read_hf_tensor(from, stored, wanted, as<float>(place));
     if (!read) return read;
   }
-  return {};
+  return group == GroupId(0) ? check_spare_head(source, dtype, place) : Result<void>{};
 }
 
 }  // namespace

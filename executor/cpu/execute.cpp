@@ -75,7 +75,7 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
 void execute_launch(const Plan& plan, const Program& program, const Instruction& instruction, std::int64_t step,
                     WorkerPool& pool, const MatrixProduct& product) {
   launch(plan.at(instruction.kernel), operands_of(program, instruction, step),
-         {.pool = &pool, .product = &product, .recipe = &plan.recipe, .step = step});
+         {.pool = &pool, .product = &product, .recipe = &plan.recipe, .rope_scaling = plan.spec.rope_scaling, .step = step});
 }
 
 Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t step) {

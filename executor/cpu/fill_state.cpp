@@ -19,7 +19,7 @@ struct Start {
   double deviation = 0;
 };
 
-Start start_of(ParameterRole role, std::int64_t layers) {
+Start start_of(ParameterRole role, const ModelSpec& spec) {
   switch (role) {
     case ParameterRole::kTokenEmbedding:
     case ParameterRole::kPositionEmbedding:
@@ -29,11 +29,13 @@ Start start_of(ParameterRole role, std::int64_t layers) {
       return {.constant = 0, .deviation = kDeviation};
     case ParameterRole::kProjectionWeight:
     case ParameterRole::kFfnOutWeight:
-      return {.constant = 0, .deviation = kDeviation / std::sqrt(2.0 * static_cast<double>(layers))};
+      return {.constant = 0, .deviation = kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
     case ParameterRole::kNorm1Weight:
     case ParameterRole::kNorm2Weight:
     case ParameterRole::kFinalNormWeight:
-      return {.constant = 1, .deviation = 0};
+    case ParameterRole::kQueryNormWeight:
+    case ParameterRole::kKeyNormWeight:
+      return {.constant = spec.norm == NormKind::kRmsNormPlusOne ? 0.0 : 1.0, .deviation = 0};
     case ParameterRole::kNorm1Bias:
     case ParameterRole::kQkvBias:
     case ParameterRole::kProjectionBias:
@@ -41,6 +43,7 @@ Start start_of(ParameterRole role, std::int64_t layers) {
     case ParameterRole::kFfnInBias:
     case ParameterRole::kFfnOutBias:
     case ParameterRole::kFinalNormBias:
+    case ParameterRole::kHeadBias:
       return {};
   }
   return {};
@@ -59,7 +62,7 @@ void fill_group(const ModelSpec& spec, GroupId id, std::uint64_t seed, Real* out
   const ParameterGroup group = lay_out_parameters(spec).at(id);
   const std::uint64_t key = random_at(mix64(seed), id.index);
   for (const ParameterTensor& tensor : group.tensors) {
-    const Start start = start_of(tensor.role, spec.layers);
+    const Start start = start_of(tensor.role, spec);
     const std::int64_t end = tensor.offset + tensor.elements();
     const std::int64_t tasks = (tensor.elements() + kElementsPerTask - 1) / kElementsPerTask;
     pool.run(tasks, [&](std::int64_t task, std::int64_t) {

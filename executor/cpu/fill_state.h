@@ -10,7 +10,7 @@
 namespace plimsoll {
 
 /// Writes the initial weights of one group: normal(0, 0.02) (Radford et al. 2019), the two projections into the
-/// residual stream scaled by 1/√(2·layers), norm weights 1, biases 0. Every element depends only on (seed, group,
+/// residual stream scaled by 1/√(2·layers), norm factors 1, biases 0. Every element depends only on (seed, group,
 /// place), so that neither order nor threads nor precision changes more than rounding. `out` holds the group in `dtype`
 /// (fp32 or fp64).
 void fill_weights(const ModelSpec& spec, GroupId group, std::uint64_t seed, DType dtype, std::span<std::byte> out,

@@ -7,7 +7,7 @@ namespace plimsoll::kernels {
 namespace {
 
 constexpr std::int64_t kElements = std::int64_t{1} << 15;  // of one task: its operands fit a second-level cache
-constexpr std::int64_t kRows = 8;                          // of one SwiGLU task
+constexpr std::int64_t kRows = 8;                          // of one task of a gated activation
 
 /// Calls function(range) for fixed ranges of [0, elements) over the workers.
 template <typename Function>
@@ -47,15 +47,16 @@ void activation(const OpShape& s, Operands operands, const LaunchContext& contex
   const T* x = array<T>(operands, 0);
   T* y = array<T>(operands, 1);
   const Loops<T>& loop = loops<T>();
-  if (kind_of(s) != ActivationKind::kSwiGlu) {
+  if (!is_gated(kind_of(s))) {
     const auto apply = kind_of(s) == ActivationKind::kGelu ? loop.gelu : loop.gelu_tanh;
     for_elements(*context.pool, s.rows * s.outputs, [&](Range r) { apply(r.size(), x + r.begin, y + r.begin); });
     return;
   }
+  const auto apply = kind_of(s) == ActivationKind::kSwiGlu ? loop.swiglu : loop.geglu_tanh;
   context.pool->run(range_count(s.rows, kRows), [&](std::int64_t task, std::int64_t) {
     const Range rows = range_at(task, s.rows, kRows);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      loop.swiglu(s.outputs, x + row * 2 * s.outputs, y + row * s.outputs);
+      apply(s.outputs, x + row * 2 * s.outputs, y + row * s.outputs);
     }
   });
 }
@@ -65,16 +66,17 @@ void activation_backward(const OpShape& s, Operands operands, const LaunchContex
   const T *x = array<T>(operands, 0), *dy = array<T>(operands, 1);
   T* dx = array<T>(operands, 2);
   const Loops<T>& loop = loops<T>();
-  if (kind_of(s) != ActivationKind::kSwiGlu) {
+  if (!is_gated(kind_of(s))) {
     const auto apply = kind_of(s) == ActivationKind::kGelu ? loop.gelu_backward : loop.gelu_tanh_backward;
     for_elements(*context.pool, s.rows * s.outputs,
                  [&](Range r) { apply(r.size(), x + r.begin, dy + r.begin, dx + r.begin); });
     return;
   }
+  const auto apply = kind_of(s) == ActivationKind::kSwiGlu ? loop.swiglu_backward : loop.geglu_tanh_backward;
   context.pool->run(range_count(s.rows, kRows), [&](std::int64_t task, std::int64_t) {
     const Range rows = range_at(task, s.rows, kRows);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      loop.swiglu_backward(s.outputs, x + row * 2 * s.outputs, dy + row * s.outputs, dx + row * 2 * s.outputs);
+      apply(s.outputs, x + row * 2 * s.outputs, dy + row * s.outputs, dx + row * 2 * s.outputs);
     }
   });
 }

@@ -33,11 +33,10 @@ void embedding(const OpShape& s, Operands operands, const LaunchContext& context
     const Range rows = range_at(task, s.rows, kRows);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const T* token = table + token_at(tokens, s, row) * s.inputs;
-      if (positions == nullptr) {
-        std::copy(token, token + s.inputs, y + row * s.inputs);
-      } else {
-        loop.add(s.inputs, token, positions + row % s.sequence * s.inputs, y + row * s.inputs);
-      }
+      T* out = y + row * s.inputs;
+      std::copy(token, token + s.inputs, out);
+      if (s.constant != 0) loop.scale(s.inputs, static_cast<T>(s.constant), out);
+      if (positions != nullptr) loop.add_to(s.inputs, positions + row % s.sequence * s.inputs, out);
     }
   });
 }
@@ -58,7 +57,12 @@ void embedding_backward(const OpShape& s, Operands operands, const LaunchContext
     if (d_positions != nullptr) clear_columns(d_positions, s.positions, s.inputs, columns);
     for (std::int64_t row = 0; row < s.rows; ++row) {
       const T* gradient = dx + row * s.inputs + columns.begin;
-      loop.add_to(columns.size(), gradient, d_table + token_at(tokens, s, row) * s.inputs + columns.begin);
+      T* of_token = d_table + token_at(tokens, s, row) * s.inputs + columns.begin;
+      if (s.constant == 0) {
+        loop.add_to(columns.size(), gradient, of_token);
+      } else {
+        loop.scale_add_to(columns.size(), static_cast<T>(s.constant), gradient, of_token);
+      }
       if (d_positions == nullptr) continue;
       loop.add_to(columns.size(), gradient, d_positions + row % s.sequence * s.inputs + columns.begin);
     }

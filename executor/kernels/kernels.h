@@ -50,6 +50,10 @@ void linear_backward_input(const OpShape& shape, Operands operands, const Launch
 template <typename T>
 void linear_backward_weight(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename T>
+void head_norm(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
+void head_norm_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename T>
 void rope(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename T>
 void rope_backward(const OpShape& shape, Operands operands, const LaunchContext& context);

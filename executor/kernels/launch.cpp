@@ -18,6 +18,8 @@ KernelFunction function_of(OpKind kind) {
       return kernels::norm<T>;
     case OpKind::kLinear:
       return kernels::linear<T>;
+    case OpKind::kHeadNorm:
+      return kernels::head_norm<T>;
     case OpKind::kRope:
       return kernels::rope<T>;
     case OpKind::kAttention:
@@ -40,6 +42,8 @@ KernelFunction function_of(OpKind kind) {
       return kernels::linear_backward_weight<T>;
     case OpKind::kRopeBackward:
       return kernels::rope_backward<T>;
+    case OpKind::kHeadNormBackward:
+      return kernels::head_norm_backward<T>;
     case OpKind::kAttentionBackward:
       return kernels::attention_backward<T>;
     case OpKind::kActivationBackward:

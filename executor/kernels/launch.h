@@ -23,6 +23,7 @@ struct LaunchContext {
   WorkerPool* pool = nullptr;  ///< runs the kernel's fixed tiles; the number of workers changes no bit
   const MatrixProduct* product = nullptr;
   const Recipe* recipe = nullptr;  ///< betas, epsilon, decay, clip for the optimizer kernels
+  RopeScaling rope_scaling;        ///< of the model, for the rotary kernels
   std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate and bias correction
 };
 

@@ -22,11 +22,12 @@ struct NormBackwardRow {
   const T* dy = nullptr;
   const T* x = nullptr;
   const T* weight = nullptr;
+  T offset = 0;  ///< added to the weight
   T mean = 0;
   T inverse_deviation = 0;
   bool centred = true;  ///< LayerNorm subtracts the mean, RMSNorm does not
   bool adds = false;    ///< dx is added to what stands there
-  T* dx = nullptr;
+  T* dx = nullptr;  ///< may be dy
   T* weight_sum = nullptr;
   T* bias_sum = nullptr;  ///< may be null
 };
@@ -41,6 +42,7 @@ struct Loops {
   void (*add)(Count n, const T* a, const T* b, T* y);
   void (*add_to)(Count n, const T* x, T* y);  ///< y += x
   void (*scale)(Count n, T factor, T* x);     ///< x *= factor
+  void (*scale_add_to)(Count n, T factor, const T* x, T* y);  ///< y += factor · x
   T (*dot)(Count n, const T* a, const T* b);
   double (*squared_sum)(Count n, const T* x);          ///< in double
   T (*largest)(Count n, const T* x);                   ///< n ≥ 1
@@ -49,7 +51,7 @@ struct Loops {
   void (*score_gradient)(Count n, T scale, T dot, const T* p, T* dp);  ///< dp = p (dp − dot) scale
 
   void (*layer_norm)(Count n, const T* x, const T* weight, const T* bias, T epsilon, T* y, T* statistics);
-  void (*rms_norm)(Count n, const T* x, const T* weight, T epsilon, T* y, T* statistics);
+  void (*rms_norm)(Count n, const T* x, const T* weight, T offset, T epsilon, T* y, T* statistics);  ///< weight + offset
   void (*norm_backward)(Count n, const NormBackwardRow<T>& row);
 
   void (*rotate)(Count n, const T* cosine, const T* sine, T sign, T* first, T* second);
@@ -60,6 +62,8 @@ struct Loops {
   void (*gelu_tanh_backward)(Count n, const T* x, const T* dy, T* dx);
   void (*swiglu)(Count n, const T* x, T* y);                         ///< x holds n gates, then n values
   void (*swiglu_backward)(Count n, const T* x, const T* dy, T* dx);  ///< x and dx hold 2 n elements
+  void (*geglu_tanh)(Count n, const T* x, T* y);                     ///< as swiglu, with GELU by tanh
+  void (*geglu_tanh_backward)(Count n, const T* x, const T* dy, T* dx);
 
   /// The new values may lie where the old ones do.
   void (*adamw)(Count n, const AdamWStep<T>& step, const T* gradient, const T* weights, const T* m, const T* v,

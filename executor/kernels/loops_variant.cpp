@@ -28,6 +28,12 @@ void scale(Count n, T factor, T* x) {
 }
 
 template <typename T>
+void scale_add_to(Count n, T factor, const T* x, T* y) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) y[i] += factor * x[i];
+}
+
+template <typename T>
 T dot(Count n, const T* a, const T* b) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
@@ -93,23 +99,23 @@ void layer_norm(Count n, const T* x, const T* weight, const T* bias, T epsilon, 
 }
 
 template <typename T>
-void rms_norm(Count n, const T* x, const T* weight, T epsilon, T* y, T* statistics) {
+void rms_norm(Count n, const T* x, const T* weight, T offset, T epsilon, T* y, T* statistics) {
   const T inverse = 1 / std::sqrt(dot(n, x, x) / static_cast<T>(n) + epsilon);
 #pragma omp simd
-  for (Count i = 0; i < n; ++i) y[i] = x[i] * inverse * weight[i];
+  for (Count i = 0; i < n; ++i) y[i] = x[i] * inverse * (weight[i] + offset);
   statistics[0] = 0;
   statistics[1] = inverse;
 }
 
-/// With x̂ = (x − mean) · s and g = dy · w: dx = s (g − mean(g) − x̂ · mean(g x̂)); RMSNorm has no mean(g).
+/// With x̂ = (x − mean) · s and g = dy · w (w with its offset): dx = s (g − mean(g) − x̂ · mean(g x̂)); RMSNorm has no mean(g).
 template <typename T>
 void norm_backward(Count n, const NormBackwardRow<T>& row) {
   const T *dy = row.dy, *x = row.x, *weight = row.weight;
-  const T mean = row.mean, inverse = row.inverse_deviation;
+  const T mean = row.mean, inverse = row.inverse_deviation, offset = row.offset;
   T sum = 0, sum_x = 0;
 #pragma omp simd reduction(+ : sum, sum_x)
   for (Count i = 0; i < n; ++i) {
-    const T g = dy[i] * weight[i];
+    const T g = dy[i] * (weight[i] + offset);
     sum += g;
     sum_x += g * ((x[i] - mean) * inverse);
   }
@@ -119,10 +125,10 @@ void norm_backward(Count n, const NormBackwardRow<T>& row) {
   const bool adds = row.adds;
 #pragma omp simd
   for (Count i = 0; i < n; ++i) {
-    const T centred = (x[i] - mean) * inverse;
-    const T gradient = inverse * (dy[i] * weight[i] - mean_g - centred * mean_gx);
+    const T centred = (x[i] - mean) * inverse, d = dy[i];
+    const T gradient = inverse * (d * (weight[i] + offset) - mean_g - centred * mean_gx);
     dx[i] = adds ? dx[i] + gradient : gradient;
-    weight_sum[i] += dy[i] * centred;
+    weight_sum[i] += d * centred;
   }
   if (bias_sum != nullptr) add_to(n, dy, bias_sum);
 }
@@ -160,6 +166,11 @@ inline T twice_gelu_argument(T x) {
 }
 
 template <typename T>
+inline T twice_gelu_slope(T x) {
+  return static_cast<T>(1.5957691216057307118) + static_cast<T>(3 * 1.5957691216057307118 * 0.044715) * x * x;
+}
+
+template <typename T>
 void gelu_tanh(Count n, const T* x, T* y) {
 #pragma omp simd
   for (Count i = 0; i < n; ++i) y[i] = x[i] * sigmoid(twice_gelu_argument(x[i]));
@@ -170,9 +181,7 @@ void gelu_tanh_backward(Count n, const T* x, const T* dy, T* dx) {
 #pragma omp simd
   for (Count i = 0; i < n; ++i) {
     const T s = sigmoid(twice_gelu_argument(x[i]));
-    const T slope =
-        static_cast<T>(1.5957691216057307118) + static_cast<T>(3 * 1.5957691216057307118 * 0.044715) * x[i] * x[i];
-    dx[i] = dy[i] * (s + x[i] * s * (1 - s) * slope);
+    dx[i] = dy[i] * (s + x[i] * s * (1 - s) * twice_gelu_slope(x[i]));
   }
 }
 
@@ -188,6 +197,22 @@ void swiglu_backward(Count n, const T* x, const T* dy, T* dx) {
   for (Count i = 0; i < n; ++i) {
     const T gate = x[i], s = sigmoid(gate), d = dy[i];
     dx[i] = d * x[n + i] * s * (1 + gate * (1 - s));
+    dx[n + i] = d * gate * s;
+  }
+}
+
+template <typename T>
+void geglu_tanh(Count n, const T* x, T* y) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) y[i] = x[i] * sigmoid(twice_gelu_argument(x[i])) * x[n + i];
+}
+
+template <typename T>
+void geglu_tanh_backward(Count n, const T* x, const T* dy, T* dx) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) {
+    const T gate = x[i], s = sigmoid(twice_gelu_argument(gate)), d = dy[i];
+    dx[i] = d * x[n + i] * (s + gate * s * (1 - s) * twice_gelu_slope(gate));
     dx[n + i] = d * gate * s;
   }
 }
@@ -212,6 +237,7 @@ constexpr Loops<T> make_loops() {
   return {.add = add<T>,
           .add_to = add_to<T>,
           .scale = scale<T>,
+          .scale_add_to = scale_add_to<T>,
           .dot = dot<T>,
           .squared_sum = squared_sum<T>,
           .largest = largest<T>,
@@ -228,6 +254,8 @@ constexpr Loops<T> make_loops() {
           .gelu_tanh_backward = gelu_tanh_backward<T>,
           .swiglu = swiglu<T>,
           .swiglu_backward = swiglu_backward<T>,
+          .geglu_tanh = geglu_tanh<T>,
+          .geglu_tanh_backward = geglu_tanh_backward<T>,
           .adamw = adamw<T>};
 }
 

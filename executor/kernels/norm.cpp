@@ -2,6 +2,7 @@
 #include "core/model/model_spec.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/loops.h"
+#include "executor/kernels/weight_offset.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -23,7 +24,7 @@ void norm(const OpShape& s, Operands operands, const LaunchContext& context) {
   const T* bias = layer ? array<T>(operands, 2) : nullptr;
   T* y = array<T>(operands, layer ? 3 : 2);
   T* statistics = array<T>(operands, layer ? 4 : 3);
-  const T epsilon = static_cast<T>(s.constant);
+  const T epsilon = static_cast<T>(s.constant), offset = weight_offset<T>(s);
   const Loops<T>& loop = loops<T>();
   context.pool->run(range_count(s.rows, kRows), [&](std::int64_t task, std::int64_t) {
     const Range rows = range_at(task, s.rows, kRows);
@@ -32,7 +33,7 @@ void norm(const OpShape& s, Operands operands, const LaunchContext& context) {
       if (layer) {
         loop.layer_norm(s.inputs, x + at, weight, bias, epsilon, y + at, statistics + 2 * row);
       } else {
-        loop.rms_norm(s.inputs, x + at, weight, epsilon, y + at, statistics + 2 * row);
+        loop.rms_norm(s.inputs, x + at, weight, offset, epsilon, y + at, statistics + 2 * row);
       }
     }
   });
@@ -61,6 +62,7 @@ struct NormBackward {
       loops<T>().norm_backward(s.inputs, {.dy = dy + at,
                                           .x = x + at,
                                           .weight = weight,
+                                          .offset = weight_offset<T>(s),
                                           .mean = statistics[2 * row],
                                           .inverse_deviation = statistics[2 * row + 1],
                                           .centred = is_layer_norm(s),

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/loops.h"
@@ -17,30 +19,42 @@ struct Angles {
   std::array<T, kPairs> sine;
 };
 
-/// Angles of pairs [pairs.begin, pairs.end) at `position`: position · base^(−2 i / head_dim), computed in double.
+std::int64_t rotated(const OpShape& s) { return s.inputs == 0 ? s.head_dim : s.inputs; }
+
+/// Llama 3 divides the frequencies of waves longer than the first training's positions over low_frequency, keeps those of
+/// waves shorter than they over high_frequency, and goes from one to the other linearly in positions per wave.
+double scaled(const RopeScaling& scaling, double frequency) {
+  if (scaling.kind == RopeScalingKind::kNone) return frequency;
+  if (scaling.kind == RopeScalingKind::kLinear) return frequency / scaling.factor;
+  const double waves = scaling.original_positions * frequency / (2 * std::numbers::pi);
+  const double kept = std::clamp((waves - scaling.low_frequency) / (scaling.high_frequency - scaling.low_frequency), 0.0, 1.0);
+  return kept * frequency + (1 - kept) * frequency / scaling.factor;
+}
+
+/// Angles of pairs [pairs.begin, pairs.end) at `position`: position · base^(−2 i / rotated elements), computed in double.
 template <typename T>
-void fill(Angles<T>& angles, const OpShape& s, std::int64_t position, Range pairs) {
+void fill(Angles<T>& angles, const OpShape& s, const RopeScaling& scaling, std::int64_t position, Range pairs) {
   for (std::int64_t i = pairs.begin; i < pairs.end; ++i) {
-    const double frequency = std::pow(s.constant, -2.0 * static_cast<double>(i) / static_cast<double>(s.head_dim));
-    const double angle = static_cast<double>(position) * frequency;
+    const double frequency = std::pow(s.constant, -2.0 * static_cast<double>(i) / static_cast<double>(rotated(s)));
+    const double angle = static_cast<double>(position) * scaled(scaling, frequency);
     angles.cosine[static_cast<std::size_t>(i - pairs.begin)] = static_cast<T>(std::cos(angle));
     angles.sine[static_cast<std::size_t>(i - pairs.begin)] = static_cast<T>(std::sin(angle));
   }
 }
 
-/// Rotates the pairs (i, i + head_dim / 2) of all query and key heads by `sign` times their angle.
+/// Rotates the pairs (i, i + half of the rotated elements) of all query and key heads by `sign` times their angle.
 template <typename T>
-void rotate(const OpShape& s, T* qkv, T sign, WorkerPool& pool) {
+void rotate(const OpShape& s, T* qkv, T sign, const LaunchContext& context) {
   const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
-  const std::int64_t half = s.head_dim / 2;
+  const std::int64_t half = rotated(s) / 2;
   const std::int64_t sequences = s.rows / s.sequence;
-  pool.run(range_count(s.sequence, kPositions), [&](std::int64_t task, std::int64_t) {
+  context.pool->run(range_count(s.sequence, kPositions), [&](std::int64_t task, std::int64_t) {
     Angles<T> angles;
     const Range positions = range_at(task, s.sequence, kPositions);
     for (std::int64_t at = positions.begin; at < positions.end; ++at) {
       for (std::int64_t part = 0; part < range_count(half, kPairs); ++part) {
         const Range pairs = range_at(part, half, kPairs);
-        fill(angles, s, at, pairs);
+        fill(angles, s, context.rope_scaling, at, pairs);
         for (std::int64_t i = 0; i < sequences * (s.heads + s.kv_heads); ++i) {
           const std::int64_t row = i / (s.heads + s.kv_heads) * s.sequence + at;
           T* head = qkv + row * width + i % (s.heads + s.kv_heads) * s.head_dim + pairs.begin;
@@ -55,12 +69,12 @@ void rotate(const OpShape& s, T* qkv, T sign, WorkerPool& pool) {
 
 template <typename T>
 void rope(const OpShape& s, Operands operands, const LaunchContext& context) {
-  rotate(s, array<T>(operands, 0), T(1), *context.pool);
+  rotate(s, array<T>(operands, 0), T(1), context);
 }
 
 template <typename T>
 void rope_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
-  rotate(s, array<T>(operands, 0), T(-1), *context.pool);
+  rotate(s, array<T>(operands, 0), T(-1), context);
 }
 
 PLIMSOLL_INSTANTIATE_KERNEL(rope);

@@ -27,6 +27,8 @@ class ConfigFields {
   bool flag(std::string_view name, bool absent);
   std::string word(Names names, std::string_view absent);
 
+  /// True when the key is there, be it null.
+  [[nodiscard]] bool states(std::string_view name) const { return object_.contains(name); }
   /// The value of a key that is there and not null; the key counts as read.
   const nlohmann::json* find(std::string_view name);
   /// Counts keys as read whose value decides nothing about the model's shape or arithmetic.

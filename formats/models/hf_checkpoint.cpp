@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <set>
 
 #include "formats/text/parse_json.h"
@@ -129,6 +128,12 @@ Result<std::vector<CheckpointTensor>> HfCheckpoint::match(const std::vector<HfTe
     places.push_back({.file = file, .tensor = std::move(tensor)});
   }
   return places;
+}
+
+std::optional<CheckpointTensor> HfCheckpoint::find(std::string_view name) const {
+  const auto file = file_of_.find(name);
+  if (file == file_of_.end()) return {};
+  return CheckpointTensor{.file = file->second, .tensor = *header_.find(name)};
 }
 
 }  // namespace plimsoll

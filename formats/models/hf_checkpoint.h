@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,6 +37,7 @@ class HfCheckpoint {
 
   /// For each of `wanted` where it lies; as match_hf_tensors.
   [[nodiscard]] Result<std::vector<CheckpointTensor>> match(const std::vector<HfTensor>& wanted) const;
+  [[nodiscard]] std::optional<CheckpointTensor> find(std::string_view name) const;
 
  private:
   explicit HfCheckpoint(std::filesystem::path path) : path_(std::move(path)) {}

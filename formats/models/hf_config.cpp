@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/nearest_names.h"
 #include "formats/models/config_fields.h"
+#include "formats/models/hf_rope.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 
@@ -21,7 +23,7 @@ const std::vector<std::string_view>& harmless_keys() {
   static const std::vector<std::string_view> kKeys = {
       "_name_or_path", "_commit_hash", "_attn_implementation_autoset", "_flash_attn_2_enabled", "attn_implementation",
       "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "chunk_size_feed_forward", "diversity_penalty", "do_sample",
-      "dtype", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id", "exponential_decay_length_penalty",
+      "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id", "exponential_decay_length_penalty",
       "finetuning_task", "forced_bos_token_id", "forced_eos_token_id", "gradient_checkpointing", "id2label",
       "initializer_range", "is_decoder", "is_llama_config", "keys_to_ignore_at_inference", "label2id", "length_penalty",
       "max_length", "max_window_layers", "min_length", "no_repeat_ngram_size", "num_beam_groups", "num_beams",
@@ -29,7 +31,7 @@ const std::vector<std::string_view>& harmless_keys() {
       "predict_special_tokens", "prefix", "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict",
       "return_dict_in_generate", "sep_token_id", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
       "summary_type", "summary_use_proj", "suppress_tokens", "task_specific_params", "temperature", "tokenizer_class",
-      "top_k", "top_p", "torch_dtype", "torchscript", "transformers.js_config", "transformers_version", "typical_p",
+      "top_k", "top_p", "torchscript", "transformers.js_config", "transformers_version", "typical_p",
       "unk_token_id", "use_bfloat16", "use_cache"};
   return kKeys;
 }
@@ -53,9 +55,9 @@ constexpr Feature kUnsupported[] = {
     {"kv_lora_rank", "latent attention"},
     {"q_lora_rank", "latent attention"},
     {"use_qk_norm", "normalised queries and keys"},
-    {"qk_layernorm", "normalised queries and keys"},
+    {"qk_layernorm", "queries and keys with LayerNorms"},
     {"rope_interleaved", "interleaved rotary pairs"},
-    {"partial_rotary_factor", "partly rotary heads", 1},
+    {"use_bidirectional_attention", "attention in both directions"},
     {"attn_logit_softcapping", "capped attention scores"},
     {"final_logit_softcapping", "capped logits"},
     {"scale_attn_by_inverse_layer_idx", "attention scores scaled by layer"},
@@ -75,6 +77,21 @@ void refuse_unsupported(ConfigFields& fields) {
   }
 }
 
+/// A model_type that is read, and the architecture that belongs to it.
+struct KnownType {
+  std::string_view model_type;
+  std::string_view architecture;
+  Family family;
+};
+
+constexpr KnownType kKnownTypes[] = {
+    {"gpt2", "GPT2LMHeadModel", Family::kGpt2},       {"llama", "LlamaForCausalLM", Family::kLlama},
+    {"mistral", "MistralForCausalLM", Family::kMistral}, {"qwen2", "Qwen2ForCausalLM", Family::kQwen2},
+    {"qwen3", "Qwen3ForCausalLM", Family::kQwen3},    {"gemma", "GemmaForCausalLM", Family::kGemma},
+    {"phi", "PhiForCausalLM", Family::kPhi},
+};
+constexpr std::string_view kReadable = "gpt2, llama, mistral, qwen2, qwen3, gemma and phi are";
+
 /// Reads one configuration into a description.
 class ConfigReader {
  public:
@@ -82,15 +99,22 @@ class ConfigReader {
 
   ModelDescription read() {
     const std::string type = fields_.word({"model_type"}, "");
-    note_architecture();
+    const auto* const known = std::ranges::find(kKnownTypes, type, &KnownType::model_type);
+    if (type.empty()) fields_.fault("the key 'model_type' is missing", "expected gpt2, llama, mistral, qwen2, qwen3, gemma or phi");
+    if (known == std::end(kKnownTypes)) {
+      fields_.fault(fmt::format("model_type '{}' is not supported", type), std::string(kReadable));
+      return std::move(found_);
+    }
+    note_architecture(*known);
     refuse_unsupported(fields_);
     note_custom_code();
-    if (type == "gpt2") read_gpt2();
-    if (type == "llama" || type == "mistral") read_llama(type == "mistral");
-    if (type.empty()) fields_.fault("the key 'model_type' is missing", "expected gpt2, llama or mistral");
-    if (found_.spec.layers == 0) {
-      fields_.fault(fmt::format("model_type '{}' is not supported", type), "gpt2, llama and mistral are");
+    take_defaults(known->family);
+    if (known->family == Family::kGpt2) {
+      read_gpt2();
+    } else {
+      read_rotary_model();
     }
+    found_.stated_type = fields_.word({"dtype", "torch_dtype"}, "");
     fields_.pass_over(harmless_keys());
     for (const std::string& key : fields_.unread()) note(fmt::format("the key '{}' is unknown and was not used", key));
     return std::move(found_);
@@ -103,13 +127,16 @@ class ConfigReader {
 
   static std::optional<std::int64_t> given(std::int64_t size) { return size == 0 ? std::nullopt : std::optional(size); }
 
-  void note_architecture() {
+  void note_architecture(const KnownType& known) {
     const json* list = fields_.find("architectures");
     if (list == nullptr || !list->is_array()) return;
     for (const json& item : *list) {
       if (!item.is_string()) continue;
       const auto& name = item.get_ref<const std::string&>();
-      if (name == "GPT2LMHeadModel" || name_key(name) == "llamaforcausallm" || name == "MistralForCausalLM") continue;
+      if (name_key(name) == name_key(known.architecture)) continue;  // old files write LLaMAForCausalLM
+      if (std::ranges::find(kKnownTypes, name, &KnownType::architecture) != std::end(kKnownTypes)) {
+        fields_.fault(fmt::format("the architecture '{}' contradicts the model_type '{}'", name, known.model_type));
+      }
       note(fmt::format("the architecture '{}' is treated as a language model with its head", name), true);
     }
   }
@@ -128,6 +155,12 @@ class ConfigReader {
     }
   }
 
+  void take_defaults(Family family) {
+    std::string name = std::move(found_.spec.name);
+    found_.spec = family_defaults(family);
+    found_.spec.name = std::move(name);
+  }
+
   void fill_heads(std::optional<std::int64_t> head_dim) {
     ModelSpec& spec = found_.spec;
     if (!head_dim && spec.hidden % spec.heads != 0) {
@@ -138,9 +171,6 @@ class ConfigReader {
 
   void read_gpt2() {
     ModelSpec& spec = found_.spec;
-    const std::string name = std::move(spec.name);
-    spec = family_defaults(Family::kGpt2);
-    spec.name = name;
     spec.vocabulary = fields_.size({"vocab_size"});
     spec.layers = fields_.size({"n_layer", "num_hidden_layers"});
     spec.hidden = fields_.size({"n_embd", "hidden_size"});
@@ -164,83 +194,70 @@ class ConfigReader {
     found_.spec.activation = tanh ? ActivationKind::kGeluTanh : ActivationKind::kGelu;
   }
 
-  void read_llama(bool mistral) {
+  /// Llama and its relatives, which share the names of their keys.
+  void read_rotary_model() {
     ModelSpec& spec = found_.spec;
-    const std::string name = std::move(spec.name);
-    spec = family_defaults(Family::kLlama);
-    spec.name = name;
+    const bool llama = spec.family == Family::kLlama, phi = spec.family == Family::kPhi;
     spec.vocabulary = fields_.size({"vocab_size"});
     spec.layers = fields_.size({"num_hidden_layers"});
     spec.hidden = fields_.size({"hidden_size"});
     spec.ffn = fields_.size({"intermediate_size"});
     spec.heads = fields_.size({"num_attention_heads"});
-    spec.kv_heads = fields_.size({"num_key_value_heads"}, mistral ? std::nullopt : std::optional(spec.heads));
+    spec.kv_heads = fields_.size({"num_key_value_heads"}, llama || phi ? std::optional(spec.heads) : std::nullopt);
     const std::int64_t context = fields_.size({"max_sequence_length"}, 0);  // an older name, as above
     spec.max_positions = fields_.size({"max_position_embeddings"}, given(context));
-    spec.norm_epsilon = fields_.positive({"rms_norm_eps"}, 1e-6);
-    spec.tied_head = fields_.flag("tie_word_embeddings", false);
-    spec.attention_bias = fields_.flag("attention_bias", false);
-    spec.mlp_bias = fields_.flag("mlp_bias", false);
+    spec.norm_epsilon = phi ? fields_.positive({"layer_norm_eps"}, 1e-5) : fields_.positive({"rms_norm_eps"}, 1e-6);
+    spec.tied_head = fields_.flag("tie_word_embeddings", spec.tied_head);
     fill_heads(given(fields_.size({"head_dim"}, 0)));
-    const std::string activation = fields_.word({"hidden_act"}, "silu");
-    if (activation != "silu" && activation != "swish") {
-      fields_.fault(fmt::format("the activation '{}' is not supported", activation), "silu is");
-    }
-    read_rotary();
-    note_windows();
-    note_dropout({"attention_dropout"});
-    if (fields_.size({"pretraining_tp"}, 1) != 1) note("'pretraining_tp' splits products differently; it is not followed");
+    read_family();
+    read_activation();
+    if (const auto scaling = read_rope(fields_, spec, phi ? std::optional(0.5) : std::nullopt)) note(*scaling, true);
+    read_window();
+    note_dropout({"attention_dropout", "resid_pdrop", "embd_pdrop"});
   }
 
-  void read_rotary() {
-    found_.spec.rope_theta = fields_.positive({"rope_theta"}, 10000.0);
-    for (const std::string_view key : {std::string_view("rope_parameters"), std::string_view("rope_scaling")}) {
-      const json* value = fields_.find(key);
-      if (value == nullptr || is_off(*value, 0)) continue;
-      if (!value->is_object()) return fields_.fault(fmt::format("'{}': expected an object", key));
-      read_rotary_object(key, *value);
+  /// What a family has of its own.
+  void read_family() {
+    ModelSpec& spec = found_.spec;
+    if (spec.family == Family::kLlama || spec.family == Family::kQwen3 || spec.family == Family::kGemma) {
+      spec.qkv_bias = spec.projection_bias = fields_.flag("attention_bias", false);
     }
+    if (spec.family == Family::kLlama) {
+      spec.mlp_bias = fields_.flag("mlp_bias", false);
+      if (fields_.size({"pretraining_tp"}, 1) != 1) note("'pretraining_tp' splits products differently; it is not followed");
+    }
+    if (spec.family == Family::kGemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
+    if (spec.family == Family::kPhi) fields_.flag("qk_layernorm", false);
   }
 
-  void read_rotary_object(std::string_view key, const json& value) {
-    bool scaled = false;
-    for (const auto& [name, item] : value.items()) {
-      if (name == "rope_theta") {
-        read_nested_theta(key, item);
-      } else if (name == "rope_type" || name == "type") {
-        scaled = scaled || !(item.is_null() || item == "default");
-      } else if (name == "partial_rotary_factor") {
-        if (!is_off(item, 1)) fields_.fault(fmt::format("'{}' asks for partly rotary heads, which is not supported", key));
-      } else {
-        scaled = true;
-      }
-    }
-    if (scaled) note(fmt::format("'{}' asks for rotary scaling, which is not applied: {}", key, value.dump()), true);
+  void read_activation() {
+    if (found_.spec.family == Family::kPhi) return read_gelu(fields_.word({"hidden_act"}, "gelu_new"));
+    const bool gemma = found_.spec.family == Family::kGemma;
+    // Gemma's first files say gelu and mean its approximation by tanh, as every version of transformers takes it.
+    const std::string usual = gemma ? "gelu_pytorch_tanh" : "silu";
+    const std::string stated = fields_.word({"hidden_act"}, usual);
+    const std::string activation = gemma ? fields_.word({"hidden_activation"}, stated) : stated;
+    const bool same = activation == usual || (gemma && activation == "gelu") || (!gemma && activation == "swish");
+    if (!same) fields_.fault(fmt::format("the activation '{}' is not supported", activation), usual + " is");
   }
 
-  void read_nested_theta(std::string_view key, const json& theta) {
-    if (!theta.is_number() || !(theta.get<double>() > 0)) {
-      return fields_.fault(fmt::format("'{}': expected a positive rope_theta", key));
-    }
-    const bool stated = fields_.find("rope_theta") != nullptr;
-    if (stated && theta.get<double>() != found_.spec.rope_theta) {
-      return fields_.fault(fmt::format("'rope_theta' and the one in '{}' disagree", key));
-    }
-    found_.spec.rope_theta = theta.get<double>();
-  }
-
-  void note_windows() {
-    const json* window = fields_.find("sliding_window");
-    const bool used = fields_.flag("use_sliding_window", true);
-    const auto positions = static_cast<std::uint64_t>(found_.spec.max_positions);
-    const bool covers_all = window != nullptr && window->is_number_unsigned() && window->get<std::uint64_t>() >= positions;
-    if (window != nullptr && used && !covers_all) {
-      note(fmt::format("the sliding attention window of {} tokens is not applied", window->dump()), true);
-    }
+  /// Within its window attention is full; which layers have one does not matter then.
+  void read_window() {
+    ModelSpec& spec = found_.spec;
+    const bool mistral = spec.family == Family::kMistral;
+    if (!mistral && spec.family != Family::kQwen2 && spec.family != Family::kQwen3) return;
+    const bool used = mistral || fields_.flag("use_sliding_window", false);
+    constexpr std::int64_t kUsual = 4096;  // where the file does not say
+    const bool none = fields_.states("sliding_window") && fields_.find("sliding_window") == nullptr;
+    const std::int64_t window = none ? 0 : fields_.size({"sliding_window"}, kUsual);
+    if (used && window < spec.max_positions) spec.window = window;
     const json* layers = fields_.find("layer_types");
     if (layers == nullptr || !layers->is_array()) return;
-    const bool all_full = std::all_of(layers->begin(), layers->end(), [](const json& kind) { return kind == "full_attention"; });
-    if (!all_full) note("'layer_types' asks for attention other than full attention, which is not applied", true);
+    for (const json& kind : *layers) {
+      if (kind == "full_attention") continue;
+      if (kind != "sliding_attention") return note(fmt::format("'layer_types' asks for {}, which is not applied", kind.dump()), true);
+      if (!used || none) return fields_.fault("'layer_types' asks for sliding attention, but the file has no window for it");
+    }
   }
 
   ConfigFields& fields_;

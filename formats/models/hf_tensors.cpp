@@ -82,8 +82,20 @@ void list_llama_attention(GroupLister& lister, const ModelSpec& spec, const std:
     lister.part(qkv, fmt::format("{}q_proj{}", prefix, suffix), 0, q);
     lister.part(qkv, fmt::format("{}k_proj{}", prefix, suffix), q, kv);
     lister.part(qkv, fmt::format("{}v_proj{}", prefix, suffix), q + kv, kv);
-    lister.whole(output, fmt::format("{}o_proj{}", prefix, suffix));
+    lister.whole(output, fmt::format("{}{}{}", prefix, spec.family == Family::kPhi ? "dense" : "o_proj", suffix));
   }
+  lister.whole(Role::kQueryNormWeight, prefix + "q_norm.weight");
+  lister.whole(Role::kKeyNormWeight, prefix + "k_norm.weight");
+}
+
+void list_phi_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
+  lister.whole(Role::kNorm1Weight, prefix + "input_layernorm.weight");
+  lister.whole(Role::kNorm1Bias, prefix + "input_layernorm.bias");
+  list_llama_attention(lister, spec, prefix + "self_attn.");
+  lister.whole(Role::kFfnInWeight, prefix + "mlp.fc1.weight");
+  lister.whole(Role::kFfnInBias, prefix + "mlp.fc1.bias");
+  lister.whole(Role::kFfnOutWeight, prefix + "mlp.fc2.weight");
+  lister.whole(Role::kFfnOutBias, prefix + "mlp.fc2.bias");
 }
 
 void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
@@ -106,7 +118,8 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
 
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   const ParameterLayout layout = lay_out_parameters(spec);
-  const bool gpt2 = spec.family == Family::kGpt2;
+  const bool gpt2 = spec.family == Family::kGpt2, phi = spec.family == Family::kPhi;
+  const std::string final_norm = gpt2 ? "transformer.ln_f" : phi ? "model.final_layernorm" : "model.norm";
   std::vector<HfTensor> tensors;
   GroupLister embedding(tensors, layout, layout.embedding());
   embedding.whole(Role::kTokenEmbedding, gpt2 ? "transformer.wte.weight" : "model.embed_tokens.weight");
@@ -114,12 +127,14 @@ std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
     const GroupLister block(tensors, layout, layout.block(layer));
     if (gpt2) list_gpt2_block(block, fmt::format("transformer.h.{}.", layer));
-    if (!gpt2) list_llama_block(block, spec, fmt::format("model.layers.{}.", layer));
+    if (phi) list_phi_block(block, spec, fmt::format("model.layers.{}.", layer));
+    if (!gpt2 && !phi) list_llama_block(block, spec, fmt::format("model.layers.{}.", layer));
   }
   GroupLister head(tensors, layout, layout.head());
-  head.whole(Role::kFinalNormWeight, gpt2 ? "transformer.ln_f.weight" : "model.norm.weight");
-  head.whole(Role::kFinalNormBias, "transformer.ln_f.bias");
+  head.whole(Role::kFinalNormWeight, final_norm + ".weight");
+  head.whole(Role::kFinalNormBias, final_norm + ".bias");
   head.whole(Role::kHeadWeight, "lm_head.weight");
+  head.whole(Role::kHeadBias, "lm_head.bias");
   return tensors;
 }
 

@@ -86,14 +86,20 @@ class ShapeReader {
     spec_.layers = count_layers("model.layers.", ".mlp.gate_proj.weight");
     spec_.ffn = size(block + "mlp.gate_proj.weight", 0);
     spec_.tied_head = !has("lm_head.weight");
-    spec_.attention_bias = has(block + "self_attn.q_proj.bias");
+    spec_.qkv_bias = has(block + "self_attn.q_proj.bias");
+    spec_.projection_bias = has(block + "self_attn.o_proj.bias");
+    spec_.qk_norm = has(block + "self_attn.q_norm.weight");
+    if (spec_.qk_norm) spec_.family = Family::kQwen3;
+    if (!spec_.qk_norm && spec_.qkv_bias && !spec_.projection_bias) spec_.family = Family::kQwen2;
     spec_.mlp_bias = has(block + "mlp.gate_proj.bias");
     read_llama_heads(size(block + "self_attn.q_proj.weight", 0), size(block + "self_attn.k_proj.weight", 0));
   }
 
   void read_llama_heads(std::int64_t query_width, std::int64_t key_width) {
     const std::string frequencies = "model.layers.0.self_attn.rotary_emb.inv_freq";  // [head_dim / 2], in old files
-    if (const auto heads = stated_heads(); heads && query_width % *heads == 0) {
+    if (spec_.qk_norm) {
+      spec_.head_dim = size("model.layers.0.self_attn.q_norm.weight", 0, 1);
+    } else if (const auto heads = stated_heads(); heads && query_width % *heads == 0) {
       spec_.head_dim = query_width / *heads;
     } else if (has(frequencies)) {
       spec_.head_dim = 2 * size(frequencies, 0, 1);

@@ -20,7 +20,8 @@ struct ModelNote {
 struct ModelDescription {
   ModelSpec spec;
   std::vector<ModelNote> notes;
-  std::filesystem::path weights;  ///< a safetensors file, or empty
+  std::filesystem::path weights;  ///< a safetensors file or an index of shards, or empty
+  std::string stated_type;        ///< of the weights, as config.json has it ("bfloat16"); may be empty
 };
 
 }  // namespace plimsoll

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -36,6 +37,20 @@ Result<ModelDescription> describe_tensors(const HfCheckpoint& checkpoint) {
   return found;
 }
 
+/// Values are read exactly, whatever their type; that it is not the stated one is worth a word.
+void note_type(ModelDescription& found, const std::vector<CheckpointTensor>& tensors) {
+  const std::pair<std::string_view, StoredType> types[] = {
+      {"float32", StoredType::kF32}, {"float16", StoredType::kF16}, {"bfloat16", StoredType::kBf16}};
+  for (const auto& [name, type] : types) {
+    if (name != found.stated_type) continue;
+    const auto other = std::ranges::find_if(tensors, [&](const auto& place) { return place.tensor.type != type; });
+    if (other == tensors.end()) return;
+    found.notes.push_back({.text = fmt::format("config.json says {}, but '{}' is stored as {}; it is read as it is", name,
+                                               other->tensor.name, to_text(other->tensor.type)),
+                           .changes_numbers = false});
+  }
+}
+
 /// A file of weights, or an index of several, whose config.json may lie beside it.
 Result<ModelDescription> describe_weights(const fs::path& path) {
   const auto checkpoint = HfCheckpoint::open(path);
@@ -47,6 +62,7 @@ Result<ModelDescription> describe_weights(const fs::path& path) {
   const auto matched = checkpoint->match(hf_tensors(found->spec));
   if (!matched) return fail(matched.error());
   found->weights = path;
+  note_type(*found, *matched);
   return found;
 }
 

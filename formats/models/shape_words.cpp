@@ -27,12 +27,33 @@ constexpr SizeKey kSizeKeys[] = {
     {"layers", &ModelSpec::layers},     {"hidden", &ModelSpec::hidden},     {"heads", &ModelSpec::heads},
     {"vocab", &ModelSpec::vocabulary},  {"ffn", &ModelSpec::ffn},           {"kv_heads", &ModelSpec::kv_heads},
     {"head_dim", &ModelSpec::head_dim}, {"positions", &ModelSpec::max_positions},
+    {"window", &ModelSpec::window},     {"rotary_dim", &ModelSpec::rotary_dim},
 };
+
+struct RopeKey {
+  std::string_view name;
+  double RopeScaling::* field;
+};
+
+constexpr RopeKey kRopeKeys[] = {{"rope_factor", &RopeScaling::factor},
+                                 {"rope_low", &RopeScaling::low_frequency},
+                                 {"rope_high", &RopeScaling::high_frequency},
+                                 {"rope_original", &RopeScaling::original_positions}};
+
+struct FamilyWord {
+  std::string_view word;
+  Family family;
+};
+
+constexpr FamilyWord kFamilies[] = {{"gpt", Family::kGpt2},     {"llama", Family::kLlama}, {"mistral", Family::kMistral},
+                                    {"qwen2", Family::kQwen2}, {"qwen3", Family::kQwen3}, {"gemma", Family::kGemma},
+                                    {"phi", Family::kPhi}};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys;
   for (const SizeKey& key : kSizeKeys) keys.emplace_back(key.name);
-  keys.insert(keys.end(), {"tied", "epsilon", "rope_theta"});
+  for (const RopeKey& key : kRopeKeys) keys.emplace_back(key.name);
+  keys.insert(keys.end(), {"tied", "epsilon", "rope_theta", "rope_scaling"});
   return keys;
 }
 
@@ -57,6 +78,19 @@ Result<void> set_real(double& field, std::string_view text, std::string_view key
   return {};
 }
 
+Result<void> set_rope_scaling(ModelSpec& spec, std::string_view text, std::string_view key, std::string_view value) {
+  if (spec.positions != PositionKind::kRope) return bad(text, fmt::format("{} needs a family with rotary positions", key));
+  for (const auto& [name, field] : kRopeKeys) {
+    if (name == key) return set_real(spec.rope_scaling.*field, text, key, value);
+  }
+  if (key != "rope_scaling") return bad(text, fmt::format("unknown key '{}'", key), did_you_mean(key, all_keys()));
+  for (const RopeScalingKind kind : {RopeScalingKind::kNone, RopeScalingKind::kLinear, RopeScalingKind::kLlama3}) {
+    if (to_text(kind) == value) spec.rope_scaling.kind = kind;
+    if (to_text(kind) == value) return {};
+  }
+  return bad(text, fmt::format("rope_scaling={} is none of none, linear and llama3", value));
+}
+
 Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view key, std::string_view value) {
   for (const auto& [name, field] : kSizeKeys) {
     if (name != key) continue;
@@ -67,6 +101,7 @@ Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view 
     spec.*field = *number;
     return {};
   }
+  if (key.starts_with("rope_") && key != "rope_theta") return set_rope_scaling(spec, text, key, value);
   if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);
   if (key == "rope_theta" && spec.positions == PositionKind::kRope) return set_real(spec.rope_theta, text, key, value);
   if (key == "rope_theta") return bad(text, "rope_theta needs a family with rotary positions");
@@ -92,14 +127,7 @@ Result<void> set_pairs(ModelSpec& spec, std::string_view text, std::string_view 
   return {};
 }
 
-Result<void> fill_in(ModelSpec& spec, std::string_view text) {
-  for (const SizeKey& key : {kSizeKeys[0], kSizeKeys[1], kSizeKeys[2], kSizeKeys[3]}) {
-    if (spec.*key.field == 0) return bad(text, fmt::format("the key '{}' is missing", key.name));
-  }
-  const bool llama = spec.family == Family::kLlama;
-  if (spec.ffn == 0) spec.ffn = llama ? (8 * spec.hidden / 3 + 255) / 256 * 256 : 4 * spec.hidden;
-  if (spec.max_positions == 0) spec.max_positions = llama ? 2048 : 1024;
-  if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
+Result<void> fill_head_dim(ModelSpec& spec, std::string_view text) {
   if (spec.head_dim != 0) return {};
   if (spec.hidden % spec.heads != 0) {
     return bad(text, fmt::format("hidden={} is not a multiple of heads={}", spec.hidden, spec.heads), "state head_dim");
@@ -108,10 +136,28 @@ Result<void> fill_in(ModelSpec& spec, std::string_view text) {
   return {};
 }
 
-std::optional<Family> parse_family(std::string_view word) {
-  if (word == "gpt") return Family::kGpt2;
-  if (word == "llama") return Family::kLlama;
+Result<void> fill_in(ModelSpec& spec, std::string_view text) {
+  for (const SizeKey& key : {kSizeKeys[0], kSizeKeys[1], kSizeKeys[2], kSizeKeys[3]}) {
+    if (spec.*key.field == 0) return bad(text, fmt::format("the key '{}' is missing", key.name));
+  }
+  if (spec.ffn == 0) spec.ffn = is_gated(spec.activation) ? (8 * spec.hidden / 3 + 255) / 256 * 256 : 4 * spec.hidden;
+  if (spec.max_positions == 0) spec.max_positions = spec.family == Family::kGpt2 ? 1024 : 2048;
+  if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
+  if (spec.family == Family::kGemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
+  if (auto filled = fill_head_dim(spec, text); !filled) return filled;
+  if (spec.family == Family::kPhi && spec.rotary_dim == 0) spec.rotary_dim = spec.head_dim / 2;
   return {};
+}
+
+std::optional<Family> parse_family(std::string_view word) {
+  const auto* const found = std::ranges::find(kFamilies, word, &FamilyWord::word);
+  return found == std::end(kFamilies) ? std::nullopt : std::optional(found->family);
+}
+
+std::vector<std::string> family_words() {
+  std::vector<std::string> words;
+  for (const FamilyWord& family : kFamilies) words.emplace_back(family.word);
+  return words;
 }
 
 }  // namespace
@@ -128,7 +174,7 @@ Result<ModelSpec> parse_shape_words(std::string_view text) {
   if (colon == std::string_view::npos) return bad(text, "expected a family and a colon, as in gpt:layers=12,…");
   const std::string_view word = text.substr(0, colon);
   const auto family = parse_family(word);
-  if (!family) return bad(text, fmt::format("unknown model family '{}'", word), did_you_mean(word, {"gpt", "llama"}));
+  if (!family) return bad(text, fmt::format("unknown model family '{}'", word), did_you_mean(word, family_words()));
   ModelSpec spec = family_defaults(*family);
   spec.name = text;
   if (auto done = set_pairs(spec, text, text.substr(colon + 1)); !done) return fail(done.error());

@@ -1,7 +1,12 @@
+#include <fmt/format.h>
+
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
+#include "formats/models/hf_rope.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 
@@ -18,7 +23,7 @@ tl::unexpected<Error> bad(const ModelSpec& spec, std::string what) {
 
 Result<ordered_json> gpt2_config(const ModelSpec& spec) {
   if (spec.norm != NormKind::kLayerNorm || spec.positions != PositionKind::kLearned ||
-      spec.activation == ActivationKind::kSwiGlu || !spec.attention_bias || !spec.mlp_bias) {
+      is_gated(spec.activation) || spec.parallel_block || spec.head_bias || spec.window != 0 || spec.embedding_scale != 1 || !spec.qkv_bias || !spec.projection_bias || !spec.mlp_bias) {
     return bad(spec, "GPT-2 has LayerNorm, learned positions, GELU and biases; this model has not");
   }
   if (spec.kv_heads != spec.heads || spec.attention_width() != spec.hidden) {
@@ -40,27 +45,81 @@ Result<ordered_json> gpt2_config(const ModelSpec& spec) {
                       {"resid_pdrop", 0.0}};
 }
 
-Result<ordered_json> llama_config(const ModelSpec& spec) {
-  if (spec.norm != NormKind::kRmsNorm || spec.positions != PositionKind::kRope ||
-      spec.activation != ActivationKind::kSwiGlu) {
-    return bad(spec, "Llama has RMSNorm, rotary positions and SwiGLU; this model has not");
+std::string_view architecture_of(Family family) {
+  switch (family) {
+    case Family::kGpt2: return "GPT2LMHeadModel";
+    case Family::kLlama: return "LlamaForCausalLM";
+    case Family::kMistral: return "MistralForCausalLM";
+    case Family::kQwen2: return "Qwen2ForCausalLM";
+    case Family::kQwen3: return "Qwen3ForCausalLM";
+    case Family::kGemma: return "GemmaForCausalLM";
+    case Family::kPhi: return "PhiForCausalLM";
   }
-  return ordered_json{{"architectures", {"LlamaForCausalLM"}},
-                      {"model_type", "llama"},
+  return "?";
+}
+
+/// What the family's code in transformers has no setting for must be as it is there.
+Result<void> check_family(const ModelSpec& spec) {
+  ModelSpec usual = family_defaults(spec.family);
+  const bool biases = spec.family == Family::kLlama || spec.family == Family::kQwen3 || spec.family == Family::kGemma;
+  if (biases) usual.qkv_bias = usual.projection_bias = spec.qkv_bias;
+  if (spec.family == Family::kLlama) usual.mlp_bias = spec.mlp_bias;
+  if (spec.family == Family::kPhi && spec.activation == ActivationKind::kGelu) usual.activation = spec.activation;
+  const auto features = [](const ModelSpec& s) {
+    return std::tuple(s.norm, s.activation, s.positions, s.qkv_bias, s.projection_bias, s.mlp_bias, s.qk_norm, s.parallel_block);
+  };
+  const bool scaled = spec.family == Family::kGemma;
+  const double scale = scaled ? std::sqrt(static_cast<double>(spec.hidden)) : 1;
+  const bool windows = spec.family == Family::kMistral || spec.family == Family::kQwen2 || spec.family == Family::kQwen3;
+  const bool partial = spec.family == Family::kPhi;
+  const bool same = features(spec) == features(usual) && spec.embedding_scale == scale && (windows || spec.window == 0) &&
+                    (partial || spec.rotary_width() == spec.head_dim) && spec.head_bias == usual.head_bias;
+  if (same) return {};
+  return bad(spec, fmt::format("transformers has no {} with these norms, activations, biases or positions", architecture_of(spec.family)));
+}
+
+ordered_json relative_of_llama(const ModelSpec& spec) {
+  ordered_json config{{"architectures", {architecture_of(spec.family)}},
+                      {"model_type", to_text(spec.family)},
                       {"vocab_size", spec.vocabulary},
                       {"hidden_size", spec.hidden},
                       {"intermediate_size", spec.ffn},
                       {"num_hidden_layers", spec.layers},
                       {"num_attention_heads", spec.heads},
                       {"num_key_value_heads", spec.kv_heads},
-                      {"head_dim", spec.head_dim},
-                      {"hidden_act", "silu"},
                       {"max_position_embeddings", spec.max_positions},
-                      {"rms_norm_eps", spec.norm_epsilon},
-                      {"rope_theta", spec.rope_theta},
                       {"tie_word_embeddings", spec.tied_head},
-                      {"attention_bias", spec.attention_bias},
-                      {"mlp_bias", spec.mlp_bias}};
+                      {"attention_dropout", 0.0}};
+  config[spec.norm == NormKind::kLayerNorm ? "layer_norm_eps" : "rms_norm_eps"] = spec.norm_epsilon;
+  write_rope(config, spec);
+  return config;
+}
+
+void add_family_keys(ordered_json& config, const ModelSpec& spec) {
+  const bool gemma = spec.family == Family::kGemma, phi = spec.family == Family::kPhi;
+  config["hidden_act"] = gemma ? "gelu_pytorch_tanh" : !phi ? "silu" : spec.activation == ActivationKind::kGelu ? "gelu" : "gelu_new";
+  if (gemma) config["hidden_activation"] = "gelu_pytorch_tanh";
+  if (spec.family == Family::kLlama) config["mlp_bias"] = spec.mlp_bias;
+  if (spec.family == Family::kLlama || spec.family == Family::kQwen3 || gemma) config["attention_bias"] = spec.qkv_bias;
+  if (phi) config["resid_pdrop"] = config["embd_pdrop"] = 0.0;
+  const bool divides = spec.head_dim * spec.heads == spec.hidden;
+  if (spec.family != Family::kQwen2 && !(phi && divides)) config["head_dim"] = spec.head_dim;
+  if (spec.family == Family::kMistral) config["sliding_window"] = spec.window > 0 ? ordered_json(spec.window) : ordered_json();
+  if (spec.family != Family::kQwen2 && spec.family != Family::kQwen3) return;
+  config["use_sliding_window"] = spec.window > 0;
+  if (spec.window == 0) return;
+  config["sliding_window"] = spec.window;
+  config["max_window_layers"] = 0;
+}
+
+Result<ordered_json> llama_config(const ModelSpec& spec) {
+  if (const auto known = check_family(spec); !known) return fail(known.error());
+  if (spec.family == Family::kQwen2 && spec.head_dim * spec.heads != spec.hidden) {
+    return bad(spec, "the heads of a Qwen 2 fill its hidden size; this model's do not");
+  }
+  ordered_json config = relative_of_llama(spec);
+  add_family_keys(config, spec);
+  return config;
 }
 
 /// Which ids begin, end and pad a text; without them generation does not stop. A config that cannot be read has none.

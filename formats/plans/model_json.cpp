@@ -4,6 +4,41 @@
 
 namespace plimsoll {
 
+namespace {
+
+/// Only what differs from what a plan without the key means.
+void write_later_fields(JsonLine& line, const ModelSpec& s) {
+  if (s.projection_bias != s.qkv_bias) line.flag("projection_bias", s.projection_bias);
+  if (s.head_bias) line.flag("head_bias", true);
+  if (s.qk_norm) line.flag("qk_norm", true);
+  if (s.parallel_block) line.flag("parallel_block", true);
+  if (s.rotary_dim != 0) line.integer("rotary_dim", s.rotary_dim);
+  if (s.embedding_scale != 1) line.number("embedding_scale", s.embedding_scale);
+  if (s.window != 0) line.integer("window", s.window);
+  const RopeScaling& r = s.rope_scaling;
+  if (r == RopeScaling{}) return;
+  line.text("rope_scaling", to_text(r.kind)).number("rope_factor", r.factor).number("rope_low_frequency", r.low_frequency);
+  line.number("rope_high_frequency", r.high_frequency).number("rope_original_positions", r.original_positions);
+}
+
+void read_later_fields(const JsonNode& node, ModelSpec& s) {
+  s.projection_bias = node.boolean_or("projection_bias", s.qkv_bias);
+  s.head_bias = node.boolean_or("head_bias", false);
+  s.qk_norm = node.boolean_or("qk_norm", false);
+  s.parallel_block = node.boolean_or("parallel_block", false);
+  s.rotary_dim = node.integer_or("rotary_dim", 0, 0, kMaxParsedCount);
+  s.embedding_scale = node.number_or("embedding_scale", 1);
+  s.window = node.integer_or("window", 0, 0, kMaxParsedCount);
+  RopeScaling& r = s.rope_scaling;
+  r.kind = enum_or(node, "rope_scaling", r.kind, RopeScalingKind::kLlama3);
+  r.factor = node.number_or("rope_factor", r.factor);
+  r.low_frequency = node.number_or("rope_low_frequency", r.low_frequency);
+  r.high_frequency = node.number_or("rope_high_frequency", r.high_frequency);
+  r.original_positions = node.number_or("rope_original_positions", r.original_positions);
+}
+
+}  // namespace
+
 std::string write_model(const ModelSpec& s) {
   JsonLine line;
   if (s == ModelSpec{.name = s.name}) return line.text("name", s.name).str();
@@ -11,8 +46,10 @@ std::string write_model(const ModelSpec& s) {
   line.integer("heads", s.heads).integer("kv_heads", s.kv_heads).integer("head_dim", s.head_dim).integer("ffn", s.ffn);
   line.integer("vocabulary", s.vocabulary).integer("max_positions", s.max_positions).text("norm", to_text(s.norm));
   line.text("activation", to_text(s.activation)).text("positions", to_text(s.positions)).flag("tied_head", s.tied_head);
-  line.flag("attention_bias", s.attention_bias).flag("mlp_bias", s.mlp_bias).number("norm_epsilon", s.norm_epsilon);
-  return line.number("rope_theta", s.rope_theta).str();
+  line.flag("attention_bias", s.qkv_bias).flag("mlp_bias", s.mlp_bias).number("norm_epsilon", s.norm_epsilon);
+  line.number("rope_theta", s.rope_theta);
+  write_later_fields(line, s);
+  return line.str();
 }
 
 std::string write_recipe(const Recipe& r) {
@@ -33,12 +70,14 @@ bool names_model(const JsonNode& node) { return node.has("family"); }
 ModelSpec read_model(const JsonNode& node) {
   node.allow_only({"name", "family", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocabulary",
                    "max_positions", "norm", "activation", "positions", "tied_head", "attention_bias", "mlp_bias",
-                   "norm_epsilon", "rope_theta"});
+                   "norm_epsilon", "rope_theta", "projection_bias", "head_bias", "qk_norm", "parallel_block", "rotary_dim",
+                   "embedding_scale", "window", "rope_scaling", "rope_factor", "rope_low_frequency", "rope_high_frequency",
+                   "rope_original_positions"});
   if (!names_model(node)) {
     node.allow_only({"name"});
     return {.name = node.text_or("name", "")};
   }
-  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kLlama));
+  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kPhi));
   const auto size = [&](std::string_view key) { return node.at(key).integer(0, kMaxParsedCount); };
   const auto size_or = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
@@ -52,14 +91,15 @@ ModelSpec read_model(const JsonNode& node) {
   s.ffn = size_or("ffn", 4 * s.hidden);
   s.vocabulary = size("vocabulary");
   s.max_positions = size("max_positions");
-  s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNorm);
-  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kSwiGlu);
+  s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
+  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kGeGluTanh);
   s.positions = enum_or(node, "positions", s.positions, PositionKind::kRope);
   s.tied_head = node.boolean_or("tied_head", s.tied_head);
-  s.attention_bias = node.boolean_or("attention_bias", s.attention_bias);
+  s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);
   s.mlp_bias = node.boolean_or("mlp_bias", s.mlp_bias);
   s.norm_epsilon = node.number_or("norm_epsilon", s.norm_epsilon);
   s.rope_theta = node.number_or("rope_theta", s.rope_theta);
+  read_later_fields(node, s);
   return s;
 }
 

@@ -36,7 +36,7 @@ CASES = {  # name: (configuration, type of the stored weights, largest shard)
     "qwen2": (transformers.Qwen2Config(**SIZES, num_key_value_heads=2), torch.bfloat16, "5GB"),
     "qwen3": (transformers.Qwen3Config(**SIZES, num_key_value_heads=2, head_dim=16, tie_word_embeddings=True),
               torch.bfloat16, "5GB"),
-    "gemma": (transformers.GemmaConfig(**SIZES, num_key_value_heads=1, head_dim=16), torch.bfloat16, "5GB"),
+    "gemma": (transformers.GemmaConfig(**SIZES, num_key_value_heads=1, head_dim=16, pad_token_id=None), torch.bfloat16, "5GB"),
     "phi": (transformers.PhiConfig(**SIZES), torch.bfloat16, "5GB"),
 }
 WORD = (1 << 64) - 1

@@ -39,6 +39,10 @@ TEST_CASE("no strategy and no thread count changes a bit of a Llama's losses") {
   check_all_strategies(Family::kLlama, 3);
 }
 
+TEST_CASE("no strategy and no thread count changes a bit of the losses of models with other norms, rotations and blocks") {
+  for (const Family family : {Family::kQwen2, Family::kQwen3, Family::kGemma, Family::kPhi}) check_all_strategies(family, 2);
+}
+
 TEST_CASE("a warm-up's steps are the run's first, and what plan is searched after it changes no loss") {
   const TemporaryFolder folder;
   RunRequest request = small_request(folder);

@@ -11,7 +11,8 @@ namespace {
 
 bool is_norm_weight(ParameterRole role) {
   return role == ParameterRole::kNorm1Weight || role == ParameterRole::kNorm2Weight ||
-         role == ParameterRole::kFinalNormWeight;
+         role == ParameterRole::kFinalNormWeight || role == ParameterRole::kQueryNormWeight ||
+         role == ParameterRole::kKeyNormWeight;
 }
 
 }  // namespace
@@ -34,7 +35,8 @@ OperandView GraphRun::view(TensorId id, Access access) {
 }
 
 void GraphRun::run(Phase phase, std::int64_t step) {
-  const LaunchContext context{.pool = &pool_, .product = &product_, .recipe = &graph_->recipe, .step = step};
+  const LaunchContext context{.pool = &pool_, .product = &product_, .recipe = &graph_->recipe,
+                              .rope_scaling = graph_->spec.rope_scaling, .step = step};
   for (const Op& op : graph_->ops) {
     if (op.phase != phase) continue;
     std::vector<OperandView> operands;
@@ -88,12 +90,13 @@ template <typename T>
 void GraphRun::fill_parameters(std::uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0, 0.3F);
+  const T norm_start = graph_->spec.norm == NormKind::kRmsNormPlusOne ? T(0) : T(1);
   for (std::uint32_t g = 0; g < graph_->parameters.groups.size(); ++g) {
     const std::span<T> weights = values<T>(find(TensorKind::kParameter, GroupId(g)));
     for (const ParameterTensor& tensor : graph_->parameters.groups[g].tensors) {
       for (T& w :
            weights.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()))) {
-        w = static_cast<T>(normal(random)) + (is_norm_weight(tensor.role) ? T(1) : T(0));
+        w = static_cast<T>(normal(random)) + (is_norm_weight(tensor.role) ? norm_start : T(0));
       }
     }
     for (const TensorKind moment : {TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {

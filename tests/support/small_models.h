@@ -1,22 +1,27 @@
 #pragma once
 
+#include <string>
+
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
 
 namespace plimsoll::test {
 
-/// A model of a few thousand parameters; grouped-query attention and an untied head for Llama.
+/// A model of a few thousand parameters with all that its family has; grouped-query attention except for GPT-2.
 inline ModelSpec small_model(Family family, std::int64_t layers = 4) {
   ModelSpec spec = family_defaults(family);
-  spec.name = family == Family::kGpt2 ? "small gpt" : "small llama";
+  spec.name = family == Family::kGpt2 ? "small gpt" : "small " + std::string(to_text(family));
   spec.layers = layers;
   spec.hidden = 32;
   spec.heads = 4;
-  spec.kv_heads = family == Family::kLlama ? 2 : 4;
+  spec.kv_heads = family == Family::kGpt2 ? 4 : 2;
   spec.head_dim = 8;
   spec.ffn = 64;
   spec.vocabulary = 256;
   spec.max_positions = 32;
+  if (family == Family::kPhi) spec.rotary_dim = 4;
+  if (family == Family::kGemma) spec.embedding_scale = 2;
+  if (family == Family::kMistral) spec.window = 32;
   return spec;
 }
 

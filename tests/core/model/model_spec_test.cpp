@@ -1,6 +1,7 @@
 #include "core/model/model_spec.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 using namespace plimsoll;
 
@@ -32,6 +33,13 @@ TEST_CASE("validate accepts a sound model and names what is wrong with any other
       {[](ModelSpec& s) { s.hidden = -1; }, "hidden"},
       {[](ModelSpec& s) { s.kv_heads = 3; }, "kv_heads"},
       {[](ModelSpec& s) { s.head_dim = 15; }, "head_dim"},
+      {[](ModelSpec& s) { s.rotary_dim = 18; }, "rotary_dim"},
+      {[](ModelSpec& s) { s.rotary_dim = 7; }, "rotary_dim"},
+      {[](ModelSpec& s) { s.window = -1; }, "window"},
+      {[](ModelSpec& s) { s.embedding_scale = 0; }, "embedding_scale"},
+      {[](ModelSpec& s) { s.qk_norm = true; s.norm = NormKind::kLayerNorm; }, "RMS"},
+      {[](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 0.5}; }, "factor"},
+      {[](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_frequency = 4}; }, "low_frequency"},
       {[](ModelSpec& s) { s.vocabulary = std::int64_t{1} << 40; }, "vocab"},
       {[](ModelSpec& s) { s.hidden = s.vocabulary = (1 << 24); s.heads = 1 << 23; s.kv_heads = 1 << 23; }, "2^40"},
   };
@@ -46,10 +54,26 @@ TEST_CASE("validate accepts a sound model and names what is wrong with any other
 
 TEST_CASE("canonical_text differs whenever a field differs") {
   const ModelSpec base = tiny();
-  ModelSpec other = base;
-  other.norm_epsilon = 1e-6;
-  CHECK(canonical_text(base) != canonical_text(other));
-  other = base;
-  other.tied_head = true;
-  CHECK(canonical_text(base) != canonical_text(other));
+  void (*const changes[])(ModelSpec&) = {
+      [](ModelSpec& s) { s.norm_epsilon = 1e-6; },     [](ModelSpec& s) { s.tied_head = true; },
+      [](ModelSpec& s) { s.qkv_bias = true; },         [](ModelSpec& s) { s.projection_bias = true; },
+      [](ModelSpec& s) { s.head_bias = true; },        [](ModelSpec& s) { s.qk_norm = true; },
+      [](ModelSpec& s) { s.parallel_block = true; },   [](ModelSpec& s) { s.rotary_dim = 8; },
+      [](ModelSpec& s) { s.embedding_scale = 2; },     [](ModelSpec& s) { s.window = 16; },
+      [](ModelSpec& s) { s.rope_scaling.kind = RopeScalingKind::kLinear; },
+      [](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 8}; },
+      [](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 8, .low_frequency = 2}; }};
+  std::set<std::string> texts{canonical_text(base)};
+  for (const auto change : changes) {
+    ModelSpec other = base;
+    change(other);
+    CHECK(texts.insert(canonical_text(other)).second);
+  }
+}
+
+TEST_CASE("a Llama's canonical_text is the one from before there were other families, so that its checkpoints still resume") {
+  CHECK(canonical_text(tiny()) ==
+        "family=llama layers=2 hidden=64 heads=4 kv_heads=2 head_dim=16 ffn=128 vocab=256 positions=32 norm=rmsnorm "
+        "activation=swiglu position=rope tied=false attention_bias=false mlp_bias=false epsilon=1.0000000000000001e-05 "
+        "theta=10000");
 }

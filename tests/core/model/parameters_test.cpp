@@ -43,6 +43,18 @@ TEST_CASE("tensors of a group tile it without holes, those that decay first") {
   }
 }
 
+TEST_CASE("query and key norms add two heads' width a block, a parallel block has one norm less, a head's bias a vocabulary") {
+  ModelSpec spec = gpt2_small();
+  const std::int64_t before = parameter_count(spec);
+  spec.norm = NormKind::kRmsNorm;  // 25 norms without biases: 25·768 = 19200 fewer
+  spec.qk_norm = true;             // 12·2·64 = 1536 more
+  CHECK(parameter_count(spec) - before == 1536 - 19200);
+  spec = gpt2_small();
+  spec.parallel_block = true;  // 12·2·768 = 18432 fewer
+  spec.head_bias = true;
+  CHECK(parameter_count(spec) - before == 50257 - 18432);
+}
+
 TEST_CASE("an untied head adds its matrix to the head group and nothing else") {
   ModelSpec untied = gpt2_small();
   untied.tied_head = false;

@@ -123,6 +123,33 @@ TEST_CASE("weights written under Hugging Face's names come back bit for bit") {
   }
 }
 
+TEST_CASE("a tied head that is stored as well must be the embedding") {
+  const TemporaryFolder folder;
+  ModelSpec untied = tiny_spec();
+  untied.tied_head = false;
+  const std::string path = folder.file("model.safetensors");
+  const auto with_head = executor_of(tiny_recipe(), untied);  // its head is drawn apart from its embedding
+  REQUIRE(save_weights(path, untied, Precision::kFp32, {}, reader(*with_head)));
+  for (const Precision precision : {Precision::kFp32, Precision::kFp64}) {
+    Recipe recipe = tiny_recipe();
+    recipe.precision = precision;
+    const auto tied = executor_of(recipe);
+    const auto refused = load_weights(path, tiny_spec(), precision, writer(*tied));
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().text(), Catch::Contains("'lm_head.weight' differs") && Catch::Contains("tie_word_embeddings"));
+  }
+  const auto embedding = std::vector<std::byte>(with_head->state(TensorKind::kParameter, GroupId(0)).begin(),
+                                                with_head->state(TensorKind::kParameter, GroupId(0)).end());
+  const ParameterLayout layout = lay_out_parameters(untied);
+  with_head->set_state(TensorKind::kParameter, layout.head(), [&](std::span<std::byte> place) {
+    const std::int64_t at = 4 * layout.at(layout.head()).find(ParameterRole::kHeadWeight)->offset;
+    std::copy_n(embedding.begin(), 4 * untied.vocabulary * untied.hidden, place.begin() + at);
+  });
+  REQUIRE(save_weights(path, untied, Precision::kFp32, {}, reader(*with_head)));
+  const auto tied = executor_of(tiny_recipe());
+  CHECK(load_weights(path, tiny_spec(), Precision::kFp32, writer(*tied)));
+}
+
 TEST_CASE("weights load into an fp64 run and lose nothing on the way") {
   const TemporaryFolder folder;
   const std::string path = folder.file("model.safetensors");

@@ -20,12 +20,15 @@ constexpr std::int64_t kSequence = 47, kRows = 3 * kSequence, kTokens = 3 * (kSe
 
 std::vector<KernelCase> embeddings() {
   const OpShape plain{.rows = kRows, .inputs = 70, .outputs = 11, .sequence = kSequence};
-  OpShape learned = plain;
+  OpShape learned = plain, scaled = plain;
   learned.positions = 50;
+  scaled.constant = 5.5;
   const CaseOperand tokens{kTokens, kR, Content::kToken}, x{kRows * 70, kR}, y{kRows * 70, kW};
   return {{"embedding", OpKind::kEmbedding, plain, {tokens, {11 * 70, kR}, y}},
           {"embedding with positions", OpKind::kEmbedding, learned, {tokens, {11 * 70, kR}, {50 * 70, kR}, y}},
           {"embedding backward", OpKind::kEmbeddingBackward, plain, {tokens, x, {11 * 70, kW}}},
+          {"embedding, scaled", OpKind::kEmbedding, scaled, {tokens, {11 * 70, kR}, y}},
+          {"embedding backward, scaled", OpKind::kEmbeddingBackward, scaled, {tokens, x, {11 * 70, kW}}},
           {"embedding backward, tied, with positions",
            OpKind::kEmbeddingBackward,
            learned,
@@ -37,7 +40,8 @@ std::vector<KernelCase> norms() {
   const auto variant = [](NormKind kind) {
     return OpShape{.rows = kRows, .inputs = kWidth, .variant = static_cast<std::uint8_t>(kind), .constant = 1e-5};
   };
-  const OpShape layer = variant(NormKind::kLayerNorm), rms = variant(NormKind::kRmsNorm);
+  const OpShape layer = variant(NormKind::kLayerNorm), rms = variant(NormKind::kRmsNorm),
+                plus_one = variant(NormKind::kRmsNormPlusOne);
   const CaseOperand x{kRows * kWidth, kR}, y{kRows * kWidth, kW}, w{kWidth, kR}, dw{kWidth, kW},
       statistics{2 * kRows, kW};
   const CaseOperand read_statistics{2 * kRows, kR, Content::kPositive};
@@ -46,6 +50,11 @@ std::vector<KernelCase> norms() {
   };
   return {{"layer norm", OpKind::kNorm, layer, {x, w, w, y, statistics}},
           {"rms norm", OpKind::kNorm, rms, {x, w, y, statistics}},
+          {"rms norm plus one", OpKind::kNorm, plus_one, {x, w, y, statistics}},
+          {"rms norm plus one backward",
+           OpKind::kNormBackward,
+           plus_one,
+           {x, x, w, read_statistics, y, dw, space(plus_one)}},
           {"layer norm backward", OpKind::kNormBackward, layer, {x, x, w, read_statistics, y, dw, dw, space(layer)}},
           {"rms norm backward, added",
            OpKind::kNormBackward,
@@ -62,6 +71,29 @@ std::vector<KernelCase> linears() {
           {"linear backward input", OpKind::kLinearBackwardInput, s, {dy, w, {kRows * kIn, kW}}},
           {"linear backward weight", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kW}}},
           {"linear backward weight and bias", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kW}, {kOut, kW}}}};
+}
+
+/// Four query and two key heads of 10: 141 rows, which are three reduction tiles.
+std::vector<KernelCase> head_norms() {
+  std::vector<KernelCase> cases;
+  for (const auto& [name, kind] : {std::pair{"head norm", NormKind::kRmsNorm}, std::pair{"head norm plus one", NormKind::kRmsNormPlusOne}}) {
+    const OpShape s{.rows = kRows, .heads = 4, .kv_heads = 2, .head_dim = 10, .variant = static_cast<std::uint8_t>(kind),
+                    .constant = 1e-5};
+    const CaseOperand qkv{kRows * 80, kR}, w{10, kR}, dw{10, kW};
+    cases.push_back({name, OpKind::kHeadNorm, s, {qkv, w, w, {kRows * 80, kW}, {kRows * 6, kW}}});
+    cases.push_back({std::string(name) + " backward",
+                     OpKind::kHeadNormBackward,
+                     s,
+                     {{kRows * 80, kRw},
+                      qkv,
+                      w,
+                      w,
+                      {kRows * 6, kR, Content::kPositive},
+                      dw,
+                      dw,
+                      {scratch(OpKind::kHeadNormBackward, s), kW, Content::kScratch}}});
+  }
+  return cases;
 }
 
 /// Two sequences of 133 tokens: three query tiles, the last of five rows.
@@ -91,6 +123,16 @@ std::vector<KernelCase> attentions() {
     cases.push_back({"rope" + of, OpKind::kRope, s, {{qkv, kRw}}});
     cases.push_back({"rope backward" + of, OpKind::kRopeBackward, s, {{qkv, kRw}}});
   }
+  OpShape partly = attention_shape(4, 2);
+  partly.inputs = 6;
+  const RopeScaling stretched{.kind = RopeScalingKind::kLlama3, .factor = 8, .original_positions = 100};
+  const std::int64_t qkv = 266 * 80;
+  cases.push_back({"rope, of six elements", OpKind::kRope, partly, {{qkv, kRw}}});
+  cases.push_back({"rope backward, of six elements", OpKind::kRopeBackward, partly, {{qkv, kRw}}});
+  cases.push_back({"rope, stretched", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, stretched});
+  cases.push_back({"rope backward, stretched", OpKind::kRopeBackward, attention_shape(4, 2), {{qkv, kRw}}, stretched});
+  const RopeScaling linear{.kind = RopeScalingKind::kLinear, .factor = 4};
+  cases.push_back({"rope, linear", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, linear});
   return cases;
 }
 
@@ -102,8 +144,8 @@ std::vector<KernelCase> elementwise() {
       {"accumulate", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kRw}}}};
   for (const auto& [name, kind] :
        {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
-        std::pair{"swiglu", ActivationKind::kSwiGlu}}) {
-    const std::int64_t in = kind == ActivationKind::kSwiGlu ? 2 * kElements : kElements;
+        std::pair{"swiglu", ActivationKind::kSwiGlu}, std::pair{"geglu tanh", ActivationKind::kGeGluTanh}}) {
+    const std::int64_t in = is_gated(kind) ? 2 * kElements : kElements;
     const OpShape s{.rows = kRows, .inputs = in / kRows, .outputs = kWidth, .variant = static_cast<std::uint8_t>(kind)};
     cases.push_back({name, OpKind::kActivation, s, {{in, kR}, {kElements, kW}}});
     cases.push_back(
@@ -133,7 +175,7 @@ std::vector<KernelCase> optimizers() {
 
 std::vector<KernelCase> all_cases() {
   std::vector<KernelCase> all;
-  for (const auto& cases : {embeddings(), norms(), linears(), attentions(), elementwise(), losses(), optimizers()}) {
+  for (const auto& cases : {embeddings(), norms(), head_norms(), linears(), attentions(), elementwise(), losses(), optimizers()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

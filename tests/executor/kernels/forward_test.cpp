@@ -32,6 +32,7 @@ Row embed(const OpShape& s, const Values& in) {
   for (std::int64_t row = 0; row < s.rows; ++row) {
     for (std::int64_t i = 0; i < s.inputs; ++i) {
       y[index(row * s.inputs + i)] = in[1][index(token(s, in[0], row) * s.inputs + i)];
+      if (s.constant != 0) y[index(row * s.inputs + i)] *= s.constant;
       if (s.positions > 0) y[index(row * s.inputs + i)] += in[2][index(row % s.sequence * s.inputs + i)];
     }
   }
@@ -41,10 +42,12 @@ Row embed(const OpShape& s, const Values& in) {
 TEST_CASE("embedding adds the token's row and the position's row") {
   check("embedding", 2, embed, 1e-15);
   check("embedding with positions", 3, embed, 1e-15);
+  check("embedding, scaled", 2, embed, 1e-15);
 }
 
 Row normalize(const OpShape& s, const Values& in) {
   const bool layer = s.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm);
+  const double one = s.variant == static_cast<std::uint8_t>(NormKind::kRmsNormPlusOne) ? 1 : 0;
   Row y(index(s.rows * s.inputs));
   for (std::int64_t row = 0; row < s.rows; ++row) {
     double mean = 0, squares = 0;
@@ -54,7 +57,7 @@ Row normalize(const OpShape& s, const Values& in) {
       squares += (x[i] - mean) * (x[i] - mean) / static_cast<double>(s.inputs);
     for (std::int64_t i = 0; i < s.inputs; ++i) {
       y[index(row * s.inputs + i)] =
-          (x[i] - mean) / std::sqrt(squares + s.constant) * in[1][index(i)] + (layer ? in[2][index(i)] : 0);
+          (x[i] - mean) / std::sqrt(squares + s.constant) * (in[1][index(i)] + one) + (layer ? in[2][index(i)] : 0);
     }
   }
   return y;
@@ -63,6 +66,31 @@ Row normalize(const OpShape& s, const Values& in) {
 TEST_CASE("norms scale rows to unit deviation, layer norm after centring them") {
   check("layer norm", 3, normalize);
   check("rms norm", 2, normalize);
+}
+
+TEST_CASE("a norm of weight w plus one is the norm of weight w + 1") { check("rms norm plus one", 2, normalize); }
+
+/// Each query and key head as a row of its own.
+Row normalize_heads(const OpShape& s, const Values& in) {
+  Row y = in[0];
+  const std::int64_t heads = s.heads + s.kv_heads, width = (heads + s.kv_heads) * s.head_dim;
+  const double one = s.variant == static_cast<std::uint8_t>(NormKind::kRmsNormPlusOne) ? 1 : 0;
+  for (std::int64_t row = 0; row < s.rows; ++row) {
+    for (std::int64_t head = 0; head < heads; ++head) {
+      double* x = y.data() + row * width + head * s.head_dim;
+      double squares = 0;
+      for (std::int64_t i = 0; i < s.head_dim; ++i) squares += x[i] * x[i] / static_cast<double>(s.head_dim);
+      for (std::int64_t i = 0; i < s.head_dim; ++i) {
+        x[i] *= (in[head < s.heads ? 1 : 2][index(i)] + one) / std::sqrt(squares + s.constant);
+      }
+    }
+  }
+  return y;
+}
+
+TEST_CASE("head norms scale every query and key head to unit deviation and leave values alone") {
+  check("head norm", 3, normalize_heads);
+  check("head norm plus one", 3, normalize_heads);
 }
 
 Row multiply(const OpShape& s, const Values& in) {
@@ -83,14 +111,26 @@ TEST_CASE("a linear layer multiplies by the transposed weight and adds the bias"
   check("linear with bias", 3, multiply);
 }
 
-Row rotate(const OpShape& s, const Values& in) {
+/// Llama 3.1's rule as its authors give it: by wavelength, smooth between two bounds.
+double stretched(const RopeScaling& scaling, double frequency) {
+  if (scaling.kind == RopeScalingKind::kNone) return frequency;
+  if (scaling.kind == RopeScalingKind::kLinear) return frequency / scaling.factor;
+  const double wave = 2 * M_PI / frequency;
+  if (wave < scaling.original_positions / scaling.high_frequency) return frequency;
+  if (wave > scaling.original_positions / scaling.low_frequency) return frequency / scaling.factor;
+  const double smooth = (scaling.original_positions / wave - scaling.low_frequency) / (scaling.high_frequency - scaling.low_frequency);
+  return (1 - smooth) * frequency / scaling.factor + smooth * frequency;
+}
+
+Row rotate(const OpShape& s, const RopeScaling& scaling, const Values& in) {
   Row y = in[0];
-  const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim, half = s.head_dim / 2;
+  const std::int64_t rotated = s.inputs == 0 ? s.head_dim : s.inputs;
+  const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim, half = rotated / 2;
   for (std::int64_t row = 0; row < s.rows; ++row) {
     for (std::int64_t head = 0; head < s.heads + s.kv_heads; ++head) {
       for (std::int64_t i = 0; i < half; ++i) {
         const double angle = static_cast<double>(row % s.sequence) *
-                             std::pow(s.constant, -2.0 * static_cast<double>(i) / static_cast<double>(s.head_dim));
+                             stretched(scaling, std::pow(s.constant, -2.0 * static_cast<double>(i) / static_cast<double>(rotated)));
         const std::int64_t at = row * width + head * s.head_dim + i;
         y[index(at)] = in[0][index(at)] * std::cos(angle) - in[0][index(at + half)] * std::sin(angle);
         y[index(at + half)] = in[0][index(at + half)] * std::cos(angle) + in[0][index(at)] * std::sin(angle);
@@ -101,7 +141,10 @@ Row rotate(const OpShape& s, const Values& in) {
 }
 
 TEST_CASE("rope rotates the halves of query and key heads and leaves values alone") {
-  for (const char* heads : {"4", "2", "1"}) check(std::string("rope, ") + heads + " kv heads", 0, rotate);
+  for (const std::string name : {"4 kv heads", "2 kv heads", "1 kv heads", "of six elements", "stretched", "linear"}) {
+    const RopeScaling scaling = case_named("rope, " + name).rope_scaling;
+    check("rope, " + name, 0, [&](const OpShape& s, const Values& in) { return rotate(s, scaling, in); });
+  }
 }
 
 /// One row of softmax(q kᵀ / √d) over the keys that it may see, and the logarithm of the sum.
@@ -167,11 +210,12 @@ Row apply(const OpShape&, const Values& in) {
   return y;
 }
 
-Row swiglu(const OpShape& s, const Values& in) {
+template <double (*function)(double)>
+Row gated(const OpShape& s, const Values& in) {
   Row y;
   for (std::int64_t row = 0; row < s.rows; ++row) {
     for (std::int64_t i = 0; i < s.outputs; ++i) {
-      y.push_back(silu(in[0][index(row * s.inputs + i)]) * in[0][index(row * s.inputs + s.outputs + i)]);
+      y.push_back(function(in[0][index(row * s.inputs + i)]) * in[0][index(row * s.inputs + s.outputs + i)]);
     }
   }
   return y;
@@ -180,7 +224,8 @@ Row swiglu(const OpShape& s, const Values& in) {
 TEST_CASE("activations agree with their formulas") {
   check("gelu", 1, apply<gelu>);
   check("gelu tanh", 1, apply<gelu_tanh>);
-  check("swiglu", 1, swiglu);
+  check("swiglu", 1, gated<silu>);
+  check("geglu tanh", 1, gated<gelu_tanh>);
 }
 
 TEST_CASE("fp32 activations err by less than a millionth over the whole range, and end in 0 and x") {

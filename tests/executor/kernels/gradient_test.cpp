@@ -84,6 +84,7 @@ void check_gradient(const Wanted& w) {
 
 TEST_CASE("embedding gradients are those of the embedding") {
   check_gradient({"embedding", 2, 1, "embedding backward", 2, {{0, 0}}, 1});
+  check_gradient({"embedding, scaled", 2, 1, "embedding backward, scaled", 2, {{0, 0}}, 1});
   check_gradient({"embedding with positions", 3, 1, "embedding backward, tied, with positions", 2, {{0, 0}}, 1});
   check_gradient({"embedding with positions", 3, 2, "embedding backward, tied, with positions", 3, {{0, 0}}, 1});
 }
@@ -97,6 +98,21 @@ TEST_CASE("norm gradients are those of the norms, added where the plan says so")
   check_gradient({"rms norm", 2, 1, "rms norm backward, added", 5, rms, 0});
 }
 
+TEST_CASE("gradients of norms whose weight counts from one are those of the norms") {
+  const std::vector<std::pair<std::size_t, std::size_t>> rms{{1, 0}, {2, 1}, {3, 3}};
+  check_gradient({"rms norm plus one", 2, 0, "rms norm plus one backward", 4, rms, 0});
+  check_gradient({"rms norm plus one", 2, 1, "rms norm plus one backward", 5, rms, 0});
+}
+
+TEST_CASE("head norm gradients are those of the head norms, in place of what they come from") {
+  for (const std::string name : {"head norm", "head norm plus one"}) {
+    const std::vector<std::pair<std::size_t, std::size_t>> repeated{{1, 0}, {2, 1}, {3, 2}, {4, 4}};
+    check_gradient({name, 3, 0, name + " backward", 0, repeated, 0});
+    check_gradient({name, 3, 1, name + " backward", 5, repeated, 0});
+    check_gradient({name, 3, 2, name + " backward", 6, repeated, 0});
+  }
+}
+
 TEST_CASE("linear gradients are those of the linear layer") {
   check_gradient({"linear with bias", 3, 0, "linear backward input", 2, {{1, 1}}, 0});
   check_gradient({"linear", 2, 1, "linear backward weight", 2, {{1, 0}}, 0});
@@ -108,6 +124,8 @@ TEST_CASE("the gradient of a rotation is the rotation back") {
   for (const std::string heads : {"4", "2", "1"}) {
     check_gradient({"rope, " + heads + " kv heads", 0, 0, "rope backward, " + heads + " kv heads", 0, {}, 0});
   }
+  check_gradient({"rope, of six elements", 0, 0, "rope backward, of six elements", 0, {}, 0});
+  check_gradient({"rope, stretched", 0, 0, "rope backward, stretched", 0, {}, 0});
 }
 
 TEST_CASE("attention gradients are those of attention, also where heads share keys") {
@@ -123,7 +141,7 @@ TEST_CASE("attention gradients are those of attention, also where heads share ke
 }
 
 TEST_CASE("activation gradients are those of the activations") {
-  for (const std::string name : {"gelu", "gelu tanh", "swiglu"}) {
+  for (const std::string name : {"gelu", "gelu tanh", "swiglu", "geglu tanh"}) {
     check_gradient({name, 1, 0, name + " backward", 2, {{0, 0}}, 1});
   }
 }

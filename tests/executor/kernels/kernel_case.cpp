@@ -70,7 +70,7 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   const MatrixProduct product(options.library);
   const Recipe recipe = case_recipe();
   launch({.kind = c.kind, .dtype = dtype, .shape = c.shape}, views,
-         {.pool = &pool, .product = &product, .recipe = &recipe, .step = kCaseStep});
+         {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep});
   Values results;
   for (std::size_t i = 0; i < memory.size(); ++i) results.push_back(unpack<T>(c.operands[i].content, memory[i]));
   return results;

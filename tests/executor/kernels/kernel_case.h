@@ -29,6 +29,7 @@ struct KernelCase {
   OpKind kind = OpKind::kAdd;
   OpShape shape;
   std::vector<CaseOperand> operands;
+  RopeScaling rope_scaling = {};
 };
 
 /// The elements of every operand as doubles.

@@ -10,7 +10,7 @@
 namespace plimsoll::test {
 namespace {
 
-/// GPT-2 and Llama (grouped-query attention), tied and untied, at odd sizes.
+/// GPT-2 and Llama (grouped-query attention), tied and untied, and every other family as it is, at odd sizes.
 std::vector<ModelSpec> models() {
   std::vector<ModelSpec> all;
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
@@ -27,6 +27,12 @@ std::vector<ModelSpec> models() {
   all.push_back(all.front());
   all.back().activation = ActivationKind::kGelu;
   all.back().name = "small gpt with the exact GELU";
+  for (const Family family : {Family::kQwen2, Family::kQwen3, Family::kGemma, Family::kPhi}) {
+    all.push_back(small_model(family, 2));
+    all.back().vocabulary = 61;
+    all.back().max_positions = 80;
+  }
+  all.back().rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_positions = 32};
   return all;
 }
 

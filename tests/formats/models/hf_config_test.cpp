@@ -48,13 +48,76 @@ TEST_CASE("the config.json of GPT-2 gives the zoo's GPT-2, and its dropouts are 
   CHECK(found->notes[0].text == "'attn_pdrop' is 0.1, but training here applies no dropout");
 }
 
-TEST_CASE("the config.json of Llama-3.2-3B gives the zoo's, and its rotary scaling is noted as changing numbers") {
+TEST_CASE("the config.json of Llama-3.2-3B gives the zoo's, rotary scaling and all") {
   const auto found = parse_hf_config(kLlama, "config.json", "llama3.2-3b");
   REQUIRE(found);
   CHECK(found->spec == find_in_zoo("llama3.2-3b")->spec);
+  CHECK(found->spec.rope_scaling.factor == 32);
+  CHECK(found->notes.empty());
+}
+
+TEST_CASE("the config.json files of Mistral, Qwen 2, Qwen 3, Gemma and Phi give the zoo's models") {
+  // The keys that transformers reads, as the files on Hugging Face have them.
+  const std::pair<const char*, const char*> files[] = {
+      {"mistral-7b", R"({"architectures": ["MistralForCausalLM"], "bos_token_id": 1, "eos_token_id": 2, "hidden_act": "silu",
+        "hidden_size": 4096, "initializer_range": 0.02, "intermediate_size": 14336, "max_position_embeddings": 32768,
+        "model_type": "mistral", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8,
+        "rms_norm_eps": 1e-05, "rope_theta": 10000.0, "sliding_window": 4096, "tie_word_embeddings": false,
+        "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 32000})"},
+      {"qwen2.5-0.5b", R"({"architectures": ["Qwen2ForCausalLM"], "attention_dropout": 0.0, "hidden_act": "silu",
+        "hidden_size": 896, "intermediate_size": 4864, "max_position_embeddings": 32768, "max_window_layers": 24,
+        "model_type": "qwen2", "num_attention_heads": 14, "num_hidden_layers": 24, "num_key_value_heads": 2,
+        "rms_norm_eps": 1e-06, "rope_theta": 1000000.0, "sliding_window": 32768, "tie_word_embeddings": true,
+        "use_mrope": false, "use_sliding_window": false, "vocab_size": 151936})"},
+      {"qwen3-0.6b", R"({"architectures": ["Qwen3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+        "head_dim": 128, "hidden_act": "silu", "hidden_size": 1024, "intermediate_size": 3072,
+        "max_position_embeddings": 40960, "max_window_layers": 28, "model_type": "qwen3", "num_attention_heads": 16,
+        "num_hidden_layers": 28, "num_key_value_heads": 8, "rms_norm_eps": 1e-06, "rope_scaling": null,
+        "rope_theta": 1000000, "sliding_window": null, "tie_word_embeddings": true, "use_sliding_window": false,
+        "vocab_size": 151936})"},
+      {"gemma-2b", R"({"architectures": ["GemmaForCausalLM"], "attention_bias": false, "attention_dropout": 0.0,
+        "head_dim": 256, "hidden_act": "gelu", "hidden_activation": null, "hidden_size": 2048, "intermediate_size": 16384,
+        "max_position_embeddings": 8192, "model_type": "gemma", "num_attention_heads": 8, "num_hidden_layers": 18,
+        "num_key_value_heads": 1, "rms_norm_eps": 1e-06, "rope_scaling": null, "rope_theta": 10000.0, "vocab_size": 256000})"},
+      {"phi-2", R"({"architectures": ["PhiForCausalLM"], "attention_dropout": 0.0, "embd_pdrop": 0.0, "hidden_act": "gelu_new",
+        "hidden_size": 2560, "intermediate_size": 10240, "layer_norm_eps": 1e-05, "max_position_embeddings": 2048,
+        "model_type": "phi", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32,
+        "partial_rotary_factor": 0.4, "qk_layernorm": false, "resid_pdrop": 0.0, "rope_scaling": null, "rope_theta": 10000.0,
+        "tie_word_embeddings": false, "vocab_size": 51200})"}};
+  for (const auto& [name, text] : files) {
+    CAPTURE(name);
+    const auto found = parse_hf_config(text, "config.json", name);
+    if (!found) FAIL(found.error().text());
+    CHECK(canonical_text(found->spec) == canonical_text(find_in_zoo(name)->spec));
+    for (const ModelNote& note : found->notes) CHECK_FALSE(note.changes_numbers);
+  }
+}
+
+TEST_CASE("what a file says twice must be the same, and what it asks for must be there") {
+  const std::pair<const char*, const char*> cases[] = {
+      {R"(, "rope_theta": 5000, "rope_parameters": {"rope_theta": 6000})", "disagree"},
+      {R"(, "rope_scaling": {"rope_type": "llama3", "type": "linear", "factor": 2})", "'rope_type' and 'type'"},
+      {R"(, "rope_scaling": {"type": "linear"})", "has no 'factor'"},
+      {R"(, "rope_scaling": {"type": "linear", "factor": 0.5})", "factor of 0.5"},
+      {R"(, "rope_scaling": {"type": "linear", "factor": 2}, "rope_parameters": {"rope_type": "linear", "factor": 4})", "disagree"},
+      {R"(, "rope_scaling": {"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 1,
+          "original_max_position_embeddings": 16})", "low_frequency"},
+      {R"(, "architectures": ["MistralForCausalLM"])", "contradicts"},
+      {R"(, "partial_rotary_factor": 0.5)", "partial_rotary_factor"}};
+  for (const auto& [more, named] : cases) {
+    CAPTURE(more);
+    const auto found = parse(small_llama(more));
+    REQUIRE_FALSE(found);
+    CHECK_THAT(found.error().text(), Catch::Contains(named));
+  }
+}
+
+TEST_CASE("a kind of rotary scaling that has no kernel is noted as changing numbers, by its name") {
+  const auto found = parse(small_llama(R"(, "rope_scaling": {"rope_type": "yarn", "factor": 4.0})"));
+  REQUIRE(found);
   REQUIRE(found->notes.size() == 1);
   CHECK(found->notes[0].changes_numbers);
-  CHECK(found->notes[0].text.find("rope_scaling") != std::string::npos);
+  CHECK_THAT(found->notes[0].text, Catch::Contains("'yarn'"));
 }
 
 TEST_CASE("null or absent key-value heads and head_dim mean those of full attention") {
@@ -73,7 +136,8 @@ TEST_CASE("biases, theta in either place, and older names are read") {
   const auto found = parse(small_llama(
       R"(, "attention_bias": true, "mlp_bias": true, "rope_parameters": {"rope_theta": 5000.0, "rope_type": "default"})"));
   REQUIRE(found);
-  CHECK(found->spec.attention_bias);
+  CHECK(found->spec.qkv_bias);
+  CHECK(found->spec.projection_bias);
   CHECK(found->spec.mlp_bias);
   CHECK(found->spec.rope_theta == 5000.0);
   CHECK(found->notes.empty());
@@ -97,7 +161,7 @@ TEST_CASE("a feature that changes the architecture is refused by the name of its
   const std::pair<const char*, const char*> llama[] = {
       {"quantization_config", R"({"bits": 4})"}, {"num_local_experts", "8"}, {"num_experts", "4"},
       {"text_config", R"({"hidden_size": 1})"},  {"kv_lora_rank", "64"},     {"partial_rotary_factor", "0.5"},
-      {"rope_interleaved", "true"},              {"hidden_act", "\"gelu\""}};
+      {"rope_interleaved", "true"},              {"use_bidirectional_attention", "true"},              {"hidden_act", "\"gelu\""}};
   for (const auto& [key, value] : llama) {
     CAPTURE(key);
     const auto found = parse(small_llama(std::string(", \"") + key + "\": " + value));
@@ -119,12 +183,26 @@ TEST_CASE("no key is ignored silently: what is neither used nor harmless is note
   CHECK(found->notes[0].text == "the key 'attention_flavour' is unknown and was not used");
 }
 
-TEST_CASE("attention that is not full is noted as changing numbers") {
-  CHECK(parse(small_llama(R"(, "sliding_window": 16)"))->notes.at(0).changes_numbers);
-  CHECK(parse(small_llama(R"(, "layer_types": ["full_attention", "sliding_attention"])"))->notes.at(0).changes_numbers);
-  CHECK(parse(small_llama(R"(, "sliding_window": 32)"))->notes.empty());
-  CHECK(parse(small_llama(R"(, "sliding_window": 16, "use_sliding_window": false)"))->notes.empty());
-  CHECK(parse(small_llama(R"(, "layer_types": ["full_attention", "full_attention"])"))->notes.empty());
+TEST_CASE("a sliding window below the positions bounds the sequence, also where only some layers have it") {
+  const auto window_of = [](const char* type, const std::string& more) {
+    std::string text = small_llama(R"(, "num_key_value_heads": 4)" + more);
+    text.replace(text.find("llama"), 5, type);
+    const auto found = parse(text);
+    if (!found) FAIL(found.error().text());
+    CHECK(found->notes.empty());
+    return found->spec.window;
+  };
+  CHECK(window_of("mistral", R"(, "sliding_window": 16)") == 16);
+  CHECK(window_of("mistral", R"(, "sliding_window": 32)") == 0);
+  CHECK(window_of("mistral", R"(, "sliding_window": null)") == 0);
+  CHECK(window_of("mistral", "") == 0);  // 4096, which is beyond the 32 positions
+  CHECK(window_of("qwen2", R"(, "sliding_window": 16)") == 0);
+  CHECK(window_of("qwen2", R"(, "sliding_window": 16, "use_sliding_window": true, "max_window_layers": 1)") == 16);
+  CHECK(window_of("qwen3", R"(, "sliding_window": 16, "use_sliding_window": true,
+                               "layer_types": ["full_attention", "sliding_attention"])") == 16);
+  std::string without = small_llama(R"(, "num_key_value_heads": 4, "layer_types": ["sliding_attention", "full_attention"])");
+  without.replace(without.find("llama"), 5, "qwen3");
+  CHECK_THAT(parse(without).error().text(), Catch::Contains("no window"));
 }
 
 TEST_CASE("a missing key, a wrong type, a bad division and another architecture are errors that name them") {

@@ -16,6 +16,10 @@ constexpr const char* kSpecs[] = {
     "gpt:layers=1,hidden=8,heads=2,vocab=11,positions=5,tied=false,ffn=6",
     "llama:layers=2,hidden=8,heads=4,kv_heads=2,ffn=6,vocab=11",
     "llama:layers=1,hidden=8,heads=2,head_dim=6,ffn=6,vocab=11,tied=true",
+    "qwen2:layers=1,hidden=8,heads=4,kv_heads=2,ffn=6,vocab=11",
+    "qwen3:layers=2,hidden=8,heads=4,kv_heads=2,head_dim=6,ffn=6,vocab=11",
+    "gemma:layers=1,hidden=8,heads=2,kv_heads=1,head_dim=6,ffn=6,vocab=11",
+    "phi:layers=1,hidden=8,heads=2,ffn=6,vocab=11",
 };
 
 const HfTensor& named(const std::vector<HfTensor>& tensors, const std::string& name) {
@@ -51,7 +55,7 @@ TEST_CASE("the Hugging Face tensors cover every parameter exactly once") {
     CAPTURE(text);
     ModelSpec spec = *parse_shape_words(text);
     for (const bool biases : {false, true}) {
-      if (spec.family == Family::kLlama) spec.attention_bias = spec.mlp_bias = biases;
+      if (spec.family == Family::kLlama) spec.qkv_bias = spec.projection_bias = spec.mlp_bias = biases;
       const ParameterLayout layout = lay_out_parameters(spec);
       std::vector<std::vector<int>> covered;
       for (const ParameterGroup& group : layout.groups) covered.emplace_back(static_cast<std::size_t>(group.elements), 0);
@@ -168,6 +172,7 @@ TEST_CASE("a model is inferred from its tensors when the heads are told, and ask
   for (const char* text : kSpecs) {
     CAPTURE(text);
     const ModelSpec spec = *parse_shape_words(text);
+    if (spec.qk_norm || spec.family == Family::kGemma || spec.family == Family::kPhi) continue;
     SafetensorsHeader header = header_of(spec);
     const auto asked = infer_model_spec(header, text);
     REQUIRE_FALSE(asked);
@@ -178,6 +183,17 @@ TEST_CASE("a model is inferred from its tensors when the heads are told, and ask
     REQUIRE(found);
     CHECK(*found == spec);
   }
+}
+
+TEST_CASE("the norms of Qwen 3's heads tell their number; Phi's tensors need their config.json") {
+  const ModelSpec qwen = *parse_shape_words("qwen3:layers=2,hidden=8,heads=4,kv_heads=2,head_dim=6,ffn=6,vocab=11");
+  auto found = infer_model_spec(header_of(qwen), "m");
+  REQUIRE(found);
+  found->name = qwen.name;
+  CHECK(*found == qwen);
+  const auto phi = infer_model_spec(header_of(*parse_shape_words("phi:layers=1,hidden=8,heads=2,ffn=6,vocab=11")), "m");
+  REQUIRE_FALSE(phi);
+  CHECK_THAT(phi.error().remedy, Catch::Contains("config.json"));
 }
 
 TEST_CASE("rotary frequencies in old Llama files tell the heads") {

@@ -58,6 +58,22 @@ TEST_CASE("a safetensors file alone gives its sizes with a note, or asks for the
   CHECK(describe_model(folder.path().string()).error().remedy.find("config.json") != std::string::npos);
 }
 
+TEST_CASE("weights of another type than the config states are read as they are, and a note says so") {
+  const ScratchFolder folder;
+  const ModelSpec spec = *parse_shape_words(kShape);
+  write_weights(folder.path() / "model.safetensors", false);  // bf16
+  for (const StoredType stated : {StoredType::kBf16, StoredType::kF32}) {
+    const auto config = folder.file("config.json", *write_hf_config(spec, {.type = stated}));
+    const auto found = describe_model(folder.path().string());
+    REQUIRE(found);
+    CHECK(found->notes.size() == (stated == StoredType::kF32 ? 1 : 0));
+    for (const ModelNote& note : found->notes) {
+      CHECK_FALSE(note.changes_numbers);
+      CHECK_THAT(note.text, Catch::Contains("float32") && Catch::Contains("BF16"));
+    }
+  }
+}
+
 TEST_CASE("weights that do not belong to the config beside them are refused") {
   const ScratchFolder folder;
   ModelSpec spec = *parse_shape_words(kShape);

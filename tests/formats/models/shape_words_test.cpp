@@ -47,6 +47,31 @@ TEST_CASE("every key of a shape in words is heard") {
   CHECK(spec->rope_theta == 5e5);
 }
 
+TEST_CASE("every family's word brings what its models have") {
+  const auto made = [](const char* text) {
+    const auto spec = parse_shape_words(text);
+    if (!spec) FAIL(spec.error().text());
+    return *spec;
+  };
+  CHECK(made("qwen2:layers=1,hidden=64,heads=4,vocab=10").qkv_bias);
+  CHECK_FALSE(made("qwen2:layers=1,hidden=64,heads=4,vocab=10").projection_bias);
+  CHECK(made("qwen3:layers=1,hidden=64,heads=4,vocab=10").qk_norm);
+  CHECK(made("mistral:layers=1,hidden=64,heads=4,vocab=10,window=77").longest_sequence() == 77);
+  const ModelSpec gemma = made("gemma:layers=1,hidden=64,heads=4,vocab=10");
+  CHECK(gemma.embedding_scale == 8);  // √64
+  CHECK(gemma.norm == NormKind::kRmsNormPlusOne);
+  CHECK(gemma.tied_head);
+  const ModelSpec phi = made("phi:layers=1,hidden=64,heads=4,vocab=10");
+  CHECK(phi.rotary_dim == 8);  // half of 64 / 4
+  CHECK(phi.ffn == 256);
+  CHECK(phi.head_bias);
+  const ModelSpec stretched =
+      made("llama:layers=1,hidden=64,heads=4,vocab=10,rope_scaling=llama3,rope_factor=8,rope_low=1,rope_high=4,rope_original=512");
+  CHECK(stretched.rope_scaling == RopeScaling{RopeScalingKind::kLlama3, 8, 1, 4, 512});
+  CHECK_FALSE(parse_shape_words("llama:layers=1,hidden=64,heads=4,vocab=10,rope_scaling=yarn"));
+  CHECK_FALSE(parse_shape_words("gpt:layers=1,hidden=64,heads=4,vocab=10,rope_factor=2"));
+}
+
 TEST_CASE("an unknown key or family is named and the nearest one suggested") {
   const auto key = parse_shape_words("gpt:layer=24,hidden=2304,heads=24,vocab=51200");
   REQUIRE_FALSE(key);

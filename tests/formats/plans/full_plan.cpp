@@ -61,6 +61,11 @@ Plan full_plan() {
   plan.spec = small_model(Family::kLlama);
   plan.spec.name = "näme \\ with \t control";
   plan.spec.norm_epsilon = 1e-6;
+  plan.spec.projection_bias = plan.spec.head_bias = plan.spec.qk_norm = plan.spec.parallel_block = true;
+  plan.spec.rotary_dim = 6;
+  plan.spec.embedding_scale = 1.5;
+  plan.spec.window = 20;
+  plan.spec.rope_scaling = {RopeScalingKind::kLlama3, 8, 1.25, 4.5, 17};
   plan.recipe = {.precision = Precision::kBf16Mixed,
                  .matmul = MatmulLibrary::kOpenBlas,
                  .micro_batch = 3,
