@@ -22,10 +22,10 @@ void print_text(const Calibration& calibration, const SampleStatistics& summary)
   fmt::print("{}\n", calibration.model->source());
   fmt::print("  {} samples of {} kinds of work; {} first samples, {} contended ones left out, {} outliers kept\n",
              count.samples, count.keys, count.warm_up, count.contended, count.outliers);
-  fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", "median", "5 %", "95 %", "n", "work");
+  fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", "expected", "5 %", "95 %", "n", "work");
   for (const auto& [key, statistics] : summary.keys) {
     const auto text = [](double ns) { return to_text(Nanoseconds(static_cast<std::int64_t>(ns))); };
-    fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", text(statistics.median_ns), text(statistics.low_ns),
+    fmt::print("  {:>12}{:>12}{:>12}{:>6}  {}\n", text(statistics.expected_ns), text(statistics.low_ns),
                text(statistics.high_ns), statistics.samples, to_text(key));
   }
 }
@@ -35,7 +35,7 @@ void print_json(const Calibration& calibration, const SampleStatistics& summary)
   ordered_json costs = ordered_json::array();
   for (const auto& [key, statistics] : summary.keys) {
     costs.push_back({{"work", to_text(key)},
-                     {"median_seconds", statistics.median_ns * 1e-9},
+                     {"expected_seconds", statistics.expected_ns * 1e-9},
                      {"low_seconds", statistics.low_ns * 1e-9},
                      {"high_seconds", statistics.high_ns * 1e-9},
                      {"samples", statistics.samples}});

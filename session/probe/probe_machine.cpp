@@ -234,7 +234,7 @@ class Probe {
     if (!samples) return fail(samples.error());
     const SampleStatistics statistics = summarize_samples(*samples);
     for (const auto& [key, known] : statistics.keys) {
-      add(key, {.median = known.median_ns,
+      add(key, {.median = known.expected_ns,
                 .low = known.low_ns,
                 .high = known.high_ns,
                 .samples = static_cast<std::int64_t>(known.samples)});

@@ -18,7 +18,8 @@ enum class CostOrigin : std::uint8_t {
   kExtrapolated,  ///< efficiencies of similar hardware
 };
 
-/// Duration of one execution with nothing else running: median, and the interval in which nine of ten are expected.
+/// Duration of one execution with nothing else running: what it adds to the median step, and the interval in which nine
+/// of ten are expected.
 struct Cost {
   Nanoseconds median;
   Nanoseconds low;

@@ -10,7 +10,7 @@ Result<SampleStatistics> statistics_of(const MachineProbe& probe) {
     const auto key = parse_cost_key(cost.work);
     if (!key) return fail(key.error());
     const Spread& known = cost.nanoseconds;
-    statistics.keys[*key] = {.median_ns = known.median,
+    statistics.keys[*key] = {.expected_ns = known.median,
                              .low_ns = known.low,
                              .high_ns = known.high,
                              .samples = static_cast<std::size_t>(known.samples)};

@@ -38,7 +38,7 @@ RegressionCostModel::RegressionCostModel(const SampleStatistics& statistics) : p
   for (const auto& [key, known] : statistics.keys) {
     if (key.subject == CostSubject::kIssue) continue;
     const auto work = amount_of(key);
-    families[family_of(key)].push_back({.flops = work.flops, .bytes = work.bytes, .time = known.median_ns});
+    families[family_of(key)].push_back({.flops = work.flops, .bytes = work.bytes, .time = known.expected_ns});
   }
   for (const auto& [family, observations] : families) {
     Fit fit{.rates = fit_nonnegative(observations, is_arithmetic(family)), .keys = observations.size()};

@@ -21,7 +21,7 @@ struct Sample {
 
 /// What is known of one key.
 struct KeyStatistics {
-  double median_ns = 0;
+  double expected_ns = 0;  ///< mean, an outlier counted as three times the median: what one execution adds to a step
   double low_ns = 0;   ///< 5th percentile
   double high_ns = 0;  ///< 95th percentile
   std::size_t samples = 0;

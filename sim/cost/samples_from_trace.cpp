@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/cost/contention.h"
+#include "sim/cost/typical_steps.h"
 
 namespace plimsoll {
 namespace {
@@ -27,10 +28,12 @@ class TraceSampler {
 
   std::vector<Sample> samples() const {
     const auto contended = contended_events(plan_, body_, trace_);
+    const auto typical = typical_steps(trace_.steps);
     std::vector<Sample> samples;
     for (std::size_t i = 0; i < trace_.events.size(); ++i) {
       const auto& event = trace_.events[i];
       if (event.status != EventStatus::kMeasured) continue;
+      if (!typical.empty() && !typical.contains(event.step)) continue;
       if (auto gap = issue_sample(event)) samples.push_back(std::move(*gap));
       if (const auto key = key_of(body_.list.instructions[event.instruction])) {
         samples.push_back({.key = *key,

@@ -8,7 +8,7 @@
 
 namespace plimsoll {
 
-/// The samples of a trace of `body`, in the order of its events: the duration of every launch, transfer and host task
+/// The samples of a trace's typical steps (all events of a trace without step summaries), in the order of its events: the duration of every launch, transfer and host task
 /// that was measured exactly (bounded and skipped events and markers give none), and for every instruction that had to
 /// wait for another the gap between the moment it could have started and its start, as a sample of its queue's issue
 /// overhead. Nothing is divided out of a duration: a sample during more than a twentieth of which some shared resource

@@ -26,8 +26,8 @@ Result<Cost> TableCostModel::find(const CostKey& key) const {
                  .remedy = "calibrate with a run that contains it"});
   }
   const auto& known = found->second;
-  Cost cost = cost_of(known.median_ns * 1e-9, CostOrigin::kMeasured);
-  cost.median = whole(known.median_ns);
+  Cost cost = cost_of(known.expected_ns * 1e-9, CostOrigin::kMeasured);
+  cost.median = whole(known.expected_ns);
   const bool own = known.samples >= kOwnSpread;
   cost.low = std::min(cost.median, own ? whole(known.low_ns) : std::min(cost.low, whole(known.low_ns)));
   cost.high = std::max(cost.median, own ? whole(known.high_ns) : std::max(cost.high, whole(known.high_ns)));
@@ -52,7 +52,7 @@ bool TableCostModel::knows_issue(const Platform& platform, QueueKind queue) cons
 
 Nanoseconds TableCostModel::issue_overhead(const Platform& platform, QueueKind queue) const {
   const auto found = statistics_.keys.find(issue_key(platform, queue));
-  return found == statistics_.keys.end() ? Nanoseconds(0) : Nanoseconds(std::llround(found->second.median_ns));
+  return found == statistics_.keys.end() ? Nanoseconds(0) : Nanoseconds(std::llround(found->second.expected_ns));
 }
 
 std::string TableCostModel::source() const {

@@ -32,7 +32,7 @@ double error_when_left_out(const SampleStatistics& statistics, const CostKey& ke
   others.keys.erase(key);
   const auto cost = RegressionCostModel(others).kernel({.calibration_name = key.place}, key.kernel);
   REQUIRE(cost);
-  return static_cast<double>(cost->median.count) / statistics.keys.at(key).median_ns - 1;
+  return static_cast<double>(cost->median.count) / statistics.keys.at(key).expected_ns - 1;
 }
 
 double median(std::vector<double> values) {

@@ -26,7 +26,7 @@ KeyStatistics only(const SampleStatistics& statistics) {
 
 TEST_CASE("the first of several samples is warm-up and left out") {
   const auto statistics = summarize_samples(of_one_key({900, 100, 110, 120}));
-  CHECK(only(statistics).median_ns == 110);
+  CHECK(only(statistics).expected_ns == 110);  // (100 + 110 + 120) / 3
   CHECK(only(statistics).samples == 3);
   CHECK(statistics.count.warm_up == 1);
   CHECK(statistics.count.samples == 4);
@@ -34,25 +34,30 @@ TEST_CASE("the first of several samples is warm-up and left out") {
 
 TEST_CASE("a key's only sample is kept") {
   const auto statistics = summarize_samples(of_one_key({900}));
-  CHECK(only(statistics).median_ns == 900);
+  CHECK(only(statistics).expected_ns == 900);
   CHECK(statistics.count.warm_up == 0);
 }
 
 TEST_CASE("contended samples count only where there are too few others") {
   // Three uncontended ones after the warm-up: 100, 110, 120.
   const auto enough = summarize_samples(of_one_key({900, 100, 110, 120, 500, 500, 500}, 4));
-  CHECK(only(enough).median_ns == 110);
+  CHECK(only(enough).expected_ns == 110);
   CHECK_FALSE(only(enough).contended);
   CHECK(enough.count.contended == 3);
-  // Two: 100, 110 and the three of 500.
+  // Two: 100, 110 and the three of 500: (210 + 1500) / 5 = 342.
   const auto few = summarize_samples(of_one_key({900, 100, 110, 500, 500, 500}, 3));
-  CHECK(only(few).median_ns == 500);
+  CHECK(only(few).expected_ns == 342);
   CHECK(only(few).contended);
 }
 
-TEST_CASE("outliers are counted and move no median") {
+TEST_CASE("what an execution adds to a step is the mean, not the median") {
+  // (100 + 100 + 100 + 180) / 4 = 120: a step of 100 such executions takes 12000, not 10000.
+  CHECK(only(summarize_samples(of_one_key({900, 100, 100, 100, 180}))).expected_ns == 120);
+}
+
+TEST_CASE("outliers are counted, and count as three times the median") {
   const auto statistics = summarize_samples(of_one_key({1, 100, 101, 102, 103, 9000}));
-  CHECK(only(statistics).median_ns == 102);
+  CHECK(only(statistics).expected_ns == Approx(142.4));  // (100 + 101 + 102 + 103 + 3 * 102) / 5
   CHECK(statistics.count.outliers == 1);
 }
 

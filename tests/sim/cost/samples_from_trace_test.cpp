@@ -77,6 +77,24 @@ TEST_CASE("a gap after all that an instruction waited for is a sample of its que
   CHECK(gaps[0].duration == Nanoseconds(20));
 }
 
+TEST_CASE("only typical steps are sampled") {
+  const Example e;
+  PlanWriter writer = e.writer;
+  Trace trace{.plan_digest = "d"};
+  std::int64_t now = 0;
+  for (const std::int64_t took : {900, 100, 110, 300}) {  // the first, the shortest and the longest step say nothing
+    const auto step = static_cast<std::uint32_t>(trace.steps.size());
+    trace.steps.push_back({.step = step, .start = Nanoseconds(now), .end = Nanoseconds(now + took)});
+    TraceEvent kernel = event(e.first, now, now + took);
+    kernel.step = step;
+    trace.events.push_back(kernel);
+    now += took;
+  }
+  const auto samples = of_subject(samples_from_trace(writer.plan(), writer.body(), trace), CostSubject::kKernel);
+  REQUIRE(samples.size() == 1);
+  CHECK(samples[0].duration == Nanoseconds(110));
+}
+
 TEST_CASE("skipped and bounded events give no samples") {
   const Example e;
   const Trace trace{

@@ -1,0 +1,16 @@
+#include "sim/cost/typical_steps.h"
+
+#include <algorithm>
+
+namespace plimsoll {
+
+std::set<std::uint32_t> typical_steps(const std::vector<StepSummary>& steps) {
+  std::vector<StepSummary> ranked(steps.begin() + (steps.size() < 3 ? 0 : 1), steps.end());
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.duration() < b.duration(); });
+  const std::size_t aside = ranked.size() < 3 ? 0 : (ranked.size() + 2) / 4;  // at either end; one of three
+  std::set<std::uint32_t> typical;
+  for (std::size_t i = aside; i < ranked.size() - aside; ++i) typical.insert(ranked[i].step);
+  return typical;
+}
+
+}  // namespace plimsoll
