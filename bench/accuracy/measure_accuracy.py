@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Holds predicted against measured step times of plans that the warm-up did not run, and stores every attempt.
 
-Each comparison is one `plimsoll run`: a few profiled steps of the cautious warm-up plan, the prediction of the plan from
-them, then the measured steps (their median counts). A sentinel, always the same small plan, runs before and after it. If the
+Each comparison is one `plimsoll run`: some profiled steps of the cautious warm-up plan, the prediction of the plan from
+them, then the measured steps (their median counts). A sentinel, always the same small plan, runs before and after it for
+some seconds (on a virtual machine whose neighbours wake up, shorter ones differ by a tenth with nothing changed). If the
 sentinel's medians differ by more than 3 % the machine changed meanwhile: the comparison is void and repeated. The drift of
 the sentinels that were not void is the noise floor beside which the errors are to be read.
 
@@ -18,7 +19,7 @@ import sys
 import tempfile
 
 VOID_DRIFT = 0.03
-SENTINEL = {"model": "gpt:layers=2,hidden=256,heads=4,vocab=256,positions=256", "batch": 4, "sequence": 256, "steps": 24}
+SENTINEL = {"model": "gpt:layers=2,hidden=256,heads=4,vocab=256,positions=256", "batch": 4, "sequence": 256, "steps": 100}
 
 
 def option(name, value):
@@ -60,8 +61,8 @@ def attempt(arguments, case, strategy, before):
 def compare_all(arguments, cases, store):
     attempts = []
     sentinel = run_sentinel(arguments)
-    for case in cases["models"]:
-        for strategy in cases["strategies"]:
+    for strategy in cases["strategies"]:
+        for case in cases["models"]:
             for _ in range(arguments.attempts):
                 result, sentinel = attempt(arguments, case, strategy, sentinel)
                 attempts.append(result)
@@ -79,14 +80,21 @@ def line_of(result):
             f"  sentinel {drift:+5.1f} %{'  void' if result['void'] else ''}")
 
 
+def error_statistics(attempts):
+    errors = sorted(abs(a["error"]) for a in attempts)
+    return {"attempts": len(attempts), "median_error": statistics.median(errors), "worst_error": errors[-1],
+            "bias": statistics.median(a["error"] for a in attempts)} if attempts else {"attempts": 0}
+
+
 def summarize(attempts):
+    """Of the comparisons that count; by plan; and of all attempts, void ones too, so that nothing is hidden."""
     valid = [a for a in attempts if not a["void"]]
-    errors = sorted(abs(a["error"]) for a in valid)
-    drifts = [abs(a["sentinel_drift"]) for a in valid]
-    if not valid:
-        return {"comparisons": 0, "void": len(attempts)}
-    return {"comparisons": len(valid), "void": len(attempts) - len(valid), "median_error": statistics.median(errors),
-            "worst_error": errors[-1], "noise_floor": statistics.median(drifts)}
+    plans = {a["strategy"]["name"]: [] for a in attempts}
+    for a in valid:
+        plans[a["strategy"]["name"]].append(abs(a["error"]))
+    return {"valid": error_statistics(valid), "all": error_statistics(attempts),
+            "median_error_by_plan": {name: statistics.median(errors) if errors else None for name, errors in plans.items()},
+            "noise_floor": statistics.median(abs(a["sentinel_drift"]) for a in valid) if valid else None}
 
 
 def machine():
@@ -104,8 +112,8 @@ def main():
     parser.add_argument("--cases", default=here / "cases.json")
     parser.add_argument("--folder", default=".", help="where run files and SSD data go meanwhile")
     parser.add_argument("--steps", type=int, default=24)
-    parser.add_argument("--warm-up-steps", type=int, default=4)
-    parser.add_argument("--attempts", type=int, default=3, help="how often a void comparison is tried")
+    parser.add_argument("--warm-up-steps", type=int, default=12)
+    parser.add_argument("--attempts", type=int, default=5, help="how often a void comparison is tried")
     parser.add_argument("--output", required=True)
     arguments = parser.parse_args()
     about = {"command": " ".join(sys.argv), "machine": machine(), "date": datetime.date.today().isoformat(),

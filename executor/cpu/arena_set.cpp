@@ -35,7 +35,7 @@ bool moves_whole_blocks(const Plan& plan) {
     const FlatBody body = expand(plan, named);
     for (const Instruction& instruction : body.list.instructions) {
       if (instruction.kind != InstructionKind::kRead && instruction.kind != InstructionKind::kWrite) continue;
-      for (const Use& use : body.uses(instruction)) {
+      for (const Use& use : body.uses(instruction).first(2)) {  // what it moves; the third is a guard's flag
         const Buffer& buffer = plan.buffers[use.target];
         if (!whole(buffer.offset + use.offset) || !whole(use.bytes)) return false;
         if (buffer.slots > 1 && !whole(buffer.pitch())) return false;

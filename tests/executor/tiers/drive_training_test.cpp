@@ -146,6 +146,21 @@ TEST_CASE("a plan whose transfers are not whole blocks runs through the page cac
   CHECK(train(*executor, 0, 4) == train(*executor_of(plan_of({}), {}), 0, 4));
 }
 
+TEST_CASE("a guarded redo of updates on a drive bypasses the page cache as any transfer does") {
+  const TemporaryFolder folder;
+  Strategy overlapped = kOnSsd;
+  overlapped.update_in_backward = true;
+  Recipe recipe = tiny_recipe();
+  recipe.clip = 1;
+  const Plan plan = plan_of(overlapped, recipe);
+  const FlatBody body = expand(plan, *plan.body("step"));
+  CHECK(std::any_of(body.list.instructions.begin(), body.list.instructions.end(), [&](const Instruction& instruction) {
+    return instruction.kind == InstructionKind::kWrite && body.uses(instruction).size() == 3;
+  }));
+  const auto executor = executor_of(plan, {.drive = {.folder = folder.path()}});
+  CHECK(executor->source().find("not whole blocks") == std::string::npos);
+}
+
 TEST_CASE("too little room for SSD data is said before the first step") {
   const TemporaryFolder folder;
   Plan plan = plan_of(kOnSsd);
