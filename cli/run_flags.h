@@ -21,7 +21,7 @@ struct RunFlags {
   std::string calibration;
   std::string matmul;
   std::int64_t steps = 100;
-  std::int64_t warm_up_steps = 4;
+  std::int64_t warm_up_steps = 8;
   std::string data;
   std::string evaluation_data;
   std::int64_t evaluate_every = 0;

@@ -25,7 +25,7 @@ struct RunRequest {
   std::optional<Strategy> exact_strategy;  ///< this very one, whatever `strategy` says
   std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
   std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
-  std::int64_t warm_up_steps = 4;          ///< the first steps, profiled, of a cautious plan (warm_up_share); 0 trusts `costs`
+  std::int64_t warm_up_steps = 8;          ///< the first steps, profiled, of a cautious plan (warm_up_share); 0 trusts `costs`
   TrainSchedule schedule;                  ///< the session fills in `first_step` and `checkpoint`
   std::string data;
   std::string evaluation_data;  ///< may be empty

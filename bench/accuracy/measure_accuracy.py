@@ -10,37 +10,23 @@ the sentinels that were not void is the noise floor beside which the errors are 
     bench/accuracy/measure_accuracy.py --program build/bin/plimsoll --output bench/results/accuracy.json
 """
 import argparse
-import datetime
 import json
 import pathlib
 import statistics
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from plimsoll_runs import about, option, train
 
 VOID_DRIFT = 0.03
 SENTINEL = {"model": "gpt:layers=2,hidden=256,heads=4,vocab=256,positions=256", "batch": 4, "sequence": 256, "steps": 100}
 
 
-def option(name, value):
-    return [f"--{name}", str(value)]
+ROOM = [*option("device-memory", "4GiB"), *option("ram", "6GiB"), *option("ssd", "20GiB")]
 
 
 def run_plan(arguments, case, strategy, steps, warm_up):
-    """One run as `run --json` answers it."""
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as folder:
-        strategy_file = pathlib.Path(folder) / "strategy.json"
-        strategy_file.write_text(json.dumps({"format_version": 1, **strategy}) + "\n")
-        command = [arguments.program, "run", case["model"], "--data", arguments.data, "--strategy", str(strategy_file),
-                   *option("batch", case["batch"]), *option("accumulate", case.get("accumulate", 1)),
-                   *option("seq", case["sequence"]), *option("device-memory", "4GiB"), *option("ram", "6GiB"),
-                   *option("ssd", "20GiB"), *option("matmul", "onednn"),
-                   *option("steps", steps + warm_up), *option("warm-up-steps", warm_up), "--quiet", "--json",
-                   *option("output", pathlib.Path(folder) / "run.plimsoll")]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(command)}\n{done.stderr}")
-        return json.loads(done.stdout)
+    return train(arguments.program, arguments.data, case, ROOM, strategy, steps, warm_up, arguments.folder)
 
 
 def run_sentinel(arguments):
@@ -97,13 +83,6 @@ def summarize(attempts):
             "noise_floor": statistics.median(abs(a["sentinel_drift"]) for a in valid) if valid else None}
 
 
-def machine():
-    model = next(l.split(":")[1].strip() for l in open("/proc/cpuinfo") if l.startswith("model name"))
-    cores = sum(l.startswith("processor") for l in open("/proc/cpuinfo"))
-    kernel = subprocess.run(["uname", "-r"], capture_output=True, text=True).stdout.strip()
-    return f"{model}, {cores} cores, Linux {kernel}"
-
-
 def main():
     here = pathlib.Path(__file__).parent
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -116,12 +95,11 @@ def main():
     parser.add_argument("--attempts", type=int, default=5, help="how often a void comparison is tried")
     parser.add_argument("--output", required=True)
     arguments = parser.parse_args()
-    about = {"command": " ".join(sys.argv), "machine": machine(), "date": datetime.date.today().isoformat(),
-             "version": subprocess.run([arguments.program, "--version"], capture_output=True, text=True).stdout.strip(),
-             "measured_steps": arguments.steps, "warm_up_steps": arguments.warm_up_steps, "void_above_sentinel_drift": VOID_DRIFT}
+    protocol = {**about(arguments.program), "measured_steps": arguments.steps, "warm_up_steps": arguments.warm_up_steps,
+                "void_above_sentinel_drift": VOID_DRIFT}
 
     def store(attempts):
-        text = json.dumps({**about, "summary": summarize(attempts), "attempts": attempts}, indent=1)
+        text = json.dumps({**protocol, "summary": summarize(attempts), "attempts": attempts}, indent=1)
         pathlib.Path(arguments.output).write_text(text + "\n")
 
     print("predicted, measured, error; drift of the sentinel", flush=True)
