@@ -82,8 +82,10 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
   command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN], e.g. 2TB:3.5,1.7; on this computer, "
                              "how much SSD data may take (rates are measured unless given)")->group(group);
-  command.add_option("--ssd-folder", flags.ssd_folder, "where SSD data goes on this computer: a folder that can be written, on a local drive with enough room "
-                 "(no network, not in memory); default: beside the run file")
+  command
+      .add_option("--ssd-folder", flags.ssd_folder,
+                  "where SSD data goes on this computer: a folder that can be written, on a local drive with enough room "
+                  "(no network, not in memory); default: beside the run file")
       ->group(group);
   command.add_option("--pcie", flags.pcie, "generation x lanes, e.g. 3x16")->group(group);
   command.add_option("--cpu-cores", flags.cpu_cores, "CPU cores")->group(group);

@@ -67,8 +67,11 @@ Result<ExitCode> probe(const MachineFlags& flags, const std::string& output, boo
   if (const auto alone = check_beside_probe(flags); !alone) return fail(alone.error());
   auto gpu = stated_gpu(flags);
   if (!gpu) return fail(gpu.error());
-  return probe_this_machine(
-      {.output = output, .ssd_folder = flags.ssd_folder, .gpu = std::move(*gpu), .stated_link = !flags.pcie.empty(), .json = json});
+  return probe_this_machine({.output = output,
+                             .ssd_folder = flags.ssd_folder,
+                             .gpu = std::move(*gpu),
+                             .stated_link = !flags.pcie.empty(),
+                             .json = json});
 }
 
 ExitCode list_gpus(bool json) {

@@ -55,15 +55,16 @@ std::string time_lines(const FitAnswer& a) {
 }
 
 std::string short_text(std::string_view space, Bytes needed, Bytes usable, std::int64_t parameters) {
-  return fmt::format("{} short by {} (needs {}, usable {}: {:.1f} bytes a parameter)", space, to_text(needed - usable), to_text(needed),
-                     to_text(usable), static_cast<double>(needed.count) / static_cast<double>(parameters));
+  return fmt::format("{} short by {} (needs {}, usable {}: {:.1f} bytes a parameter)", space, to_text(needed - usable),
+                     to_text(needed), to_text(usable), static_cast<double>(needed.count) / static_cast<double>(parameters));
 }
 
 /// What of a plan that does not fit is missing.
 std::string missing_lines(const FitAnswer& answer) {
   std::string text;
   for (const SpaceAnswer& space : answer.memory) {
-    if (space.margin() < Bytes(0)) text += fmt::format("  {}\n", short_text(space.space, space.peak, space.usable, answer.parameters));
+    if (space.margin() >= Bytes(0)) continue;
+    text += fmt::format("  {}\n", short_text(space.space, space.peak, space.usable, answer.parameters));
   }
   return text;
 }
@@ -77,7 +78,8 @@ std::string reason(const AlternativeAnswer& other, const FitAnswer& answer) {
     return text;
   }
   const double percent = 100 * other.slower_seconds / answer.step_seconds;
-  const std::string by = percent < 0.05 ? "as fast" : fmt::format("slower by {} ({:.1f} %)", seconds(other.slower_seconds), percent);
+  const std::string by =
+      percent < 0.05 ? "as fast" : fmt::format("slower by {} ({:.1f} %)", seconds(other.slower_seconds), percent);
   return fmt::format("{}, limited by {} ({:.0f} % busy)", by, other.limited_by, 100 * other.busy_fraction);
 }
 

@@ -107,6 +107,10 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
   notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
                               recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
+  if (recipe.clip > 0) {
+    notes.push_back("every step clipped: plans that update during backward (overlapped) make each update twice; a run learns "
+                    "how often it happens");
+  }
   return recipe;
 }
 

@@ -92,10 +92,13 @@ Platform machine_of(const RunRequest& request) {
 std::vector<Strategy> cautious_strategies(const Platform& machine) {
   std::vector<Strategy> choices;
   if (machine.space(SpaceKind::kSsd)) {
-    for (const Tier parameters : {Tier::kDevice, Tier::kSsd}) {
+    constexpr std::pair<Tier, Tier> kPlaces[] = {
+        {Tier::kDevice, Tier::kHost}, {Tier::kSsd, Tier::kHost}, {Tier::kSsd, Tier::kSsd}};
+    for (const auto& [parameters, gradients] : kPlaces) {
       Strategy on_drive = warm_up_strategy();
       on_drive.parameters = parameters;
       on_drive.optimizer = Tier::kSsd;
+      on_drive.gradients = gradients;
       choices.push_back(on_drive);
     }
   }

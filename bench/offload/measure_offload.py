@@ -35,11 +35,11 @@ def run(arguments, case, flags, strategy):
 def third_of_memory(arguments, case):
     """Pairs of the resident plan and the one found for a third of its memory."""
     whole = run(arguments, case, DEVICE, RESIDENT)
-    cap = device_peak(whole) // 3
+    cap = device_peak(whole) // 3  # whole MiB of it are given
     pairs = []
     for _ in range(arguments.pairs):
         resident = run(arguments, case, DEVICE, RESIDENT)
-        third = run(arguments, case, option("device-memory", f"{cap}B"), case.get("strategy"))
+        third = run(arguments, case, option("device-memory", f"{cap // 2**20}MiB"), case.get("strategy"))
         pairs.append({"resident_seconds": resident["step_seconds_median"], "third_seconds": third["step_seconds_median"],
                       "loss": third["step_seconds_median"] / resident["step_seconds_median"] - 1,
                       "predicted_loss": third["predicted_step_seconds"] / resident["predicted_step_seconds"] - 1})
