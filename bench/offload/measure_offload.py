@@ -55,7 +55,7 @@ def mixed_rate(arguments):
         probe = pathlib.Path(folder) / "probe.json"
         answer_of([arguments.program, "machines", "--probe", "--json", *option("ssd-folder", arguments.folder),
                    *option("output", probe)])
-        drive = json.loads(probe.read_text())["drive"]
+        drive = json.loads(probe.read_text())["drive_bytes_per_second"]
     return drive["mixed_read"]["median"] + drive["mixed_write"]["median"]
 
 

@@ -74,6 +74,17 @@ void move_tiers(Moves& moves, const MoveLimits& limits) {
   }
 }
 
+/// Where memory forces recomputation, dropping it and offloading activations instead are no improvements one by one.
+void move_from_recompute_to_offload(Moves& moves, const MoveLimits& limits) {
+  for (const Tier tier : {Tier::kHost, Tier::kSsd}) {
+    moves.change([&](Strategy& to) {
+      to.recompute_every = 0;
+      to.activations = tier;
+      to.activation_blocks = limits.layers;
+    });
+  }
+}
+
 }  // namespace
 
 std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits) {
@@ -84,6 +95,7 @@ std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits)
     to.loop_order = to.loop_order == LoopOrder::kDepthFirst ? LoopOrder::kBreadthFirst : LoopOrder::kDepthFirst;
   });
   moves.count(&Strategy::recompute_every, 0, limits.layers);
+  if (from.recompute_every > 0) move_from_recompute_to_offload(moves, limits);
   moves.count(&Strategy::staging_slots, 1, kMostSlots);
   if (from.activations != Tier::kDevice) moves.share(&Strategy::activation_blocks, 1);
   if (from.optimizer == Tier::kSsd) moves.share(&Strategy::host_state_blocks, 0);

@@ -172,6 +172,15 @@ TEST_CASE("a family that needs an SSD says so where there is none") {
   CHECK(result.error().text().find("SSD") != std::string::npos);
 }
 
+TEST_CASE("from recomputing everything one move leads to keeping everything outside the device") {
+  const Strategy from{.name = "recompute", .recompute_every = 1};
+  const std::vector<Strategy> moves = moves_from(from, {.layers = 3, .micro_batches = 1, .has_ssd = false});
+  const auto count = std::count_if(moves.begin(), moves.end(), [](const Strategy& to) {
+    return to.recompute_every == 0 && to.activations == Tier::kHost && to.activation_blocks == 3;
+  });
+  CHECK(count == 1);
+}
+
 TEST_CASE("whatever a walk of moves comes to is refused with a reason or becomes a lawful plan") {
   std::mt19937 random(5);
   const ModelSpec spec = small_model(Family::kGpt2, 3);
