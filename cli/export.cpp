@@ -26,8 +26,8 @@ Result<ExitCode> export_file(const ExportFlags& flags) {
   }
   const auto run = read_run_file(flags.run);
   if (!run) return fail(run.error());
-  const NamedTrace* measured = run->trace("run");
-  const Plan* plan = measured == nullptr ? nullptr : run->plan(measured->trace.plan_digest);
+  const NamedTrace* measured = run->last_trace();
+  const Plan* plan = run->last_plan();
   if (plan == nullptr)
     return fail({.kind = ErrorKind::kInput, .what = "the run file has no run in it", .where = flags.run});
   if (!flags.plan.empty()) write_text_file(flags.plan, write_plan(*plan));

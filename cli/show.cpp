@@ -38,9 +38,16 @@ void print_instructions(const Plan& plan) {
   }
 }
 
+/// In words. A migration has no strategy.
+std::string purpose(const Plan& plan) {
+  const Body* migrate = plan.body(kMigrateBody);
+  if (migrate == nullptr) return describe(plan.strategy);
+  return fmt::format("moves the state to another layout in {} transfers", instruction_count(plan, *migrate));
+}
+
 void print_plan(const Plan& plan) {
   fmt::print("plan for {} on {}\n  strategy {}: {}\n", plan.spec.name, plan.platform.name, plan.strategy.name,
-             describe(plan.strategy));
+             purpose(plan));
   for (const Body& body : plan.bodies) {
     fmt::print("  {}: {} instructions in {} calls of {} templates\n", body.name, instruction_count(plan, body),
                body.calls.size(), plan.blocks.size());
@@ -55,7 +62,7 @@ void print_run(const RunFile& run) {
       run.finished ? "" : " (not closed: it is running still, or was killed; what follows is what was committed)");
   if (!run.meta.command.empty()) fmt::print("command: {}\n", run.meta.command);
   for (const NamedPlan& plan : run.plans) {
-    fmt::print("plan '{}' {}: {}\n", plan.name, plan.digest, describe(plan.plan.strategy));
+    fmt::print("plan '{}' {}: {}\n", plan.name, plan.digest, purpose(plan.plan));
   }
   for (const NamedTrace& trace : run.traces) {
     fmt::print("trace '{}': {} steps, {} events, {}\n", trace.name, trace.trace.steps.size(), trace.trace.events.size(),

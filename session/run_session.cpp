@@ -55,6 +55,7 @@ class Session {
       }
       executor_.reset();  // the checkpoint that it goes on from leaves too few steps
     }
+    if (request_.warm_up_steps > 0) announce("too few steps for a warm-up: the prediction does without one");
     auto chosen = choose(*request_.costs);
     if (!chosen) return fail(chosen.error());
     if (const auto started = start(chosen->plan); !started) return fail(started.error());
@@ -225,7 +226,8 @@ class Session {
   Result<void> carry_over(const PlanChange& change, const Plan& next) {
     const Plan& migration = change.migration.plan;
     if (change.migration.moved.count > 0) {
-      announce(fmt::format("moving {} to the new layout", to_text(change.migration.moved)));
+      announce(fmt::format("moving {} to the new layout, predicted to take {}", to_text(change.migration.moved),
+                           to_text(change.predicted_time())));
       file_->add_plan("migration", migration);
       file_->add_trace({.name = "predicted migration", .body = kMigrateBody, .trace = change.predicted});
     }

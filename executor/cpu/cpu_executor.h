@@ -77,7 +77,7 @@ class CpuExecutor {
   /// The backend's name, with how the plan's SSD data is moved.
   [[nodiscard]] const std::string& source() const;
 
-  /// What the user should know and was not told before: a drive that became slow. Any thread may ask, at any time.
+  /// What the user should know and was not told before: a drive that became slow. Any thread may ask while steps run.
   [[nodiscard]] std::vector<std::string> take_warnings();
 
   /// High-water mark of each arena: the highest byte that lost its canary (its whole size without canaries), of an SSD

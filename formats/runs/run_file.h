@@ -94,7 +94,9 @@ struct RunFile {
   [[nodiscard]] const NamedTrace* trace(std::string_view name) const;
   /// The training's steps in order: the warm-up's, where they are its first, then those of the plan that followed.
   [[nodiscard]] std::vector<StepSummary> steps() const;
-  /// The plan that the training ended with: the run's, or the warm-up's when it got no further; null when there is none.
+  /// What the training ended with: the run, or the warm-up when it got no further; null when there is none.
+  [[nodiscard]] const NamedTrace* last_trace() const;
+  /// Its plan; null when there is none.
   [[nodiscard]] const Plan* last_plan() const;
 };
 

@@ -241,11 +241,14 @@ std::vector<StepSummary> RunFile::steps() const {
   return all;
 }
 
+const NamedTrace* RunFile::last_trace() const {
+  const NamedTrace* run = trace("run");
+  return run != nullptr ? run : trace("warm-up");
+}
+
 const Plan* RunFile::last_plan() const {
-  for (const char* name : {"run", "warm-up"}) {
-    if (const NamedTrace* named = trace(name)) return plan(named->trace.plan_digest);
-  }
-  return nullptr;
+  const NamedTrace* last = last_trace();
+  return last == nullptr ? nullptr : plan(last->trace.plan_digest);
 }
 
 namespace {

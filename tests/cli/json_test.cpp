@@ -110,6 +110,7 @@ TEST_CASE("run and compare answer with every key of the contract, and losses kee
     for (const json& loss : trace["losses"]) losses.push_back(loss);
   }
   CHECK(losses == run["losses"]);
+  CHECK_THAT(plimsoll_in(folder, {"show", "run.plimsoll"}).out, Catch::Contains("moves the state to another layout in "));
   CHECK_THAT(shown["command"].get<std::string>(), Catch::Contains("--steps 6"));
 }
 

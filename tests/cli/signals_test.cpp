@@ -70,6 +70,7 @@ TEST_CASE("Ctrl-C in the warm-up keeps its steps: they are the training's first"
   const auto run = nlohmann::json::parse(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}).out);
   CHECK(steps_in(run) == static_cast<std::int64_t>(losses.size()));
   CHECK(run["checkpoints"][0]["step"] == losses.size());
+  CHECK(plimsoll_in(folder, {"export", "run.plimsoll", "--plan", "plan.json", "--chrome", "trace.json"}).code == 0);
   const ChildEnd resumed = plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps",
                                                 std::to_string(losses.size() + 2), "-o", "more.plimsoll", "--json"});
   INFO(resumed.err);

@@ -1,9 +1,11 @@
 // Drives that fail or slow down in the middle of a run.
 #include <catch2/catch.hpp>
+#include <sys/resource.h>
 
 #include <cerrno>
 
 #include "core/base/error.h"
+#include "session/warm_up.h"
 #include "tests/session/session_case.h"
 #include "tests/support/trouble_io.h"
 
@@ -29,6 +31,20 @@ Error failure_of(const RunRequest& request, const RunWatcher& watcher = {}) {
   }
   return {};
 }
+
+/// Lets no file of this process grow beyond a size, as `ulimit -f` does, from `hold` to its end.
+class FileSizeLimit {
+ public:
+  FileSizeLimit() { ::getrlimit(RLIMIT_FSIZE, &before_); }
+  ~FileSizeLimit() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+  void hold(Bytes most) const {
+    const rlimit limit{static_cast<rlim_t>(most.count), before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+
+ private:
+  rlimit before_{};
+};
 
 bool has_warning(const RunFile& file, const std::string& words) {
   return std::any_of(file.log.begin(), file.log.end(), [&](const LogLine& line) {
@@ -100,6 +116,34 @@ TEST_CASE("a drive that fails while the state moves ends the run by name, and th
   request.output = folder.file("resumed.plimsoll");
   request.drive.interpose = {};
   CHECK(losses_of(request) == std::vector<double>(whole.begin() + 4, whole.end()));
+}
+
+TEST_CASE("where the drive has no room for the chosen layout, the warm-up's steps are saved, and go on bit for bit") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 9);
+  const std::vector<double> whole = losses_of(request);
+  request.output = folder.file("cramped.plimsoll");
+  request.warm_up_steps = 3;
+  request.exact_strategy =
+      Strategy{.name = "two versions", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true};
+  {
+    const FileSizeLimit limit;
+    RunWatcher watcher;
+    watcher.on_plan = [&](const Plan& chosen, const Prediction&, const std::vector<Candidate>&) {
+      const SpaceId ssd = *chosen.platform.space(SpaceKind::kSsd);
+      const std::int64_t cautious = cautious_plan(request)->arena_bytes(ssd).count;
+      const std::int64_t wanted = chosen.arena_bytes(ssd).count;
+      REQUIRE(cautious < wanted);
+      limit.hold(Bytes((cautious + wanted) / 2));
+    };
+    const auto ended = run_session(request, watcher, std::atomic<bool>(false));
+    REQUIRE_FALSE(ended);
+    CHECK_THAT(ended.error().what, Catch::Contains("this process may write files of"));
+    CHECK_THAT(ended.error().remedy, Catch::Contains("the checkpoint of step 3 is whole"));
+  }
+  request.resume = checkpoint_of(request.output);
+  request.output = folder.file("resumed.plimsoll");
+  CHECK(losses_of(request) == std::vector<double>(whole.begin() + 3, whole.end()));
 }
 
 TEST_CASE("a drive that becomes slow is told and logged once, with both rates and what can be done") {

@@ -191,4 +191,26 @@ TEST_CASE("evaluations and checkpoints in between change no loss") {
   CHECK(file->checkpoints.size() == 5);  // after 4, 8, 12, 16 and, at the end, 20
 }
 
+TEST_CASE("held-out losses are bitwise the same with a warm-up and without, also where states have two versions") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 9);
+  request.replace = true;
+  request.evaluation_data = request.data;
+  request.schedule.evaluate_every = 3;
+  const auto held_out = [](const RunRequest& wanted) {
+    run_to_end(wanted);
+    std::vector<double> losses;
+    const auto file = read_run_file(wanted.output);
+    REQUIRE(file);
+    for (const Evaluation& evaluation : file->evaluations) losses.push_back(evaluation.loss);
+    return losses;
+  };
+  const std::vector<double> expected = held_out(request);
+  CHECK(expected.size() == 3);
+  request.warm_up_steps = 4;
+  const Strategy resident{.name = "resident"};
+  const Strategy versions{.name = "versions", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true};
+  for (const Strategy& strategy : {resident, versions}) CHECK(held_out(with_strategy(request, strategy)) == expected);
+}
+
 }  // namespace plimsoll::test
