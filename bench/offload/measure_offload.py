@@ -84,14 +84,19 @@ def main():
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warm-up-steps", type=int, default=8)
+    parser.add_argument("--parts", nargs="+", choices=["third", "drive"], default=["third", "drive"])
     parser.add_argument("--output", required=True)
     arguments = parser.parse_args()
     cases = json.loads(pathlib.Path(arguments.cases).read_text())
-    rate = mixed_rate(arguments)
-    results = {**about(arguments.program), "mixed_bytes_per_second": rate,
-               "third": [third_of_memory(arguments, case) for case in cases["third"]],
-               "drive": [states_on_drive(arguments, case, rate) for case in cases["drive"]]}
-    pathlib.Path(arguments.output).write_text(json.dumps(results, indent=1) + "\n")
+    results = {**about(arguments.program), **{part: [] for part in arguments.parts}}
+    if "drive" in arguments.parts:
+        results["mixed_bytes_per_second"] = mixed_rate(arguments)
+    for part in arguments.parts:
+        for case in cases[part]:
+            measured = (third_of_memory(arguments, case) if part == "third"
+                        else states_on_drive(arguments, case, results["mixed_bytes_per_second"]))
+            results[part].append(measured)
+            pathlib.Path(arguments.output).write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
