@@ -1,4 +1,5 @@
 """Runs of the program for measurements: what `run --json` answers, what the run file holds, and the machine in words."""
+import argparse
 import datetime
 import json
 import pathlib
@@ -6,6 +7,17 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+
+
+def parser_of(description, cases):
+    """The options that every measurement has."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", default="build/bin/plimsoll")
+    parser.add_argument("--data", default="data/texts/us-constitution.txt")
+    parser.add_argument("--cases", default=cases)
+    parser.add_argument("--folder", default=".", help="where run files and SSD data go meanwhile")
+    parser.add_argument("--output", required=True)
+    return parser
 
 
 def option(name, value):

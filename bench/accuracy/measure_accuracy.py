@@ -9,14 +9,13 @@ the sentinels that were not void is the noise floor beside which the errors are 
 
     bench/accuracy/measure_accuracy.py --program build/bin/plimsoll --output bench/results/accuracy.json
 """
-import argparse
 import json
 import pathlib
 import statistics
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from plimsoll_runs import about, option, train
+from plimsoll_runs import about, option, parser_of, train
 
 VOID_DRIFT = 0.03
 SENTINEL = {"model": "gpt:layers=2,hidden=256,heads=4,vocab=256,positions=256", "batch": 4, "sequence": 256, "steps": 100}
@@ -84,16 +83,10 @@ def summarize(attempts):
 
 
 def main():
-    here = pathlib.Path(__file__).parent
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/bin/plimsoll")
-    parser.add_argument("--data", default="data/texts/us-constitution.txt")
-    parser.add_argument("--cases", default=here / "cases.json")
-    parser.add_argument("--folder", default=".", help="where run files and SSD data go meanwhile")
+    parser = parser_of(__doc__, pathlib.Path(__file__).parent / "cases.json")
     parser.add_argument("--steps", type=int, default=24)
     parser.add_argument("--warm-up-steps", type=int, default=12)
     parser.add_argument("--attempts", type=int, default=5, help="how often a void comparison is tried")
-    parser.add_argument("--output", required=True)
     arguments = parser.parse_args()
     protocol = {**about(arguments.program), "measured_steps": arguments.steps, "warm_up_steps": arguments.warm_up_steps,
                 "void_above_sentinel_drift": VOID_DRIFT}

@@ -8,7 +8,6 @@ once. Between two runs of a pair nothing else should run; all pairs are stored.
 
     bench/offload/measure_offload.py --program build/bin/plimsoll --output bench/results/offload.json
 """
-import argparse
 import json
 import pathlib
 import statistics
@@ -16,7 +15,7 @@ import sys
 import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from plimsoll_runs import about, answer_of, option, train
+from plimsoll_runs import about, answer_of, option, parser_of, train
 
 RESIDENT = {"name": "resident"}
 ROOM = [*option("ram", "8GiB"), *option("ssd", "20GiB")]
@@ -75,17 +74,11 @@ def states_on_drive(arguments, case, rate):
 
 
 def main():
-    here = pathlib.Path(__file__).parent
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--program", default="build/bin/plimsoll")
-    parser.add_argument("--data", default="data/texts/us-constitution.txt")
-    parser.add_argument("--cases", default=here / "cases.json")
-    parser.add_argument("--folder", default=".", help="where run files and SSD data go meanwhile")
+    parser = parser_of(__doc__, pathlib.Path(__file__).parent / "cases.json")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--steps", type=int, default=20)
     parser.add_argument("--warm-up-steps", type=int, default=8)
     parser.add_argument("--parts", nargs="+", choices=["third", "drive"], default=["third", "drive"])
-    parser.add_argument("--output", required=True)
     arguments = parser.parse_args()
     cases = json.loads(pathlib.Path(arguments.cases).read_text())
     results = {**about(arguments.program), **{part: [] for part in arguments.parts}}
