@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/graph/graph_builder.h"
+
+namespace plimsoll {
+
+/// Names of the parameters of a layer with a weight and perhaps a bias.
+struct WeightAndBias {
+  ParameterRole weight;
+  ParameterRole bias;
+};
+
+/// Writes the kernels of single layers, forward and backward, for all tokens of a micro-batch. It knows the parameters of a
+/// layer by their roles, not which layers a block has.
+class LayerWriter {
+ public:
+  explicit LayerWriter(GraphBuilder& build) : build_(build), rows_(build.tokens()) {}
+
+  [[nodiscard]] GraphBuilder& build() { return build_; }
+  [[nodiscard]] const ModelSpec& spec() const { return build_.spec(); }
+  [[nodiscard]] const Recipe& recipe() const { return build_.recipe(); }
+  [[nodiscard]] const ParameterLayout& parameters() const { return build_.parameters(); }
+  /// Tokens of a micro-batch.
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+
+  /// A [rows, width] tensor that forward makes, of the compute type.
+  TensorId activation(std::int64_t width, const char* name);
+  /// A [rows, width] tensor that backward makes, of the compute type.
+  TensorId gradient(std::int64_t width, const char* name);
+  /// A [rows, per_row] tensor that forward makes, of the state's type: what a kernel notes for its own backward pass.
+  TensorId statistics(std::int64_t per_row, const char* name);
+  /// A parameter, or an invalid id when the model has none of that role.
+  TensorId weight(GroupId group, ParameterRole role);
+  TensorId weight_gradient(GroupId group, ParameterRole role);
+
+  [[nodiscard]] OpShape linear_shape(std::int64_t inputs, std::int64_t outputs) const;
+
+  /// The norm of the stream's width; `saved_statistics` is made here.
+  TensorId norm(GroupId group, WeightAndBias of, TensorId x, TensorId& saved_statistics, const char* name);
+  /// Adds the norm's input gradient to `dx` (`access` kReadWrite) or starts it (kWrite).
+  void norm_backward(GroupId group, WeightAndBias of, TensorId dy, TensorId x, TensorId saved_statistics, TensorId dx,
+                     Access access);
+
+  /// y = x Wᵀ + b.
+  TensorId linear(GroupId group, WeightAndBias of, TensorId x, std::int64_t inputs, std::int64_t outputs, const char* name);
+  /// dx of a linear layer, and the gradient of its weight and bias.
+  TensorId linear_backward(GroupId group, WeightAndBias of, TensorId dy, TensorId x, std::int64_t inputs, std::int64_t outputs,
+                           const char* name);
+
+  /// a + b, both of the stream's width.
+  TensorId add(TensorId a, TensorId b, TensorKind kind, const char* name);
+
+  /// Adds a group's gradients to their sum over micro-batches; nothing to do with a single one.
+  void accumulate(GroupId group);
+
+ private:
+  GraphBuilder& build_;
+  std::int64_t rows_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "core/graph/attention_layer.h"
+#include "core/graph/feed_forward_layer.h"
+
+namespace plimsoll {
+
+/// What the forward pass of one block leaves for its backward pass.
+struct SavedBlock {
+  TensorId input, norm1, statistics1, middle, norm2, statistics2;
+  SavedAttention attention;
+  SavedFeedForward feed_forward;
+};
+
+/// Writes one block; returns the stream behind it.
+TensorId block_forward(LayerWriter& write, GroupId group, TensorId stream, SavedBlock& saved);
+
+/// Turns `d_stream`, the gradient of the stream behind the block, into that of the stream before it.
+void block_backward(LayerWriter& write, GroupId group, TensorId d_stream, const SavedBlock& saved);
+
+}  // namespace plimsoll
