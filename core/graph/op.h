@@ -59,7 +59,7 @@ struct OpShape {
   std::int64_t heads = 0;
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
-  std::int64_t positions = 0;  ///< rows of the position table
+  std::int64_t positions = 0;  ///< rows of the position table; of a rotation the position of the first token (0 in training)
   std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
   std::uint8_t variant = 0;    ///< NormKind or ActivationKind
   double constant = 0;         ///< norm epsilon, rotary base, or what an embedding is multiplied by (0: nothing)

@@ -127,4 +127,22 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
   return steps_done;
 }
 
+Result<void> load_trained_weights(const std::filesystem::path& path, const ModelSpec& spec, const WriteState& state) {
+  const auto file = SafetensorsFile::open(path);
+  if (!file) return fail(file.error());
+  if (value_in(file->header(), "format") != kFormat) return bad(path, "this is no training state");
+  const ParameterLayout layout = lay_out_parameters(spec);
+  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    const SafetensorsTensor* stored = file->header().find(name_of(g, "weights"));
+    if (stored == nullptr || stored->type != StoredType::kF32 || stored->elements != layout.groups[g].elements) {
+      return bad(path, fmt::format("'{}' of {} elements in F32 is missing", name_of(g, "weights"), layout.groups[g].elements));
+    }
+    Result<void> read;
+    state(TensorKind::kParameter, GroupId(g),
+          [&](std::span<std::byte> place) { read = file->read_bytes(*stored, Bytes(0), place); });
+    if (!read) return read;
+  }
+  return {};
+}
+
 }  // namespace plimsoll

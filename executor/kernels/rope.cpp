@@ -54,7 +54,7 @@ void rotate(const OpShape& s, T* qkv, T sign, const LaunchContext& context) {
     for (std::int64_t at = positions.begin; at < positions.end; ++at) {
       for (std::int64_t part = 0; part < range_count(half, kPairs); ++part) {
         const Range pairs = range_at(part, half, kPairs);
-        fill(angles, s, context.rope_scaling, at, pairs);
+        fill(angles, s, context.rope_scaling, s.positions + at, pairs);
         for (std::int64_t i = 0; i < sequences * (s.heads + s.kv_heads); ++i) {
           const std::int64_t row = i / (s.heads + s.kv_heads) * s.sequence + at;
           T* head = qkv + row * width + i % (s.heads + s.kv_heads) * s.head_dim + pairs.begin;

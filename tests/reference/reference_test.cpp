@@ -1,61 +1,34 @@
-#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/save_weights.h"
 #include "executor/cpu/cpu_executor.h"
-#include "executor/data/counter_random.h"
-#include "formats/models/resolve_model.h"
-#include "formats/models/safetensors_file.h"
 #include "sim/planner/lower_to_plan.h"
+#include "tests/reference/reference_model.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_training.h"
 
-// Models that transformers made and computed with (make_reference.py) against ours, from the very files.
+// Models that transformers made and computed with against ours, from the very files.
 namespace plimsoll::test {
 namespace {
 
 namespace fs = std::filesystem;
 
-const fs::path kData = PLIMSOLL_REFERENCE_DATA;
-constexpr std::int64_t kSequence = 16;
-const std::vector<std::string> kModels{"gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "gemma", "phi"};
-
-/// Token i is mix64(i) scaled to the vocabulary.
-class Corpus final : public TokenSource {
- public:
-  [[nodiscard]] std::int64_t size() const override { return 400; }
-  void read(std::int64_t offset, std::span<std::int32_t> out) const override {
-    for (std::int32_t& token : out) token = static_cast<std::int32_t>(to_range(mix64(static_cast<std::uint64_t>(offset++)), 64));
-  }
-};
-
 /// As make_reference.py trains.
 Recipe reference_recipe(Precision precision) {
-  return {.precision = precision, .micro_batch = 2, .accumulate = 2, .sequence = kSequence, .learning_rate = 3e-3, .seed = 7};
-}
-
-ModelSpec spec_of(const fs::path& model) {
-  const auto found = describe_model(model.string());
-  if (!found) FAIL(found.error().text());
-  for (const ModelNote& note : found->notes) {
-    INFO(note.text);
-    CHECK_FALSE(note.changes_numbers);
-  }
-  return found->spec;
+  return {.precision = precision, .micro_batch = 2, .accumulate = 2, .sequence = kReferenceSequence, .learning_rate = 3e-3, .seed = 7};
 }
 
 /// Logits of the corpus' first tokens.
 std::vector<double> logits_of(const fs::path& model, Precision precision) {
   Recipe recipe = reference_recipe(precision);
   recipe.micro_batch = recipe.accumulate = 1;
-  const Graph graph = build_training_graph(spec_of(model), recipe, {.evaluation = true});
+  const Graph graph = build_training_graph(reference_spec(model), recipe, {.evaluation = true});
   GraphRun run(graph, 1);
-  Corpus().read(0, run.values<std::int32_t>(run.find(TensorKind::kTokens)));
+  ReferenceCorpus().read(0, run.values<std::int32_t>(run.find(TensorKind::kTokens)));
   const auto loaded = load_weights(model, graph.spec, precision, [&](TensorKind kind, GroupId group, const FillState& fill) {
     const TensorId id = run.find(kind, group);
     fill(precision == Precision::kFp64 ? std::as_writable_bytes(run.values<double>(id)) : std::as_writable_bytes(run.values<float>(id)));
@@ -67,30 +40,8 @@ std::vector<double> logits_of(const fs::path& model, Precision precision) {
   return {run.values<float>(logits).begin(), run.values<float>(logits).end()};
 }
 
-std::vector<double> reference_logits(const fs::path& model) {
-  const auto file = SafetensorsFile::open(model / "logits.safetensors");
-  REQUIRE(file);
-  std::vector<float> values(static_cast<std::size_t>(kSequence * 64));
-  REQUIRE(file->read(*file->header().find("logits"), 0, values));
-  return {values.begin(), values.end()};
-}
-
-double root_mean_square(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value * value;
-  return std::sqrt(sum / static_cast<double>(values.size()));
-}
-
-/// The largest difference, over the typical value.
-double distance(const std::vector<double>& ours, const std::vector<double>& theirs) {
-  REQUIRE(ours.size() == theirs.size());
-  double most = 0;
-  for (std::size_t i = 0; i < ours.size(); ++i) most = std::max(most, std::abs(ours[i] - theirs[i]));
-  return most / root_mean_square(theirs);
-}
-
 std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, Precision precision) {
-  const auto plan = lower_to_plan(spec_of(model), reference_recipe(precision), tiny_machine(), {.optimizer = Tier::kHost});
+  const auto plan = lower_to_plan(reference_spec(model), reference_recipe(precision), tiny_machine(), {.optimizer = Tier::kHost});
   REQUIRE(plan);
   auto executor = CpuExecutor::create(*plan, {});
   if (!executor) FAIL(executor.error().text());
@@ -103,7 +54,7 @@ std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, Precision precis
 }
 
 std::vector<double> losses_of(CpuExecutor& executor) {
-  const auto trace = executor.run_steps({.first_step = 0, .steps = 20, .on_step = {}, .stop = nullptr}, Corpus());
+  const auto trace = executor.run_steps({.first_step = 0, .steps = 20, .on_step = {}, .stop = nullptr}, ReferenceCorpus());
   REQUIRE(trace);
   std::vector<double> losses;
   for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
@@ -118,10 +69,10 @@ std::vector<double> reference_losses(const fs::path& model) {
 
 TEST_CASE("logits are those of transformers: to the rounding of their file in fp64, to a few more in fp32") {
   // The file rounds to fp32, 6e-8 of a value; values are up to four times the typical one.
-  for (const std::string& name : kModels) {
-    const std::vector<double> theirs = reference_logits(kData / name);
-    const double wide = distance(logits_of(kData / name, Precision::kFp64), theirs);
-    const double single = distance(logits_of(kData / name, Precision::kFp32), theirs);
+  for (const std::string& name : kReferenceModels) {
+    const std::vector<double> theirs = reference_logits(kReferenceData / name);
+    const double wide = distance(logits_of(kReferenceData / name, Precision::kFp64), theirs);
+    const double single = distance(logits_of(kReferenceData / name, Precision::kFp32), theirs);
     INFO(name << ": fp64 " << wide << ", fp32 " << single);
     CHECK(wide < 3e-7);
     CHECK(single < 1e-5);
@@ -131,10 +82,10 @@ TEST_CASE("logits are those of transformers: to the rounding of their file in fp
 // AdamW divides by the gradient's own size, so that the rounding of a gradient near zero moves its weight by a whole step:
 // most models come to 2e-7 in fp32, the worst to 9e-5.
 TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transformers' model") {
-  for (const std::string& name : kModels) {
-    const std::vector<double> theirs = reference_losses(kData / name);
-    const double wide = distance(losses_of(*executor_of(kData / name, Precision::kFp64)), theirs);
-    const double single = distance(losses_of(*executor_of(kData / name, Precision::kFp32)), theirs);
+  for (const std::string& name : kReferenceModels) {
+    const std::vector<double> theirs = reference_losses(kReferenceData / name);
+    const double wide = distance(losses_of(*executor_of(kReferenceData / name, Precision::kFp64)), theirs);
+    const double single = distance(losses_of(*executor_of(kReferenceData / name, Precision::kFp32)), theirs);
     INFO(name << ": fp64 " << wide << ", fp32 " << single);
     CHECK(theirs.back() < theirs.front());
     CHECK(wide < 1e-12);
@@ -143,17 +94,17 @@ TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transform
 }
 
 TEST_CASE("a model that is read and saved again has transformers' tensors bit for bit, and its config") {
-  for (const std::string& name : kModels) {
+  for (const std::string& name : kReferenceModels) {
     const TemporaryFolder folder;
     const fs::path saved = folder.file("saved");
-    const auto executor = executor_of(kData / name, Precision::kFp32);
-    const auto written = save_weights(saved, spec_of(kData / name), Precision::kFp32, {.shard_limit = Bytes(40'000)},
+    const auto executor = executor_of(kReferenceData / name, Precision::kFp32);
+    const auto written = save_weights(saved, reference_spec(kReferenceData / name), Precision::kFp32, {.shard_limit = Bytes(40'000)},
                                       [&](TensorKind kind, GroupId group) { return executor->state(kind, group); });
     if (!written) FAIL(written.error().text());
-    ModelSpec again = spec_of(saved);
-    again.name = spec_of(kData / name).name;
-    CHECK(canonical_text(again) == canonical_text(spec_of(kData / name)));
-    CHECK(logits_of(saved, Precision::kFp32) == logits_of(kData / name, Precision::kFp32));
+    ModelSpec again = reference_spec(saved);
+    again.name = reference_spec(kReferenceData / name).name;
+    CHECK(canonical_text(again) == canonical_text(reference_spec(kReferenceData / name)));
+    CHECK(logits_of(saved, Precision::kFp32) == logits_of(kReferenceData / name, Precision::kFp32));
   }
 }
 

@@ -1,0 +1,73 @@
+#include <catch2/catch.hpp>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+namespace plimsoll::test {
+namespace {
+
+using nlohmann::json;
+
+Arguments writing(const std::string& model, const Arguments& more) {
+  Arguments line{"generate", model, "--max-new-tokens", "12", "--json"};
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+json answer_of(const ChildEnd& end) {
+  INFO(end.err);
+  REQUIRE(end.code == 0);
+  return json::parse(end.out);
+}
+
+void train(const TemporaryFolder& folder) {
+  const ChildEnd end = plimsoll_in(folder, tiny_run("4", {"--save", "saved"}));
+  INFO(end.err);
+  REQUIRE(end.code == 0);
+}
+
+}  // namespace
+
+TEST_CASE("a run file, its checkpoint and the saved folder write the same text") {
+  const TemporaryFolder folder;
+  train(folder);
+  const json of_run = answer_of(plimsoll_in(folder, writing("run.plimsoll", {"--prompt", "We the", "--seed", "3"})));
+  CHECK(of_run["prompt_tokens"] == 6);
+  CHECK(of_run["tokens"].size() == 12);
+  CHECK(of_run["ended_by"] == "length");
+  for (const char* name : {"saved", "saved/model.safetensors", "run.plimsoll.checkpoint.safetensors"}) {
+    const json same = answer_of(plimsoll_in(folder, writing(name, {"--prompt", "We the", "--seed", "3"})));
+    CHECK(same["tokens"] == of_run["tokens"]);
+  }
+  const json numbers = answer_of(plimsoll_in(folder, writing("saved", {"--prompt-tokens", "87,101 32,116,104,101", "--seed", "3"})));
+  CHECK(numbers["tokens"] == of_run["tokens"]);
+  CHECK(answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the", "--seed", "4"})))["tokens"] != of_run["tokens"]);
+}
+
+TEST_CASE("without --json the prompt and what follows it go to standard output, and nothing else") {
+  const TemporaryFolder folder;
+  train(folder);
+  const ChildEnd end = plimsoll_in(folder, {"generate", "saved", "--prompt", "We the", "-n", "5", "--greedy"});
+  CHECK(end.code == 0);
+  CHECK(end.out.find("We the") == 0);
+  CHECK(end.err.find("5 tokens") != std::string::npos);
+}
+
+TEST_CASE("what cannot be generated from is refused with its reason") {
+  const TemporaryFolder folder;
+  train(folder);
+  const auto refusal = [&](const Arguments& arguments) {
+    const ChildEnd end = plimsoll_in(folder, arguments);
+    CHECK(end.code == 2);
+    return end.err;
+  };
+  CHECK(refusal({"generate", "gpt2", "--prompt", "x"}).find("no weights") != std::string::npos);
+  CHECK(refusal({"generate", "saved"}).find("--prompt") != std::string::npos);
+  CHECK(refusal({"generate", "saved", "--prompt-tokens", "256"}).find("256") != std::string::npos);
+  CHECK(refusal({"generate", "saved", "--prompt-tokens", "1,x"}).find("1,x") != std::string::npos);
+  CHECK(refusal({"generate", "saved", "--prompt", "x", "--top-p", "1.5"}).find("--top-p") != std::string::npos);
+  CHECK(refusal({"generate", "saved", "--prompt", "x", "-n", "0"}).find("--max-new-tokens") != std::string::npos);
+  CHECK(refusal({"generate", "saved", "--prompt", "x", "-n", "40"}).find("32") != std::string::npos);  // positions
+}
+
+}  // namespace plimsoll::test

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "executor/data/counter_random.h"
+#include "executor/data/token_source.h"
+#include "formats/models/resolve_model.h"
+#include "formats/models/safetensors_file.h"
+
+// The models that transformers made and computed with (make_reference.py), and what it computed.
+namespace plimsoll::test {
+
+inline const std::filesystem::path kReferenceData = PLIMSOLL_REFERENCE_DATA;
+inline constexpr std::int64_t kReferenceSequence = 16;
+inline const std::vector<std::string> kReferenceModels{"gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "gemma", "phi"};
+
+/// Token i is mix64(i) scaled to the vocabulary.
+class ReferenceCorpus final : public TokenSource {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return 400; }
+  void read(std::int64_t offset, std::span<std::int32_t> out) const override {
+    for (std::int32_t& token : out) token = static_cast<std::int32_t>(to_range(mix64(static_cast<std::uint64_t>(offset++)), 64));
+  }
+};
+
+inline ModelSpec reference_spec(const std::filesystem::path& model) {
+  const auto found = describe_model(model.string());
+  if (!found) FAIL(found.error().text());
+  for (const ModelNote& note : found->notes) {
+    INFO(note.text);
+    CHECK_FALSE(note.changes_numbers);
+  }
+  return found->spec;
+}
+
+/// Of the corpus' first tokens, [token, vocabulary].
+inline std::vector<double> reference_logits(const std::filesystem::path& model) {
+  const auto file = SafetensorsFile::open(model / "logits.safetensors");
+  REQUIRE(file);
+  std::vector<float> values(static_cast<std::size_t>(kReferenceSequence * 64));
+  REQUIRE(file->read(*file->header().find("logits"), 0, values));
+  return {values.begin(), values.end()};
+}
+
+/// The largest difference, over the typical value.
+inline double distance(const std::vector<double>& ours, const std::vector<double>& theirs) {
+  REQUIRE(ours.size() == theirs.size());
+  double most = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < ours.size(); ++i) most = std::max(most, std::abs(ours[i] - theirs[i]));
+  for (const double value : theirs) squares += value * value;
+  return most / std::sqrt(squares / static_cast<double>(theirs.size()));
+}
+
+}  // namespace plimsoll::test
