@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 #include <vector>
 
@@ -26,10 +27,13 @@ Result<void> for_each_piece(const HfTensor& tensor, Visit visit) {
 
 bool is_finite(float value) { return (std::bit_cast<std::uint32_t>(value) & 0x7fffffffu) < 0x7f800000u; }
 
-Result<void> check_finite(const SafetensorsFile& file, const HfTensor& tensor, std::span<const float> place) {
-  std::uint32_t most = 0;  // a loop over whole tensors, which a compiler can vectorise
-  for (const float value : place) most = std::max(most, std::bit_cast<std::uint32_t>(value) & 0x7fffffffu);
-  if (is_finite(std::bit_cast<float>(most))) return {};
+bool all_finite(std::span<const float> values) {
+  std::uint32_t most = 0;  // a loop over whole runs, which a compiler can vectorise
+  for (const float value : values) most = std::max(most, std::bit_cast<std::uint32_t>(value) & 0x7fffffffu);
+  return is_finite(std::bit_cast<float>(most));
+}
+
+tl::unexpected<Error> not_finite(const SafetensorsFile& file, const HfTensor& tensor, std::span<const float> place) {
   const auto bad = std::find_if_not(place.begin(), place.end(), is_finite);
   const std::int64_t row = (bad - place.begin()) / tensor.columns, column = (bad - place.begin()) % tensor.columns;
   return fail({.kind = ErrorKind::kInput,
@@ -39,18 +43,17 @@ Result<void> check_finite(const SafetensorsFile& file, const HfTensor& tensor, s
                .remedy = "such weights cannot be trained; take the checkpoint from before they broke"});
 }
 
-/// Reads a tensor that the file holds as [columns, rows], a few of its rows at a time.
-Result<void> read_transposed(const SafetensorsFile& file, const SafetensorsTensor& stored, const HfTensor& wanted,
-                             std::span<float> place) {
-  std::vector<float> piece(static_cast<std::size_t>(rows_per_piece(wanted) * wanted.rows));
-  return for_each_piece(wanted, [&](std::int64_t first, std::int64_t count) -> Result<void> {
-    const std::span values = std::span(piece).first(static_cast<std::size_t>(count * wanted.rows));
-    if (auto done = file.read(stored, first * wanted.rows, values); !done) return done;
-    for (std::int64_t row = 0; row < wanted.rows; ++row) {
-      for (std::int64_t i = 0; i < count; ++i) place[row * wanted.columns + first + i] = values[i * wanted.rows + row];
+/// Writes file rows [first, first + values ÷ rows) as columns, a few at a time so that their cache lines stay near.
+void put_columns(const HfTensor& tensor, std::int64_t first, std::span<const float> values, std::span<float> place) {
+  constexpr std::int64_t kNear = 16;
+  const std::int64_t count = static_cast<std::int64_t>(values.size()) / tensor.rows;
+  for (std::int64_t begin = 0; begin < count; begin += kNear) {
+    const std::int64_t end = std::min(count, begin + kNear);
+    for (std::int64_t row = 0; row < tensor.rows; ++row) {
+      float* out = place.data() + row * tensor.columns + first;
+      for (std::int64_t i = begin; i < end; ++i) out[i] = values[i * tensor.rows + row];
     }
-    return {};
-  });
+  }
 }
 
 }  // namespace
@@ -58,8 +61,19 @@ Result<void> read_transposed(const SafetensorsFile& file, const SafetensorsTenso
 Result<void> read_hf_tensor(const SafetensorsFile& file, const SafetensorsTensor& stored, const HfTensor& wanted,
                             std::span<float> group) {
   const auto place = group.subspan(static_cast<std::size_t>(wanted.offset), static_cast<std::size_t>(wanted.elements()));
-  const auto read = wanted.transposed ? read_transposed(file, stored, wanted, place) : file.read(stored, 0, place);
-  return read ? check_finite(file, wanted, place) : read;
+  if (stored.elements != wanted.elements()) return file.read(stored, 0, place);  // which says what is wrong
+  std::atomic<bool> finite{true};
+  const auto take = [&](std::int64_t first, std::span<const float> values) {
+    if (!all_finite(values)) finite = false;
+    if (wanted.transposed) {
+      put_columns(wanted, first / wanted.rows, values, place);
+    } else {
+      std::copy(values.begin(), values.end(), place.begin() + first);
+    }
+  };
+  if (auto read = file.read_runs(stored, wanted.transposed ? wanted.rows : 1, take); !read) return read;
+  if (!finite) return not_finite(file, wanted, place);
+  return {};
 }
 
 Result<void> append_hf_tensor(SafetensorsWriter& writer, const HfTensor& tensor, std::span<const float> group) {

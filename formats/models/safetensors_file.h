@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 
 #include "formats/text/open_file.h"
@@ -23,10 +24,19 @@ class SafetensorsFile {
   /// or a range beyond the tensor is an error; a failing disk throws EnvironmentError.
   Result<void> read(const SafetensorsTensor& tensor, std::int64_t first, std::span<float> out) const;
 
+  /// Gets values as fp32 and the number of the first.
+  using TakeValues = std::function<void(std::int64_t first, std::span<const float> values)>;
+
+  /// Reads all of `tensor` in runs of a multiple of `whole` elements, several at once: `take` is called by several threads, in any
+  /// order, and with every element once. Large tensors are read past the page cache. Errors as `read`'s.
+  Result<void> read_runs(const SafetensorsTensor& tensor, std::int64_t whole, const TakeValues& take) const;
+
   /// Reads `out.size()` bytes of `tensor` from its byte `first` on, as they are stored.
   Result<void> read_bytes(const SafetensorsTensor& tensor, Bytes first, std::span<std::byte> out) const;
 
  private:
+  [[nodiscard]] Result<void> check_float(const SafetensorsTensor& tensor) const;
+
   SafetensorsFile(std::filesystem::path path, OpenFile file, SafetensorsHeader header);
 
   std::filesystem::path path_;

@@ -54,6 +54,24 @@ Bytes OpenFile::size() const {
   return Bytes(status.st_size);
 }
 
+std::optional<OpenFile> OpenFile::past_page_cache() const {
+  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_DIRECT);
+  if (descriptor < 0) return std::nullopt;
+  return OpenFile(path_, descriptor);
+}
+
+bool OpenFile::read_whole_blocks(Bytes offset, std::span<std::byte> blocks, Bytes needed) const {
+  std::size_t filled = 0;
+  while (filled < static_cast<std::size_t>(needed.count)) {
+    const ssize_t count = ::pread(descriptor_, blocks.data() + filled, blocks.size() - filled,
+                                  offset.count + static_cast<std::int64_t>(filled));
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;  // the plain way says what is wrong, if anything
+    filled += static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
 void OpenFile::read_at(Bytes offset, std::span<std::byte> out) const {
   while (!out.empty()) {
     const ssize_t count = ::pread(descriptor_, out.data(), out.size(), offset.count);

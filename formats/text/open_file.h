@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -25,6 +26,11 @@ class OpenFile {
   [[nodiscard]] Bytes size() const;
   /// Fills `out` from `offset`, or throws: the caller has checked the size.
   void read_at(Bytes offset, std::span<std::byte> out) const;
+  /// The same file once more, read past the page cache; nothing where the file system has no such way.
+  [[nodiscard]] std::optional<OpenFile> past_page_cache() const;
+  /// Fills at least `needed` of `blocks`, whose address, size and `offset` are multiples of 4 KiB; false where the way past the
+  /// page cache is refused after all.
+  [[nodiscard]] bool read_whole_blocks(Bytes offset, std::span<std::byte> blocks, Bytes needed) const;
   void append(std::span<const std::byte> data);
   /// Waits until the data is on the disk.
   void sync();
