@@ -15,7 +15,7 @@ enum class TensorKind : std::uint8_t {
   kTokens,         ///< token ids of one micro-batch, int32 [rows, sequence + 1] (inputs and shifted targets)
   kParameter,      ///< weights that compute reads
   kGradient,       ///< gradient of a parameter group, written by one micro-batch
-  kAccumulator,    ///< sum of gradients over micro-batches, in the state's type
+  kAccumulator,    ///< sum of gradients over micro-batches, in fp32 or fp64
   kMaster,         ///< the optimizer's own copy of the weights (mixed precision only)
   kFirstMoment,
   kSecondMoment,

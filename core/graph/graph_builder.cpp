@@ -25,7 +25,10 @@ TensorId GraphBuilder::whole_group(TensorKind kind, GroupId group) {
   TensorId& known = groups_[static_cast<std::size_t>(kind)][group.index];
   if (known.valid()) return known;
   const bool compute_type = kind == TensorKind::kParameter || kind == TensorKind::kGradient;
-  const DType dtype = compute_type ? compute_dtype(recipe().precision) : state_dtype(recipe().precision);
+  const bool sums = kind == TensorKind::kAccumulator;
+  const DType dtype = compute_type ? compute_dtype(recipe().precision)
+                      : sums       ? sum_dtype(recipe().precision)
+                                   : state_dtype(recipe().precision);
   const ParameterGroup& of = parameters().at(group);
   known = make(kind, of.elements, dtype, std::string(to_text(kind)) + " of " + of.name);
   graph_.tensors[known.index].group = group;
@@ -62,8 +65,8 @@ void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<
 
 void GraphBuilder::add_with_workspace(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {
   add(kind, shape, operands);
-  const DType dtype = state_dtype(recipe().precision);
-  const Bytes bytes = workspace_of(kind, shape, dtype, options_.workers);
+  const DType dtype = sum_dtype(recipe().precision);
+  const Bytes bytes = workspace_of(kind, shape, graph_.ops.back().dtype, options_.workers);
   const TensorId scratch = make(TensorKind::kWorkspace, bytes.count / size_of(dtype), dtype, "workspace");
   graph_.ops.back().operands.push_back({scratch, Access::kWrite});
 }

@@ -51,16 +51,16 @@ TensorId LanguageHead::weight_gradient() {
 
 void LanguageHead::accumulate(TensorId gradient) {
   if (!sums_apart()) return;
-  const DType state = state_dtype(write_.recipe().precision);
-  sum_ = write_.build().make(Kind::kAccumulator, elements(), state, "accumulator of the tied head");
+  const DType wide = sum_dtype(write_.recipe().precision);
+  sum_ = write_.build().make(Kind::kAccumulator, elements(), wide, "accumulator of the tied head");
   write_.build().add(OpKind::kAccumulate, {.rows = elements()}, {{gradient, kR}, {sum_, kRw}});
 }
 
 void LanguageHead::join() {
   if (!sums_apart()) return;
   const TensorId joined = write_.build().parameter(Kind::kAccumulator, weight_group(), weight_role());
-  const DType state = state_dtype(write_.recipe().precision);
-  write_.build().add(OpKind::kAccumulate, {.rows = elements()}, {{sum_, kR}, {joined, kRw}}, state);
+  const DType wide = sum_dtype(write_.recipe().precision);
+  write_.build().add(OpKind::kAccumulate, {.rows = elements()}, {{sum_, kR}, {joined, kRw}}, wide);
 }
 
 void LanguageHead::backward(TensorId d_stream) {

@@ -22,7 +22,7 @@ TensorId LayerWriter::gradient(std::int64_t width, const char* name) {
 }
 
 TensorId LayerWriter::statistics(std::int64_t per_row, const char* name) {
-  return build_.make(TensorKind::kActivation, rows_ * per_row, state_dtype(recipe().precision), name);
+  return build_.make(TensorKind::kActivation, rows_ * per_row, sum_dtype(recipe().precision), name);
 }
 
 TensorId LayerWriter::weight(GroupId group, ParameterRole role) { return build_.parameter(TensorKind::kParameter, group, role); }

@@ -29,7 +29,7 @@ class LayerWriter {
   TensorId activation(std::int64_t width, const char* name);
   /// A [rows, width] tensor that backward makes, of the compute type.
   TensorId gradient(std::int64_t width, const char* name);
-  /// A [rows, per_row] tensor that forward makes, of the state's type: what a kernel notes for its own backward pass.
+  /// A [rows, per_row] tensor that forward makes, of the sums' type: what a kernel notes for its own backward pass.
   TensorId statistics(std::int64_t per_row, const char* name);
   /// A parameter, or an invalid id when the model has none of that role.
   TensorId weight(GroupId group, ParameterRole role);

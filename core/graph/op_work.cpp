@@ -100,8 +100,16 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
   return Bytes(0);
 }
 
+std::int64_t attention_slice(OpKind kind, const OpShape& s, bool half) {
+  const std::int64_t scores = kAttentionRows * s.sequence, tile = kAttentionRows * s.head_dim, head = s.sequence * s.head_dim;
+  if (kind == OpKind::kAttention) return scores + (half ? 2 * tile + 2 * head : 0);
+  return 2 * scores + (half ? 4 * tile + 4 * head : 0);
+}
+
 Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t workers) {
   const std::int64_t e = dtype == DType::kFp64 ? 8 : 4;
+  const bool attends = kind == OpKind::kAttention || kind == OpKind::kAttentionBackward;
+  if (attends && workers > 0 && size_of(dtype) < e) return Bytes(workers * attention_slice(kind, s, true) * e);
   if (kind == OpKind::kNormBackward) {
     const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
     return Bytes(tiles * (is_layer_norm(s) ? 2 : 1) * s.inputs * e);

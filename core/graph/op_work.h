@@ -15,8 +15,15 @@ double flops_of(OpKind kind, const OpShape& shape);
 /// statistics and losses in fp32, optimizer state in `state`.
 Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);
 
-/// Scratch bytes of one launch: for `workers` CPU workers, or for a fused GPU kernel when `workers` is 0.
+/// Elements of attention's scratch that one CPU worker needs: the scores of a tile of queries; in `half` storage also
+/// widened keys, values and tiles, and in the backward pass their gradients before they are rounded.
+std::int64_t attention_slice(OpKind kind, const OpShape& shape, bool half);
+
+/// Scratch bytes of one launch of a kernel in `dtype`: for `workers` CPU workers, or for a fused GPU kernel when `workers` is 0.
 Bytes workspace_of(OpKind kind, const OpShape& shape, DType dtype, std::int64_t workers);
+
+/// Floats that a CPU thread keeps to widen operands of two bytes into: those of one product tile, or a few rows.
+inline constexpr std::int64_t kHalfScratch = std::int64_t{1} << 19;
 
 /// Rows of the fixed tiles over which column sums (norm weights, biases) are reduced; part of the numerics.
 inline constexpr std::int64_t kReductionRows = 64;

@@ -18,10 +18,11 @@ namespace {
 template <typename Enum, std::size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Names<Precision, 4> kPrecisions{{{Precision::kFp32, "fp32"},
+constexpr Names<Precision, 5> kPrecisions{{{Precision::kFp32, "fp32"},
                                            {Precision::kFp16Mixed, "fp16-mixed"},
                                            {Precision::kBf16Mixed, "bf16-mixed"},
-                                           {Precision::kFp64, "fp64"}}};
+                                           {Precision::kFp64, "fp64"},
+                                           {Precision::kBf16, "bf16"}}};
 constexpr Names<OptimizerKind, 1> kOptimizers{{{OptimizerKind::kAdamW, "adamw"}}};
 constexpr Names<LrSchedule, 3> kSchedules{
     {{LrSchedule::kConstant, "constant"}, {LrSchedule::kLinear, "linear"}, {LrSchedule::kCosine, "cosine"}}};
@@ -58,14 +59,17 @@ tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
 DType compute_dtype(Precision precision) {
   switch (precision) {
     case Precision::kFp16Mixed: return DType::kFp16;
-    case Precision::kBf16Mixed: return DType::kBf16;
+    case Precision::kBf16Mixed:
+    case Precision::kBf16: return DType::kBf16;
     case Precision::kFp64: return DType::kFp64;
     case Precision::kFp32: return DType::kFp32;
   }
   return DType::kFp32;
 }
 
-DType state_dtype(Precision precision) { return precision == Precision::kFp64 ? DType::kFp64 : DType::kFp32; }
+DType state_dtype(Precision precision) { return precision == Precision::kBf16 ? DType::kBf16 : sum_dtype(precision); }
+
+DType sum_dtype(Precision precision) { return precision == Precision::kFp64 ? DType::kFp64 : DType::kFp32; }
 
 bool has_master_copy(Precision precision) { return compute_dtype(precision) != state_dtype(precision); }
 

@@ -10,8 +10,9 @@
 
 namespace plimsoll {
 
-/// Numeric format of compute and of stored weights and gradients; mixed formats keep fp32 master weights.
-enum class Precision : std::uint8_t { kFp32, kFp16Mixed, kBf16Mixed, kFp64 };
+/// Numeric format of compute and of stored weights and gradients; mixed formats keep fp32 master weights, pure bf16 keeps
+/// weights and optimizer states in bf16 alone.
+enum class Precision : std::uint8_t { kFp32, kFp16Mixed, kBf16Mixed, kFp64, kBf16 };
 enum class OptimizerKind : std::uint8_t { kAdamW };
 enum class LrSchedule : std::uint8_t { kConstant, kLinear, kCosine };
 /// The matrix-product library of the CPU backend; it decides rounding and so belongs to the recipe.
@@ -48,6 +49,9 @@ struct Recipe {
 DType compute_dtype(Precision precision);
 /// Type of the optimizer's master copy and moments.
 DType state_dtype(Precision precision);
+/// Type of what is summed up or noted beside the compute type: gradients of several micro-batches, a norm's statistics,
+/// kernels' scratch. fp32, or fp64 in fp64.
+DType sum_dtype(Precision precision);
 /// True when the optimizer keeps an fp32 copy beside the weights that compute uses.
 bool has_master_copy(Precision precision);
 

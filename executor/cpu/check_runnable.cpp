@@ -89,7 +89,9 @@ Result<void> check_state(const Plan& plan) {
   const ParameterLayout layout = lay_out_parameters(plan.spec);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
-    const std::int64_t bytes = layout.at(binding.group).elements * size_of(state_dtype(plan.recipe.precision));
+    const bool compute = binding.kind == TensorKind::kParameter;
+    const DType dtype = compute ? compute_dtype(plan.recipe.precision) : state_dtype(plan.recipe.precision);
+    const std::int64_t bytes = layout.at(binding.group).elements * size_of(dtype);
     const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
     if (on_drive && !is_staged(plan, step, binding.buffer)) {
       return refuse("the CPU backend needs state on a drive to be read whole in a step", buffer.name);
@@ -133,9 +135,9 @@ Result<void> check_migration(const Plan& migration, const Plan& old, const Plan&
 }
 
 Result<void> check_runnable(const Plan& plan) {
-  if (has_master_copy(plan.recipe.precision)) {
+  if (plan.recipe.precision == Precision::kFp16Mixed || plan.recipe.precision == Precision::kBf16) {
     return refuse(fmt::format("the CPU backend does not run precision {}", to_text(plan.recipe.precision)), {},
-                  "use --precision fp32");
+                  "use --precision bf16-mixed or fp32");
   }
   if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
   for (const auto check : {check_kernels, check_state}) {

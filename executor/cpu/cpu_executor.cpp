@@ -14,6 +14,7 @@
 #include "executor/cpu/execute.h"
 #include "executor/cpu/fill_state.h"
 #include "executor/cpu/loaded_plan.h"
+#include "executor/cpu/published_weights.h"
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
 #include "executor/data/counter_random.h"
@@ -89,12 +90,23 @@ struct CpuExecutor::Impl {
     }
   }
 
-  /// The first state of that kind; empty when the plan has none.
-  [[nodiscard]] std::span<const std::byte> find(TensorKind kind, GroupId group) const {
+  /// Where the plan keeps that; null when it does not.
+  [[nodiscard]] const StateBinding* find(TensorKind kind, GroupId group) const {
     for (const StateBinding& binding : plan().state) {
-      if (binding.kind == kind && binding.group == group) return loaded->states.read(binding, steps_done.value_or(0));
+      if (binding.kind == kind && binding.group == group) return &binding;
     }
-    return {};
+    return nullptr;
+  }
+
+  /// Of weights the copy that the optimizer updates, else the one that there is.
+  [[nodiscard]] const StateBinding* find_kept(TensorKind kind, GroupId group) const {
+    const StateBinding* master = is_weights(kind) ? find(TensorKind::kMaster, group) : nullptr;
+    return master != nullptr ? master : find(is_weights(kind) ? TensorKind::kParameter : kind, group);
+  }
+
+  [[nodiscard]] DType dtype_of(const StateBinding& binding) const {
+    const Precision precision = plan().recipe.precision;
+    return binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
   }
 
   [[nodiscard]] Result<void> check_corpus(const TokenSource& tokens) const {
@@ -193,12 +205,12 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const
 }
 
 void CpuExecutor::initialize() {
-  const DType dtype = state_dtype(impl_->plan().recipe.precision);
   impl_->steps_done.reset();
   for (const StateBinding& binding : impl_->plan().state) {
     impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
       if (is_weights(binding.kind)) {
-        fill_weights(impl_->plan().spec, binding.group, impl_->plan().recipe.seed, dtype, bytes, impl_->pool);
+        fill_weights(impl_->plan().spec, binding.group, impl_->plan().recipe.seed, impl_->dtype_of(binding), bytes,
+                     impl_->pool);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
       }
@@ -207,23 +219,20 @@ void CpuExecutor::initialize() {
 }
 
 std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) const {
-  if (!is_weights(kind)) return impl_->find(kind, group);
-  const auto master = impl_->find(TensorKind::kMaster, group);
-  return master.empty() ? impl_->find(TensorKind::kParameter, group) : master;
+  const StateBinding* kept = impl_->find_kept(kind, group);
+  return kept == nullptr ? std::span<const std::byte>() : impl_->loaded->states.read(*kept, impl_->steps_done.value_or(0));
 }
 
 void CpuExecutor::set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) {
-  const StateBinding* filled = nullptr;
-  for (const StateBinding& binding : impl_->plan().state) {
-    const bool same = binding.kind == kind || (is_weights(binding.kind) && is_weights(kind));
-    if (!same || binding.group != group) continue;
-    impl_->loaded->states.write(binding, [&](std::span<std::byte> place) {
-      if (filled == nullptr) return fill(place);
-      const std::span<const std::byte> values = impl_->loaded->states.read(*filled, 0);
-      std::memmove(place.data(), values.data(), place.size());  // both may be staged in one place
-    });
-    if (filled == nullptr) filled = &binding;
-  }
+  const StateBinding* kept = impl_->find_kept(kind, group);
+  if (kept == nullptr) return;
+  const StateStore& states = impl_->loaded->states;
+  states.write(*kept, fill);
+  if (kept->kind != TensorKind::kMaster) return;
+  const StateBinding* published = impl_->find(TensorKind::kParameter, group);
+  states.write(*published, [&](std::span<std::byte> place) {
+    publish_weights(states.read(*kept, 0), impl_->dtype_of(*kept), place, impl_->dtype_of(*published));
+  });
 }
 
 Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSource& tokens) {

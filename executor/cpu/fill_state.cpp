@@ -5,7 +5,9 @@
 #include <numbers>
 
 #include "executor/data/counter_random.h"
+#include "executor/kernels/half_types.h"
 #include "executor/kernels/worker_pool.h"
+#include "formats/models/half_floats.h"
 
 namespace plimsoll {
 namespace {
@@ -49,11 +51,25 @@ Start start_of(ParameterRole role, const ModelSpec& spec) {
   return {};
 }
 
+/// Two-byte weights are the fp32 ones, rounded: what a master copy would hold comes first.
+template <typename Real>
+Real stored_as(double value) {
+  return static_cast<Real>(value);
+}
+template <>
+Bf16 stored_as(double value) {
+  return {bf16_from_float(static_cast<float>(value))};
+}
+template <>
+Fp16 stored_as(double value) {
+  return {fp16_from_float(static_cast<float>(value))};
+}
+
 template <typename Real>
 void fill_range(Real* out, std::int64_t begin, std::int64_t end, std::uint64_t key, const Start& start) {
   for (std::int64_t i = begin; i < end; ++i) {
     const double noise = start.deviation == 0 ? 0 : start.deviation * normal_at(key, static_cast<std::uint64_t>(i));
-    out[i] = static_cast<Real>(start.constant + noise);
+    out[i] = stored_as<Real>(start.constant + noise);
   }
 }
 
@@ -81,11 +97,11 @@ double normal_at(std::uint64_t key, std::uint64_t place) {
 
 void fill_weights(const ModelSpec& spec, GroupId group, std::uint64_t seed, DType dtype, std::span<std::byte> out,
                   WorkerPool& pool) {
-  if (dtype == DType::kFp64) {
-    fill_group(spec, group, seed, reinterpret_cast<double*>(out.data()), pool);
-  } else {
-    fill_group(spec, group, seed, reinterpret_cast<float*>(out.data()), pool);
-  }
+  const auto fill = [&](auto* weights) { fill_group(spec, group, seed, weights, pool); };
+  if (dtype == DType::kFp64) return fill(reinterpret_cast<double*>(out.data()));
+  if (dtype == DType::kBf16) return fill(reinterpret_cast<Bf16*>(out.data()));
+  if (dtype == DType::kFp16) return fill(reinterpret_cast<Fp16*>(out.data()));
+  fill(reinterpret_cast<float*>(out.data()));
 }
 
 }  // namespace plimsoll

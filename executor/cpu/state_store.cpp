@@ -40,7 +40,9 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
 }
 
 std::size_t StateStore::size_of_state(const StateBinding& binding) const {
-  return static_cast<std::size_t>(layout_.at(binding.group).elements * size_of(state_dtype(plan_.recipe.precision)));
+  const Precision precision = plan_.recipe.precision;
+  const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
+  return static_cast<std::size_t>(layout_.at(binding.group).elements * size_of(dtype));
 }
 
 }  // namespace plimsoll

@@ -5,19 +5,31 @@
 #include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
-#include "executor/kernels/loops.h"
-#include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
 namespace {
 
+/// A worker's slice of the workspace. Only two-byte types need more than the scores: see attention_slice.
 template <typename T>
+struct AttentionScratch {
+  AttentionScratch(const AttentionLayout& at, T* slice)
+      : scores(slice),
+        queries(scores + kAttentionRows * at.sequence),
+        out(queries + kAttentionRows * at.dim),
+        keys(out + kAttentionRows * at.dim),
+        values(keys + at.sequence * at.dim) {}
+  T *scores, *queries, *out, *keys, *values;
+};
+
+template <typename S>
 struct Attention {
+  using T = Arithmetic<S>;
   AttentionLayout at;
   const MatrixProduct& library;
-  const T* qkv;
-  T *out, *log_sum_exp;
+  const S* qkv;
+  S* out;
+  T* log_sum_exp;
 
   /// softmax of the tile's scores, row by row and unnormalised; row i of the tile sees keys 0 … rows.begin + i. Returns
   /// the reciprocal sums through `inverse`.
@@ -34,43 +46,53 @@ struct Attention {
     }
   }
 
-  /// One tile of queries of one head: scores, softmax, weighted sum of the values.
-  void tile(std::int64_t seq, std::int64_t head, Range rows, T* scores) const {
-    const std::int64_t kv_head = head / at.group;
+  void multiply_scores(std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) const {
+    const S* query = qkv + at.query(seq, rows.begin, head);
+    const S* key = qkv + at.key(seq, head / at.group);
     library.multiply(Product<T>{.rows = rows.size(),
                                 .columns = rows.end,
                                 .depth = at.dim,
-                                .a = {qkv + at.query(seq, rows.begin, head), at.qkv_width, false},
-                                .b = {qkv + at.key(seq, kv_head), at.qkv_width, true},
-                                .c = scores,
+                                .a = wide_matrix(query, at.qkv_width, rows.size(), at.dim, scratch.queries),
+                                .b = transposed(wide_matrix(key, at.qkv_width, rows.end, at.dim, scratch.keys)),
+                                .c = scratch.scores,
                                 .c_stride = rows.end});
+  }
+
+  /// One tile of queries of one head: scores, softmax, weighted sum of the values.
+  void tile(std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) const {
+    multiply_scores(seq, head, rows, scratch);
     std::array<T, kAttentionRows> inverse;
-    soften(seq, head, rows, scores, inverse.data());
-    T* y = out + at.out(seq, rows.begin, head);
+    soften(seq, head, rows, scratch.scores, inverse.data());
+    S* y = out + at.out(seq, rows.begin, head);
+    T* sums = kIsHalf<S> ? scratch.out : opened<S>(0, y, nullptr);
+    const std::int64_t stride = kIsHalf<S> ? at.dim : at.out_width;
+    const S* value = qkv + at.value(seq, head / at.group);
     library.multiply(Product<T>{.rows = rows.size(),
                                 .columns = at.dim,
                                 .depth = rows.end,
-                                .a = {scores, rows.end, false},
-                                .b = {qkv + at.value(seq, kv_head), at.qkv_width, false},
-                                .c = y,
-                                .c_stride = at.out_width});
+                                .a = {scratch.scores, rows.end, false},
+                                .b = wide_matrix(value, at.qkv_width, rows.end, at.dim, scratch.values),
+                                .c = sums,
+                                .c_stride = stride});
     for (std::int64_t i = 0; i < rows.size(); ++i) {
-      loops<T>().scale(at.dim, inverse[static_cast<std::size_t>(i)], y + i * at.out_width);
+      loops<T>().scale(at.dim, inverse[static_cast<std::size_t>(i)], sums + i * stride);
+      store(at.dim, sums + i * stride, y + i * at.out_width);
     }
   }
 };
 
 }  // namespace
 
-template <typename T>
+template <typename S>
 void attention(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const Attention<T> kernel{.at = AttentionLayout(s),
+  using T = Arithmetic<S>;
+  const Attention<S> kernel{.at = AttentionLayout(s),
                             .library = *context.product,
-                            .qkv = array<T>(operands, 0),
-                            .out = array<T>(operands, 1),
+                            .qkv = array<S>(operands, 0),
+                            .out = array<S>(operands, 1),
                             .log_sum_exp = array<T>(operands, 2)};
   T* workspace = array<T>(operands, 3);
-  const std::int64_t slice = kAttentionRows * s.sequence;
+  const std::int64_t slice = attention_slice(OpKind::kAttention, s, kIsHalf<S>);
   const std::int64_t tiles = range_count(s.sequence, kAttentionRows);
   const std::int64_t heads = kernel.at.sequences * s.heads;
   context.pool->run(
@@ -80,7 +102,7 @@ void attention(const OpShape& s, Operands operands, const LaunchContext& context
             tiles - 1 - task / heads;  // the longest first, so that no worker waits for one at the end
         const std::int64_t head = task % heads;
         kernel.tile(head / s.heads, head % s.heads, range_at(tile, s.sequence, kAttentionRows),
-                    workspace + worker * slice);
+                    AttentionScratch<T>(kernel.at, workspace + worker * slice));
       },
       slices<T>(operands[3], slice));
 }

@@ -4,110 +4,165 @@
 #include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
-#include "executor/kernels/loops.h"
-#include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
 namespace {
 
+/// A worker's slice of the workspace. Only two-byte types need more than P and dP: see attention_slice.
+template <typename T>
+struct BackwardScratch {
+  BackwardScratch(const AttentionLayout& at, T* slice)
+      : p(slice),
+        dp(p + kAttentionRows * at.sequence),
+        queries(dp + kAttentionRows * at.sequence),
+        out(queries + kAttentionRows * at.dim),
+        dout(out + kAttentionRows * at.dim),
+        dqueries(dout + kAttentionRows * at.dim),
+        keys(dqueries + kAttentionRows * at.dim),
+        values(keys + at.sequence * at.dim),
+        dkeys(values + at.sequence * at.dim),
+        dvalues(dkeys + at.sequence * at.dim) {}
+  T *p, *dp, *queries, *out, *dout, *dqueries, *keys, *values, *dkeys, *dvalues;
+};
+
+/// A matrix that is written: where it lies, or a widened one to be rounded in the end.
+template <typename T>
+struct Target {
+  T* data = nullptr;
+  std::int64_t stride = 0;
+};
+
 /// With P = softmax of the scaled scores S = q kᵀ (Dao 2023, FlashAttention-2, algorithm 2):
 /// dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(dO ∘ O)) / √d, dQ = dS K, dK = dSᵀ Q.
-template <typename T>
+template <typename S>
 struct AttentionBackward {
+  using T = Arithmetic<S>;
+  using View = MatrixView<T>;
   AttentionLayout at;
   const MatrixProduct& library;
-  const T *qkv, *out, *log_sum_exp, *dout;
-  T* dqkv;
+  const S *qkv, *out;
+  const T* log_sum_exp;
+  const S* dout;
+  S* dqkv;
+
+  [[nodiscard]] Target<T> target(S* stored, T* scratch) const {
+    return kIsHalf<S> ? Target<T>{scratch, at.dim} : Target<T>{opened<S>(0, stored, nullptr), at.qkv_width};
+  }
 
   /// Turns scores into P and dP into dS, row by row; row i of the tile sees keys 0 … rows.begin + i.
-  void score_gradients(std::int64_t seq, std::int64_t head, Range rows, T* p, T* dp) const {
+  void score_gradients(std::int64_t seq, std::int64_t head, Range rows, const View& o, const View& d_o,
+                       const BackwardScratch<T>& scratch) const {
     const Loops<T>& loop = loops<T>();
     const T scale = score_scale<T>(at);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-      T* p_row = p + (row - rows.begin) * rows.end;
-      T* dp_row = dp + (row - rows.begin) * rows.end;
-      const std::int64_t o = at.out(seq, row, head);
+      const std::int64_t i = row - rows.begin;
+      T *p_row = scratch.p + i * rows.end, *dp_row = scratch.dp + i * rows.end;
       loop.exp_in_place(row + 1, scale, log_sum_exp[at.log_sum_exp(seq, row, head)], p_row);
-      loop.score_gradient(row + 1, scale, loop.dot(at.dim, dout + o, out + o), p_row, dp_row);
+      loop.score_gradient(row + 1, scale, loop.dot(at.dim, d_o.data + i * d_o.stride, o.data + i * o.stride), p_row, dp_row);
       std::fill(p_row + row + 1, p_row + rows.end, T(0));
       std::fill(dp_row + row + 1, dp_row + rows.end, T(0));
     }
   }
 
   /// rows × keys: a tile's rows times all keys (or values) up to the tile's end, transposed.
-  void times_keys(Range rows, const T* a, std::int64_t a_stride, const T* keys, T* c) const {
+  void times_keys(Range rows, const View& a, const View& keys, T* c) const {
     library.multiply(Product<T>{.rows = rows.size(),
                                 .columns = rows.end,
                                 .depth = at.dim,
-                                .a = {a, a_stride, false},
-                                .b = {keys, at.qkv_width, true},
+                                .a = a,
+                                .b = transposed(keys),
                                 .c = c,
                                 .c_stride = rows.end});
   }
 
   /// keys × head: adds scoresᵀ times the tile's rows to the gradient of all keys (or values) up to the tile's end.
-  void add_to_keys(Range rows, const T* scores, const T* b, std::int64_t b_stride, T* c) const {
+  void add_to_keys(Range rows, const T* scores, const View& b, const Target<T>& c) const {
     library.multiply(Product<T>{.rows = rows.end,
                                 .columns = at.dim,
                                 .depth = rows.size(),
                                 .a = {scores, rows.end, true},
-                                .b = {b, b_stride, false},
-                                .c = c,
-                                .c_stride = at.qkv_width,
+                                .b = b,
+                                .c = c.data,
+                                .c_stride = c.stride,
                                 .adds = true});
   }
 
-  void tile(std::int64_t seq, std::int64_t head, Range rows, T* p, T* dp) const {
-    const std::int64_t key = at.key(seq, head / at.group), value = at.value(seq, head / at.group);
+  /// What the tiles of one key and value head share.
+  struct KeyHead {
+    View keys, values;
+    Target<T> dkeys, dvalues;
+  };
+
+  void tile(std::int64_t seq, std::int64_t head, Range rows, const KeyHead& kv, const BackwardScratch<T>& scratch) const {
     const std::int64_t query = at.query(seq, rows.begin, head), o = at.out(seq, rows.begin, head);
-    times_keys(rows, qkv + query, at.qkv_width, qkv + key, p);
-    times_keys(rows, dout + o, at.out_width, qkv + value, dp);
-    score_gradients(seq, head, rows, p, dp);
-    add_to_keys(rows, p, dout + o, at.out_width, dqkv + value);
-    add_to_keys(rows, dp, qkv + query, at.qkv_width, dqkv + key);
+    const View q = wide_matrix(qkv + query, at.qkv_width, rows.size(), at.dim, scratch.queries);
+    const View y = wide_matrix(out + o, at.out_width, rows.size(), at.dim, scratch.out);
+    const View dy = wide_matrix(dout + o, at.out_width, rows.size(), at.dim, scratch.dout);
+    times_keys(rows, q, kv.keys, scratch.p);
+    times_keys(rows, dy, kv.values, scratch.dp);
+    score_gradients(seq, head, rows, y, dy, scratch);
+    add_to_keys(rows, scratch.p, dy, kv.dvalues);
+    add_to_keys(rows, scratch.dp, q, kv.dkeys);
+    const Target<T> dq = target(dqkv + query, scratch.dqueries);
     library.multiply(Product<T>{.rows = rows.size(),
                                 .columns = at.dim,
                                 .depth = rows.end,
-                                .a = {dp, rows.end, false},
-                                .b = {qkv + key, at.qkv_width, false},
-                                .c = dqkv + query,
-                                .c_stride = at.qkv_width});
+                                .a = {scratch.dp, rows.end, false},
+                                .b = kv.keys,
+                                .c = dq.data,
+                                .c_stride = dq.stride});
+    store_rows(rows.size(), dq, dqkv + query);
+  }
+
+  void clear(const Target<T>& gradient) const {
+    for (std::int64_t row = 0; row < at.sequence; ++row) {
+      T* begin = gradient.data + row * gradient.stride;
+      std::fill(begin, begin + at.dim, T(0));
+    }
+  }
+
+  void store_rows(std::int64_t rows, const Target<T>& computed, S* stored) const {
+    for (std::int64_t row = 0; row < rows; ++row) store(at.dim, computed.data + row * computed.stride, stored + row * at.qkv_width);
   }
 
   /// Everything that one key and value head of one sequence touches, its query heads and their tiles in order.
-  void kv_head(std::int64_t seq, std::int64_t kv, T* scratch) const {
-    for (std::int64_t row = 0; row < at.sequence; ++row) {
-      T* key = dqkv + at.key(seq, kv) + row * at.qkv_width;
-      T* value = dqkv + at.value(seq, kv) + row * at.qkv_width;
-      std::fill(key, key + at.dim, T(0));
-      std::fill(value, value + at.dim, T(0));
-    }
+  void kv_head(std::int64_t seq, std::int64_t kv, const BackwardScratch<T>& scratch) const {
+    const std::int64_t key = at.key(seq, kv), value = at.value(seq, kv);
+    const KeyHead shared{.keys = wide_matrix(qkv + key, at.qkv_width, at.sequence, at.dim, scratch.keys),
+                         .values = wide_matrix(qkv + value, at.qkv_width, at.sequence, at.dim, scratch.values),
+                         .dkeys = target(dqkv + key, scratch.dkeys),
+                         .dvalues = target(dqkv + value, scratch.dvalues)};
+    clear(shared.dkeys);
+    clear(shared.dvalues);
     for (std::int64_t head = kv * at.group; head < (kv + 1) * at.group; ++head) {
       for (std::int64_t i = 0; i < range_count(at.sequence, kAttentionRows); ++i) {
-        tile(seq, head, range_at(i, at.sequence, kAttentionRows), scratch, scratch + kAttentionRows * at.sequence);
+        tile(seq, head, range_at(i, at.sequence, kAttentionRows), shared, scratch);
       }
     }
+    store_rows(at.sequence, shared.dkeys, dqkv + key);
+    store_rows(at.sequence, shared.dvalues, dqkv + value);
   }
 };
 
 }  // namespace
 
-template <typename T>
+template <typename S>
 void attention_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const AttentionBackward<T> kernel{.at = AttentionLayout(s),
+  using T = Arithmetic<S>;
+  const AttentionBackward<S> kernel{.at = AttentionLayout(s),
                                     .library = *context.product,
-                                    .qkv = array<T>(operands, 0),
-                                    .out = array<T>(operands, 1),
+                                    .qkv = array<S>(operands, 0),
+                                    .out = array<S>(operands, 1),
                                     .log_sum_exp = array<T>(operands, 2),
-                                    .dout = array<T>(operands, 3),
-                                    .dqkv = array<T>(operands, 4)};
+                                    .dout = array<S>(operands, 3),
+                                    .dqkv = array<S>(operands, 4)};
   T* workspace = array<T>(operands, 5);
-  const std::int64_t slice = 2 * kAttentionRows * s.sequence;
+  const std::int64_t slice = attention_slice(OpKind::kAttentionBackward, s, kIsHalf<S>);
   context.pool->run(
       tasks_of(OpKind::kAttentionBackward, s),
       [&](std::int64_t task, std::int64_t worker) {
-        kernel.kv_head(task / s.kv_heads, task % s.kv_heads, workspace + worker * slice);
+        kernel.kv_head(task / s.kv_heads, task % s.kv_heads, BackwardScratch<T>(kernel.at, workspace + worker * slice));
       },
       slices<T>(operands[5], slice));
 }

@@ -6,6 +6,8 @@
 
 #include "core/graph/op.h"
 #include "executor/kernels/launch.h"
+#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/storage.h"
 
 namespace plimsoll::kernels {
 
@@ -45,6 +47,24 @@ struct AttentionLayout {
 template <typename T>
 std::int64_t slices(const OperandView& workspace, std::int64_t slice) {
   return std::max<std::int64_t>(1, workspace.bytes.count / (slice * static_cast<std::int64_t>(sizeof(T))));
+}
+
+/// A row-major matrix to multiply with: where it is, or widened into `scratch` row behind row.
+template <typename S>
+MatrixView<Arithmetic<S>> wide_matrix(const S* from, std::int64_t stride, std::int64_t rows, std::int64_t columns,
+                                      [[maybe_unused]] Arithmetic<S>* scratch) {
+  if constexpr (kIsHalf<S>) {
+    for (std::int64_t row = 0; row < rows; ++row) widen_into(columns, from + row * stride, scratch + row * columns);
+    return {scratch, columns, false};
+  } else {
+    return {from, stride, false};
+  }
+}
+
+template <typename T>
+MatrixView<T> transposed(MatrixView<T> view) {
+  view.transposed = !view.transposed;
+  return view;
 }
 
 template <typename T>

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "executor/kernels/kernels.h"
-#include "executor/kernels/loops.h"
+#include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -34,31 +34,35 @@ void mean_loss(const OpShape& s, Operands operands, WorkerPool& pool, const Loss
 }  // namespace
 
 /// Each row of logits becomes (softmax − one-hot of the target) / terms.
-template <typename T>
+template <typename S>
 void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& context) {
-  T* logits = array<T>(operands, 0);
+  using T = Arithmetic<S>;
+  S* logits = array<S>(operands, 0);
   const auto* tokens = array<const std::int32_t>(operands, 1);
   const T share = T(1) / static_cast<T>(s.terms);
   const Loops<T>& loop = loops<T>();
   mean_loss(s, operands, *context.pool, [&](std::int64_t row) {
-    T* x = logits + row * s.outputs;
+    S* stored = logits + row * s.outputs;
+    T* x = opened(s.outputs, stored, row_scratch<S>(s.outputs), true);
     T& target = x[target_of(tokens, s, row)];
     const T most = loop.largest(s.outputs, x);
     const double of_target = static_cast<double>(target) - static_cast<double>(most);
     const T sum = loop.exp_in_place(s.outputs, T(1), most, x);
     loop.scale(s.outputs, share / sum, x);
     target -= share;
+    store(s.outputs, x, stored);
     return std::log(static_cast<double>(sum)) - of_target;
   });
 }
 
-template <typename T>
+template <typename S>
 void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const T* logits = array<T>(operands, 0);
+  using T = Arithmetic<S>;
+  const S* logits = array<S>(operands, 0);
   const auto* tokens = array<const std::int32_t>(operands, 1);
   const Loops<T>& loop = loops<T>();
   mean_loss(s, operands, *context.pool, [&](std::int64_t row) {
-    const T* x = logits + row * s.outputs;
+    const T* x = widened(s.outputs, logits + row * s.outputs, row_scratch<S>(s.outputs));
     const T most = loop.largest(s.outputs, x);
     const double of_target = static_cast<double>(x[target_of(tokens, s, row)]) - static_cast<double>(most);
     return std::log(static_cast<double>(loop.exp_sum(s.outputs, most, x))) - of_target;

@@ -5,11 +5,12 @@
 #include <span>
 
 #include "core/graph/op.h"
+#include "executor/kernels/half_types.h"
 #include "executor/kernels/launch.h"
 
-// The kernels of the CPU backend, one function an OpKind, for T = float and double. Each cuts its work into tasks that
-// depend on the shape only and writes each output in exactly one task, so neither the number of workers nor their order
-// changes a bit.
+// The kernels of the CPU backend, one function an OpKind, for tensors stored as S: float, double, Bf16 or Fp16 (storage.h
+// says how the latter two are computed with). Each cuts its work into tasks that depend on the shape only and writes each
+// output in exactly one task, so neither the number of workers nor their order changes a bit.
 namespace plimsoll::kernels {
 
 using Operands = std::span<const OperandView>;
@@ -35,53 +36,55 @@ constexpr Range range_at(std::int64_t index, std::int64_t total, std::int64_t st
   return {index * step, std::min(total, (index + 1) * step)};
 }
 
-template <typename T>
+template <typename S>
 void embedding(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void embedding_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void norm(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void norm_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void linear(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void linear_backward_input(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void linear_backward_weight(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void head_norm(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void head_norm_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void rope(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void rope_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void attention(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void add(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void activation(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void activation_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void cross_entropy(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void loss(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void accumulate(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void squared_norm(const OpShape& shape, Operands operands, const LaunchContext& context);
-template <typename T>
+template <typename S>
 void adamw(const OpShape& shape, Operands operands, const LaunchContext& context);
 void clip_factor(const OpShape& shape, Operands operands, const LaunchContext& context);
 
 }  // namespace plimsoll::kernels
 
-/// Makes a kernel template for both types that the CPU backend runs.
-#define PLIMSOLL_INSTANTIATE_KERNEL(name)                                                           \
-  template void name<float>(const OpShape& shape, Operands operands, const LaunchContext& context); \
-  template void name<double>(const OpShape& shape, Operands operands, const LaunchContext& context)
+/// Makes a kernel template for all types in which the CPU backend stores tensors.
+#define PLIMSOLL_INSTANTIATE_KERNEL(name)                                                            \
+  template void name<float>(const OpShape& shape, Operands operands, const LaunchContext& context);  \
+  template void name<double>(const OpShape& shape, Operands operands, const LaunchContext& context); \
+  template void name<Bf16>(const OpShape& shape, Operands operands, const LaunchContext& context);   \
+  template void name<Fp16>(const OpShape& shape, Operands operands, const LaunchContext& context)

@@ -9,53 +9,53 @@ namespace {
 
 using KernelFunction = void (*)(const OpShape&, std::span<const OperandView>, const LaunchContext&);
 
-template <typename T>
+template <typename S>
 KernelFunction function_of(OpKind kind) {
   switch (kind) {
     case OpKind::kEmbedding:
-      return kernels::embedding<T>;
+      return kernels::embedding<S>;
     case OpKind::kNorm:
-      return kernels::norm<T>;
+      return kernels::norm<S>;
     case OpKind::kLinear:
-      return kernels::linear<T>;
+      return kernels::linear<S>;
     case OpKind::kHeadNorm:
-      return kernels::head_norm<T>;
+      return kernels::head_norm<S>;
     case OpKind::kRope:
-      return kernels::rope<T>;
+      return kernels::rope<S>;
     case OpKind::kAttention:
-      return kernels::attention<T>;
+      return kernels::attention<S>;
     case OpKind::kAdd:
-      return kernels::add<T>;
+      return kernels::add<S>;
     case OpKind::kActivation:
-      return kernels::activation<T>;
+      return kernels::activation<S>;
     case OpKind::kCrossEntropy:
-      return kernels::cross_entropy<T>;
+      return kernels::cross_entropy<S>;
     case OpKind::kLoss:
-      return kernels::loss<T>;
+      return kernels::loss<S>;
     case OpKind::kEmbeddingBackward:
-      return kernels::embedding_backward<T>;
+      return kernels::embedding_backward<S>;
     case OpKind::kNormBackward:
-      return kernels::norm_backward<T>;
+      return kernels::norm_backward<S>;
     case OpKind::kLinearBackwardInput:
-      return kernels::linear_backward_input<T>;
+      return kernels::linear_backward_input<S>;
     case OpKind::kLinearBackwardWeight:
-      return kernels::linear_backward_weight<T>;
+      return kernels::linear_backward_weight<S>;
     case OpKind::kRopeBackward:
-      return kernels::rope_backward<T>;
+      return kernels::rope_backward<S>;
     case OpKind::kHeadNormBackward:
-      return kernels::head_norm_backward<T>;
+      return kernels::head_norm_backward<S>;
     case OpKind::kAttentionBackward:
-      return kernels::attention_backward<T>;
+      return kernels::attention_backward<S>;
     case OpKind::kActivationBackward:
-      return kernels::activation_backward<T>;
+      return kernels::activation_backward<S>;
     case OpKind::kAccumulate:
-      return kernels::accumulate<T>;
+      return kernels::accumulate<S>;
     case OpKind::kSquaredNorm:
-      return kernels::squared_norm<T>;
+      return kernels::squared_norm<S>;
     case OpKind::kClipFactor:
       return kernels::clip_factor;
     case OpKind::kAdamW:
-      return kernels::adamw<T>;
+      return kernels::adamw<S>;
   }
   return nullptr;
 }
@@ -63,6 +63,8 @@ KernelFunction function_of(OpKind kind) {
 KernelFunction function_of(const Kernel& kernel) {
   if (kernel.dtype == DType::kFp32) return function_of<float>(kernel.kind);
   if (kernel.dtype == DType::kFp64) return function_of<double>(kernel.kind);
+  if (kernel.dtype == DType::kBf16) return function_of<Bf16>(kernel.kind);
+  if (kernel.dtype == DType::kFp16) return function_of<Fp16>(kernel.kind);
   return nullptr;
 }
 

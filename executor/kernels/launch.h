@@ -27,7 +27,7 @@ struct LaunchContext {
   std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate and bias correction
 };
 
-/// Runs one kernel (fp32 or fp64) on its operands, in the operand order of OpKind. Blocks until it is done.
+/// Runs one kernel (fp32, fp64, bf16 or fp16) on its operands, in the operand order of OpKind. Blocks until it is done.
 /// Throws EnvironmentError for a kernel or type that the CPU backend does not have (check first with `supports`).
 void launch(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context);
 

@@ -2,8 +2,8 @@
 
 #include "core/graph/op_work.h"
 #include "executor/kernels/kernels.h"
-#include "executor/kernels/loops.h"
 #include "executor/kernels/matrix_product.h"
+#include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -12,62 +12,66 @@ namespace {
 constexpr std::int64_t kColumns = 128;  // of one task of the bias gradient
 
 /// Column sums of dy: tiles of kReductionRows rows are summed first, then the tiles in order.
-template <typename T>
-void bias_gradient(const OpShape& s, const T* dy, T* d_bias, WorkerPool& pool) {
+template <typename S>
+void bias_gradient(const OpShape& s, const S* dy, S* d_bias, WorkerPool& pool) {
+  using T = Arithmetic<S>;
   const Loops<T>& loop = loops<T>();
   pool.run(range_count(s.outputs, kColumns), [&](std::int64_t task, std::int64_t) {
     const Range columns = range_at(task, s.outputs, kColumns);
-    T* out = d_bias + columns.begin;
+    PieceScratch<S> sums, gradient;
+    T* out = opened(columns.size(), d_bias + columns.begin, sums.values);
     std::fill(out, out + columns.size(), T(0));
     for (std::int64_t tile = 0; tile < range_count(s.rows, kReductionRows); ++tile) {
       const Range rows = range_at(tile, s.rows, kReductionRows);
       std::array<T, kColumns> sum{};
       for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-        loop.add_to(columns.size(), dy + row * s.outputs + columns.begin, sum.data());
+        const S* of_row = dy + row * s.outputs + columns.begin;
+        loop.add_to(columns.size(), widened(columns.size(), of_row, gradient.values), sum.data());
       }
       loop.add_to(columns.size(), sum.data(), out);
     }
+    store(columns.size(), out, d_bias + columns.begin);
   });
 }
 
 }  // namespace
 
-template <typename T>
+template <typename S>
 void linear(const OpShape& s, Operands operands, const LaunchContext& context) {
   const bool has_bias = operands.size() == 4;
-  const Product<T> product{.rows = s.rows,
+  const Product<S> product{.rows = s.rows,
                            .columns = s.outputs,
                            .depth = s.inputs,
-                           .a = {array<T>(operands, 0), s.inputs, false},
-                           .b = {array<T>(operands, 1), s.inputs, true},
-                           .c = array<T>(operands, has_bias ? 3 : 2),
+                           .a = {array<S>(operands, 0), s.inputs, false},
+                           .b = {array<S>(operands, 1), s.inputs, true},
+                           .c = array<S>(operands, has_bias ? 3 : 2),
                            .c_stride = s.outputs};
-  tiled_product(*context.pool, *context.product, product, has_bias ? array<T>(operands, 2) : nullptr);
+  tiled_product(*context.pool, *context.product, product, has_bias ? array<S>(operands, 2) : nullptr);
 }
 
-template <typename T>
+template <typename S>
 void linear_backward_input(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const Product<T> product{.rows = s.rows,
+  const Product<S> product{.rows = s.rows,
                            .columns = s.inputs,
                            .depth = s.outputs,
-                           .a = {array<T>(operands, 0), s.outputs, false},
-                           .b = {array<T>(operands, 1), s.inputs, false},
-                           .c = array<T>(operands, 2),
+                           .a = {array<S>(operands, 0), s.outputs, false},
+                           .b = {array<S>(operands, 1), s.inputs, false},
+                           .c = array<S>(operands, 2),
                            .c_stride = s.inputs};
   tiled_product(*context.pool, *context.product, product);
 }
 
-template <typename T>
+template <typename S>
 void linear_backward_weight(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const Product<T> product{.rows = s.outputs,
+  const Product<S> product{.rows = s.outputs,
                            .columns = s.inputs,
                            .depth = s.rows,
-                           .a = {array<T>(operands, 0), s.outputs, true},
-                           .b = {array<T>(operands, 1), s.inputs, false},
-                           .c = array<T>(operands, 2),
+                           .a = {array<S>(operands, 0), s.outputs, true},
+                           .b = {array<S>(operands, 1), s.inputs, false},
+                           .c = array<S>(operands, 2),
                            .c_stride = s.inputs};
   tiled_product(*context.pool, *context.product, product);
-  if (operands.size() == 4) bias_gradient(s, array<T>(operands, 0), array<T>(operands, 3), *context.pool);
+  if (operands.size() == 4) bias_gradient(s, array<S>(operands, 0), array<S>(operands, 3), *context.pool);
 }
 
 PLIMSOLL_INSTANTIATE_KERNEL(linear);

@@ -6,14 +6,20 @@ namespace plimsoll {
 struct LoopsV1 {
   static const Loops<float> kFloat;
   static const Loops<double> kDouble;
+  static const Conversions<Bf16> kBf16;
+  static const Conversions<Fp16> kFp16;
 };
 struct LoopsV3 {
   static const Loops<float> kFloat;
   static const Loops<double> kDouble;
+  static const Conversions<Bf16> kBf16;
+  static const Conversions<Fp16> kFp16;
 };
 struct LoopsV4 {
   static const Loops<float> kFloat;
   static const Loops<double> kDouble;
+  static const Conversions<Bf16> kBf16;
+  static const Conversions<Fp16> kFp16;
 };
 
 namespace {
@@ -32,26 +38,37 @@ Variant best_variant() {
   return Variant::kV1;
 }
 
+/// What `of` takes from the tables of the best variant.
+template <typename Of>
+const auto& best(const Of& of) {
+#if defined(__x86_64__)
+  static const Variant variant = best_variant();
+  if (variant == Variant::kV4) return of(LoopsV4{});
+  if (variant == Variant::kV3) return of(LoopsV3{});
+#endif
+  return of(LoopsV1{});
+}
+
 }  // namespace
 
 template <>
 const Loops<float>& loops<float>() {
-#if defined(__x86_64__)
-  static const Variant best = best_variant();
-  if (best == Variant::kV4) return LoopsV4::kFloat;
-  if (best == Variant::kV3) return LoopsV3::kFloat;
-#endif
-  return LoopsV1::kFloat;
+  return best([](auto tables) -> const Loops<float>& { return tables.kFloat; });
 }
 
 template <>
 const Loops<double>& loops<double>() {
-#if defined(__x86_64__)
-  static const Variant best = best_variant();
-  if (best == Variant::kV4) return LoopsV4::kDouble;
-  if (best == Variant::kV3) return LoopsV3::kDouble;
-#endif
-  return LoopsV1::kDouble;
+  return best([](auto tables) -> const Loops<double>& { return tables.kDouble; });
+}
+
+template <>
+const Conversions<Bf16>& conversions<Bf16>() {
+  return best([](auto tables) -> const Conversions<Bf16>& { return tables.kBf16; });
+}
+
+template <>
+const Conversions<Fp16>& conversions<Fp16>() {
+  return best([](auto tables) -> const Conversions<Fp16>& { return tables.kFp16; });
 }
 
 const char* loops_variant() {

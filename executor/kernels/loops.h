@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "executor/kernels/half_types.h"
+
 namespace plimsoll {
 
 /// Numbers of one AdamW step, the same for all elements.
@@ -70,9 +72,18 @@ struct Loops {
                 T* new_weights, T* new_m, T* new_v);
 };
 
+/// Between a type of two bytes and fp32; the same bits in every variant.
+template <typename S>
+struct Conversions {
+  void (*widen)(std::int64_t n, const S* x, float* y);
+  void (*round)(std::int64_t n, const float* x, S* y);  ///< to nearest, ties to even
+};
+
 /// The loops for the best instruction set that this processor has: x86-64 (baseline), v3 (AVX2) or v4 (AVX-512).
 template <typename T>
 const Loops<T>& loops();
+template <typename S>
+const Conversions<S>& conversions();
 
 /// "x86-64-v4" and the like: which variant `loops` returns here; numbers may differ between variants.
 const char* loops_variant();

@@ -1,6 +1,7 @@
 // Compiled once for each instruction set, with PLIMSOLL_LOOPS naming the table that it defines. Everything else in here
 // has internal linkage, and no library template is instantiated: code for one instruction set must never be linked into
 // another's.
+#include "executor/kernels/half_conversions.h"
 #include "executor/kernels/loops.h"
 #include "executor/kernels/vector_math.h"
 
@@ -264,8 +265,12 @@ constexpr Loops<T> make_loops() {
 struct PLIMSOLL_LOOPS {
   static const Loops<float> kFloat;
   static const Loops<double> kDouble;
+  static const Conversions<Bf16> kBf16;
+  static const Conversions<Fp16> kFp16;
 };
 const Loops<float> PLIMSOLL_LOOPS::kFloat = make_loops<float>();
 const Loops<double> PLIMSOLL_LOOPS::kDouble = make_loops<double>();
+const Conversions<Bf16> PLIMSOLL_LOOPS::kBf16{.widen = widen<Bf16>, .round = round<Bf16>};
+const Conversions<Fp16> PLIMSOLL_LOOPS::kFp16{.widen = widen<Fp16>, .round = round<Fp16>};
 
 }  // namespace plimsoll

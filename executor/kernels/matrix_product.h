@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "core/model/recipe.h"
+#include "executor/kernels/half_types.h"
 
 namespace plimsoll {
 
@@ -48,9 +49,12 @@ class MatrixProduct {
 
 /// Multiplies over the pool's workers, one task a tile of C (tile_size). `bias` (of `columns` elements) is added to every row of C
 /// when not null.
-void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product,
-                   const float* bias = nullptr);
-void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<double>& product,
-                   const double* bias = nullptr);
+template <typename S>
+void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<S>& product, const S* bias = nullptr);
+
+/// One product of operands stored in two bytes, on the calling thread: fp32 sums, `bias` (or null) added to every row, each
+/// element rounded once. It never adds to what C holds.
+template <typename S>
+void multiply_half(const MatrixProduct& library, const Product<S>& product, const S* bias);
 
 }  // namespace plimsoll

@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "executor/kernels/kernels.h"
-#include "executor/kernels/loops.h"
+#include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -28,20 +28,51 @@ AdamWStep<T> numbers_of(const Recipe& recipe, std::int64_t step, double factor) 
 
 }  // namespace
 
-/// Sums squares over at most kMostTasks fixed ranges, then over the ranges in order.
-template <typename T>
-void squared_norm(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const T* gradient = array<T>(operands, 0);
-  const std::int64_t step = std::max(kElements, range_count(s.rows, kMostTasks));
-  const std::int64_t tasks = range_count(s.rows, step);
+namespace {
+
+/// Sums of squares over at most kMostTasks fixed ranges, then over the ranges in order.
+template <typename S>
+double sum_of_squares(std::int64_t elements, const S* values, WorkerPool& pool) {
+  const std::int64_t step = std::max(kElements, range_count(elements, kMostTasks));
+  const std::int64_t tasks = range_count(elements, step);
   std::array<double, kMostTasks> partial{};
-  context.pool->run(tasks, [&](std::int64_t task, std::int64_t) {
-    const Range r = range_at(task, s.rows, step);
-    partial[static_cast<std::size_t>(task)] = loops<T>().squared_sum(r.size(), gradient + r.begin);
+  pool.run(tasks, [&](std::int64_t task, std::int64_t) {
+    const Range r = range_at(task, elements, step);
+    for_pieces<S>(r.begin, r.end, [&](std::int64_t at, std::int64_t n) {
+      PieceScratch<S> scratch;
+      partial[static_cast<std::size_t>(task)] +=
+          loops<Arithmetic<S>>().squared_sum(n, widened(n, values + at, scratch.values));
+    });
   });
   double sum = 0;
   for (std::int64_t task = 0; task < tasks; ++task) sum += partial[static_cast<std::size_t>(task)];
-  *array<double>(operands, 1) = sum;
+  return sum;
+}
+
+/// A gradient of one micro-batch is stored as S, the sum of several in the arithmetic's type; its size tells.
+template <typename S>
+struct Gradient {
+  using T = Arithmetic<S>;
+  Gradient(const OperandView& operand, std::int64_t elements)
+      : data(operand.data), summed(operand.bytes.count == elements * static_cast<std::int64_t>(sizeof(T))) {}
+
+  [[nodiscard]] const T* sums() const { return reinterpret_cast<const T*>(data); }
+  [[nodiscard]] const S* stored() const { return reinterpret_cast<const S*>(data); }
+  [[nodiscard]] const T* read(std::int64_t at, std::int64_t n, PieceScratch<S>& scratch) const {
+    return summed ? sums() + at : widened(n, stored() + at, scratch.values);
+  }
+
+  const std::byte* data;
+  bool summed;
+};
+
+}  // namespace
+
+template <typename S>
+void squared_norm(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const Gradient<S> gradient(operands[0], s.rows);
+  *array<double>(operands, 1) = gradient.summed ? sum_of_squares(s.rows, gradient.sums(), *context.pool)
+                                                : sum_of_squares(s.rows, gradient.stored(), *context.pool);
 }
 
 /// factor = clip / max(norm, clip); 1 without clipping. The flag, where there is one, says whether it is not 1.
@@ -57,31 +88,67 @@ void clip_factor(const OpShape& s, Operands operands, const LaunchContext& conte
   if (operands.size() > 2) *array<double>(operands, 2) = result[0] == 1 ? 0 : 1;
 }
 
-/// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2): the first `shape.inputs` elements decay. In place,
-/// or from one version of the states to the next; the arithmetic is the same, since each element is read before it is
-/// written.
-template <typename T>
-void adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
+namespace {
+
+/// One launch of AdamW. The weights that the optimizer keeps and its moments are stored as W: fp32 beside two-byte compute
+/// weights, which are then written too, or all in two bytes.
+template <typename S, typename W>
+struct AdamW {
+  using T = Arithmetic<S>;
+  Gradient<S> gradient;
+  const W *weights, *m, *v;
+  W *new_weights, *new_m, *new_v;
+  S* published;  ///< or null
+
+  void update(std::int64_t at, std::int64_t n, const AdamWStep<T>& step) const {
+    PieceScratch<S> of_gradient;
+    PieceScratch<W> of_weights, of_m, of_v;
+    T* moved = opened(n, new_weights + at, of_weights.values);
+    T *first = opened(n, new_m + at, of_m.values), *second = opened(n, new_v + at, of_v.values);
+    loops<T>().adamw(n, step, gradient.read(at, n, of_gradient), widened(n, weights + at, of_weights.values),
+                     widened(n, m + at, of_m.values), widened(n, v + at, of_v.values), moved, first, second);
+    store(n, moved, new_weights + at);
+    store(n, first, new_m + at);
+    store(n, second, new_v + at);
+    if (published != nullptr) round_into(n, moved, published + at);
+  }
+};
+
+template <typename S, typename W>
+void run_adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
   const bool in_place = operands[0].access == Access::kReadWrite;
   const bool clips = operands.size() > 4 && operands[4].access == Access::kRead;
-  const std::size_t next = in_place ? 0 : clips ? 5 : 4;  // of the new weights
-  const T *weights = array<T>(operands, 0), *m = array<T>(operands, 1), *v = array<T>(operands, 2);
-  T *new_weights = array<T>(operands, next), *new_m = array<T>(operands, next + 1), *new_v = array<T>(operands, next + 2);
-  const T* gradient = array<T>(operands, 3);
-  const double factor = clips ? *array<const double>(operands, 4) : 1;
-  const AdamWStep<T> decaying = numbers_of<T>(*context.recipe, context.step, factor);
-  AdamWStep<T> constant = decaying;
+  const std::size_t after = clips ? 5 : 4;
+  const std::size_t next = in_place ? 0 : after;  // of the new weights
+  const std::size_t last = in_place ? after : after + 3;
+  const AdamW<S, W> kernel{.gradient = Gradient<S>(operands[3], s.rows),
+                           .weights = array<W>(operands, 0),
+                           .m = array<W>(operands, 1),
+                           .v = array<W>(operands, 2),
+                           .new_weights = array<W>(operands, next),
+                           .new_m = array<W>(operands, next + 1),
+                           .new_v = array<W>(operands, next + 2),
+                           .published = last < operands.size() ? array<S>(operands, last) : nullptr};
+  const auto decaying = numbers_of<Arithmetic<S>>(*context.recipe, context.step, clips ? *array<const double>(operands, 4) : 1);
+  auto constant = decaying;
   constant.keep = 1;
-  const auto update = [&](Range r, const AdamWStep<T>& step) {
-    loops<T>().adamw(r.size(), step, gradient + r.begin, weights + r.begin, m + r.begin, v + r.begin, new_weights + r.begin,
-                     new_m + r.begin, new_v + r.begin);
-  };
   context.pool->run(range_count(s.rows, kUpdateElements), [&](std::int64_t task, std::int64_t) {
     const Range r = range_at(task, s.rows, kUpdateElements);
     const std::int64_t boundary = std::clamp(s.inputs, r.begin, r.end);
-    update({r.begin, boundary}, decaying);
-    update({boundary, r.end}, constant);
+    for_pieces<S>(r.begin, boundary, [&](std::int64_t at, std::int64_t n) { kernel.update(at, n, decaying); });
+    for_pieces<S>(boundary, r.end, [&](std::int64_t at, std::int64_t n) { kernel.update(at, n, constant); });
   });
+}
+
+}  // namespace
+
+/// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2): the first `shape.inputs` elements decay. In place,
+/// or from one version of the states to the next; the arithmetic is the same, since each element is read before it is
+/// written.
+template <typename S>
+void adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const bool wide = operands[0].bytes.count == s.rows * static_cast<std::int64_t>(sizeof(Arithmetic<S>));
+  wide ? run_adamw<S, Arithmetic<S>>(s, operands, context) : run_adamw<S, S>(s, operands, context);
 }
 
 PLIMSOLL_INSTANTIATE_KERNEL(squared_norm);

@@ -4,7 +4,7 @@
 #include <numbers>
 
 #include "executor/kernels/kernels.h"
-#include "executor/kernels/loops.h"
+#include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -42,9 +42,19 @@ void fill(Angles<T>& angles, const OpShape& s, const RopeScaling& scaling, std::
   }
 }
 
+template <typename S, typename T>
+void rotate_pairs(const Angles<T>& angles, std::int64_t n, T sign, S* first, S* second) {
+  T of_first[kPairs], of_second[kPairs];
+  T *a = opened(n, first, of_first, true), *b = opened(n, second, of_second, true);
+  loops<T>().rotate(n, angles.cosine.data(), angles.sine.data(), sign, a, b);
+  store(n, a, first);
+  store(n, b, second);
+}
+
 /// Rotates the pairs (i, i + half of the rotated elements) of all query and key heads by `sign` times their angle.
-template <typename T>
-void rotate(const OpShape& s, T* qkv, T sign, const LaunchContext& context) {
+template <typename S>
+void rotate(const OpShape& s, S* qkv, Arithmetic<S> sign, const LaunchContext& context) {
+  using T = Arithmetic<S>;
   const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
   const std::int64_t half = rotated(s) / 2;
   const std::int64_t sequences = s.rows / s.sequence;
@@ -57,8 +67,8 @@ void rotate(const OpShape& s, T* qkv, T sign, const LaunchContext& context) {
         fill(angles, s, context.rope_scaling, s.positions + at, pairs);
         for (std::int64_t i = 0; i < sequences * (s.heads + s.kv_heads); ++i) {
           const std::int64_t row = i / (s.heads + s.kv_heads) * s.sequence + at;
-          T* head = qkv + row * width + i % (s.heads + s.kv_heads) * s.head_dim + pairs.begin;
-          loops<T>().rotate(pairs.size(), angles.cosine.data(), angles.sine.data(), sign, head, head + half);
+          S* head = qkv + row * width + i % (s.heads + s.kv_heads) * s.head_dim + pairs.begin;
+          rotate_pairs(angles, pairs.size(), sign, head, head + half);
         }
       }
     }
@@ -67,14 +77,14 @@ void rotate(const OpShape& s, T* qkv, T sign, const LaunchContext& context) {
 
 }  // namespace
 
-template <typename T>
+template <typename S>
 void rope(const OpShape& s, Operands operands, const LaunchContext& context) {
-  rotate(s, array<T>(operands, 0), T(1), context);
+  rotate(s, array<S>(operands, 0), Arithmetic<S>(1), context);
 }
 
-template <typename T>
+template <typename S>
 void rope_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
-  rotate(s, array<T>(operands, 0), T(-1), context);
+  rotate(s, array<S>(operands, 0), Arithmetic<S>(-1), context);
 }
 
 PLIMSOLL_INSTANTIATE_KERNEL(rope);

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/graph/op_tasks.h"
-#include "executor/kernels/loops.h"
 #include "executor/kernels/matrix_product.h"
+#include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll {
@@ -21,11 +21,24 @@ MatrixView<T> from_column(MatrixView<T> view, std::int64_t column) {
 }
 
 template <typename T>
-void tiled(WorkerPool& pool, const MatrixProduct& library, const Product<T>& p, const T* bias) {
+void multiply(const MatrixProduct& library, const Product<T>& part, const T* bias) {
+  if constexpr (kernels::kIsHalf<T>) {
+    multiply_half(library, part, bias);
+  } else {
+    library.multiply(part);
+    for (std::int64_t i = 0; bias != nullptr && i < part.rows; ++i) {
+      loops<T>().add_to(part.columns, bias, part.c + i * part.c_stride);
+    }
+  }
+}
+
+}  // namespace
+
+template <typename T>
+void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<T>& p, const T* bias) {
   const TileSize tile = tile_size(p.rows, p.columns);
   const std::int64_t row_tiles = (p.rows + tile.rows - 1) / tile.rows;
   const std::int64_t column_tiles = (p.columns + tile.columns - 1) / tile.columns;
-  const Loops<T>& loop = loops<T>();
   pool.run(row_tiles * column_tiles, [&](std::int64_t task, std::int64_t) {
     // Neighbouring tasks share their part of B, the weights.
     const std::int64_t row = task % row_tiles * tile.rows;
@@ -36,21 +49,13 @@ void tiled(WorkerPool& pool, const MatrixProduct& library, const Product<T>& p, 
     part.a = from_row(p.a, row);
     part.b = from_column(p.b, column);
     part.c = p.c + row * p.c_stride + column;
-    library.multiply(part);
-    for (std::int64_t i = 0; bias != nullptr && i < part.rows; ++i) {
-      loop.add_to(part.columns, bias + column, part.c + i * p.c_stride);
-    }
+    multiply(library, part, bias == nullptr ? nullptr : bias + column);
   });
 }
 
-}  // namespace
-
-void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<float>& product, const float* bias) {
-  tiled(pool, library, product, bias);
-}
-
-void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<double>& product, const double* bias) {
-  tiled(pool, library, product, bias);
-}
+template void tiled_product(WorkerPool&, const MatrixProduct&, const Product<float>&, const float*);
+template void tiled_product(WorkerPool&, const MatrixProduct&, const Product<double>&, const double*);
+template void tiled_product(WorkerPool&, const MatrixProduct&, const Product<Bf16>&, const Bf16*);
+template void tiled_product(WorkerPool&, const MatrixProduct&, const Product<Fp16>&, const Fp16*);
 
 }  // namespace plimsoll

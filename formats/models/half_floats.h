@@ -26,4 +26,19 @@ constexpr float float_from_fp16(std::uint16_t bits) {
   return sign != 0 ? -magnitude : magnitude;
 }
 
+/// The IEEE half bit pattern nearest to `value`, ties to even, subnormals included; beyond 65520 infinity, and a NaN stays a
+/// (quiet) NaN.
+constexpr std::uint16_t fp16_from_float(float value) {
+  const auto bits = std::bit_cast<std::uint32_t>(value);
+  const std::uint32_t magnitude = bits & 0x7fffffffu;
+  const std::uint32_t sign = (bits >> 16) & 0x8000u;
+  if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u | ((magnitude >> 13) & 0x3ffu));
+  if (magnitude >= 0x47800000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) {  // below 2^-14: adding 0.5 leaves the rounded fraction in the lowest bits
+    const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
+  }
+  return static_cast<std::uint16_t>(sign | ((magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13));
+}
+
 }  // namespace plimsoll

@@ -108,7 +108,7 @@ Recipe read_recipe(const JsonNode& node) {
                    "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
                    "seed"});
   Recipe r;
-  r.precision = enum_or(node, "precision", r.precision, Precision::kFp64);
+  r.precision = enum_or(node, "precision", r.precision, Precision::kBf16);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);
   r.optimizer = enum_or(node, "optimizer", r.optimizer, OptimizerKind::kAdamW);
   r.micro_batch = node.integer_or("micro_batch", r.micro_batch, 0, kMaxParsedCount);

@@ -7,6 +7,8 @@
 #include <set>
 
 #include "executor/data/counter_random.h"
+#include "executor/kernels/half_types.h"
+#include "formats/models/half_floats.h"
 
 namespace plimsoll {
 namespace {
@@ -29,6 +31,13 @@ const std::vector<double>& normal_numbers() {
   return numbers;
 }
 
+void put(double number, Bf16& to) { to.bits = bf16_from_float(static_cast<float>(number)); }
+void put(double number, Fp16& to) { to.bits = fp16_from_float(static_cast<float>(number)); }
+template <typename T>
+void put(double number, T& to) {
+  to = static_cast<T>(number);
+}
+
 template <typename T>
 void fill_real(std::byte* to, const Tensor& tensor) {
   const auto& numbers = normal_numbers();
@@ -36,7 +45,7 @@ void fill_real(std::byte* to, const Tensor& tensor) {
   T* values = reinterpret_cast<T*>(to);
   for (std::int64_t i = 0; i < tensor.elements; ++i) {
     const double number = numbers[static_cast<std::size_t>(i % kDrawn)];
-    values[i] = static_cast<T>(positive ? std::abs(number) : number);
+    put(positive ? std::abs(number) : number, values[i]);
   }
 }
 
@@ -51,6 +60,8 @@ void fill(std::byte* to, const Tensor& tensor, const Kernel& kernel) {
   if (tensor.kind == TensorKind::kTokens)
     return fill_tokens(to, tensor, std::max<std::int64_t>(1, kernel.shape.outputs));
   if (tensor.dtype == DType::kFp64) return fill_real<double>(to, tensor);
+  if (tensor.dtype == DType::kBf16) return fill_real<Bf16>(to, tensor);
+  if (tensor.dtype == DType::kFp16) return fill_real<Fp16>(to, tensor);
   fill_real<float>(to, tensor);
 }
 

@@ -40,8 +40,8 @@ const std::vector<std::string>& usual_models() {
   return models;
 }
 
-Recipe recipe_of(const ModelSpec& spec, MatmulLibrary library) {
-  return {.matmul = library, .micro_batch = kMicroBatch, .accumulate = 2, .sequence = spec.max_positions};
+Recipe recipe_of(const ModelSpec& spec, MatmulLibrary library, Precision precision) {
+  return {.precision = precision, .matmul = library, .micro_batch = kMicroBatch, .accumulate = 2, .sequence = spec.max_positions};
 }
 
 /// Kernels that more workers than one change most; the others are timed with all workers only.
@@ -133,13 +133,21 @@ class Probe {
       if (!spec) return fail(spec.error());
       for (const std::int64_t workers : worker_counts(computer_.physical_cores)) {
         const bool all = workers == computer_.physical_cores;
-        for (KernelTrial& trial :
-             trials_of(build_training_graph(*spec, recipe_of(*spec, library_), {.workers = workers}))) {
+        for (KernelTrial& trial : trials_in(*spec, Precision::kFp32, workers)) {
           if (all || scales_with_workers(trial)) add_trial({std::move(trial), workers}, all ? kNear : kFar);
+        }
+      }
+      for (const Precision precision : {Precision::kBf16Mixed, Precision::kFp16Mixed}) {
+        for (KernelTrial& trial : trials_in(*spec, precision, computer_.physical_cores)) {
+          add_trial({std::move(trial), computer_.physical_cores}, kFar);
         }
       }
     }
     return {};
+  }
+
+  [[nodiscard]] std::vector<KernelTrial> trials_in(const ModelSpec& spec, Precision precision, std::int64_t workers) const {
+    return trials_of(build_training_graph(spec, recipe_of(spec, library_, precision), {.workers = workers}));
   }
 
   /// Unless a kernel of the same kind, and of nearly the same work, is timed already.

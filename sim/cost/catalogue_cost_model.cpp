@@ -39,14 +39,20 @@ GpuEntry entry_of(const Processor& processor) {
   return unknown;
 }
 
+/// A CPU backend without products of two-byte types multiplies widened tiles: nearly the rate of fp32.
+double half_flops(const Processor& processor, double own) {
+  if (own > 0 || processor.kind != ProcessorKind::kCpu) return own;
+  return cost_constants().at("cpu.half_product") * processor.fp32_flops;
+}
+
 double nominal_flops(const Processor& processor, DType dtype) {
   switch (dtype) {
     case DType::kFp32:
       return processor.fp32_flops;
     case DType::kFp16:
-      return processor.fp16_flops;
+      return half_flops(processor, processor.fp16_flops);
     case DType::kBf16:
-      return processor.bf16_flops;
+      return half_flops(processor, processor.bf16_flops);
     case DType::kFp64:
       return processor.kind == ProcessorKind::kCpu ? processor.fp32_flops / 2 : 0.0;
     default:

@@ -1,5 +1,6 @@
 #include "sim/memory/process_need.h"
 
+#include "core/graph/op_work.h"
 #include "core/plan/expand.h"
 #include "formats/machines/constant_table.h"
 
@@ -11,6 +12,16 @@ constexpr std::int64_t kPage = 4096;
 Bytes in_pages(Bytes bytes) { return Bytes((bytes.count + kPage - 1) / kPage * kPage); }
 
 Bytes scaled(double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); }
+
+/// What CPU workers widen operands of two bytes into.
+Bytes half_scratch(const Plan& plan) {
+  const DType dtype = compute_dtype(plan.recipe.precision);
+  const auto compute = plan.platform.queue("compute");
+  if (size_of(dtype) > 2 || !compute) return Bytes(0);
+  const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
+  const std::int64_t workers = processor.kind == ProcessorKind::kCpu ? processor.cores : 0;
+  return Bytes(workers * kHalfScratch * static_cast<std::int64_t>(sizeof(float)));
+}
 
 }  // namespace
 
@@ -32,7 +43,7 @@ ProcessNeed process_need(const Plan& plan, std::int64_t traced_steps) {
   }
   const double library =
       known.at("program." + std::string(to_text(plan.recipe.matmul))) * static_cast<double>(kMiB.count);
-  need.program = scaled(library + known.at("instruction") * static_cast<double>(instructions));
+  need.program = scaled(library + known.at("instruction") * static_cast<double>(instructions)) + half_scratch(plan);
   return need;
 }
 

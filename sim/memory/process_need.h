@@ -10,7 +10,7 @@ namespace plimsoll {
 struct ProcessNeed {
   Bytes arenas;   ///< of every space but drives, in whole pages
   Bytes events;   ///< of the traced steps
-  Bytes program;  ///< code and data of libraries, their buffers, threads, the plan itself
+  Bytes program;  ///< code and data of libraries, their buffers, threads with their scratch, the plan itself
 
   [[nodiscard]] Bytes total() const { return arenas + events + program; }
 };

@@ -86,32 +86,55 @@ TensorId GraphRun::find(TensorKind kind, GroupId group) const {
   return {};
 }
 
-template <typename T>
+std::vector<double> GraphRun::numbers(TensorId id) {
+  const auto widened = [&](auto stored, auto widen) {
+    std::vector<double> all;
+    for (const auto x : stored) all.push_back(static_cast<double>(widen(x)));
+    return all;
+  };
+  const auto same = [](auto x) { return x; };
+  switch (graph_->at(id).dtype) {
+    case DType::kBf16: return widened(values<std::uint16_t>(id), float_from_bf16);
+    case DType::kFp16: return widened(values<std::uint16_t>(id), float_from_fp16);
+    case DType::kFp64: return widened(values<double>(id), same);
+    default: return widened(values<float>(id), same);
+  }
+}
+
+void GraphRun::put(TensorId id, std::int64_t element, double number) {
+  const auto at = static_cast<std::size_t>(element);
+  switch (graph_->at(id).dtype) {
+    case DType::kBf16: values<std::uint16_t>(id)[at] = bf16_from_float(static_cast<float>(number)); break;
+    case DType::kFp16: values<std::uint16_t>(id)[at] = fp16_from_float(static_cast<float>(number)); break;
+    case DType::kFp64: values<double>(id)[at] = number; break;
+    default: values<float>(id)[at] = static_cast<float>(number);
+  }
+}
+
 void GraphRun::fill_parameters(std::uint32_t seed) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(0, 0.3F);
-  const T norm_start = graph_->spec.norm == NormKind::kRmsNormPlusOne ? T(0) : T(1);
+  const float norm_start = graph_->spec.norm == NormKind::kRmsNormPlusOne ? 0 : 1;
+  const bool wide = graph_->recipe.precision == Precision::kFp64;
   for (std::uint32_t g = 0; g < graph_->parameters.groups.size(); ++g) {
-    const std::span<T> weights = values<T>(find(TensorKind::kParameter, GroupId(g)));
     for (const ParameterTensor& tensor : graph_->parameters.groups[g].tensors) {
-      for (T& w :
-           weights.subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()))) {
-        w = static_cast<T>(normal(random)) + (is_norm_weight(tensor.role) ? norm_start : T(0));
+      for (std::int64_t i = tensor.offset; i < tensor.offset + tensor.elements(); ++i) {
+        const float noise = normal(random), start = is_norm_weight(tensor.role) ? norm_start : 0;
+        const double weight = wide ? static_cast<double>(noise) + static_cast<double>(start) : static_cast<double>(noise + start);
+        for (const TensorKind kind : {TensorKind::kParameter, TensorKind::kMaster}) {
+          if (const TensorId id = find(kind, GroupId(g)); id.valid()) put(id, i, weight);
+        }
       }
     }
     for (const TensorKind moment : {TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {
       const TensorId id = find(moment, GroupId(g));
-      if (id.valid()) std::ranges::fill(values<T>(id), T(0));
+      if (id.valid()) std::ranges::fill(std::span(view(id).data, static_cast<std::size_t>(view(id).bytes.count)), std::byte{0});
     }
   }
 }
 
 void GraphRun::initialize(std::uint32_t seed) {
-  if (compute_dtype(graph_->recipe.precision) == DType::kFp64) {
-    fill_parameters<double>(seed);
-  } else {
-    fill_parameters<float>(seed);
-  }
+  fill_parameters(seed);
   std::mt19937 random(seed + 1);
   std::uniform_int_distribution<std::int32_t> uniform(0, static_cast<std::int32_t>(graph_->spec.vocabulary - 1));
   for (std::int32_t& token : values<std::int32_t>(find(TensorKind::kTokens))) token = uniform(random);

@@ -33,6 +33,9 @@ class GraphRun {
     return {reinterpret_cast<T*>(view(id).data), static_cast<std::size_t>(graph_->at(id).elements)};
   }
 
+  /// Elements of a tensor of any real type, as doubles.
+  [[nodiscard]] std::vector<double> numbers(TensorId id);
+
   /// First tensor of a kind that is no view, of a parameter group where one is given.
   [[nodiscard]] TensorId find(TensorKind kind, GroupId group = {}) const;
 
@@ -44,7 +47,8 @@ class GraphRun {
  private:
   OperandView view(TensorId id, Access access = Access::kRead);
   void round_to_bf16(TensorId id);
-  template <typename T>
+  /// Stores a number in the tensor's own type.
+  void put(TensorId id, std::int64_t element, double number);
   void fill_parameters(std::uint32_t seed);
 
   const Graph* graph_;

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include <atomic>
 #include <cmath>
@@ -208,8 +209,12 @@ TEST_CASE("what the CPU backend cannot run is refused by name before anything is
     return executor.error().text();
   };
   Recipe half = tiny_recipe();
-  half.precision = Precision::kBf16Mixed;
-  CHECK_THAT(reason(plan_of({}, half)), Catch::Contains("bf16-mixed"));
+  half.precision = Precision::kFp16Mixed;
+  CHECK_THAT(reason(plan_of({}, half)), Catch::Contains("fp16-mixed"));
+
+  Plan strange = plan_of({});
+  strange.kernels[0].dtype = DType::kUint8;
+  CHECK_THAT(reason(strange), Catch::Contains(fmt::format("'{}' in uint8", to_text(strange.kernels[0].kind))));
 
   Plan vast = plan_of({});
   vast.arenas[0].bytes = Bytes(std::int64_t{1} << 50);

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/graph/op_work.h"
@@ -12,7 +13,8 @@ constexpr Access kW = Access::kWrite;
 constexpr Access kRw = Access::kReadWrite;
 
 std::int64_t scratch(OpKind kind, const OpShape& shape) {
-  return workspace_of(kind, shape, DType::kFp64, kMostCaseWorkers).count / 8;
+  return std::max(workspace_of(kind, shape, DType::kFp64, kMostCaseWorkers).count / 8,
+                  workspace_of(kind, shape, DType::kBf16, kMostCaseWorkers).count / 4);
 }
 
 // Three sequences of 47 tokens: 141 rows, which are three reduction tiles.
@@ -43,7 +45,7 @@ std::vector<KernelCase> norms() {
   const OpShape layer = variant(NormKind::kLayerNorm), rms = variant(NormKind::kRmsNorm),
                 plus_one = variant(NormKind::kRmsNormPlusOne);
   const CaseOperand x{kRows * kWidth, kR}, y{kRows * kWidth, kW}, w{kWidth, kR}, dw{kWidth, kW},
-      statistics{2 * kRows, kW};
+      statistics{2 * kRows, kW, Content::kWide};
   const CaseOperand read_statistics{2 * kRows, kR, Content::kPositive};
   const auto space = [](const OpShape& s) {
     return CaseOperand{scratch(OpKind::kNormBackward, s), kW, Content::kScratch};
@@ -80,7 +82,7 @@ std::vector<KernelCase> head_norms() {
     const OpShape s{.rows = kRows, .heads = 4, .kv_heads = 2, .head_dim = 10, .variant = static_cast<std::uint8_t>(kind),
                     .constant = 1e-5};
     const CaseOperand qkv{kRows * 80, kR}, w{10, kR}, dw{10, kW};
-    cases.push_back({name, OpKind::kHeadNorm, s, {qkv, w, w, {kRows * 80, kW}, {kRows * 6, kW}}});
+    cases.push_back({name, OpKind::kHeadNorm, s, {qkv, w, w, {kRows * 80, kW}, {kRows * 6, kW, Content::kWide}}});
     cases.push_back({std::string(name) + " backward",
                      OpKind::kHeadNormBackward,
                      s,
@@ -110,7 +112,7 @@ std::vector<KernelCase> attentions() {
     cases.push_back({"attention" + of,
                      OpKind::kAttention,
                      s,
-                     {{qkv, kR}, {out, kW}, {sums, kW}, {scratch(OpKind::kAttention, s), kW, Content::kScratch}}});
+                     {{qkv, kR}, {out, kW}, {sums, kW, Content::kWide}, {scratch(OpKind::kAttention, s), kW, Content::kScratch}}});
     cases.push_back({"attention backward" + of,
                      OpKind::kAttentionBackward,
                      s,
@@ -140,8 +142,8 @@ std::vector<KernelCase> elementwise() {
   constexpr std::int64_t kWidth = 777, kElements = kRows * kWidth;  // 109557 elements: four tasks
   std::vector<KernelCase> cases{
       {"add", OpKind::kAdd, {.rows = kRows, .inputs = kWidth}, {{kElements, kR}, {kElements, kR}, {kElements, kW}}},
-      {"accumulate, first", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kW}}},
-      {"accumulate", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kRw}}}};
+      {"accumulate, first", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kW, Content::kWide}}},
+      {"accumulate", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kRw, Content::kWide}}}};
   for (const auto& [name, kind] :
        {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
         std::pair{"swiglu", ActivationKind::kSwiGlu}, std::pair{"geglu tanh", ActivationKind::kGeGluTanh}}) {
@@ -164,7 +166,7 @@ std::vector<KernelCase> losses() {
 std::vector<KernelCase> optimizers() {
   constexpr std::int64_t kElements = 150001;
   const OpShape s{.rows = kElements, .inputs = 70000};
-  const CaseOperand state{kElements, kRw}, second{kElements, kRw, Content::kPositive}, gradient{kElements, kR};
+  const CaseOperand state{kElements, kRw, Content::kWide}, second{kElements, kRw, Content::kPositive}, gradient{kElements, kR};
   return {{"squared norm", OpKind::kSquaredNorm, s, {gradient, {1, kW, Content::kDouble}}},
           {"clip factor", OpKind::kClipFactor, {.terms = 5}, {{5, kR, Content::kDouble}, {2, kW, Content::kDouble}}},
           {"adamw", OpKind::kAdamW, s, {state, state, second, gradient}},

@@ -19,7 +19,7 @@ bool same_bits(const Values& a, const Values& b) {
 TEST_CASE("no kernel changes a bit with the number of workers or the order of its tasks") {
   for (const KernelCase& kernel_case : all_cases()) {
     const Values inputs = random_values(kernel_case);
-    for (const DType dtype : {DType::kFp32, DType::kFp64}) {
+    for (const DType dtype : {DType::kFp32, DType::kFp64, DType::kBf16, DType::kFp16}) {
       for (const MatmulLibrary library : kLibraries) {
         const Values alone = run_case(kernel_case, inputs, dtype, {.workers = 1, .library = library});
         for (const std::int64_t workers : {1, 2, 3}) {
@@ -36,12 +36,13 @@ TEST_CASE("no kernel changes a bit with the number of workers or the order of it
 TEST_CASE("kernels write every element of their outputs and read none of them before") {
   // What is only written starts as NaN.
   for (const KernelCase& kernel_case : all_cases()) {
-    const Values results = run_case(kernel_case, random_values(kernel_case), DType::kFp32);
-    for (const std::vector<double>& operand : results) {
-      std::int64_t not_a_number = 0;
-      for (const double x : operand) not_a_number += x != x;
-      INFO(kernel_case.name);
-      CHECK(not_a_number == 0);
+    for (const DType dtype : {DType::kFp32, DType::kBf16, DType::kFp16}) {
+      for (const std::vector<double>& operand : run_case(kernel_case, random_values(kernel_case), dtype)) {
+        std::int64_t not_a_number = 0;
+        for (const double x : operand) not_a_number += x != x;
+        INFO(kernel_case.name << " in " << to_text(dtype));
+        CHECK(not_a_number == 0);
+      }
     }
   }
 }
@@ -63,14 +64,15 @@ TEST_CASE("fp32 kernels agree with fp64 kernels to a few roundings") {
   CHECK(worst > 0);
 }
 
-TEST_CASE("the backend has every kernel in fp32 and fp64 and refuses others by name") {
+TEST_CASE("the backend has every kernel in fp32, fp64, bf16 and fp16 and refuses others by name") {
   for (const KernelCase& kernel_case : all_cases()) {
-    CHECK(supports({.kind = kernel_case.kind, .dtype = DType::kFp32, .shape = kernel_case.shape}));
-    CHECK(supports({.kind = kernel_case.kind, .dtype = DType::kFp64, .shape = kernel_case.shape}));
+    for (const DType dtype : {DType::kFp32, DType::kFp64, DType::kBf16, DType::kFp16}) {
+      CHECK(supports({.kind = kernel_case.kind, .dtype = dtype, .shape = kernel_case.shape}));
+    }
   }
-  const Kernel half{.kind = OpKind::kLinear, .dtype = DType::kBf16, .shape = {}};
-  CHECK_FALSE(supports(half));
-  CHECK_THROWS_AS(launch(half, {}, {}), EnvironmentError);
+  const Kernel byte{.kind = OpKind::kLinear, .dtype = DType::kUint8, .shape = {}};
+  CHECK_FALSE(supports(byte));
+  CHECK_THROWS_AS(launch(byte, {}, {}), EnvironmentError);
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 #include <limits>
 #include <random>
 
+#include "executor/kernels/half_types.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
+#include "formats/models/half_floats.h"
 
 namespace plimsoll::test {
 namespace {
@@ -16,6 +18,7 @@ double draw(std::mt19937& random, Content content, std::int64_t vocabulary) {
   };
   switch (content) {
     case Content::kReal:
+    case Content::kWide:
       return uniform(-1, 1);
     case Content::kPositive:
       return uniform(0.5F, 1.5F);
@@ -29,10 +32,24 @@ double draw(std::mt19937& random, Content content, std::int64_t vocabulary) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
+double widened(Bf16 x) { return static_cast<double>(float_from_bf16(x.bits)); }
+double widened(Fp16 x) { return static_cast<double>(float_from_fp16(x.bits)); }
+template <typename T>
+double widened(T x) {
+  return static_cast<double>(x);
+}
+
+void round_to(double value, Bf16& out) { out.bits = bf16_from_float(static_cast<float>(value)); }
+void round_to(double value, Fp16& out) { out.bits = fp16_from_float(static_cast<float>(value)); }
+template <typename T>
+void round_to(double value, T& out) {
+  out = static_cast<T>(value);
+}
+
 template <typename T>
 std::vector<std::byte> pack(const std::vector<double>& values) {
   std::vector<T> typed(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) typed[i] = static_cast<T>(values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) round_to(values[i], typed[i]);
   const auto* bytes = reinterpret_cast<const std::byte*>(typed.data());
   return {bytes, bytes + typed.size() * sizeof(T)};
 }
@@ -40,26 +57,31 @@ std::vector<std::byte> pack(const std::vector<double>& values) {
 template <typename T>
 std::vector<double> unpack(const std::vector<std::byte>& bytes) {
   const T* typed = reinterpret_cast<const T*>(bytes.data());
-  return {typed, typed + bytes.size() / sizeof(T)};
+  std::vector<double> values(bytes.size() / sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = widened(typed[i]);
+  return values;
 }
 
-template <typename T>
+/// S: the case's type; W: the sums'.
+template <typename S, typename W>
 std::vector<std::byte> pack(Content content, const std::vector<double>& values) {
   if (content == Content::kToken) return pack<std::int32_t>(values);
-  return content == Content::kDouble ? pack<double>(values) : pack<T>(values);
+  if (content == Content::kDouble) return pack<double>(values);
+  return content == Content::kReal ? pack<S>(values) : pack<W>(values);
 }
 
-template <typename T>
+template <typename S, typename W>
 std::vector<double> unpack(Content content, const std::vector<std::byte>& bytes) {
   if (content == Content::kScratch) return {};
   if (content == Content::kToken) return unpack<std::int32_t>(bytes);
-  return content == Content::kDouble ? unpack<double>(bytes) : unpack<T>(bytes);
+  if (content == Content::kDouble) return unpack<double>(bytes);
+  return content == Content::kReal ? unpack<S>(bytes) : unpack<W>(bytes);
 }
 
-template <typename T>
+template <typename S, typename W>
 Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const CaseOptions& options) {
   std::vector<std::vector<std::byte>> memory;
-  for (std::size_t i = 0; i < c.operands.size(); ++i) memory.push_back(pack<T>(c.operands[i].content, inputs[i]));
+  for (std::size_t i = 0; i < c.operands.size(); ++i) memory.push_back(pack<S, W>(c.operands[i].content, inputs[i]));
   std::vector<OperandView> views;
   for (std::size_t i = 0; i < c.operands.size(); ++i) {
     views.push_back({.data = memory[i].data(),
@@ -72,7 +94,7 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   launch({.kind = c.kind, .dtype = dtype, .shape = c.shape}, views,
          {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep});
   Values results;
-  for (std::size_t i = 0; i < memory.size(); ++i) results.push_back(unpack<T>(c.operands[i].content, memory[i]));
+  for (std::size_t i = 0; i < memory.size(); ++i) results.push_back(unpack<S, W>(c.operands[i].content, memory[i]));
   return results;
 }
 
@@ -93,9 +115,19 @@ Values random_values(const KernelCase& c, std::uint32_t seed) {
   return values;
 }
 
+Values rounded(const KernelCase& c, Values values, DType dtype) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (c.operands[i].content != Content::kReal) continue;
+    values[i] = dtype == DType::kBf16 ? unpack<Bf16>(pack<Bf16>(values[i])) : unpack<Fp16>(pack<Fp16>(values[i]));
+  }
+  return values;
+}
+
 Values run_case(const KernelCase& c, const Values& inputs, DType dtype, const CaseOptions& options) {
-  return dtype == DType::kFp64 ? run_typed<double>(c, inputs, dtype, options)
-                               : run_typed<float>(c, inputs, dtype, options);
+  if (dtype == DType::kFp64) return run_typed<double, double>(c, inputs, dtype, options);
+  if (dtype == DType::kBf16) return run_typed<Bf16, float>(c, inputs, dtype, options);
+  if (dtype == DType::kFp16) return run_typed<Fp16, float>(c, inputs, dtype, options);
+  return run_typed<float, float>(c, inputs, dtype, options);
 }
 
 double relative_distance(const std::vector<double>& a, const std::vector<double>& b) {

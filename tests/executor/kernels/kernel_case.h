@@ -11,10 +11,11 @@ namespace plimsoll::test {
 /// What an operand's elements are, and how a case fills them.
 enum class Content : std::uint8_t {
   kReal,      ///< of the case's type, uniform in [−1, 1)
-  kPositive,  ///< of the case's type, uniform in [0.5, 1.5): deviations, second moments
+  kWide,      ///< of the type that sums have (fp32 where the case's type has two bytes), uniform in [−1, 1)
+  kPositive,  ///< of the sums' type, uniform in [0.5, 1.5): deviations, second moments
   kToken,     ///< int32 below the shape's `outputs`
   kDouble,    ///< losses, norms, factors: always fp64, uniform in [0, 1)
-  kScratch,   ///< of the case's type; what it holds afterwards means nothing
+  kScratch,   ///< of the sums' type; what it holds afterwards means nothing
 };
 
 struct CaseOperand {
@@ -48,7 +49,10 @@ inline constexpr std::int64_t kCaseStep = 3;
 /// Random contents, every number representable as float. What a kernel must not read is NaN.
 Values random_values(const KernelCase& kernel_case, std::uint32_t seed = 1);
 
-/// Runs the case in `dtype` (fp32 or fp64) and returns all operands afterwards, scratch emptied.
+/// The operands of the case's type rounded to `dtype`.
+Values rounded(const KernelCase& kernel_case, Values values, DType dtype);
+
+/// Runs the case in `dtype` (fp32, fp64, bf16 or fp16) and returns all operands afterwards, scratch emptied.
 Values run_case(const KernelCase& kernel_case, const Values& inputs, DType dtype, const CaseOptions& options = {});
 
 /// ‖a − b‖ / ‖b‖.

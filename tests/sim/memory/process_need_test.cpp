@@ -45,3 +45,16 @@ TEST_CASE("the program's own need is there without any arena, and its sum is the
   CHECK(need.program > kMiB);
   CHECK(need.total() == need.arenas + need.events + need.program);
 }
+
+TEST_CASE("a plan of two-byte kernels needs scratch for every CPU worker") {
+  Plan plan = two_instructions();
+  for (Queue& queue : plan.platform.queues) queue.name = "compute";
+  for (Processor& processor : plan.platform.processors) {
+    processor.kind = ProcessorKind::kCpu;
+    processor.cores = 3;
+  }
+  plan.recipe.precision = Precision::kFp32;
+  const Bytes without = process_need(plan, 0).program;
+  plan.recipe.precision = Precision::kBf16Mixed;
+  CHECK(process_need(plan, 0).program - without == Bytes(3 * 2 * 1024 * 1024));  // 3 · 2^19 floats
+}
