@@ -82,7 +82,7 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
   if (resumed && resumed->matmul && flags.matmul.empty()) {
     recipe->matmul = *resumed->matmul;
   } else if (flags.matmul.empty()) {
-    const MatmulChoice choice = choose_matmul_library(kMatmulTrialMilliseconds);
+    const MatmulChoice choice = choose_matmul_library(kMatmulTrialMilliseconds, compute_dtype(recipe->precision));
     recipe->matmul = choice.library;
     notes.push_back(fmt::format("matrix products by {} (measured: oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s a core)",
                                 to_text(choice.library), choice.onednn_gflops, choice.openblas_gflops));

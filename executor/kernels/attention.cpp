@@ -107,6 +107,6 @@ void attention(const OpShape& s, Operands operands, const LaunchContext& context
       slices<T>(operands[3], slice));
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(attention);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention);
 
 }  // namespace plimsoll::kernels

@@ -167,6 +167,6 @@ void attention_backward(const OpShape& s, Operands operands, const LaunchContext
       slices<T>(operands[5], slice));
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(attention_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_backward);
 
 }  // namespace plimsoll::kernels

@@ -28,9 +28,17 @@ constexpr std::array<Shape, 4> kShapes{{{256, 384, 768, false, true},
                                         {256, 384, 1024, true, false},
                                         {64, 512, 64, false, true}}};
 
-double seconds_of(const MatrixProduct& library, const Shape& shape, std::vector<float>& memory) {
+void multiply(const MatrixProduct& library, const Product<float>& product) { library.multiply(product); }
+template <typename S>
+void multiply(const MatrixProduct& library, const Product<S>& product) {
+  multiply_half<S>(library, product, nullptr);
+}
+
+/// All elements are 0, which no kernel can notice.
+template <typename S>
+double seconds_of(const MatrixProduct& library, const Shape& shape, std::vector<S>& memory) {
   const std::int64_t a = shape.rows * shape.depth, b = shape.depth * shape.columns;
-  const Product<float> product{
+  const Product<S> product{
       .rows = shape.rows,
       .columns = shape.columns,
       .depth = shape.depth,
@@ -39,12 +47,13 @@ double seconds_of(const MatrixProduct& library, const Shape& shape, std::vector<
       .c = memory.data() + a + b,
       .c_stride = shape.columns};
   const Clock::time_point start = Clock::now();
-  library.multiply(product);
+  multiply(library, product);
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 /// Operations of all shapes over the sum of their shortest times.
-double rate_of(MatmulLibrary name, double budget_seconds, std::vector<float>& memory) {
+template <typename S>
+double rate_of(MatmulLibrary name, double budget_seconds, std::vector<S>& memory) {
   const MatrixProduct library(name);
   std::array<double, kShapes.size()> best{};
   for (std::size_t i = 0; i < kShapes.size(); ++i) best[i] = seconds_of(library, kShapes[i], memory);
@@ -67,8 +76,9 @@ std::size_t elements_needed() {
   return static_cast<std::size_t>(most);
 }
 
-MatmulChoice try_both(std::int64_t milliseconds) {
-  std::vector<float> memory(elements_needed(), 0.5F);
+template <typename S>
+MatmulChoice try_both_on(std::int64_t milliseconds) {
+  std::vector<S> memory(elements_needed(), S{});
   const double budget = static_cast<double>(milliseconds) * 0.5e-3;
   MatmulChoice choice;
   choice.onednn_gflops = rate_of(MatmulLibrary::kOneDnn, budget, memory);
@@ -77,10 +87,16 @@ MatmulChoice try_both(std::int64_t milliseconds) {
   return choice;
 }
 
+MatmulChoice try_both(std::int64_t milliseconds, DType dtype) {
+  if (dtype == DType::kBf16) return try_both_on<Bf16>(milliseconds);
+  if (dtype == DType::kFp16) return try_both_on<Fp16>(milliseconds);
+  return try_both_on<float>(milliseconds);
+}
+
 /// Tries in a child, and tells through the pipe; never returns.
-[[noreturn]] void answer_and_exit(int pipe, std::int64_t milliseconds) {
+[[noreturn]] void answer_and_exit(int pipe, std::int64_t milliseconds, DType dtype) {
   try {
-    const MatmulChoice choice = try_both(milliseconds);
+    const MatmulChoice choice = try_both(milliseconds, dtype);
     const bool told = ::write(pipe, &choice, sizeof(choice)) == static_cast<ssize_t>(sizeof(choice));
     ::_exit(told ? 0 : 1);
   } catch (...) {  // the parent tries itself, and tells why it cannot
@@ -99,15 +115,15 @@ std::optional<MatmulChoice> answer_of(pid_t child, int pipe) {
 
 }  // namespace
 
-MatmulChoice choose_matmul_library(std::int64_t milliseconds) {
+MatmulChoice choose_matmul_library(std::int64_t milliseconds, DType dtype) {
   std::array<int, 2> ends{};
-  if (::pipe(ends.data()) != 0) return try_both(milliseconds);
+  if (::pipe(ends.data()) != 0) return try_both(milliseconds, dtype);
   const pid_t child = ::fork();
-  if (child == 0) answer_and_exit(ends[1], milliseconds);
+  if (child == 0) answer_and_exit(ends[1], milliseconds, dtype);
   ::close(ends[1]);
   const auto answer = child > 0 ? answer_of(child, ends[0]) : std::nullopt;
   ::close(ends[0]);
-  return answer ? *answer : try_both(milliseconds);
+  return answer ? *answer : try_both(milliseconds, dtype);
 }
 
 }  // namespace plimsoll

@@ -6,16 +6,16 @@
 
 namespace plimsoll {
 
-/// The faster library on this machine, and what was measured: 10⁹ floating-point operations a second on one core, fp32.
+/// The faster library on this machine, and what was measured: 10⁹ floating-point operations a second on one core.
 struct MatmulChoice {
   MatmulLibrary library = MatmulLibrary::kOneDnn;
   double onednn_gflops = 0;
   double openblas_gflops = 0;
 };
 
-/// Measures both libraries for about `milliseconds` in all on products as a small transformer has them, on one thread of a
+/// Measures both libraries on operands of `dtype` (fp32, bf16 or fp16) for about `milliseconds` in all on products as a small transformer has them, on one thread of a
 /// child process, with which the buffers and the code go that they never give back. Where there can be no child, and only
 /// then, it is done here. Call it before other threads use the libraries. The rates belong to this moment and this machine; the choice belongs into the recipe.
-MatmulChoice choose_matmul_library(std::int64_t milliseconds);
+MatmulChoice choose_matmul_library(std::int64_t milliseconds, DType dtype = DType::kFp32);
 
 }  // namespace plimsoll

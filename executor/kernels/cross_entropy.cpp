@@ -69,7 +69,7 @@ void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
   });
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(cross_entropy);
-PLIMSOLL_INSTANTIATE_KERNEL(loss);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(cross_entropy);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(loss);
 
 }  // namespace plimsoll::kernels

@@ -148,9 +148,9 @@ void activation_backward(const OpShape& s, Operands operands, const LaunchContex
   map_backward(s, x, dy, dx, apply, *context.pool);
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(add);
-PLIMSOLL_INSTANTIATE_KERNEL(accumulate);
-PLIMSOLL_INSTANTIATE_KERNEL(activation);
-PLIMSOLL_INSTANTIATE_KERNEL(activation_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(add);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(accumulate);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(activation);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(activation_backward);
 
 }  // namespace plimsoll::kernels

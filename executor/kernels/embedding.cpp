@@ -117,7 +117,7 @@ void embedding_backward(const OpShape& s, Operands operands, const LaunchContext
   });
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(embedding);
-PLIMSOLL_INSTANTIATE_KERNEL(embedding_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(embedding);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(embedding_backward);
 
 }  // namespace plimsoll::kernels

@@ -1,8 +1,8 @@
-// Products of matrices that are stored in two bytes: tiles of both operands are widened to fp32, multiplied with fp32 sums,
-// and each element of the result is rounded once.
+// Products of matrices that are stored in two bytes, with fp32 sums; each element of the result is rounded once. Where the
+// processor and the library multiply bf16 themselves they do; else tiles of both operands are widened to fp32 and multiplied.
 #include <algorithm>
 
-#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/bf16_product.h"
 #include "executor/kernels/storage.h"
 
 namespace plimsoll {
@@ -34,13 +34,11 @@ MatrixView<float> widen_right(const Product<S>& p, std::int64_t at, std::int64_t
   return widen(p.b, depth, p.columns, p.b.data + at * p.b.stride, scratch);
 }
 
-}  // namespace
-
+/// fp32 sums of the whole product, packed row behind row.
 template <typename S>
-void multiply_half(const MatrixProduct& library, const Product<S>& p, const S* bias) {
+void widen_and_multiply(const MatrixProduct& library, const Product<S>& p, float* sums, float* operands) {
   const std::int64_t depth = std::min(p.depth, kDepth);
-  float* sums = thread_scratch(p.rows * p.columns + (p.rows + p.columns) * depth + p.columns);
-  float *left = sums + p.rows * p.columns, *right = left + p.rows * depth, *wide_bias = right + p.columns * depth;
+  float *left = operands, *right = left + p.rows * depth;
   for (std::int64_t at = 0; at < p.depth; at += kDepth) {
     const std::int64_t part = std::min(kDepth, p.depth - at);
     library.multiply(Product<float>{.rows = p.rows,
@@ -52,6 +50,25 @@ void multiply_half(const MatrixProduct& library, const Product<S>& p, const S* b
                                     .c_stride = p.columns,
                                     .adds = at > 0});
   }
+}
+
+void multiply_into(const MatrixProduct& library, const Product<Bf16>& p, float* sums, float* operands) {
+  const bool by_processor = library.library() == MatmulLibrary::kOneDnn && multiplies_bf16();
+  by_processor ? multiply_bf16(p, sums) : widen_and_multiply(library, p, sums, operands);
+}
+
+void multiply_into(const MatrixProduct& library, const Product<Fp16>& p, float* sums, float* operands) {
+  widen_and_multiply(library, p, sums, operands);
+}
+
+}  // namespace
+
+template <typename S>
+void multiply_half(const MatrixProduct& library, const Product<S>& p, const S* bias) {
+  const std::int64_t result = p.rows * p.columns;
+  float* sums = thread_scratch(result + (p.rows + p.columns) * std::min(p.depth, kDepth) + p.columns);
+  float *wide_bias = sums + result, *operands = wide_bias + p.columns;
+  multiply_into(library, p, sums, operands);
   if (bias != nullptr) conversions<S>().widen(p.columns, bias, wide_bias);
   for (std::int64_t row = 0; row < p.rows; ++row) {
     float* sum = sums + row * p.columns;

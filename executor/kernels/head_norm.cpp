@@ -116,7 +116,7 @@ void head_norm_backward(const OpShape& s, Operands operands, const LaunchContext
   });
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(head_norm);
-PLIMSOLL_INSTANTIATE_KERNEL(head_norm_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(head_norm);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(head_norm_backward);
 
 }  // namespace plimsoll::kernels

@@ -82,9 +82,13 @@ void clip_factor(const OpShape& shape, Operands operands, const LaunchContext& c
 
 }  // namespace plimsoll::kernels
 
-/// Makes a kernel template for all types in which the CPU backend stores tensors.
-#define PLIMSOLL_INSTANTIATE_KERNEL(name)                                                            \
-  template void name<float>(const OpShape& shape, Operands operands, const LaunchContext& context);  \
-  template void name<double>(const OpShape& shape, Operands operands, const LaunchContext& context); \
-  template void name<Bf16>(const OpShape& shape, Operands operands, const LaunchContext& context);   \
+/// Makes a kernel template for tensors stored as fp32 and fp64.
+#define PLIMSOLL_INSTANTIATE_KERNEL(name)                                                           \
+  template void name<float>(const OpShape& shape, Operands operands, const LaunchContext& context); \
+  template void name<double>(const OpShape& shape, Operands operands, const LaunchContext& context)
+
+/// The same for those of two bytes; launch.cpp lists which kernels have them.
+#define PLIMSOLL_INSTANTIATE_HALF_KERNEL(name)                                                     \
+  PLIMSOLL_INSTANTIATE_KERNEL(name);                                                               \
+  template void name<Bf16>(const OpShape& shape, Operands operands, const LaunchContext& context); \
   template void name<Fp16>(const OpShape& shape, Operands operands, const LaunchContext& context)

@@ -9,8 +9,60 @@ namespace {
 
 using KernelFunction = void (*)(const OpShape&, std::span<const OperandView>, const LaunchContext&);
 
-template <typename S>
+template <typename T>
 KernelFunction function_of(OpKind kind) {
+  switch (kind) {
+    case OpKind::kEmbedding:
+      return kernels::embedding<T>;
+    case OpKind::kNorm:
+      return kernels::norm<T>;
+    case OpKind::kLinear:
+      return kernels::linear<T>;
+    case OpKind::kHeadNorm:
+      return kernels::head_norm<T>;
+    case OpKind::kRope:
+      return kernels::rope<T>;
+    case OpKind::kAttention:
+      return kernels::attention<T>;
+    case OpKind::kAdd:
+      return kernels::add<T>;
+    case OpKind::kActivation:
+      return kernels::activation<T>;
+    case OpKind::kCrossEntropy:
+      return kernels::cross_entropy<T>;
+    case OpKind::kLoss:
+      return kernels::loss<T>;
+    case OpKind::kEmbeddingBackward:
+      return kernels::embedding_backward<T>;
+    case OpKind::kNormBackward:
+      return kernels::norm_backward<T>;
+    case OpKind::kLinearBackwardInput:
+      return kernels::linear_backward_input<T>;
+    case OpKind::kLinearBackwardWeight:
+      return kernels::linear_backward_weight<T>;
+    case OpKind::kRopeBackward:
+      return kernels::rope_backward<T>;
+    case OpKind::kHeadNormBackward:
+      return kernels::head_norm_backward<T>;
+    case OpKind::kAttentionBackward:
+      return kernels::attention_backward<T>;
+    case OpKind::kActivationBackward:
+      return kernels::activation_backward<T>;
+    case OpKind::kAccumulate:
+      return kernels::accumulate<T>;
+    case OpKind::kSquaredNorm:
+      return kernels::squared_norm<T>;
+    case OpKind::kClipFactor:
+      return kernels::clip_factor;
+    case OpKind::kAdamW:
+      return kernels::adamw<T>;
+  }
+  return nullptr;
+}
+
+/// Kernels whose tensors may be stored in two bytes.
+template <typename S>
+KernelFunction half_function_of(OpKind kind) {
   switch (kind) {
     case OpKind::kEmbedding:
       return kernels::embedding<S>;
@@ -56,15 +108,16 @@ KernelFunction function_of(OpKind kind) {
       return kernels::clip_factor;
     case OpKind::kAdamW:
       return kernels::adamw<S>;
+    default:
+      return nullptr;
   }
-  return nullptr;
 }
 
 KernelFunction function_of(const Kernel& kernel) {
   if (kernel.dtype == DType::kFp32) return function_of<float>(kernel.kind);
   if (kernel.dtype == DType::kFp64) return function_of<double>(kernel.kind);
-  if (kernel.dtype == DType::kBf16) return function_of<Bf16>(kernel.kind);
-  if (kernel.dtype == DType::kFp16) return function_of<Fp16>(kernel.kind);
+  if (kernel.dtype == DType::kBf16) return half_function_of<Bf16>(kernel.kind);
+  if (kernel.dtype == DType::kFp16) return half_function_of<Fp16>(kernel.kind);
   return nullptr;
 }
 

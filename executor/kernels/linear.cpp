@@ -74,8 +74,8 @@ void linear_backward_weight(const OpShape& s, Operands operands, const LaunchCon
   if (operands.size() == 4) bias_gradient(s, array<S>(operands, 0), array<S>(operands, 3), *context.pool);
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(linear);
-PLIMSOLL_INSTANTIATE_KERNEL(linear_backward_input);
-PLIMSOLL_INSTANTIATE_KERNEL(linear_backward_weight);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(linear);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(linear_backward_input);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(linear_backward_weight);
 
 }  // namespace plimsoll::kernels

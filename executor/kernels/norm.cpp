@@ -121,7 +121,7 @@ void norm_backward(const OpShape& s, Operands operands, const LaunchContext& con
   });
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(norm);
-PLIMSOLL_INSTANTIATE_KERNEL(norm_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(norm);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(norm_backward);
 
 }  // namespace plimsoll::kernels

@@ -151,7 +151,7 @@ void adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
   wide ? run_adamw<S, Arithmetic<S>>(s, operands, context) : run_adamw<S, S>(s, operands, context);
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(squared_norm);
-PLIMSOLL_INSTANTIATE_KERNEL(adamw);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(squared_norm);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(adamw);
 
 }  // namespace plimsoll::kernels

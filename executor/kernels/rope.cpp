@@ -87,7 +87,7 @@ void rope_backward(const OpShape& s, Operands operands, const LaunchContext& con
   rotate(s, array<S>(operands, 0), Arithmetic<S>(-1), context);
 }
 
-PLIMSOLL_INSTANTIATE_KERNEL(rope);
-PLIMSOLL_INSTANTIATE_KERNEL(rope_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(rope);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(rope_backward);
 
 }  // namespace plimsoll::kernels
