@@ -221,6 +221,8 @@ bool Tokenizer::is_special(TokenId id) const {
   return id >= 0 && id < vocabulary() && tables_->entries[static_cast<std::size_t>(id)].special;
 }
 
+const PostProcessor& Tokenizer::frame() const { return tables_->post_processor; }
+
 const std::string& Tokenizer::digest() const { return tables_->digest; }
 
 }  // namespace plimsoll

@@ -11,6 +11,7 @@
 
 #include "core/base/result.h"
 #include "formats/tokenizers/bpe_model.h"
+#include "formats/tokenizers/post_processor.h"
 
 namespace plimsoll {
 
@@ -49,6 +50,8 @@ class Tokenizer {
   /// The token as the vocabulary writes it; empty for a number that is none.
   [[nodiscard]] std::string_view token_of(TokenId id) const;
   [[nodiscard]] bool is_special(TokenId id) const;
+  /// What `encode` puts around a text.
+  [[nodiscard]] const PostProcessor& frame() const;
   /// Fingerprint of the file: token files carry it.
   [[nodiscard]] const std::string& digest() const;
 
