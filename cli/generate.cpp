@@ -46,10 +46,18 @@ struct Generated {
   [[nodiscard]] double rate() const { return seconds > 0 ? static_cast<double>(written().size()) / seconds : 0; }
 };
 
-/// Prints text as it grows; a character that is not complete yet waits.
+/// What follows the prompt. A tokenizer may write a token otherwise at a text's beginning, so the whole is decoded.
+std::string written_text(const Generated& text, const TextCodec& codec) {
+  const std::string prompt = codec.decode(std::span(text.tokens).first(text.prompt));
+  const std::string whole = codec.decode(text.tokens);
+  return whole.substr(std::min(prompt.size(), whole.size()));
+}
+
+/// Prints text as it grows; a character that is not complete yet, or stands for one (U+FFFD), waits.
 class GrowingText {
  public:
   void show(const std::string& text) {
+    if (text.ends_with("\xef\xbf\xbd")) return;
     const std::size_t complete = complete_utf8(text);
     if (complete <= shown_) return;
     fmt::print("{}", std::string_view(text).substr(shown_, complete - shown_));
@@ -91,7 +99,7 @@ void write_on(Decoder& decoder, const GenerateFlags& flags, const TextCodec& cod
       break;
     }
     text.tokens.push_back(token);
-    if (shown != nullptr) shown->show(codec.decode(text.written()));
+    if (shown != nullptr) shown->show(written_text(text, codec));
     if (stop_requested) text.reason = "interrupted";
     if (stop_requested || i + 1 == flags.new_tokens) break;
     logits = decoder.read(std::span(text.tokens).last(1));
@@ -104,7 +112,7 @@ void print_json(const Generated& text, const TextCodec& codec) {
   for (const std::int32_t token : text.written()) numbers.push_back(std::to_string(token));
   JsonLine line;
   line.integer("format_version", 1).integer("prompt_tokens", static_cast<std::int64_t>(text.prompt));
-  line.raw("tokens", json_list(numbers)).text("text", codec.decode(text.written())).text("ended_by", text.reason);
+  line.raw("tokens", json_list(numbers)).text("text", written_text(text, codec)).text("ended_by", text.reason);
   fmt::print("{}\n", line.number("tokens_per_second", text.rate()).str());
 }
 

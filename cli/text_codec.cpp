@@ -4,6 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <memory>
+
+#include "formats/models/end_tokens.h"
+#include "formats/tokenizers/tokenizer.h"
 
 namespace plimsoll {
 namespace {
@@ -48,6 +52,19 @@ Result<std::vector<std::int32_t>> parse_numbers(const std::string& text) {
   return tokens;
 }
 
+Result<TextCodec> codec_of(const std::filesystem::path& file, const ModelSpec& spec) {
+  auto loaded = Tokenizer::load(file);
+  if (!loaded) return fail(loaded.error());
+  if (loaded->vocabulary() > spec.vocabulary) {
+    return bad(fmt::format("{} has {} tokens, the model {}", file.string(), loaded->vocabulary(), spec.vocabulary),
+               "take the tokenizer that the model was trained with");
+  }
+  const auto tokenizer = std::make_shared<Tokenizer>(std::move(*loaded));
+  return TextCodec{.encode = [tokenizer](const std::string& text) { return tokenizer->encode(text); },
+                   .decode = [tokenizer](std::span<const std::int32_t> tokens) { return tokenizer->decode(tokens); },
+                   .ends = {}};
+}
+
 }  // namespace
 
 TextCodec number_codec() {
@@ -57,8 +74,19 @@ TextCodec number_codec() {
 }
 
 Result<TextCodec> find_text_codec(const ModelSpec& spec, const std::filesystem::path& folder, const std::string& tokenizer) {
-  if (tokenizer.empty() && spec.vocabulary == kByteVocabulary) return byte_codec();
-  return bad(fmt::format("there is no tokenizer for {}", folder.string()), "name one with --tokenizer, or give numbers with --prompt-tokens");
+  const std::filesystem::path beside = folder / "tokenizer.json";
+  const std::filesystem::path file = tokenizer.empty() ? beside : std::filesystem::path(tokenizer);
+  if (tokenizer.empty() && !std::filesystem::exists(beside)) {
+    if (spec.vocabulary == kByteVocabulary) return byte_codec();
+    return bad(fmt::format("there is no {}", beside.string()),
+               "name the model's with --tokenizer, or give token numbers with --prompt-tokens");
+  }
+  auto codec = codec_of(file, spec);
+  if (!codec) return codec;
+  auto ends = end_tokens(folder);
+  if (!ends) return fail(ends.error());
+  codec->ends = std::move(*ends);
+  return codec;
 }
 
 }  // namespace plimsoll
