@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -51,6 +54,28 @@ TEST_CASE("without --json the prompt and what follows it go to standard output, 
   CHECK(end.code == 0);
   CHECK(end.out.find("We the") == 0);
   CHECK(end.err.find("5 tokens") != std::string::npos);
+}
+
+TEST_CASE("a tokenizer beside the weights, or a named one, reads the prompt and writes the text") {
+  const TemporaryFolder folder;
+  const std::string tokenizers = PLIMSOLL_TOKENIZERS;
+  const Arguments wide = {"run", "gpt:layers=1,hidden=32,heads=4,vocab=900,positions=32", "--data", kText, "--steps", "2",
+                          "--device-memory", "16MiB", "--ram", "512MiB", "--warm-up-steps", "0", "-o", "run.plimsoll", "--save",
+                          "saved", "-q"};
+  REQUIRE(plimsoll_in(folder, wide).code == 0);
+  CHECK(plimsoll_in(folder, {"generate", "saved", "--prompt", "We the"}).err.find("tokenizer.json") != std::string::npos);
+  const json named = answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the", "--tokenizer", tokenizers + "/llama2.json"})));
+  std::filesystem::copy_file(tokenizers + "/llama2.json", folder.file("saved/tokenizer.json"));
+  const json beside = answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the"})));
+  CHECK(named["tokens"] == beside["tokens"]);
+  CHECK(named["text"] == beside["text"]);
+  CHECK(named["prompt_tokens"].get<int>() < 6);
+  // The first token that it writes, declared an end, ends the text before it.
+  write_file(folder.file("saved/generation_config.json"), fmt::format(R"({{"eos_token_id": [1, {}]}})", beside["tokens"][0].get<int>()));
+  const json ended = answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the"})));
+  CHECK(ended["ended_by"] == "end of text");
+  CHECK(ended["tokens"].empty());
+  CHECK(answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the", "--ignore-end"})))["tokens"] == beside["tokens"]);
 }
 
 TEST_CASE("what cannot be generated from is refused with its reason") {
