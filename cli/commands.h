@@ -19,6 +19,7 @@ void add_export(CLI::App& app, ExitCode& code);
 void add_schedule(CLI::App& app, ExitCode& code);
 void add_pack(CLI::App& app, ExitCode& code);
 void add_recompute(CLI::App& app, ExitCode& code);
+void add_merge(CLI::App& app, ExitCode& code);
 void add_generate(CLI::App& app, ExitCode& code);
 void add_machines(CLI::App& app, ExitCode& code);
 void add_models(CLI::App& app, ExitCode& code);

@@ -33,7 +33,8 @@ struct FitFlags {
 Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
   std::vector<FitAnswer> answers;
   std::set<std::string> seen;
-  for (const Strategy& strategy : candidate_strategies(spec.layers, machine.platform, recipe.precision)) {
+  for (const Strategy& strategy :
+       candidate_strategies(spec.layers, machine.platform, recipe.precision, recipe.adapter.exists())) {
     if (!seen.insert(strategy.name).second) continue;
     const auto search = search_plan(spec, recipe, machine.platform, *machine.costs, {.strategy = strategy.name});
     if (!search) return fail(search.error());

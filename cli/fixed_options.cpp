@@ -14,6 +14,10 @@ struct NumberOption {
 
 std::string real(double value) { return fmt::format("{}", value); }
 
+std::string lora(const Recipe& r) {
+  return r.adapter.exists() ? fmt::format("{}:{}", r.adapter.rank, to_text(r.adapter.targets)) : std::string("no adapters");
+}
+
 constexpr NumberOption kNumberOptions[] = {
     {"--batch", [](const Recipe& r) { return std::to_string(r.micro_batch); }},
     {"--accumulate", [](const Recipe& r) { return std::to_string(r.accumulate); }},
@@ -29,6 +33,9 @@ constexpr NumberOption kNumberOptions[] = {
     {"--betas", [](const Recipe& r) { return real(r.beta1) + "," + real(r.beta2); }},
     {"--eps", [](const Recipe& r) { return real(r.epsilon); }},
     {"--seed", [](const Recipe& r) { return std::to_string(r.seed); }},
+    {"--lora", lora},
+    {"--lora-alpha", [](const Recipe& r) { return real(r.adapter.alpha); }},
+    {"--base-bits", [](const Recipe& r) { return std::string(to_text(r.adapter.base)); }},
     {"--matmul", [](const Recipe& r) { return std::string(to_text(r.matmul)); }},
 };
 

@@ -59,6 +59,16 @@ std::string short_text(std::string_view space, Bytes needed, Bytes usable, std::
                      to_text(needed), to_text(usable), static_cast<double>(needed.count) / static_cast<double>(parameters));
 }
 
+std::string adapter_line(const AdapterAnswer& a) {
+  std::string text = fmt::format(
+      "  adapter rank {} beside {}: {} parameters trained; gradients and optimizer states {} instead of {}", a.adapter.rank,
+      to_text(a.adapter.targets), count_text(a.trained_parameters), to_text(a.training), to_text(a.whole_training));
+  if (a.adapter.base != BaseStorage::kCompute) {
+    text += fmt::format("; frozen model {} ({}) instead of {}", to_text(a.base), to_text(a.adapter.base), to_text(a.whole_base));
+  }
+  return text + "\n";
+}
+
 /// What of a plan that does not fit is missing.
 std::string missing_lines(const FitAnswer& answer) {
   std::string text;
@@ -103,6 +113,7 @@ std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string
                                  count_text(a.parameters), to_text(recipe.precision), recipe.accumulate,
                                  recipe.micro_batch, recipe.sequence, machine, a.fits ? "FITS" : "DOES NOT FIT");
   text += fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy));
+  if (a.adapter) text += adapter_line(*a.adapter);
   text += time_lines(a);
   text += memory_lines(a);
   text += missing_lines(a);

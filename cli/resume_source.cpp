@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "cli/output_file.h"
+#include "executor/checkpoint/training_state.h"
 #include "formats/runs/run_file.h"
 #include "formats/models/safetensors.h"
 #include "session/run_session.h"
@@ -72,9 +73,7 @@ Result<ResumeSource> of_checkpoint_alone(const std::string& path) {
   return source;
 }
 
-}  // namespace
-
-Result<ResumeSource> find_resume_source(const std::string& path) {
+Result<ResumeSource> find_source(const std::string& path) {
   if (is_of_kind(path, FileKind::kRunFile)) return of_run(path, {});
   const std::string suffix = checkpoint_of("");
   if (path.size() > suffix.size() && path.ends_with(suffix) && std::filesystem::exists(path)) {
@@ -82,6 +81,18 @@ Result<ResumeSource> find_resume_source(const std::string& path) {
     if (is_of_kind(run_file, FileKind::kRunFile)) return of_run(run_file, path);
   }
   return of_checkpoint_alone(path);
+}
+
+}  // namespace
+
+Result<ResumeSource> find_resume_source(const std::string& path) {
+  auto source = find_source(path);
+  if (!source) return source;
+  const auto header = read_safetensors_header(source->checkpoint);
+  if (!header) return fail(header.error());
+  const auto base = header->metadata.find(std::string(kTrainingBase));
+  if (base != header->metadata.end()) source->base = base->second;
+  return source;
 }
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@ struct ResumeSource {
   std::string run_file;  ///< empty: there is only the checkpoint
   std::optional<ModelSpec> spec;
   std::optional<Recipe> recipe;
+  std::string base;      ///< weights of the frozen model beside which adapters were trained; empty: the seed's
   std::optional<MatmulLibrary> matmul;  ///< as the checkpoint says it, for those who only have that
 };
 

@@ -15,7 +15,9 @@
 #include "cli/resume_source.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
+#include "executor/checkpoint/adapter_folder.h"
 #include "executor/checkpoint/load_weights.h"
+#include "executor/checkpoint/new_folder.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "formats/models/resolve_model.h"
 #include "profiler/probe/this_computer.h"
@@ -45,8 +47,8 @@ Result<void> check_numbers(const RunFlags& flags) {
   if (flags.evaluate_every > 0 && flags.evaluation_data.empty()) {
     return fail(bad("--eval-every needs held-out data", "add --eval-data FILE"));
   }
-  if (!flags.init.empty() && !flags.resume.empty()) {
-    return fail(bad("--init and --resume both say where the weights come from", "leave one out"));
+  if (!flags.init_adapter.empty() && !flags.resume.empty()) {
+    return fail(bad("--init-adapter and --resume both say where the adapters come from", "leave one out"));
   }
   if (flags.save_precision != "fp32" && flags.save_precision != "bf16")
     return fail(bad("--save-precision is fp32 or bf16"));
@@ -62,6 +64,31 @@ Result<void> check_outputs(const RunFlags& flags) {
   return flags.save.empty() || !saves_one_file(flags.save) ? Result<void>{} : check_place(flags.save);
 }
 
+/// Adapters that training goes on with say their own rank, alpha and targets; what the user repeats must be the same.
+Result<TrainingFlags> with_adapter_folder(const RunFlags& flags, const ModelSpec& spec, std::vector<std::string>& notes) {
+  TrainingFlags training = flags.training;
+  if (flags.init_adapter.empty()) return training;
+  const auto found = describe_adapter(flags.init_adapter, spec);
+  if (!found) return fail(found.error());
+  const std::string lora = fmt::format("{}:{}", found->adapter.rank, to_text(found->adapter.targets));
+  if (training.adapter.lora.empty()) training.adapter.lora = lora;
+  if (!training.adapter.alpha) training.adapter.alpha = found->adapter.alpha;
+  std::vector<std::string> unused_notes;
+  auto asked = make_adapter(training.adapter, spec, Precision::kFp32, unused_notes);
+  if (!asked) return fail(asked.error());
+  asked->base = found->adapter.base;
+  if (!(*asked == found->adapter)) {
+    return fail(bad(fmt::format("--lora {} --lora-alpha {} does not go with {}, which has --lora {} --lora-alpha {}",
+                                training.adapter.lora, *training.adapter.alpha, flags.init_adapter, lora, found->adapter.alpha),
+                    "leave --lora and --lora-alpha out"));
+  }
+  const auto name = [](const std::string& path) { return std::filesystem::path(path).filename().string(); };
+  if (!found->base.empty() && name(found->base) != name(flags.model)) {
+    notes.push_back(fmt::format("the adapters in {} say that they belong to {}", flags.init_adapter, found->base));
+  }
+  return training;
+}
+
 Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, const std::optional<ResumeSource>& resumed,
                         RunRequest& request, std::vector<std::string>& notes) {
   if (flags.model.empty()) {
@@ -75,7 +102,9 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
       return fail(bad(note.text, "this model's weights cannot be trained faithfully yet"));
     notes.push_back(note.text);
   }
-  auto recipe = make_recipe(flags.training, model->spec, machine.precision, machine.precision_reason, notes);
+  const auto training = with_adapter_folder(flags, model->spec, notes);
+  if (!training) return fail(training.error());
+  auto recipe = make_recipe(*training, model->spec, machine.precision, machine.precision_reason, notes);
   if (!recipe) return fail(recipe.error());
   if (recipe->schedule != LrSchedule::kConstant) recipe->total_steps = flags.steps;
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
@@ -128,7 +157,21 @@ Result<void> take_resumed(const RunFlags& flags, const ResumeSource& resumed, Ru
   return {};
 }
 
-/// Model, recipe and perhaps the plan, from wherever the user said they come.
+/// A checkpoint holds all weights that are trained; of a frozen model it knows the place.
+Result<void> take_base(const RunFlags& flags, const std::string& recorded, RunRequest& request) {
+  request.init = flags.init;
+  request.init_adapter = flags.init_adapter;
+  if (request.resume.empty()) return {};
+  if (!request.recipe.adapter.exists()) {
+    return flags.init.empty() ? Result<void>{}
+                              : fail(bad("--init and --resume both say where the weights come from", "leave one out"));
+  }
+  if (request.init.empty()) request.init = recorded;
+  if (request.init.empty() || std::filesystem::exists(request.init)) return {};
+  return fail(bad(fmt::format("the frozen model of the run is not at {} any more", request.init), "say where it is with --init"));
+}
+
+/// Model, recipe and perhaps the plan, from wherever the user said they come, and the weights to begin with.
 Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, RunRequest& request,
                            std::vector<std::string>& notes) {
   std::optional<ResumeSource> resumed;
@@ -138,9 +181,10 @@ Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, 
     request.resume = source->checkpoint;
     resumed = std::move(*source);
   }
-  if (is_plan_file(flags.model)) return take_plan(flags, request);
-  if (resumed && resumed->spec) return take_resumed(flags, *resumed, request);
-  return take_model(flags, machine, resumed, request, notes);
+  const auto taken = is_plan_file(flags.model)       ? take_plan(flags, request)
+                     : resumed && resumed->spec ? take_resumed(flags, *resumed, request)
+                                                : take_model(flags, machine, resumed, request, notes);
+  return taken ? take_base(flags, resumed ? resumed->base : std::string(), request) : taken;
 }
 
 TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
@@ -153,11 +197,24 @@ TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
 }
 
 /// What cannot be read or written is told before anything was trained.
-Result<void> check_weights_in_and_out(const RunFlags& flags, const ModelSpec& spec) {
-  if (!flags.init.empty()) {
-    if (const auto sound = check_weights(flags.init, spec); !sound) return sound;
+Result<void> check_weights_in_and_out(const RunFlags& flags, const RunRequest& request) {
+  if (!request.init.empty()) {
+    if (const auto sound = check_weights(request.init, request.spec); !sound) return sound;
   }
-  return flags.save.empty() ? Result<void>{} : check_save(flags.save, spec);
+  if (!request.init_adapter.empty()) {
+    const auto found = describe_adapter(request.init_adapter, request.spec);
+    if (!found) return fail(found.error());
+    AdapterSpec trained = request.recipe.adapter;
+    trained.base = found->adapter.base;
+    if (!(found->adapter == trained)) {
+      return fail(bad(fmt::format("{} holds other adapters than {} trains", request.init_adapter, flags.model)));
+    }
+  }
+  if (flags.save.empty()) return {};
+  if (!request.recipe.adapter.exists()) return check_save(flags.save, request.spec);
+  if (saves_one_file(flags.save))
+    return fail(bad("adapters are saved as a folder", "--save FOLDER; plimsoll merge makes whole weights"));
+  return check_new_folder(flags.save);
 }
 
 std::string folder_of(const std::string& file) {
@@ -216,8 +273,11 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--save-every", flags.save_every, "steps between checkpoints (one is always written at the end)");
   command.add_option("--init", flags.init,
                      "weights to start from, in Hugging Face's names: a folder, a safetensors file or an index of shards");
-  command.add_option("--save", flags.save,
-                     "where the trained weights go: a new FOLDER for from_pretrained, or FILE.safetensors");
+  command.add_option("--init-adapter", flags.init_adapter, "folder of adapters to go on with, as PEFT or --save wrote it");
+  command.add_option(
+      "--save", flags.save,
+      "where the trained weights go: a new FOLDER for from_pretrained, or FILE.safetensors; with --lora the adapters, "
+      "in a new FOLDER for PEFT");
   command.add_option("--save-precision", flags.save_precision, "fp32 or bf16")->capture_default_str();
   command.add_option("--save-shards", flags.save_shards, "largest file of a saved folder")->capture_default_str();
   command.add_option("--resume", flags.resume,
@@ -253,7 +313,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   RunRequest request;
   const auto taken = take_training(flags, *machine, request, notes);
   if (!taken) return fail(taken.error());
-  if (const auto sound = check_weights_in_and_out(flags, request.spec); !sound) return fail(sound.error());
+  if (const auto sound = check_weights_in_and_out(flags, request); !sound) return fail(sound.error());
   const auto save_options = save_options_of(flags);
   if (!save_options) return fail(save_options.error());
   request.machine = machine->platform;
@@ -264,7 +324,6 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.schedule = schedule_of(flags, request.recipe);
   request.data = flags.data;
   request.evaluation_data = flags.evaluation_data;
-  request.init = flags.init;
   request.save = flags.save;
   request.save_options = *save_options;
   request.output = flags.output;

@@ -27,6 +27,7 @@ struct RunFlags {
   std::int64_t evaluate_every = 0;
   std::int64_t save_every = 0;
   std::string init;
+  std::string init_adapter;
   std::string save;
   std::string save_precision = "fp32";
   std::string save_shards = "5GB";

@@ -54,6 +54,7 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--clip", flags.clip, "bound of the global gradient norm, 0 for none")
       ->group(group)
       ->capture_default_str();
+  add_adapter_flags(command, flags.adapter);
 }
 
 void add_number_flags(CLI::App& command, TrainingFlags& flags) {
@@ -99,6 +100,9 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   const auto optimizer = parse_optimizer(flags.optimizer);
   if (!optimizer) return fail(optimizer.error());
   recipe.optimizer = *optimizer;
+  auto adapter = make_adapter(flags.adapter, spec, recipe.precision, notes);
+  if (!adapter) return fail(adapter.error());
+  recipe.adapter = std::move(*adapter);
   const auto schedule = parse_lr_schedule(flags.schedule);
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;

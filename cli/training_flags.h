@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/adapter_flags.h"
 #include "core/base/result.h"
 #include "core/model/recipe.h"
 
@@ -28,9 +29,10 @@ struct TrainingFlags {
   double epsilon = 1e-8;
   double clip = 1.0;
   std::uint64_t seed = 1;
+  AdapterFlags adapter;
 };
 
-/// Batch, sequence, precision, optimizer and clipping: what decides memory and time.
+/// Batch, sequence, precision, optimizer, clipping and adapters: what decides memory and time.
 void add_shape_flags(CLI::App& command, TrainingFlags& flags);
 /// Learning rate, schedule and the rest: what decides numbers only.
 void add_number_flags(CLI::App& command, TrainingFlags& flags);

@@ -4,8 +4,6 @@
 #include <malloc.h>
 
 #include "core/plan/expand.h"
-#include "executor/checkpoint/load_weights.h"
-#include "executor/checkpoint/training_state.h"
 #include "formats/plans/plan_json.h"
 #include "formats/runs/process_samples.h"
 #include "formats/runs/run_file_lock.h"
@@ -14,6 +12,7 @@
 #include "session/compare_process.h"
 #include "session/open_run_file.h"
 #include "session/warm_up.h"
+#include "session/weights_in_and_out.h"
 #include "sim/memory/ledger.h"
 
 namespace plimsoll {
@@ -103,31 +102,11 @@ class Session {
     auto executor = CpuExecutor::create(plan, {.backend = "cpu", .drive = request_.drive});
     if (!executor) return fail(executor.error());
     executor_ = std::move(*executor);
-    const auto first = fill();
+    const auto first = fill_state(*executor_, request_);
     if (!first) return fail(first.error());
     done_ = saved_ = *first;
     if (stop_) return fail(interrupted_too_early());
     return {};
-  }
-
-  /// Weights from the seed, a file, or a checkpoint; returns the first step.
-  Result<std::int64_t> fill() {
-    const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor_->set_state(kind, group, fill); };
-    executor_->initialize();
-    if (!request_.resume.empty()) return resume(write);
-    if (request_.init.empty()) return 0;
-    const auto loaded = load_weights(request_.init, request_.spec, request_.recipe.precision, write);
-    if (!loaded) return fail(loaded.error());
-    return 0;
-  }
-
-  Result<std::int64_t> resume(const WriteState& write) {
-    const auto first = load_training_state(request_.resume, request_.spec, request_.recipe, write);
-    if (!first || *first < request_.schedule.end_step) return first;
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("{} already holds {} steps", request_.resume, *first),
-                 .where = {},
-                 .remedy = "ask for more with --steps"});
   }
 
   /// Makes the file, runs `work`, and lets the file say how that ended; one without a single step is not kept.
@@ -274,12 +253,8 @@ class Session {
     if (!stepped_) return fail(interrupted_too_early());
     if (const auto saved = save(chosen.plan); !saved) return fail(saved.error());
     if (interrupted()) note_interruption();
-    if (!request_.save.empty()) {
-      announce("saving weights to " + request_.save);
-      const auto saved = save_weights(request_.save, request_.spec, request_.recipe.precision, request_.save_options,
-                                      [&](TensorKind kind, GroupId group) { return executor_->state(kind, group); });
-      if (!saved) return fail(saved.error());
-    }
+    if (!request_.save.empty()) announce("saving what was trained to " + request_.save);
+    if (const auto saved = save_trained(*executor_, request_); !saved) return fail(saved.error());
     return finish(std::move(chosen), std::move(*trace));
   }
 
@@ -295,6 +270,7 @@ class Session {
     schedule.first_step = done_;
     schedule.until_step = until;
     schedule.checkpoint = checkpoint_of(request_.output);
+    if (request_.recipe.adapter.exists()) schedule.base = request_.init;
     return schedule;
   }
 

@@ -26,11 +26,12 @@ struct RunRequest {
   std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
   std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
   std::int64_t warm_up_steps = 8;          ///< the first steps, profiled, of a cautious plan (warm_up_share); 0 trusts `costs`
-  TrainSchedule schedule;                  ///< the session fills in `first_step` and `checkpoint`
+  TrainSchedule schedule;                  ///< the session fills in `first_step`, `checkpoint` and `base`
   std::string data;
   std::string evaluation_data;  ///< may be empty
   std::string init;             ///< weights to start from; may be empty
-  std::string save;             ///< where the weights go in the end; may be empty
+  std::string init_adapter;     ///< PEFT folder of adapters to start from; may be empty
+  std::string save;             ///< where the weights, or the adapters, go in the end; may be empty
   SaveOptions save_options;
   std::string resume;    ///< a training checkpoint; may be empty
   std::string output;    ///< the run file

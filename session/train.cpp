@@ -52,7 +52,8 @@ Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const Trai
                              const TrainWatcher& watcher) {
   if (schedule.checkpoint.empty()) return {};
   const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
-                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
+                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); },
+                                         schedule.base);
   if (saved && watcher.on_checkpoint) watcher.on_checkpoint(done, schedule.checkpoint);
   return saved;
 }

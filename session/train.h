@@ -23,6 +23,7 @@ struct TrainSchedule {
   std::int64_t evaluation_batches = 8;
   std::int64_t save_every = 0;  ///< 0: only when the training ends or is interrupted
   std::string checkpoint;       ///< empty: no checkpoint is written
+  std::string base;             ///< weights of a frozen model, which checkpoints name instead of holding them
 };
 
 /// Told of what happens, from the calling thread except `on_step`, which comes from the executor's.

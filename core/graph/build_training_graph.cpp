@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "core/graph/drop_unread.h"
 #include "core/graph/language_head.h"
 #include "core/graph/optimizer_update.h"
 #include "core/graph/transformer_block.h"
@@ -27,7 +28,9 @@ class StepWriter {
     build_.enter(Phase::kOptimizer, -1);
     head_.join();
     optimizer_update(build_);
-    return build_.finish();
+    Graph graph = build_.finish();
+    if (graph.recipe.adapter.exists()) drop_unread(graph);  // below the lowest adapter nothing needs a gradient
+    return graph;
   }
 
  private:
@@ -51,6 +54,7 @@ class StepWriter {
 
   void embed_backward(TensorId d_stream) {
     const GroupId embedding = build_.parameters().embedding();
+    if (build_.parameters().at(embedding).frozen) return;
     build_.add(OpKind::kEmbeddingBackward, embedding_shape(),
                {{tokens_, kR}, {d_stream, kR},
                 {write_.weight_gradient(embedding, Role::kTokenEmbedding), head_.embedding_gradient_access()},

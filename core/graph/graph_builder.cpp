@@ -1,13 +1,14 @@
 #include "core/graph/graph_builder.h"
 
 #include "core/graph/op_work.h"
+#include "core/model/stored_group.h"
 
 namespace plimsoll {
 
 GraphBuilder::GraphBuilder(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options) : options_(options) {
   graph_.spec = spec;
   graph_.recipe = recipe;
-  graph_.parameters = lay_out_parameters(spec);
+  graph_.parameters = lay_out_parameters(spec, recipe.adapter);
   for (auto& of_kind : groups_) of_kind.resize(graph_.parameters.groups.size());
 }
 
@@ -30,7 +31,9 @@ TensorId GraphBuilder::whole_group(TensorKind kind, GroupId group) {
                       : sums       ? sum_dtype(recipe().precision)
                                    : state_dtype(recipe().precision);
   const ParameterGroup& of = parameters().at(group);
-  known = make(kind, of.elements, dtype, std::string(to_text(kind)) + " of " + of.name);
+  const std::string name = std::string(to_text(kind)) + " of " + of.name;
+  known = is_encoded(of) ? make(kind, stored_bytes(of, compute_dtype(recipe().precision)).count, DType::kUint8, name)
+                         : make(kind, of.elements, dtype, name);
   graph_.tensors[known.index].group = group;
   graph_.tensors[known.index].block = of.block;
   return known;
@@ -47,8 +50,20 @@ TensorId GraphBuilder::view(TensorId tensor, std::int64_t offset, std::int64_t e
 
 TensorId GraphBuilder::parameter(TensorKind kind, GroupId group, ParameterRole role) {
   const ParameterTensor* tensor = parameters().at(group).find(role);
-  if (tensor == nullptr) return {};
-  return view(whole_group(kind, group), tensor->offset, tensor->elements());
+  if (tensor == nullptr || (parameters().at(group).frozen && kind != TensorKind::kParameter)) return {};
+  const TensorId whole = whole_group(kind, group);
+  const ParameterGroup& of = parameters().at(group);
+  if (!is_encoded(of)) return view(whole, tensor->offset, tensor->elements());
+  const StoredTensor stored = stored_tensor(of, *tensor, compute_dtype(recipe().precision));
+  const TensorId part = view(whole, stored.first(), stored.elements());
+  graph_.tensors[part.index].dtype = stored.dtype;
+  return part;
+}
+
+TensorId GraphBuilder::adapter(TensorKind kind, std::int64_t block, ParameterRole role, AdapterTarget target) {
+  const GroupId group = parameters().adapter(block);
+  const ParameterTensor& tensor = *parameters().at(group).find(role, target);
+  return view(whole_group(kind, group), tensor.offset, tensor.elements());
 }
 
 void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {

@@ -18,8 +18,11 @@ class GraphBuilder {
   TensorId make(TensorKind kind, std::int64_t elements, std::string name);
   /// A new tensor of a given type.
   TensorId make(TensorKind kind, std::int64_t elements, DType dtype, std::string name);
-  /// The part of one parameter in its group's tensor of `kind`; an invalid id when the model has no such parameter.
+  /// The part of one parameter in its group's tensor of `kind`; an invalid id when the model has no such
+  /// parameter, or trains it not and `kind` is of its training.
   TensorId parameter(TensorKind kind, GroupId group, ParameterRole role);
+  /// The same of A or B of the adapter beside a block's matrix.
+  TensorId adapter(TensorKind kind, std::int64_t block, ParameterRole role, AdapterTarget target);
   /// The tensor of a whole group, made on first use: parameters, gradients, accumulators or optimizer state.
   TensorId whole_group(TensorKind kind, GroupId group);
   /// A view of `elements` of `tensor` from `offset` on.

@@ -22,7 +22,9 @@ ParameterRole LanguageHead::weight_role() const {
 
 std::int64_t LanguageHead::elements() const { return write_.spec().vocabulary * write_.spec().hidden; }
 
-bool LanguageHead::sums_apart() const { return write_.spec().tied_head && write_.recipe().accumulate > 1; }
+bool LanguageHead::sums_apart() const { return write_.spec().tied_head && write_.recipe().accumulate > 1 && !frozen(); }
+
+bool LanguageHead::frozen() const { return write_.parameters().at(weight_group()).frozen; }
 
 Access LanguageHead::embedding_gradient_access() const {
   return write_.spec().tied_head && !sums_apart() ? kRw : kW;
@@ -63,17 +65,23 @@ void LanguageHead::join() {
   write_.build().add(OpKind::kAccumulate, {.rows = elements()}, {{sum_, kR}, {joined, kRw}}, wide);
 }
 
+void LanguageHead::weight_backward() {
+  if (frozen()) return;
+  const TensorId d_weight = weight_gradient();
+  const TensorId d_bias = write_.weight_gradient(write_.parameters().head(), Role::kHeadBias);
+  write_.build().add(OpKind::kLinearBackwardWeight, write_.linear_shape(write_.spec().hidden, write_.spec().vocabulary),
+                     {{logits_, kR}, {norm_, kR}, {d_weight, kW}, {d_bias, kW}});
+  accumulate(d_weight);
+}
+
 void LanguageHead::backward(TensorId d_stream) {
   const ModelSpec& spec = write_.spec();
   const GroupId head = write_.parameters().head();
   const OpShape shape = write_.linear_shape(spec.hidden, spec.vocabulary);
   const TensorId d_norm = write_.gradient(spec.hidden, "final norm gradient");
-  const TensorId d_weight = weight_gradient();
   write_.build().add(OpKind::kLinearBackwardInput, shape,
                      {{logits_, kR}, {write_.weight(weight_group(), weight_role()), kR}, {d_norm, kW}});
-  write_.build().add(OpKind::kLinearBackwardWeight, shape,
-                     {{logits_, kR}, {norm_, kR}, {d_weight, kW}, {write_.weight_gradient(head, Role::kHeadBias), kW}});
-  accumulate(d_weight);
+  weight_backward();
   write_.norm_backward(head, kFinalNorm, d_norm, input_, statistics_, d_stream, kW);
   write_.accumulate(head);
 }

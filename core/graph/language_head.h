@@ -25,6 +25,8 @@ class LanguageHead {
 
  private:
   [[nodiscard]] bool sums_apart() const;
+  [[nodiscard]] bool frozen() const;
+  void weight_backward();
   [[nodiscard]] std::int64_t elements() const;
   [[nodiscard]] GroupId weight_group() const;
   [[nodiscard]] ParameterRole weight_role() const;

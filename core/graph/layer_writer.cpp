@@ -31,6 +31,16 @@ TensorId LayerWriter::weight_gradient(GroupId group, ParameterRole role) {
   return build_.parameter(TensorKind::kGradient, group, role);
 }
 
+TensorId LayerWriter::matrix(GroupId group, ParameterRole role) {
+  const TensorId stored = weight(group, role);
+  const ParameterTensor& of = *parameters().at(group).find(role);
+  if (of.storage == BaseStorage::kCompute) return stored;
+  const TensorId decoded = build_.make(TensorKind::kWorkspace, of.elements(), "decoded weight");
+  build_.add(OpKind::kDequantize, {.rows = of.rows, .inputs = of.columns, .variant = static_cast<std::uint8_t>(of.storage)},
+             {{stored, kR}, {decoded, kW}});
+  return decoded;
+}
+
 OpShape LayerWriter::linear_shape(std::int64_t inputs, std::int64_t outputs) const {
   return {.rows = rows_, .inputs = inputs, .outputs = outputs};
 }
@@ -53,16 +63,20 @@ void LayerWriter::norm_backward(GroupId group, WeightAndBias of, TensorId dy, Te
 TensorId LayerWriter::linear(GroupId group, WeightAndBias of, TensorId x, std::int64_t inputs, std::int64_t outputs,
                              const char* name) {
   const TensorId y = activation(outputs, name);
+  const TensorId w = matrix(group, of.weight);
   build_.add(OpKind::kLinear, linear_shape(inputs, outputs),
-             {{x, kR}, {weight(group, of.weight), kR}, {weight(group, of.bias), kR}, {y, kW}});
+             {{x, kR}, {w, kR}, {weight(group, of.bias), kR}, {y, kW}});
+  adapters_.forward(parameters().at(group).block, of.weight, x, y, outputs);
   return y;
 }
 
 TensorId LayerWriter::linear_backward(GroupId group, WeightAndBias of, TensorId dy, TensorId x, std::int64_t inputs,
                                       std::int64_t outputs, const char* name) {
   const TensorId dx = gradient(inputs, name);
-  build_.add(OpKind::kLinearBackwardInput, linear_shape(inputs, outputs),
-             {{dy, kR}, {weight(group, of.weight), kR}, {dx, kW}});
+  const TensorId w = matrix(group, of.weight);
+  build_.add(OpKind::kLinearBackwardInput, linear_shape(inputs, outputs), {{dy, kR}, {w, kR}, {dx, kW}});
+  adapters_.backward(parameters().at(group).block, of.weight, dy, x, dx, outputs);
+  if (parameters().at(group).frozen) return dx;
   build_.add(OpKind::kLinearBackwardWeight, linear_shape(inputs, outputs),
              {{dy, kR}, {x, kR}, {weight_gradient(group, of.weight), kW}, {weight_gradient(group, of.bias), kW}});
   return dx;
@@ -76,6 +90,10 @@ TensorId LayerWriter::add(TensorId a, TensorId b, TensorKind kind, const char* n
 
 void LayerWriter::accumulate(GroupId group) {
   if (recipe().accumulate == 1) return;
+  if (parameters().at(group).frozen) {
+    if (parameters().at(group).block < 0) return;
+    group = parameters().adapter(parameters().at(group).block);
+  }
   build_.add(OpKind::kAccumulate, {.rows = parameters().at(group).elements},
              {{build_.whole_group(TensorKind::kGradient, group), kR}, {build_.whole_group(TensorKind::kAccumulator, group), kRw}});
 }

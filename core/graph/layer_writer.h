@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "core/graph/adapter_layer.h"
 #include "core/graph/graph_builder.h"
 
 namespace plimsoll {
@@ -16,7 +17,7 @@ struct WeightAndBias {
 /// layer by their roles, not which layers a block has.
 class LayerWriter {
  public:
-  explicit LayerWriter(GraphBuilder& build) : build_(build), rows_(build.tokens()) {}
+  explicit LayerWriter(GraphBuilder& build) : build_(build), adapters_(build), rows_(build.tokens()) {}
 
   [[nodiscard]] GraphBuilder& build() { return build_; }
   [[nodiscard]] const ModelSpec& spec() const { return build_.spec(); }
@@ -34,6 +35,8 @@ class LayerWriter {
   /// A parameter, or an invalid id when the model has none of that role.
   TensorId weight(GroupId group, ParameterRole role);
   TensorId weight_gradient(GroupId group, ParameterRole role);
+  /// A matrix as products read it: an encoded one is decoded into memory that is free again after the next op.
+  TensorId matrix(GroupId group, ParameterRole role);
 
   [[nodiscard]] OpShape linear_shape(std::int64_t inputs, std::int64_t outputs) const;
 
@@ -43,20 +46,22 @@ class LayerWriter {
   void norm_backward(GroupId group, WeightAndBias of, TensorId dy, TensorId x, TensorId saved_statistics, TensorId dx,
                      Access access);
 
-  /// y = x Wᵀ + b.
+  /// y = x Wᵀ + b, and what adapters beside W add.
   TensorId linear(GroupId group, WeightAndBias of, TensorId x, std::int64_t inputs, std::int64_t outputs, const char* name);
-  /// dx of a linear layer, and the gradient of its weight and bias.
+  /// dx of a linear layer, and the gradient of its weight and bias, or of its adapters.
   TensorId linear_backward(GroupId group, WeightAndBias of, TensorId dy, TensorId x, std::int64_t inputs, std::int64_t outputs,
                            const char* name);
 
   /// a + b, both of the stream's width.
   TensorId add(TensorId a, TensorId b, TensorKind kind, const char* name);
 
-  /// Adds a group's gradients to their sum over micro-batches; nothing to do with a single one.
+  /// Adds the gradients of a group, or of the adapters that stand for it, to their sum over micro-batches; nothing to do with
+  /// a single one.
   void accumulate(GroupId group);
 
  private:
   GraphBuilder& build_;
+  AdapterLayer adapters_;
   std::int64_t rows_;
 };
 

@@ -6,13 +6,14 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 22> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 23> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kNorm, "norm"},
     {OpKind::kLinear, "linear"},
     {OpKind::kHeadNorm, "head_norm"},
     {OpKind::kRope, "rope"},
     {OpKind::kAttention, "attention"},
+    {OpKind::kDequantize, "dequantize"},
     {OpKind::kAdd, "add"},
     {OpKind::kActivation, "activation"},
     {OpKind::kCrossEntropy, "cross_entropy"},

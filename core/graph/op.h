@@ -18,20 +18,21 @@ using OpId = StrongId<struct OpTag>;
 enum class OpKind : std::uint8_t {
   kEmbedding,             ///< tokens r, token table r, [position table r], x w
   kNorm,                  ///< x r, weight r, [bias r], y w, statistics w
-  kLinear,                ///< x r, weight r, [bias r], y w             y = x Wᵀ + b
+  kLinear,                ///< x r, weight r, [bias r], y w|rw          y = x Wᵀ + b, or y += x Wᵀ
   kHeadNorm,              ///< qkv r, query weight r, key weight r, y w, statistics w   normalizes query and key heads, copies values
   kRope,                  ///< qkv rw                                   rotates queries and keys
   kAttention,             ///< qkv r, out w, log-sum-exp w, workspace w causal, softmax(q kᵀ / √d) v
+  kDequantize,            ///< encoded weight r, weight w               a frozen matrix as compute reads it
   kAdd,                   ///< a r, b r, y w
   kActivation,            ///< x r, y w                                 GELU, or SwiGLU or GeGLU of [gate | up]
   kCrossEntropy,          ///< logits rw, tokens r, loss w              leaves d loss / d logits in place of the logits
   kLoss,                  ///< logits r, tokens r, loss w               evaluation only
   kEmbeddingBackward,     ///< tokens r, dx r, d token table w|rw, [d position table w]
-  kNormBackward,          ///< dy r, x r, weight r, statistics r, dx w|rw, d weight w, [d bias w], workspace w
-  kLinearBackwardInput,   ///< dy r, weight r, dx w                     dx = dy W
+  kNormBackward,          ///< dy r, x r, weight r, statistics r, dx w|rw, [d weight w], [d bias w], workspace w
+  kLinearBackwardInput,   ///< dy r, weight r, dx w|rw                  dx = dy W, or dx += dy W
   kLinearBackwardWeight,  ///< dy r, x r, d weight w, [d bias w]        dW = dyᵀ x
   kRopeBackward,          ///< dqkv rw
-  kHeadNormBackward,      ///< dqkv rw, qkv r, query weight r, key weight r, statistics r, d query weight w, d key weight w, workspace w
+  kHeadNormBackward,      ///< dqkv rw, qkv r, query weight r, key weight r, statistics r, [d query weight w, d key weight w], workspace w
   kAttentionBackward,     ///< qkv r, out r, log-sum-exp r, dout r, dqkv w, workspace w
   kActivationBackward,    ///< x r, dy r, dx w
   kAccumulate,            ///< gradient r, accumulator w|rw             w on the first micro-batch
@@ -60,9 +61,10 @@ struct OpShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t positions = 0;  ///< rows of the position table; of a rotation the position of the first token (0 in training)
+  std::int64_t stride = 0;     ///< linear: from row to row of y or dy where they are columns of wider rows (0: outputs)
   std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
-  std::uint8_t variant = 0;    ///< NormKind or ActivationKind
-  double constant = 0;         ///< norm epsilon, rotary base, or what an embedding is multiplied by (0: nothing)
+  std::uint8_t variant = 0;    ///< NormKind, ActivationKind or BaseStorage
+  double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none)
 
   auto operator<=>(const OpShape&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/model/base_storage.h"
 #include "core/model/model_spec.h"
 
 namespace plimsoll {
@@ -59,6 +60,7 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kSquaredNorm: return 2.0 * real(s.rows);
     case OpKind::kAccumulate: return real(s.rows);
     case OpKind::kClipFactor: return real(s.terms);
+    case OpKind::kDequantize:
     case OpKind::kAdd:
     case OpKind::kEmbedding:
     case OpKind::kEmbeddingBackward: return elements;
@@ -93,6 +95,7 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kSquaredNorm: return Bytes(s.rows * e);
     case OpKind::kAccumulate: return Bytes(s.rows * (e + 2 * state));
     case OpKind::kClipFactor: return Bytes(8 * (s.terms + 2));
+    case OpKind::kDequantize: return bytes_in(static_cast<BaseStorage>(s.variant), elements, dtype) + Bytes(e * elements);
     case OpKind::kAdd: return Bytes(3 * e * elements);
     case OpKind::kEmbedding: return Bytes(2 * e * elements);
     case OpKind::kEmbeddingBackward: return Bytes(e * (2 * elements + s.inputs * (s.outputs + s.positions)));

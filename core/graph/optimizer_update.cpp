@@ -1,5 +1,7 @@
 #include "core/graph/optimizer_update.h"
 
+#include <vector>
+
 namespace plimsoll {
 namespace {
 
@@ -10,18 +12,26 @@ constexpr Access kRw = Access::kReadWrite;
 
 Kind summed_gradients(const Recipe& recipe) { return recipe.accumulate > 1 ? Kind::kAccumulator : Kind::kGradient; }
 
-/// The clip factor over all groups; an invalid id when clipping is off.
-TensorId clip_factor(GraphBuilder& build) {
-  const auto groups = static_cast<std::int64_t>(build.parameters().groups.size());
+std::vector<GroupId> trained_groups(const ParameterLayout& layout) {
+  std::vector<GroupId> groups;
+  for (std::size_t i = 0; i < layout.groups.size(); ++i) {
+    if (!layout.groups[i].frozen) groups.emplace_back(i);
+  }
+  return groups;
+}
+
+/// The clip factor over the groups that are trained; an invalid id when clipping is off.
+TensorId clip_factor(GraphBuilder& build, const std::vector<GroupId>& groups) {
   if (build.recipe().clip == 0) return {};
-  const TensorId partials = build.make(Kind::kScalar, groups, DType::kFp64, "squared norms");
-  for (std::int64_t i = 0; i < groups; ++i) {
-    const GroupId g(static_cast<std::uint32_t>(i));
+  const auto terms = static_cast<std::int64_t>(groups.size());
+  const TensorId partials = build.make(Kind::kScalar, terms, DType::kFp64, "squared norms");
+  for (std::int64_t i = 0; i < terms; ++i) {
+    const GroupId g = groups[static_cast<std::size_t>(i)];
     build.add(OpKind::kSquaredNorm, {.rows = build.parameters().at(g).elements},
               {{build.whole_group(summed_gradients(build.recipe()), g), kR}, {build.view(partials, i, 1), kW}});
   }
   const TensorId factor = build.make(Kind::kScalar, 2, DType::kFp64, "clip factor and norm");
-  build.add(OpKind::kClipFactor, {.terms = groups}, {{partials, kR}, {factor, kW}});
+  build.add(OpKind::kClipFactor, {.terms = terms}, {{partials, kR}, {factor, kW}});
   return factor;
 }
 
@@ -41,8 +51,9 @@ void update_group(GraphBuilder& build, GroupId g, TensorId factor) {
 }  // namespace
 
 void optimizer_update(GraphBuilder& build) {
-  const TensorId factor = clip_factor(build);
-  for (std::uint32_t i = 0; i < build.parameters().groups.size(); ++i) update_group(build, GroupId(i), factor);
+  const std::vector<GroupId> groups = trained_groups(build.parameters());
+  const TensorId factor = clip_factor(build, groups);
+  for (const GroupId group : groups) update_group(build, group, factor);
 }
 
 }  // namespace plimsoll

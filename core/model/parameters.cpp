@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/adapter_parts.h"
+
 namespace plimsoll {
 namespace {
 
@@ -50,6 +52,28 @@ ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
   return finish(std::move(group));
 }
 
+/// Both matrices decay, as all matrices do.
+ParameterGroup adapter_group(const ModelSpec& spec, const AdapterSpec& adapter, std::int64_t layer) {
+  ParameterGroup group{.name = "adapters of block " + std::to_string(layer), .block = layer, .tensors = {}};
+  const auto add_matrix = [&](Role role, AdapterTarget target, std::int64_t rows, std::int64_t columns) {
+    group.tensors.push_back({.role = role, .rows = rows, .columns = columns, .decays = true, .target = target});
+  };
+  for (const AdapterPart& part : adapter_parts(spec)) {
+    if (!adapter.has(part.target)) continue;
+    add_matrix(Role::kAdapterA, part.target, adapter.rank, part.inputs);
+    add_matrix(Role::kAdapterB, part.target, part.outputs, adapter.rank);
+  }
+  return finish(std::move(group));
+}
+
+/// Embeddings, norms and biases stay as compute reads them.
+void freeze(ParameterGroup& group, BaseStorage base) {
+  group.frozen = true;
+  for (ParameterTensor& tensor : group.tensors) {
+    if (group.block >= 0 && tensor.decays) tensor.storage = base;
+  }
+}
+
 }  // namespace
 
 const ParameterTensor* ParameterGroup::find(ParameterRole role) const {
@@ -57,9 +81,21 @@ const ParameterTensor* ParameterGroup::find(ParameterRole role) const {
   return found == tensors.end() ? nullptr : &*found;
 }
 
+const ParameterTensor* ParameterGroup::find(ParameterRole role, AdapterTarget target) const {
+  const auto found =
+      std::find_if(tensors.begin(), tensors.end(), [&](const auto& t) { return t.role == role && t.target == target; });
+  return found == tensors.end() ? nullptr : &*found;
+}
+
 std::int64_t ParameterLayout::elements() const {
   std::int64_t sum = 0;
   for (const ParameterGroup& group : groups) sum += group.elements;
+  return sum;
+}
+
+std::int64_t ParameterLayout::trained_elements() const {
+  std::int64_t sum = 0;
+  for (const ParameterGroup& group : groups) sum += group.frozen ? 0 : group.elements;
   return sum;
 }
 
@@ -75,6 +111,15 @@ ParameterLayout lay_out_parameters(const ModelSpec& spec) {
   if (!spec.tied_head) add(head, Role::kHeadWeight, spec.vocabulary, spec.hidden);
   if (spec.head_bias) add(head, Role::kHeadBias, 1, spec.vocabulary);
   layout.groups.push_back(finish(std::move(head)));
+  return layout;
+}
+
+ParameterLayout lay_out_parameters(const ModelSpec& spec, const AdapterSpec& adapter) {
+  ParameterLayout layout = lay_out_parameters(spec);
+  if (!adapter.exists()) return layout;
+  for (ParameterGroup& group : layout.groups) freeze(group, adapter.base);
+  for (std::int64_t layer = 0; layer < spec.layers; ++layer) layout.groups.push_back(adapter_group(spec, adapter, layer));
+  layout.adapters = spec.layers;
   return layout;
 }
 

@@ -50,6 +50,13 @@ Result<Enum> value_in(const Names<Enum, N>& names, std::string_view option, std:
                .remedy = did_you_mean(text, known)});
 }
 
+/// Only where there is one, so that other recipes keep their digests.
+std::string adapter_text(const AdapterSpec& adapter) {
+  if (!adapter.exists()) return {};
+  return fmt::format(" lora_rank={} lora_alpha={:.17g} lora_targets={} lora_base={}", adapter.rank, adapter.alpha,
+                     to_text(adapter.targets), to_text(adapter.base));
+}
+
 tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
@@ -99,7 +106,7 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
   if (recipe.schedule != LrSchedule::kConstant && recipe.total_steps <= 0) {
     return bad(fmt::format("--schedule {} needs the number of steps", to_text(recipe.schedule)), "add --steps N");
   }
-  return {};
+  return validate(recipe.adapter, spec);
 }
 
 double learning_rate_at(const Recipe& recipe, std::int64_t step) {
@@ -123,12 +130,13 @@ Result<OptimizerKind> parse_optimizer(std::string_view text) { return value_in(k
 Result<MatmulLibrary> parse_matmul(std::string_view text) { return value_in(kLibraries, "matrix-product library", text); }
 
 std::string canonical_text(const Recipe& r) {
-  return fmt::format(
+  const std::string text = fmt::format(
       "precision={} matmul={} optimizer={} micro_batch={} accumulate={} sequence={} lr={:.17g} schedule={} "
       "warmup={} total={} decay={:.17g} beta1={:.17g} beta2={:.17g} epsilon={:.17g} clip={:.17g} seed={}",
       to_text(r.precision), to_text(r.matmul), to_text(r.optimizer), r.micro_batch, r.accumulate,
       r.sequence, r.learning_rate, to_text(r.schedule), r.warmup_steps, r.total_steps, r.weight_decay, r.beta1, r.beta2,
       r.epsilon, r.clip, r.seed);
+  return text + adapter_text(r.adapter);
 }
 
 std::string numerics_digest(const ModelSpec& spec, const Recipe& recipe) {

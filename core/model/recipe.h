@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/model/adapter.h"
 #include "core/model/dtype.h"
 #include "core/model/model_spec.h"
 
@@ -36,6 +37,7 @@ struct Recipe {
   double epsilon = 1e-8;
   double clip = 1.0;  ///< bound of the global gradient norm; 0 switches clipping off
   std::uint64_t seed = 1;
+  AdapterSpec adapter;  ///< if it exists, it alone is trained
 
   bool operator==(const Recipe&) const = default;
 

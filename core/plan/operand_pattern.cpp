@@ -51,13 +51,15 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kNorm:
       return "rrRww";
     case OpKind::kLinear:
-      return "rrRw";
+      return "rrRx";
     case OpKind::kHeadNorm:
       return "rrrww";
     case OpKind::kRope:
       return "u";
     case OpKind::kAttention:
       return "rwww";
+    case OpKind::kDequantize:
+      return "rw";
     case OpKind::kAdd:
       return "rrw";
     case OpKind::kActivation:
@@ -69,15 +71,15 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kEmbeddingBackward:
       return "rrxW";
     case OpKind::kNormBackward:
-      return "rrrrxwWw";
+      return "rrrrxwWw|rrrrxw";
     case OpKind::kLinearBackwardInput:
-      return "rrw";
+      return "rrx";
     case OpKind::kLinearBackwardWeight:
       return "rrwW";
     case OpKind::kRopeBackward:
       return "u";
     case OpKind::kHeadNormBackward:
-      return "urrrrwww";
+      return "urrrrwww|urrrrw";
     case OpKind::kAttentionBackward:
       return "rrrrww";
     case OpKind::kActivationBackward:
@@ -109,6 +111,7 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kHeadNorm:
     case OpKind::kRope:
     case OpKind::kAttention:
+    case OpKind::kDequantize:
     case OpKind::kAdd:
     case OpKind::kActivation:
     case OpKind::kCrossEntropy:

@@ -14,6 +14,10 @@ namespace plimsoll {
 Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& spec, Precision precision,
                           const WriteState& state);
 
+/// The same for the model that `recipe` trains: frozen matrices that it keeps encoded are encoded one by one.
+Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
+                          const WriteState& state);
+
 /// What load_weights would refuse before it reads values: files, names, shapes and types, and a config.json beside the
 /// weights that is not `spec`'s.
 Result<void> check_weights(const std::filesystem::path& path, const ModelSpec& spec);

@@ -63,6 +63,7 @@ Result<std::int64_t> check_header(const std::filesystem::path& path, const Safet
 Result<void> check_tensors(const std::filesystem::path& path, const SafetensorsHeader& header,
                            const ParameterLayout& layout, StoredType type) {
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    if (layout.groups[g].frozen) continue;  // as they were when the training began
     for (const auto& [kind, state] : kStates) {
       const std::string name = name_of(g, state);
       const SafetensorsTensor* stored = header.find(name);
@@ -86,6 +87,7 @@ SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int6
                                     {"spec", canonical_text(spec)},
                                     {"recipe", canonical_text(recipe)}}};
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    if (layout.groups[g].frozen) continue;  // as they were when the training began
     for (const auto& [kind, state] : kStates) plan.tensors.push_back({name_of(g, state), {layout.groups[g].elements}});
   }
   return plan;
@@ -94,11 +96,14 @@ SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int6
 }  // namespace
 
 Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
-                                 std::int64_t steps_done, const ReadState& state) {
-  const ParameterLayout layout = lay_out_parameters(spec);
-  auto writer = SafetensorsWriter::create(path, plan_file(spec, recipe, steps_done, layout));
+                                 std::int64_t steps_done, const ReadState& state, const std::string& base) {
+  const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
+  SafetensorsPlan plan = plan_file(spec, recipe, steps_done, layout);
+  if (!base.empty()) plan.metadata[std::string(kTrainingBase)] = base;
+  auto writer = SafetensorsWriter::create(path, std::move(plan));
   if (!writer) return fail(writer.error());
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    if (layout.groups[g].frozen) continue;  // as they were when the training began
     for (const auto& [kind, name] : kStates) {
       const std::span<const std::byte> bytes = state(kind, GroupId(g));
       const std::span values(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
@@ -112,12 +117,13 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
                                          const WriteState& state) {
   const auto file = SafetensorsFile::open(path);
   if (!file) return fail(file.error());
-  const ParameterLayout layout = lay_out_parameters(spec);
+  const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
   const auto steps_done = check_header(path, file->header(), spec, recipe);
   if (!steps_done) return steps_done;
   if (auto whole = check_tensors(path, file->header(), layout, stored_type(recipe)); !whole) return fail(whole.error());
   Result<void> read;
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    if (layout.groups[g].frozen) continue;  // as they were when the training began
     for (const auto& [kind, name] : kStates) {
       const SafetensorsTensor& stored = *file->header().find(name_of(g, name));
       state(kind, GroupId(g), [&](std::span<std::byte> place) { read = file->read_bytes(stored, Bytes(0), place); });

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/model/parameters.h"
+#include "core/model/stored_group.h"
 #include "executor/kernels/launch.h"
 
 namespace plimsoll {
@@ -86,12 +86,12 @@ bool is_staged(const Plan& plan, const FlatBody& step, BufferId stored) {
 
 Result<void> check_state(const Plan& plan) {
   const FlatBody step = expand(plan, *plan.body("step"));
-  const ParameterLayout layout = lay_out_parameters(plan.spec);
+  const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
     const bool compute = binding.kind == TensorKind::kParameter;
     const DType dtype = compute ? compute_dtype(plan.recipe.precision) : state_dtype(plan.recipe.precision);
-    const std::int64_t bytes = layout.at(binding.group).elements * size_of(dtype);
+    const std::int64_t bytes = stored_bytes(layout.at(binding.group), dtype).count;
     const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
     if (on_drive && !is_staged(plan, step, binding.buffer)) {
       return refuse("the CPU backend needs state on a drive to be read whole in a step", buffer.name);

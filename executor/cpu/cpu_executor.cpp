@@ -209,8 +209,7 @@ void CpuExecutor::initialize() {
   for (const StateBinding& binding : impl_->plan().state) {
     impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
       if (is_weights(binding.kind)) {
-        fill_weights(impl_->plan().spec, binding.group, impl_->plan().recipe.seed, impl_->dtype_of(binding), bytes,
-                     impl_->pool);
+        fill_weights(impl_->plan().spec, impl_->plan().recipe, binding.group, impl_->dtype_of(binding), bytes, impl_->pool);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
       }

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "executor/data/counter_random.h"
 #include "executor/kernels/half_types.h"
+#include "executor/kernels/store_tensor.h"
 #include "executor/kernels/worker_pool.h"
 #include "formats/models/half_floats.h"
 
@@ -15,14 +17,15 @@ namespace {
 constexpr double kDeviation = 0.02;
 constexpr std::int64_t kElementsPerTask = 1 << 16;
 
-/// How a tensor starts: `constant` + `deviation` · normal.
+/// How a tensor starts: `constant` + `deviation` · normal + `spread` · uniform in ±1.
 struct Start {
   double constant = 0;
   double deviation = 0;
+  double spread = 0;
 };
 
-Start start_of(ParameterRole role, const ModelSpec& spec) {
-  switch (role) {
+Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
+  switch (tensor.role) {
     case ParameterRole::kTokenEmbedding:
     case ParameterRole::kPositionEmbedding:
     case ParameterRole::kQkvWeight:
@@ -46,7 +49,10 @@ Start start_of(ParameterRole role, const ModelSpec& spec) {
     case ParameterRole::kFfnOutBias:
     case ParameterRole::kFinalNormBias:
     case ParameterRole::kHeadBias:
+    case ParameterRole::kAdapterB:
       return {};
+    case ParameterRole::kAdapterA:
+      return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};
   }
   return {};
 }
@@ -65,26 +71,47 @@ Fp16 stored_as(double value) {
   return {fp16_from_float(static_cast<float>(value))};
 }
 
+/// Elements [begin, end) of the tensor that starts at `out`; which numbers they are depends on their places in the group.
 template <typename Real>
-void fill_range(Real* out, std::int64_t begin, std::int64_t end, std::uint64_t key, const Start& start) {
+void fill_range(Real* out, std::int64_t begin, std::int64_t end, std::int64_t offset, std::uint64_t key, const Start& start) {
   for (std::int64_t i = begin; i < end; ++i) {
-    const double noise = start.deviation == 0 ? 0 : start.deviation * normal_at(key, static_cast<std::uint64_t>(i));
-    out[i] = stored_as<Real>(start.constant + noise);
+    const auto place = static_cast<std::uint64_t>(offset + i);
+    const double normal = start.deviation == 0 ? 0 : start.deviation * normal_at(key, place);
+    const double uniform = start.spread == 0 ? 0 : start.spread * (2 * to_unit(random_at(key, place)) - 1);
+    out[i] = stored_as<Real>(start.constant + normal + uniform);
   }
 }
 
 template <typename Real>
-void fill_group(const ModelSpec& spec, GroupId id, std::uint64_t seed, Real* out, WorkerPool& pool) {
-  const ParameterGroup group = lay_out_parameters(spec).at(id);
-  const std::uint64_t key = random_at(mix64(seed), id.index);
-  for (const ParameterTensor& tensor : group.tensors) {
-    const Start start = start_of(tensor.role, spec);
-    const std::int64_t end = tensor.offset + tensor.elements();
-    const std::int64_t tasks = (tensor.elements() + kElementsPerTask - 1) / kElementsPerTask;
-    pool.run(tasks, [&](std::int64_t task, std::int64_t) {
-      const std::int64_t begin = tensor.offset + task * kElementsPerTask;
-      fill_range(out, begin, std::min(end, begin + kElementsPerTask), key, start);
-    });
+void fill_tensor(Real* out, const ParameterTensor& tensor, std::uint64_t key, const Start& start, WorkerPool& pool) {
+  const std::int64_t tasks = (tensor.elements() + kElementsPerTask - 1) / kElementsPerTask;
+  pool.run(tasks, [&](std::int64_t task, std::int64_t) {
+    const std::int64_t begin = task * kElementsPerTask;
+    fill_range(out, begin, std::min(tensor.elements(), begin + kElementsPerTask), tensor.offset, key, start);
+  });
+}
+
+/// What is filled: a group of a model, with the key of its random numbers.
+struct Filled {
+  const ModelSpec& spec;
+  const ParameterGroup& group;
+  std::uint64_t key = 0;
+};
+
+template <typename Real>
+void fill_group(const Filled& of, Real* out, WorkerPool& pool) {
+  for (const ParameterTensor& tensor : of.group.tensors) {
+    fill_tensor(out + tensor.offset, tensor, of.key, start_of(tensor, of.spec), pool);
+  }
+}
+
+/// A group whose matrices are encoded, one tensor after another.
+void fill_encoded(const Filled& of, DType compute, std::span<std::byte> out, WorkerPool& pool) {
+  std::vector<float> values;
+  for (const ParameterTensor& tensor : of.group.tensors) {
+    values.resize(static_cast<std::size_t>(tensor.elements()));
+    fill_tensor(values.data(), tensor, of.key, start_of(tensor, of.spec), pool);
+    store_tensor(values, stored_tensor(of.group, tensor, compute), tensor.storage, out);
   }
 }
 
@@ -95,9 +122,12 @@ double normal_at(std::uint64_t key, std::uint64_t place) {
   return radius * std::cos(2.0 * std::numbers::pi * to_unit(random_at(key, 2 * place + 1)));
 }
 
-void fill_weights(const ModelSpec& spec, GroupId group, std::uint64_t seed, DType dtype, std::span<std::byte> out,
+void fill_weights(const ModelSpec& spec, const Recipe& recipe, GroupId group, DType dtype, std::span<std::byte> out,
                   WorkerPool& pool) {
-  const auto fill = [&](auto* weights) { fill_group(spec, group, seed, weights, pool); };
+  const ParameterGroup whole = lay_out_parameters(spec, recipe.adapter).at(group);
+  const Filled of{spec, whole, random_at(mix64(recipe.seed), group.index)};
+  const auto fill = [&](auto* weights) { fill_group(of, weights, pool); };
+  if (is_encoded(whole)) return fill_encoded(of, dtype, out, pool);
   if (dtype == DType::kFp64) return fill(reinterpret_cast<double*>(out.data()));
   if (dtype == DType::kBf16) return fill(reinterpret_cast<Bf16*>(out.data()));
   if (dtype == DType::kFp16) return fill(reinterpret_cast<Fp16*>(out.data()));

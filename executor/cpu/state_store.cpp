@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "core/model/stored_group.h"
+
 namespace plimsoll {
 
 StateStore::StateStore(const Plan& plan, const Program& step, const ArenaSet& arenas)
-    : plan_(plan), arenas_(arenas), layout_(lay_out_parameters(plan.spec)), staged_(plan.buffers.size(), nullptr) {
+    : plan_(plan),
+      arenas_(arenas),
+      layout_(lay_out_parameters(plan.spec, plan.recipe.adapter)),
+      staged_(plan.buffers.size(), nullptr) {
   for (const Instruction& instruction : step.body.list.instructions) {
     if (instruction.kind != InstructionKind::kRead) continue;
     const Use& source = step.body.uses(instruction)[0];
@@ -42,7 +47,7 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
 std::size_t StateStore::size_of_state(const StateBinding& binding) const {
   const Precision precision = plan_.recipe.precision;
   const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
-  return static_cast<std::size_t>(layout_.at(binding.group).elements * size_of(dtype));
+  return static_cast<std::size_t>(stored_bytes(layout_.at(binding.group), dtype).count);
 }
 
 }  // namespace plimsoll

@@ -66,12 +66,17 @@ void multiply_into(const MatrixProduct& library, const Product<Fp16>& p, float* 
 template <typename S>
 void multiply_half(const MatrixProduct& library, const Product<S>& p, const S* bias) {
   const std::int64_t result = p.rows * p.columns;
-  float* sums = thread_scratch(result + (p.rows + p.columns) * std::min(p.depth, kDepth) + p.columns);
-  float *wide_bias = sums + result, *operands = wide_bias + p.columns;
+  float* sums = thread_scratch(result + (p.rows + p.columns) * std::min(p.depth, kDepth) + 2 * p.columns);
+  float *wide_bias = sums + result, *before = wide_bias + p.columns, *operands = before + p.columns;
   multiply_into(library, p, sums, operands);
   if (bias != nullptr) conversions<S>().widen(p.columns, bias, wide_bias);
   for (std::int64_t row = 0; row < p.rows; ++row) {
     float* sum = sums + row * p.columns;
+    if (p.factor != 1) std::for_each(sum, sum + p.columns, [&](float& value) { value *= static_cast<float>(p.factor); });
+    if (p.adds) {
+      conversions<S>().widen(p.columns, p.c + row * p.c_stride, before);
+      loops<float>().add_to(p.columns, before, sum);
+    }
     if (bias != nullptr) loops<float>().add_to(p.columns, wide_bias, sum);
     conversions<S>().round(p.columns, sum, p.c + row * p.c_stride);
   }

@@ -109,8 +109,10 @@ void head_norm_backward(const OpShape& s, Operands operands, const LaunchContext
                                    .query_weight = array<S>(operands, 2),
                                    .key_weight = array<S>(operands, 3),
                                    .statistics = array<T>(operands, 4),
-                                   .partial = array<T>(operands, 7)};
+                                   .partial = array<T>(operands, operands.size() - 1)};
   context.pool->run(range_count(s.rows, kReductionRows), [&](std::int64_t task, std::int64_t) { kernel.tile(task); });
+  const bool trains = operands.size() > 6;
+  if (!trains) return;
   context.pool->run(2, [&](std::int64_t which, std::int64_t) {
     kernel.sum_tiles(which, array<S>(operands, 5 + static_cast<std::size_t>(which)));
   });

@@ -63,6 +63,8 @@ void attention(const OpShape& shape, Operands operands, const LaunchContext& con
 template <typename S>
 void attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void dequantize(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void add(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
 void activation(const OpShape& shape, Operands operands, const LaunchContext& context);

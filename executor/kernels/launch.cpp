@@ -24,6 +24,8 @@ KernelFunction function_of(OpKind kind) {
       return kernels::rope<T>;
     case OpKind::kAttention:
       return kernels::attention<T>;
+    case OpKind::kDequantize:
+      return kernels::dequantize<T>;
     case OpKind::kAdd:
       return kernels::add<T>;
     case OpKind::kActivation:
@@ -76,6 +78,8 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::rope<S>;
     case OpKind::kAttention:
       return kernels::attention<S>;
+    case OpKind::kDequantize:
+      return kernels::dequantize<S>;
     case OpKind::kAdd:
       return kernels::add<S>;
     case OpKind::kActivation:

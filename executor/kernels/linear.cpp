@@ -36,6 +36,15 @@ void bias_gradient(const OpShape& s, const S* dy, S* d_bias, WorkerPool& pool) {
 
 }  // namespace
 
+namespace {
+
+/// Elements from row to row of y and dy.
+std::int64_t stride_of(const OpShape& s) { return s.stride == 0 ? s.outputs : s.stride; }
+
+double factor_of(const OpShape& s) { return s.constant == 0 ? 1 : s.constant; }
+
+}  // namespace
+
 template <typename S>
 void linear(const OpShape& s, Operands operands, const LaunchContext& context) {
   const bool has_bias = operands.size() == 4;
@@ -45,7 +54,9 @@ void linear(const OpShape& s, Operands operands, const LaunchContext& context) {
                            .a = {array<S>(operands, 0), s.inputs, false},
                            .b = {array<S>(operands, 1), s.inputs, true},
                            .c = array<S>(operands, has_bias ? 3 : 2),
-                           .c_stride = s.outputs};
+                           .c_stride = stride_of(s),
+                           .adds = operands[has_bias ? 3 : 2].access == Access::kReadWrite,
+                           .factor = factor_of(s)};
   tiled_product(*context.pool, *context.product, product, has_bias ? array<S>(operands, 2) : nullptr);
 }
 
@@ -54,10 +65,12 @@ void linear_backward_input(const OpShape& s, Operands operands, const LaunchCont
   const Product<S> product{.rows = s.rows,
                            .columns = s.inputs,
                            .depth = s.outputs,
-                           .a = {array<S>(operands, 0), s.outputs, false},
+                           .a = {array<S>(operands, 0), stride_of(s), false},
                            .b = {array<S>(operands, 1), s.inputs, false},
                            .c = array<S>(operands, 2),
-                           .c_stride = s.inputs};
+                           .c_stride = s.inputs,
+                           .adds = operands[2].access == Access::kReadWrite,
+                           .factor = factor_of(s)};
   tiled_product(*context.pool, *context.product, product);
 }
 
@@ -66,10 +79,11 @@ void linear_backward_weight(const OpShape& s, Operands operands, const LaunchCon
   const Product<S> product{.rows = s.outputs,
                            .columns = s.inputs,
                            .depth = s.rows,
-                           .a = {array<S>(operands, 0), s.outputs, true},
+                           .a = {array<S>(operands, 0), stride_of(s), true},
                            .b = {array<S>(operands, 1), s.inputs, false},
                            .c = array<S>(operands, 2),
-                           .c_stride = s.inputs};
+                           .c_stride = s.inputs,
+                           .factor = factor_of(s)};
   tiled_product(*context.pool, *context.product, product);
   if (operands.size() == 4) bias_gradient(s, array<S>(operands, 0), array<S>(operands, 3), *context.pool);
 }

@@ -19,8 +19,8 @@ blasint narrow(std::int64_t n) { return static_cast<blasint>(n); }
 void multiply_onednn(const Product<float>& p) {
   omp_set_num_threads(1);  // of the calling thread only: each worker multiplies alone
   const dnnl_status_t status =
-      dnnl_sgemm(dnnl_letter(p.a.transposed), dnnl_letter(p.b.transposed), p.rows, p.columns, p.depth, 1.0F, p.a.data,
-                 p.a.stride, p.b.data, p.b.stride, p.adds ? 1.0F : 0.0F, p.c, p.c_stride);
+      dnnl_sgemm(dnnl_letter(p.a.transposed), dnnl_letter(p.b.transposed), p.rows, p.columns, p.depth,
+                 static_cast<float>(p.factor), p.a.data, p.a.stride, p.b.data, p.b.stride, p.adds ? 1.0F : 0.0F, p.c, p.c_stride);
   if (status == dnnl_success) return;
   throw EnvironmentError({.kind = ErrorKind::kEnvironment,
                           .what = fmt::format("oneDNN refused a {} x {} x {} matrix product (status {})", p.rows,
@@ -31,8 +31,8 @@ void multiply_onednn(const Product<float>& p) {
 
 void multiply_openblas(const Product<float>& p) {
   cblas_sgemm(CblasRowMajor, cblas_letter(p.a.transposed), cblas_letter(p.b.transposed), narrow(p.rows),
-              narrow(p.columns), narrow(p.depth), 1.0F, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride),
-              p.adds ? 1.0F : 0.0F, p.c, narrow(p.c_stride));
+              narrow(p.columns), narrow(p.depth), static_cast<float>(p.factor), p.a.data, narrow(p.a.stride), p.b.data,
+              narrow(p.b.stride), p.adds ? 1.0F : 0.0F, p.c, narrow(p.c_stride));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ void MatrixProduct::multiply(const Product<float>& product) const {
 
 void MatrixProduct::multiply(const Product<double>& p) const {
   cblas_dgemm(CblasRowMajor, cblas_letter(p.a.transposed), cblas_letter(p.b.transposed), narrow(p.rows),
-              narrow(p.columns), narrow(p.depth), 1.0, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride),
+              narrow(p.columns), narrow(p.depth), p.factor, p.a.data, narrow(p.a.stride), p.b.data, narrow(p.b.stride),
               p.adds ? 1.0 : 0.0, p.c, narrow(p.c_stride));
 }
 

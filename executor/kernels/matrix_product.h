@@ -17,7 +17,7 @@ struct MatrixView {
   bool transposed = false;
 };
 
-/// C = A·B, or C += A·B when `adds`: A (as read) is rows × depth, B depth × columns, C row-major. All sizes in
+/// C = factor·A·B, or C += factor·A·B when `adds`: A (as read) is rows × depth, B depth × columns, C row-major. All sizes in
 /// elements.
 template <typename T>
 struct Product {
@@ -29,6 +29,7 @@ struct Product {
   T* c = nullptr;
   std::int64_t c_stride = 0;
   bool adds = false;
+  double factor = 1;
 };
 
 /// A matrix-product library, used by one thread at a time per product: equal arguments give equal bits on one machine.
@@ -53,7 +54,7 @@ template <typename S>
 void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product<S>& product, const S* bias = nullptr);
 
 /// One product of operands stored in two bytes, on the calling thread: fp32 sums, `bias` (or null) added to every row, each
-/// element rounded once. It never adds to what C holds.
+/// element rounded once.
 template <typename S>
 void multiply_half(const MatrixProduct& library, const Product<S>& product, const S* bias);
 

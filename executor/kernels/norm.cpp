@@ -53,7 +53,7 @@ struct NormBackward {
   const S *dy, *x, *weight;
   const T* statistics;
   S* dx;
-  S *d_weight, *d_bias;  // no bias: null
+  S *d_weight, *d_bias;  // no bias, or frozen: null
   T* partial;            // [tile][weight, bias][column]
   bool adds;
 
@@ -102,18 +102,19 @@ struct NormBackward {
 template <typename S>
 void norm_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
-  const bool layer = is_layer_norm(s);
+  const bool layer = is_layer_norm(s), trains = operands.size() > 6;
   const NormBackward<S> kernel{.s = s,
                                .dy = array<S>(operands, 0),
                                .x = array<S>(operands, 1),
                                .weight = array<S>(operands, 2),
                                .statistics = array<T>(operands, 3),
                                .dx = array<S>(operands, 4),
-                               .d_weight = array<S>(operands, 5),
-                               .d_bias = layer ? array<S>(operands, 6) : nullptr,
-                               .partial = array<T>(operands, layer ? 7 : 6),
+                               .d_weight = trains ? array<S>(operands, 5) : nullptr,
+                               .d_bias = trains && layer ? array<S>(operands, 6) : nullptr,
+                               .partial = array<T>(operands, operands.size() - 1),
                                .adds = operands[4].access == Access::kReadWrite};
   context.pool->run(range_count(s.rows, kReductionRows), [&](std::int64_t task, std::int64_t) { kernel.tile(task); });
+  if (!trains) return;
   context.pool->run(range_count(s.inputs, kColumns), [&](std::int64_t task, std::int64_t) {
     const Range columns = range_at(task, s.inputs, kColumns);
     kernel.sum_tiles(columns, 0, kernel.d_weight);

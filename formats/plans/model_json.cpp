@@ -37,6 +37,25 @@ void read_later_fields(const JsonNode& node, ModelSpec& s) {
   r.original_positions = node.number_or("rope_original_positions", r.original_positions);
 }
 
+std::string write_adapter(const AdapterSpec& adapter) {
+  std::vector<std::string> targets;
+  for (const AdapterTarget target : adapter.targets) targets.push_back(json_quote(to_text(target)));
+  JsonLine line;
+  line.integer("rank", adapter.rank).number("alpha", adapter.alpha).raw("targets", json_list(targets));
+  if (adapter.base != BaseStorage::kCompute) line.text("base", to_text(adapter.base));
+  return line.str();
+}
+
+AdapterSpec read_adapter(const JsonNode& node) {
+  node.allow_only({"rank", "alpha", "targets", "base"});
+  AdapterSpec adapter{.rank = node.at("rank").integer(1, kMaxParsedCount), .alpha = node.at("alpha").number(0)};
+  for (const JsonNode& target : node.at("targets").elements()) {
+    adapter.targets.push_back(enum_of(target, AdapterTarget::kDown));
+  }
+  adapter.base = enum_or(node, "base", adapter.base, BaseStorage::kNf4);
+  return adapter;
+}
+
 }  // namespace
 
 std::string write_model(const ModelSpec& s) {
@@ -62,6 +81,7 @@ std::string write_recipe(const Recipe& r) {
   line.integer("warmup_steps", r.warmup_steps).integer("total_steps", r.total_steps);
   line.number("weight_decay", r.weight_decay).number("beta1", r.beta1).number("beta2", r.beta2);
   line.number("epsilon", r.epsilon).number("clip", r.clip).raw("seed", std::to_string(r.seed));
+  if (r.adapter.exists()) line.raw("lora", write_adapter(r.adapter));
   return line.str();
 }
 
@@ -106,7 +126,7 @@ ModelSpec read_model(const JsonNode& node) {
 Recipe read_recipe(const JsonNode& node) {
   node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate",
                    "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
-                   "seed"});
+                   "seed", "lora"});
   Recipe r;
   r.precision = enum_or(node, "precision", r.precision, Precision::kBf16);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);
@@ -124,6 +144,7 @@ Recipe read_recipe(const JsonNode& node) {
   r.epsilon = node.number_or("epsilon", r.epsilon);
   r.clip = node.number_or("clip", r.clip);
   if (node.has("seed")) r.seed = node.at("seed").natural();
+  if (node.has("lora")) r.adapter = read_adapter(node.at("lora"));
   return r;
 }
 

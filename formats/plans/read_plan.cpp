@@ -19,7 +19,7 @@ constexpr std::int64_t kMostRepeats = 1 << 20;
 constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 
 OpShape read_shape(const JsonNode& node) {
-  node.allow_only({"rows", "inputs", "outputs", "sequence", "heads", "kv_heads", "head_dim", "positions", "terms",
+  node.allow_only({"rows", "inputs", "outputs", "sequence", "heads", "kv_heads", "head_dim", "positions", "stride", "terms",
                    "variant", "constant"});
   const auto size = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
@@ -32,6 +32,7 @@ OpShape read_shape(const JsonNode& node) {
           .kv_heads = size("kv_heads", 0),
           .head_dim = size("head_dim", 0),
           .positions = size("positions", 0),
+          .stride = size("stride", 0),
           .terms = size("terms", 1),
           .variant = static_cast<std::uint8_t>(node.integer_or("variant", 0, 0, 255)),
           .constant = node.number_or("constant", 0)};

@@ -38,6 +38,7 @@ std::string write_shape(const OpShape& shape) {
   add("kv_heads", shape.kv_heads);
   add("head_dim", shape.head_dim);
   add("positions", shape.positions);
+  add("stride", shape.stride);
   if (shape.terms != 1) line.integer("terms", shape.terms);
   add("variant", shape.variant);
   if (shape.constant != 0) line.number("constant", shape.constant);

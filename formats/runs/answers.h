@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/quantity.h"
+#include "core/model/adapter.h"
 #include "core/trace/compare_traces.h"
 
 namespace plimsoll {
@@ -54,11 +55,22 @@ struct AlternativeAnswer {
   [[nodiscard]] bool fits() const { return short_of.empty(); }
 };
 
+/// What it saves to train adapters beside a frozen model.
+struct AdapterAnswer {
+  AdapterSpec adapter;
+  std::int64_t trained_parameters = 0;
+  Bytes training;        ///< gradients and optimizer states
+  Bytes whole_training;  ///< the same if the model itself were trained
+  Bytes base;            ///< the frozen model as it is kept
+  Bytes whole_base;      ///< as compute reads it
+};
+
 /// What `fit`, `plan` and `simulate` answer. Rates and times of a plan that does not fit are those it would have.
 struct FitAnswer {
   bool fits = false;
   std::string model;
   std::int64_t parameters = 0;
+  std::optional<AdapterAnswer> adapter;
   Strategy strategy;
   std::string stack = "plimsoll";
   double step_seconds = 0;

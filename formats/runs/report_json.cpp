@@ -100,10 +100,19 @@ class JsonDocument {
   std::string members_;
 };
 
+std::string adapter(const AdapterAnswer& a) {
+  JsonLine line;
+  line.integer("rank", a.adapter.rank).number("alpha", a.adapter.alpha).text("targets", to_text(a.adapter.targets));
+  line.text("base", to_text(a.adapter.base)).integer("trained_parameters", a.trained_parameters);
+  line.integer("training_bytes", a.training.count).integer("whole_training_bytes", a.whole_training.count);
+  return line.integer("base_bytes", a.base.count).integer("whole_base_bytes", a.whole_base.count).str();
+}
+
 std::string fit_document(const FitAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
   json.raw("model", JsonLine().text("name", a.model).integer("parameters", a.parameters).str());
+  if (a.adapter) json.raw("adapter", adapter(*a.adapter));
   json.raw("strategy", write_strategy_fields(a.strategy)).text("stack", a.stack);
   json.number("step_seconds", a.step_seconds).number("step_seconds_low", a.step_seconds_low);
   json.number("step_seconds_high", a.step_seconds_high).number("tokens_per_second", a.tokens_per_second);

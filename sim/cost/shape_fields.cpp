@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 9> kSizes{
+constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 10> kSizes{
     {{"rows", &OpShape::rows},
      {"inputs", &OpShape::inputs},
      {"outputs", &OpShape::outputs},
@@ -20,6 +20,7 @@ constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 9> kS
      {"kv_heads", &OpShape::kv_heads},
      {"head_dim", &OpShape::head_dim},
      {"positions", &OpShape::positions},
+     {"stride", &OpShape::stride},
      {"terms", &OpShape::terms}}};
 
 template <typename Number>

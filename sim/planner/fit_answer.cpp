@@ -1,9 +1,11 @@
 #include "sim/planner/fit_answer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "core/graph/op_work.h"
+#include "core/model/stored_group.h"
 #include "core/plan/expand.h"
 #include "sim/memory/process_need.h"
 #include "sim/planner/rejected_families.h"
@@ -68,6 +70,31 @@ double hardware_flops(const Plan& plan) {
   return flops;
 }
 
+/// Gradients, and what the optimizer keeps beside the weights that compute reads, for each parameter that is trained.
+Bytes training_bytes(const Plan& plan, std::int64_t trained) {
+  const bool mixed = has_master_copy(plan.recipe.precision);
+  Bytes bytes(trained * size_of(compute_dtype(plan.recipe.precision)));
+  for (const StateBinding& state : plan.state) {
+    const bool kept = state.kind != TensorKind::kParameter && (state.kind != TensorKind::kMaster || mixed);
+    if (kept) bytes += plan.at(state.buffer).bytes;
+  }
+  return bytes;
+}
+
+std::optional<AdapterAnswer> adapter_answer(const Plan& plan) {
+  if (!plan.recipe.adapter.exists()) return std::nullopt;
+  const DType compute = compute_dtype(plan.recipe.precision);
+  const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
+  AdapterAnswer answer{.adapter = plan.recipe.adapter, .trained_parameters = layout.trained_elements()};
+  answer.training = training_bytes(plan, answer.trained_parameters);
+  const std::int64_t all = parameter_count(plan.spec);
+  answer.whole_training = Bytes(std::llround(static_cast<double>(answer.training.count) * static_cast<double>(all) /
+                                             static_cast<double>(answer.trained_parameters)));
+  for (const ParameterGroup& group : layout.groups) answer.base += group.frozen ? stored_bytes(group, compute) : Bytes(0);
+  answer.whole_base = Bytes(all * size_of(compute));
+  return answer;
+}
+
 FitAnswer described(const ModelSpec& spec, const Strategy& strategy, const std::string& calibration_source) {
   FitAnswer answer;
   answer.model = spec.name;
@@ -110,6 +137,7 @@ double model_flops_of_step(const ModelSpec& spec, const Recipe& recipe) {
 
 FitAnswer fit_answer(const Plan& plan, const Prediction& prediction, const LowerBound& bound, std::string calibration_source) {
   FitAnswer answer = described(plan.spec, plan.strategy, calibration_source);
+  answer.adapter = adapter_answer(plan);
   const double step = to_seconds(prediction.step);
   const auto needs = space_needs(plan);
   answer.fits = std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); });

@@ -73,7 +73,7 @@ void StepLowering::write_run(const Run& run, std::uint32_t micro_batch) {
   out_.set_phase(run.phase);
   if (micro_batch == together_.begin) run_starts_.push_back(out_.next_id());
   visit_starts_.push_back(out_.next_id());
-  if (plan_.strategy.parameters != Tier::kDevice) fetch_parameters(run.ops);
+  fetch_parameters(run.ops);
   bring_activations_back(run, micro_batch);
   for (const std::size_t i : run.ops) write_op(graph_.ops[i], micro_batch);
   send_activations_away(run, micro_batch);

@@ -4,6 +4,7 @@
 
 #include "core/plan/order_conflicts.h"
 #include "sim/planner/check_shares.h"
+#include "sim/planner/parameter_tier.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -37,14 +38,9 @@ void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
 Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
                            const LowerOptions& options) {
   if (const auto shares = check_shares(strategy, spec.layers); !shares) return fail(shares.error());
+  if (const auto tiers = check_tiers(strategy, recipe); !tiers) return fail(tiers.error());
   const auto places = Places::find(platform, strategy);
   if (!places) return fail(places.error());
-  if (strategy.parameters == Tier::kHost && strategy.optimizer == Tier::kSsd && !has_master_copy(recipe.precision)) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = "in fp32 the optimizer's weights on the SSD are the only copy",
-                 .where = {},
-                 .remedy = "stream the weights from the SSD too, or use mixed precision"});
-  }
   Plan plan{.spec = spec, .recipe = recipe, .platform = platform, .strategy = strategy};
   BufferBook book(plan);
   const std::int64_t workers = compute_workers(platform, places->compute);

@@ -7,7 +7,9 @@ namespace plimsoll {
 void StepLowering::write_optimizer() {
   if (plan_.strategy.update_in_backward) return finish_updates();
   const bool leave_now = optimizer_on_host() && plan_.strategy.gradients == Tier::kDevice;
-  for (std::size_t i = summed_gradients_.size(); leave_now && i-- > 0;) sum_to_host(summed_gradients_[i]);
+  for (std::size_t i = summed_gradients_.size(); leave_now && i-- > 0;) {
+    if (summed_gradients_[i].valid()) sum_to_host(summed_gradients_[i]);
+  }
   start_updates(out_.next_id());
   bool norms = false;
   for (const Op& op : graph_.ops) {
@@ -32,7 +34,7 @@ void StepLowering::publish_weights(GroupId group, BufferId weights) {
   const BufferId stored = state_[group.index].parameters;
   const bool already_there = weights == stored || stored == state_[group.index].master;
   if (already_there) return;
-  if (plan_.strategy.parameters == Tier::kDevice) {
+  if (plan_.at(stored).space == places_.device) {
     out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(weights), out_.whole(stored));
   } else {
     out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(weights), out_.whole(stored));

@@ -24,7 +24,7 @@ void StepLowering::update_in_backward(TensorId sum) {
   out_.begin_segment("update in backward", micro_batches() - 1, graph_.at(sum).block);
   out_.set_phase(Phase::kOptimizer);
   if (on_device) work_on_sum(sum, OpKind::kSquaredNorm, optimizer_on_host() ? places_.host : places_.device);
-  const bool norm_is_known = group == graph_.parameters.embedding();  // the last gradient: a guess would gain nothing
+  const bool norm_is_known = group == graph_.parameters.last_trained();  // the last gradient: a guess would gain nothing
   if (graph_.recipe.clip == 0 || !norm_is_known) update_group(group, update_of(group), false);
 }
 
@@ -32,11 +32,11 @@ void StepLowering::finish_updates() {
   const auto clip =
       std::find_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.kind == OpKind::kClipFactor; });
   if (clip == graph_.ops.end()) return;
-  const GroupId embedding = graph_.parameters.embedding();
+  const GroupId last = graph_.parameters.last_trained();
   out_.begin_segment("clip", 0, -1);
   out_.set_phase(Phase::kOptimizer);
   write_op(*clip, 0);
-  update_group(embedding, update_of(embedding), true);
+  update_group(last, update_of(last), true);
   const std::vector<std::vector<BufferId>> staged = updates_.staged;
   redo_updates();
   // What is still being written keeps its memory, so that the next step need not wait for it when nothing is redone.
@@ -51,7 +51,7 @@ void StepLowering::finish_updates() {
 void StepLowering::redo_updates() {
   std::vector<GroupId> groups;
   for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
-    if (GroupId(i) != graph_.parameters.embedding()) groups.emplace_back(i);
+    if (GroupId(i) != graph_.parameters.last_trained() && !graph_.parameters.groups[i].frozen) groups.emplace_back(i);
   }
   if (plan_.strategy.optimizer == Tier::kSsd) std::reverse(groups.begin(), groups.end());
   start_updates(out_.next_id());

@@ -5,12 +5,17 @@
 
 namespace plimsoll {
 
+bool StepLowering::is_streamed(GroupId group) const {
+  return plan_.at(state_[group.index].parameters).space != places_.device;
+}
+
 void StepLowering::fetch_parameters(const std::vector<std::size_t>& ops) {
   std::map<GroupId, TensorId> used;
   for (const std::size_t i : ops) {
     for (const Operand& operand : graph_.ops[i].operands) {
       const Tensor& tensor = graph_.at(operand.tensor);
-      if (tensor.kind == TensorKind::kParameter) used.emplace(tensor.group, tensor.view_of.valid() ? tensor.view_of : operand.tensor);
+      if (tensor.kind == TensorKind::kParameter && is_streamed(tensor.group))
+        used.emplace(tensor.group, whole_of(operand.tensor));
     }
   }
   std::erase_if(on_device_, [&](const auto& entry) { return used.count(entry.first) == 0; });
@@ -26,7 +31,7 @@ void StepLowering::fetch_group(GroupId group, TensorId tensor) {
     return book_.add({.name = stored.name + ", streamed", .space = space, .bytes = stored.bytes, .category = TensorKind::kParameter});
   };
   const std::int64_t ahead = plan_.strategy.staging_slots - 1;
-  if (plan_.strategy.parameters == Tier::kSsd) {
+  if (stored.space == places_.ssd) {
     const BufferId staged = arriving(places_.host);
     out_.copy(*places_.ssd_read, InstructionKind::kRead, source, out_.whole(staged));
     reach_back(staged, 2 * ahead);

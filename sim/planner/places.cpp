@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/model/stored_group.h"
 #include "sim/planner/check_shares.h"
+#include "sim/planner/parameter_tier.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -37,18 +39,6 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
   }
   places.ssd_read = platform.queue("ssd.read");
   places.ssd_write = platform.queue("ssd.write");
-  if (strategy.parameters != Tier::kDevice && strategy.optimizer == Tier::kDevice) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("strategy '{}' streams weights that the device itself would update", strategy.name),
-                 .where = {},
-                 .remedy = "put the optimizer on the host or the SSD too"});
-  }
-  if (strategy.gradients != Tier::kDevice && strategy.optimizer == Tier::kDevice) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("strategy '{}' sends gradients away that the device itself would read", strategy.name),
-                 .where = {},
-                 .remedy = "put the optimizer on the host or the SSD too, or keep the gradients on the device"});
-  }
   const bool uses_ssd =
       std::max({strategy.optimizer, strategy.parameters, strategy.gradients, strategy.activations}) == Tier::kSsd;
   if (uses_ssd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {
@@ -69,7 +59,7 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
     const ParameterGroup& of = layout.at(group);
     const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
                                       .space = space,
-                                      .bytes = Bytes(of.elements * size_of(dtype)),
+                                      .bytes = stored_bytes(of, dtype),
                                       .category = kind,
                                       .persistent = true,
                                       .slots = updated ? versions : 1});
@@ -79,12 +69,18 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
   std::vector<GroupState> groups;
   for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
     const GroupId group(i);
+    const Tier weights = parameter_tier(plan.strategy, plan.recipe, layout.at(group));
+    GroupState of;
+    if (layout.at(group).frozen) {
+      of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(weights), false);
+      groups.push_back(of);
+      continue;
+    }
     const Tier tier = state_tier(plan.strategy, layout.at(group).block);
     const SpaceId state_space = space_of(tier);
     // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
-    const bool own_master = has_master_copy(plan.recipe.precision) || tier != plan.strategy.parameters;
-    GroupState of;
-    of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(plan.strategy.parameters), !own_master);
+    const bool own_master = has_master_copy(plan.recipe.precision) || tier != weights;
+    of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(weights), !own_master);
     of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space, true) : of.parameters;
     of.first_moment = reserve(TensorKind::kFirstMoment, group, state, state_space, true);
     of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space, true);

@@ -28,7 +28,7 @@ std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, s
     for (const std::size_t i : run.ops) {
       if (run.phase == Phase::kForward) forward.push_back(i);
       for (const Operand& operand : graph_.ops[i].operands) {
-        if (run.phase == Phase::kBackward && reads(operand.access)) needed[operand.tensor.index] = 1;
+        if (run.phase == Phase::kBackward && reads(operand.access)) needed[whole_of(operand.tensor).index] = 1;
       }
     }
   }
@@ -36,12 +36,12 @@ std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, s
   for (std::size_t k = forward.size(); k-- > 0;) {
     const Op& op = graph_.ops[forward[k]];
     const bool wanted = std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& operand) {
-      return writes(operand.access) && needed[operand.tensor.index] != 0;
+      return writes(operand.access) && needed[whole_of(operand.tensor).index] != 0;
     });
     if (!wanted) continue;
     kept.push_back(forward[k]);
     for (const Operand& operand : op.operands) {
-      if (reads(operand.access)) needed[operand.tensor.index] = 1;
+      if (reads(operand.access)) needed[whole_of(operand.tensor).index] = 1;
     }
   }
   std::reverse(kept.begin(), kept.end());

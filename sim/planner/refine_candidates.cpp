@@ -27,7 +27,8 @@ class LocalSearch {
       : problem_(problem),
         options_(options),
         candidates_(candidates),
-        limits_{problem.spec.layers, problem.recipe.accumulate, problem.platform.space(SpaceKind::kSsd).has_value()},
+        limits_{problem.spec.layers, problem.recipe.accumulate, problem.platform.space(SpaceKind::kSsd).has_value(),
+                problem.recipe.adapter.exists()},
         left_(options.evaluations) {
     for (const Candidate& candidate : candidates) known_.push_back(candidate.strategy);
   }

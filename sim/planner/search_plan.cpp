@@ -29,8 +29,9 @@ Result<void> check_name(const std::string& wanted) {
 std::vector<Strategy> starting_points(const SearchProblem& problem, const SearchOptions& options) {
   if (options.exact) return {*options.exact};
   const Precision precision = problem.recipe.precision;
-  if (options.strategy == "auto") return candidate_strategies(problem.spec.layers, problem.platform, precision);
-  std::vector<Strategy> family = all_candidate_strategies(problem.spec.layers, precision);
+  const bool frozen = problem.recipe.adapter.exists();
+  if (options.strategy == "auto") return candidate_strategies(problem.spec.layers, problem.platform, precision, frozen);
+  std::vector<Strategy> family = all_candidate_strategies(problem.spec.layers, precision, frozen);
   std::erase_if(family, [&](const Strategy& s) { return s.name != options.strategy; });
   return family;
 }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/model/parameters.h"
+#include "core/model/stored_group.h"
 
 namespace plimsoll {
 namespace {
@@ -37,7 +37,7 @@ bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind
 class MoveFinder {
  public:
   MoveFinder(const Plan& old, const Plan& next, std::int64_t steps_done)
-      : old_(old), next_(next), steps_done_(steps_done), layout_(lay_out_parameters(next.spec)) {}
+      : old_(old), next_(next), steps_done_(steps_done), layout_(lay_out_parameters(next.spec, next.recipe.adapter)) {}
 
   [[nodiscard]] Result<StateMove> find(const StateBinding& wanted) const {
     StateMove move{.name = fmt::format("{} of {}", to_text(wanted.kind), layout_.at(wanted.group).name),
@@ -66,7 +66,7 @@ class MoveFinder {
   [[nodiscard]] Bytes bytes_of(const StateBinding& binding) const {
     const Precision precision = next_.recipe.precision;
     const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
-    return Bytes(layout_.at(binding.group).elements * size_of(dtype));
+    return stored_bytes(layout_.at(binding.group), dtype);
   }
 
   /// What lies there already comes first, then the same memory, then any memory, then a drive.

@@ -27,7 +27,7 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
     const Tensor& tensor = graph.tensors[i];
     if (tensor.view_of.valid() || !tensor.group.valid()) continue;
     const GroupState& of_group = state[tensor.group.index];
-    if (tensor.kind == TensorKind::kParameter && plan.strategy.parameters == Tier::kDevice) shared_[i] = of_group.parameters;
+    if (tensor.kind == TensorKind::kParameter && !is_streamed(tensor.group)) shared_[i] = of_group.parameters;
     if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
   }
   find_runs();

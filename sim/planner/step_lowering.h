@@ -22,7 +22,7 @@ struct Places {
   static Result<Places> find(const Platform& platform, const Strategy& strategy);
 };
 
-/// Where each parameter group's lasting state lies.
+/// Where each parameter group's lasting state lies; a frozen one has nothing but its weights.
 struct GroupState {
   BufferId parameters;  ///< the weights that compute reads, where they live between their uses
   BufferId master;      ///< the optimizer's weights; equal to `parameters` when they are one
@@ -81,6 +81,8 @@ class StepLowering {
   [[nodiscard]] std::vector<std::size_t> needed_for_backward(std::int64_t first, std::int64_t last) const;
 
   // parameter_streaming.cpp
+  /// Whether the group's weights live somewhere else and come for a run only.
+  [[nodiscard]] bool is_streamed(GroupId group) const;
   void fetch_parameters(const std::vector<std::size_t>& ops);
   void fetch_group(GroupId group, TensorId tensor);
   /// Keeps `buffer` from a run earlier on, so that what fills it can run ahead of its use.

@@ -57,7 +57,7 @@ std::vector<std::string> family_names() {
   return names;
 }
 
-std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision precision) {
+std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision precision, bool frozen) {
   const std::vector<std::int64_t> some = recompute_choices(layers);
   std::vector<std::int64_t> none_or_some{0};
   none_or_some.insert(none_or_some.end(), some.begin(), some.end());
@@ -78,11 +78,14 @@ std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision pr
     if (parameters == Tier::kHost && !has_master_copy(precision)) continue;  // fp32 weights are the optimizer's own
     of.add({.parameters = parameters, .optimizer = Tier::kSsd, .gradients = Tier::kHost}, some);
   }
+  for (const Tier parameters : {Tier::kHost, Tier::kSsd}) {
+    if (frozen) of.add({.parameters = parameters}, none_or_some);
+  }
   return of.all;
 }
 
-std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision) {
-  std::vector<Strategy> all = all_candidate_strategies(layers, precision);
+std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision, bool frozen) {
+  std::vector<Strategy> all = all_candidate_strategies(layers, precision, frozen);
   if (!platform.space(SpaceKind::kSsd)) std::erase_if(all, on_ssd);
   return all;
 }

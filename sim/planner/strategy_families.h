@@ -18,10 +18,11 @@ std::string family_of(const Strategy& strategy);
 std::vector<std::string> family_names();
 
 /// The search's starting points for a model of that many layers on that platform, in a fixed order; each has its
-/// family's name.
-std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision);
+/// family's name. Of a frozen model the weights may be streamed while the device updates what it trains.
+std::vector<Strategy> candidate_strategies(std::int64_t layers, const Platform& platform, Precision precision,
+                                           bool frozen = false);
 
 /// The same on a platform that has an SSD, so that a family which needs one can be refused by what is lacking.
-std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision precision);
+std::vector<Strategy> all_candidate_strategies(std::int64_t layers, Precision precision, bool frozen = false);
 
 }  // namespace plimsoll

@@ -48,7 +48,8 @@ class Moves {
                      s.activations == Tier::kSsd;
     const bool device_updates = s.optimizer == Tier::kDevice;
     if (ssd && !limits_.has_ssd) return false;
-    if (device_updates && (s.parameters != Tier::kDevice || s.gradients != Tier::kDevice)) return false;
+    if (device_updates && s.parameters != Tier::kDevice && !limits_.frozen) return false;
+    if (device_updates && s.gradients != Tier::kDevice) return false;
     if (s.host_state_blocks > 0 && s.optimizer != Tier::kSsd) return false;
     return s.loop_order == LoopOrder::kDepthFirst || limits_.micro_batches > 1;
   }

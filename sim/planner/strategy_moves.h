@@ -13,6 +13,7 @@ struct MoveLimits {
   std::int64_t layers = 1;
   std::int64_t micro_batches = 1;
   bool has_ssd = false;
+  bool frozen = false;  ///< the model: weights that the device does not update may be streamed to it
 };
 
 /// Every strategy that differs from `from` in one field (and in what that field brings with it: a tier that empties has

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plan/expand.h"
+#include "sim/planner/parameter_tier.h"
 #include "sim/planner/predict.h"
 #include "sim/planner/step_lowering.h"
 
@@ -13,7 +14,7 @@ namespace {
 std::vector<SpaceNeed> state_needs(const SearchProblem& problem, const Places& places, const Strategy& strategy) {
   Plan plan{.spec = problem.spec, .recipe = problem.recipe, .platform = problem.platform, .strategy = strategy};
   BufferBook book(plan);
-  reserve_state(plan, book, places, lay_out_parameters(problem.spec));
+  reserve_state(plan, book, places, lay_out_parameters(problem.spec, problem.recipe.adapter));
   std::vector<SpaceNeed> needs = space_needs(plan);
   for (const Buffer& buffer : plan.buffers) needs[buffer.space.index].needed += buffer.extent();
   return needs;
@@ -35,6 +36,7 @@ Bytes Candidate::shortfall() const {
 
 Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, bool glance) {
   if (glance) {
+    if (const auto tiers = check_tiers(strategy, problem.recipe); !tiers) return fail(tiers.error());
     const auto places = Places::find(problem.platform, strategy);
     if (!places) return fail(places.error());
     std::vector<SpaceNeed> needs = state_needs(problem, *places, strategy);

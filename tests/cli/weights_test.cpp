@@ -12,7 +12,7 @@ using nlohmann::json;
 /// Trains a model of 256 tokens for a few steps; `more` is appended.
 Arguments training(const std::string& model, const Arguments& more) {
   Arguments line{"run", model, "--data", kText, "--steps", "3", "--device-memory", "16MiB", "--ram", "512MiB", "--warm-up-steps",
-                 "0", "--seq", "32", "-o", "run.plimsoll", "--force", "--json", "-q"};
+                 "0", "--seq", "32", "-o", "run.plimsoll", "--force", "--json", "-q", "--matmul", "onednn"};
   line.insert(line.end(), more.begin(), more.end());
   return line;
 }

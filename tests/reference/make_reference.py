@@ -95,8 +95,9 @@ def widen_frequencies(model):
 
 
 def losses(model, tokens):
-    decays = [p for n, p in model.named_parameters() if p.dim() > 1]
-    others = [p for n, p in model.named_parameters() if p.dim() <= 1]
+    trained = [p for p in model.parameters() if p.requires_grad]
+    decays = [p for p in trained if p.dim() > 1]
+    others = [p for p in trained if p.dim() <= 1]
     optimizer = torch.optim.AdamW([{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0}],
                                   lr=RATE, betas=BETAS, eps=EPSILON)
     values = []
@@ -108,8 +109,8 @@ def losses(model, tokens):
         loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         optimizer.zero_grad()
         loss.backward()
-        norm = torch.sqrt(sum((p.grad ** 2).sum() for p in model.parameters()))
-        for p in model.parameters():
+        norm = torch.sqrt(sum((p.grad ** 2).sum() for p in trained))
+        for p in trained:
             p.grad *= min(1.0, CLIP / norm.item())
         optimizer.step()
         values.append(loss.item())
@@ -137,5 +138,6 @@ def make(name):
     print(name, sum(p.numel() for p in model.parameters()), values[0], values[-1])
 
 
-for name in sys.argv[1:] or CASES:
-    make(name)
+if __name__ == "__main__":
+    for name in sys.argv[1:] or CASES:
+        make(name)

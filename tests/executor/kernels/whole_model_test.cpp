@@ -43,8 +43,10 @@ Recipe recipe_in(Precision precision) {
 
 constexpr std::int64_t kWorkers = 2;
 
-Graph graph_of(const ModelSpec& spec, Precision precision) {
-  return build_training_graph(spec, recipe_in(precision), {.workers = kWorkers});
+Graph graph_of(const ModelSpec& spec, Precision precision, const AdapterSpec& adapter = {}) {
+  Recipe recipe = recipe_in(precision);
+  recipe.adapter = adapter;
+  return build_training_graph(spec, recipe, {.workers = kWorkers});
 }
 
 /// All gradients of one forward and backward pass, group after group.
@@ -56,6 +58,7 @@ std::vector<double> gradients_of(const Graph& graph, std::uint32_t seed, bool bf
   run.run(Phase::kBackward);
   std::vector<double> all;
   for (std::uint32_t g = 0; g < graph.parameters.groups.size(); ++g) {
+    if (graph.parameters.groups[g].frozen) continue;
     const std::vector<double> gradient = run.numbers(run.find(TensorKind::kGradient, GroupId(g)));
     all.insert(all.end(), gradient.begin(), gradient.end());
   }
@@ -82,25 +85,38 @@ double slope(const Graph& graph, GroupId g, const ParameterTensor& tensor, const
   return difference / (12 * kStep);
 }
 
+/// Of all tensors that the graph trains.
+void check_slopes(const ModelSpec& spec, const Graph& graph) {
+  const std::vector<double> gradient = gradients_of(graph, 1);
+  std::size_t start = 0;
+  for (std::uint32_t g = 0; g < graph.parameters.groups.size(); ++g) {
+    if (graph.parameters.groups[g].frozen) continue;
+    for (const ParameterTensor& tensor : graph.parameters.groups[g].tensors) {
+      const double* of_tensor = gradient.data() + start + tensor.offset;
+      // Signs that follow the gradient: nothing cancels, and one wrong element of the tensor shows.
+      const auto sign = [&](std::size_t i) { return of_tensor[i] < 0 ? -1.0 : 1.0; };
+      double along = 0;
+      for (std::int64_t i = 0; i < tensor.elements(); ++i) along += std::abs(of_tensor[i]);
+      const double difference = slope(graph, GroupId(g), tensor, sign);
+      INFO(spec.name << ", " << graph.parameters.groups[g].name << ", role " << static_cast<int>(tensor.role) << ": "
+                     << along << " and " << difference);
+      CHECK(along > 0);
+      CHECK(std::abs(along - difference) < 1e-6 * along);
+    }
+    start += static_cast<std::size_t>(graph.parameters.groups[g].elements);
+  }
+  CHECK(start == gradient.size());
+}
+
 TEST_CASE("the fp64 gradient of every parameter tensor is the slope of the loss") {
+  for (const ModelSpec& spec : models()) check_slopes(spec, graph_of(spec, Precision::kFp64));
+}
+
+TEST_CASE("the fp64 gradient of every adapter is the slope of the loss, whichever matrices have one") {
   for (const ModelSpec& spec : models()) {
-    const Graph graph = graph_of(spec, Precision::kFp64);
-    const std::vector<double> gradient = gradients_of(graph, 1);
-    std::size_t start = 0;
-    for (std::uint32_t g = 0; g < graph.parameters.groups.size(); ++g) {
-      for (const ParameterTensor& tensor : graph.parameters.groups[g].tensors) {
-        const double* of_tensor = gradient.data() + start + tensor.offset;
-        // Signs that follow the gradient: nothing cancels, and one wrong element of the tensor shows.
-        const auto sign = [&](std::size_t i) { return of_tensor[i] < 0 ? -1.0 : 1.0; };
-        double along = 0;
-        for (std::int64_t i = 0; i < tensor.elements(); ++i) along += std::abs(of_tensor[i]);
-        const double difference = slope(graph, GroupId(g), tensor, sign);
-        INFO(spec.name << ", " << graph.parameters.groups[g].name << ", role " << static_cast<int>(tensor.role) << ": "
-                       << along << " and " << difference);
-        CHECK(along > 0);
-        CHECK(std::abs(along - difference) < 1e-6 * along);
-      }
-      start += static_cast<std::size_t>(graph.parameters.groups[g].elements);
+    check_slopes(spec, graph_of(spec, Precision::kFp64, {.rank = 3, .alpha = 5, .targets = adapter_targets(spec)}));
+    for (const AdapterTarget target : adapter_targets(spec)) {
+      check_slopes(spec, graph_of(spec, Precision::kFp64, {.rank = 1, .alpha = 2, .targets = {target}}));
     }
   }
 }

@@ -80,13 +80,14 @@ Plan full_plan() {
                  .beta2 = 0.97,
                  .epsilon = 1e-9,
                  .clip = 2.5,
-                 .seed = 0xffffffffffffffffu};
+                 .seed = 0xffffffffffffffffu,
+                 .adapter = {.rank = 3, .alpha = 4.5, .targets = {AdapterTarget::kKey, AdapterTarget::kDown}}};
   plan.platform = full_platform();
   plan.strategy = {.name = "mine", .recompute_every = 2, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kSsd,
                    .activations = Tier::kHost, .activation_blocks = 1, .loop_order = LoopOrder::kBreadthFirst, .update_in_backward = true,
                    .host_state_blocks = 1, .staging_slots = 3, .overlap = false};
   plan.kernels = {{OpKind::kAdd, DType::kFp16, {.rows = 4}},
-                  {OpKind::kAttentionBackward, DType::kBf16, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -0.0}}};
+                  {OpKind::kAttentionBackward, DType::kBf16, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -0.0}}};
   plan.kernels[0].shape.constant = 1e-5;
   plan.buffers = {{"weights 0", SpaceId(0), Bytes(0), Bytes(64), 1, TensorKind::kParameter, true},
                   {"weights 1", SpaceId(0), Bytes(256), Bytes(64), 1, TensorKind::kParameter, true},

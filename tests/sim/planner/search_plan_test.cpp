@@ -6,11 +6,11 @@
 
 #include <random>
 
-#include "core/graph/op_work.h"
 #include "core/plan/verify_plan.h"
 #include "sim/planner/lower_bound.h"
 #include "sim/planner/refine_candidates.h"
 #include "sim/planner/strategy_moves.h"
+#include "tests/sim/planner/plain_costs.h"
 #include "tests/support/small_models.h"
 #include "tests/support/tiny_platform.h"
 
@@ -18,23 +18,6 @@ using namespace plimsoll;
 using namespace plimsoll::test;
 
 namespace {
-
-/// Ten nanoseconds a kernel and one for each thousand operations; links at their rate.
-class PlainCosts final : public CostModel {
- public:
-  Result<Cost> kernel(const Processor&, const Kernel& kernel) const override {
-    return exact(10 + static_cast<std::int64_t>(flops_of(kernel.kind, kernel.shape) / 1000));
-  }
-  Result<Cost> transfer(const Platform&, const Link& link, Bytes bytes) const override {
-    return exact(link.latency.count + static_cast<std::int64_t>(1e9 * static_cast<double>(bytes.count) / link.bytes_per_second));
-  }
-  Result<Cost> host_work(const Processor&, HostTask, Bytes) const override { return exact(1000); }
-  Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return Nanoseconds(0); }
-  std::string source() const override { return "plain"; }
-
- private:
-  static Cost exact(std::int64_t ns) { return {Nanoseconds(ns), Nanoseconds(ns), Nanoseconds(ns), CostOrigin::kMeasured}; }
-};
 
 Platform capped(Bytes device) {
   Platform platform = tiny_platform();

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/model/adapter.h"
+#include "core/model/parameters.h"
+
+namespace plimsoll {
+
+/// The rows of a block's weight that are one matrix to an adapter: fused weights hold several.
+struct AdapterPart {
+  AdapterTarget target = AdapterTarget::kQuery;
+  ParameterRole weight = ParameterRole::kQkvWeight;
+  std::int64_t first = 0;  ///< row of the weight
+  std::int64_t outputs = 0;
+  std::int64_t inputs = 0;
+};
+
+/// All matrices of a block of `spec`, as its family's checkpoints divide them, in the order of their targets.
+std::vector<AdapterPart> adapter_parts(const ModelSpec& spec);
+
+}  // namespace plimsoll

@@ -1,0 +1,46 @@
+#include "session/weights_in_and_out.h"
+
+#include <fmt/format.h>
+
+#include "executor/checkpoint/adapter_folder.h"
+#include "executor/checkpoint/load_weights.h"
+#include "executor/checkpoint/training_state.h"
+
+namespace plimsoll {
+namespace {
+
+Result<std::int64_t> resume(const RunRequest& request, const WriteState& write) {
+  const auto first = load_training_state(request.resume, request.spec, request.recipe, write);
+  if (!first || *first < request.schedule.end_step) return first;
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("{} already holds {} steps", request.resume, *first),
+               .where = {},
+               .remedy = "ask for more with --steps"});
+}
+
+}  // namespace
+
+Result<std::int64_t> fill_state(CpuExecutor& executor, const RunRequest& request) {
+  const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor.set_state(kind, group, fill); };
+  executor.initialize();
+  if (!request.init.empty()) {
+    const auto loaded = load_weights(request.init, request.spec, request.recipe, write);
+    if (!loaded) return fail(loaded.error());
+  }
+  if (!request.init_adapter.empty()) {
+    const auto loaded = load_adapter(request.init_adapter, request.spec, request.recipe, write);
+    if (!loaded) return fail(loaded.error());
+  }
+  if (!request.resume.empty()) return resume(request, write);
+  return 0;
+}
+
+Result<void> save_trained(const CpuExecutor& executor, const RunRequest& request) {
+  if (request.save.empty()) return {};
+  const auto state = [&](TensorKind kind, GroupId group) { return executor.state(kind, group); };
+  const SaveOptions& how = request.save_options;
+  if (!request.recipe.adapter.exists()) return save_weights(request.save, request.spec, request.recipe.precision, how, state);
+  return save_adapter(request.save, request.spec, request.recipe, how.type, how.origin.string(), state);
+}
+
+}  // namespace plimsoll
