@@ -52,8 +52,9 @@ int main(int argc, char** argv) {
     return static_cast<int>(plimsoll::report_error(error.error()));
   } catch (const std::bad_alloc&) {
     std::fputs("plimsoll: out of memory\n  use a smaller model, --batch or --accumulate\n", stderr);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "plimsoll: %s\n", error.what());
+  } catch (const std::exception& error) {  // a long answer fails while it is printed
+    const bool unwritten = std::ferror(stdout) != 0;
+    std::fprintf(stderr, "plimsoll: %s\n", unwritten ? "the answer cannot be written to standard output" : error.what());
   }
   return static_cast<int>(plimsoll::ExitCode::kEnvironment);
 }

@@ -109,8 +109,10 @@ std::string rejected_lines(const FitAnswer& answer) {
 }  // namespace
 
 std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string& machine) {
-  std::string text = fmt::format("{} ({} parameters, {}, {} x {} x {} tokens) on {}: {}\n", a.model,
-                                 count_text(a.parameters), to_text(recipe.precision), recipe.accumulate,
+  const bool sparse = a.active_parameters < a.parameters;
+  const std::string active = sparse ? fmt::format(", {} active for a token", count_text(a.active_parameters)) : "";
+  std::string text = fmt::format("{} ({} parameters{}, {}, {} x {} x {} tokens) on {}: {}\n", a.model,
+                                 count_text(a.parameters), active, to_text(recipe.precision), recipe.accumulate,
                                  recipe.micro_batch, recipe.sequence, machine, a.fits ? "FITS" : "DOES NOT FIT");
   text += fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy));
   if (a.adapter) text += adapter_line(*a.adapter);

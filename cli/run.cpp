@@ -29,7 +29,12 @@ void stop_on_signals() {
 
 RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = file};
-  for (const StepSummary& step : outcome.steps) answer.losses.push_back(step.loss);
+  for (const StepSummary& step : outcome.steps) {
+    answer.losses.push_back(step.loss);
+    if (outcome.plan.spec.experts.count == 0) continue;
+    answer.expert_losses.push_back(step.expert_loss);
+    answer.expert_overflow.push_back(step.expert_overflow);
+  }
   const Nanoseconds median =
       median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
   answer.step_seconds_median = to_seconds(median);
@@ -61,6 +66,7 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   }
   if (outcome.changed) fmt::print("  {}\n", to_text(*outcome.changed));
   fmt::print("{}", loss_text(outcome.steps));
+  if (outcome.plan.spec.experts.count > 0) fmt::print("{}", expert_text(outcome.steps));
   fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
 }
 

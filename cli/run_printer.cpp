@@ -103,9 +103,13 @@ void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
   const bool last = step.step + 1 == end_step;
   if (!last && now - last_step_ < (terminal_ ? kTerminalInterval : kLineInterval)) return;
   last_step_ = now;
+  const std::string experts = step.expert_loss == 0 && step.expert_overflow == 0
+                                  ? ""
+                                  : fmt::format("  experts {:.4f}, {:.1f} % refused", step.expert_loss,
+                                                100 * step.expert_overflow);
   const std::string line =
-      fmt::format("step {:>{}}/{}  loss {:.4f}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
-                  step.loss, to_text(step.duration()));
+      fmt::format("step {:>{}}/{}  loss {:.4f}{}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
+                  step.loss, experts, to_text(step.duration()));
   if (!terminal_) return say(line);
   std::fputs(fmt::format("\r\033[K{}{}", line, last ? "\n" : "").c_str(), stderr);
   line_open_ = !last;
@@ -113,6 +117,18 @@ void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
 
 void RunPrinter::evaluation(std::int64_t steps_done, double loss) {
   say(fmt::format("after {} steps the held-out loss is {:.4f}", steps_done, loss));
+}
+
+std::string expert_text(const std::vector<StepSummary>& steps) {
+  if (steps.empty()) return {};
+  double refused = 0, most = 0;
+  for (const StepSummary& step : steps) {
+    refused += step.expert_overflow / static_cast<double>(steps.size());
+    most = std::max(most, step.expert_overflow);
+  }
+  return fmt::format("  experts: auxiliary loss {:.5f} → {:.5f}, {:.1f} % of the tokens' choices refused (at most {:.1f} % in a "
+                     "step)\n",
+                     steps.front().expert_loss, steps.back().expert_loss, 100 * refused, 100 * most);
 }
 
 std::string comparison_text(const Plan& plan, const Comparison& comparison) {

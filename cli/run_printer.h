@@ -40,5 +40,7 @@ std::string comparison_text(const Plan& plan, const Comparison& comparison);
 
 /// First, lowest and last losses, and a curve of one character a step (at most 60 wide).
 std::string loss_text(const std::vector<StepSummary>& steps);
+/// What became of the experts' auxiliary loss, and how many of their tokens they refused.
+std::string expert_text(const std::vector<StepSummary>& steps);
 
 }  // namespace plimsoll

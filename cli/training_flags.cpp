@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/graph/expert_shape.h"
+
 namespace plimsoll {
 namespace {
 
@@ -74,6 +76,30 @@ void add_number_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--seed", flags.seed, "of weights and batches")->group(group)->capture_default_str();
 }
 
+namespace {
+
+/// What the costs of a mixture of experts take for granted.
+void note_experts(const ModelSpec& spec, const Recipe& recipe, std::vector<std::string>& notes) {
+  const ExpertSpec& experts = spec.experts;
+  if (experts.count == 0) return;
+  const std::int64_t tokens = recipe.tokens_per_micro_batch();
+  const std::int64_t group = tokens / experts.groups, capacity = capacity_of(experts, group);
+  const OpShape shape{.rows = tokens, .experts = experts.count, .choices = experts.per_token,
+                      .capacity = capacity, .groups = experts.groups};
+  std::string text = fmt::format(
+      "tokens spread over the {} experts of a block as chance would have it, and the kernels' work with them", experts.count);
+  if (capacity > 0) {
+    const double sent = expected_rows(shape) / static_cast<double>(tokens * experts.per_token);
+    text += fmt::format("; an expert takes {} of a group of {}, which refuses {:.1f} % of the choices", capacity,
+                        group, 100 * (1 - sent));
+  } else {
+    text += fmt::format("; no expert refuses one ({} rows for {} tokens)", expert_rows(shape), tokens);
+  }
+  notes.push_back(std::move(text));
+}
+
+}  // namespace
+
 Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
                            const std::string& precision_reason, std::vector<std::string>& notes) {
   Recipe recipe{.precision = default_precision,
@@ -111,6 +137,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
   notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
                               recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
+  note_experts(spec, recipe, notes);
   if (recipe.clip > 0) {
     notes.push_back("every step clipped: plans that update during backward (overlapped) make each update twice; a run learns "
                     "how often it happens");

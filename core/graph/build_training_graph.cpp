@@ -68,10 +68,21 @@ class StepWriter {
     saved_.resize(static_cast<std::size_t>(layers()));
     for (std::int64_t layer = 0; layer < layers(); ++layer) {
       build_.enter(Phase::kForward, layer);
-      stream = block_forward(write_, build_.parameters().block(layer), stream, saved_[static_cast<std::size_t>(layer)]);
+      stream = block_forward(write_, build_.parameters().block(layer), stream, loss == OpKind::kCrossEntropy,
+                             saved_[static_cast<std::size_t>(layer)]);
     }
     build_.enter(Phase::kForward, -1);
+    if (loss == OpKind::kCrossEntropy) balance();
     head_.forward(loss, stream, tokens_);
+  }
+
+  void balance() {
+    std::vector<TensorId> statistics;
+    for (const SavedBlock& saved : saved_) {
+      if (saved.experts.statistics.valid()) statistics.push_back(saved.experts.statistics);
+    }
+    const TensorId slopes = balance_experts(write_, statistics);
+    for (SavedBlock& saved : saved_) saved.slopes = slopes;
   }
 
   void backward() {

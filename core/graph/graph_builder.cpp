@@ -71,6 +71,12 @@ void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<
 }
 
 void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands, DType dtype) {
+  add(kind, shape, std::vector<Operand>(operands));
+  graph_.ops.back().dtype = dtype;
+}
+
+void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands) {
+  const DType dtype = compute_dtype(recipe().precision);
   Op op{.kind = kind, .phase = phase_, .block = block_, .dtype = dtype, .shape = shape, .operands = {}};
   for (const Operand& operand : operands) {
     if (operand.tensor.valid()) op.operands.push_back(operand);

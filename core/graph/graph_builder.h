@@ -30,6 +30,7 @@ class GraphBuilder {
 
   /// Appends an op of the current phase and block. Operands with an invalid tensor are optional ones that are absent.
   void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
+  void add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands);
   /// As `add`, in another type than the compute type.
   void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands, DType dtype);
   /// As `add`, with the op's scratch as last operand.

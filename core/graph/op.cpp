@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 23> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 34> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kNorm, "norm"},
     {OpKind::kLinear, "linear"},
@@ -26,6 +26,17 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 23> kKinds{{
     {OpKind::kHeadNormBackward, "head_norm_backward"},
     {OpKind::kAttentionBackward, "attention_backward"},
     {OpKind::kActivationBackward, "activation_backward"},
+    {OpKind::kRouter, "router"},
+    {OpKind::kDispatch, "dispatch"},
+    {OpKind::kExpertLinear, "expert_linear"},
+    {OpKind::kExpertDropout, "expert_dropout"},
+    {OpKind::kCombine, "combine"},
+    {OpKind::kExpertBalance, "expert_balance"},
+    {OpKind::kCombineBackward, "combine_backward"},
+    {OpKind::kExpertLinearBackwardInput, "expert_linear_backward_input"},
+    {OpKind::kExpertLinearBackwardWeight, "expert_linear_backward_weight"},
+    {OpKind::kDispatchBackward, "dispatch_backward"},
+    {OpKind::kRouterBackward, "router_backward"},
     {OpKind::kAccumulate, "accumulate"},
     {OpKind::kSquaredNorm, "squared_norm"},
     {OpKind::kClipFactor, "clip_factor"},

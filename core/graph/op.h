@@ -35,6 +35,19 @@ enum class OpKind : std::uint8_t {
   kHeadNormBackward,      ///< dqkv rw, qkv r, query weight r, key weight r, statistics r, [d query weight w, d key weight w], workspace w
   kAttentionBackward,     ///< qkv r, out r, log-sum-exp r, dout r, dqkv w, workspace w
   kActivationBackward,    ///< x r, dy r, dx w
+  // A mixture of experts; what stands in routing and statistics: expert_shape.h.
+  kRouter,                      ///< x r, weight r, [noise weight r], scores w, gates w, routing w, statistics w
+  kDispatch,                    ///< x r, routing r, y w                           rows of tokens to rows of experts
+  kExpertLinear,                ///< x r, weights r, [biases r], routing r, y w    each expert's rows with its own weight
+  kExpertDropout,               ///< x rw, routing r
+  kCombine,                     ///< y r, gates r, routing r, out w                weighted rows of experts to rows of tokens
+  kExpertBalance,               ///< statistics r of one or more routers, slopes w, two doubles w: auxiliary loss, refused share
+  kCombineBackward,             ///< d out r, y r, gates r, routing r, dy w, d gates w
+  kExpertLinearBackwardInput,   ///< dy r, weights r, routing r, dx w
+  kExpertLinearBackwardWeight,  ///< dy r, x r, routing r, d weights w, [d biases w]
+  kDispatchBackward,            ///< dy r, routing r, dx w
+  kRouterBackward,              ///< x r, weight r, [noise weight r], scores r, gates r, d gates r, routing r, statistics r,
+                                ///< slopes r, dx rw, d weight w, [d noise weight w], workspace w
   kAccumulate,            ///< gradient r, accumulator w|rw             w on the first micro-batch
   kSquaredNorm,           ///< gradient r, partial sum w                one double
   kClipFactor,            ///< partial sums r, factor w, [flag w]       two doubles: factor, global norm; one that is 0 when the factor is 1
@@ -63,8 +76,12 @@ struct OpShape {
   std::int64_t positions = 0;  ///< rows of the position table; of a rotation the position of the first token (0 in training)
   std::int64_t stride = 0;     ///< linear: from row to row of y or dy where they are columns of wider rows (0: outputs)
   std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
-  std::uint8_t variant = 0;    ///< NormKind, ActivationKind or BaseStorage
-  double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none)
+  std::int64_t experts = 0;    ///< of a mixture
+  std::int64_t choices = 0;    ///< experts of a token
+  std::int64_t capacity = 0;   ///< tokens that an expert takes of a group at most; 0: all that come
+  std::int64_t groups = 0;     ///< of tokens, each with capacities of its own
+  std::uint8_t variant = 0;    ///< NormKind, ActivationKind, BaseStorage or GatingKind
+  double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none), 1: a router draws
 
   auto operator<=>(const OpShape&) const = default;
 };

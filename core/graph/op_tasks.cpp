@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "core/graph/expert_shape.h"
 #include "core/graph/op_work.h"
 
 namespace plimsoll {
@@ -39,9 +40,19 @@ Extent result_of(OpKind kind, const OpShape& s) {
   switch (kind) {
     case OpKind::kLinear: return {s.rows, s.outputs};
     case OpKind::kLinearBackwardInput: return {s.rows, s.inputs};
-    case OpKind::kLinearBackwardWeight: return {s.outputs, s.inputs};
+    case OpKind::kLinearBackwardWeight:
+    case OpKind::kExpertLinearBackwardWeight: return {s.outputs, s.inputs};
+    case OpKind::kExpertLinear: return {even_rows(s), s.outputs};
+    case OpKind::kExpertLinearBackwardInput: return {even_rows(s), s.inputs};
     default: return {};
   }
+}
+
+/// Equal products that the kernel consists of: one an expert, taken to have as many tokens each.
+std::int64_t products_of(OpKind kind, const OpShape& s) {
+  const bool grouped = kind == OpKind::kExpertLinear || kind == OpKind::kExpertLinearBackwardInput ||
+                       kind == OpKind::kExpertLinearBackwardWeight;
+  return grouped ? s.experts : 1;
 }
 
 std::int64_t sequences_of(const OpShape& s) { return s.sequence > 0 ? s.rows / s.sequence : 0; }
@@ -66,6 +77,8 @@ std::vector<std::int64_t> task_sizes(OpKind kind, const OpShape& s) {
       sizes.push_back(std::min(tile.rows, result.rows - row) * std::min(tile.columns, result.columns - column));
     }
   }
+  const std::vector<std::int64_t> of_one = sizes;
+  for (std::int64_t i = 1; i < products_of(kind, s); ++i) sizes.insert(sizes.end(), of_one.begin(), of_one.end());
   return sizes;
 }
 
@@ -81,7 +94,7 @@ std::int64_t tasks_of(OpKind kind, const OpShape& s) {
   const Extent result = result_of(kind, s);
   if (result.rows == 0) return 0;
   const TileSize tile = tile_size(result.rows, result.columns);
-  return parts_of(result.rows, tile.rows) * parts_of(result.columns, tile.columns);
+  return products_of(kind, s) * parts_of(result.rows, tile.rows) * parts_of(result.columns, tile.columns);
 }
 
 double busiest_share(OpKind kind, const OpShape& s, std::int64_t workers) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/expert_work.h"
 #include "core/model/base_storage.h"
 #include "core/model/model_spec.h"
 
@@ -64,6 +65,17 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kAdd:
     case OpKind::kEmbedding:
     case OpKind::kEmbeddingBackward: return elements;
+    case OpKind::kRouter:
+    case OpKind::kDispatch:
+    case OpKind::kExpertLinear:
+    case OpKind::kExpertDropout:
+    case OpKind::kCombine:
+    case OpKind::kExpertBalance:
+    case OpKind::kCombineBackward:
+    case OpKind::kExpertLinearBackwardInput:
+    case OpKind::kExpertLinearBackwardWeight:
+    case OpKind::kDispatchBackward:
+    case OpKind::kRouterBackward: return expert_flops(kind, s);
   }
   return 0;
 }
@@ -99,6 +111,17 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kAdd: return Bytes(3 * e * elements);
     case OpKind::kEmbedding: return Bytes(2 * e * elements);
     case OpKind::kEmbeddingBackward: return Bytes(e * (2 * elements + s.inputs * (s.outputs + s.positions)));
+    case OpKind::kRouter:
+    case OpKind::kDispatch:
+    case OpKind::kExpertLinear:
+    case OpKind::kExpertDropout:
+    case OpKind::kCombine:
+    case OpKind::kExpertBalance:
+    case OpKind::kCombineBackward:
+    case OpKind::kExpertLinearBackwardInput:
+    case OpKind::kExpertLinearBackwardWeight:
+    case OpKind::kDispatchBackward:
+    case OpKind::kRouterBackward: return expert_traffic(kind, s, dtype);
   }
   return Bytes(0);
 }
@@ -121,6 +144,7 @@ Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t work
     const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
     return Bytes(tiles * 2 * s.head_dim * e);
   }
+  if (kind == OpKind::kRouterBackward) return Bytes(s.rows * router_outputs(s) * e);
   if (kind == OpKind::kAttention) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);
   if (kind == OpKind::kAttentionBackward) {
     if (workers > 0) return Bytes(workers * (2 * kAttentionRows + 1) * s.sequence * e);

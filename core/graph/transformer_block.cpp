@@ -7,22 +7,27 @@ using Role = ParameterRole;
 constexpr WeightAndBias kNorm1{Role::kNorm1Weight, Role::kNorm1Bias};
 constexpr WeightAndBias kNorm2{Role::kNorm2Weight, Role::kNorm2Bias};
 
+bool has_experts(const LayerWriter& write, GroupId g) { return write.spec().has_experts(write.parameters().at(g).block); }
+
 }  // namespace
 
-TensorId block_forward(LayerWriter& write, GroupId g, TensorId stream, SavedBlock& saved) {
+TensorId block_forward(LayerWriter& write, GroupId g, TensorId stream, bool training, SavedBlock& saved) {
   saved.input = stream;
   saved.norm1 = write.norm(g, kNorm1, stream, saved.statistics1, "norm 1");
   const TensorId attended = attention_forward(write, g, saved.norm1, saved.attention);
   saved.middle = write.add(stream, attended, TensorKind::kActivation, "residual 1");
   saved.norm2 =
       write.spec().parallel_block ? saved.norm1 : write.norm(g, kNorm2, saved.middle, saved.statistics2, "norm 2");
-  const TensorId fed = feed_forward(write, g, saved.norm2, saved.feed_forward);
+  const TensorId fed = has_experts(write, g) ? experts_forward(write, g, saved.norm2, training, saved.experts)
+                                             : feed_forward(write, g, saved.norm2, saved.feed_forward);
   return write.add(saved.middle, fed, TensorKind::kActivation, "residual 2");
 }
 
 void block_backward(LayerWriter& write, GroupId g, TensorId d_stream, const SavedBlock& saved) {
   const bool parallel = write.spec().parallel_block;
-  const TensorId d_norm2 = feed_forward_backward(write, g, d_stream, saved.norm2, saved.feed_forward);
+  const TensorId d_norm2 = has_experts(write, g)
+                               ? experts_backward(write, g, d_stream, saved.norm2, saved.slopes, saved.experts)
+                               : feed_forward_backward(write, g, d_stream, saved.norm2, saved.feed_forward);
   if (!parallel) {
     write.norm_backward(g, kNorm2, d_norm2, saved.middle, saved.statistics2, d_stream, Access::kReadWrite);
   }

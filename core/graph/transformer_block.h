@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/graph/attention_layer.h"
+#include "core/graph/expert_layer.h"
 #include "core/graph/feed_forward_layer.h"
 
 namespace plimsoll {
@@ -10,10 +11,12 @@ struct SavedBlock {
   TensorId input, norm1, statistics1, middle, norm2, statistics2;
   SavedAttention attention;
   SavedFeedForward feed_forward;
+  SavedExperts experts;
+  TensorId slopes;  ///< of the auxiliary losses; set between the passes
 };
 
-/// Writes one block; returns the stream behind it.
-TensorId block_forward(LayerWriter& write, GroupId group, TensorId stream, SavedBlock& saved);
+/// Writes one block; returns the stream behind it. `training`: what is random is drawn.
+TensorId block_forward(LayerWriter& write, GroupId group, TensorId stream, bool training, SavedBlock& saved);
 
 /// Turns `d_stream`, the gradient of the stream behind the block, into that of the stream before it.
 void block_backward(LayerWriter& write, GroupId group, TensorId d_stream, const SavedBlock& saved);

@@ -10,8 +10,8 @@ namespace {
 constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
-tl::unexpected<Error> bad(const ModelSpec& spec, std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = {}});
+tl::unexpected<Error> bad(const ModelSpec& spec, std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = std::move(remedy)});
 }
 
 Result<void> validate_rotary(const ModelSpec& spec) {
@@ -35,6 +35,19 @@ Result<void> validate_rotary(const ModelSpec& spec) {
                                scaling.low_frequency, scaling.high_frequency, scaling.original_positions));
 }
 
+Result<void> validate_experts(const ModelSpec& spec) {
+  if (auto mixture = validate(spec.experts); !mixture) return bad(spec, mixture.error().what, mixture.error().remedy);
+  if (spec.experts.count == 0) return {};
+  if (spec.experts.every > spec.layers) {
+    return bad(spec, fmt::format("every={} leaves no block of {} with experts", spec.experts.every, spec.layers));
+  }
+  if (spec.expert_width() > kMaxSize) {
+    return bad(spec, fmt::format("expert_ffn={} is larger than {}", spec.expert_width(), kMaxSize));
+  }
+  if (spec.experts.count * spec.expert_in_width() <= kMaxElements / spec.hidden) return {};
+  return bad(spec, "the experts of a block have more than 2^40 elements in a matrix");
+}
+
 }  // namespace
 
 ModelSpec family_defaults(Family family) {
@@ -54,6 +67,10 @@ ModelSpec family_defaults(Family family) {
   spec.projection_bias = false;
   spec.mlp_bias = false;
   spec.qk_norm = family == Family::kQwen3;
+  if (family == Family::kMixtral) {
+    spec.experts = gating_defaults(GatingKind::kTopK);
+    spec.experts.count = 8;
+  }
   if (family == Family::kGemma) {
     spec.norm = NormKind::kRmsNormPlusOne;
     spec.activation = ActivationKind::kGeGluTanh;
@@ -83,6 +100,7 @@ Result<void> validate(const ModelSpec& spec) {
   if (!(spec.embedding_scale > 0) || !std::isfinite(spec.embedding_scale)) {
     return bad(spec, fmt::format("embedding_scale={} is not a positive number", spec.embedding_scale));
   }
+  if (auto mixture = validate_experts(spec); !mixture) return mixture;
   for (const std::int64_t width : {spec.vocabulary, spec.max_positions, spec.qkv_width(), spec.ffn_in_width()}) {
     if (width > kMaxElements / spec.hidden) return bad(spec, "a weight matrix has more than 2^40 elements");
   }
@@ -98,6 +116,7 @@ std::string_view to_text(Family family) {
     case Family::kQwen3: return "qwen3";
     case Family::kGemma: return "gemma";
     case Family::kPhi: return "phi";
+    case Family::kMixtral: return "mixtral";
   }
   return "?";
 }
@@ -148,6 +167,7 @@ std::string later_fields(const ModelSpec& s) {
   add("embedding_scale", fmt::format("{:.17g}", s.embedding_scale), std::string("1"));
   add("window", s.window, std::int64_t{0});
   const RopeScaling& r = s.rope_scaling;
+  text += canonical_text(s.experts);
   if (r.kind == RopeScalingKind::kNone) return text;
   text += fmt::format(" rope_scaling={} rope_factor={:.17g}", to_text(r.kind), r.factor);
   if (r.kind == RopeScalingKind::kLinear) return text;

@@ -5,11 +5,12 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/model/experts.h"
 
 namespace plimsoll {
 
 /// Whose names a checkpoint's tensors and configuration have; what a model computes is in its spec's other fields.
-enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi };
+enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral };
 enum class NormKind : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
@@ -62,8 +63,15 @@ struct ModelSpec {
   double embedding_scale = 1;  ///< of token embeddings; a tied head has none
   std::int64_t window = 0;     ///< tokens that a token sees, itself among them; 0: all before it
 
+  ExpertSpec experts;
+
   bool operator==(const ModelSpec&) const = default;
 
+  /// Whether that block has a mixture of experts in place of its feed-forward layer.
+  [[nodiscard]] bool has_experts(std::int64_t layer) const { return experts.count > 0 && (layer + 1) % experts.every == 0; }
+  /// Width of an expert, and of what its activation reads.
+  [[nodiscard]] std::int64_t expert_width() const { return experts.width == 0 ? ffn : experts.width; }
+  [[nodiscard]] std::int64_t expert_in_width() const { return is_gated(activation) ? 2 * expert_width() : expert_width(); }
   /// Width of the fused query, key and value projection.
   [[nodiscard]] std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
   /// Width of the concatenated attention heads.

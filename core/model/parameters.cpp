@@ -36,6 +36,19 @@ void add_linear(ParameterGroup& group, Role weight, Role bias, std::int64_t outp
   if (has_bias) add(group, bias, 1, outputs);
 }
 
+void add_feed_forward(ParameterGroup& group, const ModelSpec& spec) {
+  add_linear(group, Role::kFfnInWeight, Role::kFfnInBias, spec.ffn_in_width(), spec.hidden, spec.mlp_bias);
+  add_linear(group, Role::kFfnOutWeight, Role::kFfnOutBias, spec.hidden, spec.ffn, spec.mlp_bias);
+}
+
+void add_experts(ParameterGroup& group, const ModelSpec& spec) {
+  const std::int64_t count = spec.experts.count;
+  add(group, Role::kRouterWeight, count, spec.hidden);
+  if (spec.experts.gating == GatingKind::kNoisy) add(group, Role::kRouterNoiseWeight, count, spec.hidden);
+  add_linear(group, Role::kExpertInWeight, Role::kExpertInBias, count * spec.expert_in_width(), spec.hidden, spec.mlp_bias);
+  add_linear(group, Role::kExpertOutWeight, Role::kExpertOutBias, count * spec.hidden, spec.expert_width(), spec.mlp_bias);
+}
+
 ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
   ParameterGroup group{.name = "block " + std::to_string(layer), .block = layer, .tensors = {}};
   const std::int64_t h = spec.hidden;
@@ -47,8 +60,11 @@ ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
   }
   add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, h, spec.attention_width(), spec.projection_bias);
   if (!spec.parallel_block) add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
-  add_linear(group, Role::kFfnInWeight, Role::kFfnInBias, spec.ffn_in_width(), h, spec.mlp_bias);
-  add_linear(group, Role::kFfnOutWeight, Role::kFfnOutBias, h, spec.ffn, spec.mlp_bias);
+  if (spec.has_experts(layer)) {
+    add_experts(group, spec);
+  } else {
+    add_feed_forward(group, spec);
+  }
   return finish(std::move(group));
 }
 
@@ -124,5 +140,17 @@ ParameterLayout lay_out_parameters(const ModelSpec& spec, const AdapterSpec& ada
 }
 
 std::int64_t parameter_count(const ModelSpec& spec) { return lay_out_parameters(spec).elements(); }
+
+std::int64_t active_parameter_count(const ModelSpec& spec) {
+  std::int64_t active = 0;
+  for (const ParameterGroup& group : lay_out_parameters(spec).groups) {
+    for (const ParameterTensor& tensor : group.tensors) {
+      const bool of_experts = tensor.role == Role::kExpertInWeight || tensor.role == Role::kExpertInBias ||
+                              tensor.role == Role::kExpertOutWeight || tensor.role == Role::kExpertOutBias;
+      active += of_experts ? tensor.elements() / spec.experts.count * spec.experts.per_token : tensor.elements();
+    }
+  }
+  return active;
+}
 
 }  // namespace plimsoll

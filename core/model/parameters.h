@@ -19,9 +19,11 @@ enum class ParameterRole : std::uint8_t {
   kNorm2Weight, kNorm2Bias, kFfnInWeight, kFfnInBias, kFfnOutWeight, kFfnOutBias,
   kFinalNormWeight, kFinalNormBias, kHeadWeight, kHeadBias, kQueryNormWeight, kKeyNormWeight,
   kAdapterA, kAdapterB,
+  kRouterWeight, kRouterNoiseWeight, kExpertInWeight, kExpertInBias, kExpertOutWeight, kExpertOutBias,
 };
 
 /// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).
+/// The experts of a block lie one after another, as rows of one matrix or elements of one vector.
 struct ParameterTensor {
   ParameterRole role = ParameterRole::kTokenEmbedding;
   std::int64_t rows = 1;
@@ -77,5 +79,8 @@ ParameterLayout lay_out_parameters(const ModelSpec& spec, const AdapterSpec& ada
 
 /// Number of the model's parameters, a tied head counted once.
 std::int64_t parameter_count(const ModelSpec& spec);
+
+/// Of these, how many one token passes through: all but the experts that its router did not choose.
+std::int64_t active_parameter_count(const ModelSpec& spec);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <utility>
 #include <vector>
@@ -61,6 +62,23 @@ tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
+Result<void> validate_routing(const Recipe& recipe, const ModelSpec& spec) {
+  const ExpertSpec& experts = spec.experts;
+  const std::int64_t tokens = recipe.tokens_per_micro_batch();
+  if (experts.count == 0) return {};
+  if (tokens % experts.groups != 0) {
+    return bad(fmt::format("{} tokens of a micro-batch cannot be divided into groups={}", tokens, experts.groups));
+  }
+  if (tokens * experts.per_token > std::numeric_limits<std::int32_t>::max()) {
+    return bad("a micro-batch sends more than 2^31 tokens");
+  }
+  const double even = static_cast<double>(experts.per_token * (tokens / experts.groups)) / static_cast<double>(experts.count);
+  if (experts.capacity == 0 || experts.capacity * even >= 1) return {};
+  return bad(fmt::format("capacity={} lets no expert take a whole token of a group of {}", experts.capacity,
+                         tokens / experts.groups),
+             fmt::format("use capacity={:.3g} or more, larger or fewer groups, or fewer experts", 1 / even));
+}
+
 }  // namespace
 
 DType compute_dtype(Precision precision) {
@@ -97,6 +115,7 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
     return bad(fmt::format("sequence length {} is beyond the {} positions of {}", recipe.sequence, spec.max_positions, spec.name),
                fmt::format("use --seq {} or less", spec.max_positions));
   }
+  if (auto routing = validate_routing(recipe, spec); !routing) return routing;
   const auto in_unit = [](double x) { return x >= 0 && x < 1; };
   if (!in_unit(recipe.beta1) || !in_unit(recipe.beta2)) return bad("--betas must lie in [0, 1)");
   if (!(recipe.epsilon > 0) || !(recipe.learning_rate >= 0) || !(recipe.weight_decay >= 0) || !(recipe.clip >= 0) ||

@@ -7,6 +7,7 @@ bool accepts(char pattern, Access access) {
   switch (pattern) {
     case 'r':
     case 'R':
+    case '+':
       return access == Access::kRead;
     case 'w':
     case 'W':
@@ -37,6 +38,9 @@ bool matches_form(std::string_view pattern, std::span<const Use> uses, std::uint
   }
   const std::uint32_t next_guard = guard == kNoGuard ? kNoGuard : guard - 1;
   if (accepts(pattern.front(), uses.front().access) && matches_form(pattern.substr(1), uses.subspan(1), next_guard)) {
+    return true;
+  }
+  if (pattern.front() == '+' && uses.front().access == Access::kRead && matches_form(pattern, uses.subspan(1), next_guard)) {
     return true;
   }
   return optional(pattern.front()) && matches_form(pattern.substr(1), uses, guard);
@@ -84,6 +88,26 @@ std::string_view operand_pattern(OpKind kind) {
       return "rrrrww";
     case OpKind::kActivationBackward:
       return "rrw";
+    case OpKind::kRouter:
+      return "rrRwwww";
+    case OpKind::kDispatch:
+    case OpKind::kDispatchBackward:
+      return "rrw";
+    case OpKind::kExpertLinear:
+      return "rrRrw";
+    case OpKind::kExpertDropout:
+      return "ur";
+    case OpKind::kCombine:
+    case OpKind::kExpertLinearBackwardInput:
+      return "rrrw";
+    case OpKind::kExpertBalance:
+      return "+ww";
+    case OpKind::kCombineBackward:
+      return "rrrrww";
+    case OpKind::kExpertLinearBackwardWeight:
+      return "rrrwW";
+    case OpKind::kRouterBackward:
+      return "rrRrrrrrruwWw";
     case OpKind::kAccumulate:
       return "rx";
     case OpKind::kSquaredNorm:
@@ -115,8 +139,14 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kAdd:
     case OpKind::kActivation:
     case OpKind::kCrossEntropy:
+    case OpKind::kRouter:
+    case OpKind::kDispatch:
+    case OpKind::kExpertLinear:
+    case OpKind::kExpertDropout:
+    case OpKind::kCombine:
       return phase == Phase::kForward || phase == Phase::kBackward;
     case OpKind::kLoss:
+    case OpKind::kExpertBalance:
       return phase == Phase::kForward;
     case OpKind::kEmbeddingBackward:
     case OpKind::kNormBackward:
@@ -126,6 +156,11 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kHeadNormBackward:
     case OpKind::kAttentionBackward:
     case OpKind::kActivationBackward:
+    case OpKind::kCombineBackward:
+    case OpKind::kExpertLinearBackwardInput:
+    case OpKind::kExpertLinearBackwardWeight:
+    case OpKind::kDispatchBackward:
+    case OpKind::kRouterBackward:
       return phase == Phase::kBackward;
     case OpKind::kAccumulate:
     case OpKind::kSquaredNorm:

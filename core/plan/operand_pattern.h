@@ -8,7 +8,7 @@
 namespace plimsoll {
 
 /// The operands of a kernel in its order, as core/graph/op.h lists them: r reads, w writes, u updates (rw), x writes or
-/// updates; a capital may be absent. A bar stands between the forms of a kernel that has two.
+/// updates; a capital may be absent, and + reads one or more. A bar stands between the forms of a kernel that has two.
 std::string_view operand_pattern(OpKind kind);
 
 /// Whether the accesses of `uses`, but for use number `guard`, are operands of that pattern.

@@ -113,7 +113,7 @@ struct Instruction {
   HostTask task = HostTask::kNone;
   QueueId queue;
   KernelId kernel;                         ///< of a launch
-  std::int32_t layer = -1;                 ///< transformer block, for people; relative within a repeated Call
+  std::int32_t layer = -1;                 ///< transformer block, for people and random numbers; relative within a repeated Call
   std::uint32_t first_use = 0;
   std::uint32_t use_count = 0;
   std::uint32_t first_dependency = 0;

@@ -28,6 +28,8 @@ struct StepSummary {
   double loss = 0;
   double gradient_norm = 0;
   double learning_rate = 0;
+  double expert_loss = 0;      ///< auxiliary losses of a model with experts, not part of `loss`
+  double expert_overflow = 0;  ///< share of its tokens' choices that the experts' capacity refused
 
   [[nodiscard]] Nanoseconds duration() const { return end - start; }
 };

@@ -55,8 +55,9 @@ void load_tokens(const ExecutionContext& context, std::uint32_t micro_batch, std
   }
 }
 
-/// Operands hold the loss of each micro-batch, then (when the step clips) the factor and the norm; all are doubles.
-LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t micro_batches) {
+/// Operands hold the loss of each micro-batch, then (when the step clips) the factor and the norm, then (of a model with
+/// experts) the auxiliary loss and the refused share of each micro-batch; all are doubles.
+LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t micro_batches, bool has_experts) {
   std::vector<double> values;
   for (const OperandView& operand : operands) {
     const std::size_t old = values.size();
@@ -66,23 +67,39 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
   LossReport report;
   const std::size_t losses = std::min<std::size_t>(micro_batches, values.size());
   for (std::size_t i = 0; i < losses; ++i) report.loss += values[i] / static_cast<double>(losses);
+  if (has_experts && values.size() >= 3 * losses) {
+    for (std::size_t i = values.size() - 2 * losses; i < values.size(); i += 2) {
+      report.expert_loss += values[i] / static_cast<double>(losses);
+      report.expert_overflow += values[i + 1] / static_cast<double>(losses);
+    }
+    values.resize(values.size() - 2 * losses);
+  }
   if (values.size() == losses + 2) report.gradient_norm = values[losses + 1];
   return report;
 }
 
 }  // namespace
 
-void execute_launch(const Plan& plan, const Program& program, const Instruction& instruction, std::int64_t step,
-                    WorkerPool& pool, const MatrixProduct& product) {
+void execute_launch(const Plan& plan, const Program& program, std::uint32_t id, std::int64_t step, WorkerPool& pool,
+                    const MatrixProduct& product) {
+  const Instruction& instruction = program.body.list.instructions[id];
+  const std::uint32_t micro_batch = program.body.micro_batches[id];
   launch(plan.at(instruction.kernel), operands_of(program, instruction, step),
-         {.pool = &pool, .product = &product, .recipe = &plan.recipe, .rope_scaling = plan.spec.rope_scaling, .step = step});
+         {.pool = &pool,
+          .product = &product,
+          .recipe = &plan.recipe,
+          .rope_scaling = plan.spec.rope_scaling,
+          .step = step,
+          .experts = &plan.spec.experts,
+          .micro_batch = micro_batch,
+          .block = instruction.layer});
 }
 
 Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t step) {
   const Instruction& instruction = context.program.body.list.instructions[id];
   if (!guard_is_set(context.program, instruction, step)) return {.skipped = true, .report = {}};
   if (instruction.kind == InstructionKind::kLaunch) {
-    execute_launch(context.plan, context.program, instruction, step, context.pool, context.product);
+    execute_launch(context.plan, context.program, id, step, context.pool, context.product);
     return {};
   }
   if (instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite) {
@@ -95,7 +112,8 @@ Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t 
   if (instruction.task == HostTask::kLoadTokens) {
     load_tokens(context, context.program.body.micro_batches[id], step, operands.front());
   } else if (instruction.task == HostTask::kReportLoss) {
-    return {.skipped = false, .report = report_loss(operands, context.program.micro_batches)};
+    const bool has_experts = context.plan.spec.experts.count > 0;
+    return {.skipped = false, .report = report_loss(operands, context.program.micro_batches, has_experts)};
   }
   return {};
 }

@@ -13,6 +13,8 @@ namespace plimsoll {
 struct LossReport {
   double loss = 0;           ///< mean over the micro-batches
   double gradient_norm = 0;  ///< before clipping; 0 when the recipe does not clip
+  double expert_loss = 0;      ///< auxiliary losses of a model with experts, which training adds; mean over the micro-batches
+  double expert_overflow = 0;  ///< share of its tokens' choices that the experts' capacity refused
 };
 
 /// What became of one instruction.
@@ -36,7 +38,7 @@ struct ExecutionContext {
 Outcome execute(const ExecutionContext& context, std::uint32_t instruction, std::int64_t step);
 
 /// Carries out a launch alone, whatever its guard says; the rehearsal uses it.
-void execute_launch(const Plan& plan, const Program& program, const Instruction& launch, std::int64_t step,
-                    WorkerPool& pool, const MatrixProduct& product);
+void execute_launch(const Plan& plan, const Program& program, std::uint32_t launch, std::int64_t step, WorkerPool& pool,
+                    const MatrixProduct& product);
 
 }  // namespace plimsoll

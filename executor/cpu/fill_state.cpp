@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "executor/data/counter_random.h"
@@ -17,12 +16,31 @@ namespace {
 constexpr double kDeviation = 0.02;
 constexpr std::int64_t kElementsPerTask = 1 << 16;
 
+// Of normal numbers; what lies farther out is drawn again where a start is truncated.
+constexpr double kTruncation = 2;
+
 /// How a tensor starts: `constant` + `deviation` · normal + `spread` · uniform in ±1.
 struct Start {
   double constant = 0;
   double deviation = 0;
   double spread = 0;
+  bool truncated = false;
 };
+
+/// Fedus et al. 2021, section 2.4: a truncated normal of the variance s / n, n the number of inputs, with a tenth of the usual
+/// s = 1.
+Start switch_start(std::int64_t inputs) {
+  constexpr double kScale = 0.1;
+  return {.deviation = std::sqrt(kScale / static_cast<double>(inputs)), .truncated = true};
+}
+
+/// Of the layers of a mixture. A noisy router begins with nothing but noise (Shazeer et al. 2017, appendix A).
+Start start_of_experts(ParameterRole role, const ModelSpec& spec) {
+  const bool router = role == ParameterRole::kRouterWeight, in = role == ParameterRole::kExpertInWeight;
+  if (spec.experts.gating == GatingKind::kSwitch) return switch_start(router || in ? spec.hidden : spec.expert_width());
+  if (router) return {.deviation = spec.experts.gating == GatingKind::kNoisy ? 0 : kDeviation};
+  return {.deviation = in ? kDeviation : kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
+}
 
 Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
   switch (tensor.role) {
@@ -41,6 +59,13 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kQueryNormWeight:
     case ParameterRole::kKeyNormWeight:
       return {.constant = spec.norm == NormKind::kRmsNormPlusOne ? 0.0 : 1.0, .deviation = 0};
+    case ParameterRole::kRouterWeight:
+    case ParameterRole::kExpertInWeight:
+    case ParameterRole::kExpertOutWeight:
+      return start_of_experts(role, spec);
+    case ParameterRole::kRouterNoiseWeight:
+    case ParameterRole::kExpertInBias:
+    case ParameterRole::kExpertOutBias:
     case ParameterRole::kNorm1Bias:
     case ParameterRole::kQkvBias:
     case ParameterRole::kProjectionBias:
@@ -71,14 +96,26 @@ Fp16 stored_as(double value) {
   return {fp16_from_float(static_cast<float>(value))};
 }
 
+double draw_normal(std::uint64_t key, std::int64_t place, const Start& start) {
+  if (start.deviation == 0) return 0;
+  double normal = normal_at(key, static_cast<std::uint64_t>(place));
+  while (start.truncated && std::abs(normal) > kTruncation) {
+    key = mix64(key);
+    normal = normal_at(key, static_cast<std::uint64_t>(place));
+  }
+  return start.deviation * normal;
+}
+
+double draw_uniform(std::uint64_t key, std::int64_t place, const Start& start) {
+  if (start.spread == 0) return 0;
+  return start.spread * (2 * to_unit(random_at(key, static_cast<std::uint64_t>(place))) - 1);
+}
+
 /// Elements [begin, end) of the tensor that starts at `out`; which numbers they are depends on their places in the group.
 template <typename Real>
 void fill_range(Real* out, std::int64_t begin, std::int64_t end, std::int64_t offset, std::uint64_t key, const Start& start) {
   for (std::int64_t i = begin; i < end; ++i) {
-    const auto place = static_cast<std::uint64_t>(offset + i);
-    const double normal = start.deviation == 0 ? 0 : start.deviation * normal_at(key, place);
-    const double uniform = start.spread == 0 ? 0 : start.spread * (2 * to_unit(random_at(key, place)) - 1);
-    out[i] = stored_as<Real>(start.constant + normal + uniform);
+    out[i] = stored_as<Real>(start.constant + draw_normal(key, offset + i, start) + draw_uniform(key, offset + i, start));
   }
 }
 
@@ -116,11 +153,6 @@ void fill_encoded(const Filled& of, DType compute, std::span<std::byte> out, Wor
 }
 
 }  // namespace
-
-double normal_at(std::uint64_t key, std::uint64_t place) {
-  const double radius = std::sqrt(-2.0 * std::log(1.0 - to_unit(random_at(key, 2 * place))));
-  return radius * std::cos(2.0 * std::numbers::pi * to_unit(random_at(key, 2 * place + 1)));
-}
 
 void fill_weights(const ModelSpec& spec, const Recipe& recipe, GroupId group, DType dtype, std::span<std::byte> out,
                   WorkerPool& pool) {

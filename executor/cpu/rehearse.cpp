@@ -23,7 +23,8 @@ std::vector<bool> kept_uses(const Plan& plan, const Program& program, const Inst
 void rehearse(const Plan& plan, std::span<const Program* const> programs, const Rehearsal& rehearsal) {
   std::vector<bool> rehearsed(plan.kernels.size(), false);
   for (const Program* program : programs) {
-    for (const Instruction& instruction : program->body.list.instructions) {
+    for (std::uint32_t id = 0; id < program->body.size(); ++id) {
+      const Instruction& instruction = program->body.list.instructions[id];
       if (instruction.kind != InstructionKind::kLaunch || rehearsed[instruction.kernel.index]) continue;
       const auto uses = program->uses_of(instruction);
       const std::vector<bool> kept = kept_uses(plan, *program, instruction, rehearsal.keep_state);
@@ -34,7 +35,7 @@ void rehearse(const Plan& plan, std::span<const Program* const> programs, const 
       for (std::size_t i = 0; i < uses.size(); ++i) {
         if (!kept[i]) std::memset(uses[i].in_step(0), 0, static_cast<std::size_t>(uses[i].bytes.count));
       }
-      execute_launch(plan, *program, instruction, 0, *rehearsal.pool, *rehearsal.product);
+      execute_launch(plan, *program, id, 0, *rehearsal.pool, *rehearsal.product);
     }
   }
 }

@@ -129,6 +129,8 @@ class Lanes {
     if (outcome.report) {
       summary.loss = outcome.report->loss;
       summary.gradient_norm = outcome.report->gradient_norm;
+      summary.expert_loss = outcome.report->expert_loss;
+      summary.expert_overflow = outcome.report->expert_overflow;
     }
     if (event.step >= run_.first_traced_step) record_.events.push_back(event);
     const std::uint32_t before = dispatcher_.ended_steps();

@@ -25,4 +25,7 @@ constexpr std::int64_t to_range(std::uint64_t word, std::int64_t bound) {
   return static_cast<std::int64_t>((static_cast<Wide>(word) * static_cast<Wide>(bound)) >> 64);
 }
 
+/// A standard normal number by Box and Muller (1958) from two words.
+double normal_at(std::uint64_t key, std::uint64_t place);
+
 }  // namespace plimsoll

@@ -91,6 +91,7 @@ std::span<const float> ForwardPass::run(std::span<const std::int32_t> tokens, co
                                         LaunchContext context) {
   context.recipe = &graph_.recipe;
   context.rope_scaling = graph_.spec.rope_scaling;
+  context.experts = &graph_.spec.experts;
   std::copy(tokens.begin(), tokens.end(), reinterpret_cast<std::int32_t*>(view(tokens_, Access::kWrite, weights).data));
   for (const Op& op : graph_.ops) run_op(op, weights, cache, context);
   cache.tokens += static_cast<std::int64_t>(tokens.size());

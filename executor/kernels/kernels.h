@@ -75,6 +75,27 @@ void cross_entropy(const OpShape& shape, Operands operands, const LaunchContext&
 template <typename S>
 void loss(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void router(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void dispatch(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void expert_linear(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void expert_dropout(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void combine(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void combine_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void expert_linear_backward_input(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void expert_linear_backward_weight(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void dispatch_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void router_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+void expert_balance(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void accumulate(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
 void squared_norm(const OpShape& shape, Operands operands, const LaunchContext& context);

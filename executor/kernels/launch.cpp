@@ -50,6 +50,28 @@ KernelFunction function_of(OpKind kind) {
       return kernels::attention_backward<T>;
     case OpKind::kActivationBackward:
       return kernels::activation_backward<T>;
+    case OpKind::kRouter:
+      return kernels::router<T>;
+    case OpKind::kDispatch:
+      return kernels::dispatch<T>;
+    case OpKind::kExpertLinear:
+      return kernels::expert_linear<T>;
+    case OpKind::kExpertDropout:
+      return kernels::expert_dropout<T>;
+    case OpKind::kCombine:
+      return kernels::combine<T>;
+    case OpKind::kCombineBackward:
+      return kernels::combine_backward<T>;
+    case OpKind::kExpertLinearBackwardInput:
+      return kernels::expert_linear_backward_input<T>;
+    case OpKind::kExpertLinearBackwardWeight:
+      return kernels::expert_linear_backward_weight<T>;
+    case OpKind::kDispatchBackward:
+      return kernels::dispatch_backward<T>;
+    case OpKind::kRouterBackward:
+      return kernels::router_backward<T>;
+    case OpKind::kExpertBalance:
+      return kernels::expert_balance;
     case OpKind::kAccumulate:
       return kernels::accumulate<T>;
     case OpKind::kSquaredNorm:
@@ -104,6 +126,28 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::attention_backward<S>;
     case OpKind::kActivationBackward:
       return kernels::activation_backward<S>;
+    case OpKind::kRouter:
+      return kernels::router<S>;
+    case OpKind::kDispatch:
+      return kernels::dispatch<S>;
+    case OpKind::kExpertLinear:
+      return kernels::expert_linear<S>;
+    case OpKind::kExpertDropout:
+      return kernels::expert_dropout<S>;
+    case OpKind::kCombine:
+      return kernels::combine<S>;
+    case OpKind::kCombineBackward:
+      return kernels::combine_backward<S>;
+    case OpKind::kExpertLinearBackwardInput:
+      return kernels::expert_linear_backward_input<S>;
+    case OpKind::kExpertLinearBackwardWeight:
+      return kernels::expert_linear_backward_weight<S>;
+    case OpKind::kDispatchBackward:
+      return kernels::dispatch_backward<S>;
+    case OpKind::kRouterBackward:
+      return kernels::router_backward<S>;
+    case OpKind::kExpertBalance:
+      return kernels::expert_balance;
     case OpKind::kAccumulate:
       return kernels::accumulate<S>;
     case OpKind::kSquaredNorm:

@@ -24,7 +24,10 @@ struct LaunchContext {
   const MatrixProduct* product = nullptr;
   const Recipe* recipe = nullptr;  ///< betas, epsilon, decay, clip for the optimizer kernels
   RopeScaling rope_scaling;        ///< of the model, for the rotary kernels
-  std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate and bias correction
+  std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate and bias correction, and what is drawn in it
+  const ExpertSpec* experts = nullptr;  ///< of the model, for the kernels of a mixture
+  std::int64_t micro_batch = 0;         ///< of the step, and …
+  std::int64_t block = -1;              ///< … of the model: random numbers are drawn for them
 };
 
 /// Runs one kernel (fp32, fp64, bf16 or fp16) on its operands, in the operand order of OpKind. Blocks until it is done.

@@ -1,8 +1,7 @@
 #include <algorithm>
 
 #include "core/graph/op_tasks.h"
-#include "executor/kernels/matrix_product.h"
-#include "executor/kernels/storage.h"
+#include "executor/kernels/multiply.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll {
@@ -18,18 +17,6 @@ template <typename T>
 MatrixView<T> from_column(MatrixView<T> view, std::int64_t column) {
   view.data += view.transposed ? column * view.stride : column;
   return view;
-}
-
-template <typename T>
-void multiply(const MatrixProduct& library, const Product<T>& part, const T* bias) {
-  if constexpr (kernels::kIsHalf<T>) {
-    multiply_half(library, part, bias);
-  } else {
-    library.multiply(part);
-    for (std::int64_t i = 0; bias != nullptr && i < part.rows; ++i) {
-      loops<T>().add_to(part.columns, bias, part.c + i * part.c_stride);
-    }
-  }
 }
 
 }  // namespace
@@ -49,7 +36,7 @@ void tiled_product(WorkerPool& pool, const MatrixProduct& library, const Product
     part.a = from_row(p.a, row);
     part.b = from_column(p.b, column);
     part.c = p.c + row * p.c_stride + column;
-    multiply(library, part, bias == nullptr ? nullptr : bias + column);
+    kernels::multiply(library, part, bias == nullptr ? nullptr : bias + column);
   });
 }
 

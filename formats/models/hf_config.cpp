@@ -7,6 +7,7 @@
 
 #include "core/base/nearest_names.h"
 #include "formats/models/config_fields.h"
+#include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
@@ -69,8 +70,9 @@ bool is_off(const json& value, double neutral) {
   return value.is_null() || ((value.is_object() || value.is_array()) && value.empty());
 }
 
-void refuse_unsupported(ConfigFields& fields) {
+void refuse_unsupported(ConfigFields& fields, Family family) {
   for (const auto& [key, what, neutral] : kUnsupported) {
+    if (family == Family::kMixtral && key == "num_local_experts") continue;
     const json* value = fields.find(key);
     if (value == nullptr || is_off(*value, neutral)) continue;
     fields.fault(fmt::format("'{}' asks for {}, which is not supported", key, what));
@@ -88,9 +90,9 @@ constexpr KnownType kKnownTypes[] = {
     {"gpt2", "GPT2LMHeadModel", Family::kGpt2},       {"llama", "LlamaForCausalLM", Family::kLlama},
     {"mistral", "MistralForCausalLM", Family::kMistral}, {"qwen2", "Qwen2ForCausalLM", Family::kQwen2},
     {"qwen3", "Qwen3ForCausalLM", Family::kQwen3},    {"gemma", "GemmaForCausalLM", Family::kGemma},
-    {"phi", "PhiForCausalLM", Family::kPhi},
+    {"phi", "PhiForCausalLM", Family::kPhi},          {"mixtral", "MixtralForCausalLM", Family::kMixtral},
 };
-constexpr std::string_view kReadable = "gpt2, llama, mistral, qwen2, qwen3, gemma and phi are";
+constexpr std::string_view kReadable = "gpt2, llama, mistral, qwen2, qwen3, gemma, phi and mixtral are";
 
 /// Reads one configuration into a description.
 class ConfigReader {
@@ -100,13 +102,15 @@ class ConfigReader {
   ModelDescription read() {
     const std::string type = fields_.word({"model_type"}, "");
     const auto* const known = std::ranges::find(kKnownTypes, type, &KnownType::model_type);
-    if (type.empty()) fields_.fault("the key 'model_type' is missing", "expected gpt2, llama, mistral, qwen2, qwen3, gemma or phi");
+    if (type.empty()) {
+      fields_.fault("the key 'model_type' is missing", "expected gpt2, llama, mistral, qwen2, qwen3, gemma, phi or mixtral");
+    }
     if (known == std::end(kKnownTypes)) {
       fields_.fault(fmt::format("model_type '{}' is not supported", type), std::string(kReadable));
       return std::move(found_);
     }
     note_architecture(*known);
-    refuse_unsupported(fields_);
+    refuse_unsupported(fields_, known->family);
     note_custom_code();
     take_defaults(known->family);
     if (known->family == Family::kGpt2) {
@@ -206,7 +210,8 @@ class ConfigReader {
     spec.kv_heads = fields_.size({"num_key_value_heads"}, llama || phi ? std::optional(spec.heads) : std::nullopt);
     const std::int64_t context = fields_.size({"max_sequence_length"}, 0);  // an older name, as above
     spec.max_positions = fields_.size({"max_position_embeddings"}, given(context));
-    spec.norm_epsilon = phi ? fields_.positive({"layer_norm_eps"}, 1e-5) : fields_.positive({"rms_norm_eps"}, 1e-6);
+    const double usual = phi || spec.family == Family::kMixtral ? 1e-5 : 1e-6;
+    spec.norm_epsilon = phi ? fields_.positive({"layer_norm_eps"}, usual) : fields_.positive({"rms_norm_eps"}, usual);
     spec.tied_head = fields_.flag("tie_word_embeddings", spec.tied_head);
     fill_heads(given(fields_.size({"head_dim"}, 0)));
     read_family();
@@ -228,6 +233,9 @@ class ConfigReader {
     }
     if (spec.family == Family::kGemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
     if (spec.family == Family::kPhi) fields_.flag("qk_layernorm", false);
+    if (spec.family == Family::kMixtral) {
+      for (std::string& text : read_experts(fields_, spec.experts)) note(std::move(text));
+    }
   }
 
   void read_activation() {
@@ -244,11 +252,12 @@ class ConfigReader {
   /// Within its window attention is full; which layers have one does not matter then.
   void read_window() {
     ModelSpec& spec = found_.spec;
-    const bool mistral = spec.family == Family::kMistral;
+    const bool mistral = spec.family == Family::kMistral || spec.family == Family::kMixtral;
     if (!mistral && spec.family != Family::kQwen2 && spec.family != Family::kQwen3) return;
     const bool used = mistral || fields_.flag("use_sliding_window", false);
     constexpr std::int64_t kUsual = 4096;  // where the file does not say
-    const bool none = fields_.states("sliding_window") && fields_.find("sliding_window") == nullptr;
+    const bool usual_none = spec.family == Family::kMixtral && !fields_.states("sliding_window");
+    const bool none = usual_none || (fields_.states("sliding_window") && fields_.find("sliding_window") == nullptr);
     const std::int64_t window = none ? 0 : fields_.size({"sliding_window"}, kUsual);
     if (used && window < spec.max_positions) spec.window = window;
     const json* layers = fields_.find("layer_types");

@@ -22,6 +22,7 @@ class GroupLister {
 
   /// GPT-2's Conv1D: the file holds [inputs, outputs].
   void transposed(Role role, std::string name) {
+    if (group_.find(role) == nullptr) return;
     whole(role, std::move(name));
     HfTensor& tensor = out_.back();
     tensor.transposed = true;
@@ -47,7 +48,7 @@ class GroupLister {
   static bool is_matrix(Role role) {
     return role == Role::kTokenEmbedding || role == Role::kPositionEmbedding || role == Role::kQkvWeight ||
            role == Role::kProjectionWeight || role == Role::kFfnInWeight || role == Role::kFfnOutWeight ||
-           role == Role::kHeadWeight;
+           role == Role::kHeadWeight || role == Role::kRouterWeight || role == Role::kRouterNoiseWeight;
   }
 
   std::vector<HfTensor>& out_;
@@ -55,7 +56,29 @@ class GroupLister {
   GroupId id_;
 };
 
-void list_gpt2_block(GroupLister lister, const std::string& prefix) {
+/// One weight or bias of every expert; a gated activation reads w1's output through w3's.
+void list_expert_parts(GroupLister& lister, const ModelSpec& spec, const std::string& prefix, std::string_view suffix, Role in,
+                       Role out) {
+  const std::int64_t width = spec.expert_width();
+  for (std::int64_t e = 0; e < spec.experts.count; ++e) {
+    const std::string of_expert = fmt::format("{}experts.{}.", prefix, e);
+    const std::int64_t first = e * spec.expert_in_width();
+    lister.part(in, fmt::format("{}w1.{}", of_expert, suffix), first, width);
+    if (is_gated(spec.activation)) lister.part(in, fmt::format("{}w3.{}", of_expert, suffix), first + width, width);
+    lister.part(out, fmt::format("{}w2.{}", of_expert, suffix), e * spec.hidden, spec.hidden);
+  }
+}
+
+/// Nothing of a block without experts. Mixtral's names, in every family.
+void list_experts(GroupLister& lister, const ModelSpec& spec, const std::string& block) {
+  const std::string prefix = block + "block_sparse_moe.";
+  lister.whole(Role::kRouterWeight, prefix + "gate.weight");
+  lister.whole(Role::kRouterNoiseWeight, prefix + "noise_gate.weight");
+  list_expert_parts(lister, spec, prefix, "weight", Role::kExpertInWeight, Role::kExpertOutWeight);
+  list_expert_parts(lister, spec, prefix, "bias", Role::kExpertInBias, Role::kExpertOutBias);
+}
+
+void list_gpt2_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
   lister.whole(Role::kNorm1Weight, prefix + "ln_1.weight");
   lister.whole(Role::kNorm1Bias, prefix + "ln_1.bias");
   lister.transposed(Role::kQkvWeight, prefix + "attn.c_attn.weight");
@@ -68,6 +91,7 @@ void list_gpt2_block(GroupLister lister, const std::string& prefix) {
   lister.whole(Role::kFfnInBias, prefix + "mlp.c_fc.bias");
   lister.transposed(Role::kFfnOutWeight, prefix + "mlp.c_proj.weight");
   lister.whole(Role::kFfnOutBias, prefix + "mlp.c_proj.bias");
+  list_experts(lister, spec, prefix);
 }
 
 void list_llama_attention(GroupLister& lister, const ModelSpec& spec, const std::string& prefix) {
@@ -96,6 +120,7 @@ void list_phi_block(GroupLister lister, const ModelSpec& spec, const std::string
   lister.whole(Role::kFfnInBias, prefix + "mlp.fc1.bias");
   lister.whole(Role::kFfnOutWeight, prefix + "mlp.fc2.weight");
   lister.whole(Role::kFfnOutBias, prefix + "mlp.fc2.bias");
+  list_experts(lister, spec, prefix);
 }
 
 void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
@@ -112,6 +137,7 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
     lister.part(in, fmt::format("{}mlp.up_proj{}", prefix, suffix), spec.ffn, spec.ffn);
     lister.whole(out, fmt::format("{}mlp.down_proj{}", prefix, suffix));
   }
+  list_experts(lister, spec, prefix);
 }
 
 }  // namespace
@@ -126,7 +152,7 @@ std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   embedding.whole(Role::kPositionEmbedding, "transformer.wpe.weight");
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) {
     const GroupLister block(tensors, layout, layout.block(layer));
-    if (gpt2) list_gpt2_block(block, fmt::format("transformer.h.{}.", layer));
+    if (gpt2) list_gpt2_block(block, spec, fmt::format("transformer.h.{}.", layer));
     if (phi) list_phi_block(block, spec, fmt::format("model.layers.{}.", layer));
     if (!gpt2 && !phi) list_llama_block(block, spec, fmt::format("model.layers.{}.", layer));
   }

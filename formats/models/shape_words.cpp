@@ -40,6 +40,25 @@ constexpr RopeKey kRopeKeys[] = {{"rope_factor", &RopeScaling::factor},
                                  {"rope_high", &RopeScaling::high_frequency},
                                  {"rope_original", &RopeScaling::original_positions}};
 
+struct ExpertSizeKey {
+  std::string_view name;
+  std::int64_t ExpertSpec::* field;
+};
+
+constexpr ExpertSizeKey kExpertSizeKeys[] = {{"experts", &ExpertSpec::count},      {"top-k", &ExpertSpec::per_token},
+                                             {"every", &ExpertSpec::every},        {"expert_ffn", &ExpertSpec::width},
+                                             {"groups", &ExpertSpec::groups}};
+
+struct ExpertRealKey {
+  std::string_view name;
+  double ExpertSpec::* field;
+};
+
+constexpr ExpertRealKey kExpertRealKeys[] = {{"capacity", &ExpertSpec::capacity},
+                                             {"router_loss", &ExpertSpec::balance},
+                                             {"load_loss", &ExpertSpec::load},
+                                             {"expert_dropout", &ExpertSpec::dropout}};
+
 struct FamilyWord {
   std::string_view word;
   Family family;
@@ -47,13 +66,15 @@ struct FamilyWord {
 
 constexpr FamilyWord kFamilies[] = {{"gpt", Family::kGpt2},     {"llama", Family::kLlama}, {"mistral", Family::kMistral},
                                     {"qwen2", Family::kQwen2}, {"qwen3", Family::kQwen3}, {"gemma", Family::kGemma},
-                                    {"phi", Family::kPhi}};
+                                    {"phi", Family::kPhi},     {"mixtral", Family::kMixtral}};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys;
   for (const SizeKey& key : kSizeKeys) keys.emplace_back(key.name);
   for (const RopeKey& key : kRopeKeys) keys.emplace_back(key.name);
-  keys.insert(keys.end(), {"tied", "epsilon", "rope_theta", "rope_scaling"});
+  for (const ExpertSizeKey& key : kExpertSizeKeys) keys.emplace_back(key.name);
+  for (const ExpertRealKey& key : kExpertRealKeys) keys.emplace_back(key.name);
+  keys.insert(keys.end(), {"gating", "tied", "epsilon", "rope_theta", "rope_scaling"});
   return keys;
 }
 
@@ -91,16 +112,50 @@ Result<void> set_rope_scaling(ModelSpec& spec, std::string_view text, std::strin
   return bad(text, fmt::format("rope_scaling={} is none of none, linear and llama3", value));
 }
 
+Result<void> set_whole(std::int64_t& field, std::string_view text, std::string_view key, std::string_view value) {
+  const auto number = parse_whole<std::int64_t>(value);
+  if (!number || *number <= 0 || *number > kMaxValue) {
+    return bad(text, fmt::format("{}={} is not a whole number from 1 to {}", key, value, kMaxValue));
+  }
+  field = *number;
+  return {};
+}
+
+bool is_expert_key(std::string_view key) {
+  return key == "gating" || std::ranges::find(kExpertSizeKeys, key, &ExpertSizeKey::name) != std::end(kExpertSizeKeys) ||
+         std::ranges::find(kExpertRealKeys, key, &ExpertRealKey::name) != std::end(kExpertRealKeys);
+}
+
+/// `gating` was read before the other keys: it decides what they are when they are not given.
+Result<void> set_expert_field(ExpertSpec& experts, std::string_view text, std::string_view key, std::string_view value) {
+  for (const auto& [name, field] : kExpertSizeKeys) {
+    if (name == key) return set_whole(experts.*field, text, key, value);
+  }
+  for (const auto& [name, field] : kExpertRealKeys) {
+    if (name != key) continue;
+    const auto number = parse_whole<double>(value);
+    if (!number || !std::isfinite(*number) || *number < 0) {
+      return bad(text, fmt::format("{}={} is negative or no number", key, value));
+    }
+    experts.*field = *number;
+  }
+  return {};
+}
+
+Result<void> set_gating(ModelSpec& spec, std::string_view text, std::string_view value) {
+  const std::int64_t count = spec.experts.count;
+  const auto gating = parse_gating(value);
+  if (!gating) return bad(text, fmt::format("gating={} is none of topk, switch, gshard and noisy", value));
+  spec.experts = gating_defaults(*gating);
+  spec.experts.count = count;
+  return {};
+}
+
 Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view key, std::string_view value) {
   for (const auto& [name, field] : kSizeKeys) {
-    if (name != key) continue;
-    const auto number = parse_whole<std::int64_t>(value);
-    if (!number || *number <= 0 || *number > kMaxValue) {
-      return bad(text, fmt::format("{}={} is not a whole number from 1 to {}", key, value, kMaxValue));
-    }
-    spec.*field = *number;
-    return {};
+    if (name == key) return set_whole(spec.*field, text, key, value);
   }
+  if (is_expert_key(key)) return set_expert_field(spec.experts, text, key, value);
   if (key.starts_with("rope_") && key != "rope_theta") return set_rope_scaling(spec, text, key, value);
   if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);
   if (key == "rope_theta" && spec.positions == PositionKind::kRope) return set_real(spec.rope_theta, text, key, value);
@@ -111,7 +166,22 @@ Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view 
   return {};
 }
 
+/// The value of `key` in pairs that may be malformed; empty when it is not there.
+std::string_view value_of(std::string_view pairs, std::string_view key) {
+  while (!pairs.empty()) {
+    const std::string_view pair = pairs.substr(0, pairs.find(','));
+    pairs.remove_prefix(std::min(pair.size() + 1, pairs.size()));
+    if (pair.starts_with(key) && pair.substr(key.size()).starts_with('=')) return pair.substr(key.size() + 1);
+  }
+  return {};
+}
+
 Result<void> set_pairs(ModelSpec& spec, std::string_view text, std::string_view pairs) {
+  const std::string_view gating = value_of(pairs, "gating");
+  const bool unstated = gating.empty() && spec.experts.per_token == 0 && !value_of(pairs, "experts").empty();
+  if (unstated || !gating.empty()) {
+    if (auto known = set_gating(spec, text, unstated ? "topk" : gating); !known) return known;
+  }
   std::set<std::string_view> seen;
   while (!pairs.empty()) {
     const std::size_t comma = std::min(pairs.find(','), pairs.size());
@@ -123,6 +193,19 @@ Result<void> set_pairs(ModelSpec& spec, std::string_view text, std::string_view 
       return bad(text, fmt::format("the key '{}' is given twice", pair.substr(0, equals)));
     }
     if (auto done = set_field(spec, text, pair.substr(0, equals), pair.substr(equals + 1)); !done) return done;
+  }
+  return {};
+}
+
+/// Keys of experts say nothing without their number.
+Result<void> check_experts(const ModelSpec& spec, std::string_view text, std::string_view pairs) {
+  if (spec.experts.count > 0) return {};
+  std::vector<std::string_view> keys{"gating"};
+  for (const ExpertSizeKey& key : kExpertSizeKeys) keys.push_back(key.name);
+  for (const ExpertRealKey& key : kExpertRealKeys) keys.push_back(key.name);
+  for (const std::string_view key : keys) {
+    if (value_of(pairs, key).empty()) continue;
+    return bad(text, fmt::format("the key '{}' needs a number of experts", key), "add experts=8");
   }
   return {};
 }
@@ -178,6 +261,7 @@ Result<ModelSpec> parse_shape_words(std::string_view text) {
   ModelSpec spec = family_defaults(*family);
   spec.name = text;
   if (auto done = set_pairs(spec, text, text.substr(colon + 1)); !done) return fail(done.error());
+  if (auto done = check_experts(spec, text, text.substr(colon + 1)); !done) return fail(done.error());
   if (auto done = fill_in(spec, text); !done) return fail(done.error());
   if (auto done = validate(spec); !done) return fail(done.error());
   return spec;

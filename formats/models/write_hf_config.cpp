@@ -6,6 +6,7 @@
 
 #include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
+#include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
@@ -54,6 +55,7 @@ std::string_view architecture_of(Family family) {
     case Family::kQwen3: return "Qwen3ForCausalLM";
     case Family::kGemma: return "GemmaForCausalLM";
     case Family::kPhi: return "PhiForCausalLM";
+    case Family::kMixtral: return "MixtralForCausalLM";
   }
   return "?";
 }
@@ -70,7 +72,8 @@ Result<void> check_family(const ModelSpec& spec) {
   };
   const bool scaled = spec.family == Family::kGemma;
   const double scale = scaled ? std::sqrt(static_cast<double>(spec.hidden)) : 1;
-  const bool windows = spec.family == Family::kMistral || spec.family == Family::kQwen2 || spec.family == Family::kQwen3;
+  const bool windows = spec.family == Family::kMistral || spec.family == Family::kMixtral ||
+                       spec.family == Family::kQwen2 || spec.family == Family::kQwen3;
   const bool partial = spec.family == Family::kPhi;
   const bool same = features(spec) == features(usual) && spec.embedding_scale == scale && (windows || spec.window == 0) &&
                     (partial || spec.rotary_width() == spec.head_dim) && spec.head_bias == usual.head_bias;
@@ -104,7 +107,8 @@ void add_family_keys(ordered_json& config, const ModelSpec& spec) {
   if (phi) config["resid_pdrop"] = config["embd_pdrop"] = 0.0;
   const bool divides = spec.head_dim * spec.heads == spec.hidden;
   if (spec.family != Family::kQwen2 && !(phi && divides)) config["head_dim"] = spec.head_dim;
-  if (spec.family == Family::kMistral) config["sliding_window"] = spec.window > 0 ? ordered_json(spec.window) : ordered_json();
+  const bool windows = spec.family == Family::kMistral || spec.family == Family::kMixtral;
+  if (windows) config["sliding_window"] = spec.window > 0 ? ordered_json(spec.window) : ordered_json();
   if (spec.family != Family::kQwen2 && spec.family != Family::kQwen3) return;
   config["use_sliding_window"] = spec.window > 0;
   if (spec.window == 0) return;
@@ -138,6 +142,7 @@ void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
 Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& extras) {
   auto config = spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
   if (!config) return fail(config.error());
+  if (const auto experts = write_experts(*config, spec); !experts) return fail(experts.error());
   (*config)["torch_dtype"] = extras.type == StoredType::kBf16 ? "bfloat16" : "float32";
   add_token_ids(*config, extras.origin);
   return config->dump(2) + "\n";

@@ -6,6 +6,31 @@ namespace plimsoll {
 
 namespace {
 
+std::string write_experts(const ExpertSpec& e) {
+  JsonLine line;
+  line.integer("count", e.count).integer("per_token", e.per_token).text("gating", to_text(e.gating)).integer("every", e.every);
+  line.integer("width", e.width).number("capacity", e.capacity).integer("groups", e.groups).number("balance", e.balance);
+  return line.number("load", e.load).number("dropout", e.dropout).str();
+}
+
+ExpertSpec read_experts(const JsonNode& node) {
+  node.allow_only({"count", "per_token", "gating", "every", "width", "capacity", "groups", "balance", "load", "dropout"});
+  const auto size_or = [&](std::string_view key, std::int64_t absent) {
+    return node.integer_or(key, absent, 0, kMaxParsedCount);
+  };
+  ExpertSpec e = gating_defaults(enum_of(node.at("gating"), GatingKind::kNoisy));
+  e.count = node.at("count").integer(0, kMaxParsedCount);
+  e.per_token = size_or("per_token", e.per_token);
+  e.every = size_or("every", e.every);
+  e.width = size_or("width", e.width);
+  e.capacity = node.number_or("capacity", e.capacity);
+  e.groups = size_or("groups", e.groups);
+  e.balance = node.number_or("balance", e.balance);
+  e.load = node.number_or("load", e.load);
+  e.dropout = node.number_or("dropout", e.dropout);
+  return e;
+}
+
 /// Only what differs from what a plan without the key means.
 void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.projection_bias != s.qkv_bias) line.flag("projection_bias", s.projection_bias);
@@ -15,6 +40,7 @@ void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.rotary_dim != 0) line.integer("rotary_dim", s.rotary_dim);
   if (s.embedding_scale != 1) line.number("embedding_scale", s.embedding_scale);
   if (s.window != 0) line.integer("window", s.window);
+  if (s.experts.count > 0) line.raw("experts", write_experts(s.experts));
   const RopeScaling& r = s.rope_scaling;
   if (r == RopeScaling{}) return;
   line.text("rope_scaling", to_text(r.kind)).number("rope_factor", r.factor).number("rope_low_frequency", r.low_frequency);
@@ -29,6 +55,7 @@ void read_later_fields(const JsonNode& node, ModelSpec& s) {
   s.rotary_dim = node.integer_or("rotary_dim", 0, 0, kMaxParsedCount);
   s.embedding_scale = node.number_or("embedding_scale", 1);
   s.window = node.integer_or("window", 0, 0, kMaxParsedCount);
+  if (node.has("experts")) s.experts = read_experts(node.at("experts"));
   RopeScaling& r = s.rope_scaling;
   r.kind = enum_or(node, "rope_scaling", r.kind, RopeScalingKind::kLlama3);
   r.factor = node.number_or("rope_factor", r.factor);
@@ -91,13 +118,13 @@ ModelSpec read_model(const JsonNode& node) {
   node.allow_only({"name", "family", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocabulary",
                    "max_positions", "norm", "activation", "positions", "tied_head", "attention_bias", "mlp_bias",
                    "norm_epsilon", "rope_theta", "projection_bias", "head_bias", "qk_norm", "parallel_block", "rotary_dim",
-                   "embedding_scale", "window", "rope_scaling", "rope_factor", "rope_low_frequency", "rope_high_frequency",
-                   "rope_original_positions"});
+                   "embedding_scale", "window", "experts", "rope_scaling", "rope_factor", "rope_low_frequency",
+                   "rope_high_frequency", "rope_original_positions"});
   if (!names_model(node)) {
     node.allow_only({"name"});
     return {.name = node.text_or("name", "")};
   }
-  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kPhi));
+  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kMixtral));
   const auto size = [&](std::string_view key) { return node.at(key).integer(0, kMaxParsedCount); };
   const auto size_or = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);

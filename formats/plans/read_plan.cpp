@@ -20,6 +20,7 @@ constexpr std::int64_t kMinInt32 = std::numeric_limits<std::int32_t>::min();
 
 OpShape read_shape(const JsonNode& node) {
   node.allow_only({"rows", "inputs", "outputs", "sequence", "heads", "kv_heads", "head_dim", "positions", "stride", "terms",
+                   "experts", "choices", "capacity", "groups",
                    "variant", "constant"});
   const auto size = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
@@ -34,6 +35,10 @@ OpShape read_shape(const JsonNode& node) {
           .positions = size("positions", 0),
           .stride = size("stride", 0),
           .terms = size("terms", 1),
+          .experts = size("experts", 0),
+          .choices = size("choices", 0),
+          .capacity = size("capacity", 0),
+          .groups = size("groups", 0),
           .variant = static_cast<std::uint8_t>(node.integer_or("variant", 0, 0, 255)),
           .constant = node.number_or("constant", 0)};
 }

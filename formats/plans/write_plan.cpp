@@ -40,6 +40,10 @@ std::string write_shape(const OpShape& shape) {
   add("positions", shape.positions);
   add("stride", shape.stride);
   if (shape.terms != 1) line.integer("terms", shape.terms);
+  add("experts", shape.experts);
+  add("choices", shape.choices);
+  add("capacity", shape.capacity);
+  add("groups", shape.groups);
   add("variant", shape.variant);
   if (shape.constant != 0) line.number("constant", shape.constant);
   return line.str();

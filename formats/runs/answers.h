@@ -71,6 +71,7 @@ struct FitAnswer {
   std::string model;
   std::int64_t parameters = 0;
   std::optional<AdapterAnswer> adapter;
+  std::int64_t active_parameters = 0;  ///< through which one token passes; fewer where there are experts
   Strategy strategy;
   std::string stack = "plimsoll";
   double step_seconds = 0;
@@ -132,6 +133,8 @@ struct MigrationAnswer {
 struct RunAnswer {
   std::int64_t steps = 0;
   std::vector<double> losses;
+  std::vector<double> expert_losses;    ///< auxiliary, a step each; empty for a model without experts
+  std::vector<double> expert_overflow;  ///< share of the tokens' choices that the experts' capacity refused
   double step_seconds_median = 0;
   std::optional<double> predicted_step_seconds;
   double tokens_per_second = 0;

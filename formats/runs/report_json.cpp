@@ -111,7 +111,10 @@ std::string adapter(const AdapterAnswer& a) {
 std::string fit_document(const FitAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
-  json.raw("model", JsonLine().text("name", a.model).integer("parameters", a.parameters).str());
+  JsonLine model;
+  model.text("name", a.model).integer("parameters", a.parameters);
+  if (a.active_parameters < a.parameters) model.integer("active_parameters", a.active_parameters);
+  json.raw("model", model.str());
   if (a.adapter) json.raw("adapter", adapter(*a.adapter));
   json.raw("strategy", write_strategy_fields(a.strategy)).text("stack", a.stack);
   json.number("step_seconds", a.step_seconds).number("step_seconds_low", a.step_seconds_low);
@@ -144,6 +147,12 @@ std::string fit_document(const FitAnswer& a) {
 }  // namespace
 
 namespace {
+
+std::string numbers(const std::vector<double>& values) {
+  std::vector<std::string> texts;
+  for (const double value : values) texts.push_back(json_number_17(value));
+  return json_list(texts);
+}
 
 /// The process beside the spaces whose arenas it holds.
 ComparedSpaceAnswer process_answer(const ComparedProcess& process) {
@@ -186,11 +195,13 @@ std::string to_json(const std::vector<FitAnswer>& answers) {
 }
 
 std::string to_json(const RunAnswer& a) {
-  std::vector<std::string> losses;
-  for (const double loss : a.losses) losses.push_back(json_number_17(loss));
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("steps", std::to_string(a.steps));
-  json.raw("losses", json_list(losses)).number("step_seconds_median", a.step_seconds_median);
+  json.raw("losses", numbers(a.losses));
+  if (!a.expert_losses.empty()) {
+    json.raw("expert_losses", numbers(a.expert_losses)).raw("expert_overflow", numbers(a.expert_overflow));
+  }
+  json.number("step_seconds_median", a.step_seconds_median);
   json.raw("predicted_step_seconds", number_or_null(a.predicted_step_seconds));
   json.number("tokens_per_second", a.tokens_per_second).raw("memory", lines(a.memory, compared_space));
   json.raw("migration", a.migration ? migration(*a.migration) : "null");

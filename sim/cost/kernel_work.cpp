@@ -15,6 +15,9 @@ KernelSort sort_of(OpKind kind) {
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight:
+    case OpKind::kExpertLinear:
+    case OpKind::kExpertLinearBackwardInput:
+    case OpKind::kExpertLinearBackwardWeight:
       return KernelSort::kProduct;
     case OpKind::kAttention:
       return KernelSort::kAttentionForward;

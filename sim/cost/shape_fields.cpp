@@ -11,7 +11,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 10> kSizes{
+constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 14> kSizes{
     {{"rows", &OpShape::rows},
      {"inputs", &OpShape::inputs},
      {"outputs", &OpShape::outputs},
@@ -21,7 +21,11 @@ constexpr std::array<std::pair<std::string_view, std::int64_t OpShape::*>, 10> k
      {"head_dim", &OpShape::head_dim},
      {"positions", &OpShape::positions},
      {"stride", &OpShape::stride},
-     {"terms", &OpShape::terms}}};
+     {"terms", &OpShape::terms},
+     {"experts", &OpShape::experts},
+     {"choices", &OpShape::choices},
+     {"capacity", &OpShape::capacity},
+     {"groups", &OpShape::groups}}};
 
 template <typename Number>
 bool parse_whole(std::string_view text, Number& number) {

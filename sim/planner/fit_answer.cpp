@@ -99,6 +99,7 @@ FitAnswer described(const ModelSpec& spec, const Strategy& strategy, const std::
   FitAnswer answer;
   answer.model = spec.name;
   answer.parameters = parameter_count(spec);
+  answer.active_parameters = active_parameter_count(spec);
   answer.strategy = strategy;
   answer.calibration_source = calibration_source;
   return answer;
@@ -128,7 +129,9 @@ double model_flops_of_step(const ModelSpec& spec, const Recipe& recipe) {
   double flops = 0;
   for (const Op& op : build_training_graph(spec, recipe).ops) {
     const bool product = op.kind == OpKind::kLinear || op.kind == OpKind::kLinearBackwardInput ||
-                         op.kind == OpKind::kLinearBackwardWeight || op.kind == OpKind::kAttention;
+                         op.kind == OpKind::kLinearBackwardWeight || op.kind == OpKind::kAttention ||
+                         op.kind == OpKind::kExpertLinear || op.kind == OpKind::kExpertLinearBackwardInput ||
+                         op.kind == OpKind::kExpertLinearBackwardWeight;
     // Attention's backward pass counts twice its forward pass: recomputing the scores is not model arithmetic.
     if (product) flops += flops_of(op.kind, op.shape) * (op.kind == OpKind::kAttention ? 3.0 : 1.0);
   }

@@ -70,6 +70,7 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   }
   out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel_of(op), operands);
   if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);
+  if (op.kind == OpKind::kExpertBalance) expert_losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kClipFactor) clip_factor_ = operands[1].first.buffer;
 }
 
@@ -118,6 +119,7 @@ void StepLowering::report() {
     const bool on_device = plan_.at(clip_factor_).space == places_.device;
     operands.emplace_back(out_.whole(on_device ? fetch_to_host(clip_factor_) : clip_factor_), Access::kRead);
   }
+  for (const BufferId loss : expert_losses_) operands.emplace_back(out_.whole(fetch_to_host(loss)), Access::kRead);
   out_.host_work(places_.report, HostTask::kReportLoss, operands);
 }
 

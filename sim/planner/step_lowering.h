@@ -177,6 +177,7 @@ class StepLowering {
   std::vector<Lingering> lingering_;
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
+  std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId clip_factor_;
   BufferId clipped_;  ///< the flag under which updates are redone
   struct {

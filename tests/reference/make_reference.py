@@ -38,6 +38,8 @@ CASES = {  # name: (configuration, type of the stored weights, largest shard)
               torch.bfloat16, "5GB"),
     "gemma": (transformers.GemmaConfig(**SIZES, num_key_value_heads=1, head_dim=16, pad_token_id=None), torch.bfloat16, "5GB"),
     "phi": (transformers.PhiConfig(**SIZES), torch.bfloat16, "5GB"),
+    "mixtral": (transformers.MixtralConfig(**SIZES, num_key_value_heads=2, num_local_experts=4, num_experts_per_tok=2,
+                                           output_router_logits=True, router_aux_loss_coef=0.05), torch.bfloat16, "5GB"),
 }
 WORD = (1 << 64) - 1
 
@@ -94,6 +96,12 @@ def widen_frequencies(model):
     assert rotary.inv_freq.dtype == torch.float64
 
 
+def auxiliary_loss(model, made):
+    """Of a mixture of experts, for the tokens of one micro-batch; 0 for other models."""
+    aux = getattr(made, "aux_loss", None)
+    return 0 if aux is None else model.config.router_aux_loss_coef * aux
+
+
 def losses(model, tokens):
     trained = [p for p in model.parameters() if p.requires_grad]
     decays = [p for p in trained if p.dim() > 1]
@@ -102,13 +110,16 @@ def losses(model, tokens):
                                   lr=RATE, betas=BETAS, eps=EPSILON)
     values = []
     for step in range(STEPS):
-        starts = [window(step, m, r) for m in range(ACCUMULATE) for r in range(BATCH)]
-        rows = torch.stack([tokens[s:s + SEQUENCE + 1] for s in starts])
-        logits = model(rows[:, :-1]).logits
-        assert logits.dtype == torch.float64
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), rows[:, 1:].flatten())
         optimizer.zero_grad()
-        loss.backward()
+        loss = 0
+        for m in range(ACCUMULATE):
+            rows = torch.stack([tokens[s:s + SEQUENCE + 1] for s in (window(step, m, r) for r in range(BATCH))])
+            made = model(rows[:, :-1])
+            assert made.logits.dtype == torch.float64
+            of_tokens = torch.nn.functional.cross_entropy(made.logits.flatten(0, 1), rows[:, 1:].flatten()) / ACCUMULATE
+            of_experts = auxiliary_loss(model, made) / ACCUMULATE
+            (of_tokens + of_experts).backward()
+            loss += of_tokens.detach()
         norm = torch.sqrt(sum((p.grad ** 2).sum() for p in trained))
         for p in trained:
             p.grad *= min(1.0, CLIP / norm.item())
@@ -126,6 +137,7 @@ def make(name):
     model.to(stored).save_pretrained(folder, max_shard_size=shard)
     (folder / "generation_config.json").unlink(missing_ok=True)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float64, attn_implementation="eager").train()
+    model.config._experts_implementation = "eager"  # the only one of a mixture's in fp64
     tokens = corpus()
     with fp32_means_fp64():
         widen_frequencies(model)

@@ -16,7 +16,8 @@ namespace plimsoll::test {
 
 inline const std::filesystem::path kReferenceData = PLIMSOLL_REFERENCE_DATA;
 inline constexpr std::int64_t kReferenceSequence = 16;
-inline const std::vector<std::string> kReferenceModels{"gpt2", "llama", "llama3", "mistral", "qwen2", "qwen3", "gemma", "phi"};
+inline const std::vector<std::string> kReferenceModels{"gpt2",  "llama", "llama3", "mistral", "qwen2",
+                                                       "qwen3", "gemma", "phi",    "mixtral"};
 
 /// Token i is mix64(i) scaled to the vocabulary.
 class ReferenceCorpus final : public TokenSource {

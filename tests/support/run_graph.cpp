@@ -35,10 +35,11 @@ OperandView GraphRun::view(TensorId id, Access access) {
 }
 
 void GraphRun::run(Phase phase, std::int64_t step) {
-  const LaunchContext context{.pool = &pool_, .product = &product_, .recipe = &graph_->recipe,
-                              .rope_scaling = graph_->spec.rope_scaling, .step = step};
+  LaunchContext context{.pool = &pool_, .product = &product_, .recipe = &graph_->recipe,
+                        .rope_scaling = graph_->spec.rope_scaling, .step = step, .experts = &graph_->spec.experts};
   for (const Op& op : graph_->ops) {
     if (op.phase != phase) continue;
+    context.block = op.block;
     std::vector<OperandView> operands;
     for (const Operand& operand : op.operands) operands.push_back(view(operand.tensor, operand.access));
     launch({.kind = op.kind, .dtype = op.dtype, .shape = op.shape}, operands, context);
@@ -75,7 +76,21 @@ double GraphRun::run_step(std::int64_t step) {
 double GraphRun::loss() {
   const auto is_loss = [](const Op& op) { return op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss; };
   const auto op = std::find_if(graph_->ops.begin(), graph_->ops.end(), is_loss);
-  return values<double>(op->operands.back().tensor)[0];
+  double sum = values<double>(op->operands.back().tensor)[0];
+  for (const Op& balance : graph_->ops) {
+    if (balance.kind == OpKind::kExpertBalance) sum += values<double>(balance.operands.back().tensor)[0];
+  }
+  return sum;
+}
+
+std::vector<std::int32_t> GraphRun::routing() {
+  std::vector<std::int32_t> all;
+  for (const Op& op : graph_->ops) {
+    if (op.kind != OpKind::kRouter) continue;
+    const std::span<std::int32_t> of_block = values<std::int32_t>(op.operands[op.operands.size() - 2].tensor);
+    all.insert(all.end(), of_block.begin(), of_block.end());
+  }
+  return all;
 }
 
 TensorId GraphRun::find(TensorKind kind, GroupId group) const {

@@ -41,8 +41,10 @@ class GraphRun {
 
   /// Fills parameters (small random numbers, norm weights near 1), moments (0) and tokens (random) from a seed.
   void initialize(std::uint32_t seed);
-  /// The loss of the last forward pass.
+  /// The loss of the last forward pass, with the auxiliary losses of experts.
   double loss();
+  /// What the routers of the last forward pass chose, one after another: rows of tokens, −1 where an expert refused.
+  std::vector<std::int32_t> routing();
 
  private:
   OperandView view(TensorId id, Access access = Access::kRead);

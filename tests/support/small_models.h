@@ -20,6 +20,7 @@ inline ModelSpec small_model(Family family, std::int64_t layers = 4) {
   spec.vocabulary = 256;
   spec.max_positions = 32;
   if (family == Family::kPhi) spec.rotary_dim = 4;
+  if (family == Family::kMixtral) spec.experts.count = 4;
   if (family == Family::kGemma) spec.embedding_scale = 2;
   if (family == Family::kMistral) spec.window = 32;
   return spec;

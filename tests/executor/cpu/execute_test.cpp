@@ -1,7 +1,7 @@
 #include "executor/cpu/execute.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-
 #include <cstring>
 
 #include "executor/kernels/matrix_product.h"
@@ -144,6 +144,34 @@ TEST_CASE("a report is the mean of the micro-batches' losses, and the norm where
   CHECK(rig.run(plain).report->gradient_norm == 0.0);
   CHECK(rig.run(clipped).report->loss == 2.5);
   CHECK(rig.run(clipped).report->gradient_norm == 4.5);
+}
+
+TEST_CASE("a report of a model with experts is the mean of their losses and refused shares, behind the norm or without one") {
+  for (const bool clips : {false, true}) {
+    HandMade made;
+    made.plan.spec.experts = {.count = 4, .per_token = 2};
+    std::vector<std::pair<BufferId, Access>> read;
+    for (const std::int64_t bytes : {8, 8, 16, 16, 16}) {  // two losses, the norm, two micro-batches of experts
+      if (clips || read.size() != 2) read.emplace_back(made.buffer(bytes), Access::kRead);
+      else read.emplace_back(BufferId(), Access::kRead);
+    }
+    const std::vector<std::pair<BufferId, Access>> named = read;
+    std::erase_if(read, [](const auto& use) { return !use.first.valid(); });
+    const std::uint32_t report = made.add(InstructionKind::kHostWork, HostTask::kReportLoss, read);
+    Rig rig(made);
+    rig.program.micro_batches = 2;
+    *rig.at<double>(named[0].first) = 1.0;
+    *rig.at<double>(named[1].first) = 4.0;
+    if (clips) rig.at<double>(named[2].first)[1] = 4.5;
+    const double experts[] = {0.5, 0.25, 1.5, 0.75};  // loss and share of each micro-batch
+    std::copy_n(experts, 2, rig.at<double>(named[3].first));
+    std::copy_n(experts + 2, 2, rig.at<double>(named[4].first));
+    const LossReport made_of = *rig.run(report).report;
+    CHECK(made_of.loss == 2.5);
+    CHECK(made_of.gradient_norm == (clips ? 4.5 : 0.0));
+    CHECK(made_of.expert_loss == 1.0);
+    CHECK(made_of.expert_overflow == 0.5);
+  }
 }
 
 }  // namespace plimsoll

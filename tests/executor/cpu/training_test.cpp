@@ -68,6 +68,16 @@ std::vector<Strategy> strategies() {
   return all;
 }
 
+/// Second experts by chance, full experts and dropout.
+ModelSpec tiny_experts() {
+  ModelSpec spec = tiny_spec();
+  spec.experts = gating_defaults(GatingKind::kGShard);
+  spec.experts.count = 4;
+  spec.experts.groups = 2;
+  spec.experts.dropout = 0.1;
+  return spec;
+}
+
 }  // namespace
 
 TEST_CASE("a hundred steps of a repetitive text bring the loss from chance to near nothing") {
@@ -94,11 +104,12 @@ TEST_CASE("every strategy gives bitwise the same losses under random delays, and
   for (const std::int64_t accumulate : {1, 3}) {
     Recipe recipe = tiny_recipe();
     recipe.accumulate = accumulate;
-    const std::vector<double> expected = losses_of(plan_of({}, recipe), {.threads = 1}, 4);
+    const ModelSpec spec = accumulate == 1 ? tiny_spec() : tiny_experts();
+    const std::vector<double> expected = losses_of(plan_of({}, recipe, spec), {.threads = 1}, 4);
     std::uint64_t jitter = 1;
     for (const Strategy& strategy : strategies()) {
       CAPTURE(describe(strategy), accumulate, jitter);
-      CHECK(losses_of(plan_of(strategy, recipe), {.threads = 2, .jitter_seed = jitter++}, 4) == expected);
+      CHECK(losses_of(plan_of(strategy, recipe, spec), {.threads = 2, .jitter_seed = jitter++}, 4) == expected);
     }
   }
 }
@@ -200,6 +211,32 @@ TEST_CASE("weights start by GPT-2's rule and do not depend on the number of thre
     CHECK(std::equal(a.begin(), a.end(), b.begin(), b.end()));
     for (const std::byte byte : one->state(TensorKind::kSecondMoment, GroupId(g))) REQUIRE(byte == std::byte{0});
   }
+}
+
+TEST_CASE("Switch starts with truncated normals of a tenth of the usual variance, a noisy router with noise alone") {
+  ModelSpec spec = tiny_experts();
+  spec.experts = gating_defaults(GatingKind::kSwitch);
+  spec.experts.count = 4;
+  const auto weights = [&](ParameterRole role) {
+    const auto executor = executor_of(plan_of({}, tiny_recipe(), spec), {});
+    const ParameterTensor* tensor = lay_out_parameters(spec).groups[1].find(role);
+    std::vector<float> values(static_cast<std::size_t>(tensor->elements()));
+    const auto bytes = executor->state(TensorKind::kParameter, GroupId(1u));
+    std::memcpy(values.data(), bytes.data() + 4 * tensor->offset, values.size() * 4);
+    return values;
+  };
+  const std::vector<float> in = weights(ParameterRole::kExpertInWeight);  // 4 · 64 · 32 values
+  const double deviation = std::sqrt(0.1 / 32);
+  double squares = 0;
+  for (const float w : in) {
+    squares += static_cast<double>(w) * static_cast<double>(w);
+    REQUIRE(std::abs(w) <= 2.00001 * deviation);
+  }
+  // A standard normal cut at 2 has the variance 1 − 2·2·φ(2) / (2 Φ(2) − 1) = 0.7737.
+  CHECK(squares / static_cast<double>(in.size()) == Approx(0.7737 * deviation * deviation).epsilon(0.06));
+  spec.experts = gating_defaults(GatingKind::kNoisy);
+  spec.experts.count = 4;
+  for (const float w : weights(ParameterRole::kRouterWeight)) REQUIRE(w == 0);
 }
 
 TEST_CASE("what the CPU backend cannot run is refused by name before anything is reserved") {

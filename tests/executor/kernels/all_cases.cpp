@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/graph/expert_shape.h"
 #include "core/graph/op_work.h"
 #include "core/model/model_spec.h"
 #include "tests/executor/kernels/kernel_case.h"
@@ -156,6 +157,73 @@ std::vector<KernelCase> elementwise() {
   return cases;
 }
 
+/// 141 tokens in three groups, five experts of which a token takes two, as long as they have room.
+OpShape mixture_shape(std::int64_t inputs, std::int64_t outputs, GatingKind gating, std::int64_t choices) {
+  return {.rows = kRows, .inputs = inputs, .outputs = outputs, .experts = 5, .choices = choices, .capacity = 20, .groups = 3,
+          .variant = static_cast<std::uint8_t>(gating), .constant = 1};
+}
+
+std::vector<KernelCase> routers() {
+  std::vector<KernelCase> cases;
+  for (const GatingKind gating : {GatingKind::kTopK, GatingKind::kSwitch, GatingKind::kGShard, GatingKind::kNoisy}) {
+    const std::string name(to_text(gating));
+    const std::int64_t choices = gating == GatingKind::kSwitch ? 1 : 2;
+    ExpertSpec experts = gating_defaults(gating);
+    experts.count = 5;
+    const OpShape s = mixture_shape(37, 0, gating, choices);
+    const CaseOperand x{kRows * 37, kR}, w{5 * 37, kR}, dw{5 * 37, kW}, gates{kRows * choices, kR, Content::kPositive};
+    const CaseOperand scores{kRows * scores_of_token(s), kR, Content::kPositive};
+    const CaseOperand routing{routing_elements(s), kR, Content::kRouting};
+    const CaseOperand statistics{statistics_elements(s), kR, Content::kDouble}, slopes{5, kR, Content::kDouble};
+    KernelCase forward{"router, " + name, OpKind::kRouter, s, {x, w}, {}, experts};
+    KernelCase backward{"router backward, " + name, OpKind::kRouterBackward, s, {x, w}, {}, experts};
+    if (gating == GatingKind::kNoisy) forward.operands.push_back(w);
+    if (gating == GatingKind::kNoisy) backward.operands.push_back(w);
+    for (CaseOperand made : {scores, gates, routing, statistics}) {
+      made.access = kW;
+      forward.operands.push_back(made);
+    }
+    for (const CaseOperand& read : {scores, gates, gates, routing, statistics, slopes}) backward.operands.push_back(read);
+    backward.operands.push_back({kRows * 37, kRw});
+    backward.operands.push_back(dw);
+    if (gating == GatingKind::kNoisy) backward.operands.push_back(dw);
+    backward.operands.push_back({scratch(OpKind::kRouterBackward, s), kW, Content::kScratch});
+    cases.push_back(forward);
+    cases.push_back(backward);
+    OpShape balance = s;
+    balance.terms = 2;
+    cases.push_back({"expert balance, " + name, OpKind::kExpertBalance, balance,
+                     {statistics, statistics, {5, kW, Content::kDouble}, {2, kW, Content::kDouble}}, {}, experts});
+  }
+  return cases;
+}
+
+std::vector<KernelCase> experts() {
+  constexpr std::int64_t kIn = 37, kOut = 401;
+  const OpShape s = mixture_shape(kIn, kOut, GatingKind::kTopK, 2);
+  const std::int64_t rows = expert_rows(s);
+  const ExpertSpec dropping{.dropout = 0.3};
+  const CaseOperand x{rows * kIn, kR}, w{5 * kOut * kIn, kR}, dy{rows * kOut, kR};
+  const CaseOperand routing{routing_elements(s), kR, Content::kRouting};
+  const CaseOperand tokens{kRows * kIn, kR}, gates{kRows * 2, kR, Content::kWide}, b{5 * kOut, kR};
+  return {{"expert linear", OpKind::kExpertLinear, s, {x, w, routing, {rows * kOut, kW}}},
+          {"expert linear with bias", OpKind::kExpertLinear, s, {x, w, b, routing, {rows * kOut, kW}}},
+          {"expert linear backward input", OpKind::kExpertLinearBackwardInput, s, {dy, w, routing, {rows * kIn, kW}}},
+          {"expert linear backward weight", OpKind::kExpertLinearBackwardWeight, s, {dy, x, routing, {5 * kOut * kIn, kW}}},
+          {"expert linear backward weight and bias",
+           OpKind::kExpertLinearBackwardWeight,
+           s,
+           {dy, x, routing, {5 * kOut * kIn, kW}, {5 * kOut, kW}}},
+          {"expert dropout", OpKind::kExpertDropout, s, {{rows * kIn, kRw}, routing}, {}, dropping},
+          {"dispatch", OpKind::kDispatch, s, {tokens, routing, {rows * kIn, kW}}},
+          {"dispatch backward", OpKind::kDispatchBackward, s, {x, routing, {kRows * kIn, kW}}},
+          {"combine", OpKind::kCombine, s, {x, gates, routing, {kRows * kIn, kW}}},
+          {"combine backward",
+           OpKind::kCombineBackward,
+           s,
+           {tokens, x, gates, routing, {rows * kIn, kW}, {kRows * 2, kW, Content::kWide}}}};
+}
+
 std::vector<KernelCase> losses() {
   const OpShape s{.rows = kRows, .outputs = 1003, .sequence = kSequence, .terms = 2 * kRows};
   const CaseOperand tokens{kTokens, kR, Content::kToken}, mean{1, kW, Content::kDouble};
@@ -177,7 +245,8 @@ std::vector<KernelCase> optimizers() {
 
 std::vector<KernelCase> all_cases() {
   std::vector<KernelCase> all;
-  for (const auto& cases : {embeddings(), norms(), head_norms(), linears(), attentions(), elementwise(), losses(), optimizers()}) {
+  for (const auto& cases : {embeddings(), norms(), head_norms(), linears(), attentions(), elementwise(), routers(), experts(), losses(),
+                            optimizers()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

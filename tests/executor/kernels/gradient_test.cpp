@@ -120,6 +120,20 @@ TEST_CASE("linear gradients are those of the linear layer") {
   check_gradient({"linear with bias", 3, 2, "linear backward weight and bias", 3, {{1, 0}}, 0});
 }
 
+TEST_CASE("gradients of each expert's linear layer are those of the layer, and of rows that stand empty there is none") {
+  check_gradient({"expert linear", 3, 0, "expert linear backward input", 3, {{1, 1}, {2, 2}}, 0});
+  check_gradient({"expert linear", 3, 1, "expert linear backward weight", 3, {{1, 0}, {2, 2}}, 0});
+  check_gradient({"expert linear with bias", 4, 1, "expert linear backward weight and bias", 3, {{1, 0}, {2, 3}}, 0});
+  check_gradient({"expert linear with bias", 4, 2, "expert linear backward weight and bias", 4, {{1, 0}, {2, 3}}, 0});
+}
+
+TEST_CASE("gradients of what goes to the experts and comes back are those of its sums") {
+  check_gradient({"dispatch", 2, 0, "dispatch backward", 2, {{1, 1}}, 0});
+  check_gradient({"combine", 3, 0, "combine backward", 4, {{1, 0}, {2, 1}, {3, 2}}, 0});
+  check_gradient({"combine", 3, 1, "combine backward", 5, {{1, 0}, {2, 1}, {3, 2}}, 0});
+  check_gradient({"expert dropout", 0, 0, "expert dropout", 0, {{1, 1}}, 0});
+}
+
 TEST_CASE("the gradient of a rotation is the rotation back") {
   for (const std::string heads : {"4", "2", "1"}) {
     check_gradient({"rope, " + heads + " kv heads", 0, 0, "rope backward, " + heads + " kv heads", 0, {}, 0});

@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "core/graph/expert_shape.h"
 #include "executor/kernels/half_types.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
@@ -26,6 +27,7 @@ double draw(std::mt19937& random, Content content, std::int64_t vocabulary) {
       return static_cast<double>(std::uniform_int_distribution<std::int64_t>(0, vocabulary - 1)(random));
     case Content::kDouble:
       return uniform(0, 1);
+    case Content::kRouting:
     case Content::kScratch:
       break;
   }
@@ -65,7 +67,7 @@ std::vector<double> unpack(const std::vector<std::byte>& bytes) {
 /// S: the case's type; W: the sums'.
 template <typename S, typename W>
 std::vector<std::byte> pack(Content content, const std::vector<double>& values) {
-  if (content == Content::kToken) return pack<std::int32_t>(values);
+  if (content == Content::kToken || content == Content::kRouting) return pack<std::int32_t>(values);
   if (content == Content::kDouble) return pack<double>(values);
   return content == Content::kReal ? pack<S>(values) : pack<W>(values);
 }
@@ -73,9 +75,26 @@ std::vector<std::byte> pack(Content content, const std::vector<double>& values) 
 template <typename S, typename W>
 std::vector<double> unpack(Content content, const std::vector<std::byte>& bytes) {
   if (content == Content::kScratch) return {};
-  if (content == Content::kToken) return unpack<std::int32_t>(bytes);
+  if (content == Content::kToken || content == Content::kRouting) return unpack<std::int32_t>(bytes);
   if (content == Content::kDouble) return unpack<double>(bytes);
   return content == Content::kReal ? unpack<S>(bytes) : unpack<W>(bytes);
+}
+
+/// What a router makes of random logits.
+std::vector<double> routing_of(OpShape shape) {
+  shape.inputs = 3;
+  const bool noisy = gating_of(shape) == GatingKind::kNoisy;
+  if (noisy) shape.variant = static_cast<std::uint8_t>(GatingKind::kTopK);  // one matrix is enough
+  const KernelCase router{"router of a routing",
+                          OpKind::kRouter,
+                          shape,
+                          {{shape.rows * 3, Access::kRead},
+                           {shape.experts * 3, Access::kRead},
+                           {shape.rows * shape.experts, Access::kWrite, Content::kWide},
+                           {shape.rows * shape.choices, Access::kWrite, Content::kWide},
+                           {routing_elements(shape), Access::kWrite, Content::kRouting},
+                           {statistics_elements(shape), Access::kWrite, Content::kDouble}}};
+  return run_case(router, random_values(router, 3), DType::kFp64)[4];
 }
 
 template <typename S, typename W>
@@ -92,7 +111,8 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   const MatrixProduct product(options.library);
   const Recipe recipe = case_recipe();
   launch({.kind = c.kind, .dtype = dtype, .shape = c.shape}, views,
-         {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep});
+         {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep,
+          .experts = &c.experts, .micro_batch = 1, .block = 2});
   Values results;
   for (std::size_t i = 0; i < memory.size(); ++i) results.push_back(unpack<S, W>(c.operands[i].content, memory[i]));
   return results;
@@ -108,7 +128,10 @@ Values random_values(const KernelCase& c, std::uint32_t seed) {
   for (const CaseOperand& operand : c.operands) {
     std::vector<double> elements(static_cast<std::size_t>(operand.elements), std::numeric_limits<double>::quiet_NaN());
     if (reads(operand.access)) {
-      for (double& x : elements) x = draw(random, operand.content, c.shape.outputs);
+      if (operand.content == Content::kRouting) elements = routing_of(c.shape);
+      for (double& x : elements) {
+        if (operand.content != Content::kRouting) x = draw(random, operand.content, c.shape.outputs);
+      }
     }
     values.push_back(std::move(elements));
   }

@@ -15,6 +15,7 @@ enum class Content : std::uint8_t {
   kPositive,  ///< of the sums' type, uniform in [0.5, 1.5): deviations, second moments
   kToken,     ///< int32 below the shape's `outputs`
   kDouble,    ///< losses, norms, factors: always fp64, uniform in [0, 1)
+  kRouting,   ///< a routing of the case's tokens, as a router of the case's shape makes one
   kScratch,   ///< of the sums' type; what it holds afterwards means nothing
 };
 
@@ -31,6 +32,7 @@ struct KernelCase {
   OpShape shape;
   std::vector<CaseOperand> operands;
   RopeScaling rope_scaling = {};
+  ExpertSpec experts = {};
 };
 
 /// The elements of every operand as doubles.

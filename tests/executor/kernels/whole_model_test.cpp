@@ -36,15 +36,45 @@ std::vector<ModelSpec> models() {
   return all;
 }
 
-/// Three sequences of 70 tokens: two query tiles, four reduction tiles.
-Recipe recipe_in(Precision precision) {
-  return {.precision = precision, .micro_batch = 3, .sequence = 70, .learning_rate = 0.01, .clip = 1.0};
+/// A GPT whose second block has experts, and a Mixtral: every gating, with capacities that refuse some tokens, groups,
+/// dropout and coefficients large enough to show.
+std::vector<ModelSpec> expert_models() {
+  std::vector<ModelSpec> all;
+  for (const GatingKind gating : {GatingKind::kSwitch, GatingKind::kGShard, GatingKind::kNoisy, GatingKind::kTopK}) {
+    ModelSpec spec = small_model(gating == GatingKind::kTopK ? Family::kMixtral : Family::kGpt2, 2);
+    spec.vocabulary = 61;
+    spec.max_positions = 80;
+    spec.experts = gating_defaults(gating);
+    spec.experts.count = 4;
+    spec.experts.width = 24;
+    spec.experts.balance = 0.5;
+    spec.experts.every = gating == GatingKind::kTopK ? 1 : 2;
+    spec.experts.groups = 3;
+    if (gating == GatingKind::kSwitch) spec.experts.capacity = 1;
+    if (gating == GatingKind::kNoisy) spec.experts.load = 0.4;
+    if (gating == GatingKind::kGShard) spec.experts.dropout = 0.25;
+    spec.name = "small " + std::string(to_text(gating)) + " experts";
+    all.push_back(spec);
+  }
+  return all;
+}
+
+/// All of them.
+std::vector<ModelSpec> every_model() {
+  std::vector<ModelSpec> all = models();
+  for (ModelSpec& spec : expert_models()) all.push_back(std::move(spec));
+  return all;
+}
+
+/// Three sequences of 70 tokens: two query tiles, four reduction tiles. With experts of 20: few come near another choice.
+Recipe recipe_in(Precision precision, bool experts = false) {
+  return {.precision = precision, .micro_batch = 3, .sequence = experts ? 20 : 70, .learning_rate = 0.01, .clip = 1.0};
 }
 
 constexpr std::int64_t kWorkers = 2;
 
 Graph graph_of(const ModelSpec& spec, Precision precision, const AdapterSpec& adapter = {}) {
-  Recipe recipe = recipe_in(precision);
+  Recipe recipe = recipe_in(precision, spec.experts.count > 0);
   recipe.adapter = adapter;
   return build_training_graph(spec, recipe, {.workers = kWorkers});
 }
@@ -69,20 +99,24 @@ std::vector<double> gradients_of(const Graph& graph, std::uint32_t seed, bool bf
 /// over one and two steps are combined so that the error of second order in the step drops out.
 template <typename Sign>
 double slope(const Graph& graph, GroupId g, const ParameterTensor& tensor, const Sign& sign) {
-  constexpr double kStep = 2e-5;
+  const double step = graph.spec.experts.count > 0 ? 5e-7 : 2e-5;  // a short one crosses no router's choice
   GraphRun run(graph, kWorkers);
   run.initialize(1);
   const std::span<double> weights =
       run.values<double>(run.find(TensorKind::kParameter, g))
           .subspan(static_cast<std::size_t>(tensor.offset), static_cast<std::size_t>(tensor.elements()));
   const std::vector<double> before(weights.begin(), weights.end());
+  run.run(Phase::kForward);
+  const std::vector<std::int32_t> routing = run.routing();
   double difference = 0;
   for (const auto& [steps, weight] : {std::pair{1.0, 8.0}, {-1.0, -8.0}, {2.0, -1.0}, {-2.0, 1.0}}) {
-    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = before[i] + steps * kStep * sign(i);
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] = before[i] + steps * step * sign(i);
     run.run(Phase::kForward);
+    const bool same_choice = run.routing() == routing;  // within it the loss is smooth
+    REQUIRE(same_choice);
     difference += weight * run.loss();
   }
-  return difference / (12 * kStep);
+  return difference / (12 * step);
 }
 
 /// Of all tensors that the graph trains.
@@ -109,7 +143,7 @@ void check_slopes(const ModelSpec& spec, const Graph& graph) {
 }
 
 TEST_CASE("the fp64 gradient of every parameter tensor is the slope of the loss") {
-  for (const ModelSpec& spec : models()) check_slopes(spec, graph_of(spec, Precision::kFp64));
+  for (const ModelSpec& spec : every_model()) check_slopes(spec, graph_of(spec, Precision::kFp64));
 }
 
 TEST_CASE("the fp64 gradient of every adapter is the slope of the loss, whichever matrices have one") {
@@ -134,7 +168,7 @@ void run_shifted(GraphRun& run, std::initializer_list<std::int32_t> shifts, cons
 }
 
 TEST_CASE("the accumulated fp64 gradient of two micro-batches is the sum of each one's, a tied head's part included") {
-  for (const ModelSpec& spec : models()) {
+  for (const ModelSpec& spec : every_model()) {
     Recipe recipe = recipe_in(Precision::kFp64);
     const Graph once = build_training_graph(spec, recipe, {.workers = kWorkers});
     recipe.accumulate = 2;
@@ -216,6 +250,7 @@ std::vector<std::pair<ModelSpec, Precision>> models_and_precisions() {
   for (const ModelSpec& spec : models()) {
     for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed, Precision::kFp16Mixed}) all.emplace_back(spec, precision);
   }
+  for (const ModelSpec& spec : expert_models()) all.emplace_back(spec, Precision::kFp32);
   return all;
 }
 
@@ -223,7 +258,7 @@ TEST_CASE("whole steps give the same bits with one, two and three workers") {
   for (const auto& [spec, precision] : models_and_precisions()) {
     std::vector<std::vector<double>> parameters;
     for (const std::int64_t workers : {1, 2, 3}) {
-      const Graph graph = build_training_graph(spec, recipe_in(precision), {.workers = workers});
+      const Graph graph = build_training_graph(spec, recipe_in(precision, spec.experts.count > 0), {.workers = workers});
       GraphRun run(graph, workers);
       run.initialize(1);
       for (std::int64_t step = 0; step < 3; ++step) run.run_step(step);
@@ -242,7 +277,7 @@ TEST_CASE("whole steps give the same bits with one, two and three workers") {
 }
 
 TEST_CASE("steps on one batch lower its loss") {
-  for (const ModelSpec& spec : models()) {
+  for (const ModelSpec& spec : every_model()) {
     const Graph graph = graph_of(spec, Precision::kFp32);
     GraphRun run(graph, kWorkers);
     run.initialize(1);

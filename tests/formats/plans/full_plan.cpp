@@ -65,6 +65,7 @@ Plan full_plan() {
   plan.spec.rotary_dim = 6;
   plan.spec.embedding_scale = 1.5;
   plan.spec.window = 20;
+  plan.spec.experts = {6, 3, GatingKind::kNoisy, 2, 48, 1.5, 2, 0.125, 0.25, 0.0625};
   plan.spec.rope_scaling = {RopeScalingKind::kLlama3, 8, 1.25, 4.5, 17};
   plan.recipe = {.precision = Precision::kBf16Mixed,
                  .matmul = MatmulLibrary::kOpenBlas,
@@ -87,7 +88,7 @@ Plan full_plan() {
                    .activations = Tier::kHost, .activation_blocks = 1, .loop_order = LoopOrder::kBreadthFirst, .update_in_backward = true,
                    .host_state_blocks = 1, .staging_slots = 3, .overlap = false};
   plan.kernels = {{OpKind::kAdd, DType::kFp16, {.rows = 4}},
-                  {OpKind::kAttentionBackward, DType::kBf16, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, -0.0}}};
+                  {OpKind::kAttentionBackward, DType::kBf16, {1, 2, 3, 4, 5, 6, 7, 8, 15, 9, 11, 12, 13, 14, 10, -0.0}}};
   plan.kernels[0].shape.constant = 1e-5;
   plan.buffers = {{"weights 0", SpaceId(0), Bytes(0), Bytes(64), 1, TensorKind::kParameter, true},
                   {"weights 1", SpaceId(0), Bytes(256), Bytes(64), 1, TensorKind::kParameter, true},

@@ -26,7 +26,8 @@ Kernel kernel_of(OpKind kind, std::int64_t scale) {
       .kind = kind,
       .dtype = DType::kFp32,
       .shape = {
-          .rows = 32 * scale, .inputs = 64, .outputs = 96, .sequence = 32, .heads = 2, .kv_heads = 2, .head_dim = 32}};
+          .rows = 32 * scale, .inputs = 64, .outputs = 96, .sequence = 32, .heads = 2, .kv_heads = 2, .head_dim = 32,
+          .experts = 4, .choices = 2, .groups = 1}};
 }
 
 std::vector<OpKind> all_kinds() {
