@@ -62,7 +62,7 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kRouterWeight:
     case ParameterRole::kExpertInWeight:
     case ParameterRole::kExpertOutWeight:
-      return start_of_experts(role, spec);
+      return start_of_experts(tensor.role, spec);
     case ParameterRole::kRouterNoiseWeight:
     case ParameterRole::kExpertInBias:
     case ParameterRole::kExpertOutBias:
