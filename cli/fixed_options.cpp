@@ -24,6 +24,7 @@ constexpr NumberOption kNumberOptions[] = {
     {"--global-batch", [](const Recipe& r) { return std::to_string(r.micro_batch * r.accumulate); }},
     {"--seq", [](const Recipe& r) { return std::to_string(r.sequence); }},
     {"--precision", [](const Recipe& r) { return std::string(to_text(r.precision)); }},
+    {"--loss-scale", [](const Recipe& r) { return to_text(r.loss_scaling); }},
     {"--optimizer", [](const Recipe& r) { return std::string(to_text(r.optimizer)); }},
     {"--clip", [](const Recipe& r) { return real(r.clip); }},
     {"--lr", [](const Recipe& r) { return real(r.learning_rate); }},

@@ -27,6 +27,15 @@ void stop_on_signals() {
   sigaction(SIGPIPE, &action, nullptr);
 }
 
+std::optional<RunAnswer::LossScaling> loss_scaling_of(const std::vector<StepSummary>& steps) {
+  if (steps.empty() || steps.back().loss_scale == 0) return std::nullopt;
+  RunAnswer::LossScaling scaling{.scale = steps.back().loss_scale, .skipped_steps = {}};
+  for (const StepSummary& step : steps) {
+    if (step.skipped) scaling.skipped_steps.push_back(step.step);
+  }
+  return scaling;
+}
+
 RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = file};
   for (const StepSummary& step : outcome.steps) {
@@ -35,6 +44,7 @@ RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
     answer.expert_losses.push_back(step.expert_loss);
     answer.expert_overflow.push_back(step.expert_overflow);
   }
+  answer.loss_scaling = loss_scaling_of(outcome.steps);
   const Nanoseconds median =
       median_step(outcome.measured, outcome.measured.steps.size() > 2 ? outcome.measured.steps[1].step : 0);
   answer.step_seconds_median = to_seconds(median);
@@ -67,6 +77,10 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   if (outcome.changed) fmt::print("  {}\n", to_text(*outcome.changed));
   fmt::print("{}", loss_text(outcome.steps));
   if (outcome.plan.spec.experts.count > 0) fmt::print("{}", expert_text(outcome.steps));
+  if (const auto scaling = loss_scaling_of(outcome.steps)) {
+    fmt::print("  loss scale {:g}; {} of {} steps skipped because their gradients overflowed\n", scaling->scale,
+               scaling->skipped_steps.size(), outcome.steps.size());
+  }
   fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
 }
 

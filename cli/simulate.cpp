@@ -17,6 +17,7 @@ namespace {
 struct SimulateFlags {
   std::string plan;
   std::string calibration;
+  double skips = 0;
   bool json = false;
 };
 
@@ -28,7 +29,7 @@ Result<ExitCode> simulate_file(const SimulateFlags& flags) {
   if (!own) return fail(own.error());
   const auto costs = load_costs(flags.calibration, std::move(*own));
   if (!costs) return fail(costs.error());
-  const auto prediction = predict(*plan, **costs);
+  const auto prediction = predict(*plan, **costs, {.skips = flags.skips});
   if (!prediction) return fail(prediction.error());
   const auto bound = lower_bound(*plan, **costs);
   if (!bound) return fail(bound.error());
@@ -46,6 +47,9 @@ void add_simulate(CLI::App& app, ExitCode& code) {
   command->footer("Example: plimsoll simulate plan.json --calibration run.plimsoll");
   command->add_option("PLAN", flags->plan, "a plan file")->required();
   command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
+  command->add_option("--skip-probability", flags->skips, "of a step whose fp16 gradients overflow, so that nothing is updated")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {
     const auto ended = simulate_file(*flags);

@@ -50,8 +50,11 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")
       ->group(group);
   command
-      .add_option("--precision", flags.precision, "fp32, fp16-mixed or bf16-mixed (default: by the GPU's generation)")
+      .add_option("--precision", flags.precision, "fp32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)")
       ->group(group);
+  command.add_option("--loss-scale", flags.loss_scale, "of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays")
+      ->group(group)
+      ->capture_default_str();
   command.add_option("--optimizer", flags.optimizer, "adamw")->group(group)->capture_default_str();
   command.add_option("--clip", flags.clip, "bound of the global gradient norm, 0 for none")
       ->group(group)
@@ -123,6 +126,16 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
     if (!precision) return fail(precision.error());
     recipe.precision = *precision;
   }
+  const auto scaling = parse_loss_scaling(flags.loss_scale);
+  if (!scaling) return fail(scaling.error());
+  if (!scales_loss(recipe.precision) && *scaling != LossScaling{}) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("--loss-scale {} is for fp16-mixed, and the precision is {}", flags.loss_scale,
+                                     to_text(recipe.precision)),
+                 .where = {},
+                 .remedy = "leave --loss-scale out, or add --precision fp16-mixed"});
+  }
+  recipe.loss_scaling = *scaling;
   const auto optimizer = parse_optimizer(flags.optimizer);
   if (!optimizer) return fail(optimizer.error());
   recipe.optimizer = *optimizer;

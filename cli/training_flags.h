@@ -20,6 +20,7 @@ struct TrainingFlags {
   std::optional<std::int64_t> global_batch;
   std::optional<std::int64_t> sequence;
   std::string precision;
+  std::string loss_scale = "dynamic";
   std::string optimizer = "adamw";
   double learning_rate = 3e-4;
   std::string schedule = "constant";

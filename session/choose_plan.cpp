@@ -41,21 +41,21 @@ Result<void> check_machine(const Plan& plan, const Platform& here) {
   return {};
 }
 
-Result<ChosenPlan> from_file(const RunRequest& request, const CostModel& costs, double clipped_fraction) {
+Result<ChosenPlan> from_file(const RunRequest& request, const CostModel& costs, const StepOdds& odds) {
   if (const auto runs = check_own_plan(request); !runs) return fail(runs.error());
   ChosenPlan chosen{.plan = *request.plan};
-  auto prediction = predict(chosen.plan, costs, clipped_fraction);
+  auto prediction = predict(chosen.plan, costs, odds);
   if (!prediction) return fail(prediction.error());
   chosen.prediction = std::move(*prediction);
   return chosen;
 }
 
-Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs, double clipped_fraction) {
+Result<ChosenPlan> searched(const RunRequest& request, const CostModel& costs, const StepOdds& odds) {
   auto search = search_plan(request.spec, request.recipe, request.machine, costs,
                             {.strategy = request.strategy,
                              .exact = request.exact_strategy,
                              .evaluation = !request.evaluation_data.empty(),
-                             .guard_probability = clipped_fraction});
+                             .odds = odds});
   if (!search) return fail(search.error());
   if (!search->plan) {
     const std::string what = request.exact_strategy ? fmt::format("strategy '{}'", request.exact_strategy->name) : "every plan";
@@ -77,8 +77,8 @@ Result<void> check_own_plan(const RunRequest& request) {
   return check_machine(*request.plan, request.machine);
 }
 
-Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs, double clipped_fraction) {
-  auto chosen = request.plan ? from_file(request, costs, clipped_fraction) : searched(request, costs, clipped_fraction);
+Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs, const StepOdds& odds) {
+  auto chosen = request.plan ? from_file(request, costs, odds) : searched(request, costs, odds);
   if (!chosen) return chosen;
   if (const auto verified = verify_plan(chosen->plan); !verified) return fail(verified.error());
   chosen->digest = plan_digest(chosen->plan);

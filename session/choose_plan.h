@@ -17,7 +17,7 @@ struct ChosenPlan {
 Result<void> check_own_plan(const RunRequest& request);
 
 /// Searches under `costs`, or takes the request's own plan after checking that it is for this model and this computer.
-/// The result is verified. `clipped_fraction` is how many steps are expected to clip.
-Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs, double clipped_fraction = 1);
+/// The result is verified. `odds` say how many steps are expected to clip, or to be skipped.
+Result<ChosenPlan> choose_plan(const RunRequest& request, const CostModel& costs, const StepOdds& odds = {});
 
 }  // namespace plimsoll

@@ -88,10 +88,10 @@ class Session {
     return chosen ? Result<void>{} : fail(chosen.error());
   }
 
-  Result<ChosenPlan> choose(const CostModel& costs, double clipped_fraction = 1) {
+  Result<ChosenPlan> choose(const CostModel& costs, const StepOdds& odds = {}) {
     if (stop_) return fail(interrupted_too_early());
     announce("planning");
-    auto chosen = choose_plan(request_, costs, clipped_fraction);
+    auto chosen = choose_plan(request_, costs, odds);
     ::malloc_trim(0);  // what the search used goes back before the arenas are reserved
     if (chosen && watcher_.on_plan) watcher_.on_plan(chosen->plan, chosen->prediction, chosen->candidates);
     return chosen;
@@ -184,7 +184,7 @@ class Session {
 
   /// Plans under what was learned, and carries the state over. Where no plan but the warm-up's fits, that one stays.
   Result<ChosenPlan> change_over(const WarmUp& warm) {
-    auto chosen = choose(*warm.calibration.model, warm.clipped_fraction);
+    auto chosen = choose(*warm.calibration.model, warm.odds);
     if (!chosen && is_free_to_choose() && chosen.error().kind == ErrorKind::kInfeasible) return stay(warm, chosen.error());
     if (!chosen || chosen->digest == warm.trace.plan_digest) return chosen;
     const auto change = plan_change(warm.plan, chosen->plan, done_, *warm.calibration.model);
@@ -197,7 +197,7 @@ class Session {
   Result<ChosenPlan> stay(const WarmUp& warm, const Error& reason) {
     announce("going on with the cautious plan: " + reason.what);
     file_->add_log({Nanoseconds(0), "warning", "the cautious plan stays: " + reason.what});
-    auto prediction = predict(warm.plan, *warm.calibration.model, warm.clipped_fraction);
+    auto prediction = predict(warm.plan, *warm.calibration.model, warm.odds);
     if (!prediction) return fail(prediction.error());
     return ChosenPlan{warm.plan, warm.trace.plan_digest, std::move(*prediction), {}};
   }
@@ -258,6 +258,11 @@ class Session {
     return finish(std::move(chosen), std::move(*trace));
   }
 
+  void note_skip(const StepSummary& step) {
+    file_->add_log({step.end, "info", fmt::format("step {} skipped: its gradients overflowed at a loss scale of {:g}", step.step + 1,
+                                                  step.loss_scale)});
+  }
+
   void warn(Nanoseconds at, const std::string& text) {
     file_->add_log({at, "warning", text});
     if (watcher_.on_warning) watcher_.on_warning(text);
@@ -302,6 +307,7 @@ class Session {
       stepped_ = true;
       file_->add_steps(stored, {step});
       for (const std::string& text : executor_->take_warnings()) warn(step.end, text);
+      if (step.skipped) note_skip(step);
       if (watcher_.on_step) watcher_.on_step(step, request_.schedule.end_step);
     };
     watcher.on_events = [&](const std::vector<TraceEvent>& events) { file_->add_events(stored, events); };

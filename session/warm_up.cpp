@@ -121,6 +121,12 @@ double clipped_fraction(const Recipe& recipe, const std::vector<StepSummary>& st
   return static_cast<double>(clipped) / static_cast<double>(steps.size());
 }
 
+/// The first steps may look for a scale and are no measure; one that was found grows too large once in `interval` steps.
+double skipped_fraction(const Recipe& recipe) {
+  if (!scales_loss(recipe.precision) || recipe.loss_scaling.interval == 0) return 0;
+  return 1.0 / static_cast<double>(recipe.loss_scaling.interval + 1);
+}
+
 }  // namespace
 
 std::int64_t warm_up_share(const RunRequest& request, std::int64_t first_step) {
@@ -151,8 +157,8 @@ WarmUp learn(Plan plan, Trace trace, std::shared_ptr<const CostModel> fallback) 
   const FlatBody body = expand(plan, *plan.body("step"));
   auto samples = samples_from_trace(plan, body, trace);
   Calibration calibration = calibrate(samples, std::move(fallback));
-  const double clipped = clipped_fraction(plan.recipe, trace.steps);
-  return {std::move(plan), std::move(trace), std::move(samples), std::move(calibration), clipped};
+  const StepOdds odds{.clips = clipped_fraction(plan.recipe, trace.steps), .skips = skipped_fraction(plan.recipe)};
+  return {std::move(plan), std::move(trace), std::move(samples), std::move(calibration), odds};
 }
 
 Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop) {

@@ -15,7 +15,7 @@ struct WarmUp {
   Trace trace;
   std::vector<Sample> samples;
   Calibration calibration;
-  double clipped_fraction = 0;  ///< of the steps: their gradient's norm passed the limit, so that it was scaled down
+  StepOdds odds;  ///< what the steps to come will be like
 };
 
 /// How many of the steps from `first_step` on belong to the warm-up: what the request asks for, but at most half of a

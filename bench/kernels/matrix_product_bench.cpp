@@ -9,15 +9,20 @@
 namespace plimsoll {
 namespace {
 
-template <MatmulLibrary library, bool a_transposed, bool b_transposed>
+/// 0.5 as each type stores it.
+constexpr float half_in(float) { return 0.5F; }
+constexpr Bf16 half_in(Bf16) { return {0x3f00}; }
+constexpr Fp16 half_in(Fp16) { return {0x3800}; }
+
+template <MatmulLibrary library, bool a_transposed, bool b_transposed, typename S = float>
 void tiled(benchmark::State& state) {
   const std::int64_t rows = state.range(0), columns = state.range(1), depth = state.range(2);
-  std::vector<float> a(static_cast<std::size_t>(rows * depth), 0.5F),
-      b(static_cast<std::size_t>(depth * columns), 0.25F);
-  std::vector<float> c(static_cast<std::size_t>(rows * columns));
+  std::vector<S> a(static_cast<std::size_t>(rows * depth), half_in(S{}));
+  std::vector<S> b(static_cast<std::size_t>(depth * columns), half_in(S{}));
+  std::vector<S> c(static_cast<std::size_t>(rows * columns));
   WorkerPool pool(state.range(3));
   const MatrixProduct product(library);
-  const Product<float> p{.rows = rows,
+  const Product<S> p{.rows = rows,
                          .columns = columns,
                          .depth = depth,
                          .a = {a.data(), a_transposed ? rows : depth, a_transposed},
@@ -48,6 +53,12 @@ void backward_weight(benchmark::internal::Benchmark* b) {
   }
 }
 
+void halves(benchmark::internal::Benchmark* b) {
+  for (const std::int64_t workers : {1, 2}) {
+    for (const std::int64_t outputs : {768, 3072}) b->Args({1024, outputs, 768, workers});
+  }
+}
+
 /// One call of the library for the whole product on one core: what tiling costs is the difference to it.
 template <MatmulLibrary library>
 void untiled(benchmark::State& state) {
@@ -71,6 +82,10 @@ BENCHMARK(untiled<kDnnl>)->Name("onednn untiled 1024/3072/768")->UseRealTime()->
 BENCHMARK(untiled<kBlas>)->Name("openblas untiled 1024/3072/768")->UseRealTime()->MinTime(0.2);
 BENCHMARK(tiled<kDnnl, false, true>)->Name("onednn forward")->Apply(forward)->UseRealTime()->MinTime(0.2);
 BENCHMARK(tiled<kBlas, false, true>)->Name("openblas forward")->Apply(forward)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kDnnl, false, true, Bf16>)->Name("onednn forward, bf16")->Apply(halves)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kBlas, false, true, Bf16>)->Name("openblas forward, bf16")->Apply(halves)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kDnnl, false, true, Fp16>)->Name("onednn forward, fp16")->Apply(halves)->UseRealTime()->MinTime(0.2);
+BENCHMARK(tiled<kBlas, false, true, Fp16>)->Name("openblas forward, fp16")->Apply(halves)->UseRealTime()->MinTime(0.2);
 BENCHMARK(tiled<kDnnl, false, false>)
     ->Name("onednn backward input")
     ->Apply(backward_input)

@@ -22,7 +22,7 @@ enum class TensorKind : std::uint8_t {
   kActivation,     ///< made in forward; lives until its last reader
   kActivationGradient,
   kWorkspace,
-  kScalar,         ///< losses, norms, clip factor
+  kScalar,         ///< losses, norms, clip factor, loss scale (the only one that lasts)
 };
 
 /// A value of the step. One parameter or gradient is a view into the tensor of its whole group.
@@ -47,6 +47,7 @@ struct Graph {
   ParameterLayout parameters;
   std::vector<Tensor> tensors;
   std::vector<Op> ops;
+  TensorId loss_scale;  ///< a LossScale that lasts from step to step; an invalid id where the loss is not scaled
 
   [[nodiscard]] const Tensor& at(TensorId id) const { return tensors[id.index]; }
   [[nodiscard]] const Op& at(OpId id) const { return ops[id.index]; }

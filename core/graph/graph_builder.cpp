@@ -39,6 +39,13 @@ TensorId GraphBuilder::whole_group(TensorKind kind, GroupId group) {
   return known;
 }
 
+TensorId GraphBuilder::loss_scale() {
+  if (scales_loss(recipe().precision) && !graph_.loss_scale.valid()) {
+    graph_.loss_scale = make(TensorKind::kScalar, kLossScaleDoubles, DType::kFp64, "loss scale");
+  }
+  return graph_.loss_scale;
+}
+
 TensorId GraphBuilder::view(TensorId tensor, std::int64_t offset, std::int64_t elements) {
   Tensor part = graph_.at(tensor);
   part.view_of = tensor;

@@ -25,6 +25,8 @@ class GraphBuilder {
   TensorId adapter(TensorKind kind, std::int64_t block, ParameterRole role, AdapterTarget target);
   /// The tensor of a whole group, made on first use: parameters, gradients, accumulators or optimizer state.
   TensorId whole_group(TensorKind kind, GroupId group);
+  /// The graph's LossScale, made on first use; an invalid id where the recipe scales no loss.
+  TensorId loss_scale();
   /// A view of `elements` of `tensor` from `offset` on.
   TensorId view(TensorId tensor, std::int64_t offset, std::int64_t elements);
 

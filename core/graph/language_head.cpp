@@ -43,7 +43,8 @@ void LanguageHead::forward(OpKind loss_kind, TensorId stream, TensorId tokens) {
   const bool training = loss_kind == OpKind::kCrossEntropy;
   const OpShape shape{.rows = write_.rows(), .outputs = spec.vocabulary, .sequence = write_.recipe().sequence,
                       .terms = training ? write_.rows() * write_.recipe().accumulate : write_.rows()};
-  write_.build().add(loss_kind, shape, {{logits_, training ? kRw : kR}, {tokens, kR}, {loss, kW}});
+  const TensorId scale = training ? write_.build().loss_scale() : TensorId();
+  write_.build().add(loss_kind, shape, {{logits_, training ? kRw : kR}, {tokens, kR}, {scale, kR}, {loss, kW}});
 }
 
 TensorId LanguageHead::weight_gradient() {

@@ -25,7 +25,7 @@ enum class OpKind : std::uint8_t {
   kDequantize,            ///< encoded weight r, weight w               a frozen matrix as compute reads it
   kAdd,                   ///< a r, b r, y w
   kActivation,            ///< x r, y w                                 GELU, or SwiGLU or GeGLU of [gate | up]
-  kCrossEntropy,          ///< logits rw, tokens r, loss w              leaves d loss / d logits in place of the logits
+  kCrossEntropy,          ///< logits rw, tokens r, [loss scale r], loss w   leaves d loss / d logits, scaled, in place of the logits
   kLoss,                  ///< logits r, tokens r, loss w               evaluation only
   kEmbeddingBackward,     ///< tokens r, dx r, d token table w|rw, [d position table w]
   kNormBackward,          ///< dy r, x r, weight r, statistics r, dx w|rw, [d weight w], [d bias w], workspace w
@@ -51,8 +51,15 @@ enum class OpKind : std::uint8_t {
   kAccumulate,            ///< gradient r, accumulator w|rw             w on the first micro-batch
   kSquaredNorm,           ///< gradient r, partial sum w                one double
   kClipFactor,            ///< partial sums r, factor w, [flag w]       two doubles: factor, global norm; one that is 0 when the factor is 1
+                          ///< or, where the loss is scaled: partial sums r, factor w, loss scale rw, [flag w] (LossScale, ClipFlag)
   kAdamW,                 ///< weights rw, m rw, v rw, gradient r, [factor r], [compute weights w]; or, from version to version:
                           ///< weights r, m r, v r, gradient r, [factor r], new weights w, new m w, new v w, [compute weights w]
+};
+
+/// What a clip factor's flag says where the loss is scaled; its shape's variant.
+enum class ClipFlag : std::uint8_t {
+  kRedo,    ///< the factor is not the one that updates guessed
+  kUpdate,  ///< the gradients are finite
 };
 
 /// Which part of the step an op belongs to.
@@ -80,7 +87,8 @@ struct OpShape {
   std::int64_t choices = 0;    ///< experts of a token
   std::int64_t capacity = 0;   ///< tokens that an expert takes of a group at most; 0: all that come
   std::int64_t groups = 0;     ///< of tokens, each with capacities of its own
-  std::uint8_t variant = 0;    ///< NormKind, ActivationKind, BaseStorage or GatingKind
+  std::uint8_t variant = 0;    ///< NormKind, ActivationKind, BaseStorage, GatingKind or ClipFlag; 1 for an update whose states have
+                               ///< the two bytes of its type
   double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none), 1: a router draws
 
   auto operator<=>(const OpShape&) const = default;

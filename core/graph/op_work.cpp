@@ -103,7 +103,9 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kRopeBackward: return Bytes(2 * e * s.rows * rotated_width(s));
     case OpKind::kCrossEntropy: return Bytes(2 * e * s.rows * s.outputs);
     case OpKind::kLoss: return Bytes(e * s.rows * s.outputs);
-    case OpKind::kAdamW: return Bytes(s.rows * (6 * state + e + (e != state ? e : 0)));
+    case OpKind::kAdamW:
+      if (s.variant == 1) return Bytes(s.rows * 7 * e);
+      return Bytes(s.rows * (6 * state + e + (e != state ? e : 0)));
     case OpKind::kSquaredNorm: return Bytes(s.rows * e);
     case OpKind::kAccumulate: return Bytes(s.rows * (e + 2 * state));
     case OpKind::kClipFactor: return Bytes(8 * (s.terms + 2));

@@ -20,9 +20,9 @@ std::vector<GroupId> trained_groups(const ParameterLayout& layout) {
   return groups;
 }
 
-/// The clip factor over the groups that are trained; an invalid id when clipping is off.
+/// The factor of all gradients that are taken, by which they are clipped and unscaled; an invalid id when neither is wanted.
 TensorId clip_factor(GraphBuilder& build, const std::vector<GroupId>& groups) {
-  if (build.recipe().clip == 0) return {};
+  if (!awaits_norm(build.recipe())) return {};
   const auto terms = static_cast<std::int64_t>(groups.size());
   const TensorId partials = build.make(Kind::kScalar, terms, DType::kFp64, "squared norms");
   for (std::int64_t i = 0; i < terms; ++i) {
@@ -30,8 +30,10 @@ TensorId clip_factor(GraphBuilder& build, const std::vector<GroupId>& groups) {
     build.add(OpKind::kSquaredNorm, {.rows = build.parameters().at(g).elements},
               {{build.whole_group(summed_gradients(build.recipe()), g), kR}, {build.view(partials, i, 1), kW}});
   }
-  const TensorId factor = build.make(Kind::kScalar, 2, DType::kFp64, "clip factor and norm");
-  build.add(OpKind::kClipFactor, {.terms = terms}, {{partials, kR}, {factor, kW}});
+  const TensorId scale = build.loss_scale();
+  const std::int64_t numbers = scale.valid() ? kScaledFactorDoubles : 2;
+  const TensorId factor = build.make(Kind::kScalar, numbers, DType::kFp64, "clip factor and norm");
+  build.add(OpKind::kClipFactor, {.terms = terms}, {{partials, kR}, {factor, kW}, {scale, kRw}});
   return factor;
 }
 
@@ -39,7 +41,9 @@ void update_group(GraphBuilder& build, GroupId g, TensorId factor) {
   const bool mixed = has_master_copy(build.recipe().precision);
   const ParameterGroup& group = build.parameters().at(g);
   build.enter(Phase::kOptimizer, group.block);
-  build.add(OpKind::kAdamW, {.rows = group.elements, .inputs = group.decaying_elements},
+  const bool narrow = size_of(state_dtype(build.recipe().precision)) == 2;
+  const std::uint8_t variant = narrow ? 1 : 0;
+  build.add(OpKind::kAdamW, {.rows = group.elements, .inputs = group.decaying_elements, .variant = variant},
             {{build.whole_group(mixed ? Kind::kMaster : Kind::kParameter, g), kRw},
              {build.whole_group(Kind::kFirstMoment, g), kRw},
              {build.whole_group(Kind::kSecondMoment, g), kRw},

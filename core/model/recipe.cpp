@@ -98,6 +98,10 @@ DType sum_dtype(Precision precision) { return precision == Precision::kFp64 ? DT
 
 bool has_master_copy(Precision precision) { return compute_dtype(precision) != state_dtype(precision); }
 
+bool scales_loss(Precision precision) { return precision == Precision::kFp16Mixed; }
+
+bool awaits_norm(const Recipe& recipe) { return recipe.clip > 0 || scales_loss(recipe.precision); }
+
 Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
   for (const auto& [key, value] : {std::pair{"batch", recipe.micro_batch}, std::pair{"accumulate", recipe.accumulate},
@@ -149,12 +153,13 @@ Result<OptimizerKind> parse_optimizer(std::string_view text) { return value_in(k
 Result<MatmulLibrary> parse_matmul(std::string_view text) { return value_in(kLibraries, "matrix-product library", text); }
 
 std::string canonical_text(const Recipe& r) {
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       "precision={} matmul={} optimizer={} micro_batch={} accumulate={} sequence={} lr={:.17g} schedule={} "
       "warmup={} total={} decay={:.17g} beta1={:.17g} beta2={:.17g} epsilon={:.17g} clip={:.17g} seed={}",
       to_text(r.precision), to_text(r.matmul), to_text(r.optimizer), r.micro_batch, r.accumulate,
       r.sequence, r.learning_rate, to_text(r.schedule), r.warmup_steps, r.total_steps, r.weight_decay, r.beta1, r.beta2,
       r.epsilon, r.clip, r.seed);
+  if (scales_loss(r.precision)) text += " loss_scale=" + to_text(r.loss_scaling);
   return text + adapter_text(r.adapter);
 }
 

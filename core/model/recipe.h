@@ -7,6 +7,7 @@
 #include "core/base/result.h"
 #include "core/model/adapter.h"
 #include "core/model/dtype.h"
+#include "core/model/loss_scaling.h"
 #include "core/model/model_spec.h"
 
 namespace plimsoll {
@@ -36,6 +37,7 @@ struct Recipe {
   double beta2 = 0.95;
   double epsilon = 1e-8;
   double clip = 1.0;  ///< bound of the global gradient norm; 0 switches clipping off
+  LossScaling loss_scaling;  ///< fp16 only
   std::uint64_t seed = 1;
   AdapterSpec adapter;  ///< if it exists, it alone is trained
 
@@ -56,6 +58,11 @@ DType state_dtype(Precision precision);
 DType sum_dtype(Precision precision);
 /// True when the optimizer keeps an fp32 copy beside the weights that compute uses.
 bool has_master_copy(Precision precision);
+
+/// True when the loss is scaled: what underflows in fp16 would be lost.
+bool scales_loss(Precision precision);
+/// True when no update may be kept before the norm of all gradients is known: it clips, or tells that they overflowed.
+bool awaits_norm(const Recipe& recipe);
 
 /// Checks sizes and ranges against the model: a sequence beyond its positions is refused with the bound.
 Result<void> validate(const Recipe& recipe, const ModelSpec& spec);

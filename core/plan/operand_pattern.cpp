@@ -69,7 +69,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kActivation:
       return "rw";
     case OpKind::kCrossEntropy:
-      return "urw";
+      return "urRw";
     case OpKind::kLoss:
       return "rrw";
     case OpKind::kEmbeddingBackward:
@@ -113,7 +113,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kSquaredNorm:
       return "rw";
     case OpKind::kClipFactor:
-      return "rwW";
+      return "rwW|rwuW";
     case OpKind::kAdamW:
       return "uuurRW|rrrrRwwwW";
   }

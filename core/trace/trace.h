@@ -30,6 +30,8 @@ struct StepSummary {
   double learning_rate = 0;
   double expert_loss = 0;      ///< auxiliary losses of a model with experts, not part of `loss`
   double expert_overflow = 0;  ///< share of its tokens' choices that the experts' capacity refused
+  double loss_scale = 0;  ///< 0 where the loss is not scaled
+  bool skipped = false;   ///< its gradients were not finite, so that it updated nothing
 
   [[nodiscard]] Nanoseconds duration() const { return end - start; }
 };

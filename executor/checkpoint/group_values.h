@@ -21,7 +21,7 @@ class GroupValues {
   DType dtype_;
   GroupId held_;
   std::span<const float> values_;
-  std::vector<float> narrowed_;  ///< fp64 states only
+  std::vector<float> converted_;  ///< of states that are not fp32
 };
 
 }  // namespace plimsoll

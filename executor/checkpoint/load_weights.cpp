@@ -19,10 +19,12 @@ Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& sp
   const auto source = WeightSource::open(path, spec);
   if (!source) return fail(source.error());
   const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
+  const bool narrow = size_of(state_dtype(recipe.precision)) == 2;  // rounded tensor by tensor
   Result<void> read;
   for (std::uint32_t g = 0; g <= layout.head().index && read; ++g) {
     const ParameterGroup& group = layout.groups[g];
-    const bool as_computed = is_encoded(group) || (group.frozen && has_master_copy(recipe.precision));  // there is no master copy
+    const bool no_master = narrow || (group.frozen && has_master_copy(recipe.precision));
+    const bool as_computed = is_encoded(group) || no_master;
     state(TensorKind::kParameter, GroupId(g), [&](std::span<std::byte> place) {
       read = as_computed ? source->read_stored(GroupId(g), group, compute_dtype(recipe.precision), place)
                                : source->read_group(GroupId(g), state_dtype(recipe.precision), place);

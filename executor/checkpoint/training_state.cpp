@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <vector>
 
 #include "core/base/differing_words.h"
+#include "formats/models/half_floats.h"
 #include "formats/models/safetensors_file.h"
 #include "formats/models/safetensors_writer.h"
 
@@ -14,6 +19,7 @@ namespace {
 
 constexpr std::string_view kFormat = "plimsoll-training-state";
 constexpr std::string_view kVersion = "1";
+const std::string kLossScaleKey = "loss_scale";
 
 constexpr std::array<std::pair<TensorKind, std::string_view>, 3> kStates{
     {{TensorKind::kParameter, "weights"},
@@ -28,7 +34,8 @@ tl::unexpected<Error> bad(const std::filesystem::path& path, std::string what, s
 std::string name_of(std::size_t group, std::string_view state) { return fmt::format("group.{}.{}", group, state); }
 
 StoredType stored_type(const Recipe& recipe) {
-  return state_dtype(recipe.precision) == DType::kFp64 ? StoredType::kF64 : StoredType::kF32;
+  const DType dtype = state_dtype(recipe.precision);
+  return dtype == DType::kFp64 ? StoredType::kF64 : dtype == DType::kBf16 ? StoredType::kBf16 : StoredType::kF32;
 }
 
 std::string value_in(const SafetensorsHeader& header, const std::string& key) {
@@ -58,6 +65,24 @@ Result<std::int64_t> check_header(const std::filesystem::path& path, const Safet
     return bad(path, fmt::format("'{}' is no number of steps", text));
   }
   return steps;
+}
+
+/// Scale, good steps in a row and updates made, as the file's header has them.
+std::string scale_text(std::span<const std::byte> bytes) {
+  LossScale scale;
+  std::memcpy(&scale, bytes.data(), sizeof(scale));
+  return fmt::format("{:.17g} {:.17g} {:.17g}", scale.scale, scale.good_steps, scale.updates);
+}
+
+Result<LossScale> read_scale(const std::filesystem::path& path, const SafetensorsHeader& header) {
+  const std::string text = value_in(header, kLossScaleKey);
+  LossScale scale;
+  const int read = std::sscanf(text.c_str(), "%lf %lf %lf", &scale.scale, &scale.good_steps, &scale.updates);
+  if (read != 3 || !(scale.scale > 0) || !(scale.good_steps >= 0) || !(scale.updates >= 0)) {
+    return bad(path, fmt::format("'{}' is no loss scale", text), "resume from another checkpoint");
+  }
+  scale.factor = 1 / scale.scale;
+  return scale;
 }
 
 Result<void> check_tensors(const std::filesystem::path& path, const SafetensorsHeader& header,
@@ -93,6 +118,22 @@ SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int6
   return plan;
 }
 
+/// The writer takes floats; those of two bytes come back to the bits that they were.
+Result<void> append(SafetensorsWriter& writer, const std::string& name, std::span<const std::byte> bytes, DType dtype) {
+  constexpr std::size_t kPiece = 1 << 16;
+  if (dtype != DType::kBf16) return writer.append(name, {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
+  std::span rest(reinterpret_cast<const std::uint16_t*>(bytes.data()), bytes.size() / sizeof(std::uint16_t));
+  std::vector<float> wide;
+  while (!rest.empty()) {
+    const std::span piece = rest.first(std::min(kPiece, rest.size()));
+    wide.resize(piece.size());
+    std::transform(piece.begin(), piece.end(), wide.begin(), float_from_bf16);
+    if (auto written = writer.append(name, wide); !written) return written;
+    rest = rest.subspan(piece.size());
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
@@ -100,14 +141,14 @@ Result<void> save_training_state(const std::filesystem::path& path, const ModelS
   const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
   SafetensorsPlan plan = plan_file(spec, recipe, steps_done, layout);
   if (!base.empty()) plan.metadata[std::string(kTrainingBase)] = base;
+  if (scales_loss(recipe.precision)) plan.metadata[kLossScaleKey] = scale_text(state(TensorKind::kScalar, GroupId(0)));
   auto writer = SafetensorsWriter::create(path, std::move(plan));
   if (!writer) return fail(writer.error());
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
     if (layout.groups[g].frozen) continue;  // as they were when the training began
     for (const auto& [kind, name] : kStates) {
       const std::span<const std::byte> bytes = state(kind, GroupId(g));
-      const std::span values(reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float));
-      if (auto written = writer->append(name_of(g, name), values); !written) return written;
+      if (auto written = append(*writer, name_of(g, name), bytes, state_dtype(recipe.precision)); !written) return written;
     }
   }
   return writer->finish();
@@ -121,6 +162,11 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
   const auto steps_done = check_header(path, file->header(), spec, recipe);
   if (!steps_done) return steps_done;
   if (auto whole = check_tensors(path, file->header(), layout, stored_type(recipe)); !whole) return fail(whole.error());
+  if (scales_loss(recipe.precision)) {
+    const auto scale = read_scale(path, file->header());
+    if (!scale) return fail(scale.error());
+    state(TensorKind::kScalar, GroupId(0), [&](std::span<std::byte> place) { std::memcpy(place.data(), &*scale, sizeof(*scale)); });
+  }
   Result<void> read;
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
     if (layout.groups[g].frozen) continue;  // as they were when the training began

@@ -89,6 +89,7 @@ Result<void> check_state(const Plan& plan) {
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
+    if (binding.kind == TensorKind::kScalar) continue;
     const bool compute = binding.kind == TensorKind::kParameter;
     const DType dtype = compute ? compute_dtype(plan.recipe.precision) : state_dtype(plan.recipe.precision);
     const std::int64_t bytes = stored_bytes(layout.at(binding.group), dtype).count;
@@ -135,10 +136,6 @@ Result<void> check_migration(const Plan& migration, const Plan& old, const Plan&
 }
 
 Result<void> check_runnable(const Plan& plan) {
-  if (plan.recipe.precision == Precision::kFp16Mixed || plan.recipe.precision == Precision::kBf16) {
-    return refuse(fmt::format("the CPU backend does not run precision {}", to_text(plan.recipe.precision)), {},
-                  "use --precision bf16-mixed or fp32");
-  }
   if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
   for (const auto check : {check_kernels, check_state}) {
     if (auto good = check(plan); !good) return good;

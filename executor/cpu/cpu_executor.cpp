@@ -208,7 +208,10 @@ void CpuExecutor::initialize() {
   impl_->steps_done.reset();
   for (const StateBinding& binding : impl_->plan().state) {
     impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
-      if (is_weights(binding.kind)) {
+      if (binding.kind == TensorKind::kScalar) {
+        const LossScale first = first_loss_scale(impl_->plan().recipe.loss_scaling);
+        std::memcpy(bytes.data(), &first, sizeof(first));
+      } else if (is_weights(binding.kind)) {
         fill_weights(impl_->plan().spec, impl_->plan().recipe, binding.group, impl_->dtype_of(binding), bytes, impl_->pool);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});

@@ -1,6 +1,7 @@
 #include "executor/cpu/execute.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -55,7 +56,7 @@ void load_tokens(const ExecutionContext& context, std::uint32_t micro_batch, std
   }
 }
 
-/// Operands hold the loss of each micro-batch, then (when the step clips) the factor and the norm, then (of a model with
+/// Operands hold the loss of each micro-batch, then what the clip factor's kernel wrote, if there is one, then (of a model with
 /// experts) the auxiliary loss and the refused share of each micro-batch; all are doubles.
 LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t micro_batches, bool has_experts) {
   std::vector<double> values;
@@ -74,7 +75,11 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
     }
     values.resize(values.size() - 2 * losses);
   }
-  if (values.size() == losses + 2) report.gradient_norm = values[losses + 1];
+  if (values.size() > losses + 1) report.gradient_norm = values[losses + 1];
+  if (values.size() == losses + kScaledFactorDoubles) {
+    report.skipped = std::isnan(values[losses]);
+    report.loss_scale = values[losses + 3];
+  }
   return report;
 }
 

@@ -12,9 +12,11 @@ namespace plimsoll {
 /// What a step publishes when its kReportLoss runs.
 struct LossReport {
   double loss = 0;           ///< mean over the micro-batches
-  double gradient_norm = 0;  ///< before clipping; 0 when the recipe does not clip
+  double gradient_norm = 0;    ///< before clipping, unscaled; 0 when nothing needs it
   double expert_loss = 0;      ///< auxiliary losses of a model with experts, which training adds; mean over the micro-batches
   double expert_overflow = 0;  ///< share of its tokens' choices that the experts' capacity refused
+  double loss_scale = 0;       ///< of this step; 0 where the loss is not scaled
+  bool skipped = false;        ///< the gradients were not finite: no update
 };
 
 /// What became of one instruction.

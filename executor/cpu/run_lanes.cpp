@@ -131,6 +131,8 @@ class Lanes {
       summary.gradient_norm = outcome.report->gradient_norm;
       summary.expert_loss = outcome.report->expert_loss;
       summary.expert_overflow = outcome.report->expert_overflow;
+      summary.loss_scale = outcome.report->loss_scale;
+      summary.skipped = outcome.report->skipped;
     }
     if (event.step >= run_.first_traced_step) record_.events.push_back(event);
     const std::uint32_t before = dispatcher_.ended_steps();

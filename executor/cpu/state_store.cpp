@@ -45,6 +45,7 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
 }
 
 std::size_t StateStore::size_of_state(const StateBinding& binding) const {
+  if (binding.kind == TensorKind::kScalar) return static_cast<std::size_t>(plan_.at(binding.buffer).bytes.count);
   const Precision precision = plan_.recipe.precision;
   const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
   return static_cast<std::size_t>(stored_bytes(layout_.at(binding.group), dtype).count);

@@ -123,7 +123,9 @@ struct AttentionBackward {
   }
 
   void store_rows(std::int64_t rows, const Target<T>& computed, S* stored) const {
-    for (std::int64_t row = 0; row < rows; ++row) store(at.dim, computed.data + row * computed.stride, stored + row * at.qkv_width);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      store(at.dim, computed.data + row * computed.stride, stored + row * at.qkv_width);
+    }
   }
 
   /// Everything that one key and value head of one sequence touches, its query heads and their tiles in order.

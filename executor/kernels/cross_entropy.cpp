@@ -28,18 +28,19 @@ void mean_loss(const OpShape& s, Operands operands, WorkerPool& pool, const Loss
   });
   double sum = 0;
   for (std::int64_t task = 0; task < tasks; ++task) sum += partial[static_cast<std::size_t>(task)];
-  *array<double>(operands, 2) = sum / static_cast<double>(s.rows);
+  *array<double>(operands, operands.size() - 1) = sum / static_cast<double>(s.rows);
 }
 
 }  // namespace
 
-/// Each row of logits becomes (softmax − one-hot of the target) / terms.
+/// Each row of logits becomes (softmax − one-hot of the target) / terms, times the loss scale where there is one.
 template <typename S>
 void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   S* logits = array<S>(operands, 0);
   const auto* tokens = array<const std::int32_t>(operands, 1);
-  const T share = T(1) / static_cast<T>(s.terms);
+  const T scale = operands.size() > 3 ? static_cast<T>(array<const LossScale>(operands, 2)->scale) : T(1);
+  const T share = scale / static_cast<T>(s.terms);
   const Loops<T>& loop = loops<T>();
   mean_loss(s, operands, *context.pool, [&](std::int64_t row) {
     S* stored = logits + row * s.outputs;

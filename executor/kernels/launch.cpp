@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "executor/kernels/kernels.h"
+#include "executor/kernels/scaled_update.h"
 
 namespace plimsoll {
 namespace {
@@ -161,6 +164,8 @@ KernelFunction half_function_of(OpKind kind) {
   }
 }
 
+bool is_update(OpKind kind) { return kind == OpKind::kAdamW; }
+
 KernelFunction function_of(const Kernel& kernel) {
   if (kernel.dtype == DType::kFp32) return function_of<float>(kernel.kind);
   if (kernel.dtype == DType::kFp64) return function_of<double>(kernel.kind);
@@ -182,7 +187,12 @@ void launch(const Kernel& kernel, std::span<const OperandView> operands, const L
          .where = {},
          .remedy = "use --precision fp32"});
   }
-  function(kernel.shape, operands, context);
+  if (!is_update(kernel.kind) || !scales_loss(context.recipe->precision)) return function(kernel.shape, operands, context);
+  const LossScale& scale = factor_of(operands);
+  if (std::isnan(scale.factor)) return keep_states(kernel, operands);
+  LaunchContext own = context;
+  own.updates = static_cast<std::int64_t>(scale.updates);
+  function(kernel.shape, operands, own);
 }
 
 }  // namespace plimsoll

@@ -24,7 +24,8 @@ struct LaunchContext {
   const MatrixProduct* product = nullptr;
   const Recipe* recipe = nullptr;  ///< betas, epsilon, decay, clip for the optimizer kernels
   RopeScaling rope_scaling;        ///< of the model, for the rotary kernels
-  std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate and bias correction, and what is drawn in it
+  std::int64_t step = 0;           ///< optimizer step, 0-based: learning rate, and what is drawn in it
+  std::int64_t updates = -1;       ///< made before, of which bias corrections know; below 0: as many as steps
   const ExpertSpec* experts = nullptr;  ///< of the model, for the kernels of a mixture
   std::int64_t micro_batch = 0;         ///< of the step, and …
   std::int64_t block = -1;              ///< … of the model: random numbers are drawn for them

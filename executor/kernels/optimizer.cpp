@@ -14,9 +14,10 @@ constexpr std::int64_t kUpdateElements = std::int64_t{1} << 16;
 
 /// Bias corrections and the learning rate of the step, computed in double.
 template <typename T>
-AdamWStep<T> numbers_of(const Recipe& recipe, std::int64_t step, double factor) {
-  const double t = static_cast<double>(step + 1);
-  const double rate = learning_rate_at(recipe, step);
+AdamWStep<T> numbers_of(const LaunchContext& context, double factor) {
+  const Recipe& recipe = *context.recipe;
+  const double t = static_cast<double>((context.updates < 0 ? context.step : context.updates) + 1);
+  const double rate = learning_rate_at(recipe, context.step);
   return {.beta1 = static_cast<T>(recipe.beta1),
           .beta2 = static_cast<T>(recipe.beta2),
           .step_size = static_cast<T>(rate / (1 - std::pow(recipe.beta1, t))),
@@ -75,19 +76,6 @@ void squared_norm(const OpShape& s, Operands operands, const LaunchContext& cont
                                                 : sum_of_squares(s.rows, gradient.stored(), *context.pool);
 }
 
-/// factor = clip / max(norm, clip); 1 without clipping. The flag, where there is one, says whether it is not 1.
-void clip_factor(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const double* partial = array<const double>(operands, 0);
-  double* result = array<double>(operands, 1);
-  double sum = 0;
-  for (std::int64_t i = 0; i < s.terms; ++i) sum += partial[i];
-  const double clip = context.recipe->clip;
-  const double norm = std::sqrt(sum);
-  result[0] = clip > 0 ? clip / std::max(norm, clip) : 1;
-  result[1] = norm;
-  if (operands.size() > 2) *array<double>(operands, 2) = result[0] == 1 ? 0 : 1;
-}
-
 namespace {
 
 /// One launch of AdamW. The weights that the optimizer keeps and its moments are stored as W: fp32 beside two-byte compute
@@ -129,7 +117,7 @@ void run_adamw(const OpShape& s, Operands operands, const LaunchContext& context
                            .new_m = array<W>(operands, next + 1),
                            .new_v = array<W>(operands, next + 2),
                            .published = last < operands.size() ? array<S>(operands, last) : nullptr};
-  const auto decaying = numbers_of<Arithmetic<S>>(*context.recipe, context.step, clips ? *array<const double>(operands, 4) : 1);
+  const auto decaying = numbers_of<Arithmetic<S>>(context, clips ? *array<const double>(operands, 4) : 1);
   auto constant = decaying;
   constant.keep = 1;
   context.pool->run(range_count(s.rows, kUpdateElements), [&](std::int64_t task, std::int64_t) {

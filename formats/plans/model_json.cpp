@@ -109,6 +109,7 @@ std::string write_recipe(const Recipe& r) {
   line.number("weight_decay", r.weight_decay).number("beta1", r.beta1).number("beta2", r.beta2);
   line.number("epsilon", r.epsilon).number("clip", r.clip).raw("seed", std::to_string(r.seed));
   if (r.adapter.exists()) line.raw("lora", write_adapter(r.adapter));
+  if (r.loss_scaling != LossScaling{}) line.text("loss_scale", to_text(r.loss_scaling));
   return line.str();
 }
 
@@ -153,7 +154,7 @@ ModelSpec read_model(const JsonNode& node) {
 Recipe read_recipe(const JsonNode& node) {
   node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate",
                    "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
-                   "seed", "lora"});
+                   "seed", "lora", "loss_scale"});
   Recipe r;
   r.precision = enum_or(node, "precision", r.precision, Precision::kBf16);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);
@@ -172,6 +173,11 @@ Recipe read_recipe(const JsonNode& node) {
   r.clip = node.number_or("clip", r.clip);
   if (node.has("seed")) r.seed = node.at("seed").natural();
   if (node.has("lora")) r.adapter = read_adapter(node.at("lora"));
+  if (node.has("loss_scale")) {
+    const auto scaling = parse_loss_scaling(node.at("loss_scale").text());
+    if (!scaling) node.at("loss_scale").fault(scaling.error().what, scaling.error().remedy);
+    r.loss_scaling = scaling.value_or(LossScaling{});
+  }
   return r;
 }
 

@@ -135,6 +135,11 @@ struct RunAnswer {
   std::vector<double> losses;
   std::vector<double> expert_losses;    ///< auxiliary, a step each; empty for a model without experts
   std::vector<double> expert_overflow;  ///< share of the tokens' choices that the experts' capacity refused
+  struct LossScaling {
+    double scale = 0;                          ///< of the last step
+    std::vector<std::int64_t> skipped_steps;  ///< 0-based; their gradients were not finite
+  };
+  std::optional<LossScaling> loss_scaling;  ///< fp16 only
   double step_seconds_median = 0;
   std::optional<double> predicted_step_seconds;
   double tokens_per_second = 0;

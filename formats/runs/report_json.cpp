@@ -197,6 +197,11 @@ std::string to_json(const std::vector<FitAnswer>& answers) {
 std::string to_json(const RunAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("steps", std::to_string(a.steps));
+  if (a.loss_scaling) {
+    std::vector<std::string> skipped;
+    for (const std::int64_t step : a.loss_scaling->skipped_steps) skipped.push_back(std::to_string(step));
+    json.number("loss_scale", a.loss_scaling->scale).raw("skipped_steps", json_list(skipped));
+  }
   json.raw("losses", numbers(a.losses));
   if (!a.expert_losses.empty()) {
     json.raw("expert_losses", numbers(a.expert_losses)).raw("expert_overflow", numbers(a.expert_overflow));

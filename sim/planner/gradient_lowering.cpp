@@ -36,7 +36,7 @@ void StepLowering::finish_gradients(const Run& run) {
     work_on_sum(sum, OpKind::kAccumulate, places_.host);
     work_on_sum(sum, OpKind::kSquaredNorm, places_.host);
     if (plan_.strategy.update_in_backward) update_in_backward(sum);
-    const bool read_again = !plan_.strategy.update_in_backward || graph_.recipe.clip > 0;
+    const bool read_again = !plan_.strategy.update_in_backward || awaits_norm(graph_.recipe);
     if (read_again) store_on_ssd(sum);
   }
 }

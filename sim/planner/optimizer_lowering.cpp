@@ -86,18 +86,25 @@ void StepLowering::update_group(GroupId group, const Op& adamw, bool clips) {
   std::vector<std::pair<Range, Access>> operands;
   for (const Range& range : old) operands.emplace_back(range, in_place ? Access::kReadWrite : Access::kRead);
   operands.emplace_back(out_.whole(summed_gradient(group)), Access::kRead);
-  if (clips && clip_factor_.valid()) operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
+  if (clips && clip_factor_.valid()) {
+    operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
+  } else if (const auto guess = guessed_factor()) {
+    operands.emplace_back(*guess, Access::kRead);
+  }
   for (const Range& range : updated) {
     if (!in_place) operands.emplace_back(range, Access::kWrite);
   }
   const bool mixed = has_master_copy(plan_.recipe.precision);
   const BufferId weights = mixed ? updated_weights(group) : updated[0].buffer;
   if (mixed) operands.emplace_back(out_.whole(weights), Access::kWrite);
+  const auto flag = update_flag();
+  if (flag) out_.set_guard(flag);  // what comes before it may run ahead of the flag
   out_.launch(optimizer_on_host() ? places_.cpu : places_.compute, {adamw.kind, adamw.dtype, adamw.shape}, operands);
   publish_weights(group, weights);
   for (std::size_t i = 0; on_ssd && i < 3; ++i) {
     out_.copy(*places_.ssd_write, InstructionKind::kWrite, updated[i], out_.whole(stored[i]));
   }
+  if (flag) out_.set_guard({});
 }
 
 BufferId StepLowering::summed_gradient(GroupId group) {

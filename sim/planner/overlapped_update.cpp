@@ -25,7 +25,7 @@ void StepLowering::update_in_backward(TensorId sum) {
   out_.set_phase(Phase::kOptimizer);
   if (on_device) work_on_sum(sum, OpKind::kSquaredNorm, optimizer_on_host() ? places_.host : places_.device);
   const bool norm_is_known = group == graph_.parameters.last_trained();  // the last gradient: a guess would gain nothing
-  if (graph_.recipe.clip == 0 || !norm_is_known) update_group(group, update_of(group), false);
+  if (!awaits_norm(graph_.recipe) || !norm_is_known) update_group(group, update_of(group), false);
 }
 
 void StepLowering::finish_updates() {
@@ -55,7 +55,7 @@ void StepLowering::redo_updates() {
   }
   if (plan_.strategy.optimizer == Tier::kSsd) std::reverse(groups.begin(), groups.end());
   start_updates(out_.next_id());
-  out_.set_guard(out_.whole(clipped_));
+  out_.set_guard(out_.whole(flag_));
   for (const GroupId group : groups) {
     out_.begin_segment("redo update", 0, graph_.parameters.at(group).block);
     out_.set_phase(Phase::kOptimizer);

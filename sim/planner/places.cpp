@@ -47,6 +47,22 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
   return places;
 }
 
+namespace {
+
+/// Where the norm is known; it is bound to the first group, for there is one a run.
+void reserve_loss_scale(Plan& plan, BufferBook& book, const Places& places) {
+  if (!scales_loss(plan.recipe.precision)) return;
+  const SpaceId space = plan.strategy.optimizer == Tier::kDevice ? places.device : places.host;
+  const BufferId buffer = book.add({.name = "loss scale",
+                                    .space = space,
+                                    .bytes = Bytes(kLossScaleDoubles * size_of(DType::kFp64)),
+                                    .category = TensorKind::kScalar,
+                                    .persistent = true});
+  plan.state.push_back({TensorKind::kScalar, GroupId(0), buffer});
+}
+
+}  // namespace
+
 std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout) {
   const DType compute = compute_dtype(plan.recipe.precision);
   const DType state = state_dtype(plan.recipe.precision);
@@ -54,7 +70,7 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
     return where == Tier::kDevice ? places.device : where == Tier::kHost ? places.host : *places.ssd;
   };
   // What an update writes before the norm is known must not replace what it may have to start from again.
-  const std::uint32_t versions = plan.strategy.update_in_backward && plan.recipe.clip > 0 ? 2 : 1;
+  const std::uint32_t versions = plan.strategy.update_in_backward && awaits_norm(plan.recipe) ? 2 : 1;
   const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space, bool updated) {
     const ParameterGroup& of = layout.at(group);
     const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
@@ -86,6 +102,7 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
     of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space, true);
     groups.push_back(of);
   }
+  reserve_loss_scale(plan, book, places);
   return groups;
 }
 

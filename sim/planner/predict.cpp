@@ -76,32 +76,39 @@ std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, co
 
 }  // namespace
 
-Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, double guard_probability) {
+double guard_probability(const Plan& plan, const StepOdds& odds) {
+  if (plan.strategy.update_in_backward) return odds.clips + odds.skips - odds.clips * odds.skips;
+  return 1 - odds.skips;  // an update that follows the norm takes place unless the step is skipped
+}
+
+Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability)});
+  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability(plan, odds))});
   if (!trace) return fail(trace.error());
-  const auto mean_step = predict_step(plan, costs, guard_probability);
+  const auto mean_step = predict_step(plan, costs, odds);
   if (!mean_step) return fail(mean_step.error());
   return StepLimit{*mean_step, load_of_queues(plan, expand(plan, *step), *trace, steady_duration(*trace)).front()};
 }
 
-Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, double guard_probability) {
-  const bool certain = guard_probability == 0 || guard_probability == 1 || !has_guards(plan);
-  if (certain) return steady_duration(plan, costs, guard_probability);
-  const auto steps = guarded_steps(plan, costs, guard_probability);
+Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
+  const double probability = guard_probability(plan, odds);
+  const bool certain = probability == 0 || probability == 1 || !has_guards(plan);
+  if (certain) return steady_duration(plan, costs, probability);
+  const auto steps = guarded_steps(plan, costs, probability);
   if (!steps) return fail(steps.error());
   return mean(*steps);
 }
 
-Result<Prediction> predict(const Plan& plan, const CostModel& costs, double guard_probability) {
+Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
+  const double probability = guard_probability(plan, odds);
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability)});
+  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability(plan, odds))});
   if (!trace) return fail(trace.error());
-  const auto low = predict_step(plan, CostEdge(costs, CostEdge::kLow), guard_probability);
+  const auto low = predict_step(plan, CostEdge(costs, CostEdge::kLow), odds);
   if (!low) return fail(low.error());
-  const auto high = predict_step(plan, CostEdge(costs, CostEdge::kHigh), guard_probability);
+  const auto high = predict_step(plan, CostEdge(costs, CostEdge::kHigh), odds);
   if (!high) return fail(high.error());
   const auto origin = weakest_origin(plan, costs);
   if (!origin) return fail(origin.error());
@@ -109,10 +116,11 @@ Result<Prediction> predict(const Plan& plan, const CostModel& costs, double guar
   const FlatBody body = expand(plan, *step);
   const std::uint32_t steady = steady_step(prediction.trace);
   prediction.step = steady_duration(prediction.trace);
-  if (has_guards(plan)) {
-    const auto steps = guarded_steps(plan, costs, guard_probability);
+  const bool redoes = plan.strategy.update_in_backward;
+  if (has_guards(plan) && (redoes || probability < 1)) {
+    const auto steps = guarded_steps(plan, costs, probability);
     if (!steps) return fail(steps.error());
-    prediction.guarded = *steps;
+    if (redoes) prediction.guarded = *steps;
     prediction.step = mean(*steps);
   }
   prediction.breakdown = break_down(plan, body, prediction.trace, steady);

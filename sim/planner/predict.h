@@ -19,7 +19,16 @@ struct QueueLoad {
   double busy_fraction = 0;
 };
 
-/// Steps that find a guard's flag set do more; how often that happens is not the simulator's to know.
+/// How often a step is not the usual one; that is not the simulator's to know.
+struct StepOdds {
+  double clips = 1;  ///< updates in the backward pass are redone; 1 assumes the worst
+  double skips = 0;  ///< the gradients are not finite (fp16), and nothing is updated
+};
+
+/// The chance that a step of the plan finds its guards' flags set.
+double guard_probability(const Plan& plan, const StepOdds& odds);
+
+/// Steps that find a guard's flag set do more.
 struct GuardedSteps {
   double probability = 1;  ///< that a step does
   Nanoseconds skipped;     ///< the steady step when none does
@@ -35,7 +44,7 @@ struct Prediction {
   StepBreakdown breakdown;
   std::vector<QueueLoad> queues;  ///< busiest first
   CostOrigin origin = CostOrigin::kMeasured;  ///< the weakest origin among the costs that the plan uses
-  std::optional<GuardedSteps> guarded;        ///< of a plan with guards
+  std::optional<GuardedSteps> guarded;        ///< of a plan that redoes updates
 };
 
 /// The steady step at median costs, and the queue that works through most of it.
@@ -45,13 +54,12 @@ struct StepLimit {
 };
 
 /// The short form of a prediction, for plans that are told of beside another.
-Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, double guard_probability = 1);
+Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});
 
-/// Simulates the "step" body of a plan until it is steady, at median, low and high costs. `guard_probability` is the chance
-/// that a step finds its guards' flags set (that it clips, where updates run during backward); 1 assumes the worst.
-Result<Prediction> predict(const Plan& plan, const CostModel& costs, double guard_probability = 1);
+/// Simulates the "step" body of a plan until it is steady, at median, low and high costs.
+Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});
 
 /// The steady step of the plan at median costs (the mean, of a plan with guards), without its trace.
-Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, double guard_probability = 1);
+Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});
 
 }  // namespace plimsoll

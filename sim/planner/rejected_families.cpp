@@ -11,7 +11,7 @@ namespace {
 Result<RejectedFamily> look_again(const SearchProblem& problem, const Strategy& strategy) {
   const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, {.evaluation = problem.evaluation});
   if (!plan) return fail(plan.error());
-  const auto limit = step_limit(*plan, problem.costs, problem.guard_probability);
+  const auto limit = step_limit(*plan, problem.costs, problem.odds);
   if (!limit) return fail(limit.error());
   return RejectedFamily{strategy, space_needs(*plan), limit->step, limit->busiest};
 }

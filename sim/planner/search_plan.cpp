@@ -64,14 +64,14 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   if (!options.exact) {
     if (const auto known = check_name(options.strategy); !known) return fail(known.error());
   }
-  const SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.guard_probability};
+  const SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds};
   auto candidates = try_strategies(problem, options);
   if (!candidates) return fail(candidates.error());
   SearchResult result{.candidates = std::move(*candidates)};
   if (result.candidates.empty() || !result.candidates.front().fits()) return result;
   auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy, {.evaluation = options.evaluation});
   if (!plan) return fail(plan.error());
-  auto prediction = predict(*plan, costs, options.guard_probability);
+  auto prediction = predict(*plan, costs, options.odds);
   if (!prediction) return fail(prediction.error());
   result.plan = std::move(*plan);
   result.prediction = std::move(*prediction);

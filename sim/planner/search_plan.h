@@ -23,7 +23,7 @@ struct SearchOptions {
   bool evaluation = false;        ///< the plan gets an "evaluation" body
   bool refine = true;             ///< false: the starting points only
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
-  double guard_probability = 1;   ///< see predict
+  StepOdds odds;                  ///< see predict
 };
 
 /// Tries the families' starting points, then changes the best few of them field by field while that helps, and lowers and

@@ -64,6 +64,7 @@ class MoveFinder {
   }
 
   [[nodiscard]] Bytes bytes_of(const StateBinding& binding) const {
+    if (binding.kind == TensorKind::kScalar) return Bytes(kLossScaleDoubles * size_of(DType::kFp64));
     const Precision precision = next_.recipe.precision;
     const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
     return stored_bytes(layout_.at(binding.group), dtype);

@@ -30,6 +30,7 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
     if (tensor.kind == TensorKind::kParameter && !is_streamed(tensor.group)) shared_[i] = of_group.parameters;
     if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
   }
+  find_loss_scale();
   find_runs();
   find_completing_runs();
   find_leaving();
@@ -60,16 +61,21 @@ Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, 
 void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
   std::vector<std::pair<Range, Access>> operands;
+  place_loss_scale(op, micro_batch);
   for (const Operand& operand : op.operands) {
     const bool overwrites = starts_sum && writes(operand.access);
     operands.emplace_back(range_of(operand, micro_batch, where), overwrites ? Access::kWrite : operand.access);
   }
-  if (op.kind == OpKind::kClipFactor && plan_.strategy.update_in_backward) {
-    clipped_ = book_.add({.name = "clipped", .space = where, .bytes = Bytes(size_of(DType::kFp64)), .category = TensorKind::kScalar});
-    operands.emplace_back(out_.whole(clipped_), Access::kWrite);
+  Kernel kernel = kernel_of(op);
+  const bool updates_are_guarded = plan_.strategy.update_in_backward || loss_scale_.valid();
+  if (op.kind == OpKind::kClipFactor && updates_are_guarded) {
+    if (!plan_.strategy.update_in_backward) kernel.shape.variant = static_cast<std::uint8_t>(ClipFlag::kUpdate);
+    flag_ = book_.add({.name = plan_.strategy.update_in_backward ? "clipped" : "finite", .space = where,
+                       .bytes = Bytes(size_of(DType::kFp64)), .category = TensorKind::kScalar});
+    operands.emplace_back(out_.whole(flag_), Access::kWrite);
   }
-  out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel_of(op), operands);
-  if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);
+  out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel, operands);
+  if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kExpertBalance) expert_losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kClipFactor) clip_factor_ = operands[1].first.buffer;
 }

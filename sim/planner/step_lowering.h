@@ -121,6 +121,15 @@ class StepLowering {
   /// Appends the op's kernel, with what the micro-batch holds of its operands, to the queue that computes at `where`.
   void launch(const Op& op, std::uint32_t micro_batch, SpaceId where);
 
+  // loss_scale.cpp: the scale of the loss, on its way to the loss and to updates
+  void find_loss_scale();
+  /// What a kernel that reads or updates the scale finds.
+  void place_loss_scale(const Op& op, std::uint32_t micro_batch);
+  /// The factor that an update in the backward pass may guess: the gradients are finite, and none is clipped.
+  [[nodiscard]] std::optional<Range> guessed_factor() const;
+  /// Under which an update takes place at all; nothing when it always does.
+  [[nodiscard]] std::optional<Range> update_flag() const;
+
   // overlapped_update.cpp
   void update_in_backward(TensorId sum);
   void finish_updates();
@@ -179,7 +188,9 @@ class StepLowering {
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId clip_factor_;
-  BufferId clipped_;  ///< the flag under which updates are redone
+  BufferId flag_;        ///< of the clip factor: under it updates are redone, or take place (ClipFlag)
+  BufferId loss_scale_;  ///< that lasts; an invalid id where the loss is not scaled
+  BufferId scale_on_device_;  ///< its copy there, where updates are made on the host
   struct {
     std::uint32_t earliest = 0;                 ///< from where on the first states may be staged
     std::vector<std::uint32_t> starts;          ///< ids of the updates' first instructions

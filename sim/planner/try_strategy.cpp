@@ -48,7 +48,7 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
   Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
   if (!candidate.fits()) return candidate;
   candidate.instructions = instruction_count(*plan, *plan->body("step"));
-  const auto step = predict_step(*plan, problem.costs, problem.guard_probability);
+  const auto step = predict_step(*plan, problem.costs, problem.odds);
   if (!step) return fail(step.error());
   candidate.step = *step;
   return candidate;

@@ -5,6 +5,7 @@
 
 #include "sim/cost/cost_model.h"
 #include "sim/planner/lower_to_plan.h"
+#include "sim/planner/predict.h"
 
 namespace plimsoll {
 
@@ -15,7 +16,7 @@ struct SearchProblem {
   const Platform& platform;
   const CostModel& costs;
   bool evaluation = false;       ///< the plan gets an "evaluation" body
-  double guard_probability = 1;  ///< see predict
+  StepOdds odds;                 ///< see predict
 };
 
 /// A strategy that was looked at: what it needs and, if that fits, how long its step takes.

@@ -53,6 +53,30 @@ TEST_CASE("a run file and its checkpoint both resume without a word about model 
   CHECK(losses_of(plimsoll_in(folder, told)) == rest);
 }
 
+TEST_CASE("runs of two-byte types go on from their checkpoint bit for bit, and say which steps overflowed") {
+  const TemporaryFolder folder;
+  for (const std::string precision : {"bf16-mixed", "fp16-mixed", "bf16"}) {
+    CAPTURE(precision);
+    Arguments recipe = kRecipe;
+    recipe.insert(recipe.end(), {"--precision", precision, "--json", "--force"});
+    if (precision == "fp16-mixed") recipe.insert(recipe.end(), {"--loss-scale", "dynamic:4194304:2"});
+    const ChildEnd end = plimsoll_in(folder, tiny_run("8", recipe));
+    const json whole = losses_of(end), answer = json::parse(end.out);
+    CHECK(answer.contains("loss_scale") == (precision == "fp16-mixed"));
+    CHECK(answer.contains("skipped_steps") == (precision == "fp16-mixed"));
+    if (precision == "fp16-mixed") CHECK(answer["skipped_steps"].size() > 1);
+    REQUIRE(plimsoll_in(folder, tiny_run("5", recipe)).code == 0);
+    CHECK(losses_of(plimsoll_in(folder, resume("run.plimsoll"))) == json(std::vector<json>(whole.begin() + 5, whole.end())));
+  }
+  const auto refusal = [&](const Arguments& more) {
+    const ChildEnd end = plimsoll_in(folder, tiny_run("2", more));
+    CHECK(end.code == 2);
+    return end.err;
+  };
+  CHECK_THAT(refusal({"--loss-scale", "8"}), Catch::Contains("is for fp16-mixed"));
+  CHECK_THAT(refusal({"--precision", "fp16-mixed", "--loss-scale", "x"}), Catch::Contains("'x' is no loss scale"));
+}
+
 TEST_CASE("a resumed run refuses by name what differs from the run") {
   const TemporaryFolder folder;
   REQUIRE(plimsoll_in(folder, tiny_run("2", kRecipe)).code == 0);

@@ -146,9 +146,9 @@ TEST_CASE("the warm-up tells how often gradients were clipped") {
   request.warm_up_steps = 4;
   const auto tokens = open_token_source(request.data, request.spec.vocabulary, request.recipe.sequence);
   REQUIRE(tokens);
-  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->clipped_fraction == 1.0);
+  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->odds.clips == 1.0);
   request.recipe.clip = 1e6;  // above every norm
-  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->clipped_fraction == 0.0);
+  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->odds.clips == 0.0);
 }
 
 TEST_CASE("a warm-up on a machine with a drive samples its traffic both ways") {

@@ -150,6 +150,10 @@ void GraphRun::fill_parameters(std::uint32_t seed) {
 
 void GraphRun::initialize(std::uint32_t seed) {
   fill_parameters(seed);
+  if (graph_->loss_scale.valid()) {
+    const LossScale first = first_loss_scale(graph_->recipe.loss_scaling);
+    std::memcpy(view(graph_->loss_scale).data, &first, sizeof(first));
+  }
   std::mt19937 random(seed + 1);
   std::uniform_int_distribution<std::int32_t> uniform(0, static_cast<std::int32_t>(graph_->spec.vocabulary - 1));
   for (std::int32_t& token : values<std::int32_t>(find(TensorKind::kTokens))) token = uniform(random);

@@ -109,7 +109,8 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   }
   WorkerPool pool(options.workers, options.shuffle);
   const MatrixProduct product(options.library);
-  const Recipe recipe = case_recipe();
+  Recipe recipe = case_recipe();
+  recipe.precision = options.precision;
   launch({.kind = c.kind, .dtype = dtype, .shape = c.shape}, views,
          {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep,
           .experts = &c.experts, .micro_batch = 1, .block = 2});

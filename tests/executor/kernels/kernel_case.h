@@ -42,6 +42,7 @@ struct CaseOptions {
   std::int64_t workers = 2;
   std::int64_t shuffle = 0;
   MatmulLibrary library = MatmulLibrary::kOneDnn;
+  Precision precision = Precision::kFp32;  ///< of the recipe, for updates
 };
 
 /// Recipe and step that all cases run under.

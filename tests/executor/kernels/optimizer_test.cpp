@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "tests/executor/kernels/kernel_case.h"
 
@@ -21,6 +22,56 @@ TEST_CASE("clipping scales a gradient that is too long to the bound and leaves a
       "clip", OpKind::kClipFactor, {.terms = 2}, {{2, kR, Content::kDouble}, {2, Access::kWrite, Content::kDouble}}};
   CHECK(run_case(c, {{4, 5}, {0, 0}}, DType::kFp64)[1] == std::vector<double>{0.25, 3});
   CHECK(run_case(c, {{0.16, 0.09}, {0, 0}}, DType::kFp64)[1] == std::vector<double>{1, 0.5});
+}
+
+/// A LossScale after `updates` updates.
+std::vector<double> scale_record(double scale, double updates) { return {1 / scale, 0, updates, scale, 1}; }
+
+TEST_CASE("where the loss is scaled one factor unscales and clips, the flag tells, and the scale moves on") {
+  // Scale 8, bound 0.75. Squares of scaled gradients 64 · 9: the norm is 24 / 8 = 3 and the factor (0.75 / 3) / 8 = 1 / 32.
+  // Squares 64 · 0.25: norm 0.5, nothing clipped, factor 1 / 8.
+  const auto run = [](double squares, ClipFlag flag) {
+    const KernelCase c{"clip", OpKind::kClipFactor, {.terms = 1, .variant = static_cast<std::uint8_t>(flag)},
+                       {{1, kR, Content::kDouble}, {4, Access::kWrite, Content::kDouble}, {5, kRw, Content::kDouble},
+                        {1, Access::kWrite, Content::kDouble}}};
+    return run_case(c, {{squares}, {0, 0, 0, 0}, scale_record(8, 5), {7}}, DType::kFp16);
+  };
+  for (const ClipFlag flag : {ClipFlag::kRedo, ClipFlag::kUpdate}) {
+    const double whole = flag == ClipFlag::kRedo ? 0 : 1;
+    const Values long_one = run(64 * 9, flag), short_one = run(64 * 0.25, flag);
+    CHECK(long_one[1] == std::vector<double>{1.0 / 32, 3, 5, 8});
+    CHECK(long_one[3][0] == 1);  // clipped: redone, and updated
+    CHECK(short_one[1] == std::vector<double>{1.0 / 8, 0.5, 5, 8});
+    CHECK(short_one[3][0] == whole);
+    CHECK(short_one[2] == std::vector<double>{1.0 / 8, 0, 6, 8, 2});
+    const Values bad = run(std::numeric_limits<double>::infinity(), flag);
+    CHECK(std::isnan(bad[1][0]));
+    CHECK(bad[3][0] == (flag == ClipFlag::kRedo ? 1 : 0));
+    CHECK(bad[2] == std::vector<double>{1.0 / 4, 0, 5, 4, 0});
+  }
+}
+
+TEST_CASE("an update of a step that is skipped lets the old version go on") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const KernelCase c{"skipped", OpKind::kAdamW, {.rows = 2, .inputs = 1},
+                     {{2, kR, Content::kWide}, {2, kR, Content::kWide}, {2, kR, Content::kPositive}, {2, kR},
+                      {4, kR, Content::kDouble}, {2, Access::kWrite, Content::kWide}, {2, Access::kWrite, Content::kWide},
+                      {2, Access::kWrite, Content::kWide}, {2, Access::kWrite}}};
+  const Values skipped = run_case(c, {{1.25, 1 + 0x1p-12}, {3, 4}, {5, 6}, {nan, 1}, {nan, 0, 0, 1}, {0, 0}, {0, 0}, {0, 0}, {0, 0}},
+                                  DType::kFp16, {.precision = Precision::kFp16Mixed});
+  CHECK(skipped[5] == std::vector<double>{1.25, 1 + 0x1p-12});
+  CHECK(skipped[6] == std::vector<double>{3, 4});
+  CHECK(skipped[7] == std::vector<double>{5, 6});
+  CHECK(skipped[8] == std::vector<double>{1.25, 1});  // rounded to fp16
+
+  const KernelCase in_place{"skipped in place", OpKind::kAdamW, {.rows = 2, .inputs = 1},
+                            {{2, kRw, Content::kWide}, {2, kRw, Content::kWide}, {2, kRw, Content::kPositive}, {2, kR},
+                             {4, kR, Content::kDouble}, {2, Access::kWrite}}};
+  const Values kept = run_case(in_place, {{1.25, 2}, {3, 4}, {5, 6}, {nan, 1}, {nan, 0, 0, 1}, {0, 0}}, DType::kFp16,
+                               {.precision = Precision::kFp16Mixed});
+  CHECK(kept[0] == std::vector<double>{1.25, 2});
+  CHECK(kept[1] == std::vector<double>{3, 4});
+  CHECK(kept[5] == std::vector<double>{1.25, 2});
 }
 
 TEST_CASE("AdamW moves moments, corrects their bias, and decays the leading elements only") {

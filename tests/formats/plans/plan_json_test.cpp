@@ -33,6 +33,15 @@ std::string refusal(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("a loss scaling that is not the default is written and read, and a bad one is refused") {
+  Plan plan = full_plan();
+  for (const LossScaling& scaling : {LossScaling{.start = 4096, .interval = 7}, LossScaling{.start = 0.5, .interval = 0}}) {
+    plan.recipe.loss_scaling = scaling;
+    CHECK(read_plan(write_plan(plan), "scaled").value().recipe == plan.recipe);
+  }
+  CHECK_THAT(refusal(with(plan, "/recipe/loss_scale", "much")), Catch::Contains("'much' is no loss scale"));
+}
+
 TEST_CASE("read_plan gives back every field that write_plan wrote") {
   const Plan plan = full_plan();
   const Result<Plan> read = read_plan(write_plan(plan), "full");

@@ -36,7 +36,7 @@ std::size_t count_launches(const Plan& plan, OpKind kind) {
 TEST_CASE("every candidate strategy lowers to a plan that obeys the law of plans") {
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     for (const std::int64_t accumulate : {1, 3}) {
-      for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed}) {
+      for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed, Precision::kFp16Mixed}) {
         for (const Strategy& strategy : candidate_strategies(4, tiny_platform(), precision)) {
           const auto verified = verify_plan(lowered(strategy, family, accumulate, precision));
           INFO(describe(strategy) << ": " << (verified ? std::string() : verified.error().text()));

@@ -125,7 +125,7 @@ TEST_CASE("a migration between equal layouts is empty") {
 }
 
 TEST_CASE("from any layout to any other a migration obeys the law of plans, keeps every byte, and passes neither arena") {
-  for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed}) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed, Precision::kFp16Mixed}) {
     const std::vector<Plan> plans = layouts(precision);
     for (const Plan& old : plans) {
       for (const Plan& next : plans) {

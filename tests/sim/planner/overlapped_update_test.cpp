@@ -50,7 +50,7 @@ std::vector<std::uint32_t> launches(const Plan& plan, const FlatBody& body, OpKi
 
 TEST_CASE("updates during backward obey the law of plans wherever weights, states and gradients lie") {
   for (const double clip : {0.0, 1.0}) {
-    for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed}) {
+    for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed, Precision::kFp16Mixed}) {
       for (const std::int64_t accumulate : {1, 3}) {
         for (const std::int64_t recompute : {0, 1, 3}) {
           for (const Strategy& strategy :
@@ -135,12 +135,12 @@ TEST_CASE("forward and backward read the weights of before the step's update") {
 TEST_CASE("a prediction says what steps take that clip, that do not, and in the mean") {
   const Plan plan = lowered(overlapped(kDevice, kHost, kHost), 1);
   const FixedCosts costs;
-  const Prediction usual = predict(plan, costs, 0.25).value();
+  const Prediction usual = predict(plan, costs, {.clips = 0.25}).value();
   REQUIRE(usual.guarded);
   CHECK(usual.guarded->skipped < usual.guarded->run);
-  CHECK(usual.step == predict_step(plan, costs, 0.25).value());
-  CHECK(usual.guarded->skipped == predict_step(plan, costs, 0).value());
-  CHECK(usual.guarded->run == predict_step(plan, costs, 1).value());
+  CHECK(usual.step == predict_step(plan, costs, {.clips = 0.25}).value());
+  CHECK(usual.guarded->skipped == predict_step(plan, costs, {.clips = 0}).value());
+  CHECK(usual.guarded->run == predict_step(plan, costs, {.clips = 1}).value());
   const auto count = [](Nanoseconds time) { return static_cast<double>(time.count); };
   const double mean = 0.75 * count(usual.guarded->skipped) + 0.25 * count(usual.guarded->run);
   CHECK(count(usual.step) == Approx(mean).margin(1));

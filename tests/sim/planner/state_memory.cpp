@@ -24,6 +24,7 @@ std::uint8_t byte_of(const Plan& plan, const StateBinding& state, std::int64_t a
 }
 
 std::int64_t size_of_state(const Plan& plan, const StateBinding& state) {
+  if (state.kind == TensorKind::kScalar) return plan.at(state.buffer).bytes.count;
   const Precision precision = plan.recipe.precision;
   const DType dtype = state.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
   return lay_out_parameters(plan.spec).at(state.group).elements * size_of(dtype);
