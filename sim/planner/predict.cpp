@@ -84,7 +84,8 @@ double guard_probability(const Plan& plan, const StepOdds& odds) {
 Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  const auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability(plan, odds))});
+  const SimulateOptions options{.steps = kPredictedSteps, .guard_probability = usual(guard_probability(plan, odds))};
+  const auto trace = simulate(plan, "step", costs, options);
   if (!trace) return fail(trace.error());
   const auto mean_step = predict_step(plan, costs, odds);
   if (!mean_step) return fail(mean_step.error());
@@ -104,7 +105,7 @@ Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepO
   const double probability = guard_probability(plan, odds);
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(guard_probability(plan, odds))});
+  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(probability)});
   if (!trace) return fail(trace.error());
   const auto low = predict_step(plan, CostEdge(costs, CostEdge::kLow), odds);
   if (!low) return fail(low.error());
