@@ -105,10 +105,11 @@ TensorId balance_experts(LayerWriter& write, const std::vector<TensorId>& statis
   OpShape shape = router_shape(write, false);
   shape.inputs = 0;
   shape.terms = static_cast<std::int64_t>(statistics.size());
-  const TensorId slopes = build.make(Kind::kScalar, shape.experts, DType::kFp64, "slopes of the expert loss");
+  const TensorId slopes = build.make(Kind::kScalar, slopes_elements(shape), DType::kFp64, "slopes of the expert loss");
   const TensorId losses = build.make(Kind::kScalar, 2, DType::kFp64, "expert loss and refused share");
   std::vector<Operand> operands;
   for (const TensorId of_block : statistics) operands.push_back({of_block, kR});
+  operands.push_back({build.loss_scale(), kR});
   operands.push_back({slopes, kW});
   operands.push_back({losses, kW});
   build.add(OpKind::kExpertBalance, shape, operands);
@@ -121,7 +122,7 @@ TensorId experts_backward(LayerWriter& write, GroupId g, TensorId d_stream, Tens
   GraphBuilder& build = write.build();
   const TensorId d_out = rows_of_experts(write, Kind::kActivationGradient, hidden, "experts out gradient");
   const TensorId d_gates =
-      build.make(Kind::kActivationGradient, write.rows() * write.spec().experts.per_token, state_dtype(write.recipe().precision),
+      build.make(Kind::kActivationGradient, write.rows() * write.spec().experts.per_token, sum_dtype(write.recipe().precision),
                  "expert gates gradient");
   build.add(OpKind::kCombineBackward, mixture_shape(write, hidden),
             {{d_stream, kR}, {saved.out, kR}, {saved.gates, kR}, {saved.routing, kR}, {d_out, kW}, {d_gates, kW}});

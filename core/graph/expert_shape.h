@@ -36,4 +36,8 @@ std::int64_t routing_elements(const OpShape& router);
 /// its gates) and its load; then the share of choices that capacity refused.
 std::int64_t statistics_elements(const OpShape& router);
 
+/// Doubles that the routers' gradients need of all blocks together: the slope of Mixtral's auxiliary loss by each expert's
+/// probabilities (other gatings: 0), then the loss scale.
+inline std::int64_t slopes_elements(const OpShape& router) { return router.experts + 1; }
+
 }  // namespace plimsoll

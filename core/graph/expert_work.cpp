@@ -58,7 +58,7 @@ Bytes expert_traffic(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kDispatchBackward:
     case OpKind::kCombine: return bytes(e * inputs * (rows + tokens) + choices);
     case OpKind::kCombineBackward: return bytes(e * inputs * (2 * rows + tokens) + choices);
-    case OpKind::kExpertBalance: return Bytes(8 * (s.terms * statistics_elements(s) + s.experts + 2));
+    case OpKind::kExpertBalance: return Bytes(8 * (s.terms * statistics_elements(s) + slopes_elements(s) + 2));
     default: return Bytes(0);
   }
 }

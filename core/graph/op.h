@@ -41,7 +41,7 @@ enum class OpKind : std::uint8_t {
   kExpertLinear,                ///< x r, weights r, [biases r], routing r, y w    each expert's rows with its own weight
   kExpertDropout,               ///< x rw, routing r
   kCombine,                     ///< y r, gates r, routing r, out w                weighted rows of experts to rows of tokens
-  kExpertBalance,               ///< statistics r of one or more routers, slopes w, two doubles w: auxiliary loss, refused share
+  kExpertBalance,               ///< statistics r of `terms` routers, [loss scale r], slopes w, auxiliary loss and refused share w
   kCombineBackward,             ///< d out r, y r, gates r, routing r, dy w, d gates w
   kExpertLinearBackwardInput,   ///< dy r, weights r, routing r, dx w
   kExpertLinearBackwardWeight,  ///< dy r, x r, routing r, d weights w, [d biases w]

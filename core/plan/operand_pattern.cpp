@@ -101,7 +101,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kExpertLinearBackwardInput:
       return "rrrw";
     case OpKind::kExpertBalance:
-      return "+ww";
+      return "+ww";  // a loss scale is read as statistics are
     case OpKind::kCombineBackward:
       return "rrrrww";
     case OpKind::kExpertLinearBackwardWeight:

@@ -65,6 +65,11 @@ TEST_CASE("no strategy and no thread count changes a bit of the losses of expert
   check_all_strategies(GatingKind::kGShard, 1, Precision::kBf16Mixed);
 }
 
+TEST_CASE("no strategy and no thread count changes a bit of the losses of experts in fp16 under a loss scale, or in bf16 alone") {
+  check_all_strategies(GatingKind::kSwitch, 2, Precision::kFp16Mixed);
+  check_all_strategies(GatingKind::kTopK, 1, Precision::kBf16);
+}
+
 TEST_CASE("a resumed run draws the noise, the second experts and the dropout that a run without a stop would have drawn") {
   for (const GatingKind gating : {GatingKind::kNoisy, GatingKind::kGShard, GatingKind::kSwitch}) {
     const TemporaryFolder folder;

@@ -1,5 +1,6 @@
 #include <vector>
 
+#include "core/model/loss_scaling.h"
 #include "executor/kernels/experts/balance_loss.h"
 
 namespace plimsoll::kernels {
@@ -8,7 +9,8 @@ namespace plimsoll::kernels {
 /// the probability of a token, over blocks and tokens. Other gatings' losses are sums of the blocks'.
 void expert_balance(const OpShape& s, Operands operands, const LaunchContext& context) {
   const ExpertSpec& experts = *context.experts;
-  const std::size_t blocks = operands.size() - 2;
+  const auto blocks = static_cast<std::size_t>(s.terms);
+  const std::size_t out = operands.size() - 2;
   std::vector<double> chosen(static_cast<std::size_t>(s.experts), 0.0), weight = chosen;
   double loss = 0, refused = 0;
   for (std::size_t b = 0; b < blocks; ++b) {
@@ -24,12 +26,13 @@ void expert_balance(const OpShape& s, Operands operands, const LaunchContext& co
   }
   const double tokens = static_cast<double>(s.rows) * static_cast<double>(blocks);
   const double scale = experts.gating == GatingKind::kTopK ? experts.balance * static_cast<double>(s.experts) : 0;
-  double* slopes = array<double>(operands, blocks);
+  double* slopes = array<double>(operands, out);
   for (std::size_t e = 0; e < chosen.size(); ++e) {
     slopes[e] = scale * (chosen[e] / tokens) / tokens;
     loss += slopes[e] * weight[e];
   }
-  double* losses = array<double>(operands, blocks + 1);
+  slopes[chosen.size()] = out > blocks ? array<const LossScale>(operands, blocks)->scale : 1;
+  double* losses = array<double>(operands, out + 1);
   losses[0] = loss;
   losses[1] = refused;
 }

@@ -137,9 +137,9 @@ void weight_gradient(const OpShape& s, Range columns, const Arithmetic<S>* d_log
   for (std::int64_t i = 0; i < outputs; ++i) round_into(width, sum.data() + i * width, to.row(s, i) + columns.begin);
 }
 
-/// The loss is the mean over the step's micro-batches.
-std::vector<double> of_step(std::vector<double> slopes, const LaunchContext& context) {
-  for (double& slope : slopes) slope /= static_cast<double>(context.recipe->accumulate);
+/// The loss is the mean over the step's micro-batches, times the loss scale.
+std::vector<double> of_step(std::vector<double> slopes, double scale, const LaunchContext& context) {
+  for (double& slope : slopes) slope *= scale / static_cast<double>(context.recipe->accumulate);
   return slopes;
 }
 
@@ -151,14 +151,16 @@ void router_backward(const OpShape& s, Operands operands, const LaunchContext& c
   const bool noisy = gating_of(s) == GatingKind::kNoisy;
   const std::size_t in = noisy ? 3 : 2;  // the first operand behind the weights
   const RouterStatistics statistics(s, array<double>(operands, in + 4));
+  const double* slopes = array<double>(operands, in + 5);
+  const double scale = slopes[s.experts];
   const RouterGradient<T> gradient{
       .s = s,
       .scores = array<T>(operands, in),
       .gates = array<T>(operands, in + 1),
       .d_gates = array<T>(operands, in + 2),
       .routing = Routing(s, array<std::int32_t>(operands, in + 3)),
-      .balance = of_step(balance_slopes(*context.experts, s, statistics, array<double>(operands, in + 5)), context),
-      .load = of_step(load_slopes(*context.experts, s, statistics), context),
+      .balance = of_step(balance_slopes(*context.experts, s, statistics, slopes), scale, context),
+      .load = of_step(load_slopes(*context.experts, s, statistics), scale, context),
       .key = draw_key(context, Draw::kNoise),
       .d_logits = array<T>(operands, operands.size() - 1)};
   const Matrices<S> weights{array<S>(operands, 1), noisy ? array<S>(operands, 2) : nullptr};

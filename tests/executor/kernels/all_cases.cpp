@@ -174,7 +174,7 @@ std::vector<KernelCase> routers() {
     const CaseOperand x{kRows * 37, kR}, w{5 * 37, kR}, dw{5 * 37, kW}, gates{kRows * choices, kR, Content::kPositive};
     const CaseOperand scores{kRows * scores_of_token(s), kR, Content::kPositive};
     const CaseOperand routing{routing_elements(s), kR, Content::kRouting};
-    const CaseOperand statistics{statistics_elements(s), kR, Content::kDouble}, slopes{5, kR, Content::kDouble};
+    const CaseOperand statistics{statistics_elements(s), kR, Content::kDouble}, slopes{slopes_elements(s), kR, Content::kDouble};
     KernelCase forward{"router, " + name, OpKind::kRouter, s, {x, w}, {}, experts};
     KernelCase backward{"router backward, " + name, OpKind::kRouterBackward, s, {x, w}, {}, experts};
     if (gating == GatingKind::kNoisy) forward.operands.push_back(w);
@@ -193,7 +193,8 @@ std::vector<KernelCase> routers() {
     OpShape balance = s;
     balance.terms = 2;
     cases.push_back({"expert balance, " + name, OpKind::kExpertBalance, balance,
-                     {statistics, statistics, {5, kW, Content::kDouble}, {2, kW, Content::kDouble}}, {}, experts});
+                     {statistics, statistics, {slopes_elements(s), kW, Content::kDouble},
+                      {2, kW, Content::kDouble}}, {}, experts});
   }
   return cases;
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 
@@ -55,7 +56,7 @@ Routed route(const Rows& logits, const OpShape& s) {
 double balance(const OpShape& s, const ExpertSpec& experts, const std::vector<double>& statistics) {
   const auto elements = static_cast<std::int64_t>(statistics.size());
   const KernelCase loss{"balance", OpKind::kExpertBalance, s,
-                        {{elements, Access::kRead, Content::kDouble}, {s.experts, Access::kWrite, Content::kDouble},
+                        {{elements, Access::kRead, Content::kDouble}, {slopes_elements(s), Access::kWrite, Content::kDouble},
                          {2, Access::kWrite, Content::kDouble}}, {}, experts};
   Values values = random_values(loss);
   values[0] = statistics;
@@ -135,7 +136,7 @@ TEST_CASE("the loss of Hugging Face's Mixtral takes the mean of all routers befo
   const OpShape s{.rows = 1, .terms = 2, .experts = 2, .choices = 2, .groups = 1};
   const KernelCase loss{"balance", OpKind::kExpertBalance, s,
                         {{7, Access::kRead, Content::kDouble}, {7, Access::kRead, Content::kDouble},
-                         {2, Access::kWrite, Content::kDouble}, {2, Access::kWrite, Content::kDouble}}, {},
+                         {3, Access::kWrite, Content::kDouble}, {2, Access::kWrite, Content::kDouble}}, {},
                         {.count = 2, .per_token = 2, .balance = 0.5}};
   Values values = random_values(loss);
   values[0] = {1, 0.75, 0, 1, 0.25, 0, 0};  // chosen, probability, load of each expert; refused
@@ -163,6 +164,30 @@ TEST_CASE("GShard's second expert is taken with twice its weight as probability,
   CHECK(route(logits, s).rows == rows);
   s.constant = 0;  // an evaluation draws nothing: whoever has a second weight is sent
   CHECK(route(logits, s).starts == std::vector<double>{0, 4096, 8192});
+}
+
+TEST_CASE("the auxiliary losses' gradients are scaled as the loss is, the losses that are told are not") {
+  for (const GatingKind gating : {GatingKind::kTopK, GatingKind::kSwitch, GatingKind::kGShard, GatingKind::kNoisy}) {
+    const std::string name(to_text(gating));
+    KernelCase balance = case_named("expert balance, " + name);
+    Values values = random_values(balance);
+    const Values plain = run_case(balance, values, DType::kFp64);
+    balance.operands.insert(balance.operands.begin() + 2, {5, Access::kRead, Content::kDouble});
+    values.insert(values.begin() + 2, {0, 0, 0, 1024, 0});  // of a LossScale the fourth number
+    const Values scaled = run_case(balance, values, DType::kFp64);
+    CHECK(scaled[4] == plain[3]);
+    CHECK(scaled[3].back() == 1024);
+    const KernelCase backward = case_named("router backward, " + name);
+    const std::size_t in = gating == GatingKind::kNoisy ? 3 : 2;
+    Values inputs = random_values(backward);
+    std::fill(inputs[in + 2].begin(), inputs[in + 2].end(), 0.0);  // nothing comes from the tokens' loss
+    inputs[in + 5].back() = 1;
+    const Values once = run_case(backward, inputs, DType::kFp64);
+    inputs[in + 5].back() = 1024;
+    const Values often = run_case(backward, inputs, DType::kFp64);
+    for (std::size_t i = 0; i < once[in + 7].size(); ++i) REQUIRE(often[in + 7][i] == 1024 * once[in + 7][i]);
+    CHECK(std::abs(once[in + 7][0]) > 0);
+  }
 }
 
 }  // namespace plimsoll::test
