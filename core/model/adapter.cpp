@@ -51,6 +51,12 @@ std::vector<Target> targets_called(std::string_view name, const ModelSpec& spec)
 
 bool AdapterSpec::has(AdapterTarget target) const { return std::find(targets.begin(), targets.end(), target) != targets.end(); }
 
+Result<void> takes_adapters(const ModelSpec& spec) {
+  if (spec.experts.count == 0) return {};
+  return bad(fmt::format("{} is a mixture of experts, and there are no adapters beside one yet", spec.name),
+             "leave --lora out: all of it is trained then");
+}
+
 std::vector<AdapterTarget> adapter_targets(const ModelSpec& spec) {
   std::vector<Target> targets;
   for (const AdapterPart& part : adapter_parts(spec)) targets.push_back(part.target);
@@ -58,6 +64,7 @@ std::vector<AdapterTarget> adapter_targets(const ModelSpec& spec) {
 }
 
 Result<std::vector<AdapterTarget>> parse_adapter_targets(std::string_view text, const ModelSpec& spec) {
+  if (const auto takes = takes_adapters(spec); !takes) return fail(takes.error());
   const std::vector<Target> known = adapter_targets(spec);
   std::set<Target> wanted;
   while (true) {
@@ -83,6 +90,7 @@ Result<std::vector<AdapterTarget>> parse_adapter_targets(std::string_view text, 
 Result<void> validate(const AdapterSpec& adapter, const ModelSpec& spec) {
   if (adapter.rank < 0) return bad("an adapter's rank must be positive", "--lora 16");
   if (!adapter.exists()) return {};
+  if (const auto takes = takes_adapters(spec); !takes) return takes;
   if (adapter.targets.empty()) return bad("an adapter needs a matrix to stand beside", "--lora 16:all");
   if (!(adapter.alpha > 0) || !std::isfinite(adapter.alpha)) {
     return bad(fmt::format("--lora-alpha must be positive, not {}", adapter.alpha), "twice the rank is usual");

@@ -31,6 +31,9 @@ struct AdapterSpec {
   [[nodiscard]] double scale() const { return alpha / static_cast<double>(rank); }
 };
 
+/// Whether adapters can stand beside the matrices of a model of `spec`: not where experts share them out.
+Result<void> takes_adapters(const ModelSpec& spec);
+
 /// The targets that a model of `spec` has, in order.
 std::vector<AdapterTarget> adapter_targets(const ModelSpec& spec);
 

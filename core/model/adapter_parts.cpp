@@ -7,6 +7,7 @@ std::vector<AdapterPart> adapter_parts(const ModelSpec& s) {
   using Role = ParameterRole;
   const std::int64_t q = s.attention_width(), kv = s.kv_heads * s.head_dim, h = s.hidden;
   std::vector<AdapterPart> parts;
+  if (!takes_adapters(s)) return parts;
   if (s.family == Family::kGpt2) {
     parts.push_back({Target::kQkv, Role::kQkvWeight, 0, s.qkv_width(), h});
   } else {

@@ -17,7 +17,8 @@ struct AdapterPart {
   std::int64_t inputs = 0;
 };
 
-/// All matrices of a block of `spec`, as its family's checkpoints divide them, in the order of their targets.
+/// All matrices of a block of `spec`, as its family's checkpoints divide them, in the order of their targets; none of a model
+/// beside which no adapter can stand.
 std::vector<AdapterPart> adapter_parts(const ModelSpec& spec);
 
 }  // namespace plimsoll

@@ -22,6 +22,7 @@ tl::unexpected<Error> bad(const fs::path& folder, std::string what, std::string 
 }  // namespace
 
 Result<PeftConfig> describe_adapter(const fs::path& folder, const ModelSpec& spec) {
+  if (const auto takes = takes_adapters(spec); !takes) return fail(takes.error());
   if (!fs::exists(folder / kAdapterConfigName)) {
     return bad(folder, fmt::format("there is no {} in it", kAdapterConfigName), "name a folder that PEFT or --save wrote");
   }

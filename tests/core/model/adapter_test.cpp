@@ -45,6 +45,14 @@ TEST_CASE("a target that the model has not is refused with those that it has") {
   CHECK_THAT(refusal("embed_tokens", small_model(Family::kLlama)), Catch::Contains("embed_tokens"));
 }
 
+TEST_CASE("adapters beside a mixture of experts are refused by name") {
+  ModelSpec spec = small_model(Family::kLlama);
+  spec.experts.count = 4;
+  CHECK(adapter_targets(spec).empty());
+  CHECK_THAT(refusal("all", spec), Catch::Contains("mixture of experts"));
+  CHECK_FALSE(validate(beside({Target::kQuery}), spec));
+}
+
 TEST_CASE("an adapter's rank is at most that of the matrix beside which it stands") {
   const ModelSpec llama = small_model(Family::kLlama);  // keys are 2 heads of 8: [16, 32]
   CHECK(validate(beside({Target::kKey}, 16), llama));

@@ -211,6 +211,28 @@ TEST_CASE("a frozen model in fewer bits gives bitwise the same losses wherever i
   }
 }
 
+TEST_CASE("in bf16-mixed a frozen model has no master copy, and losses are bitwise the same wherever it is") {
+  const TemporaryFolder folder;
+  for (const BaseStorage base : {BaseStorage::kCompute, BaseStorage::kNf4}) {
+    Recipe recipe = adapter_recipe(tiny_spec(Family::kLlama));
+    recipe.precision = Precision::kBf16Mixed;
+    recipe.adapter.base = base;
+    const Plan resident = plan_of({}, recipe);
+    const ParameterLayout layout = lay_out_parameters(resident.spec, recipe.adapter);
+    for (const StateBinding& state : resident.state) {
+      CHECK((state.kind == TensorKind::kParameter || !layout.at(state.group).frozen));
+    }
+    const std::vector<double> expected = train(*executor_of(resident, {.threads = 1}), 0, 4);
+    for (const double loss : expected) CHECK(loss == Approx(expected.front()).epsilon(0.2));
+    const std::vector<Strategy> all = strategies();
+    for (std::size_t i = 1; i < all.size(); i += 3) {
+      CAPTURE(describe(all[i]), to_text(base));
+      const auto executor = executor_of(plan_of(all[i], recipe), {.threads = 2, .drive = {.folder = folder.path()}});
+      CHECK(train(*executor, 0, 4) == expected);
+    }
+  }
+}
+
 TEST_CASE("a frozen model in fewer bits trains as the weights that its codes stand for, bit for bit") {
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     const ModelSpec spec = tiny_spec(family);
