@@ -37,7 +37,7 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
   if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
-  const auto model = describe_model(flags.model);
+  const auto model = describe_model(flags.model, flags.training);
   if (!model) return fail(model.error());
   auto machine = find_target_machine(flags.machine, flags.calibration);
   if (!machine) return fail(machine.error());

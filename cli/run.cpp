@@ -58,6 +58,7 @@ RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   if (median.count > 0) {
     answer.tokens_per_second = static_cast<double>(outcome.plan.recipe.tokens_per_step()) / answer.step_seconds_median;
   }
+  for (const auto& [steps, found] : outcome.evaluations) answer.evaluations.push_back({steps, found.loss, found.right});
   if (outcome.comparison) answer.memory = comparison_answer(outcome.plan, *outcome.comparison).memory;
   return answer;
 }

@@ -95,7 +95,7 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
     return fail(bad("MODEL is missing", resumed ? "a checkpoint without its run file does not say which model it is of"
                                                 : "name a model, or --resume a run"));
   }
-  const auto model = describe_model(flags.model);
+  const auto model = describe_model(flags.model, flags.training);
   if (!model) return fail(model.error());
   for (const ModelNote& note : model->notes) {
     if (note.changes_numbers && !flags.init.empty())
@@ -143,7 +143,7 @@ Result<void> take_plan(const RunFlags& flags, RunRequest& request) {
 /// Model and recipe of the run that is resumed; what the user repeats must be the same.
 Result<void> take_resumed(const RunFlags& flags, const ResumeSource& resumed, RunRequest& request) {
   if (!flags.model.empty()) {
-    const auto model = describe_model(flags.model);
+    const auto model = describe_model(flags.model, flags.training);
     if (!model) return fail(model.error());
     if (canonical_text(model->spec) != canonical_text(*resumed.spec)) {
       return fail(bad(fmt::format("{} trained {}, not {}", resumed.run_file, resumed.spec->name, model->spec.name),
@@ -157,9 +157,12 @@ Result<void> take_resumed(const RunFlags& flags, const ResumeSource& resumed, Ru
   return {};
 }
 
+HeadWeights head_of(const RunFlags& flags) { return flags.training.classes > 0 ? HeadWeights::kMayBeNew : HeadWeights::kStored; }
+
 /// A checkpoint holds all weights that are trained; of a frozen model it knows the place.
 Result<void> take_base(const RunFlags& flags, const std::string& recorded, RunRequest& request) {
   request.init = flags.init;
+  request.head = head_of(flags);
   request.init_adapter = flags.init_adapter;
   if (request.resume.empty()) return {};
   if (!request.recipe.adapter.exists()) {
@@ -199,7 +202,7 @@ TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
 /// What cannot be read or written is told before anything was trained.
 Result<void> check_weights_in_and_out(const RunFlags& flags, const RunRequest& request) {
   if (!request.init.empty()) {
-    if (const auto sound = check_weights(request.init, request.spec); !sound) return sound;
+    if (const auto sound = check_weights(request.init, request.spec, request.head); !sound) return sound;
   }
   if (!request.init_adapter.empty()) {
     const auto found = describe_adapter(request.init_adapter, request.spec);
@@ -251,7 +254,8 @@ RunMeta meta_of(const RunFlags& flags) {
 void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("MODEL", flags.model,
                      "a model (see fit), or a plan file made by plimsoll plan; --resume of a run file needs none");
-  command.add_option("--data", flags.data, "text file (each byte is a token), or .bin file of uint16 tokens")
+  command.add_option("--data", flags.data,
+                     "text file (each byte is a token), .bin file of uint16 tokens, .jsonl of records, or images")
       ->required();
   command.add_option("--steps", flags.steps, "optimizer steps in all")->capture_default_str();
   command.add_option("-o,--output", flags.output, "the run file")->capture_default_str();

@@ -67,7 +67,7 @@ RunWatcher RunPrinter::watcher() {
           .on_plan = [this](const Plan& p, const Prediction& prediction,
                             const std::vector<Candidate>& candidates) { plan(p, prediction, candidates); },
           .on_step = [this](const StepSummary& summary, std::int64_t end) { step(summary, end); },
-          .on_evaluation = [this](std::int64_t done, double loss) { evaluation(done, loss); },
+          .on_evaluation = [this](std::int64_t done, const HeldOut& found) { evaluation(done, found); },
           .on_warning = [this](const std::string& text) { warning(text); }};
 }
 
@@ -115,8 +115,9 @@ void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
   line_open_ = !last;
 }
 
-void RunPrinter::evaluation(std::int64_t steps_done, double loss) {
-  say(fmt::format("after {} steps the held-out loss is {:.4f}", steps_done, loss));
+void RunPrinter::evaluation(std::int64_t steps_done, const HeldOut& found) {
+  const std::string right = found.right ? fmt::format(", {:.2f} % right", 100 * *found.right) : "";
+  say(fmt::format("after {} steps the held-out loss is {:.4f}{}", steps_done, found.loss, right));
 }
 
 std::string expert_text(const std::vector<StepSummary>& steps) {

@@ -24,7 +24,7 @@ class RunPrinter {
   void stage(const std::string& text);
   void plan(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates);
   void step(const StepSummary& step, std::int64_t end_step);
-  void evaluation(std::int64_t steps_done, double loss);
+  void evaluation(std::int64_t steps_done, const HeldOut& found);
   void warning(const std::string& text);
   void say(const std::string& text);
   void put(const std::string& text);

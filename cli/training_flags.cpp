@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/graph/expert_shape.h"
+#include "formats/models/resolve_model.h"
 
 namespace plimsoll {
 namespace {
@@ -49,6 +50,7 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
       ->excludes(accumulate);
   command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")
       ->group(group);
+  command.add_option("--classes", flags.classes, "put a new head on an encoder, which tells so many classes apart")->group(group);
   command
       .add_option("--precision", flags.precision, "fp32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)")
       ->group(group);
@@ -103,6 +105,24 @@ void note_experts(const ModelSpec& spec, const Recipe& recipe, std::vector<std::
 
 }  // namespace
 
+Result<ModelDescription> describe_model(const std::string& name, const TrainingFlags& flags) {
+  auto found = describe_model(name);
+  if (!found || flags.classes == 0) return found;
+  if (found->spec.causal || flags.classes < 2) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = flags.classes < 2 ? fmt::format("--classes must be at least 2, not {}", flags.classes)
+                                           : "--classes puts a head on an encoder, and this is none",
+                 .where = name,
+                 .remedy = {}});
+  }
+  found->spec = with_classes(std::move(found->spec), flags.classes);
+  std::erase_if(found->notes, [](const ModelNote& note) { return note.of_head; });
+  if (auto valid = validate(found->spec); !valid) return fail(valid.error());
+  found->notes.push_back({.text = fmt::format("a head of {} classes; what of it the checkpoint lacks begins from the seed",
+                                              flags.classes)});
+  return found;
+}
+
 Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
                            const std::string& precision_reason, std::vector<std::string>& notes) {
   Recipe recipe{.precision = default_precision,
@@ -145,9 +165,13 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   const auto schedule = parse_lr_schedule(flags.schedule);
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;
-  recipe.sequence = flags.sequence.value_or(std::min(kDefaultSequence, spec.longest_sequence()));
+  const std::int64_t usual = spec.reads_images() ? spec.max_positions : std::min(kDefaultSequence, spec.longest_sequence());
+  recipe.sequence = flags.sequence.value_or(usual);
   if (!flags.sequence)
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
+  if (spec.head == HeadKind::kMaskedToken && spec.mask_token < 0) {
+    notes.push_back("no tokenizer says which token hides others: the last of the vocabulary does");
+  }
   notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
                               recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
   note_experts(spec, recipe, notes);

@@ -10,6 +10,7 @@
 #include "cli/adapter_flags.h"
 #include "core/base/result.h"
 #include "core/model/recipe.h"
+#include "formats/models/model_description.h"
 
 namespace plimsoll {
 
@@ -19,6 +20,7 @@ struct TrainingFlags {
   std::int64_t accumulate = 1;
   std::optional<std::int64_t> global_batch;
   std::optional<std::int64_t> sequence;
+  std::int64_t classes = 0;  ///< of a new head; 0: the model's own head stays
   std::string precision;
   std::string loss_scale = "dynamic";
   std::string optimizer = "adamw";
@@ -37,6 +39,10 @@ struct TrainingFlags {
 void add_shape_flags(CLI::App& command, TrainingFlags& flags);
 /// Learning rate, schedule and the rest: what decides numbers only.
 void add_number_flags(CLI::App& command, TrainingFlags& flags);
+
+/// The model as it is named, or with the new head that the flags ask for. What a folder lacks for its own head is then of no
+/// interest.
+Result<ModelDescription> describe_model(const std::string& name, const TrainingFlags& flags);
 
 /// The recipe that the flags mean for a model. `default_precision` is used, and noted, when none was given.
 Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,

@@ -4,6 +4,7 @@
 #include <malloc.h>
 
 #include "core/plan/expand.h"
+#include "executor/data/open_batch_source.h"
 #include "formats/plans/plan_json.h"
 #include "formats/runs/process_samples.h"
 #include "formats/runs/run_file_lock.h"
@@ -67,11 +68,11 @@ class Session {
   }
 
   Result<void> open_data() {
-    auto tokens = open_token_source(request_.data, request_.spec.vocabulary, request_.recipe.sequence);
-    if (!tokens) return fail(tokens.error());
-    tokens_ = std::move(*tokens);
+    auto batches = open_batch_source(request_.data, request_.spec, request_.recipe);
+    if (!batches) return fail(batches.error());
+    batches_ = std::move(*batches);
     if (request_.evaluation_data.empty()) return {};
-    auto evaluation = open_token_source(request_.evaluation_data, request_.spec.vocabulary, request_.recipe.sequence);
+    auto evaluation = open_batch_source(request_.evaluation_data, request_.spec, request_.recipe);
     if (!evaluation) return fail(evaluation.error());
     evaluation_ = std::move(*evaluation);
     return {};
@@ -311,12 +312,16 @@ class Session {
       if (watcher_.on_step) watcher_.on_step(step, request_.schedule.end_step);
     };
     watcher.on_events = [&](const std::vector<TraceEvent>& events) { file_->add_events(stored, events); };
-    watcher.on_evaluation = [&](std::int64_t done, double loss) {
-      file_->add_evaluation({static_cast<std::uint32_t>(done), loss});
-      if (watcher_.on_evaluation) watcher_.on_evaluation(done, loss);
+    watcher.on_evaluation = [&](std::int64_t done, const HeldOut& found) {
+      file_->add_evaluation({static_cast<std::uint32_t>(done), found.loss});
+      if (found.right) {
+        file_->add_log({Nanoseconds(0), "info", fmt::format("{:.2f} % right after {} steps", 100 * *found.right, done)});
+      }
+      evaluations_.emplace_back(done, found);
+      if (watcher_.on_evaluation) watcher_.on_evaluation(done, found);
     };
     const TrainSchedule schedule = schedule_until(until);
-    auto trace = train(plan, *executor_, *tokens_, evaluation_.get(), schedule, watcher, stop_);
+    auto trace = train(plan, *executor_, *batches_, evaluation_.get(), schedule, watcher, stop_);
     if (!trace) return trace;
     done_ += static_cast<std::int64_t>(trace->steps.size());
     steps_.insert(steps_.end(), trace->steps.begin(), trace->steps.end());
@@ -333,6 +338,7 @@ class Session {
                        .prediction = std::move(chosen.prediction),
                        .measured = std::move(trace),
                        .steps = std::move(steps_),
+                       .evaluations = std::move(evaluations_),
                        .changed = changed_};
     outcome.interrupted = interrupted();
     outcome.checkpoint = checkpoint_of(request_.output);
@@ -349,14 +355,15 @@ class Session {
   const RunRequest& request_;
   const RunWatcher& watcher_;
   const std::atomic<bool>& stop_;
-  std::unique_ptr<TokenSource> tokens_;
-  std::unique_ptr<TokenSource> evaluation_;
+  std::unique_ptr<BatchSource> batches_;
+  std::unique_ptr<BatchSource> evaluation_;
   std::unique_ptr<CpuExecutor> executor_;
   std::optional<RunFileLock> lock_;  // before the file, which goes first
   std::unique_ptr<RunFileWriter> file_;
   std::optional<ComparedProcess> process_;
   std::optional<ChangedPlan> changed_;
   std::vector<StepSummary> steps_;  ///< all that were done
+  std::vector<std::pair<std::int64_t, HeldOut>> evaluations_;
   std::int64_t done_ = 0;
   std::int64_t saved_ = 0;  ///< steps that the last checkpoint holds, the one that the run began with counted
   bool wrote_checkpoint_ = false;

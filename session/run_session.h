@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/trace/compare_traces.h"
+#include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/save_weights.h"
 #include "formats/runs/run_file.h"
 #include "session/change_plan.h"
@@ -31,6 +32,7 @@ struct RunRequest {
   std::string evaluation_data;  ///< may be empty
   std::string init;             ///< weights to start from; may be empty
   std::string init_adapter;     ///< PEFT folder of adapters to start from; may be empty
+  HeadWeights head = HeadWeights::kStored;  ///< whether the weights to start from have the model's head
   std::string save;             ///< where the weights, or the adapters, go in the end; may be empty
   SaveOptions save_options;
   std::string resume;    ///< a training checkpoint; may be empty
@@ -45,7 +47,7 @@ struct RunWatcher {
   std::function<void(const std::string& stage)> on_stage;
   std::function<void(const Plan& plan, const Prediction& prediction, const std::vector<Candidate>& candidates)> on_plan;
   std::function<void(const StepSummary& step, std::int64_t end_step)> on_step;
-  std::function<void(std::int64_t steps_done, double loss)> on_evaluation;
+  std::function<void(std::int64_t steps_done, const HeldOut& found)> on_evaluation;
   std::function<void(const std::string& text)> on_warning;  ///< what the run file's log says too
 };
 
@@ -55,6 +57,7 @@ struct RunOutcome {
   Prediction prediction;  ///< of that plan; its step is 0 when none was made
   Trace measured;                        ///< of that plan
   std::vector<StepSummary> steps;        ///< of the whole run, those of the warm-up first
+  std::vector<std::pair<std::int64_t, HeldOut>> evaluations;  ///< after so many steps
   std::optional<ChangedPlan> changed;    ///< how the warm-up's plan gave way to that plan
   std::optional<Comparison> comparison;  ///< nothing when no whole step was traced
   std::string not_compared;              ///< why there is none

@@ -38,9 +38,9 @@ void append(Trace& whole, Trace part, const TrainWatcher& watcher) {
   whole.source = std::move(part.source);
 }
 
-Result<void> evaluate(CpuExecutor& executor, const TokenSource& tokens, const TrainSchedule& schedule,
+Result<void> evaluate(CpuExecutor& executor, const BatchSource& batches, const TrainSchedule& schedule,
                       std::int64_t done, const TrainWatcher& watcher) {
-  const auto loss = executor.evaluate(tokens, schedule.evaluation_batches);
+  const auto loss = executor.evaluate(batches, schedule.evaluation_batches);
   if (!loss) return fail(loss.error());
   if (watcher.on_evaluation) watcher.on_evaluation(done, *loss);
   return {};
@@ -58,7 +58,7 @@ Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const Trai
   return saved;
 }
 
-Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& tokens, const TokenSource* evaluation,
+Result<Trace> train(const Plan& plan, CpuExecutor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;
   std::int64_t done = schedule.first_step;
@@ -76,7 +76,7 @@ Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& 
                                     .first_traced_step = done < traced_end ? done : pause,
                                     .on_step = [&](const StepSummary& step) { report(watcher, moved(step, shift)); },
                                     .stop = &stop},
-                                   tokens);
+                                   batches);
     if (!part) return fail(part.error());
     done += static_cast<std::int64_t>(part->steps.size());
     append(whole, std::move(*part), watcher);

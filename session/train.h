@@ -9,7 +9,7 @@
 #include "core/base/result.h"
 #include "core/trace/trace.h"
 #include "executor/cpu/cpu_executor.h"
-#include "executor/data/token_source.h"
+#include "executor/data/batch_source.h"
 
 namespace plimsoll {
 
@@ -30,7 +30,7 @@ struct TrainSchedule {
 struct TrainWatcher {
   std::function<void(const StepSummary&)> on_step;
   std::function<void(const std::vector<TraceEvent>&)> on_events;  ///< what was traced since the last pause
-  std::function<void(std::int64_t steps_done, double loss)> on_evaluation;
+  std::function<void(std::int64_t steps_done, const HeldOut& found)> on_evaluation;
   std::function<void(std::int64_t steps_done, const std::string& path)> on_checkpoint;
 };
 
@@ -41,7 +41,7 @@ Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const Trai
 /// Runs the steps of `schedule`, evaluating and saving in between, until its end, or this part's, or until `stop` turns
 /// true. At the end, and when stopped, what was done is saved. The trace's times run on through the pauses' ends: pauses
 /// take no time in it.
-Result<Trace> train(const Plan& plan, CpuExecutor& executor, const TokenSource& tokens, const TokenSource* evaluation,
+Result<Trace> train(const Plan& plan, CpuExecutor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop);
 
 }  // namespace plimsoll

@@ -161,13 +161,13 @@ WarmUp learn(Plan plan, Trace trace, std::shared_ptr<const CostModel> fallback) 
   return {std::move(plan), std::move(trace), std::move(samples), std::move(calibration), odds};
 }
 
-Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop) {
+Result<WarmUp> warm_up(const RunRequest& request, const BatchSource& batches, const std::atomic<bool>& stop) {
   auto plan = cautious_plan(request);
   if (!plan) return fail(plan.error());
   auto executor = CpuExecutor::create(*plan, {.backend = "cpu", .drive = request.drive});
   if (!executor) return fail(executor.error());
   (*executor)->initialize();
-  auto trace = (*executor)->run_steps({.first_step = 0, .steps = request.warm_up_steps, .stop = &stop}, tokens);
+  auto trace = (*executor)->run_steps({.first_step = 0, .steps = request.warm_up_steps, .stop = &stop}, batches);
   if (!trace) return fail(trace.error());
   trace->plan_digest = plan_digest(*plan);
   return learn(std::move(*plan), std::move(*trace), request.costs);

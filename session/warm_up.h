@@ -31,7 +31,7 @@ Result<Plan> cautious_plan(const RunRequest& request);
 WarmUp learn(Plan plan, Trace trace, std::shared_ptr<const CostModel> fallback);
 
 /// Runs the request's warm-up steps alone, with weights that nobody keeps.
-Result<WarmUp> warm_up(const RunRequest& request, const TokenSource& tokens, const std::atomic<bool>& stop);
+Result<WarmUp> warm_up(const RunRequest& request, const BatchSource& batches, const std::atomic<bool>& stop);
 
 /// "gpu0 needs 1.2 GiB, usable 0.5 GiB" for every space that is short; kInfeasible.
 Error does_not_fit(const std::string& what, const Platform& platform, const std::vector<SpaceNeed>& needs);

@@ -24,7 +24,7 @@ Result<std::int64_t> fill_state(CpuExecutor& executor, const RunRequest& request
   const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor.set_state(kind, group, fill); };
   executor.initialize();
   if (!request.init.empty()) {
-    const auto loaded = load_weights(request.init, request.spec, request.recipe, write);
+    const auto loaded = load_weights(request.init, request.spec, request.recipe, write, request.head);
     if (!loaded) return fail(loaded.error());
   }
   if (!request.init_adapter.empty()) {

@@ -16,6 +16,15 @@ OpShape attention_shape(const LayerWriter& write) {
           .head_dim = spec.head_dim};
 }
 
+/// Rotations and norms of heads have the same sizes, and no kind.
+OpShape attention_kernel_shape(const LayerWriter& write) {
+  OpShape shape = attention_shape(write);
+  const ModelSpec& spec = write.spec();
+  const AttentionKind kind = spec.causal ? AttentionKind::kCausal : spec.pads() ? AttentionKind::kPadded : AttentionKind::kFull;
+  shape.variant = static_cast<std::uint8_t>(kind);
+  return shape;
+}
+
 OpShape rope_shape(const LayerWriter& write) {
   OpShape shape = attention_shape(write);
   const ModelSpec& spec = write.spec();
@@ -58,8 +67,9 @@ TensorId attention_forward(LayerWriter& write, GroupId g, TensorId x, SavedAtten
   if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRope, rope_shape(write), {{saved.qkv, kRw}});
   saved.attention = write.activation(spec.attention_width(), "attention");
   saved.log_sum_exp = write.statistics(spec.heads, "log-sum-exp");
-  write.build().add_with_workspace(OpKind::kAttention, attention_shape(write),
-                                   {{saved.qkv, kR}, {saved.attention, kW}, {saved.log_sum_exp, kW}});
+  write.build().add_with_workspace(OpKind::kAttention, attention_kernel_shape(write),
+                                   {{saved.qkv, kR}, {write.batch().extents, kR}, {saved.attention, kW},
+                                    {saved.log_sum_exp, kW}});
   return write.linear(g, kProjection, saved.attention, spec.attention_width(), spec.hidden, "attention projection");
 }
 
@@ -69,8 +79,9 @@ TensorId attention_backward(LayerWriter& write, GroupId g, TensorId d_stream, Te
       write.linear_backward(g, kProjection, d_stream, saved.attention, spec.attention_width(), spec.hidden, "attention gradient");
   const TensorId d_qkv = write.gradient(spec.qkv_width(), "qkv gradient");
   write.build().add_with_workspace(
-      OpKind::kAttentionBackward, attention_shape(write),
-      {{saved.qkv, kR}, {saved.attention, kR}, {saved.log_sum_exp, kR}, {d_attention, kR}, {d_qkv, kW}});
+      OpKind::kAttentionBackward, attention_kernel_shape(write),
+      {{saved.qkv, kR}, {write.batch().extents, kR}, {saved.attention, kR}, {saved.log_sum_exp, kR}, {d_attention, kR},
+       {d_qkv, kW}});
   if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRopeBackward, rope_shape(write), {{d_qkv, kRw}});
   if (spec.qk_norm) normalize_heads_backward(write, g, d_qkv, saved);
   return write.linear_backward(g, kQkv, d_qkv, x, spec.hidden, spec.qkv_width(), "norm 1 gradient");

@@ -1,6 +1,9 @@
 #include <vector>
 
+#include "core/graph/batch_parts.h"
+#include "core/graph/class_head.h"
 #include "core/graph/drop_unread.h"
+#include "core/graph/embedding_layer.h"
 #include "core/graph/language_head.h"
 #include "core/graph/optimizer_update.h"
 #include "core/graph/transformer_block.h"
@@ -8,25 +11,33 @@
 namespace plimsoll {
 namespace {
 
-using Kind = TensorKind;
-using Role = ParameterRole;
-constexpr Access kR = Access::kRead;
-constexpr Access kW = Access::kWrite;
+/// The graph's first tensors.
+BatchTensors make_batch(GraphBuilder& build) {
+  BatchTensors batch;
+  for (const BatchPart& part : batch_parts(build.spec(), build.recipe())) {
+    const TensorId made = build.make(TensorKind::kTokens, part.elements, part.dtype, std::string(to_text(part.kind)));
+    switch (part.kind) {
+      case BatchPartKind::kTokens: batch.tokens = made; break;
+      case BatchPartKind::kExtents: batch.extents = made; break;
+      case BatchPartKind::kLabels: batch.labels = made; break;
+      case BatchPartKind::kPatches: batch.patches = made; break;
+    }
+  }
+  return batch;
+}
 
-/// Writes the ops of a decoder-only transformer in the order in which they run.
+/// Writes the ops of a transformer in the order in which they run.
 class StepWriter {
  public:
   StepWriter(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options)
-      : build_(spec, recipe, options), write_(build_), head_(write_) {}
+      : build_(spec, recipe, options), write_(build_, make_batch(build_)), language_head_(write_), class_head_(write_) {}
 
   Graph write(bool evaluation) {
-    const Recipe& recipe = build_.recipe();
-    tokens_ = build_.make(Kind::kTokens, recipe.micro_batch * (recipe.sequence + 1), DType::kInt32, "tokens");
     forward(evaluation ? OpKind::kLoss : OpKind::kCrossEntropy);
     if (evaluation) return build_.finish();
     backward();
     build_.enter(Phase::kOptimizer, -1);
-    head_.join();
+    if (!has_classes()) language_head_.join();
     optimizer_update(build_);
     Graph graph = build_.finish();
     if (graph.recipe.adapter.exists()) drop_unread(graph);  // below the lowest adapter nothing needs a gradient
@@ -35,36 +46,11 @@ class StepWriter {
 
  private:
   [[nodiscard]] std::int64_t layers() const { return build_.spec().layers; }
-
-  [[nodiscard]] OpShape embedding_shape() const {
-    const ModelSpec& spec = build_.spec();
-    return {.rows = build_.tokens(), .inputs = spec.hidden, .outputs = spec.vocabulary, .sequence = build_.recipe().sequence,
-            .positions = spec.positions == PositionKind::kLearned ? spec.max_positions : 0,
-            .constant = spec.embedding_scale == 1 ? 0 : spec.embedding_scale};
-  }
-
-  TensorId embed() {
-    const GroupId embedding = build_.parameters().embedding();
-    const TensorId stream = write_.activation(build_.spec().hidden, "embedding output");
-    build_.add(OpKind::kEmbedding, embedding_shape(),
-               {{tokens_, kR}, {write_.weight(embedding, Role::kTokenEmbedding), kR},
-                {write_.weight(embedding, Role::kPositionEmbedding), kR}, {stream, kW}});
-    return stream;
-  }
-
-  void embed_backward(TensorId d_stream) {
-    const GroupId embedding = build_.parameters().embedding();
-    if (build_.parameters().at(embedding).frozen) return;
-    build_.add(OpKind::kEmbeddingBackward, embedding_shape(),
-               {{tokens_, kR}, {d_stream, kR},
-                {write_.weight_gradient(embedding, Role::kTokenEmbedding), head_.embedding_gradient_access()},
-                {write_.weight_gradient(embedding, Role::kPositionEmbedding), kW}});
-    write_.accumulate(embedding);
-  }
+  [[nodiscard]] bool has_classes() const { return build_.spec().head == HeadKind::kClass; }
 
   void forward(OpKind loss) {
     build_.enter(Phase::kForward, -1);
-    TensorId stream = embed();
+    TensorId stream = embedding_forward(write_, saved_embedding_);
     saved_.resize(static_cast<std::size_t>(layers()));
     for (std::int64_t layer = 0; layer < layers(); ++layer) {
       build_.enter(Phase::kForward, layer);
@@ -73,7 +59,8 @@ class StepWriter {
     }
     build_.enter(Phase::kForward, -1);
     if (loss == OpKind::kCrossEntropy) balance();
-    head_.forward(loss, stream, tokens_);
+    if (has_classes()) return class_head_.forward(loss, stream);
+    language_head_.forward(loss, stream);
   }
 
   void balance() {
@@ -87,20 +74,21 @@ class StepWriter {
 
   void backward() {
     build_.enter(Phase::kBackward, -1);
-    const TensorId d_stream = write_.gradient(build_.spec().hidden, "residual gradient");
-    head_.backward(d_stream);
+    const TensorId d_stream = has_classes() ? class_head_.backward() : language_head_.backward();
     for (std::int64_t layer = layers() - 1; layer >= 0; --layer) {
       build_.enter(Phase::kBackward, layer);
       block_backward(write_, build_.parameters().block(layer), d_stream, saved_[static_cast<std::size_t>(layer)]);
     }
     build_.enter(Phase::kBackward, -1);
-    embed_backward(d_stream);
+    const Access d_table = has_classes() ? Access::kWrite : language_head_.embedding_gradient_access();
+    embedding_backward(write_, d_stream, d_table, saved_embedding_);
   }
 
   GraphBuilder build_;
   LayerWriter write_;
-  LanguageHead head_;
-  TensorId tokens_;
+  LanguageHead language_head_;
+  ClassHead class_head_;
+  SavedEmbedding saved_embedding_;
   std::vector<SavedBlock> saved_;
 };
 

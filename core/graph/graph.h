@@ -12,7 +12,7 @@ namespace plimsoll {
 
 /// What a tensor holds; the memory report groups by it.
 enum class TensorKind : std::uint8_t {
-  kTokens,         ///< token ids of one micro-batch, int32 [rows, sequence + 1] (inputs and shifted targets)
+  kTokens,         ///< what one micro-batch brings with it: token ids and targets, or pixels; see batch_parts.h
   kParameter,      ///< weights that compute reads
   kGradient,       ///< gradient of a parameter group, written by one micro-batch
   kAccumulator,    ///< sum of gradients over micro-batches, in fp32 or fp64

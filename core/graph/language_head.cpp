@@ -1,5 +1,7 @@
 #include "core/graph/language_head.h"
 
+#include "core/graph/loss_layer.h"
+
 namespace plimsoll {
 namespace {
 
@@ -9,6 +11,8 @@ constexpr Access kR = Access::kRead;
 constexpr Access kW = Access::kWrite;
 constexpr Access kRw = Access::kReadWrite;
 constexpr WeightAndBias kFinalNorm{Role::kFinalNormWeight, Role::kFinalNormBias};
+constexpr WeightAndBias kTransform{Role::kTransformWeight, Role::kTransformBias};
+constexpr WeightAndBias kTransformNorm{Role::kTransformNormWeight, Role::kTransformNormBias};
 
 }  // namespace
 
@@ -30,21 +34,43 @@ Access LanguageHead::embedding_gradient_access() const {
   return write_.spec().tied_head && !sums_apart() ? kRw : kW;
 }
 
-void LanguageHead::forward(OpKind loss_kind, TensorId stream, TensorId tokens) {
+OpShape LanguageHead::transform_shape() const {
+  return {.rows = write_.rows(), .inputs = write_.spec().hidden, .outputs = write_.spec().hidden,
+          .variant = static_cast<std::uint8_t>(write_.spec().activation)};
+}
+
+TensorId LanguageHead::transform(TensorId x) {
+  const std::int64_t hidden = write_.spec().hidden;
+  const GroupId head = write_.parameters().head();
+  transform_.linear = write_.linear(head, kTransform, x, hidden, hidden, "transform");
+  transform_.activated = write_.activation(hidden, "transform activation");
+  write_.build().add(OpKind::kActivation, transform_shape(), {{transform_.linear, kR}, {transform_.activated, kW}});
+  transform_.normed = write_.norm(head, kTransformNorm, transform_.activated, transform_.statistics, "transform norm");
+  return transform_.normed;
+}
+
+TensorId LanguageHead::transform_backward(TensorId dy) {
+  const std::int64_t hidden = write_.spec().hidden;
+  const GroupId head = write_.parameters().head();
+  const TensorId d_activated = write_.gradient(hidden, "transform activation gradient");
+  write_.norm_backward(head, kTransformNorm, dy, transform_.activated, transform_.statistics, d_activated, kW);
+  const TensorId d_linear = write_.gradient(hidden, "transform gradient");
+  write_.build().add(OpKind::kActivationBackward, transform_shape(),
+                     {{transform_.linear, kR}, {d_activated, kR}, {d_linear, kW}});
+  return write_.linear_backward(head, kTransform, d_linear, norm_, hidden, hidden, "transformed gradient");
+}
+
+void LanguageHead::forward(OpKind loss_kind, TensorId stream) {
   const ModelSpec& spec = write_.spec();
   const GroupId head = write_.parameters().head();
   input_ = stream;
-  norm_ = write_.norm(head, kFinalNorm, stream, statistics_, "final norm");
+  norm_ = spec.post_norm ? stream : write_.norm(head, kFinalNorm, stream, statistics_, "final norm");
+  const TensorId features = transforms() ? transform(norm_) : norm_;
   logits_ = write_.activation(spec.vocabulary, "logits");
   write_.build().add(OpKind::kLinear, write_.linear_shape(spec.hidden, spec.vocabulary),
-                     {{norm_, kR}, {write_.weight(weight_group(), weight_role()), kR},
+                     {{features, kR}, {write_.weight(weight_group(), weight_role()), kR},
                       {write_.weight(head, Role::kHeadBias), kR}, {logits_, kW}});
-  const TensorId loss = write_.build().make(Kind::kScalar, 1, DType::kFp64, "loss");
-  const bool training = loss_kind == OpKind::kCrossEntropy;
-  const OpShape shape{.rows = write_.rows(), .outputs = spec.vocabulary, .sequence = write_.recipe().sequence,
-                      .terms = training ? write_.rows() * write_.recipe().accumulate : write_.rows()};
-  const TensorId scale = training ? write_.build().loss_scale() : TensorId();
-  write_.build().add(loss_kind, shape, {{logits_, training ? kRw : kR}, {tokens, kR}, {scale, kR}, {loss, kW}});
+  write_loss(write_, loss_kind, logits_, spec.vocabulary);
 }
 
 TensorId LanguageHead::weight_gradient() {
@@ -71,20 +97,23 @@ void LanguageHead::weight_backward() {
   const TensorId d_weight = weight_gradient();
   const TensorId d_bias = write_.weight_gradient(write_.parameters().head(), Role::kHeadBias);
   write_.build().add(OpKind::kLinearBackwardWeight, write_.linear_shape(write_.spec().hidden, write_.spec().vocabulary),
-                     {{logits_, kR}, {norm_, kR}, {d_weight, kW}, {d_bias, kW}});
+                     {{logits_, kR}, {transforms() ? transform_.normed : norm_, kR}, {d_weight, kW}, {d_bias, kW}});
   accumulate(d_weight);
 }
 
-void LanguageHead::backward(TensorId d_stream) {
+TensorId LanguageHead::backward() {
   const ModelSpec& spec = write_.spec();
+  const TensorId d_stream = spec.post_norm ? TensorId() : write_.gradient(spec.hidden, "residual gradient");
   const GroupId head = write_.parameters().head();
   const OpShape shape = write_.linear_shape(spec.hidden, spec.vocabulary);
-  const TensorId d_norm = write_.gradient(spec.hidden, "final norm gradient");
+  TensorId d_features = write_.gradient(spec.hidden, "final norm gradient");
   write_.build().add(OpKind::kLinearBackwardInput, shape,
-                     {{logits_, kR}, {write_.weight(weight_group(), weight_role()), kR}, {d_norm, kW}});
+                     {{logits_, kR}, {write_.weight(weight_group(), weight_role()), kR}, {d_features, kW}});
   weight_backward();
-  write_.norm_backward(head, kFinalNorm, d_norm, input_, statistics_, d_stream, kW);
+  if (transforms()) d_features = transform_backward(d_features);
+  if (!spec.post_norm) write_.norm_backward(head, kFinalNorm, d_features, input_, statistics_, d_stream, kW);
   write_.accumulate(head);
+  return spec.post_norm ? d_features : d_stream;
 }
 
 }  // namespace plimsoll

@@ -13,17 +13,26 @@ struct WeightAndBias {
   ParameterRole bias;
 };
 
+/// The tensors of batch_parts; an id is invalid where the model has no such part.
+struct BatchTensors {
+  TensorId tokens, extents, labels, patches;
+};
+
 /// Writes the kernels of single layers, forward and backward, for all tokens of a micro-batch. It knows the parameters of a
 /// layer by their roles, not which layers a block has.
 class LayerWriter {
  public:
-  explicit LayerWriter(GraphBuilder& build) : build_(build), adapters_(build), rows_(build.tokens()) {}
+  /// For all tokens of a micro-batch, or for `rows` of them.
+  LayerWriter(GraphBuilder& build, const BatchTensors& batch) : LayerWriter(build, batch, build.tokens()) {}
+  LayerWriter(GraphBuilder& build, const BatchTensors& batch, std::int64_t rows)
+      : build_(build), batch_(batch), adapters_(build), rows_(rows) {}
 
   [[nodiscard]] GraphBuilder& build() { return build_; }
   [[nodiscard]] const ModelSpec& spec() const { return build_.spec(); }
   [[nodiscard]] const Recipe& recipe() const { return build_.recipe(); }
   [[nodiscard]] const ParameterLayout& parameters() const { return build_.parameters(); }
-  /// Tokens of a micro-batch.
+  [[nodiscard]] const BatchTensors& batch() const { return batch_; }
+  /// Tokens that it writes for.
   [[nodiscard]] std::int64_t rows() const { return rows_; }
 
   /// A [rows, width] tensor that forward makes, of the compute type.
@@ -61,6 +70,7 @@ class LayerWriter {
 
  private:
   GraphBuilder& build_;
+  BatchTensors batch_;
   AdapterLayer adapters_;
   std::int64_t rows_;
 };

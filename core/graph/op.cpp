@@ -6,8 +6,10 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 34> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 38> kKinds{{
     {OpKind::kEmbedding, "embedding"},
+    {OpKind::kClassToken, "class_token"},
+    {OpKind::kFirstToken, "first_token"},
     {OpKind::kNorm, "norm"},
     {OpKind::kLinear, "linear"},
     {OpKind::kHeadNorm, "head_norm"},
@@ -19,6 +21,8 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 34> kKinds{{
     {OpKind::kCrossEntropy, "cross_entropy"},
     {OpKind::kLoss, "loss"},
     {OpKind::kEmbeddingBackward, "embedding_backward"},
+    {OpKind::kClassTokenBackward, "class_token_backward"},
+    {OpKind::kFirstTokenBackward, "first_token_backward"},
     {OpKind::kNormBackward, "norm_backward"},
     {OpKind::kLinearBackwardInput, "linear_backward_input"},
     {OpKind::kLinearBackwardWeight, "linear_backward_weight"},

@@ -16,24 +16,28 @@ using OpId = StrongId<struct OpTag>;
 
 /// The kernels of a training step. Operands stand in the order given; r reads, w overwrites, rw updates, [ ] is optional.
 enum class OpKind : std::uint8_t {
-  kEmbedding,             ///< tokens r, token table r, [position table r], x w
+  kEmbedding,             ///< tokens r, token table r, [position table r], [extents r, token type table r], x w
+  kClassToken,            ///< x r, class token r, position table r, y w     puts the token before each sequence, adds positions
+  kFirstToken,            ///< x r, y w                                 the first row of each sequence
   kNorm,                  ///< x r, weight r, [bias r], y w, statistics w
   kLinear,                ///< x r, weight r, [bias r], y w|rw          y = x Wᵀ + b, or y += x Wᵀ
   kHeadNorm,              ///< qkv r, query weight r, key weight r, y w, statistics w   normalizes query and key heads, copies values
   kRope,                  ///< qkv rw                                   rotates queries and keys
-  kAttention,             ///< qkv r, out w, log-sum-exp w, workspace w causal, softmax(q kᵀ / √d) v
+  kAttention,             ///< qkv r, [extents r], out w, log-sum-exp w, workspace w    softmax(q kᵀ / √d) v; see AttentionKind
   kDequantize,            ///< encoded weight r, weight w               a frozen matrix as compute reads it
   kAdd,                   ///< a r, b r, y w
-  kActivation,            ///< x r, y w                                 GELU, or SwiGLU or GeGLU of [gate | up]
-  kCrossEntropy,          ///< logits rw, tokens r, [loss scale r], loss w   leaves d loss / d logits, scaled, in place of the logits
-  kLoss,                  ///< logits r, tokens r, loss w               evaluation only
-  kEmbeddingBackward,     ///< tokens r, dx r, d token table w|rw, [d position table w]
+  kActivation,            ///< x r, y w                                 GELU or tanh, or SwiGLU or GeGLU of [gate | up]
+  kCrossEntropy,          ///< logits rw, tokens or labels r, [loss scale r], loss w   leaves d loss / d logits, scaled, in place of the logits
+  kLoss,                  ///< logits r, tokens or labels r, loss w, [share of right answers w]    evaluation only
+  kEmbeddingBackward,     ///< tokens r, dx r, [extents r], d token table w|rw, [d position table w], [d token type table w]
+  kClassTokenBackward,    ///< dy r, dx w, d class token w, d position table w
+  kFirstTokenBackward,    ///< dy r, dx w                               zeros behind the first rows
   kNormBackward,          ///< dy r, x r, weight r, statistics r, dx w|rw, [d weight w], [d bias w], workspace w
   kLinearBackwardInput,   ///< dy r, weight r, dx w|rw                  dx = dy W, or dx += dy W
   kLinearBackwardWeight,  ///< dy r, x r, d weight w, [d bias w]        dW = dyᵀ x
   kRopeBackward,          ///< dqkv rw
   kHeadNormBackward,      ///< dqkv rw, qkv r, query weight r, key weight r, statistics r, [d query weight w, d key weight w], workspace w
-  kAttentionBackward,     ///< qkv r, out r, log-sum-exp r, dout r, dqkv w, workspace w
+  kAttentionBackward,     ///< qkv r, [extents r], out r, log-sum-exp r, dout r, dqkv w, workspace w
   kActivationBackward,    ///< x r, dy r, dx w
   // A mixture of experts; what stands in routing and statistics: expert_shape.h.
   kRouter,                      ///< x r, weight r, [noise weight r], scores w, gates w, routing w, statistics w
@@ -62,6 +66,19 @@ enum class ClipFlag : std::uint8_t {
   kUpdate,  ///< the gradients are finite
 };
 
+/// Which keys a query of attention sees.
+enum class AttentionKind : std::uint8_t {
+  kCausal,  ///< those before it and its own
+  kFull,    ///< all of its sequence
+  kPadded,  ///< all of its sequence's extent, which `extents` holds
+};
+
+/// What a loss compares a row of logits with.
+enum class TargetKind : std::uint8_t {
+  kNextToken,  ///< the token after the row's
+  kLabel,      ///< the row's label; rows with a negative one do not count, and the mean is over the others of the micro-batch
+};
+
 /// Which part of the step an op belongs to.
 enum class Phase : std::uint8_t { kLoad, kForward, kBackward, kOptimizer };
 
@@ -72,7 +89,7 @@ constexpr bool writes(Access access) { return access != Access::kRead; }
 
 /// Sizes of one kernel; what is not used by a kind stays 0. Two kernels of one kind and equal shapes cost the same.
 struct OpShape {
-  std::int64_t rows = 0;      ///< tokens of the micro-batch, or elements of a group for optimizer kernels
+  std::int64_t rows = 0;      ///< tokens or sequences of the micro-batch, or elements of a group for optimizer kernels
   std::int64_t inputs = 0;    ///< columns of x; hidden size of an embedding or a norm; rotated elements of a head (0: all);
                               ///< decaying elements for AdamW
   std::int64_t outputs = 0;   ///< columns of y; vocabulary of an embedding or a loss; position rows stay in `positions`
@@ -87,8 +104,8 @@ struct OpShape {
   std::int64_t choices = 0;    ///< experts of a token
   std::int64_t capacity = 0;   ///< tokens that an expert takes of a group at most; 0: all that come
   std::int64_t groups = 0;     ///< of tokens, each with capacities of its own
-  std::uint8_t variant = 0;    ///< NormKind, ActivationKind, BaseStorage, GatingKind or ClipFlag; 1 for an update whose states have
-                               ///< the two bytes of its type
+  std::uint8_t variant = 0;    ///< a kind: of norm, activation, attention, target, storage, gating, clip flag; rows of an embedding's
+                               ///< type table; 1 for an update whose states have the two bytes of its type
   double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none), 1: a router draws
 
   auto operator<=>(const OpShape&) const = default;

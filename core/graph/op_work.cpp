@@ -20,9 +20,11 @@ double product(double a, double b, double c) { return 2.0 * a * b * c; }
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 
-/// One product of the lower triangle of the score matrix with a head-sized operand.
-double triangle_product(const OpShape& s) {
-  return product(real(s.rows), 0.5 * real(s.sequence + 1), real(s.heads * s.head_dim));
+/// One product of the visible part of the score matrix with a head-sized operand: of its lower triangle, or of all of it
+/// (padding counts, as its kernels' work does not depend on the data).
+double score_product(const OpShape& s) {
+  const bool causal = s.variant == static_cast<std::uint8_t>(AttentionKind::kCausal);
+  return product(real(s.rows), causal ? 0.5 * real(s.sequence + 1) : real(s.sequence), real(s.heads * s.head_dim));
 }
 
 std::int64_t qkv_width(const OpShape& s) { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
@@ -45,8 +47,8 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight: return product(real(s.rows), real(s.inputs), real(s.outputs));
-    case OpKind::kAttention: return 2.0 * triangle_product(s);
-    case OpKind::kAttentionBackward: return 5.0 * triangle_product(s);
+    case OpKind::kAttention: return 2.0 * score_product(s);
+    case OpKind::kAttentionBackward: return 5.0 * score_product(s);
     case OpKind::kNorm: return kNormFlops * elements;
     case OpKind::kNormBackward: return kNormBackwardFlops * elements;
     case OpKind::kActivation: return kActivationFlops * real(s.rows) * real(s.outputs);
@@ -64,7 +66,11 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kDequantize:
     case OpKind::kAdd:
     case OpKind::kEmbedding:
-    case OpKind::kEmbeddingBackward: return elements;
+    case OpKind::kEmbeddingBackward:
+    case OpKind::kClassToken:
+    case OpKind::kClassTokenBackward: return elements;
+    case OpKind::kFirstToken:
+    case OpKind::kFirstTokenBackward: return 0;
     case OpKind::kRouter:
     case OpKind::kDispatch:
     case OpKind::kExpertLinear:
@@ -112,6 +118,10 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kDequantize: return bytes_in(static_cast<BaseStorage>(s.variant), elements, dtype) + Bytes(e * elements);
     case OpKind::kAdd: return Bytes(3 * e * elements);
     case OpKind::kEmbedding: return Bytes(2 * e * elements);
+    case OpKind::kClassToken:
+    case OpKind::kClassTokenBackward: return Bytes(e * (2 * elements + s.inputs * s.positions));
+    case OpKind::kFirstToken: return Bytes(2 * e * elements);
+    case OpKind::kFirstTokenBackward: return Bytes(e * elements * (1 + s.sequence));
     case OpKind::kEmbeddingBackward: return Bytes(e * (2 * elements + s.inputs * (s.outputs + s.positions)));
     case OpKind::kRouter:
     case OpKind::kDispatch:

@@ -8,7 +8,8 @@ namespace plimsoll {
 /// Floating-point operations of one kernel, a fused multiply-add counted as two.
 /// Linear: 2·rows·inputs·outputs, and the same for each of its two backward products. Causal attention: the lower
 /// triangle only, 2·2·rows·(sequence+1)/2·width forward and 2.5 times that backward with the scores recomputed
-/// (Dao 2023, FlashAttention-2, section 4). Elementwise kernels count a few operations an element.
+/// (Dao 2023, FlashAttention-2, section 4); full attention: sequence keys in place of
+/// (sequence+1)/2. Elementwise kernels count a few operations an element.
 double flops_of(OpKind kind, const OpShape& shape);
 
 /// Bytes that one kernel must move between its memory and its processor: every operand once, in `dtype`,

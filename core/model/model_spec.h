@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -10,15 +11,21 @@
 namespace plimsoll {
 
 /// Whose names a checkpoint's tensors and configuration have; what a model computes is in its spec's other fields.
-enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral };
+enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral, kBert, kVit };
 enum class NormKind : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
   kRmsNormPlusOne,  ///< the weight is what the factor exceeds 1 by
 };
 /// The gated ones halve their input: activation(gate) · up.
-enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh };
+enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh, kTanh };
 enum class PositionKind : std::uint8_t { kLearned, kRope };
+/// What the last layers make of the stream, and so what the loss asks for.
+enum class HeadKind : std::uint8_t {
+  kNextToken,    ///< at every token the one that follows
+  kMaskedToken,  ///< at hidden tokens what stood there; a transform (linear, activation, norm) comes before the output matrix
+  kClass,        ///< at the first token one of `classes`, for the whole sequence
+};
 enum class RopeScalingKind : std::uint8_t { kNone, kLinear, kLlama3 };
 
 constexpr bool is_gated(ActivationKind kind) { return kind == ActivationKind::kSwiGlu || kind == ActivationKind::kGeGluTanh; }
@@ -34,7 +41,24 @@ struct RopeScaling {
   bool operator==(const RopeScaling&) const = default;
 };
 
-/// A decoder-only transformer as its user states it.
+/// Images that are cut into square patches, each of which becomes a token; the first token belongs to none.
+struct ImageInput {
+  std::int64_t size = 0;   ///< pixels of an image's height and width; 0: the model reads tokens
+  std::int64_t patch = 0;  ///< and of a patch's
+  std::int64_t channels = 0;
+  std::array<double, 3> mean{0.5, 0.5, 0.5};  ///< by channel: a pixel p of 0 … 255 comes in as (p / 255 − mean) / deviation
+  std::array<double, 3> deviation{0.5, 0.5, 0.5};
+
+  bool operator==(const ImageInput&) const = default;
+
+  [[nodiscard]] std::int64_t patches() const { return patch > 0 ? (size / patch) * (size / patch) : 0; }
+  /// Numbers of a patch: channels, then rows, then columns.
+  [[nodiscard]] std::int64_t patch_width() const { return channels * patch * patch; }
+  /// Bytes of an image.
+  [[nodiscard]] std::int64_t pixels() const { return channels * size * size; }
+};
+
+/// A transformer as its user states it: a decoder, or an encoder where attention is not causal.
 struct ModelSpec {
   std::string name;  ///< zoo name, folder or the shape in words
   Family family = Family::kGpt2;
@@ -62,6 +86,15 @@ struct ModelSpec {
   RopeScaling rope_scaling;
   double embedding_scale = 1;  ///< of token embeddings; a tied head has none
   std::int64_t window = 0;     ///< tokens that a token sees, itself among them; 0: all before it
+  bool causal = true;           ///< a token sees those before it; otherwise all of its sequence
+  bool post_norm = false;       ///< norms follow the sums of the residual stream, and none stands before the head
+  bool embedding_norm = false;  ///< of the embeddings' sum
+  std::int64_t token_types = 0;  ///< rows of the table that tells a sequence's two segments apart; 0: there is none
+  HeadKind head = HeadKind::kNextToken;
+  std::int64_t classes = 0;      ///< of HeadKind::kClass
+  bool pooler = false;           ///< a linear layer and tanh between the first token and its class
+  std::int64_t mask_token = -1;  ///< what hides a token; −1: the last of the vocabulary
+  ImageInput image;
 
   ExpertSpec experts;
 
@@ -74,6 +107,11 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t expert_in_width() const { return is_gated(activation) ? 2 * expert_width() : expert_width(); }
   /// Width of the fused query, key and value projection.
   [[nodiscard]] std::int64_t qkv_width() const { return (heads + 2 * kv_heads) * head_dim; }
+  [[nodiscard]] bool reads_images() const { return image.size > 0; }
+  /// Whether sequences may be shorter than the batch is wide.
+  [[nodiscard]] bool pads() const { return !causal && !reads_images(); }
+  /// Width of the output matrix: the vocabulary, or the classes.
+  [[nodiscard]] std::int64_t outputs() const { return head == HeadKind::kClass ? classes : vocabulary; }
   /// Width of the concatenated attention heads.
   [[nodiscard]] std::int64_t attention_width() const { return heads * head_dim; }
   /// Width of the first feed-forward projection (gate and up side by side when it is gated).
@@ -87,6 +125,9 @@ struct ModelSpec {
 /// The defaults of a family, before sizes are filled in.
 ModelSpec family_defaults(Family family);
 
+/// The same encoder with a new head that tells `classes` apart.
+ModelSpec with_classes(ModelSpec spec, std::int64_t classes);
+
 /// Checks that every size is positive, divides as it must, and that no tensor passes 2^40 elements.
 Result<void> validate(const ModelSpec& spec);
 
@@ -95,6 +136,7 @@ std::string_view to_text(NormKind norm);
 std::string_view to_text(ActivationKind activation);
 std::string_view to_text(PositionKind positions);
 std::string_view to_text(RopeScalingKind scaling);
+std::string_view to_text(HeadKind head);
 
 /// One line of key=value pairs that names every field; equal specs, equal text.
 std::string canonical_text(const ModelSpec& spec);

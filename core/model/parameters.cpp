@@ -11,7 +11,9 @@ namespace {
 using Role = ParameterRole;
 
 void add(ParameterGroup& group, Role role, std::int64_t rows, std::int64_t columns) {
-  const bool decays = rows > 1 || role == Role::kTokenEmbedding || role == Role::kPositionEmbedding;
+  const bool is_embedding = role == Role::kTokenEmbedding || role == Role::kPositionEmbedding ||
+                            role == Role::kTokenTypeEmbedding || role == Role::kClassToken;
+  const bool decays = rows > 1 || is_embedding;
   group.tensors.push_back({.role = role, .rows = rows, .columns = columns, .decays = decays});
 }
 
@@ -90,6 +92,33 @@ void freeze(ParameterGroup& group, BaseStorage base) {
   }
 }
 
+ParameterGroup embedding_group(const ModelSpec& spec) {
+  ParameterGroup group{.name = "embedding", .block = -1, .tensors = {}};
+  if (spec.reads_images()) {
+    add(group, Role::kClassToken, 1, spec.hidden);
+    add_linear(group, Role::kPatchWeight, Role::kPatchBias, spec.hidden, spec.image.patch_width(), true);
+  } else {
+    add(group, Role::kTokenEmbedding, spec.vocabulary, spec.hidden);
+  }
+  if (spec.positions == PositionKind::kLearned) add(group, Role::kPositionEmbedding, spec.max_positions, spec.hidden);
+  if (spec.token_types > 0) add(group, Role::kTokenTypeEmbedding, spec.token_types, spec.hidden);
+  if (spec.embedding_norm) add_norm(group, spec, Role::kEmbeddingNormWeight, Role::kEmbeddingNormBias);
+  return finish(std::move(group));
+}
+
+ParameterGroup head_group(const ModelSpec& spec) {
+  ParameterGroup group{.name = "head", .block = -1, .tensors = {}};
+  if (!spec.post_norm) add_norm(group, spec, Role::kFinalNormWeight, Role::kFinalNormBias);
+  if (spec.head == HeadKind::kMaskedToken) {
+    add_linear(group, Role::kTransformWeight, Role::kTransformBias, spec.hidden, spec.hidden, true);
+    add_norm(group, spec, Role::kTransformNormWeight, Role::kTransformNormBias);
+  }
+  if (spec.pooler) add_linear(group, Role::kPoolerWeight, Role::kPoolerBias, spec.hidden, spec.hidden, true);
+  if (!spec.tied_head) add(group, Role::kHeadWeight, spec.outputs(), spec.hidden);
+  if (spec.head_bias) add(group, Role::kHeadBias, 1, spec.outputs());
+  return finish(std::move(group));
+}
+
 }  // namespace
 
 const ParameterTensor* ParameterGroup::find(ParameterRole role) const {
@@ -117,16 +146,9 @@ std::int64_t ParameterLayout::trained_elements() const {
 
 ParameterLayout lay_out_parameters(const ModelSpec& spec) {
   ParameterLayout layout;
-  ParameterGroup embedding{.name = "embedding", .block = -1, .tensors = {}};
-  add(embedding, Role::kTokenEmbedding, spec.vocabulary, spec.hidden);
-  if (spec.positions == PositionKind::kLearned) add(embedding, Role::kPositionEmbedding, spec.max_positions, spec.hidden);
-  layout.groups.push_back(finish(std::move(embedding)));
+  layout.groups.push_back(embedding_group(spec));
   for (std::int64_t layer = 0; layer < spec.layers; ++layer) layout.groups.push_back(block_group(spec, layer));
-  ParameterGroup head{.name = "head", .block = -1, .tensors = {}};
-  add_norm(head, spec, Role::kFinalNormWeight, Role::kFinalNormBias);
-  if (!spec.tied_head) add(head, Role::kHeadWeight, spec.vocabulary, spec.hidden);
-  if (spec.head_bias) add(head, Role::kHeadBias, 1, spec.vocabulary);
-  layout.groups.push_back(finish(std::move(head)));
+  layout.groups.push_back(head_group(spec));
   return layout;
 }
 

@@ -20,6 +20,8 @@ enum class ParameterRole : std::uint8_t {
   kFinalNormWeight, kFinalNormBias, kHeadWeight, kHeadBias, kQueryNormWeight, kKeyNormWeight,
   kAdapterA, kAdapterB,
   kRouterWeight, kRouterNoiseWeight, kExpertInWeight, kExpertInBias, kExpertOutWeight, kExpertOutBias,
+  kTokenTypeEmbedding, kEmbeddingNormWeight, kEmbeddingNormBias, kClassToken, kPatchWeight, kPatchBias,
+  kTransformWeight, kTransformBias, kTransformNormWeight, kTransformNormBias, kPoolerWeight, kPoolerBias,
 };
 
 /// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).
@@ -52,8 +54,9 @@ struct ParameterGroup {
   [[nodiscard]] const ParameterTensor* find(ParameterRole role, AdapterTarget target) const;
 };
 
-/// All groups: embedding, block 0 … layers−1, head (final norm, and the output matrix unless it is tied), and then, where
-/// there are any, the adapters of block 0 … layers−1; all others are frozen then.
+/// All groups: embedding (of tokens or patches), block 0 … layers−1, head (final norm, what else stands before the output
+/// matrix, and that matrix unless it is tied), and then, where there are any, the adapters of block 0 … layers−1; all others
+/// are frozen then.
 struct ParameterLayout {
   std::vector<ParameterGroup> groups;
   std::int64_t adapters = 0;  ///< groups of adapters

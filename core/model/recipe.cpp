@@ -115,6 +115,10 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
                            recipe.sequence, spec.window, spec.name),
                fmt::format("use --seq {} or less", spec.longest_sequence()));
   }
+  if (spec.reads_images() && recipe.sequence != spec.max_positions) {
+    return bad(fmt::format("the images of {} are sequences of {} tokens, not {}", spec.name, spec.max_positions, recipe.sequence),
+               "leave --seq out");
+  }
   if (recipe.sequence > spec.max_positions) {
     return bad(fmt::format("sequence length {} is beyond the {} positions of {}", recipe.sequence, spec.max_positions, spec.name),
                fmt::format("use --seq {} or less", spec.max_positions));

@@ -51,7 +51,11 @@ bool matches_form(std::string_view pattern, std::span<const Use> uses, std::uint
 std::string_view operand_pattern(OpKind kind) {
   switch (kind) {
     case OpKind::kEmbedding:
-      return "rrRw";
+      return "rrRRRw";
+    case OpKind::kClassToken:
+      return "rrrw";
+    case OpKind::kFirstToken:
+      return "rw";
     case OpKind::kNorm:
       return "rrRww";
     case OpKind::kLinear:
@@ -61,7 +65,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kRope:
       return "u";
     case OpKind::kAttention:
-      return "rwww";
+      return "rRwww";
     case OpKind::kDequantize:
       return "rw";
     case OpKind::kAdd:
@@ -71,9 +75,13 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kCrossEntropy:
       return "urRw";
     case OpKind::kLoss:
-      return "rrw";
+      return "rrwW";
     case OpKind::kEmbeddingBackward:
-      return "rrxW";
+      return "rrRxWW";
+    case OpKind::kClassTokenBackward:
+      return "rwww";
+    case OpKind::kFirstTokenBackward:
+      return "rw";
     case OpKind::kNormBackward:
       return "rrrrxwWw|rrrrxw";
     case OpKind::kLinearBackwardInput:
@@ -85,7 +93,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kHeadNormBackward:
       return "urrrrwww|urrrrw";
     case OpKind::kAttentionBackward:
-      return "rrrrww";
+      return "rRrrrww";
     case OpKind::kActivationBackward:
       return "rrw";
     case OpKind::kRouter:
@@ -130,6 +138,8 @@ bool matches_pattern(std::string_view pattern, std::span<const Use> uses, std::u
 bool belongs_to_phase(OpKind kind, Phase phase) {
   switch (kind) {
     case OpKind::kEmbedding:
+    case OpKind::kClassToken:
+    case OpKind::kFirstToken:
     case OpKind::kNorm:
     case OpKind::kLinear:
     case OpKind::kHeadNorm:
@@ -149,6 +159,8 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kExpertBalance:
       return phase == Phase::kForward;
     case OpKind::kEmbeddingBackward:
+    case OpKind::kClassTokenBackward:
+    case OpKind::kFirstTokenBackward:
     case OpKind::kNormBackward:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight:

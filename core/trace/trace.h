@@ -32,6 +32,7 @@ struct StepSummary {
   double expert_overflow = 0;  ///< share of its tokens' choices that the experts' capacity refused
   double loss_scale = 0;  ///< 0 where the loss is not scaled
   bool skipped = false;   ///< its gradients were not finite, so that it updated nothing
+  double right = -1;  ///< of an evaluation with labels, the share of right answers; −1: not asked for
 
   [[nodiscard]] Nanoseconds duration() const { return end - start; }
 };

@@ -8,6 +8,17 @@
 #include "formats/models/hf_config.h"
 
 namespace plimsoll {
+namespace {
+
+/// What the model's data decide is no difference of weights, and a new head is none either.
+ModelSpec comparable(ModelSpec theirs, const ModelSpec& ours, HeadWeights head) {
+  theirs.mask_token = ours.mask_token;
+  theirs.image.mean = ours.image.mean;
+  theirs.image.deviation = ours.image.deviation;
+  return head == HeadWeights::kMayBeNew ? with_classes(std::move(theirs), ours.classes) : theirs;
+}
+
+}  // namespace
 
 Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& spec, Precision precision,
                           const WriteState& state) {
@@ -15,8 +26,8 @@ Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& sp
 }
 
 Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
-                          const WriteState& state) {
-  const auto source = WeightSource::open(path, spec);
+                          const WriteState& state, HeadWeights head) {
+  const auto source = WeightSource::open(path, spec, head);
   if (!source) return fail(source.error());
   const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
   const bool narrow = size_of(state_dtype(recipe.precision)) == 2;  // rounded tensor by tensor
@@ -33,14 +44,14 @@ Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& sp
   return read;
 }
 
-Result<void> check_weights(const std::filesystem::path& path, const ModelSpec& spec) {
-  const auto source = WeightSource::open(path, spec);
+Result<void> check_weights(const std::filesystem::path& path, const ModelSpec& spec, HeadWeights head) {
+  const auto source = WeightSource::open(path, spec, head);
   if (!source) return fail(source.error());
   const std::filesystem::path config = source->checkpoint().path().parent_path() / kConfigName;
   if (!std::filesystem::exists(config)) return {};
   const auto theirs = read_hf_config(config);
   if (!theirs) return fail(theirs.error());
-  const std::string different = differing_words(canonical_text(theirs->spec), canonical_text(spec));
+  const std::string different = differing_words(canonical_text(comparable(theirs->spec, spec, head)), canonical_text(spec));
   if (different.empty()) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("the weights are another model's: their config.json has {}", different),

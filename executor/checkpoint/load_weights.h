@@ -4,6 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/model/recipe.h"
+#include "executor/checkpoint/head_weights.h"
 #include "executor/checkpoint/state_access.h"
 
 namespace plimsoll {
@@ -16,10 +17,10 @@ Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& sp
 
 /// The same for the model that `recipe` trains: frozen matrices that it keeps encoded are encoded one by one.
 Result<void> load_weights(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
-                          const WriteState& state);
+                          const WriteState& state, HeadWeights head = HeadWeights::kStored);
 
 /// What load_weights would refuse before it reads values: files, names, shapes and types, and a config.json beside the
 /// weights that is not `spec`'s.
-Result<void> check_weights(const std::filesystem::path& path, const ModelSpec& spec);
+Result<void> check_weights(const std::filesystem::path& path, const ModelSpec& spec, HeadWeights head = HeadWeights::kStored);
 
 }  // namespace plimsoll

@@ -41,7 +41,7 @@ Result<void> check_spare_head(const SafetensorsFile& from, const SafetensorsTens
   }
   if (same) return {};
   return fail({.kind = ErrorKind::kInput,
-               .what = "'lm_head.weight' differs from the token embedding, which the config says is the head too",
+               .what = fmt::format("'{}' differs from the token embedding, which the config says is the head too", head.name),
                .where = from.path().string(),
                .remedy = "set tie_word_embeddings to false in config.json, or take the tensor away"});
 }
@@ -51,14 +51,18 @@ Result<void> check_spare_head(const SafetensorsFile& from, const SafetensorsTens
 WeightSource::WeightSource(HfCheckpoint checkpoint, std::vector<HfTensor> wanted, std::vector<CheckpointTensor> stored)
     : checkpoint_(std::move(checkpoint)), wanted_(std::move(wanted)), stored_(std::move(stored)) {}
 
-Result<WeightSource> WeightSource::open(const std::filesystem::path& path, const ModelSpec& spec) {
+Result<WeightSource> WeightSource::open(const std::filesystem::path& path, const ModelSpec& spec, HeadWeights head) {
   auto checkpoint = HfCheckpoint::open(path);
   if (!checkpoint) return fail(checkpoint.error());
   std::vector<HfTensor> wanted = hf_tensors(spec);
+  std::erase_if(wanted, [&, of_head = lay_out_parameters(spec).head()](const HfTensor& tensor) {
+    return head == HeadWeights::kMayBeNew && tensor.group == of_head && find_hf_tensor(tensor, checkpoint->header()) == nullptr;
+  });
   auto stored = checkpoint->match(wanted);
   if (!stored) return fail(stored.error());
   WeightSource source(std::move(*checkpoint), std::move(wanted), std::move(*stored));
-  if (spec.tied_head) source.spare_head_ = source.checkpoint_.find("lm_head.weight");
+  const bool masked = spec.head == HeadKind::kMaskedToken;
+  if (spec.tied_head) source.spare_head_ = source.checkpoint_.find(masked ? "cls.predictions.decoder.weight" : "lm_head.weight");
   return source;
 }
 

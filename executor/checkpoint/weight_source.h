@@ -10,6 +10,7 @@
 #include "core/model/adapter.h"
 #include "core/model/dtype.h"
 #include "core/model/parameters.h"
+#include "executor/checkpoint/head_weights.h"
 #include "formats/models/hf_checkpoint.h"
 
 namespace plimsoll {
@@ -18,7 +19,8 @@ namespace plimsoll {
 class WeightSource {
  public:
   /// The weights of a model of `spec` in what HfCheckpoint opens.
-  static Result<WeightSource> open(const std::filesystem::path& path, const ModelSpec& spec);
+  static Result<WeightSource> open(const std::filesystem::path& path, const ModelSpec& spec,
+                                   HeadWeights head = HeadWeights::kStored);
   /// The adapters of `adapter` in a PEFT folder.
   static Result<WeightSource> open_adapter(const std::filesystem::path& folder, const ModelSpec& spec,
                                            const AdapterSpec& adapter);

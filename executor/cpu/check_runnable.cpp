@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/graph/batch_parts.h"
 #include "core/model/stored_group.h"
 #include "executor/kernels/launch.h"
 
@@ -40,13 +41,17 @@ Result<void> check_drives(const Plan& plan, const FlatBody& body, const Instruct
   return {};
 }
 
-Result<void> check_tokens(const Plan& plan, const FlatBody& body, const Instruction& load, const std::string& where) {
-  const std::int64_t row = (plan.recipe.sequence + 1) * size_of(DType::kInt32);
-  const std::int64_t bytes = load.use_count == 0 ? 0 : body.uses(load).front().bytes.count;
-  if (bytes == plan.recipe.micro_batch * row) return {};
-  return refuse(fmt::format("tokens of a micro-batch take {} bytes, but the plan's buffer has {}",
-                            plan.recipe.micro_batch * row, bytes),
-                where);
+Result<void> check_batch(const Plan& plan, const FlatBody& body, const Instruction& load, const std::string& where) {
+  const std::vector<BatchPart> parts = batch_parts(plan.spec, plan.recipe);
+  const std::span<const Use> uses = body.uses(load);
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::int64_t bytes = i < uses.size() ? uses[i].bytes.count : 0;
+    if (bytes == parts[i].bytes()) continue;
+    return refuse(fmt::format("{} of a micro-batch take {} bytes, but the plan's buffer has {}", to_text(parts[i].kind),
+                              parts[i].bytes(), bytes),
+                  where);
+  }
+  return {};
 }
 
 Result<void> check_instructions(const Plan& plan, const Body& named) {
@@ -61,7 +66,7 @@ Result<void> check_instructions(const Plan& plan, const Body& named) {
         return refuse(fmt::format("the CPU backend cannot run a {}", to_text(instruction.kind)), where);
       case InstructionKind::kHostWork:
         if (instruction.task != HostTask::kLoadTokens) break;
-        if (auto fits = check_tokens(plan, body, instruction, where); !fits) return fits;
+        if (auto fits = check_batch(plan, body, instruction, where); !fits) return fits;
         break;
       case InstructionKind::kLaunch:
       case InstructionKind::kCopy:

@@ -47,10 +47,10 @@ bool keeps_versions(const Plan& plan) {
 }
 
 /// For programs that load none.
-class NoTokens final : public TokenSource {
+class NoBatches final : public BatchSource {
  public:
-  [[nodiscard]] std::int64_t size() const override { return 0; }
-  void read(std::int64_t, std::span<std::int32_t>) const override {}
+  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
+  void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
 };
 
 /// One past the last byte that the plan keeps on a drive from step to step.
@@ -109,12 +109,6 @@ struct CpuExecutor::Impl {
     return binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
   }
 
-  [[nodiscard]] Result<void> check_corpus(const TokenSource& tokens) const {
-    if (tokens.size() > plan().recipe.sequence) return {};
-    return bad(fmt::format("the corpus has {} tokens, fewer than the {} of one window", tokens.size(),
-                           plan().recipe.sequence + 1));
-  }
-
   /// Where versions are kept, which one is valid depends on the step.
   [[nodiscard]] Result<void> check_goes_on(const RunSegment& segment) const {
     if (!steps_done || *steps_done == segment.first_step || !keeps_versions(plan())) return {};
@@ -124,14 +118,14 @@ struct CpuExecutor::Impl {
   }
 
   /// Runs steps of one of the plan's programs; learning rates are filled in here because only training has them.
-  LaneRecord run(const Program& program, const RunSegment& segment, const TokenSource& tokens, std::uint64_t seed) {
+  LaneRecord run(const Program& program, const RunSegment& segment, const BatchSource& batches, std::uint64_t seed) {
     const auto with_rate = [this](StepSummary summary) {
       summary.learning_rate = learning_rate_at(plan().recipe, summary.step);
       return summary;
     };
     RunSegment rated = segment;
     if (segment.on_step) rated.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
-    LaneRecord record = run_program({plan(), program, pool, product, tokens, seed}, rated);
+    LaneRecord record = run_program({plan(), program, pool, product, batches, seed}, rated);
     std::transform(record.steps.begin(), record.steps.end(), record.steps.begin(), with_rate);
     return record;
   }
@@ -169,7 +163,7 @@ struct CpuExecutor::Impl {
     const Program program = make_program(migration, *migration.body(kMigrateBody), arenas);
     start_drives({&program});
     if (program.body.size() == 0) return {};
-    return run_program({migration, program, pool, product, NoTokens(), 0}, {.steps = 1});
+    return run_program({migration, program, pool, product, NoBatches(), 0}, {.steps = 1});
   }
 
   /// The state lies where `next` wants it; all else is as in a new executor.
@@ -237,11 +231,11 @@ void CpuExecutor::set_state(TensorKind kind, GroupId group, const std::function<
   });
 }
 
-Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSource& tokens) {
+Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const BatchSource& batches) {
   if (segment.first_step < 0 || segment.steps < 0) return bad("a segment cannot start or last below zero steps");
-  if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
+  if (auto fits = batches.check(impl_->plan().spec, impl_->plan().recipe); !fits) return fail(fits.error());
   if (auto next = impl_->check_goes_on(segment); !next) return fail(next.error());
-  LaneRecord record = impl_->run(impl_->loaded->step, segment, tokens, impl_->plan().recipe.seed);
+  LaneRecord record = impl_->run(impl_->loaded->step, segment, batches, impl_->plan().recipe.seed);
   if (!record.steps.empty()) impl_->steps_done = segment.first_step + static_cast<std::int64_t>(record.steps.size());
   return Trace{.kind = TraceKind::kMeasured,
                .plan_digest = {},
@@ -252,22 +246,29 @@ Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const TokenSourc
                .peaks = touched()};
 }
 
-Result<double> CpuExecutor::evaluate(const TokenSource& tokens, std::int64_t batches) {
+Result<HeldOut> CpuExecutor::evaluate(const BatchSource& batches, std::int64_t count) {
   if (!impl_->loaded->evaluation) return bad("the plan has no evaluation body");
-  if (batches <= 0) return bad("an evaluation needs at least one batch");
-  if (auto enough = impl_->check_corpus(tokens); !enough) return fail(enough.error());
+  if (count <= 0) return bad("an evaluation needs at least one batch");
+  if (auto fits = batches.check(impl_->plan().spec, impl_->plan().recipe); !fits) return fail(fits.error());
   const RunSegment segment{.first_step = 0,
-                           .steps = batches,
+                           .steps = count,
                            .first_traced_step = std::numeric_limits<std::int64_t>::max(),
                            .on_step = {},
                            .stop = nullptr};
   const Program program =
       at_versions_of(impl_->plan(), *impl_->loaded->evaluation, impl_->steps_done.value_or(0));
   const LaneRecord record =
-      impl_->run(program, segment, tokens, random_at(impl_->plan().recipe.seed, kEvaluationStream));
-  double sum = 0;
-  for (const StepSummary& summary : record.steps) sum += summary.loss;
-  return sum / static_cast<double>(record.steps.size());
+      impl_->run(program, segment, batches, random_at(impl_->plan().recipe.seed, kEvaluationStream));
+  const auto steps = static_cast<double>(record.steps.size());
+  HeldOut found;
+  double sum = 0, right = 0;
+  for (const StepSummary& summary : record.steps) {
+    sum += summary.loss;
+    right += summary.right;
+  }
+  found.loss = sum / steps;
+  if (!record.steps.empty() && record.steps.front().right >= 0) found.right = right / steps;
+  return found;
 }
 
 Result<Trace> CpuExecutor::migrate(const Plan& migration, const Plan& next) {

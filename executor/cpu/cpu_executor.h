@@ -12,7 +12,7 @@
 #include "core/base/result.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
-#include "executor/data/token_source.h"
+#include "executor/data/batch_source.h"
 #include "executor/tiers/drive.h"
 
 namespace plimsoll {
@@ -33,6 +33,14 @@ struct RunSegment {
   std::int64_t first_traced_step = 0;  ///< events are recorded for steps [first_traced_step, first_step + steps)
   std::function<void(const StepSummary&)> on_step;  ///< called from the executor's thread after each step, in order
   const std::atomic<bool>* stop = nullptr;          ///< when it turns true, the run ends after the step in progress
+};
+
+/// What an evaluation came to.
+struct HeldOut {
+  double loss = 0;             ///< mean over its batches
+  std::optional<double> right;  ///< the share of right answers, where there are labels
+
+  bool operator==(const HeldOut&) const = default;
 };
 
 /// Runs a plan for real on the CPU: one arena a memory space (an SSD's is a file), one thread a queue lane, one pool of
@@ -62,10 +70,10 @@ class CpuExecutor {
   /// `on_step` throws ends the run and is thrown on, after all threads have stopped. `plan_digest` is left to the
   /// caller. Where a plan keeps versions of its states, a segment that does not go on where the last one ended is
   /// refused, unless `initialize` was called since.
-  Result<Trace> run_steps(const RunSegment& segment, const TokenSource& tokens);
+  Result<Trace> run_steps(const RunSegment& segment, const BatchSource& batches);
 
-  /// Mean loss of `batches` evaluation batches of `tokens`.
-  Result<double> evaluate(const TokenSource& tokens, std::int64_t batches);
+  /// Loss, and right answers, over `count` evaluation batches.
+  Result<HeldOut> evaluate(const BatchSource& batches, std::int64_t count);
 
   /// Carries the state from this plan's layout to `next`'s by the body "migrate" of `migration`, and goes on as the
   /// executor of `next`: the arenas, grown to hold either plan, keep their contents and end as long as `next`'s. Answers

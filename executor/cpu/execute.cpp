@@ -42,22 +42,19 @@ void move(std::span<const PlacedUse> uses, std::int64_t step) {
   }
 }
 
-void load_tokens(const ExecutionContext& context, std::uint32_t micro_batch, std::int64_t step,
-                 const OperandView& batch) {
-  const std::int64_t sequence = context.plan.recipe.sequence;
-  const auto row_tokens = static_cast<std::size_t>(sequence + 1);
-  std::vector<std::int32_t> tokens(row_tokens);
-  const std::int64_t rows = batch.bytes.count / static_cast<std::int64_t>(row_tokens * sizeof(std::int32_t));
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const std::int64_t at = window_start(context.data_seed, step, micro_batch, row, context.tokens.size(), sequence);
-    context.tokens.read(at, tokens);
-    const std::size_t row_bytes = row_tokens * sizeof(std::int32_t);
-    std::memcpy(batch.data + static_cast<std::size_t>(row) * row_bytes, tokens.data(), row_bytes);
+void load_batch(const ExecutionContext& context, std::uint32_t micro_batch, std::int64_t step,
+                const std::vector<OperandView>& operands) {
+  std::vector<std::span<std::byte>> parts;
+  for (const OperandView& operand : operands) {
+    parts.emplace_back(operand.data, static_cast<std::size_t>(operand.bytes.count));
   }
+  const BatchPlace place{context.data_seed, step, micro_batch, context.program.micro_batches};
+  context.batches.fill(place, context.plan.recipe, parts);
 }
 
-/// Operands hold the loss of each micro-batch, then what the clip factor's kernel wrote, if there is one, then (of a model with
-/// experts) the auxiliary loss and the refused share of each micro-batch; all are doubles.
+/// Operands hold the loss of each micro-batch, then what the clip factor's kernel wrote, if there is one, or (of an evaluation
+/// with labels) the share of right answers, then (of a model with experts) the auxiliary loss and the refused share of each
+/// micro-batch; all are doubles.
 LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t micro_batches, bool has_experts) {
   std::vector<double> values;
   for (const OperandView& operand : operands) {
@@ -80,6 +77,7 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
     report.skipped = std::isnan(values[losses]);
     report.loss_scale = values[losses + 3];
   }
+  if (values.size() == losses + 1) report.right = values[losses];
   return report;
 }
 
@@ -115,7 +113,7 @@ Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t 
   if (instruction.kind == InstructionKind::kCopy) copy(operands);
   if (instruction.kind != InstructionKind::kHostWork) return {};
   if (instruction.task == HostTask::kLoadTokens) {
-    load_tokens(context, context.program.body.micro_batches[id], step, operands.front());
+    load_batch(context, context.program.body.micro_batches[id], step, operands);
   } else if (instruction.task == HostTask::kReportLoss) {
     const bool has_experts = context.plan.spec.experts.count > 0;
     return {.skipped = false, .report = report_loss(operands, context.program.micro_batches, has_experts)};

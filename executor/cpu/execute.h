@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "executor/cpu/program.h"
-#include "executor/data/token_source.h"
+#include "executor/data/batch_source.h"
 #include "executor/kernels/launch.h"
 
 namespace plimsoll {
@@ -17,6 +17,7 @@ struct LossReport {
   double expert_overflow = 0;  ///< share of its tokens' choices that the experts' capacity refused
   double loss_scale = 0;       ///< of this step; 0 where the loss is not scaled
   bool skipped = false;        ///< the gradients were not finite: no update
+  double right = -1;         ///< of an evaluation with labels, the share of right answers
 };
 
 /// What became of one instruction.
@@ -31,8 +32,8 @@ struct ExecutionContext {
   const Program& program;
   WorkerPool& pool;
   const MatrixProduct& product;
-  const TokenSource& tokens;
-  std::uint64_t data_seed = 0;  ///< key of the windows that batches hold
+  const BatchSource& batches;
+  std::uint64_t data_seed = 0;  ///< key of what batches hold
 };
 
 /// Carries out one instruction of optimizer step `step` (0-based, absolute) on the calling thread and the pool.

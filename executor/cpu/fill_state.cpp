@@ -49,15 +49,24 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kQkvWeight:
     case ParameterRole::kFfnInWeight:
     case ParameterRole::kHeadWeight:
+    case ParameterRole::kTokenTypeEmbedding:
+    case ParameterRole::kClassToken:
+    case ParameterRole::kPatchWeight:
+    case ParameterRole::kTransformWeight:
+    case ParameterRole::kPoolerWeight:
       return {.constant = 0, .deviation = kDeviation};
     case ParameterRole::kProjectionWeight:
     case ParameterRole::kFfnOutWeight:
-      return {.constant = 0, .deviation = kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
+      // Where norms follow the sums, what comes in does not grow with the depth.
+      return {.constant = 0,
+              .deviation = spec.post_norm ? kDeviation : kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
     case ParameterRole::kNorm1Weight:
     case ParameterRole::kNorm2Weight:
     case ParameterRole::kFinalNormWeight:
     case ParameterRole::kQueryNormWeight:
     case ParameterRole::kKeyNormWeight:
+    case ParameterRole::kEmbeddingNormWeight:
+    case ParameterRole::kTransformNormWeight:
       return {.constant = spec.norm == NormKind::kRmsNormPlusOne ? 0.0 : 1.0, .deviation = 0};
     case ParameterRole::kRouterWeight:
     case ParameterRole::kExpertInWeight:
@@ -75,6 +84,11 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kFinalNormBias:
     case ParameterRole::kHeadBias:
     case ParameterRole::kAdapterB:
+    case ParameterRole::kEmbeddingNormBias:
+    case ParameterRole::kPatchBias:
+    case ParameterRole::kTransformBias:
+    case ParameterRole::kTransformNormBias:
+    case ParameterRole::kPoolerBias:
       return {};
     case ParameterRole::kAdapterA:
       return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};

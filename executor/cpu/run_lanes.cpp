@@ -133,6 +133,7 @@ class Lanes {
       summary.expert_overflow = outcome.report->expert_overflow;
       summary.loss_scale = outcome.report->loss_scale;
       summary.skipped = outcome.report->skipped;
+      summary.right = outcome.report->right;
     }
     if (event.step >= run_.first_traced_step) record_.events.push_back(event);
     const std::uint32_t before = dispatcher_.ended_steps();

@@ -6,19 +6,22 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "executor/data/batch_source.h"
 
 namespace plimsoll {
 
 /// A corpus that batches are drawn from. Which tokens a batch holds depends only on (seed, step, micro-batch, row), so
 /// a resumed run sees what an uninterrupted one would have seen.
-class TokenSource {
+class TokenSource : public BatchSource {
  public:
-  virtual ~TokenSource() = default;
-
   /// Number of tokens.
   [[nodiscard]] virtual std::int64_t size() const = 0;
   /// Copies `out.size()` tokens from `offset` on.
   virtual void read(std::int64_t offset, std::span<std::int32_t> out) const = 0;
+
+  [[nodiscard]] Result<void> check(const ModelSpec& spec, const Recipe& recipe) const override;
+  /// Windows of tokens and the one after each.
+  void fill(const BatchPlace& place, const Recipe& recipe, std::span<const std::span<std::byte>> parts) const override;
 };
 
 /// Opens a text file (each byte is a token) or, when its name ends in ".bin", a file of little-endian uint16 tokens.
@@ -29,5 +32,8 @@ Result<std::unique_ptr<TokenSource>> open_token_source(const std::string& path, 
 /// Start of row `row` of a batch: uniform over all windows of sequence + 1 tokens, by a counter-based generator.
 std::int64_t window_start(std::uint64_t seed, std::int64_t step, std::int64_t micro_batch, std::int64_t row,
                           std::int64_t corpus_tokens, std::int64_t sequence);
+
+/// Whether the corpus has a window for that recipe.
+Result<void> check_windows(const TokenSource& tokens, const Recipe& recipe);
 
 }  // namespace plimsoll

@@ -21,6 +21,12 @@ std::int64_t longest_of(const ModelSpec& spec, const DecoderOptions& options) {
 
 Result<void> check(const ModelSpec& spec, const DecoderOptions& options) {
   if (auto valid = validate(spec); !valid) return valid;
+  if (spec.head != HeadKind::kNextToken) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "an encoder does not write: it finds hidden tokens or classes",
+                 .where = spec.name,
+                 .remedy = {}});
+  }
   const std::int64_t longest = longest_of(spec, options);
   if (longest < 1 || longest > spec.longest_sequence()) {
     return fail({.kind = ErrorKind::kInput,

@@ -4,6 +4,7 @@
 #include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
+#include "executor/kernels/visible_keys.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -40,6 +41,7 @@ struct AttentionBackward {
   using T = Arithmetic<S>;
   using View = MatrixView<T>;
   AttentionLayout at;
+  VisibleKeys visible;
   const MatrixProduct& library;
   const S *qkv, *out;
   const T* log_sum_exp;
@@ -50,38 +52,39 @@ struct AttentionBackward {
     return kIsHalf<S> ? Target<T>{scratch, at.dim} : Target<T>{opened<S>(0, stored, nullptr), at.qkv_width};
   }
 
-  /// Turns scores into P and dP into dS, row by row; row i of the tile sees keys 0 … rows.begin + i.
-  void score_gradients(std::int64_t seq, std::int64_t head, Range rows, const View& o, const View& d_o,
+  /// Turns scores with `keys` keys into P and dP into dS, row by row.
+  void score_gradients(std::int64_t seq, std::int64_t head, Range rows, std::int64_t keys, const View& o, const View& d_o,
                        const BackwardScratch<T>& scratch) const {
     const Loops<T>& loop = loops<T>();
     const T scale = score_scale<T>(at);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const std::int64_t i = row - rows.begin;
-      T *p_row = scratch.p + i * rows.end, *dp_row = scratch.dp + i * rows.end;
-      loop.exp_in_place(row + 1, scale, log_sum_exp[at.log_sum_exp(seq, row, head)], p_row);
-      loop.score_gradient(row + 1, scale, loop.dot(at.dim, d_o.data + i * d_o.stride, o.data + i * o.stride), p_row, dp_row);
-      std::fill(p_row + row + 1, p_row + rows.end, T(0));
-      std::fill(dp_row + row + 1, dp_row + rows.end, T(0));
+      T *p_row = scratch.p + i * keys, *dp_row = scratch.dp + i * keys;
+      const std::int64_t seen = visible.of_row(seq, row);
+      loop.exp_in_place(seen, scale, log_sum_exp[at.log_sum_exp(seq, row, head)], p_row);
+      loop.score_gradient(seen, scale, loop.dot(at.dim, d_o.data + i * d_o.stride, o.data + i * o.stride), p_row, dp_row);
+      std::fill(p_row + seen, p_row + keys, T(0));
+      std::fill(dp_row + seen, dp_row + keys, T(0));
     }
   }
 
-  /// rows × keys: a tile's rows times all keys (or values) up to the tile's end, transposed.
-  void times_keys(Range rows, const View& a, const View& keys, T* c) const {
+  /// rows × keys: a tile's rows times its first keys (or values), transposed.
+  void times_keys(Range rows, std::int64_t keys, const View& a, const View& of_keys, T* c) const {
     library.multiply(Product<T>{.rows = rows.size(),
-                                .columns = rows.end,
+                                .columns = keys,
                                 .depth = at.dim,
                                 .a = a,
-                                .b = transposed(keys),
+                                .b = transposed(of_keys),
                                 .c = c,
-                                .c_stride = rows.end});
+                                .c_stride = keys});
   }
 
-  /// keys × head: adds scoresᵀ times the tile's rows to the gradient of all keys (or values) up to the tile's end.
-  void add_to_keys(Range rows, const T* scores, const View& b, const Target<T>& c) const {
-    library.multiply(Product<T>{.rows = rows.end,
+  /// keys × head: adds scoresᵀ times the tile's rows to the gradient of its first keys (or values).
+  void add_to_keys(Range rows, std::int64_t keys, const T* scores, const View& b, const Target<T>& c) const {
+    library.multiply(Product<T>{.rows = keys,
                                 .columns = at.dim,
                                 .depth = rows.size(),
-                                .a = {scores, rows.end, true},
+                                .a = {scores, keys, true},
                                 .b = b,
                                 .c = c.data,
                                 .c_stride = c.stride,
@@ -99,16 +102,17 @@ struct AttentionBackward {
     const View q = wide_matrix(qkv + query, at.qkv_width, rows.size(), at.dim, scratch.queries);
     const View y = wide_matrix(out + o, at.out_width, rows.size(), at.dim, scratch.out);
     const View dy = wide_matrix(dout + o, at.out_width, rows.size(), at.dim, scratch.dout);
-    times_keys(rows, q, kv.keys, scratch.p);
-    times_keys(rows, dy, kv.values, scratch.dp);
-    score_gradients(seq, head, rows, y, dy, scratch);
-    add_to_keys(rows, scratch.p, dy, kv.dvalues);
-    add_to_keys(rows, scratch.dp, q, kv.dkeys);
+    const std::int64_t keys = visible.of_rows(seq, rows);
+    times_keys(rows, keys, q, kv.keys, scratch.p);
+    times_keys(rows, keys, dy, kv.values, scratch.dp);
+    score_gradients(seq, head, rows, keys, y, dy, scratch);
+    add_to_keys(rows, keys, scratch.p, dy, kv.dvalues);
+    add_to_keys(rows, keys, scratch.dp, q, kv.dkeys);
     const Target<T> dq = target(dqkv + query, scratch.dqueries);
     library.multiply(Product<T>{.rows = rows.size(),
                                 .columns = at.dim,
-                                .depth = rows.end,
-                                .a = {scratch.dp, rows.end, false},
+                                .depth = keys,
+                                .a = {scratch.dp, keys, false},
                                 .b = kv.keys,
                                 .c = dq.data,
                                 .c_stride = dq.stride});
@@ -152,21 +156,23 @@ struct AttentionBackward {
 template <typename S>
 void attention_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
+  const std::size_t next = has_extents(s) ? 2 : 1;  // the operand after what says which keys are seen
   const AttentionBackward<S> kernel{.at = AttentionLayout(s),
+                                    .visible = {s, has_extents(s) ? array<const std::int32_t>(operands, 1) : nullptr},
                                     .library = *context.product,
                                     .qkv = array<S>(operands, 0),
-                                    .out = array<S>(operands, 1),
-                                    .log_sum_exp = array<T>(operands, 2),
-                                    .dout = array<S>(operands, 3),
-                                    .dqkv = array<S>(operands, 4)};
-  T* workspace = array<T>(operands, 5);
+                                    .out = array<S>(operands, next),
+                                    .log_sum_exp = array<T>(operands, next + 1),
+                                    .dout = array<S>(operands, next + 2),
+                                    .dqkv = array<S>(operands, next + 3)};
+  T* workspace = array<T>(operands, next + 4);
   const std::int64_t slice = attention_slice(OpKind::kAttentionBackward, s, kIsHalf<S>);
   context.pool->run(
       tasks_of(OpKind::kAttentionBackward, s),
       [&](std::int64_t task, std::int64_t worker) {
         kernel.kv_head(task / s.kv_heads, task % s.kv_heads, BackwardScratch<T>(kernel.at, workspace + worker * slice));
       },
-      slices<T>(operands[5], slice));
+      slices<T>(operands[next + 4], slice));
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_backward);

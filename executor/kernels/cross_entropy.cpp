@@ -3,6 +3,7 @@
 
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/storage.h"
+#include "executor/kernels/targets.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::kernels {
@@ -10,42 +11,46 @@ namespace {
 
 constexpr std::int64_t kMostTasks = 256;  // whose partial losses lie on the stack
 
-std::int64_t target_of(const std::int32_t* tokens, const OpShape& s, std::int64_t row) {
-  return tokens[row / s.sequence * (s.sequence + 1) + row % s.sequence + 1];
-}
-
-/// Sums loss_of_row over fixed ranges of rows, then over the ranges in order, and stores the mean.
-template <typename LossOfRow>
-void mean_loss(const OpShape& s, Operands operands, WorkerPool& pool, const LossOfRow& loss_of_row) {
+/// Σ of_row over fixed ranges of rows, then over the ranges in order.
+template <typename OfRow>
+double sum_of_rows(const OpShape& s, WorkerPool& pool, const OfRow& of_row) {
   const std::int64_t step = range_count(s.rows, kMostTasks);
   const std::int64_t tasks = range_count(s.rows, step);
   std::array<double, kMostTasks> partial{};
   pool.run(tasks, [&](std::int64_t task, std::int64_t) {
     const Range rows = range_at(task, s.rows, step);
     double sum = 0;
-    for (std::int64_t row = rows.begin; row < rows.end; ++row) sum += loss_of_row(row);
+    for (std::int64_t row = rows.begin; row < rows.end; ++row) sum += of_row(row);
     partial[static_cast<std::size_t>(task)] = sum;
   });
   double sum = 0;
   for (std::int64_t task = 0; task < tasks; ++task) sum += partial[static_cast<std::size_t>(task)];
-  *array<double>(operands, operands.size() - 1) = sum / static_cast<double>(s.rows);
+  return sum;
 }
+
+double mean(double sum, std::int64_t count) { return sum / static_cast<double>(count); }
 
 }  // namespace
 
-/// Each row of logits becomes (softmax − one-hot of the target) / terms, times the loss scale where there is one.
+/// Each row of logits becomes (softmax − one-hot of the target) / terms, where all rows count. Where only some do, they share
+/// alike in what all would have, and the others become 0. All times the loss scale where there is one.
 template <typename S>
 void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   S* logits = array<S>(operands, 0);
-  const auto* tokens = array<const std::int32_t>(operands, 1);
+  const Targets targets(s, array<const std::int32_t>(operands, 1));
+  const std::int64_t count = targets.count(s.rows), micro_batches = std::max<std::int64_t>(1, s.terms / s.rows);
   const T scale = operands.size() > 3 ? static_cast<T>(array<const LossScale>(operands, 2)->scale) : T(1);
-  const T share = scale / static_cast<T>(s.terms);
+  const T share = scale / static_cast<T>(targets.labels ? count * micro_batches : s.terms);
   const Loops<T>& loop = loops<T>();
-  mean_loss(s, operands, *context.pool, [&](std::int64_t row) {
+  const double sum_of_losses = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     S* stored = logits + row * s.outputs;
+    if (targets.of(row) < 0) {
+      std::fill(stored, stored + s.outputs, S{});
+      return 0.0;
+    }
     T* x = opened(s.outputs, stored, row_scratch<S>(s.outputs), true);
-    T& target = x[target_of(tokens, s, row)];
+    T& target = x[targets.of(row)];
     const T most = loop.largest(s.outputs, x);
     const double of_target = static_cast<double>(target) - static_cast<double>(most);
     const T sum = loop.exp_in_place(s.outputs, T(1), most, x);
@@ -54,20 +59,31 @@ void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& con
     store(s.outputs, x, stored);
     return std::log(static_cast<double>(sum)) - of_target;
   });
+  *array<double>(operands, operands.size() - 1) = mean(sum_of_losses, count);
 }
 
 template <typename S>
 void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   const S* logits = array<S>(operands, 0);
-  const auto* tokens = array<const std::int32_t>(operands, 1);
+  const Targets targets(s, array<const std::int32_t>(operands, 1));
+  const std::int64_t count = targets.count(s.rows);
   const Loops<T>& loop = loops<T>();
-  mean_loss(s, operands, *context.pool, [&](std::int64_t row) {
+  const double sum = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
+    if (targets.of(row) < 0) return 0.0;
     const T* x = widened(s.outputs, logits + row * s.outputs, row_scratch<S>(s.outputs));
     const T most = loop.largest(s.outputs, x);
-    const double of_target = static_cast<double>(x[target_of(tokens, s, row)]) - static_cast<double>(most);
+    const double of_target = static_cast<double>(x[targets.of(row)]) - static_cast<double>(most);
     return std::log(static_cast<double>(loop.exp_sum(s.outputs, most, x))) - of_target;
   });
+  *array<double>(operands, 2) = mean(sum, count);
+  if (operands.size() < 4) return;
+  const double right = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
+    if (targets.of(row) < 0) return 0.0;
+    const T* x = widened(s.outputs, logits + row * s.outputs, row_scratch<S>(s.outputs));
+    return std::max_element(x, x + s.outputs) - x == targets.of(row) ? 1.0 : 0.0;
+  });
+  *array<double>(operands, 3) = mean(right, count);
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(cross_entropy);

@@ -20,6 +20,20 @@ void for_elements(WorkerPool& pool, std::int64_t elements, const Function& funct
 
 ActivationKind kind_of(const OpShape& shape) { return static_cast<ActivationKind>(shape.variant); }
 
+template <typename T>
+auto plain_activation(ActivationKind kind) {
+  const Loops<T>& loop = loops<T>();
+  return kind == ActivationKind::kGelu ? loop.gelu : kind == ActivationKind::kTanh ? loop.tanh : loop.gelu_tanh;
+}
+
+template <typename T>
+auto plain_activation_backward(ActivationKind kind) {
+  const Loops<T>& loop = loops<T>();
+  return kind == ActivationKind::kGelu   ? loop.gelu_backward
+         : kind == ActivationKind::kTanh ? loop.tanh_backward
+                                         : loop.gelu_tanh_backward;
+}
+
 }  // namespace
 
 template <typename S>
@@ -132,7 +146,7 @@ void activation(const OpShape& s, Operands operands, const LaunchContext& contex
   if (is_gated(kind_of(s))) {
     return gate(s, x, y, kind_of(s) == ActivationKind::kSwiGlu ? loop.swiglu : loop.geglu_tanh, *context.pool);
   }
-  map(s, x, y, kind_of(s) == ActivationKind::kGelu ? loop.gelu : loop.gelu_tanh, *context.pool);
+  map(s, x, y, plain_activation<Arithmetic<S>>(kind_of(s)), *context.pool);
 }
 
 template <typename S>
@@ -144,8 +158,7 @@ void activation_backward(const OpShape& s, Operands operands, const LaunchContex
     const auto apply = kind_of(s) == ActivationKind::kSwiGlu ? loop.swiglu_backward : loop.geglu_tanh_backward;
     return gate_backward(s, x, dy, dx, apply, *context.pool);
   }
-  const auto apply = kind_of(s) == ActivationKind::kGelu ? loop.gelu_backward : loop.gelu_tanh_backward;
-  map_backward(s, x, dy, dx, apply, *context.pool);
+  map_backward(s, x, dy, dx, plain_activation_backward<Arithmetic<S>>(kind_of(s)), *context.pool);
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(add);

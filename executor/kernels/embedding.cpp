@@ -1,3 +1,4 @@
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -16,6 +17,17 @@ std::int64_t token_at(const std::int32_t* tokens, const OpShape& shape, std::int
   return tokens[row / shape.sequence * (shape.sequence + 1) + row % shape.sequence];
 }
 
+/// Which row of the token type table belongs to a token: the second one behind the first segment.
+struct TokenTypes {
+  const std::int32_t* extents;  ///< [sequence][tokens, begin of the second segment]; null: there is no table
+
+  [[nodiscard]] std::int64_t of(const OpShape& shape, std::int64_t row) const {
+    const std::int32_t* extent = extents + 2 * (row / shape.sequence);
+    const std::int64_t place = row % shape.sequence;
+    return shape.variant > 1 && place >= extent[1] && place < extent[0] ? 1 : 0;
+  }
+};
+
 }  // namespace
 
 template <typename S>
@@ -24,20 +36,26 @@ void embedding(const OpShape& s, Operands operands, const LaunchContext& context
   const auto* tokens = array<const std::int32_t>(operands, 0);
   const S* table = array<S>(operands, 1);
   const S* positions = s.positions > 0 ? array<S>(operands, 2) : nullptr;
-  S* y = array<S>(operands, s.positions > 0 ? 3 : 2);
+  const std::size_t after = s.positions > 0 ? 3 : 2;
+  const TokenTypes types{s.variant > 0 ? array<const std::int32_t>(operands, after) : nullptr};
+  const S* type_table = s.variant > 0 ? array<S>(operands, after + 1) : nullptr;
+  S* y = array<S>(operands, s.variant > 0 ? after + 2 : after);
   const Loops<T>& loop = loops<T>();
   context.pool->run(range_count(s.rows, kRows), [&](std::int64_t task, std::int64_t) {
     const Range rows = range_at(task, s.rows, kRows);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const S* token = table + token_at(tokens, s, row) * s.inputs;
       for_pieces<S>(0, s.inputs, [&](std::int64_t at, std::int64_t n) {
-        PieceScratch<S> sum, position;
+        PieceScratch<S> sum, added;
         S* to = y + row * s.inputs + at;
         T* out = opened(n, to, sum.values);
         widen_into(n, token + at, out);
         if (s.constant != 0) loop.scale(n, static_cast<T>(s.constant), out);
         if (positions != nullptr) {
-          loop.add_to(n, widened(n, positions + row % s.sequence * s.inputs + at, position.values), out);
+          loop.add_to(n, widened(n, positions + row % s.sequence * s.inputs + at, added.values), out);
+        }
+        if (type_table != nullptr) {
+          loop.add_to(n, widened(n, type_table + types.of(s, row) * s.inputs + at, added.values), out);
         }
         store(n, out, to);
       });
@@ -90,16 +108,28 @@ std::vector<std::int32_t> rows_by_token(const std::int32_t* tokens, const OpShap
   return rows;
 }
 
+std::array<std::vector<std::int32_t>, 2> rows_by_type(const TokenTypes& types, const OpShape& s) {
+  std::array<std::vector<std::int32_t>, 2> rows;
+  for (std::int64_t row = 0; s.variant > 0 && row < s.rows; ++row) {
+    rows[static_cast<std::size_t>(types.of(s, row))].push_back(static_cast<std::int32_t>(row));
+  }
+  return rows;
+}
+
 }  // namespace
 
-/// A task owns some columns of both tables: a token that occurs twice needs no atomics.
+/// A task owns some columns of all tables: a token that occurs twice needs no atomics.
 template <typename S>
 void embedding_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
   const auto* tokens = array<const std::int32_t>(operands, 0);
-  S* d_table = array<S>(operands, 2);
-  S* d_positions = s.positions > 0 ? array<S>(operands, 3) : nullptr;
-  const bool starts = operands[2].access == Access::kWrite;
+  const TokenTypes types{s.variant > 0 ? array<const std::int32_t>(operands, 2) : nullptr};
+  const std::size_t table = s.variant > 0 ? 3 : 2;
+  S* d_table = array<S>(operands, table);
+  S* d_positions = s.positions > 0 ? array<S>(operands, table + 1) : nullptr;
+  S* d_types = s.variant > 0 ? array<S>(operands, s.positions > 0 ? table + 2 : table + 1) : nullptr;
+  const bool starts = operands[table].access == Access::kWrite;
   const std::vector<std::int32_t> rows = rows_by_token(tokens, s);
+  const std::array<std::vector<std::int32_t>, 2> typed = rows_by_type(types, s);
   context.pool->run(range_count(s.inputs, kColumns), [&](std::int64_t task, std::int64_t) {
     const EmbeddingBackward<S> part{s, array<S>(operands, 1), range_at(task, s.inputs, kColumns)};
     if (starts) part.clear(d_table, s.outputs);
@@ -108,6 +138,13 @@ void embedding_backward(const OpShape& s, Operands operands, const LaunchContext
       while (end < s.rows && token_at(tokens, s, rows[static_cast<std::size_t>(end)]) == token) ++end;
       part.add_rows(end - begin, [&](std::int64_t i) { return rows[static_cast<std::size_t>(begin + i)]; }, s.constant, d_table,
                     token);
+    }
+    if (d_types != nullptr) {
+      part.clear(d_types, s.variant);
+      for (std::size_t type = 0; type < typed.size() && type < s.variant; ++type) {
+        const auto row_at = [&](std::int64_t i) { return typed[type][static_cast<std::size_t>(i)]; };
+        part.add_rows(static_cast<std::int64_t>(typed[type].size()), row_at, 0, d_types, static_cast<std::int64_t>(type));
+      }
     }
     if (d_positions == nullptr) return;
     part.clear(d_positions, s.positions);

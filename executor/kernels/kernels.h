@@ -41,6 +41,14 @@ void embedding(const OpShape& shape, Operands operands, const LaunchContext& con
 template <typename S>
 void embedding_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void class_token(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void class_token_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void first_token(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void first_token_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void norm(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
 void norm_backward(const OpShape& shape, Operands operands, const LaunchContext& context);

@@ -17,6 +17,14 @@ KernelFunction function_of(OpKind kind) {
   switch (kind) {
     case OpKind::kEmbedding:
       return kernels::embedding<T>;
+    case OpKind::kClassToken:
+      return kernels::class_token<T>;
+    case OpKind::kClassTokenBackward:
+      return kernels::class_token_backward<T>;
+    case OpKind::kFirstToken:
+      return kernels::first_token<T>;
+    case OpKind::kFirstTokenBackward:
+      return kernels::first_token_backward<T>;
     case OpKind::kNorm:
       return kernels::norm<T>;
     case OpKind::kLinear:
@@ -93,6 +101,14 @@ KernelFunction half_function_of(OpKind kind) {
   switch (kind) {
     case OpKind::kEmbedding:
       return kernels::embedding<S>;
+    case OpKind::kClassToken:
+      return kernels::class_token<S>;
+    case OpKind::kClassTokenBackward:
+      return kernels::class_token_backward<S>;
+    case OpKind::kFirstToken:
+      return kernels::first_token<S>;
+    case OpKind::kFirstTokenBackward:
+      return kernels::first_token_backward<S>;
     case OpKind::kNorm:
       return kernels::norm<S>;
     case OpKind::kLinear:

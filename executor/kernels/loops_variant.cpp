@@ -145,6 +145,26 @@ void rotate(Count n, const T* cosine, const T* sine, T sign, T* first, T* second
 }
 
 template <typename T>
+inline T tangent(T x) {
+  return 1 - 2 / (1 + exponential(2 * x));
+}
+
+template <typename T>
+void hyperbolic_tangent(Count n, const T* x, T* y) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) y[i] = tangent(x[i]);
+}
+
+template <typename T>
+void hyperbolic_tangent_backward(Count n, const T* x, const T* dy, T* dx) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) {
+    const T y = tangent(x[i]);
+    dx[i] = dy[i] * (1 - y * y);
+  }
+}
+
+template <typename T>
 void gelu(Count n, const T* x, T* y) {
 #pragma omp simd
   for (Count i = 0; i < n; ++i) y[i] = x[i] * normal_cdf(x[i]);
@@ -253,6 +273,8 @@ constexpr Loops<T> make_loops() {
           .gelu_backward = gelu_backward<T>,
           .gelu_tanh = gelu_tanh<T>,
           .gelu_tanh_backward = gelu_tanh_backward<T>,
+          .tanh = hyperbolic_tangent<T>,
+          .tanh_backward = hyperbolic_tangent_backward<T>,
           .swiglu = swiglu<T>,
           .swiglu_backward = swiglu_backward<T>,
           .geglu_tanh = geglu_tanh<T>,

@@ -7,8 +7,10 @@
 
 #include "core/base/nearest_names.h"
 #include "formats/models/config_fields.h"
+#include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
+#include "formats/models/mask_token.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 
@@ -91,8 +93,9 @@ constexpr KnownType kKnownTypes[] = {
     {"mistral", "MistralForCausalLM", Family::kMistral}, {"qwen2", "Qwen2ForCausalLM", Family::kQwen2},
     {"qwen3", "Qwen3ForCausalLM", Family::kQwen3},    {"gemma", "GemmaForCausalLM", Family::kGemma},
     {"phi", "PhiForCausalLM", Family::kPhi},          {"mixtral", "MixtralForCausalLM", Family::kMixtral},
+    {"bert", "BertForMaskedLM", Family::kBert},       {"vit", "ViTForImageClassification", Family::kVit},
 };
-constexpr std::string_view kReadable = "gpt2, llama, mistral, qwen2, qwen3, gemma, phi and mixtral are";
+constexpr std::string_view kReadable = "gpt2, llama, mistral, qwen2, qwen3, gemma, phi, mixtral, bert and vit are";
 
 /// Reads one configuration into a description.
 class ConfigReader {
@@ -103,17 +106,20 @@ class ConfigReader {
     const std::string type = fields_.word({"model_type"}, "");
     const auto* const known = std::ranges::find(kKnownTypes, type, &KnownType::model_type);
     if (type.empty()) {
-      fields_.fault("the key 'model_type' is missing", "expected gpt2, llama, mistral, qwen2, qwen3, gemma, phi or mixtral");
+      fields_.fault("the key 'model_type' is missing",
+                    "expected gpt2, llama, mistral, qwen2, qwen3, gemma, phi, mixtral, bert or vit");
     }
     if (known == std::end(kKnownTypes)) {
       fields_.fault(fmt::format("model_type '{}' is not supported", type), std::string(kReadable));
       return std::move(found_);
     }
-    note_architecture(*known);
+    if (!is_encoder_type(type)) note_architecture(*known);
     refuse_unsupported(fields_, known->family);
     note_custom_code();
     take_defaults(known->family);
-    if (known->family == Family::kGpt2) {
+    if (is_encoder_type(type)) {
+      read_encoder_config(fields_, found_);
+    } else if (known->family == Family::kGpt2) {
       read_gpt2();
     } else {
       read_rotary_model();
@@ -297,7 +303,13 @@ Result<ModelDescription> read_hf_config(const std::filesystem::path& path) {
   if (!text) return fail(text.error());
   std::error_code ignored;  // an unresolvable path only costs the name
   const auto folder = std::filesystem::absolute(path, ignored).parent_path().lexically_normal();
-  return parse_hf_config(*text, path.string(), folder.filename().string());
+  auto found = parse_hf_config(*text, path.string(), folder.filename().string());
+  if (!found) return found;
+  if (found->spec.head == HeadKind::kMaskedToken) found->spec.mask_token = find_mask_token(folder);
+  if (!found->spec.reads_images()) return found;
+  const auto normalized = read_preprocessor(folder, found->spec.image);
+  if (!normalized) return fail(normalized.error());
+  return found;
 }
 
 }  // namespace plimsoll

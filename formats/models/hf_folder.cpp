@@ -13,7 +13,8 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTokenizerFiles[] = {
     "tokenizer.json",    "tokenizer_config.json", "tokenizer.model",    "special_tokens_map.json", "added_tokens.json",
-    "vocab.json",        "merges.txt",            "chat_template.json", "chat_template.jinja",     "generation_config.json"};
+    "vocab.json",        "merges.txt",            "chat_template.json", "chat_template.jinja",     "generation_config.json",
+    "vocab.txt",         "preprocessor_config.json"};
 
 Bytes bytes_of(const HfTensor& tensor, StoredType type) { return Bytes(tensor.elements() * bits_of(type) / 8); }
 

@@ -2,59 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <utility>
+#include "formats/models/group_lister.h"
+#include "formats/models/hf_encoder_tensors.h"
 
 namespace plimsoll {
 namespace {
 
 using Role = ParameterRole;
-
-/// Lists the tensors of one group after each other.
-class GroupLister {
- public:
-  GroupLister(std::vector<HfTensor>& out, const ParameterLayout& layout, GroupId id)
-      : out_(out), group_(layout.at(id)), id_(id) {}
-
-  /// The whole tensor of `role`; nothing when the model has none.
-  void whole(Role role, std::string name) {
-    if (const auto* tensor = group_.find(role)) part(role, std::move(name), 0, tensor->rows == 1 ? tensor->columns : tensor->rows);
-  }
-
-  /// GPT-2's Conv1D: the file holds [inputs, outputs].
-  void transposed(Role role, std::string name) {
-    if (group_.find(role) == nullptr) return;
-    whole(role, std::move(name));
-    HfTensor& tensor = out_.back();
-    tensor.transposed = true;
-    std::swap(tensor.shape[0], tensor.shape[1]);
-  }
-
-  /// `count` outputs of `role` from output `first` on: rows of a matrix, elements of a bias.
-  void part(Role role, std::string name, std::int64_t first, std::int64_t count) {
-    const auto* tensor = group_.find(role);
-    if (tensor == nullptr) return;
-    HfTensor part{.name = std::move(name), .shape = {count}, .group = id_, .offset = tensor->offset + first, .columns = count};
-    if (tensor->rows > 1 || is_matrix(role)) {
-      part.shape = {count, tensor->columns};
-      part.offset = tensor->offset + first * tensor->columns;
-      part.rows = count;
-      part.columns = tensor->columns;
-    }
-    out_.push_back(std::move(part));
-  }
-
- private:
-  /// A matrix may have a single row (a vocabulary of one), so its row count does not tell it from a vector.
-  static bool is_matrix(Role role) {
-    return role == Role::kTokenEmbedding || role == Role::kPositionEmbedding || role == Role::kQkvWeight ||
-           role == Role::kProjectionWeight || role == Role::kFfnInWeight || role == Role::kFfnOutWeight ||
-           role == Role::kHeadWeight || role == Role::kRouterWeight || role == Role::kRouterNoiseWeight;
-  }
-
-  std::vector<HfTensor>& out_;
-  const ParameterGroup& group_;
-  GroupId id_;
-};
 
 /// One weight or bias of every expert; a gated activation reads w1's output through w3's.
 void list_expert_parts(GroupLister& lister, const ModelSpec& spec, const std::string& prefix, std::string_view suffix, Role in,
@@ -144,6 +98,7 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
 
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   const ParameterLayout layout = lay_out_parameters(spec);
+  if (spec.family == Family::kBert || spec.family == Family::kVit) return encoder_tensors(spec, layout);
   const bool gpt2 = spec.family == Family::kGpt2, phi = spec.family == Family::kPhi;
   const std::string final_norm = gpt2 ? "transformer.ln_f" : phi ? "model.final_layernorm" : "model.norm";
   std::vector<HfTensor> tensors;

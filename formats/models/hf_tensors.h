@@ -28,6 +28,9 @@ struct HfTensor {
 /// parameter of lay_out_parameters(spec) exactly once; a tied head is not stored. Rotary pairs are (i, i + head_dim/2).
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec);
 
+/// The tensor of `header` that has the wanted one's name, or an older one; null when there is none.
+const SafetensorsTensor* find_hf_tensor(const HfTensor& wanted, const SafetensorsHeader& header);
+
 /// For each of `wanted` the tensor of `header` that holds it ("transformer." or "model." may be absent). A missing
 /// tensor, another shape, a type that is no float and a tensor with no place in the model are errors that name it;
 /// buffers that old files carry (attention masks, rotary frequencies, a tied head) are passed over.

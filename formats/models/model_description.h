@@ -12,6 +12,7 @@ namespace plimsoll {
 struct ModelNote {
   std::string text;              ///< one sentence for the user
   bool changes_numbers = false;  ///< sizes and speed hold, but a run would compute another function than the original
+  bool of_head = false;          ///< about the head alone: nothing to say where a new one is put on
 
   bool operator==(const ModelNote&) const = default;
 };

@@ -28,7 +28,16 @@ constexpr SizeKey kSizeKeys[] = {
     {"vocab", &ModelSpec::vocabulary},  {"ffn", &ModelSpec::ffn},           {"kv_heads", &ModelSpec::kv_heads},
     {"head_dim", &ModelSpec::head_dim}, {"positions", &ModelSpec::max_positions},
     {"window", &ModelSpec::window},     {"rotary_dim", &ModelSpec::rotary_dim},
+    {"classes", &ModelSpec::classes},   {"mask", &ModelSpec::mask_token},   {"types", &ModelSpec::token_types},
 };
+
+struct ImageKey {
+  std::string_view name;
+  std::int64_t ImageInput::* field;
+};
+
+constexpr ImageKey kImageKeys[] = {
+    {"image", &ImageInput::size}, {"patch", &ImageInput::patch}, {"channels", &ImageInput::channels}};
 
 struct RopeKey {
   std::string_view name;
@@ -66,12 +75,14 @@ struct FamilyWord {
 
 constexpr FamilyWord kFamilies[] = {{"gpt", Family::kGpt2},     {"llama", Family::kLlama}, {"mistral", Family::kMistral},
                                     {"qwen2", Family::kQwen2}, {"qwen3", Family::kQwen3}, {"gemma", Family::kGemma},
-                                    {"phi", Family::kPhi},     {"mixtral", Family::kMixtral}};
+                                    {"phi", Family::kPhi},     {"mixtral", Family::kMixtral}, {"bert", Family::kBert},
+                                    {"vit", Family::kVit}};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys;
   for (const SizeKey& key : kSizeKeys) keys.emplace_back(key.name);
   for (const RopeKey& key : kRopeKeys) keys.emplace_back(key.name);
+  for (const ImageKey& key : kImageKeys) keys.emplace_back(key.name);
   for (const ExpertSizeKey& key : kExpertSizeKeys) keys.emplace_back(key.name);
   for (const ExpertRealKey& key : kExpertRealKeys) keys.emplace_back(key.name);
   keys.insert(keys.end(), {"gating", "tied", "epsilon", "rope_theta", "rope_scaling"});
@@ -155,6 +166,9 @@ Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view 
   for (const auto& [name, field] : kSizeKeys) {
     if (name == key) return set_whole(spec.*field, text, key, value);
   }
+  for (const auto& [name, field] : kImageKeys) {
+    if (name == key && spec.family == Family::kVit) return set_whole(spec.image.*field, text, key, value);
+  }
   if (is_expert_key(key)) return set_expert_field(spec.experts, text, key, value);
   if (key.starts_with("rope_") && key != "rope_theta") return set_rope_scaling(spec, text, key, value);
   if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);
@@ -219,8 +233,17 @@ Result<void> fill_head_dim(ModelSpec& spec, std::string_view text) {
   return {};
 }
 
+/// Classes ask for another head than the family's; a ViT's tokens are its image's patches.
+void fill_encoder(ModelSpec& spec) {
+  if (spec.family == Family::kVit) spec.max_positions = spec.image.patches() + 1;
+  if (spec.family == Family::kBert && spec.max_positions == 0) spec.max_positions = 512;
+  if (!spec.causal && spec.classes > 0) spec = with_classes(std::move(spec), spec.classes);
+}
+
 Result<void> fill_in(ModelSpec& spec, std::string_view text) {
+  fill_encoder(spec);
   for (const SizeKey& key : {kSizeKeys[0], kSizeKeys[1], kSizeKeys[2], kSizeKeys[3]}) {
+    if (key.field == &ModelSpec::vocabulary && spec.reads_images()) continue;
     if (spec.*key.field == 0) return bad(text, fmt::format("the key '{}' is missing", key.name));
   }
   if (spec.ffn == 0) spec.ffn = is_gated(spec.activation) ? (8 * spec.hidden / 3 + 255) / 256 * 256 : 4 * spec.hidden;

@@ -6,6 +6,7 @@
 
 #include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
+#include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
 #include "formats/text/parse_json.h"
@@ -56,6 +57,8 @@ std::string_view architecture_of(Family family) {
     case Family::kGemma: return "GemmaForCausalLM";
     case Family::kPhi: return "PhiForCausalLM";
     case Family::kMixtral: return "MixtralForCausalLM";
+    case Family::kBert:
+    case Family::kVit: break;  // whose architecture depends on the head
   }
   return "?";
 }
@@ -126,7 +129,8 @@ Result<ordered_json> llama_config(const ModelSpec& spec) {
   return config;
 }
 
-/// Which ids begin, end and pad a text; without them generation does not stop. A config that cannot be read has none.
+/// Which ids begin, end and pad a text (without them generation does not stop), and what classes are called. A config that
+/// cannot be read has none.
 void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
   const auto text = read_text_file(origin / kConfigName, kMaxConfig);
   if (origin.empty() || !text) return;
@@ -135,12 +139,18 @@ void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
   for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id", "unk_token_id"}) {
     if (parsed->contains(key)) config[key] = (*parsed)[key];
   }
+  const auto names = parsed->find("id2label");
+  const bool same_classes = config.contains("id2label") && names != parsed->end() && names->size() == config["id2label"].size();
+  for (const char* key : {"id2label", "label2id"}) {
+    if (same_classes && parsed->contains(key)) config[key] = (*parsed)[key];
+  }
 }
 
 }  // namespace
 
 Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& extras) {
-  auto config = spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
+  const bool encoder = spec.family == Family::kBert || spec.family == Family::kVit;
+  auto config = encoder ? encoder_config(spec) : spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
   if (!config) return fail(config.error());
   if (const auto experts = write_experts(*config, spec); !experts) return fail(experts.error());
   (*config)["torch_dtype"] = extras.type == StoredType::kBf16 ? "bfloat16" : "float32";

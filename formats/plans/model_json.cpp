@@ -31,6 +31,47 @@ ExpertSpec read_experts(const JsonNode& node) {
   return e;
 }
 
+void write_encoder_fields(JsonLine& line, const ModelSpec& s) {
+  if (!s.causal) line.flag("causal", false);
+  if (s.post_norm) line.flag("post_norm", true);
+  if (s.embedding_norm) line.flag("embedding_norm", true);
+  if (s.token_types != 0) line.integer("token_types", s.token_types);
+  if (s.head != HeadKind::kNextToken) line.text("head", to_text(s.head));
+  if (s.classes != 0) line.integer("classes", s.classes);
+  if (s.pooler) line.flag("pooler", true);
+  if (s.mask_token != -1) line.integer("mask_token", s.mask_token);
+  if (!s.reads_images()) return;
+  const auto triple = [](const std::array<double, 3>& values) {
+    return json_list({json_number(values[0]), json_number(values[1]), json_number(values[2])});
+  };
+  line.integer("image_size", s.image.size).integer("patch_size", s.image.patch).integer("channels", s.image.channels);
+  line.raw("image_mean", triple(s.image.mean)).raw("image_deviation", triple(s.image.deviation));
+}
+
+void read_triple(const JsonNode& node, std::string_view key, std::array<double, 3>& values) {
+  const auto elements = node.elements_of(key);
+  if (elements.empty()) return;
+  if (elements.size() != values.size()) return node.at(key).fault("expected three numbers");
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = elements[i].number();
+}
+
+/// What a plan does not say is as in a decoder, whatever the family.
+void read_encoder_fields(const JsonNode& node, ModelSpec& s) {
+  s.causal = node.boolean_or("causal", true);
+  s.post_norm = node.boolean_or("post_norm", false);
+  s.embedding_norm = node.boolean_or("embedding_norm", false);
+  s.token_types = node.integer_or("token_types", 0, 0, kMaxParsedCount);
+  s.head = enum_or(node, "head", HeadKind::kNextToken, HeadKind::kClass);
+  s.classes = node.integer_or("classes", 0, 0, kMaxParsedCount);
+  s.pooler = node.boolean_or("pooler", false);
+  s.mask_token = node.integer_or("mask_token", -1, -1, kMaxParsedCount);
+  s.image = {.size = node.integer_or("image_size", 0, 0, kMaxParsedCount),
+             .patch = node.integer_or("patch_size", 0, 0, kMaxParsedCount),
+             .channels = node.integer_or("channels", 0, 0, kMaxParsedCount)};
+  read_triple(node, "image_mean", s.image.mean);
+  read_triple(node, "image_deviation", s.image.deviation);
+}
+
 /// Only what differs from what a plan without the key means.
 void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.projection_bias != s.qkv_bias) line.flag("projection_bias", s.projection_bias);
@@ -41,6 +82,7 @@ void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.embedding_scale != 1) line.number("embedding_scale", s.embedding_scale);
   if (s.window != 0) line.integer("window", s.window);
   if (s.experts.count > 0) line.raw("experts", write_experts(s.experts));
+  write_encoder_fields(line, s);
   const RopeScaling& r = s.rope_scaling;
   if (r == RopeScaling{}) return;
   line.text("rope_scaling", to_text(r.kind)).number("rope_factor", r.factor).number("rope_low_frequency", r.low_frequency);
@@ -56,6 +98,7 @@ void read_later_fields(const JsonNode& node, ModelSpec& s) {
   s.embedding_scale = node.number_or("embedding_scale", 1);
   s.window = node.integer_or("window", 0, 0, kMaxParsedCount);
   if (node.has("experts")) s.experts = read_experts(node.at("experts"));
+  read_encoder_fields(node, s);
   RopeScaling& r = s.rope_scaling;
   r.kind = enum_or(node, "rope_scaling", r.kind, RopeScalingKind::kLlama3);
   r.factor = node.number_or("rope_factor", r.factor);
@@ -120,12 +163,14 @@ ModelSpec read_model(const JsonNode& node) {
                    "max_positions", "norm", "activation", "positions", "tied_head", "attention_bias", "mlp_bias",
                    "norm_epsilon", "rope_theta", "projection_bias", "head_bias", "qk_norm", "parallel_block", "rotary_dim",
                    "embedding_scale", "window", "experts", "rope_scaling", "rope_factor", "rope_low_frequency",
-                   "rope_high_frequency", "rope_original_positions"});
+                   "rope_high_frequency", "rope_original_positions", "causal", "post_norm", "embedding_norm", "token_types",
+                   "head", "classes", "pooler", "mask_token", "image_size", "patch_size", "channels", "image_mean",
+                   "image_deviation"});
   if (!names_model(node)) {
     node.allow_only({"name"});
     return {.name = node.text_or("name", "")};
   }
-  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kMixtral));
+  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kVit));
   const auto size = [&](std::string_view key) { return node.at(key).integer(0, kMaxParsedCount); };
   const auto size_or = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
@@ -140,7 +185,7 @@ ModelSpec read_model(const JsonNode& node) {
   s.vocabulary = size("vocabulary");
   s.max_positions = size("max_positions");
   s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
-  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kGeGluTanh);
+  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kTanh);
   s.positions = enum_or(node, "positions", s.positions, PositionKind::kRope);
   s.tied_head = node.boolean_or("tied_head", s.tied_head);
   s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);

@@ -145,6 +145,12 @@ struct RunAnswer {
   double tokens_per_second = 0;
   std::vector<ComparedSpaceAnswer> memory;
   std::optional<MigrationAnswer> migration;  ///< nothing without a warm-up, or when its plan stayed
+  struct HeldOut {
+    std::int64_t steps = 0;
+    double loss = 0;
+    std::optional<double> accuracy;  ///< where there are labels
+  };
+  std::vector<HeldOut> evaluations;
   std::string file;
 };
 

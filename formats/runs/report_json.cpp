@@ -210,6 +210,13 @@ std::string to_json(const RunAnswer& a) {
   json.raw("predicted_step_seconds", number_or_null(a.predicted_step_seconds));
   json.number("tokens_per_second", a.tokens_per_second).raw("memory", lines(a.memory, compared_space));
   json.raw("migration", a.migration ? migration(*a.migration) : "null");
+  std::vector<std::string> evaluations;
+  for (const RunAnswer::HeldOut& one : a.evaluations) {
+    JsonLine line;
+    line.integer("steps", one.steps).raw("loss", json_number_17(one.loss)).raw("accuracy", number_or_null(one.accuracy));
+    evaluations.push_back(line.str());
+  }
+  json.raw("evaluations", json_list(evaluations));
   return json.text("file", a.file).str() + "\n";
 }
 

@@ -57,7 +57,7 @@ void fill_tokens(std::byte* to, const Tensor& tensor, std::int64_t vocabulary) {
 }
 
 void fill(std::byte* to, const Tensor& tensor, const Kernel& kernel) {
-  if (tensor.kind == TensorKind::kTokens)
+  if (tensor.dtype == DType::kInt32)
     return fill_tokens(to, tensor, std::max<std::int64_t>(1, kernel.shape.outputs));
   if (tensor.dtype == DType::kFp64) return fill_real<double>(to, tensor);
   if (tensor.dtype == DType::kBf16) return fill_real<Bf16>(to, tensor);

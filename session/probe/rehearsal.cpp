@@ -3,6 +3,7 @@
 #include <array>
 
 #include "executor/data/counter_random.h"
+#include "executor/data/token_source.h"
 #include "formats/models/shape_words.h"
 #include "session/warm_up.h"
 #include "sim/cost/catalogue_cost_model.h"

@@ -39,7 +39,7 @@ void StepLowering::find_completing_runs() {
 
 void StepLowering::write_passes(MicroBatches together) {
   together_ = together;
-  for (std::uint32_t m = together.begin; m < together.end; ++m) load_tokens(m);
+  for (std::uint32_t m = together.begin; m < together.end; ++m) load_batch(m);
   for (std::size_t r = 0; r < turn_; ++r) {
     for (std::uint32_t m = together.begin; m < together.end; ++m) write_run(runs_[r], m);
   }

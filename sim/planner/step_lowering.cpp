@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/batch_parts.h"
+
 namespace plimsoll {
 namespace {
 
@@ -77,6 +79,7 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel, operands);
   if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kExpertBalance) expert_losses_.push_back(operands.back().first.buffer);
+  if (op.kind == OpKind::kLoss && operands.size() > 3) right_answers_ = operands[3].first.buffer;
   if (op.kind == OpKind::kClipFactor) clip_factor_ = operands[1].first.buffer;
 }
 
@@ -85,22 +88,29 @@ void StepLowering::write_op(const Op& op, std::uint32_t micro_batch) {
   launch(op, micro_batch, op.phase == Phase::kOptimizer && optimizer_on_host() ? places_.host : places_.device);
 }
 
-void StepLowering::load_tokens(std::uint32_t micro_batch) {
+void StepLowering::load_batch(std::uint32_t micro_batch) {
   out_.begin_segment("load", micro_batch, -1);
   out_.set_phase(Phase::kLoad);
-  const TensorId tokens(0u);  // the graph's first tensor
-  const auto make = [&](SpaceId space) {
-    return book_.add({.name = fmt::format("tokens of micro-batch {}", micro_batch),
+  const auto make = [&](TensorId part, SpaceId space) {
+    return book_.add({.name = fmt::format("{} of micro-batch {}", graph_.at(part).name, micro_batch),
                       .space = space,
-                      .bytes = graph_.at(tokens).bytes(),
+                      .bytes = graph_.at(part).bytes(),
                       .category = TensorKind::kTokens,
                       .slots = 2});
   };
-  const BufferId host = make(places_.host);
-  const BufferId device = make(places_.device);
-  out_.host_work(places_.data, HostTask::kLoadTokens, {{out_.whole(host), Access::kWrite}});
-  out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(host), out_.whole(device));
-  holder(tokens, micro_batch) = device;
+  const auto parts = static_cast<std::uint32_t>(batch_parts(graph_.spec, graph_.recipe).size());
+  std::vector<BufferId> loaded, copied;
+  for (std::uint32_t part = 0; part < parts; ++part) {  // the graph's first tensors
+    loaded.push_back(make(TensorId(part), places_.host));
+    copied.push_back(make(TensorId(part), places_.device));
+  }
+  std::vector<std::pair<Range, Access>> writes;
+  for (const BufferId part : loaded) writes.emplace_back(out_.whole(part), Access::kWrite);
+  out_.host_work(places_.data, HostTask::kLoadTokens, writes);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(loaded[part]), out_.whole(copied[part]));
+    holder(TensorId(part), micro_batch) = copied[part];
+  }
 }
 
 void StepLowering::rotate(std::deque<BufferId>& recent, BufferId newest) {
@@ -121,6 +131,7 @@ void StepLowering::report() {
   out_.set_phase(Phase::kOptimizer);
   std::vector<std::pair<Range, Access>> operands;
   for (const BufferId loss : losses_) operands.emplace_back(out_.whole(fetch_to_host(loss)), Access::kRead);
+  if (right_answers_.valid()) operands.emplace_back(out_.whole(fetch_to_host(right_answers_)), Access::kRead);
   if (clip_factor_.valid()) {
     const bool on_device = plan_.at(clip_factor_).space == places_.device;
     operands.emplace_back(out_.whole(on_device ? fetch_to_host(clip_factor_) : clip_factor_), Access::kRead);
@@ -137,7 +148,7 @@ void StepLowering::write_step() {
 }
 
 void StepLowering::write_evaluation() {
-  load_tokens(0);
+  load_batch(0);
   for (const Run& run : runs_) write_run(run, 0);
   report();
 }

@@ -116,7 +116,7 @@ class StepLowering {
   void sum_to_host(TensorId sum);
   [[nodiscard]] TensorKind summed_kind() const;
 
-  void load_tokens(std::uint32_t micro_batch);
+  void load_batch(std::uint32_t micro_batch);
   void write_op(const Op& op, std::uint32_t micro_batch);
   /// Appends the op's kernel, with what the micro-batch holds of its operands, to the queue that computes at `where`.
   void launch(const Op& op, std::uint32_t micro_batch, SpaceId where);
@@ -187,6 +187,7 @@ class StepLowering {
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
+  BufferId right_answers_;          ///< of an evaluation with labels, on the device
   BufferId clip_factor_;
   BufferId flag_;        ///< of the clip factor: under it updates are redone, or take place (ClipFlag)
   BufferId loss_scale_;  ///< that lasts; an invalid id where the loss is not scaled

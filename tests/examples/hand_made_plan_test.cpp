@@ -8,6 +8,7 @@
 
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/cpu_executor.h"
+#include "executor/data/token_source.h"
 #include "formats/plans/plan_json.h"
 #include "sim/des/simulate.h"
 

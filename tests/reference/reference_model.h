@@ -16,6 +16,7 @@ namespace plimsoll::test {
 
 inline const std::filesystem::path kReferenceData = PLIMSOLL_REFERENCE_DATA;
 inline constexpr std::int64_t kReferenceSequence = 16;
+/// Decoders; encoders have names of their own.
 inline const std::vector<std::string> kReferenceModels{"gpt2",  "llama", "llama3", "mistral", "qwen2",
                                                        "qwen3", "gemma", "phi",    "mixtral"};
 
@@ -38,12 +39,13 @@ inline ModelSpec reference_spec(const std::filesystem::path& model) {
   return found->spec;
 }
 
-/// Of the corpus' first tokens, [token, vocabulary].
+/// Of the corpus' first tokens, [token, vocabulary], or of the first records or images, [record, class].
 inline std::vector<double> reference_logits(const std::filesystem::path& model) {
   const auto file = SafetensorsFile::open(model / "logits.safetensors");
   REQUIRE(file);
-  std::vector<float> values(static_cast<std::size_t>(kReferenceSequence * 64));
-  REQUIRE(file->read(*file->header().find("logits"), 0, values));
+  const SafetensorsTensor& logits = *file->header().find("logits");
+  std::vector<float> values(static_cast<std::size_t>(logits.elements));
+  REQUIRE(file->read(logits, 0, values));
   return {values.begin(), values.end()};
 }
 

@@ -5,6 +5,10 @@
 #include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/save_weights.h"
 #include "executor/cpu/cpu_executor.h"
+#include "executor/data/image_batches.h"
+#include "executor/data/masked_tokens.h"
+#include "executor/data/open_batch_source.h"
+#include "executor/data/record_batches.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/reference/reference_model.h"
 #include "tests/support/run_graph.h"
@@ -17,18 +21,74 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// As make_reference.py trains.
-Recipe reference_recipe(Precision precision) {
-  return {.precision = precision, .micro_batch = 2, .accumulate = 2, .sequence = kReferenceSequence, .learning_rate = 3e-3, .seed = 7};
+std::vector<std::string> all_models() {
+  std::vector<std::string> names = kReferenceModels;
+  names.insert(names.end(), {"bert", "bert-classes", "vit"});
+  return names;
 }
 
-/// Logits of the corpus' first tokens.
-std::vector<double> logits_of(const fs::path& model, Precision precision) {
-  Recipe recipe = reference_recipe(precision);
-  recipe.micro_batch = recipe.accumulate = 1;
-  const Graph graph = build_training_graph(reference_spec(model), recipe, {.evaluation = true});
+/// As make_reference.py trains.
+Recipe reference_recipe(Precision precision, const ModelSpec& spec) {
+  const std::int64_t sequence = spec.reads_images() ? spec.max_positions : kReferenceSequence;
+  return {.precision = precision, .micro_batch = 2, .accumulate = 2, .sequence = sequence, .learning_rate = 3e-3, .seed = 7};
+}
+
+constexpr std::int64_t kFirstRecords = 4;  // whose logits are stored
+
+std::string data_of(const fs::path& model, const ModelSpec& spec) {
+  return (model / (spec.reads_images() ? "images.bin" : "records.jsonl")).string();
+}
+
+std::unique_ptr<BatchSource> source_of(const fs::path& model, const ModelSpec& spec, const Recipe& recipe) {
+  if (spec.head == HeadKind::kNextToken) return std::make_unique<ReferenceCorpus>();
+  if (spec.head == HeadKind::kMaskedToken) return std::make_unique<MaskedTokens>(std::make_unique<ReferenceCorpus>(), spec);
+  auto source = open_batch_source(data_of(model, spec), spec, recipe);
+  if (!source) FAIL(source.error().text());
+  return std::move(*source);
+}
+
+/// As first_inputs of make_reference.py; nobody reads the labels.
+void fill_first_batch(GraphRun& run, const fs::path& data, const ModelSpec& spec, const Recipe& recipe) {
+  const auto part = [](std::uint32_t index) { return TensorId(index); };
+  if (spec.reads_images()) {
+    const auto images = ImageRecords::open(data_of(data, spec), spec);
+    std::vector<std::byte> pixels(static_cast<std::size_t>(spec.image.pixels()));
+    for (std::size_t i = 0; i < kFirstRecords; ++i) {
+      images->read(static_cast<std::int64_t>(i), pixels);
+      if (recipe.precision == Precision::kFp64) {
+        const auto all = run.values<double>(part(0));
+        write_patches(spec.image, pixels, all.subspan(i * all.size() / kFirstRecords, all.size() / kFirstRecords));
+      } else {
+        const auto all = run.values<float>(part(0));
+        write_patches(spec.image, pixels, all.subspan(i * all.size() / kFirstRecords, all.size() / kFirstRecords));
+      }
+    }
+    std::ranges::fill(run.values<std::int32_t>(part(1)), 0);
+    return;
+  }
+  const auto tokens = run.values<std::int32_t>(part(0));
+  if (spec.head != HeadKind::kClass) ReferenceCorpus().read(0, tokens);
+  if (spec.causal) return;
+  const auto extents = run.values<std::int32_t>(part(1));
+  std::ranges::fill(run.values<std::int32_t>(part(2)), 0);
+  if (spec.head == HeadKind::kMaskedToken) {  // two segments and three places of padding
+    extents[0] = 13;
+    extents[1] = 6;
+    return;
+  }
+  const auto records = TokenRecords::open(data_of(data, spec), spec, recipe.sequence);
+  for (std::int64_t i = 0; i < kFirstRecords; ++i) write_record(records->read(i), i, recipe.sequence, tokens, extents);
+}
+
+/// Logits of the corpus' first tokens, or of the first records or images of the folder `data`.
+std::vector<double> logits_of(const fs::path& model, Precision precision, const fs::path& data) {
+  const ModelSpec spec = reference_spec(model);
+  Recipe recipe = reference_recipe(precision, spec);
+  recipe.micro_batch = spec.head == HeadKind::kClass ? kFirstRecords : 1;
+  recipe.accumulate = 1;
+  const Graph graph = build_training_graph(spec, recipe, {.evaluation = true});
   GraphRun run(graph, 1);
-  ReferenceCorpus().read(0, run.values<std::int32_t>(run.find(TensorKind::kTokens)));
+  fill_first_batch(run, data, spec, recipe);
   const auto loaded = load_weights(model, graph.spec, precision, [&](TensorKind kind, GroupId group, const FillState& fill) {
     const TensorId id = run.find(kind, group);
     fill(precision == Precision::kFp64 ? std::as_writable_bytes(run.values<double>(id)) : std::as_writable_bytes(run.values<float>(id)));
@@ -41,7 +101,8 @@ std::vector<double> logits_of(const fs::path& model, Precision precision) {
 }
 
 std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, Precision precision) {
-  const auto plan = lower_to_plan(reference_spec(model), reference_recipe(precision), tiny_machine(), {.optimizer = Tier::kHost});
+  const ModelSpec spec = reference_spec(model);
+  const auto plan = lower_to_plan(spec, reference_recipe(precision, spec), tiny_machine(), {.optimizer = Tier::kHost});
   REQUIRE(plan);
   auto executor = CpuExecutor::create(*plan, {});
   if (!executor) FAIL(executor.error().text());
@@ -53,9 +114,12 @@ std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, Precision precis
   return std::move(*executor);
 }
 
-std::vector<double> losses_of(CpuExecutor& executor) {
-  const auto trace = executor.run_steps({.first_step = 0, .steps = 20, .on_step = {}, .stop = nullptr}, ReferenceCorpus());
-  REQUIRE(trace);
+std::vector<double> losses_of(const fs::path& model, Precision precision) {
+  const ModelSpec spec = reference_spec(model);
+  const auto batches = source_of(model, spec, reference_recipe(precision, spec));
+  const auto executor = executor_of(model, precision);
+  const auto trace = executor->run_steps({.first_step = 0, .steps = 20, .on_step = {}, .stop = nullptr}, *batches);
+  if (!trace) FAIL(trace.error().text());
   std::vector<double> losses;
   for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
   return losses;
@@ -69,10 +133,10 @@ std::vector<double> reference_losses(const fs::path& model) {
 
 TEST_CASE("logits are those of transformers: to the rounding of their file in fp64, to a few more in fp32") {
   // The file rounds to fp32, 6e-8 of a value; values are up to four times the typical one.
-  for (const std::string& name : kReferenceModels) {
+  for (const std::string& name : all_models()) {
     const std::vector<double> theirs = reference_logits(kReferenceData / name);
-    const double wide = distance(logits_of(kReferenceData / name, Precision::kFp64), theirs);
-    const double single = distance(logits_of(kReferenceData / name, Precision::kFp32), theirs);
+    const double wide = distance(logits_of(kReferenceData / name, Precision::kFp64, kReferenceData / name), theirs);
+    const double single = distance(logits_of(kReferenceData / name, Precision::kFp32, kReferenceData / name), theirs);
     INFO(name << ": fp64 " << wide << ", fp32 " << single);
     CHECK(wide < 3e-7);
     CHECK(single < (name == "mixtral" ? 2e-5 : 1e-5));  // its gates multiply roundings
@@ -82,10 +146,10 @@ TEST_CASE("logits are those of transformers: to the rounding of their file in fp
 // AdamW divides by the gradient's own size, so that the rounding of a gradient near zero moves its weight by a whole step:
 // most models come to 2e-7 in fp32, the worst to 9e-5.
 TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transformers' model") {
-  for (const std::string& name : kReferenceModels) {
+  for (const std::string& name : all_models()) {
     const std::vector<double> theirs = reference_losses(kReferenceData / name);
-    const double wide = distance(losses_of(*executor_of(kReferenceData / name, Precision::kFp64)), theirs);
-    const double single = distance(losses_of(*executor_of(kReferenceData / name, Precision::kFp32)), theirs);
+    const double wide = distance(losses_of(kReferenceData / name, Precision::kFp64), theirs);
+    const double single = distance(losses_of(kReferenceData / name, Precision::kFp32), theirs);
     INFO(name << ": fp64 " << wide << ", fp32 " << single);
     CHECK(theirs.back() < theirs.front());
     CHECK(wide < 1e-12);
@@ -94,7 +158,7 @@ TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transform
 }
 
 TEST_CASE("a model that is read and saved again has transformers' tensors bit for bit, and its config") {
-  for (const std::string& name : kReferenceModels) {
+  for (const std::string& name : all_models()) {
     const TemporaryFolder folder;
     const fs::path saved = folder.file("saved");
     const auto executor = executor_of(kReferenceData / name, Precision::kFp32);
@@ -104,7 +168,8 @@ TEST_CASE("a model that is read and saved again has transformers' tensors bit fo
     ModelSpec again = reference_spec(saved);
     again.name = reference_spec(kReferenceData / name).name;
     CHECK(canonical_text(again) == canonical_text(reference_spec(kReferenceData / name)));
-    CHECK(logits_of(saved, Precision::kFp32) == logits_of(kReferenceData / name, Precision::kFp32));
+    CHECK(logits_of(saved, Precision::kFp32, kReferenceData / name) ==
+          logits_of(kReferenceData / name, Precision::kFp32, kReferenceData / name));
   }
 }
 

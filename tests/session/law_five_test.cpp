@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "executor/data/token_source.h"
 #include "session/warm_up.h"
 #include "tests/session/session_case.h"
 

@@ -29,7 +29,7 @@ class ExpertLayerRun {
  private:
   Graph graph_of(const ModelSpec& spec, std::int64_t rows) {
     GraphBuilder build(spec, {.precision = Precision::kFp64, .micro_batch = 1, .sequence = rows, .seed = 5}, {.workers = 2});
-    LayerWriter write(build);
+    LayerWriter write(build, {});
     build.enter(Phase::kForward, 0);
     x_ = write.activation(spec.hidden, "tokens");
     y_ = experts_forward(write, GroupId(1u), x_, true, saved_);

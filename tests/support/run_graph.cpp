@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "core/graph/batch_parts.h"
 #include "formats/models/half_floats.h"
 
 namespace plimsoll::test {
@@ -12,7 +13,8 @@ namespace {
 bool is_norm_weight(ParameterRole role) {
   return role == ParameterRole::kNorm1Weight || role == ParameterRole::kNorm2Weight ||
          role == ParameterRole::kFinalNormWeight || role == ParameterRole::kQueryNormWeight ||
-         role == ParameterRole::kKeyNormWeight;
+         role == ParameterRole::kKeyNormWeight || role == ParameterRole::kEmbeddingNormWeight ||
+         role == ParameterRole::kTransformNormWeight;
 }
 
 }  // namespace
@@ -63,8 +65,8 @@ void GraphRun::store_in_bf16() {
   for (std::size_t i = 0; i < stored_in_bf16_.size(); ++i) {
     const bool passes = graph_->tensors[i].name == twin.tensors[i].name && graph_->tensors[i].dtype == DType::kFp32;
     stored_in_bf16_[i] = passes && twin.tensors[i].dtype == DType::kBf16 ? 1 : 0;
-    const bool is_weight = graph_->tensors[i].kind == TensorKind::kParameter && !graph_->tensors[i].view_of.valid();
-    if (is_weight) round_to_bf16(TensorId(i));
+    const bool is_given = graph_->tensors[i].kind == TensorKind::kParameter || graph_->tensors[i].kind == TensorKind::kTokens;
+    if (is_given && !graph_->tensors[i].view_of.valid()) round_to_bf16(TensorId(i));
   }
 }
 
@@ -76,7 +78,7 @@ double GraphRun::run_step(std::int64_t step) {
 double GraphRun::loss() {
   const auto is_loss = [](const Op& op) { return op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss; };
   const auto op = std::find_if(graph_->ops.begin(), graph_->ops.end(), is_loss);
-  double sum = values<double>(op->operands.back().tensor)[0];
+  double sum = values<double>(op->operands[2].tensor)[0];
   for (const Op& balance : graph_->ops) {
     if (balance.kind == OpKind::kExpertBalance) sum += values<double>(balance.operands.back().tensor)[0];
   }
@@ -154,9 +156,43 @@ void GraphRun::initialize(std::uint32_t seed) {
     const LossScale first = first_loss_scale(graph_->recipe.loss_scaling);
     std::memcpy(view(graph_->loss_scale).data, &first, sizeof(first));
   }
-  std::mt19937 random(seed + 1);
-  std::uniform_int_distribution<std::int32_t> uniform(0, static_cast<std::int32_t>(graph_->spec.vocabulary - 1));
-  for (std::int32_t& token : values<std::int32_t>(find(TensorKind::kTokens))) token = uniform(random);
+  fill_batch(seed + 1);
+}
+
+void GraphRun::fill_batch(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto draw = [&](std::int64_t low, std::int64_t high) {  // high counts
+    return std::uniform_int_distribution<std::int32_t>(static_cast<std::int32_t>(low), static_cast<std::int32_t>(high))(random);
+  };
+  const std::int64_t least_label = graph_->spec.head == HeadKind::kClass ? 0 : -1;
+  std::normal_distribution<float> normal;
+  std::uint32_t part = 0;  // the graph's first tensors
+  for (const BatchPart& of : batch_parts(graph_->spec, graph_->recipe)) {
+    const TensorId id(part++);
+    for (std::int64_t i = 0; i < of.elements; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      switch (of.kind) {
+        case BatchPartKind::kPatches: put(id, i, static_cast<double>(normal(random))); break;
+        case BatchPartKind::kTokens: values<std::int32_t>(id)[at] = draw(0, graph_->spec.vocabulary - 1); break;
+        case BatchPartKind::kLabels: values<std::int32_t>(id)[at] = draw(least_label, graph_->spec.outputs() - 1); break;
+        case BatchPartKind::kExtents: {
+          const auto extents = values<std::int32_t>(id);
+          extents[at] = i % 2 == 0 ? draw(1, graph_->recipe.sequence) : draw(0, extents[at - 1]);
+        }
+      }
+    }
+  }
+}
+
+void GraphRun::shift_batch(std::int32_t by) {
+  const TensorId first(0u);
+  if (graph_->spec.reads_images()) {
+    const std::vector<double> pixels = numbers(first);
+    for (std::size_t i = 0; i < pixels.size(); ++i) put(first, static_cast<std::int64_t>(i), pixels[i] + 0.01 * by);
+    return;
+  }
+  const auto vocabulary = static_cast<std::int32_t>(graph_->spec.vocabulary);
+  for (std::int32_t& token : values<std::int32_t>(first)) token = (token + by) % vocabulary;
 }
 
 }  // namespace plimsoll::test

@@ -39,8 +39,10 @@ class GraphRun {
   /// First tensor of a kind that is no view, of a parameter group where one is given.
   [[nodiscard]] TensorId find(TensorKind kind, GroupId group = {}) const;
 
-  /// Fills parameters (small random numbers, norm weights near 1), moments (0) and tokens (random) from a seed.
+  /// Fills parameters (small random numbers, norm weights near 1), moments (0) and the batch (random) from a seed.
   void initialize(std::uint32_t seed);
+  /// Another batch: every token moved on by so many, every pixel by a hundredth of it.
+  void shift_batch(std::int32_t by);
   /// The loss of the last forward pass, with the auxiliary losses of experts.
   double loss();
   /// What the routers of the last forward pass chose, one after another: rows of tokens, −1 where an expert refused.
@@ -52,6 +54,7 @@ class GraphRun {
   /// Stores a number in the tensor's own type.
   void put(TensorId id, std::int64_t element, double number);
   void fill_parameters(std::uint32_t seed);
+  void fill_batch(std::uint32_t seed);
 
   const Graph* graph_;
   std::vector<std::vector<double>> memory_;  ///< by tensor; empty for views

@@ -83,3 +83,11 @@ TEST_CASE("a CPU's calibration name states its workers, and other names one") {
   CHECK(workers_of("AMD EPYC, 12 threads") == 12);
   for (const char* name : {"RTX 2060", "", "threads", "CPU, many threads", "CPU, 0 threads", "CPU, -3 threads"}) CHECK(workers_of(name) == 1);
 }
+
+TEST_CASE("tiles of attention in both directions are alike") {
+  // 3 tiles of one head: causal ones see 1, 2 and 3 tiles of keys, so that of two workers one does 3 of 6; others are 2 of 3.
+  OpShape shape{.rows = 192, .sequence = 192, .heads = 1, .kv_heads = 1, .head_dim = 8};
+  CHECK(share(OpKind::kAttention, shape, 2) == Approx(0.5));
+  shape.variant = static_cast<std::uint8_t>(AttentionKind::kFull);
+  CHECK(share(OpKind::kAttention, shape, 2) == Approx(2.0 / 3.0));
+}

@@ -20,6 +20,16 @@ TEST_CASE("causal attention counts the lower triangle: two products forward, fiv
   CHECK(flops_of(OpKind::kAttentionBackward, shape) == 5 * one_product);
 }
 
+TEST_CASE("attention in both directions counts every pair of a sequence") {
+  // As above, but each row sees all 4 keys of its sequence, padding or not.
+  OpShape shape{.rows = 8, .sequence = 4, .heads = 3, .kv_heads = 3, .head_dim = 8};
+  for (const AttentionKind kind : {AttentionKind::kFull, AttentionKind::kPadded}) {
+    shape.variant = static_cast<std::uint8_t>(kind);
+    CHECK(flops_of(OpKind::kAttention, shape) == 2 * 2.0 * 8 * 4 * 24);
+    CHECK(flops_of(OpKind::kAttentionBackward, shape) == 5 * 2.0 * 8 * 4 * 24);
+  }
+}
+
 TEST_CASE("AdamW in mixed precision moves 28 bytes of state and gradient a parameter, and 2 to publish fp16 weights") {
   // read and write p, m, v in fp32 (24) + read an fp16 gradient (2) + write fp16 weights (2)
   CHECK(traffic_of(OpKind::kAdamW, {.rows = 1000}, DType::kFp16) == Bytes(28'000));

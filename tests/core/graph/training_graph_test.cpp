@@ -13,13 +13,15 @@ namespace {
 
 ModelSpec small(Family family) {
   ModelSpec spec = test::small_model(family, 3);
+  if (spec.reads_images()) return spec;
   spec.vocabulary = 100;
   spec.max_positions = 16;
   return spec;
 }
 
 Graph graph_of(Family family, std::int64_t accumulate = 1, bool evaluation = false) {
-  return build_training_graph(small(family), {.micro_batch = 2, .accumulate = accumulate, .sequence = 16},
+  const std::int64_t sequence = family == Family::kVit ? small(family).max_positions : 16;
+  return build_training_graph(small(family), {.micro_batch = 2, .accumulate = accumulate, .sequence = sequence},
                               {.evaluation = evaluation});
 }
 
@@ -33,7 +35,7 @@ bool lasts(TensorKind kind) {
 }  // namespace
 
 TEST_CASE("ops stand in a topological order: nothing is read before it is written") {
-  for (const Family family : {Family::kGpt2, Family::kLlama}) {
+  for (const Family family : {Family::kGpt2, Family::kLlama, Family::kBert, Family::kVit}) {
     for (const std::int64_t accumulate : {1, 4}) {
       const Graph graph = graph_of(family, accumulate);
       std::vector<char> written(graph.tensors.size(), 0);
@@ -51,7 +53,7 @@ TEST_CASE("ops stand in a topological order: nothing is read before it is writte
 }
 
 TEST_CASE("every parameter is read forward, gets a gradient once, and is updated once") {
-  for (const Family family : {Family::kGpt2, Family::kLlama}) {
+  for (const Family family : {Family::kGpt2, Family::kLlama, Family::kBert, Family::kVit}) {
     const Graph graph = graph_of(family);
     std::vector<std::int64_t> written(graph.parameters.groups.size(), 0);
     std::vector<int> updates(graph.parameters.groups.size(), 0);

@@ -41,6 +41,16 @@ TEST_CASE("validate accepts a sound model and names what is wrong with any other
       {[](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 0.5}; }, "factor"},
       {[](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .low_frequency = 4}; }, "low_frequency"},
       {[](ModelSpec& s) { s.vocabulary = std::int64_t{1} << 40; }, "vocab"},
+      {[](ModelSpec& s) { s.causal = false; }, "next token"},
+      {[](ModelSpec& s) { s.head = HeadKind::kMaskedToken; }, "hidden tokens"},
+      {[](ModelSpec& s) { s.causal = false; s.head = HeadKind::kClass; }, "classes"},
+      {[](ModelSpec& s) { s.pooler = true; }, "pooler"},
+      {[](ModelSpec& s) { s.post_norm = s.parallel_block = true; }, "parallel"},
+      {[](ModelSpec& s) { s.mask_token = 256; }, "mask token 256"},
+      {[](ModelSpec& s) { s.token_types = 256; }, "token_types"},
+      {[](ModelSpec& s) { s.image = {.size = 30, .patch = 16, .channels = 3}; }, "patches of 16"},
+      {[](ModelSpec& s) { s.image = {.size = 32, .patch = 16, .channels = 4}; }, "channels"},
+      {[](ModelSpec& s) { s.image = {.size = 32, .patch = 16, .channels = 3}; }, "5 positions, not 32"},
       {[](ModelSpec& s) { s.hidden = s.vocabulary = (1 << 24); s.heads = 1 << 23; s.kv_heads = 1 << 23; }, "2^40"},
   };
   for (const auto& [spoil, named] : cases) {
@@ -62,7 +72,15 @@ TEST_CASE("canonical_text differs whenever a field differs") {
       [](ModelSpec& s) { s.embedding_scale = 2; },     [](ModelSpec& s) { s.window = 16; },
       [](ModelSpec& s) { s.rope_scaling.kind = RopeScalingKind::kLinear; },
       [](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 8}; },
-      [](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 8, .low_frequency = 2}; }};
+      [](ModelSpec& s) { s.rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 8, .low_frequency = 2}; },
+      [](ModelSpec& s) { s.causal = false; },          [](ModelSpec& s) { s.post_norm = true; },
+      [](ModelSpec& s) { s.embedding_norm = true; },   [](ModelSpec& s) { s.token_types = 2; },
+      [](ModelSpec& s) { s.head = HeadKind::kClass; }, [](ModelSpec& s) { s.classes = 2; },
+      [](ModelSpec& s) { s.pooler = true; },           [](ModelSpec& s) { s.mask_token = 3; },
+      [](ModelSpec& s) { s.image.size = 32; },
+      [](ModelSpec& s) { s.image = {.size = 32, .patch = 4}; },
+      [](ModelSpec& s) { s.image = {.size = 32, .patch = 4, .channels = 1}; },
+      [](ModelSpec& s) { s.image = {.size = 32, .mean = {0.1, 0.2, 0.3}}; }};
   std::set<std::string> texts{canonical_text(base)};
   for (const auto change : changes) {
     ModelSpec other = base;

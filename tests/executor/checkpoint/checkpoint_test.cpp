@@ -119,7 +119,7 @@ TEST_CASE("weights written under Hugging Face's names come back bit for bit") {
     const auto fresh = executor_of(tiny_recipe(), spec);
     const auto loaded = load_weights(folder.path(), spec, Precision::kFp32, writer(*fresh));  // by folder
     if (!loaded) FAIL(loaded.error().text());
-    CHECK(fresh->evaluate(kText, 2).value() == trained->evaluate(kText, 2).value());
+    CHECK(fresh->evaluate(kText, 2)->loss == trained->evaluate(kText, 2)->loss);
   }
 }
 

@@ -38,6 +38,27 @@ std::vector<KernelCase> embeddings() {
            {tokens, x, {11 * 70, kRw}, {50 * 70, kW}}}};
 }
 
+/// Three sequences of 47 places.
+std::vector<KernelCase> sequence_ends() {
+  const OpShape typed{.rows = kRows, .inputs = 70, .outputs = 11, .sequence = kSequence, .positions = 50, .variant = 2};
+  const OpShape classes{.rows = kRows, .inputs = 70, .sequence = kSequence, .positions = kSequence};
+  const OpShape firsts{.rows = 3, .inputs = 70, .sequence = kSequence};
+  const CaseOperand tokens{kTokens, kR, Content::kToken}, extents{6, kR, Content::kExtent};
+  const std::int64_t all = kRows * 70, patches = (kRows - 3) * 70, positions = kSequence * 70;
+  return {{"embedding with types",
+           OpKind::kEmbedding,
+           typed,
+           {tokens, {11 * 70, kR}, {50 * 70, kR}, extents, {2 * 70, kR}, {all, kW}}},
+          {"embedding backward, with types",
+           OpKind::kEmbeddingBackward,
+           typed,
+           {tokens, {all, kR}, extents, {11 * 70, kW}, {50 * 70, kW}, {2 * 70, kW}}},
+          {"class token", OpKind::kClassToken, classes, {{patches, kR}, {70, kR}, {positions, kR}, {all, kW}}},
+          {"class token backward", OpKind::kClassTokenBackward, classes, {{all, kR}, {patches, kW}, {70, kW}, {positions, kW}}},
+          {"first token", OpKind::kFirstToken, firsts, {{all, kR}, {3 * 70, kW}}},
+          {"first token backward", OpKind::kFirstTokenBackward, firsts, {{3 * 70, kR}, {all, kW}}}};
+}
+
 std::vector<KernelCase> norms() {
   constexpr std::int64_t kWidth = 301;
   const auto variant = [](NormKind kind) {
@@ -105,7 +126,7 @@ OpShape attention_shape(std::int64_t heads, std::int64_t kv_heads) {
 }
 
 std::vector<KernelCase> attentions() {
-  std::vector<KernelCase> cases;
+  std::vector<KernelCase> cases, others;
   for (const std::int64_t kv_heads : {4, 2, 1}) {
     const OpShape s = attention_shape(4, kv_heads);
     const std::int64_t qkv = 266 * (4 + 2 * kv_heads) * 10, out = 266 * 40, sums = 266 * 4;
@@ -123,6 +144,19 @@ std::vector<KernelCase> attentions() {
                       {out, kR},
                       {qkv, kW},
                       {scratch(OpKind::kAttentionBackward, s), kW, Content::kScratch}}});
+    for (const AttentionKind kind : {AttentionKind::kFull, AttentionKind::kPadded}) {
+      OpShape both = s;
+      both.variant = static_cast<std::uint8_t>(kind);
+      KernelCase forward = cases[cases.size() - 2], backward = cases.back();
+      const bool padded = kind == AttentionKind::kPadded;
+      for (KernelCase* made : {&forward, &backward}) {
+        made->shape = both;
+        made->name = (padded ? "padded " : "full ") + std::string(made == &forward ? "attention" : "attention backward") + of;
+        if (padded) made->operands.insert(made->operands.begin() + 1, {4, kR, Content::kExtent});
+      }
+      others.push_back(forward);
+      others.push_back(backward);
+    }
     cases.push_back({"rope" + of, OpKind::kRope, s, {{qkv, kRw}}});
     cases.push_back({"rope backward" + of, OpKind::kRopeBackward, s, {{qkv, kRw}}});
   }
@@ -136,6 +170,7 @@ std::vector<KernelCase> attentions() {
   cases.push_back({"rope backward, stretched", OpKind::kRopeBackward, attention_shape(4, 2), {{qkv, kRw}}, stretched});
   const RopeScaling linear{.kind = RopeScalingKind::kLinear, .factor = 4};
   cases.push_back({"rope, linear", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, linear});
+  cases.insert(cases.end(), others.begin(), others.end());
   return cases;
 }
 
@@ -147,7 +182,8 @@ std::vector<KernelCase> elementwise() {
       {"accumulate", OpKind::kAccumulate, {.rows = kElements}, {{kElements, kR}, {kElements, kRw, Content::kWide}}}};
   for (const auto& [name, kind] :
        {std::pair{"gelu", ActivationKind::kGelu}, std::pair{"gelu tanh", ActivationKind::kGeluTanh},
-        std::pair{"swiglu", ActivationKind::kSwiGlu}, std::pair{"geglu tanh", ActivationKind::kGeGluTanh}}) {
+        std::pair{"swiglu", ActivationKind::kSwiGlu}, std::pair{"geglu tanh", ActivationKind::kGeGluTanh},
+        std::pair{"tanh", ActivationKind::kTanh}}) {
     const std::int64_t in = is_gated(kind) ? 2 * kElements : kElements;
     const OpShape s{.rows = kRows, .inputs = in / kRows, .outputs = kWidth, .variant = static_cast<std::uint8_t>(kind)};
     cases.push_back({name, OpKind::kActivation, s, {{in, kR}, {kElements, kW}}});
@@ -227,9 +263,13 @@ std::vector<KernelCase> experts() {
 
 std::vector<KernelCase> losses() {
   const OpShape s{.rows = kRows, .outputs = 1003, .sequence = kSequence, .terms = 2 * kRows};
-  const CaseOperand tokens{kTokens, kR, Content::kToken}, mean{1, kW, Content::kDouble};
+  OpShape labelled = s;
+  labelled.variant = static_cast<std::uint8_t>(TargetKind::kLabel);
+  const CaseOperand tokens{kTokens, kR, Content::kToken}, mean{1, kW, Content::kDouble}, labels{kRows, kR, Content::kLabel};
   return {{"cross entropy", OpKind::kCrossEntropy, s, {{kRows * 1003, kRw}, tokens, mean}},
-          {"loss", OpKind::kLoss, s, {{kRows * 1003, kR}, tokens, mean}}};
+          {"loss", OpKind::kLoss, s, {{kRows * 1003, kR}, tokens, mean}},
+          {"cross entropy of labels", OpKind::kCrossEntropy, labelled, {{kRows * 1003, kRw}, labels, mean}},
+          {"loss of labels", OpKind::kLoss, labelled, {{kRows * 1003, kR}, labels, mean, mean}}};
 }
 
 std::vector<KernelCase> optimizers() {
@@ -246,8 +286,8 @@ std::vector<KernelCase> optimizers() {
 
 std::vector<KernelCase> all_cases() {
   std::vector<KernelCase> all;
-  for (const auto& cases : {embeddings(), norms(), head_norms(), linears(), attentions(), elementwise(), routers(), experts(), losses(),
-                            optimizers()}) {
+  for (const auto& cases : {embeddings(), sequence_ends(), norms(), head_norms(), linears(), attentions(), elementwise(), routers(),
+                            experts(), losses(), optimizers()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

@@ -89,6 +89,17 @@ TEST_CASE("embedding gradients are those of the embedding") {
   check_gradient({"embedding with positions", 3, 2, "embedding backward, tied, with positions", 3, {{0, 0}}, 1});
 }
 
+TEST_CASE("the gradients of what begins and ends a sequence are those of its forward kernels") {
+  const std::vector<std::pair<std::size_t, std::size_t>> batch{{0, 0}, {2, 3}};
+  check_gradient({"embedding with types", 5, 1, "embedding backward, with types", 3, batch, 1});
+  check_gradient({"embedding with types", 5, 2, "embedding backward, with types", 4, batch, 1});
+  check_gradient({"embedding with types", 5, 4, "embedding backward, with types", 5, batch, 1});
+  for (const std::size_t operand : {1, 2, 3}) {
+    check_gradient({"class token", 3, operand - 1, "class token backward", operand, {}, 0});
+  }
+  check_gradient({"first token", 1, 0, "first token backward", 1, {}, 0});
+}
+
 TEST_CASE("norm gradients are those of the norms, added where the plan says so") {
   const std::vector<std::pair<std::size_t, std::size_t>> layer{{1, 0}, {2, 1}, {3, 4}}, rms{{1, 0}, {2, 1}, {3, 3}};
   check_gradient({"layer norm", 3, 0, "layer norm backward", 4, layer, 0});
@@ -151,23 +162,29 @@ TEST_CASE("attention gradients are those of attention, also where heads share ke
                     4,
                     {{0, 0}, {1, 1}, {2, 2}},
                     3});
+    check_gradient({"full attention, " + heads + " kv heads", 1, 0, "full attention backward, " + heads + " kv heads", 4,
+                    {{0, 0}, {1, 1}, {2, 2}}, 3});
+    check_gradient({"padded attention, " + heads + " kv heads", 2, 0, "padded attention backward, " + heads + " kv heads", 5,
+                    {{0, 0}, {1, 1}, {2, 2}, {3, 3}}, 4});
   }
 }
 
 TEST_CASE("activation gradients are those of the activations") {
-  for (const std::string name : {"gelu", "gelu tanh", "swiglu", "geglu tanh"}) {
+  for (const std::string name : {"gelu", "gelu tanh", "swiglu", "geglu tanh", "tanh"}) {
     check_gradient({name, 1, 0, name + " backward", 2, {{0, 0}}, 1});
   }
 }
 
 TEST_CASE("what cross entropy leaves is the gradient of the loss, scaled by rows over terms") {
-  const KernelCase loss = case_named("loss"), cross = case_named("cross entropy");
-  const Values inputs = random_values(loss);
-  const std::vector<double> gradient = run_case(cross, inputs, DType::kFp64)[0];
-  const double rows_over_terms = static_cast<double>(cross.shape.rows) / static_cast<double>(cross.shape.terms);
-  check_directions(gradient, [&](const auto& direction) {
-    return derivative({"loss", 2, 0, "", 0, {}, 0}, inputs, {rows_over_terms}, direction, kStepOfLoss);
-  });
+  for (const std::string targets : {"", " of labels"}) {
+    const KernelCase loss = case_named("loss" + targets), cross = case_named("cross entropy" + targets);
+    const Values inputs = random_values(loss);
+    const std::vector<double> gradient = run_case(cross, inputs, DType::kFp64)[0];
+    const double rows_over_terms = static_cast<double>(cross.shape.rows) / static_cast<double>(cross.shape.terms);
+    check_directions(gradient, [&](const auto& direction) {
+      return derivative({"loss" + targets, 2, 0, "", 0, {}, 0}, inputs, {rows_over_terms}, direction, kStepOfLoss);
+    });
+  }
 }
 
 }  // namespace

@@ -13,7 +13,7 @@
 namespace plimsoll::test {
 namespace {
 
-double draw(std::mt19937& random, Content content, std::int64_t vocabulary) {
+double draw(std::mt19937& random, Content content, const OpShape& shape) {
   const auto uniform = [&](float low, float high) {
     return static_cast<double>(std::uniform_real_distribution<float>(low, high)(random));
   };
@@ -24,7 +24,11 @@ double draw(std::mt19937& random, Content content, std::int64_t vocabulary) {
     case Content::kPositive:
       return uniform(0.5F, 1.5F);
     case Content::kToken:
-      return static_cast<double>(std::uniform_int_distribution<std::int64_t>(0, vocabulary - 1)(random));
+      return static_cast<double>(std::uniform_int_distribution<std::int64_t>(0, shape.outputs - 1)(random));
+    case Content::kLabel:
+      return uniform(0, 1) < 0.25 ? -1 : draw(random, Content::kToken, shape);
+    case Content::kExtent:
+      return static_cast<double>(std::uniform_int_distribution<std::int64_t>(0, shape.sequence - 1)(random));
     case Content::kDouble:
       return uniform(0, 1);
     case Content::kRouting:
@@ -64,10 +68,14 @@ std::vector<double> unpack(const std::vector<std::byte>& bytes) {
   return values;
 }
 
+bool is_integer(Content content) {
+  return content == Content::kToken || content == Content::kLabel || content == Content::kExtent || content == Content::kRouting;
+}
+
 /// S: the case's type; W: the sums'.
 template <typename S, typename W>
 std::vector<std::byte> pack(Content content, const std::vector<double>& values) {
-  if (content == Content::kToken || content == Content::kRouting) return pack<std::int32_t>(values);
+  if (is_integer(content)) return pack<std::int32_t>(values);
   if (content == Content::kDouble) return pack<double>(values);
   return content == Content::kReal ? pack<S>(values) : pack<W>(values);
 }
@@ -75,7 +83,7 @@ std::vector<std::byte> pack(Content content, const std::vector<double>& values) 
 template <typename S, typename W>
 std::vector<double> unpack(Content content, const std::vector<std::byte>& bytes) {
   if (content == Content::kScratch) return {};
-  if (content == Content::kToken || content == Content::kRouting) return unpack<std::int32_t>(bytes);
+  if (is_integer(content)) return unpack<std::int32_t>(bytes);
   if (content == Content::kDouble) return unpack<double>(bytes);
   return content == Content::kReal ? unpack<S>(bytes) : unpack<W>(bytes);
 }
@@ -131,7 +139,7 @@ Values random_values(const KernelCase& c, std::uint32_t seed) {
     if (reads(operand.access)) {
       if (operand.content == Content::kRouting) elements = routing_of(c.shape);
       for (double& x : elements) {
-        if (operand.content != Content::kRouting) x = draw(random, operand.content, c.shape.outputs);
+        if (operand.content != Content::kRouting) x = draw(random, operand.content, c.shape);
       }
     }
     values.push_back(std::move(elements));

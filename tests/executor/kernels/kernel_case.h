@@ -14,6 +14,8 @@ enum class Content : std::uint8_t {
   kWide,      ///< of the type that sums have (fp32 where the case's type has two bytes), uniform in [−1, 1)
   kPositive,  ///< of the sums' type, uniform in [0.5, 1.5): deviations, second moments
   kToken,     ///< int32 below the shape's `outputs`
+  kLabel,     ///< int32 below the shape's `outputs`, and about one in four −1
+  kExtent,    ///< int32 below the shape's `sequence`
   kDouble,    ///< losses, norms, factors: always fp64, uniform in [0, 1)
   kRouting,   ///< a routing of the case's tokens, as a router of the case's shape makes one
   kScratch,   ///< of the sums' type; what it holds afterwards means nothing

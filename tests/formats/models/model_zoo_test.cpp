@@ -32,6 +32,9 @@ TEST_CASE("the zoo's models have exactly the parameters that their authors' chec
       {"qwen3-14b", 14'768'307'200},  {"qwen3-32b", 32'762'123'264},    {"gemma-2b", 2'506'172'416},
       {"gemma-7b", 8'537'680'896},    {"phi-1.5", 1'418'270'720},       {"phi-2", 2'779'683'840},
       {"smollm-135m", 134'515'008},   {"smollm-360m", 361'821'120},     {"smollm-1.7b", 1'711'376'384},
+      {"bert-base", 109'514'298},     {"bert-large", 335'174'458},      {"bert-base-cased", 108'340'804},
+      {"vit-b/16", 86'567'656},       {"vit-l/16", 304'326'632},        {"vit-h/14", 632'045'800},
+      {"deit-tiny", 5'717'416},       {"deit-small", 22'050'664},
   };
   for (const auto& [name, count] : published) {
     CAPTURE(name);
@@ -40,6 +43,16 @@ TEST_CASE("the zoo's models have exactly the parameters that their authors' chec
     CHECK(parameter_count(model->spec) == count);
     CHECK(model->parameters == count);
   }
+}
+
+TEST_CASE("BERT and ViT have the published parameters also without their heads") {
+  // BertModel by hand: tables (30522 + 512 + 2)·768 = 23835648, their norm 1536; a block as GPT-2's 7087872, twelve of them
+  // 85054464; pooler 768·768 + 768 = 590592; together 109482240. A classifier of 2 adds 2·768 + 2.
+  const ModelSpec bert = find_in_zoo("bert-base")->spec;
+  CHECK(parameter_count(with_classes(bert, 2)) == 109'482'240 + 1538);
+  // ViT-B/16: class token 768, patches 768·768 + 768, positions 197·768, twelve blocks 85054464, norm 1536: 85798656;
+  // 1000 classes add 769000.
+  CHECK(parameter_count(with_classes(find_in_zoo("vit-b/16")->spec, 1000)) == 85'798'656 + 769'000);
 }
 
 TEST_CASE("every zoo model is valid, has an origin and is within 2 % of the rounded count its authors state") {

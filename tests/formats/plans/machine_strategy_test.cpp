@@ -48,6 +48,20 @@ TEST_CASE("a misspelt strategy key is refused with the nearest one") {
   CHECK(read.error().remedy.find("recompute_every") != std::string::npos);
 }
 
+TEST_CASE("an encoder is read from a plan as it was written") {
+  ModelSpec masked = small_model(Family::kBert), images = small_model(Family::kVit);
+  masked.mask_token = 4;
+  images.image.mean = {0.25, 0.5, 1};
+  images.image.deviation = {0.5, 2, 3};
+  for (const ModelSpec& spec : {masked, with_classes(small_model(Family::kBert), 5), images}) {
+    const auto document = parse_json(write_model(spec), "model");
+    REQUIRE(document);
+    JsonFault fault;
+    CHECK(read_model(JsonNode(*document, "", fault)) == spec);
+    CHECK_FALSE(fault.error);
+  }
+}
+
 TEST_CASE("a model may be stated by its sizes alone") {
   const auto document = parse_json(
       R"({"family": "gpt2", "layers": 2, "hidden": 64, "heads": 4, "vocabulary": 100, "max_positions": 32})", "model");

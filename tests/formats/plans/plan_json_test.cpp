@@ -116,7 +116,7 @@ TEST_CASE("read_plan names the file, the path and what was expected") {
   CHECK(refusal(with(plan, "/recipe/beta1", "high")) ==
         "my.json at /recipe/beta1: expected a finite number, found \"high\"");
   const std::string misspelt = refusal(with(plan, "/kernels/0/kind", "attentoin"));
-  CHECK(misspelt.find("my.json at /kernels/0/kind: expected one of embedding, norm, linear") == 0);
+  CHECK(misspelt.find("my.json at /kernels/0/kind: expected one of embedding, class_token, first_token") == 0);
   CHECK(misspelt.find("found \"attentoin\" (did you mean attention") != std::string::npos);
 }
 

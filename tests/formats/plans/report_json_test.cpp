@@ -86,7 +86,7 @@ TEST_CASE("the JSON of run carries losses with 17 significant digits") {
   CHECK(text.find("[0.10000000000000001, 3.3333333333333335]") != std::string::npos);
   const json out = json::parse(text);
   CHECK(keys(out) == Keys{"format_version", "steps", "losses", "step_seconds_median", "predicted_step_seconds",
-                          "tokens_per_second", "memory", "migration", "file"});
+                          "tokens_per_second", "memory", "migration", "evaluations", "file"});
   CHECK(out["predicted_step_seconds"].is_null());
   CHECK(out["migration"].is_null());
   CHECK(out["file"] == "a \"b\".plimsoll");

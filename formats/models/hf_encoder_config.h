@@ -1,0 +1,24 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "formats/models/config_fields.h"
+#include "formats/models/model_description.h"
+
+namespace plimsoll {
+
+/// True for the model_types that read_encoder_config reads.
+bool is_encoder_type(std::string_view model_type);
+
+/// Reads a BERT's or a ViT's configuration into `found`, whose spec has the family's defaults. What the architecture asks of
+/// the encoder decides its head: hidden tokens or classes; any other is refused by name.
+void read_encoder_config(ConfigFields& fields, ModelDescription& found);
+
+/// Takes mean and deviation of the channels from preprocessor_config.json in `folder`, where there is one.
+Result<void> read_preprocessor(const std::filesystem::path& folder, ImageInput& image);
+
+/// The keys and values with which transformers builds an encoder of this spec; errors when it has none like it.
+Result<nlohmann::ordered_json> encoder_config(const ModelSpec& spec);
+
+}  // namespace plimsoll
