@@ -33,6 +33,10 @@ constexpr NumberOption kNumberOptions[] = {
     {"--weight-decay", [](const Recipe& r) { return real(r.weight_decay); }},
     {"--betas", [](const Recipe& r) { return real(r.beta1) + "," + real(r.beta2); }},
     {"--eps", [](const Recipe& r) { return real(r.epsilon); }},
+    {"--momentum", [](const Recipe& r) { return real(r.momentum); }},
+    {"--nesterov", [](const Recipe& r) { return std::string(r.nesterov ? "set" : "unset"); }},
+    {"--trust", [](const Recipe& r) { return real(r.trust); }},
+    {"--absolute-step", [](const Recipe& r) { return std::string(r.relative_step ? "unset" : "set"); }},
     {"--seed", [](const Recipe& r) { return std::to_string(r.seed); }},
     {"--lora", lora},
     {"--lora-alpha", [](const Recipe& r) { return real(r.adapter.alpha); }},
@@ -49,6 +53,7 @@ Result<void> check_fixed_options(const RunFlags& flags, const ModelSpec& spec, c
   };
   TrainingFlags training = flags.training;
   if (!given("--batch")) training.batch = fixed.micro_batch;  // --global-batch counts in micro-batches
+  if (!given("--optimizer")) training.optimizer = to_text(fixed.optimizer);
   std::vector<std::string> unused_notes;
   auto asked = make_recipe(training, spec, fixed.precision, {}, unused_notes);
   if (!asked) return fail(asked.error());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/graph/expert_shape.h"
 #include "formats/models/resolve_model.h"
@@ -38,6 +39,41 @@ Result<void> check_step_size(const ModelSpec& spec, const Recipe& recipe) {
        .remedy = "use a smaller --accumulate (and a larger --batch), or fewer layers"});
 }
 
+/// A number that the rule does not read would be ignored in silence.
+Result<void> check_reads(const OptimizerRule& rule, bool given, bool reads, std::string_view option) {
+  if (!given || reads) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("the optimizer {} has no {}", rule.name, option),
+               .where = {},
+               .remedy = fmt::format("leave {} out, or choose another --optimizer", option)});
+}
+
+/// The optimizer with its own numbers, then those that were given.
+Result<void> take_optimizer(const TrainingFlags& flags, Recipe& recipe) {
+  const auto optimizer = parse_optimizer(flags.optimizer);
+  if (!optimizer) return fail(optimizer.error());
+  const OptimizerRule& rule = rule_of(*optimizer);
+  const std::tuple<bool, bool, std::string_view> numbers[] = {{!flags.betas.empty(), rule.reads_betas(), "--betas"},
+                                                              {flags.epsilon.has_value(), rule.epsilon > 0, "--eps"},
+                                                              {flags.momentum.has_value(), rule.momentum > 0, "--momentum"},
+                                                              {flags.nesterov, rule.nesterov, "--nesterov"},
+                                                              {flags.trust.has_value(), rule.trust > 0, "--trust"},
+                                                              {flags.absolute_step, rule.relative_step, "--absolute-step"}};
+  for (const auto& [given, reads, option] : numbers) {
+    if (auto read = check_reads(rule, given, reads, option); !read) return read;
+  }
+  recipe = with_optimizer(recipe, *optimizer);
+  recipe.learning_rate = flags.learning_rate.value_or(recipe.learning_rate);
+  recipe.weight_decay = flags.weight_decay.value_or(recipe.weight_decay);
+  if (!flags.betas.empty()) recipe.beta1 = flags.betas.at(0), recipe.beta2 = flags.betas.at(1);
+  recipe.epsilon = flags.epsilon.value_or(recipe.epsilon);
+  recipe.momentum = flags.momentum.value_or(recipe.momentum);
+  recipe.nesterov = flags.nesterov;
+  recipe.trust = flags.trust.value_or(recipe.trust);
+  recipe.relative_step = !flags.absolute_step;
+  return {};
+}
+
 }  // namespace
 
 void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
@@ -57,7 +93,9 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   command.add_option("--loss-scale", flags.loss_scale, "of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays")
       ->group(group)
       ->capture_default_str();
-  command.add_option("--optimizer", flags.optimizer, "adamw")->group(group)->capture_default_str();
+  command.add_option("--optimizer", flags.optimizer, optimizer_names() + " (docs/optimizers.md)")
+      ->group(group)
+      ->capture_default_str();
   command.add_option("--clip", flags.clip, "bound of the global gradient norm, 0 for none")
       ->group(group)
       ->capture_default_str();
@@ -66,18 +104,22 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
 
 void add_number_flags(CLI::App& command, TrainingFlags& flags) {
   const std::string group = "Numbers";
-  command.add_option("--lr", flags.learning_rate, "peak learning rate")->group(group)->capture_default_str();
+  command.add_option("--lr", flags.learning_rate, "peak learning rate (default: the optimizer's; adamw 3e-4)")->group(group);
   command.add_option("--schedule", flags.schedule, "constant, linear or cosine")->group(group)->capture_default_str();
   command.add_option("--warmup", flags.warmup, "steps of linear warm-up")->group(group)->capture_default_str();
-  command.add_option("--weight-decay", flags.weight_decay, "decoupled weight decay of matrices")
-      ->group(group)
-      ->capture_default_str();
-  command.add_option("--betas", flags.betas, "Adam's two decay rates")
+  command.add_option("--weight-decay", flags.weight_decay, "weight decay of matrices (default: the optimizer's; adamw 0.1)")
+      ->group(group);
+  command.add_option("--betas", flags.betas, "two decay rates of moments (adamw 0.9,0.95)")
       ->group(group)
       ->expected(2)
-      ->delimiter(',')
-      ->capture_default_str();
-  command.add_option("--eps", flags.epsilon, "Adam's epsilon")->group(group)->capture_default_str();
+      ->delimiter(',');
+  command.add_option("--eps", flags.epsilon, "what keeps divisors from 0 (adamw 1e-8)")->group(group);
+  command.add_option("--momentum", flags.momentum, "of momentum and lars (0.9)")->group(group);
+  command.add_flag("--nesterov", flags.nesterov, "momentum looks one step ahead")->group(group);
+  command.add_option("--trust", flags.trust, "lars: share of its norm that a matrix moves, times the learning rate (1e-3)")
+      ->group(group);
+  command.add_flag("--absolute-step", flags.absolute_step, "adafactor: steps of the learning rate, not relative to the weights")
+      ->group(group);
   command.add_option("--seed", flags.seed, "of weights and batches")->group(group)->capture_default_str();
 }
 
@@ -127,12 +169,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
                            const std::string& precision_reason, std::vector<std::string>& notes) {
   Recipe recipe{.precision = default_precision,
                 .micro_batch = flags.batch,
-                .learning_rate = flags.learning_rate,
                 .warmup_steps = flags.warmup,
-                .weight_decay = flags.weight_decay,
-                .beta1 = flags.betas.at(0),
-                .beta2 = flags.betas.at(1),
-                .epsilon = flags.epsilon,
                 .clip = flags.clip,
                 .seed = flags.seed};
   const auto accumulate = micro_batches(flags);
@@ -156,9 +193,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
                  .remedy = "leave --loss-scale out, or add --precision fp16-mixed"});
   }
   recipe.loss_scaling = *scaling;
-  const auto optimizer = parse_optimizer(flags.optimizer);
-  if (!optimizer) return fail(optimizer.error());
-  recipe.optimizer = *optimizer;
+  if (const auto ruled = take_optimizer(flags, recipe); !ruled) return fail(ruled.error());
   auto adapter = make_adapter(flags.adapter, spec, recipe.precision, notes);
   if (!adapter) return fail(adapter.error());
   recipe.adapter = std::move(*adapter);

@@ -24,12 +24,16 @@ struct TrainingFlags {
   std::string precision;
   std::string loss_scale = "dynamic";
   std::string optimizer = "adamw";
-  double learning_rate = 3e-4;
+  std::optional<double> learning_rate;  ///< what is not given is the optimizer's own
   std::string schedule = "constant";
   std::int64_t warmup = 0;
-  double weight_decay = 0.1;
-  std::vector<double> betas{0.9, 0.95};
-  double epsilon = 1e-8;
+  std::optional<double> weight_decay;
+  std::vector<double> betas;
+  std::optional<double> epsilon;
+  std::optional<double> momentum;
+  bool nesterov = false;
+  std::optional<double> trust;
+  bool absolute_step = false;
   double clip = 1.0;
   std::uint64_t seed = 1;
   AdapterFlags adapter;

@@ -22,18 +22,24 @@ TensorId GraphBuilder::make(TensorKind kind, std::int64_t elements, std::string 
   return make(kind, elements, compute_dtype(recipe().precision), std::move(name));
 }
 
+OptimizerState GraphBuilder::shape_of_group(TensorKind kind, GroupId group) const {
+  const ParameterGroup& of = parameters().at(group);
+  for (const OptimizerState& state : optimizer_states(recipe(), of)) {
+    if (state.kind == kind) return state;
+  }
+  const bool compute_type = kind == TensorKind::kParameter || kind == TensorKind::kGradient;
+  const bool sums = kind == TensorKind::kAccumulator;
+  const Precision precision = recipe().precision;
+  if (is_encoded(of)) return {kind, DType::kUint8, stored_bytes(of, compute_dtype(precision)).count};
+  return {kind, compute_type ? compute_dtype(precision) : sums ? sum_dtype(precision) : state_dtype(precision), of.elements};
+}
+
 TensorId GraphBuilder::whole_group(TensorKind kind, GroupId group) {
   TensorId& known = groups_[static_cast<std::size_t>(kind)][group.index];
   if (known.valid()) return known;
-  const bool compute_type = kind == TensorKind::kParameter || kind == TensorKind::kGradient;
-  const bool sums = kind == TensorKind::kAccumulator;
-  const DType dtype = compute_type ? compute_dtype(recipe().precision)
-                      : sums       ? sum_dtype(recipe().precision)
-                                   : state_dtype(recipe().precision);
+  const OptimizerState shape = shape_of_group(kind, group);
   const ParameterGroup& of = parameters().at(group);
-  const std::string name = std::string(to_text(kind)) + " of " + of.name;
-  known = is_encoded(of) ? make(kind, stored_bytes(of, compute_dtype(recipe().precision)).count, DType::kUint8, name)
-                         : make(kind, of.elements, dtype, name);
+  known = make(kind, shape.elements, shape.dtype, std::string(to_text(kind)) + " of " + of.name);
   graph_.tensors[known.index].group = group;
   graph_.tensors[known.index].block = of.block;
   return known;
@@ -55,6 +61,13 @@ TensorId GraphBuilder::view(TensorId tensor, std::int64_t offset, std::int64_t e
   return TensorId(graph_.tensors.size() - 1);
 }
 
+TensorId GraphBuilder::part(TensorId tensor, std::int64_t offset, std::int64_t elements, DType dtype) {
+  if (elements == graph_.at(tensor).elements && dtype == graph_.at(tensor).dtype) return tensor;
+  const TensorId viewed = view(tensor, offset, elements);
+  graph_.tensors[viewed.index].dtype = dtype;
+  return viewed;
+}
+
 TensorId GraphBuilder::parameter(TensorKind kind, GroupId group, ParameterRole role) {
   const ParameterTensor* tensor = parameters().at(group).find(role);
   if (tensor == nullptr || (parameters().at(group).frozen && kind != TensorKind::kParameter)) return {};
@@ -73,17 +86,11 @@ TensorId GraphBuilder::adapter(TensorKind kind, std::int64_t block, ParameterRol
   return view(whole_group(kind, group), tensor.offset, tensor.elements());
 }
 
-void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {
+void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands) {
   add(kind, shape, operands, compute_dtype(recipe().precision));
 }
 
-void GraphBuilder::add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands, DType dtype) {
-  add(kind, shape, std::vector<Operand>(operands));
-  graph_.ops.back().dtype = dtype;
-}
-
-void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands) {
-  const DType dtype = compute_dtype(recipe().precision);
+void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands, DType dtype) {
   Op op{.kind = kind, .phase = phase_, .block = block_, .dtype = dtype, .shape = shape, .operands = {}};
   for (const Operand& operand : operands) {
     if (operand.tensor.valid()) op.operands.push_back(operand);
@@ -91,10 +98,11 @@ void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Oper
   graph_.ops.push_back(std::move(op));
 }
 
-void GraphBuilder::add_with_workspace(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands) {
+void GraphBuilder::add_with_workspace(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands) {
   add(kind, shape, operands);
   const DType dtype = sum_dtype(recipe().precision);
   const Bytes bytes = workspace_of(kind, shape, graph_.ops.back().dtype, options_.workers);
+  if (bytes.count == 0) return;
   const TensorId scratch = make(TensorKind::kWorkspace, bytes.count / size_of(dtype), dtype, "workspace");
   graph_.ops.back().operands.push_back({scratch, Access::kWrite});
 }

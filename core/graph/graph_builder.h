@@ -1,11 +1,11 @@
 #pragma once
 
 #include <array>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/optimizer_state.h"
 
 namespace plimsoll {
 
@@ -29,14 +29,15 @@ class GraphBuilder {
   TensorId loss_scale();
   /// A view of `elements` of `tensor` from `offset` on.
   TensorId view(TensorId tensor, std::int64_t offset, std::int64_t elements);
+  /// As `view`, counted in `dtype`, which a tensor of bytes may hold; the tensor itself where that is all of it.
+  TensorId part(TensorId tensor, std::int64_t offset, std::int64_t elements, DType dtype);
 
   /// Appends an op of the current phase and block. Operands with an invalid tensor are optional ones that are absent.
-  void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
   void add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands);
   /// As `add`, in another type than the compute type.
-  void add(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands, DType dtype);
-  /// As `add`, with the op's scratch as last operand.
-  void add_with_workspace(OpKind kind, const OpShape& shape, std::initializer_list<Operand> operands);
+  void add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands, DType dtype);
+  /// As `add`, with the op's scratch, if it needs any, as last operand.
+  void add_with_workspace(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands);
 
   void enter(Phase phase, std::int64_t block);
 
@@ -48,6 +49,8 @@ class GraphBuilder {
   Graph finish() { return std::move(graph_); }
 
  private:
+  [[nodiscard]] OptimizerState shape_of_group(TensorKind kind, GroupId group) const;
+
   Graph graph_;
   GraphOptions options_;
   Phase phase_ = Phase::kForward;

@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 38> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 47> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kClassToken, "class_token"},
     {OpKind::kFirstToken, "first_token"},
@@ -44,6 +44,15 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 38> kKinds{{
     {OpKind::kAccumulate, "accumulate"},
     {OpKind::kSquaredNorm, "squared_norm"},
     {OpKind::kClipFactor, "clip_factor"},
+    {OpKind::kSgd, "sgd"},
+    {OpKind::kMomentum, "momentum"},
+    {OpKind::kAdam, "adam"},
+    {OpKind::kLion, "lion"},
+    {OpKind::kAdam8bit, "adam8bit"},
+    {OpKind::kAdafactor, "adafactor"},
+    {OpKind::kSm3, "sm3"},
+    {OpKind::kLamb, "lamb"},
+    {OpKind::kLars, "lars"},
     {OpKind::kAdamW, "adamw"},
 }};
 constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
@@ -57,6 +66,22 @@ tl::unexpected<Error> unknown(std::string_view sort, std::string_view text) {
 }
 
 }  // namespace
+
+bool is_update(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSgd:
+    case OpKind::kMomentum:
+    case OpKind::kAdam:
+    case OpKind::kLion:
+    case OpKind::kAdam8bit:
+    case OpKind::kAdafactor:
+    case OpKind::kSm3:
+    case OpKind::kLamb:
+    case OpKind::kLars:
+    case OpKind::kAdamW: return true;
+    default: return false;
+  }
+}
 
 std::string_view to_text(OpKind kind) {
   for (const auto& [known, name] : kKinds) {

@@ -56,8 +56,19 @@ enum class OpKind : std::uint8_t {
   kSquaredNorm,           ///< gradient r, partial sum w                one double
   kClipFactor,            ///< partial sums r, factor w, [flag w]       two doubles: factor, global norm; one that is 0 when the factor is 1
                           ///< or, where the loss is scaled: partial sums r, factor w, loss scale rw, [flag w] (LossScale, ClipFlag)
-  kAdamW,                 ///< weights rw, m rw, v rw, gradient r, [factor r], [compute weights w]; or, from version to version:
-                          ///< weights r, m r, v r, gradient r, [factor r], new weights w, new m w, new v w, [compute weights w]
+  // Updates: weights rw, each state rw, gradient r, [factor r], [compute weights w]; or, from version to version: weights r,
+  // each state r, gradient r, [factor r], new weights w, each new state w, [compute weights w]; and workspace w, where a rule
+  // needs some. A shape is of a group (rows: elements) or, where a rule looks at whole tensors, of one tensor.
+  kSgd,                   ///< no state
+  kMomentum,              ///< velocity
+  kAdam,                  ///< m, v; decay joins the gradient
+  kLion,                  ///< m
+  kAdam8bit,              ///< m, v in 8 bits with a scale each 256 elements; of one tensor
+  kAdafactor,             ///< means of rows and columns, or of a vector's elements; of one tensor
+  kSm3,                   ///< largest sums of rows and columns, or a vector's sums; of one tensor; workspace
+  kLamb,                  ///< m, v; of one tensor
+  kLars,                  ///< velocity; of one tensor
+  kAdamW,                 ///< m, v
 };
 
 /// What a clip factor's flag says where the loss is scaled; its shape's variant.
@@ -89,9 +100,10 @@ constexpr bool writes(Access access) { return access != Access::kRead; }
 
 /// Sizes of one kernel; what is not used by a kind stays 0. Two kernels of one kind and equal shapes cost the same.
 struct OpShape {
-  std::int64_t rows = 0;      ///< tokens or sequences of the micro-batch, or elements of a group for optimizer kernels
+  std::int64_t rows = 0;      ///< tokens or sequences of the micro-batch, or elements of a group for optimizer kernels; of updates of one
+                              ///< tensor its rows (8-bit Adam: elements)
   std::int64_t inputs = 0;    ///< columns of x; hidden size of an embedding or a norm; rotated elements of a head (0: all);
-                              ///< decaying elements for AdamW
+                              ///< decaying elements for updates of a group; columns for those of one tensor
   std::int64_t outputs = 0;   ///< columns of y; vocabulary of an embedding or a loss; position rows stay in `positions`
   std::int64_t sequence = 0;  ///< tokens per sequence
   std::int64_t heads = 0;
@@ -105,7 +117,8 @@ struct OpShape {
   std::int64_t capacity = 0;   ///< tokens that an expert takes of a group at most; 0: all that come
   std::int64_t groups = 0;     ///< of tokens, each with capacities of its own
   std::uint8_t variant = 0;    ///< a kind: of norm, activation, attention, target, storage, gating, clip flag; rows of an embedding's
-                               ///< type table; 1 for an update whose states have the two bytes of its type
+                               ///< type table; of updates of a group 1 where states have the two bytes of their type, of those of
+                               ///< one tensor whether it decays
   double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none), 1: a router draws
 
   auto operator<=>(const OpShape&) const = default;
@@ -125,6 +138,9 @@ struct Op {
   OpShape shape;
   std::vector<Operand> operands;
 };
+
+/// Whether it is an optimizer's kernel that writes weights.
+bool is_update(OpKind kind);
 
 std::string_view to_text(OpKind kind);
 std::string_view to_text(Phase phase);

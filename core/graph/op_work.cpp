@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/expert_work.h"
+#include "core/graph/optimizer_state.h"
 #include "core/model/base_storage.h"
 #include "core/model/model_spec.h"
 
@@ -14,7 +15,6 @@ constexpr double kNormFlops = 8;
 constexpr double kNormBackwardFlops = 14;
 constexpr double kActivationFlops = 12;
 constexpr double kLossFlops = 5;
-constexpr double kAdamWFlops = 14;
 
 double product(double a, double b, double c) { return 2.0 * a * b * c; }
 
@@ -35,6 +35,58 @@ std::int64_t query_key_width(const OpShape& s) { return (s.heads + s.kv_heads) *
 std::int64_t rotated_width(const OpShape& s) { return (s.heads + s.kv_heads) * (s.inputs == 0 ? s.head_dim : s.inputs); }
 
 bool is_layer_norm(const OpShape& s) { return s.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm); }
+
+/// Weights that an update writes.
+std::int64_t updated_elements(OpKind kind, const OpShape& s) {
+  switch (kind) {
+    case OpKind::kAdafactor:
+    case OpKind::kSm3:
+    case OpKind::kLamb:
+    case OpKind::kLars: return s.rows * s.inputs;
+    default: return s.rows;
+  }
+}
+
+/// Operations a weight, counted from the kernels' formulas.
+double update_flops(OpKind kind) {
+  switch (kind) {
+    case OpKind::kSgd: return 4;
+    case OpKind::kMomentum: return 8;
+    case OpKind::kAdam: return 15;
+    case OpKind::kLion: return 9;
+    case OpKind::kAdam8bit: return 14 + 2 * 10;  // and for each moment: scaling both ways, and eight comparisons
+    case OpKind::kAdafactor: return 2 + 2 + 6 + 6;
+    case OpKind::kSm3: return 9 + 4;
+    case OpKind::kLamb: return 17 + 10;
+    case OpKind::kLars: return 4 + 7;
+    default: return 14;  // AdamW
+  }
+}
+
+/// Whether an update goes over a group's elements, whatever tensors they belong to.
+bool takes_group(OpKind kind) {
+  return kind == OpKind::kSgd || kind == OpKind::kMomentum || kind == OpKind::kAdam || kind == OpKind::kLion || kind == OpKind::kAdamW;
+}
+
+/// Bytes of an update. Rules that need a tensor's norm or sums first pass over it more than once, and the tensor is taken not
+/// to stay in a cache between passes.
+Bytes update_traffic(OpKind kind, const OpShape& s, std::int64_t e, std::int64_t state) {
+  const std::int64_t n = updated_elements(kind, s);
+  if (takes_group(kind) && s.variant == 1) state = e;
+  const std::int64_t factors = s.rows > 1 ? s.rows + s.inputs : s.inputs;  // of Adafactor and SM3
+  const std::int64_t published = e != state ? e : 0;
+  switch (kind) {
+    case OpKind::kSgd: return Bytes(n * (2 * state + e + published));
+    case OpKind::kMomentum:
+    case OpKind::kLion: return Bytes(n * (4 * state + e + published));
+    case OpKind::kAdam8bit: return Bytes(n * (2 * state + e + published) + 4 * quantized_bytes(n));
+    case OpKind::kAdafactor: return Bytes(n * (3 * state + 4 * e + published) + 2 * state * factors);
+    case OpKind::kSm3: return Bytes(n * (2 * state + (s.rows > 1 ? 2 : 1) * e + published) + 2 * state * factors);
+    case OpKind::kLamb: return Bytes(n * (9 * state + e + published));
+    case OpKind::kLars: return Bytes(n * (5 * state + 2 * e + published));
+    default: return Bytes(n * (6 * state + e + published));
+  }
+}
 
 /// Width of a feed-forward activation's input; `outputs` is the width of its output.
 std::int64_t activation_in(const OpShape& s) { return is_gated(static_cast<ActivationKind>(s.variant)) ? 2 * s.outputs : s.outputs; }
@@ -59,7 +111,16 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kRopeBackward: return 3.0 * real(s.rows * rotated_width(s));
     case OpKind::kCrossEntropy:
     case OpKind::kLoss: return kLossFlops * real(s.rows) * real(s.outputs);
-    case OpKind::kAdamW: return kAdamWFlops * real(s.rows);
+    case OpKind::kSgd:
+    case OpKind::kMomentum:
+    case OpKind::kAdam:
+    case OpKind::kLion:
+    case OpKind::kAdam8bit:
+    case OpKind::kAdafactor:
+    case OpKind::kSm3:
+    case OpKind::kLamb:
+    case OpKind::kLars:
+    case OpKind::kAdamW: return update_flops(kind) * real(updated_elements(kind, s));
     case OpKind::kSquaredNorm: return 2.0 * real(s.rows);
     case OpKind::kAccumulate: return real(s.rows);
     case OpKind::kClipFactor: return real(s.terms);
@@ -109,9 +170,16 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kRopeBackward: return Bytes(2 * e * s.rows * rotated_width(s));
     case OpKind::kCrossEntropy: return Bytes(2 * e * s.rows * s.outputs);
     case OpKind::kLoss: return Bytes(e * s.rows * s.outputs);
-    case OpKind::kAdamW:
-      if (s.variant == 1) return Bytes(s.rows * 7 * e);
-      return Bytes(s.rows * (6 * state + e + (e != state ? e : 0)));
+    case OpKind::kSgd:
+    case OpKind::kMomentum:
+    case OpKind::kAdam:
+    case OpKind::kLion:
+    case OpKind::kAdam8bit:
+    case OpKind::kAdafactor:
+    case OpKind::kSm3:
+    case OpKind::kLamb:
+    case OpKind::kLars:
+    case OpKind::kAdamW: return update_traffic(kind, s, e, state);
     case OpKind::kSquaredNorm: return Bytes(s.rows * e);
     case OpKind::kAccumulate: return Bytes(s.rows * (e + 2 * state));
     case OpKind::kClipFactor: return Bytes(8 * (s.terms + 2));
@@ -157,6 +225,7 @@ Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t work
     return Bytes(tiles * 2 * s.head_dim * e);
   }
   if (kind == OpKind::kRouterBackward) return Bytes(s.rows * router_outputs(s) * e);
+  if (kind == OpKind::kSm3) return Bytes(s.rows > 1 ? s.rows * e : 0);  // the rows' new sums, while columns need the old ones
   if (kind == OpKind::kAttention) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);
   if (kind == OpKind::kAttentionBackward) {
     if (workers > 0) return Bytes(workers * (2 * kAttentionRows + 1) * s.sequence * e);

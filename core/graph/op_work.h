@@ -12,8 +12,8 @@ namespace plimsoll {
 /// (sequence+1)/2. Elementwise kernels count a few operations an element.
 double flops_of(OpKind kind, const OpShape& shape);
 
-/// Bytes that one kernel must move between its memory and its processor: every operand once, in `dtype`,
-/// statistics and losses in fp32, optimizer state in `state`.
+/// Bytes that one kernel must move between its memory and its processor: every operand once, in `dtype`, statistics, losses
+/// and optimizer state in the state's type. Updates that need a tensor's norm or sums first pass over it as often as that takes.
 Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);
 
 /// Elements of attention's scratch that one CPU worker needs: the scores of a tile of queries; in `half` storage also

@@ -37,19 +37,27 @@ TensorId clip_factor(GraphBuilder& build, const std::vector<GroupId>& groups) {
   return factor;
 }
 
+void update_part(GraphBuilder& build, GroupId g, const UpdatePart& part, TensorId factor) {
+  const Precision precision = build.recipe().precision;
+  const auto elements = [&](Kind kind, DType dtype) {
+    return build.part(build.whole_group(kind, g), part.offset, part.elements, dtype);
+  };
+  const bool mixed = has_master_copy(precision);
+  const Kind gradients = summed_gradients(build.recipe());
+  std::vector<Operand> operands{{elements(mixed ? Kind::kMaster : Kind::kParameter, state_dtype(precision)), kRw}};
+  for (const StateRange& state : part.states) {
+    operands.push_back({build.part(build.whole_group(state.kind, g), state.offset, state.elements, state.dtype), kRw});
+  }
+  operands.push_back({elements(gradients, gradients == Kind::kGradient ? compute_dtype(precision) : sum_dtype(precision)), kR});
+  operands.push_back({factor, kR});
+  if (mixed) operands.push_back({elements(Kind::kParameter, compute_dtype(precision)), kW});
+  build.add_with_workspace(part.kind, part.shape, operands);
+}
+
 void update_group(GraphBuilder& build, GroupId g, TensorId factor) {
-  const bool mixed = has_master_copy(build.recipe().precision);
   const ParameterGroup& group = build.parameters().at(g);
   build.enter(Phase::kOptimizer, group.block);
-  const bool narrow = size_of(state_dtype(build.recipe().precision)) == 2;
-  const std::uint8_t variant = narrow ? 1 : 0;
-  build.add(OpKind::kAdamW, {.rows = group.elements, .inputs = group.decaying_elements, .variant = variant},
-            {{build.whole_group(mixed ? Kind::kMaster : Kind::kParameter, g), kRw},
-             {build.whole_group(Kind::kFirstMoment, g), kRw},
-             {build.whole_group(Kind::kSecondMoment, g), kRw},
-             {build.whole_group(summed_gradients(build.recipe()), g), kR},
-             {factor, kR},
-             {mixed ? build.whole_group(Kind::kParameter, g) : TensorId(), kW}});
+  for (const UpdatePart& part : update_parts(build.recipe(), group)) update_part(build, g, part, factor);
 }
 
 }  // namespace

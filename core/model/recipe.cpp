@@ -24,7 +24,6 @@ constexpr Names<Precision, 5> kPrecisions{{{Precision::kFp32, "fp32"},
                                            {Precision::kBf16Mixed, "bf16-mixed"},
                                            {Precision::kFp64, "fp64"},
                                            {Precision::kBf16, "bf16"}}};
-constexpr Names<OptimizerKind, 1> kOptimizers{{{OptimizerKind::kAdamW, "adamw"}}};
 constexpr Names<LrSchedule, 3> kSchedules{
     {{LrSchedule::kConstant, "constant"}, {LrSchedule::kLinear, "linear"}, {LrSchedule::kCosine, "cosine"}}};
 constexpr Names<MatmulLibrary, 2> kLibraries{
@@ -79,7 +78,30 @@ Result<void> validate_routing(const Recipe& recipe, const ModelSpec& spec) {
              fmt::format("use capacity={:.3g} or more, larger or fewer groups, or fewer experts", 1 / even));
 }
 
+/// What only some rules read; AdamW's line is as it was when there was no other.
+std::string canonical_text_of_rule(const Recipe& r) {
+  const OptimizerRule& rule = rule_of(r.optimizer);
+  std::string text;
+  if (rule.momentum > 0) text += fmt::format(" momentum={:.17g}", r.momentum);
+  if (rule.nesterov) text += fmt::format(" nesterov={}", r.nesterov);
+  if (rule.trust > 0) text += fmt::format(" trust={:.17g}", r.trust);
+  if (rule.relative_step) text += fmt::format(" relative_step={}", r.relative_step);
+  return text;
+}
+
 }  // namespace
+
+Recipe with_optimizer(Recipe recipe, OptimizerKind optimizer) {
+  const OptimizerRule& rule = rule_of(optimizer);
+  recipe.optimizer = optimizer;
+  recipe.learning_rate = rule.learning_rate;
+  recipe.weight_decay = rule.weight_decay;
+  if (rule.reads_betas()) recipe.beta1 = rule.beta1, recipe.beta2 = rule.beta2;
+  if (rule.epsilon > 0) recipe.epsilon = rule.epsilon;
+  if (rule.momentum > 0) recipe.momentum = rule.momentum;
+  if (rule.trust > 0) recipe.trust = rule.trust;
+  return recipe;
+}
 
 DType compute_dtype(Precision precision) {
   switch (precision) {
@@ -126,6 +148,13 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
   if (auto routing = validate_routing(recipe, spec); !routing) return routing;
   const auto in_unit = [](double x) { return x >= 0 && x < 1; };
   if (!in_unit(recipe.beta1) || !in_unit(recipe.beta2)) return bad("--betas must lie in [0, 1)");
+  if (recipe.precision == Precision::kBf16 && rule_of(recipe.optimizer).whole_tensors) {
+    return bad(fmt::format("the optimizer {} keeps sums or codes that bf16 cannot hold", to_text(recipe.optimizer)),
+               "use --precision bf16-mixed, or another --optimizer");
+  }
+  if (!in_unit(recipe.momentum)) return bad("--momentum must lie in [0, 1)");
+  if (recipe.nesterov && recipe.momentum == 0) return bad("--nesterov looks ahead by the momentum, which is 0");
+  if (!(recipe.trust > 0) || !std::isfinite(recipe.trust)) return bad("--trust must be finite and above 0");
   if (!(recipe.epsilon > 0) || !(recipe.learning_rate >= 0) || !(recipe.weight_decay >= 0) || !(recipe.clip >= 0) ||
       !std::isfinite(recipe.learning_rate + recipe.epsilon + recipe.weight_decay + recipe.clip)) {
     return bad("--lr, --weight-decay, --eps and --clip must be finite and not negative");
@@ -148,12 +177,10 @@ double learning_rate_at(const Recipe& recipe, std::int64_t step) {
 }
 
 std::string_view to_text(Precision precision) { return name_in(kPrecisions, precision); }
-std::string_view to_text(OptimizerKind optimizer) { return name_in(kOptimizers, optimizer); }
 std::string_view to_text(LrSchedule schedule) { return name_in(kSchedules, schedule); }
 std::string_view to_text(MatmulLibrary library) { return name_in(kLibraries, library); }
 Result<Precision> parse_precision(std::string_view text) { return value_in(kPrecisions, "precision", text); }
 Result<LrSchedule> parse_lr_schedule(std::string_view text) { return value_in(kSchedules, "schedule", text); }
-Result<OptimizerKind> parse_optimizer(std::string_view text) { return value_in(kOptimizers, "optimizer", text); }
 Result<MatmulLibrary> parse_matmul(std::string_view text) { return value_in(kLibraries, "matrix-product library", text); }
 
 std::string canonical_text(const Recipe& r) {
@@ -164,7 +191,7 @@ std::string canonical_text(const Recipe& r) {
       r.sequence, r.learning_rate, to_text(r.schedule), r.warmup_steps, r.total_steps, r.weight_decay, r.beta1, r.beta2,
       r.epsilon, r.clip, r.seed);
   if (scales_loss(r.precision)) text += " loss_scale=" + to_text(r.loss_scaling);
-  return text + adapter_text(r.adapter);
+  return text + canonical_text_of_rule(r) + adapter_text(r.adapter);
 }
 
 std::string numerics_digest(const ModelSpec& spec, const Recipe& recipe) {

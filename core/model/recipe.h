@@ -9,13 +9,13 @@
 #include "core/model/dtype.h"
 #include "core/model/loss_scaling.h"
 #include "core/model/model_spec.h"
+#include "core/model/optimizer.h"
 
 namespace plimsoll {
 
 /// Numeric format of compute and of stored weights and gradients; mixed formats keep fp32 master weights, pure bf16 keeps
 /// weights and optimizer states in bf16 alone.
 enum class Precision : std::uint8_t { kFp32, kFp16Mixed, kBf16Mixed, kFp64, kBf16 };
-enum class OptimizerKind : std::uint8_t { kAdamW };
 enum class LrSchedule : std::uint8_t { kConstant, kLinear, kCosine };
 /// The matrix-product library of the CPU backend; it decides rounding and so belongs to the recipe.
 enum class MatmulLibrary : std::uint8_t { kOneDnn, kOpenBlas };
@@ -36,6 +36,10 @@ struct Recipe {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double epsilon = 1e-8;
+  double momentum = 0.9;      ///< of the rules momentum and lars
+  bool nesterov = false;      ///< momentum looks one step ahead
+  double trust = 1e-3;        ///< lars: a matrix moves by this share of its norm, times the learning rate
+  bool relative_step = true;  ///< adafactor: steps are relative to the weights and shrink with 1/√t
   double clip = 1.0;  ///< bound of the global gradient norm; 0 switches clipping off
   LossScaling loss_scaling;  ///< fp16 only
   std::uint64_t seed = 1;
@@ -48,6 +52,9 @@ struct Recipe {
   /// Tokens of one optimizer step.
   [[nodiscard]] std::int64_t tokens_per_step() const { return tokens_per_micro_batch() * accumulate; }
 };
+
+/// `recipe` with another rule, and that rule's own numbers in place of those it had.
+Recipe with_optimizer(Recipe recipe, OptimizerKind optimizer);
 
 /// Type of activations, weights used in compute, and gradients.
 DType compute_dtype(Precision precision);
@@ -71,12 +78,10 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec);
 double learning_rate_at(const Recipe& recipe, std::int64_t step);
 
 std::string_view to_text(Precision precision);
-std::string_view to_text(OptimizerKind optimizer);
 std::string_view to_text(LrSchedule schedule);
 std::string_view to_text(MatmulLibrary library);
 Result<Precision> parse_precision(std::string_view text);
 Result<LrSchedule> parse_lr_schedule(std::string_view text);
-Result<OptimizerKind> parse_optimizer(std::string_view text);
 Result<MatmulLibrary> parse_matmul(std::string_view text);
 
 /// One line that names every field; equal recipes, equal text.

@@ -122,6 +122,18 @@ std::string_view operand_pattern(OpKind kind) {
       return "rw";
     case OpKind::kClipFactor:
       return "rwW|rwuW";
+    case OpKind::kSgd:
+      return "urRW|rrRwW";
+    case OpKind::kMomentum:
+    case OpKind::kLion:
+    case OpKind::kAdafactor:
+    case OpKind::kLars:
+      return "uurRW|rrrRwwW";
+    case OpKind::kSm3:
+      return "uurRWW|rrrRwwWW";
+    case OpKind::kAdam:
+    case OpKind::kAdam8bit:
+    case OpKind::kLamb:
     case OpKind::kAdamW:
       return "uuurRW|rrrrRwwwW";
   }
@@ -178,6 +190,15 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kSquaredNorm:
       return phase == Phase::kBackward || phase == Phase::kOptimizer;
     case OpKind::kClipFactor:
+    case OpKind::kSgd:
+    case OpKind::kMomentum:
+    case OpKind::kAdam:
+    case OpKind::kLion:
+    case OpKind::kAdam8bit:
+    case OpKind::kAdafactor:
+    case OpKind::kSm3:
+    case OpKind::kLamb:
+    case OpKind::kLars:
     case OpKind::kAdamW:
       return phase == Phase::kOptimizer;
   }

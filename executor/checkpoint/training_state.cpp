@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <vector>
 
 #include "core/base/differing_words.h"
+#include "core/graph/optimizer_state.h"
 #include "formats/models/half_floats.h"
 #include "formats/models/safetensors_file.h"
 #include "formats/models/safetensors_writer.h"
@@ -21,10 +21,14 @@ constexpr std::string_view kFormat = "plimsoll-training-state";
 constexpr std::string_view kVersion = "1";
 const std::string kLossScaleKey = "loss_scale";
 
-constexpr std::array<std::pair<TensorKind, std::string_view>, 3> kStates{
-    {{TensorKind::kParameter, "weights"},
-     {TensorKind::kFirstMoment, "first_moments"},
-     {TensorKind::kSecondMoment, "second_moments"}}};
+/// One tensor of the file.
+struct Saved {
+  TensorKind kind = TensorKind::kParameter;
+  GroupId group;
+  std::string name;
+  std::int64_t elements = 0;
+  bool bytes = false;  ///< or numbers of the state's type
+};
 
 tl::unexpected<Error> bad(const std::filesystem::path& path, std::string what, std::string remedy = {}) {
   return fail(
@@ -32,6 +36,22 @@ tl::unexpected<Error> bad(const std::filesystem::path& path, std::string what, s
 }
 
 std::string name_of(std::size_t group, std::string_view state) { return fmt::format("group.{}.{}", group, state); }
+
+/// In the order of the file.
+std::vector<Saved> saved_tensors(const ModelSpec& spec, const Recipe& recipe) {
+  const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
+  std::vector<Saved> all;
+  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
+    const ParameterGroup& group = layout.groups[g];
+    if (group.frozen) continue;  // as they were when the training began
+    all.push_back({TensorKind::kParameter, GroupId(g), name_of(g, "weights"), group.elements});
+    for (const OptimizerState& state : optimizer_states(recipe, group)) {
+      all.push_back({state.kind, GroupId(g), name_of(g, to_text(state.kind)), state.elements,
+                     state.dtype == DType::kUint8});
+    }
+  }
+  return all;
+}
 
 StoredType stored_type(const Recipe& recipe) {
   const DType dtype = state_dtype(recipe.precision);
@@ -41,6 +61,14 @@ StoredType stored_type(const Recipe& recipe) {
 std::string value_in(const SafetensorsHeader& header, const std::string& key) {
   const auto found = header.metadata.find(key);
   return found == header.metadata.end() ? std::string() : found->second;
+}
+
+/// What follows `key` in a text of words; empty when it is not there.
+std::string word_in(const std::string& text, const std::string& key) {
+  const std::size_t at = text.find(" " + key);
+  if (at == std::string::npos) return {};
+  const std::size_t begin = at + 1 + key.size();
+  return text.substr(begin, text.find(' ', begin) - begin);
 }
 
 Result<std::int64_t> check_header(const std::filesystem::path& path, const SafetensorsHeader& header,
@@ -53,6 +81,11 @@ Result<std::int64_t> check_header(const std::filesystem::path& path, const Safet
   }
   if (value_in(header, "numerics_digest") != numerics_digest(spec, recipe)) {
     const std::string theirs = value_in(header, "spec") + " " + value_in(header, "recipe");
+    if (const std::string rule = word_in(theirs, "optimizer="); !rule.empty() && rule != to_text(recipe.optimizer)) {
+      return bad(path,
+                 fmt::format("the training state is of the optimizer {}, and this run's is {}", rule, to_text(recipe.optimizer)),
+                 "resume with --optimizer " + rule);
+    }
     return bad(path,
                fmt::format("the training state is of another model or recipe; it has {}",
                            differing_words(theirs, canonical_text(spec) + " " + canonical_text(recipe))),
@@ -86,23 +119,18 @@ Result<LossScale> read_scale(const std::filesystem::path& path, const Safetensor
 }
 
 Result<void> check_tensors(const std::filesystem::path& path, const SafetensorsHeader& header,
-                           const ParameterLayout& layout, StoredType type) {
-  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
-    if (layout.groups[g].frozen) continue;  // as they were when the training began
-    for (const auto& [kind, state] : kStates) {
-      const std::string name = name_of(g, state);
-      const SafetensorsTensor* stored = header.find(name);
-      if (stored == nullptr || stored->type != type || stored->elements != layout.groups[g].elements) {
-        return bad(path, fmt::format("tensor '{}' of {} elements in {} is missing", name, layout.groups[g].elements,
-                                     to_text(type)));
-      }
-    }
+                           const std::vector<Saved>& tensors, StoredType numbers) {
+  for (const Saved& tensor : tensors) {
+    const StoredType type = tensor.bytes ? StoredType::kU8 : numbers;
+    const SafetensorsTensor* stored = header.find(tensor.name);
+    if (stored != nullptr && stored->type == type && stored->elements == tensor.elements) continue;
+    return bad(path, fmt::format("tensor '{}' of {} elements in {} is missing", tensor.name, tensor.elements, to_text(type)));
   }
   return {};
 }
 
 SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int64_t steps_done,
-                          const ParameterLayout& layout) {
+                          const std::vector<Saved>& tensors) {
   SafetensorsPlan plan{.type = stored_type(recipe),
                        .tensors = {},
                        .metadata = {{"format", std::string(kFormat)},
@@ -111,10 +139,7 @@ SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int6
                                     {"numerics_digest", numerics_digest(spec, recipe)},
                                     {"spec", canonical_text(spec)},
                                     {"recipe", canonical_text(recipe)}}};
-  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
-    if (layout.groups[g].frozen) continue;  // as they were when the training began
-    for (const auto& [kind, state] : kStates) plan.tensors.push_back({name_of(g, state), {layout.groups[g].elements}});
-  }
+  for (const Saved& tensor : tensors) plan.tensors.push_back({tensor.name, {tensor.elements}, tensor.bytes});
   return plan;
 }
 
@@ -138,18 +163,17 @@ Result<void> append(SafetensorsWriter& writer, const std::string& name, std::spa
 
 Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
                                  std::int64_t steps_done, const ReadState& state, const std::string& base) {
-  const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
-  SafetensorsPlan plan = plan_file(spec, recipe, steps_done, layout);
+  const std::vector<Saved> tensors = saved_tensors(spec, recipe);
+  SafetensorsPlan plan = plan_file(spec, recipe, steps_done, tensors);
   if (!base.empty()) plan.metadata[std::string(kTrainingBase)] = base;
   if (scales_loss(recipe.precision)) plan.metadata[kLossScaleKey] = scale_text(state(TensorKind::kScalar, GroupId(0)));
   auto writer = SafetensorsWriter::create(path, std::move(plan));
   if (!writer) return fail(writer.error());
-  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
-    if (layout.groups[g].frozen) continue;  // as they were when the training began
-    for (const auto& [kind, name] : kStates) {
-      const std::span<const std::byte> bytes = state(kind, GroupId(g));
-      if (auto written = append(*writer, name_of(g, name), bytes, state_dtype(recipe.precision)); !written) return written;
-    }
+  for (const Saved& tensor : tensors) {
+    const std::span<const std::byte> bytes = state(tensor.kind, tensor.group);
+    auto written = tensor.bytes ? writer->append_bytes(tensor.name, bytes)
+                                : append(*writer, tensor.name, bytes, state_dtype(recipe.precision));
+    if (!written) return written;
   }
   return writer->finish();
 }
@@ -158,23 +182,20 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
                                          const WriteState& state) {
   const auto file = SafetensorsFile::open(path);
   if (!file) return fail(file.error());
-  const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
+  const std::vector<Saved> tensors = saved_tensors(spec, recipe);
   const auto steps_done = check_header(path, file->header(), spec, recipe);
   if (!steps_done) return steps_done;
-  if (auto whole = check_tensors(path, file->header(), layout, stored_type(recipe)); !whole) return fail(whole.error());
+  if (auto whole = check_tensors(path, file->header(), tensors, stored_type(recipe)); !whole) return fail(whole.error());
   if (scales_loss(recipe.precision)) {
     const auto scale = read_scale(path, file->header());
     if (!scale) return fail(scale.error());
     state(TensorKind::kScalar, GroupId(0), [&](std::span<std::byte> place) { std::memcpy(place.data(), &*scale, sizeof(*scale)); });
   }
   Result<void> read;
-  for (std::size_t g = 0; g < layout.groups.size(); ++g) {
-    if (layout.groups[g].frozen) continue;  // as they were when the training began
-    for (const auto& [kind, name] : kStates) {
-      const SafetensorsTensor& stored = *file->header().find(name_of(g, name));
-      state(kind, GroupId(g), [&](std::span<std::byte> place) { read = file->read_bytes(stored, Bytes(0), place); });
-      if (!read) return fail(read.error());
-    }
+  for (const Saved& tensor : tensors) {
+    const SafetensorsTensor& stored = *file->header().find(tensor.name);
+    state(tensor.kind, tensor.group, [&](std::span<std::byte> place) { read = file->read_bytes(stored, Bytes(0), place); });
+    if (!read) return fail(read.error());
   }
   return steps_done;
 }

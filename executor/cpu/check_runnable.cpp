@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "core/graph/batch_parts.h"
-#include "core/model/stored_group.h"
+#include "core/graph/optimizer_state.h"
 #include "executor/kernels/launch.h"
 
 namespace plimsoll {
@@ -94,17 +94,14 @@ Result<void> check_state(const Plan& plan) {
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
-    if (binding.kind == TensorKind::kScalar) continue;
-    const bool compute = binding.kind == TensorKind::kParameter;
-    const DType dtype = compute ? compute_dtype(plan.recipe.precision) : state_dtype(plan.recipe.precision);
-    const std::int64_t bytes = stored_bytes(layout.at(binding.group), dtype).count;
+    const Bytes bytes = bytes_of_state(plan.recipe, layout.at(binding.group), binding.kind);
     const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
     if (on_drive && !is_staged(plan, step, binding.buffer)) {
       return refuse("the CPU backend needs state on a drive to be read whole in a step", buffer.name);
     }
-    if (buffer.bytes.count == bytes || buffer.bytes == align_up(Bytes(bytes), kStorageAlignment)) continue;
+    if (buffer.bytes == bytes || buffer.bytes == align_up(bytes, kStorageAlignment)) continue;
     return refuse(fmt::format("state of group '{}' takes {} bytes, but its buffer has {}",
-                              layout.at(binding.group).name, bytes, buffer.bytes.count),
+                              layout.at(binding.group).name, bytes.count, buffer.bytes.count),
                   buffer.name);
   }
   return {};

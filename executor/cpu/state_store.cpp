@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/model/stored_group.h"
+#include "core/graph/optimizer_state.h"
 
 namespace plimsoll {
 
@@ -45,10 +45,7 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
 }
 
 std::size_t StateStore::size_of_state(const StateBinding& binding) const {
-  if (binding.kind == TensorKind::kScalar) return static_cast<std::size_t>(plan_.at(binding.buffer).bytes.count);
-  const Precision precision = plan_.recipe.precision;
-  const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
-  return static_cast<std::size_t>(stored_bytes(layout_.at(binding.group), dtype).count);
+  return static_cast<std::size_t>(bytes_of_state(plan_.recipe, layout_.at(binding.group), binding.kind).count);
 }
 
 }  // namespace plimsoll

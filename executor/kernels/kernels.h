@@ -108,6 +108,24 @@ void accumulate(const OpShape& shape, Operands operands, const LaunchContext& co
 template <typename S>
 void squared_norm(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void sgd(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void momentum(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void adam(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void lion(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void adam8bit(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void adafactor(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void sm3(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void lamb(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void lars(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void adamw(const OpShape& shape, Operands operands, const LaunchContext& context);
 void clip_factor(const OpShape& shape, Operands operands, const LaunchContext& context);
 

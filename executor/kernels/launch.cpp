@@ -89,6 +89,24 @@ KernelFunction function_of(OpKind kind) {
       return kernels::squared_norm<T>;
     case OpKind::kClipFactor:
       return kernels::clip_factor;
+    case OpKind::kSgd:
+      return kernels::sgd<T>;
+    case OpKind::kMomentum:
+      return kernels::momentum<T>;
+    case OpKind::kAdam:
+      return kernels::adam<T>;
+    case OpKind::kLion:
+      return kernels::lion<T>;
+    case OpKind::kAdam8bit:
+      return kernels::adam8bit<T>;
+    case OpKind::kAdafactor:
+      return kernels::adafactor<T>;
+    case OpKind::kSm3:
+      return kernels::sm3<T>;
+    case OpKind::kLamb:
+      return kernels::lamb<T>;
+    case OpKind::kLars:
+      return kernels::lars<T>;
     case OpKind::kAdamW:
       return kernels::adamw<T>;
   }
@@ -173,6 +191,24 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::squared_norm<S>;
     case OpKind::kClipFactor:
       return kernels::clip_factor;
+    case OpKind::kSgd:
+      return kernels::sgd<S>;
+    case OpKind::kMomentum:
+      return kernels::momentum<S>;
+    case OpKind::kAdam:
+      return kernels::adam<S>;
+    case OpKind::kLion:
+      return kernels::lion<S>;
+    case OpKind::kAdam8bit:
+      return kernels::adam8bit<S>;
+    case OpKind::kAdafactor:
+      return kernels::adafactor<S>;
+    case OpKind::kSm3:
+      return kernels::sm3<S>;
+    case OpKind::kLamb:
+      return kernels::lamb<S>;
+    case OpKind::kLars:
+      return kernels::lars<S>;
     case OpKind::kAdamW:
       return kernels::adamw<S>;
     default:

@@ -6,16 +6,34 @@
 
 namespace plimsoll {
 
-/// Numbers of one AdamW step, the same for all elements.
+/// Numbers of one update, the same for all elements; each rule reads those that it needs.
 template <typename T>
-struct AdamWStep {
+struct UpdateStep {
   T beta1 = 0;
   T beta2 = 0;
-  T step_size = 0;     ///< learning rate / (1 − beta1ᵗ)
+  T step_size = 0;     ///< (learning rate, where nothing else scales the step) / (1 − beta1ᵗ)
   T inverse_root = 0;  ///< 1 / √(1 − beta2ᵗ)
   T epsilon = 0;
-  T keep = 1;    ///< 1 − learning rate · weight decay, or 1 where nothing decays
-  T factor = 1;  ///< of the gradient, for clipping
+  T keep = 1;      ///< 1 − learning rate · weight decay, or 1 where nothing decays
+  T factor = 1;    ///< of the gradient, for clipping
+  T rate = 0;      ///< by which the direction is multiplied
+  T decay = 0;     ///< weight decay that joins the gradient or the direction; 0 where nothing decays
+  T momentum = 0;
+  T ahead = 1;     ///< of the new velocity in the direction: the momentum with Nesterov's rule, else 1
+  T direct = 0;    ///< of the gradient in the direction: 1 with Nesterov's rule, else 0
+};
+
+/// Elements that share a scale in an 8-bit moment, at most.
+inline constexpr std::int64_t kQuantizedElements = 256;
+
+/// One block of an 8-bit moment: value = scale · values[code].
+struct QuantizedBlock {
+  const float* values = nullptr;  ///< the 256 that codes stand for, ascending
+  const float* bounds = nullptr;  ///< the 255 midpoints between them
+  const std::uint8_t* codes = nullptr;
+  const float* scale = nullptr;
+  std::uint8_t* new_codes = nullptr;  ///< may be `codes`
+  float* new_scale = nullptr;
 };
 
 /// What one row of a norm's backward pass reads and writes; `weight_sum` and `bias_sum` are added to.
@@ -69,9 +87,33 @@ struct Loops {
   void (*geglu_tanh)(Count n, const T* x, T* y);                     ///< as swiglu, with GELU by tanh
   void (*geglu_tanh_backward)(Count n, const T* x, const T* dy, T* dx);
 
-  /// The new values may lie where the old ones do.
-  void (*adamw)(Count n, const AdamWStep<T>& step, const T* gradient, const T* weights, const T* m, const T* v,
-                T* new_weights, T* new_m, T* new_v);
+  // Updates; the new values may lie where the old ones do.
+  using Step = UpdateStep<T>;
+  void (*sgd)(Count n, const Step& step, const T* gradient, const T* weights, T* new_weights);
+  void (*momentum)(Count n, const Step& step, const T* gradient, const T* weights, const T* velocity, T* new_weights,
+                   T* new_velocity);
+  void (*lars)(Count n, const Step& step, const T* gradient, const T* weights, const T* velocity, T* new_weights,
+               T* new_velocity);  ///< the velocity is in units of weights, and `rate` the tensor's own
+  void (*lion)(Count n, const Step& step, const T* gradient, const T* weights, const T* m, T* new_weights, T* new_m);
+  void (*adam)(Count n, const Step& step, const T* gradient, const T* weights, const T* m, const T* v, T* new_weights,
+               T* new_m, T* new_v);
+  void (*adamw)(Count n, const Step& step, const T* gradient, const T* weights, const T* m, const T* v, T* new_weights,
+                T* new_m, T* new_v);
+  void (*lamb_moments)(Count n, const Step& step, const T* gradient, const T* weights, const T* m, const T* v, T* new_m,
+                       T* new_v, double* sums);  ///< squares of weights and of directions
+  void (*lamb_weights)(Count n, const Step& step, const T* weights, const T* m, const T* v, T* new_weights);
+  void (*add_squares)(Count n, const T* x, double* sums);
+  void (*average_squares)(Count n, const Step& step, const T* gradient, const T* v, T* new_v);
+  double (*factored_sum)(Count n, const Step& step, T row, const T* gradient, const T* columns);  ///< of squared directions
+  void (*factored_weights)(Count n, const Step& step, T row, const T* gradient, const T* columns, const T* weights,
+                           T* new_weights);
+  T (*sm3_row)(Count n, const Step& step, T row, const T* gradient, const T* columns, const T* weights,
+               T* new_weights);  ///< the row's new sum
+  void (*sm3_columns)(Count n, T factor, T row, const T* gradient, const T* columns, T* most);
+  void (*sm3_vector)(Count n, const Step& step, const T* gradient, const T* sums, const T* weights, T* new_sums,
+                     T* new_weights);
+  void (*adam8bit)(Count n, const Step& step, const T* gradient, const T* weights, const QuantizedBlock& m,
+                   const QuantizedBlock& v, T* new_weights);  ///< one block
 };
 
 /// Between a type of two bytes and fp32; the same bits in every variant.

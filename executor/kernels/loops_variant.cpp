@@ -3,6 +3,7 @@
 // another's.
 #include "executor/kernels/half_conversions.h"
 #include "executor/kernels/loops.h"
+#include "executor/kernels/update_loops.h"
 #include "executor/kernels/vector_math.h"
 
 namespace plimsoll {
@@ -239,21 +240,6 @@ void geglu_tanh_backward(Count n, const T* x, const T* dy, T* dx) {
 }
 
 template <typename T>
-void adamw(Count n, const AdamWStep<T>& step, const T* gradient, const T* weights, const T* m, const T* v, T* new_weights,
-           T* new_m, T* new_v) {
-  const AdamWStep<T> s = step;  // a copy: the loop's stores cannot alias it
-#pragma omp simd
-  for (Count i = 0; i < n; ++i) {
-    const T g = gradient[i] * s.factor;
-    const T first = s.beta1 * m[i] + (1 - s.beta1) * g;
-    const T second = s.beta2 * v[i] + (1 - s.beta2) * g * g;
-    new_m[i] = first;
-    new_v[i] = second;
-    new_weights[i] = s.keep * weights[i] - s.step_size * first / (std::sqrt(second) * s.inverse_root + s.epsilon);
-  }
-}
-
-template <typename T>
 constexpr Loops<T> make_loops() {
   return {.add = add<T>,
           .add_to = add_to<T>,
@@ -279,7 +265,22 @@ constexpr Loops<T> make_loops() {
           .swiglu_backward = swiglu_backward<T>,
           .geglu_tanh = geglu_tanh<T>,
           .geglu_tanh_backward = geglu_tanh_backward<T>,
-          .adamw = adamw<T>};
+          .sgd = sgd<T>,
+          .momentum = momentum<T>,
+          .lars = lars<T>,
+          .lion = lion<T>,
+          .adam = adam<T>,
+          .adamw = adamw<T>,
+          .lamb_moments = lamb_moments<T>,
+          .lamb_weights = lamb_weights<T>,
+          .add_squares = add_squares<T>,
+          .average_squares = average_squares<T>,
+          .factored_sum = factored_sum<T>,
+          .factored_weights = factored_weights<T>,
+          .sm3_row = sm3_row<T>,
+          .sm3_columns = sm3_columns<T>,
+          .sm3_vector = sm3_vector<T>,
+          .adam8bit = adam8bit<T>};
 }
 
 }  // namespace

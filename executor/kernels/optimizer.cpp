@@ -1,145 +1,92 @@
-#include <array>
-#include <cmath>
+#include "executor/kernels/update_operands.h"
 
-#include "executor/kernels/kernels.h"
-#include "executor/kernels/storage.h"
-#include "executor/kernels/worker_pool.h"
-
+// Clipping, and the updates that treat every element alike (docs/optimizers.md). Of a group's elements the first
+// `shape.inputs` decay.
 namespace plimsoll::kernels {
-namespace {
 
-constexpr std::int64_t kMostTasks = 1024;                  // whose partial sums lie on the stack
-constexpr std::int64_t kElements = std::int64_t{1} << 15;  // the least of one task
-constexpr std::int64_t kUpdateElements = std::int64_t{1} << 16;
-
-/// Bias corrections and the learning rate of the step, computed in double.
-template <typename T>
-AdamWStep<T> numbers_of(const LaunchContext& context, double factor) {
-  const Recipe& recipe = *context.recipe;
-  const double t = static_cast<double>((context.updates < 0 ? context.step : context.updates) + 1);
-  const double rate = learning_rate_at(recipe, context.step);
-  return {.beta1 = static_cast<T>(recipe.beta1),
-          .beta2 = static_cast<T>(recipe.beta2),
-          .step_size = static_cast<T>(rate / (1 - std::pow(recipe.beta1, t))),
-          .inverse_root = static_cast<T>(1 / std::sqrt(1 - std::pow(recipe.beta2, t))),
-          .epsilon = static_cast<T>(recipe.epsilon),
-          .keep = static_cast<T>(1 - rate * recipe.weight_decay),
-          .factor = static_cast<T>(factor)};
-}
-
-}  // namespace
-
-namespace {
-
-/// Sums of squares over at most kMostTasks fixed ranges, then over the ranges in order.
-template <typename S>
-double sum_of_squares(std::int64_t elements, const S* values, WorkerPool& pool) {
-  const std::int64_t step = std::max(kElements, range_count(elements, kMostTasks));
-  const std::int64_t tasks = range_count(elements, step);
-  std::array<double, kMostTasks> partial{};
-  pool.run(tasks, [&](std::int64_t task, std::int64_t) {
-    const Range r = range_at(task, elements, step);
-    for_pieces<S>(r.begin, r.end, [&](std::int64_t at, std::int64_t n) {
-      PieceScratch<S> scratch;
-      partial[static_cast<std::size_t>(task)] +=
-          loops<Arithmetic<S>>().squared_sum(n, widened(n, values + at, scratch.values));
-    });
-  });
-  double sum = 0;
-  for (std::int64_t task = 0; task < tasks; ++task) sum += partial[static_cast<std::size_t>(task)];
-  return sum;
-}
-
-/// A gradient of one micro-batch is stored as S, the sum of several in the arithmetic's type; its size tells.
-template <typename S>
-struct Gradient {
-  using T = Arithmetic<S>;
-  Gradient(const OperandView& operand, std::int64_t elements)
-      : data(operand.data), summed(operand.bytes.count == elements * static_cast<std::int64_t>(sizeof(T))) {}
-
-  [[nodiscard]] const T* sums() const { return reinterpret_cast<const T*>(data); }
-  [[nodiscard]] const S* stored() const { return reinterpret_cast<const S*>(data); }
-  [[nodiscard]] const T* read(std::int64_t at, std::int64_t n, PieceScratch<S>& scratch) const {
-    return summed ? sums() + at : widened(n, stored() + at, scratch.values);
-  }
-
-  const std::byte* data;
-  bool summed;
-};
-
-}  // namespace
-
+/// Sums squares over fixed ranges, then over the ranges in order.
 template <typename S>
 void squared_norm(const OpShape& s, Operands operands, const LaunchContext& context) {
   const Gradient<S> gradient(operands[0], s.rows);
-  *array<double>(operands, 1) = gradient.summed ? sum_of_squares(s.rows, gradient.sums(), *context.pool)
-                                                : sum_of_squares(s.rows, gradient.stored(), *context.pool);
+  *array<double>(operands, 1) = sum_ranges<1>(s.rows, kSumElements, *context.pool, [&](Range r, Sums<1>& sums) {
+    sums[0] = squares_of(gradient, r.begin, r.end);
+  })[0];
 }
 
 namespace {
 
-/// One launch of AdamW. The weights that the optimizer keeps and its moments are stored as W: fp32 beside two-byte compute
-/// weights, which are then written too, or all in two bytes.
-template <typename S, typename W>
-struct AdamW {
+/// One piece by a rule's loop: weights and N states from old to new, published where compute reads others.
+template <std::size_t N, typename S, typename W, typename Loop>
+void update_piece(const UpdateOperands<S, W>& u, std::int64_t at, std::int64_t n, const UpdateStep<Arithmetic<S>>& step,
+                  const Loop& loop) {
   using T = Arithmetic<S>;
-  Gradient<S> gradient;
-  const W *weights, *m, *v;
-  W *new_weights, *new_m, *new_v;
-  S* published;  ///< or null
-
-  void update(std::int64_t at, std::int64_t n, const AdamWStep<T>& step) const {
-    PieceScratch<S> of_gradient;
-    PieceScratch<W> of_weights, of_m, of_v;
-    T* moved = opened(n, new_weights + at, of_weights.values);
-    T *first = opened(n, new_m + at, of_m.values), *second = opened(n, new_v + at, of_v.values);
-    loops<T>().adamw(n, step, gradient.read(at, n, of_gradient), widened(n, weights + at, of_weights.values),
-                     widened(n, m + at, of_m.values), widened(n, v + at, of_v.values), moved, first, second);
-    store(n, moved, new_weights + at);
-    store(n, first, new_m + at);
-    store(n, second, new_v + at);
-    if (published != nullptr) round_into(n, moved, published + at);
+  PieceScratch<S> of_gradient;
+  PieceScratch<W> of_weights;
+  [[maybe_unused]] std::array<PieceScratch<W>, 2> of_states;
+  T* moved = opened(n, u.new_weights + at, of_weights.values);
+  const T* gradient = u.gradient.read(at, n, of_gradient);
+  const T* weights = widened(n, u.weights + at, of_weights.values);
+  [[maybe_unused]] std::array<const T*, 2> old{};
+  [[maybe_unused]] std::array<T*, 2> fresh{};
+  for (std::size_t i = 0; i < N; ++i) {
+    fresh[i] = opened(n, u.new_state(i) + at, of_states[i].values);
+    old[i] = widened(n, u.state(i) + at, of_states[i].values);
   }
-};
+  if constexpr (N == 0) loop(n, step, gradient, weights, moved);
+  if constexpr (N == 1) loop(n, step, gradient, weights, old[0], moved, fresh[0]);
+  if constexpr (N == 2) loop(n, step, gradient, weights, old[0], old[1], moved, fresh[0], fresh[1]);
+  store(n, moved, u.new_weights + at);
+  for (std::size_t i = 0; i < N; ++i) store(n, fresh[i], u.new_state(i) + at);
+  u.publish(at, n, moved);
+}
 
-template <typename S, typename W>
-void run_adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const bool in_place = operands[0].access == Access::kReadWrite;
-  const bool clips = operands.size() > 4 && operands[4].access == Access::kRead;
-  const std::size_t after = clips ? 5 : 4;
-  const std::size_t next = in_place ? 0 : after;  // of the new weights
-  const std::size_t last = in_place ? after : after + 3;
-  const AdamW<S, W> kernel{.gradient = Gradient<S>(operands[3], s.rows),
-                           .weights = array<W>(operands, 0),
-                           .m = array<W>(operands, 1),
-                           .v = array<W>(operands, 2),
-                           .new_weights = array<W>(operands, next),
-                           .new_m = array<W>(operands, next + 1),
-                           .new_v = array<W>(operands, next + 2),
-                           .published = last < operands.size() ? array<S>(operands, last) : nullptr};
-  const auto decaying = numbers_of<Arithmetic<S>>(context, clips ? *array<const double>(operands, 4) : 1);
-  auto constant = decaying;
-  constant.keep = 1;
-  context.pool->run(range_count(s.rows, kUpdateElements), [&](std::int64_t task, std::int64_t) {
-    const Range r = range_at(task, s.rows, kUpdateElements);
-    const std::int64_t boundary = std::clamp(s.inputs, r.begin, r.end);
-    for_pieces<S>(r.begin, boundary, [&](std::int64_t at, std::int64_t n) { kernel.update(at, n, decaying); });
-    for_pieces<S>(boundary, r.end, [&](std::int64_t at, std::int64_t n) { kernel.update(at, n, constant); });
-  });
+template <std::size_t N, typename S, typename W, typename Loop>
+void update_stored(const OpShape& s, Operands operands, const LaunchContext& context, const Loop& loop) {
+  using T = Arithmetic<S>;
+  const UpdateOperands<S, W> u = update_operands<S, W>(operands, N, s.rows);
+  update_pieces<S>(s.rows, s.inputs, update_step<T>(context, u.factor), *context.pool,
+                   [&](std::int64_t at, std::int64_t n, const UpdateStep<T>& step) { update_piece<N>(u, at, n, step, loop); });
+}
+
+/// A rule of N states, by its loop, however its weights and states are stored.
+template <std::size_t N, typename S, typename Loop>
+void update_elements(const OpShape& s, Operands operands, const LaunchContext& context, const Loop& loop) {
+  const bool wide = operands[0].bytes.count == s.rows * static_cast<std::int64_t>(sizeof(Arithmetic<S>));
+  wide ? update_stored<N, S, Arithmetic<S>>(s, operands, context, loop) : update_stored<N, S, S>(s, operands, context, loop);
 }
 
 }  // namespace
 
-/// AdamW with decoupled decay (Loshchilov and Hutter 2019, algorithm 2): the first `shape.inputs` elements decay. In place,
-/// or from one version of the states to the next; the arithmetic is the same, since each element is read before it is
-/// written.
 template <typename S>
-void adamw(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const bool wide = operands[0].bytes.count == s.rows * static_cast<std::int64_t>(sizeof(Arithmetic<S>));
-  wide ? run_adamw<S, Arithmetic<S>>(s, operands, context) : run_adamw<S, S>(s, operands, context);
+void sgd(const OpShape& shape, Operands operands, const LaunchContext& context) {
+  update_elements<0, S>(shape, operands, context, loops<Arithmetic<S>>().sgd);
+}
+
+template <typename S>
+void momentum(const OpShape& shape, Operands operands, const LaunchContext& context) {
+  update_elements<1, S>(shape, operands, context, loops<Arithmetic<S>>().momentum);
+}
+
+template <typename S>
+void lion(const OpShape& shape, Operands operands, const LaunchContext& context) {
+  update_elements<1, S>(shape, operands, context, loops<Arithmetic<S>>().lion);
+}
+
+template <typename S>
+void adam(const OpShape& shape, Operands operands, const LaunchContext& context) {
+  update_elements<2, S>(shape, operands, context, loops<Arithmetic<S>>().adam);
+}
+
+template <typename S>
+void adamw(const OpShape& shape, Operands operands, const LaunchContext& context) {
+  update_elements<2, S>(shape, operands, context, loops<Arithmetic<S>>().adamw);
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(squared_norm);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(sgd);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(momentum);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(lion);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(adam);
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(adamw);
 
 }  // namespace plimsoll::kernels

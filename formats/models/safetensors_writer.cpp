@@ -28,7 +28,7 @@ Result<std::vector<std::int64_t>> count_elements(const SafetensorsPlan& plan, co
   std::vector<std::int64_t> counts;
   std::set<std::string_view> names = {"__metadata__"};
   std::int64_t total = 0;
-  for (const auto& [name, shape] : plan.tensors) {
+  for (const auto& [name, shape, bytes] : plan.tensors) {
     if (!names.insert(name).second) return bad(ErrorKind::kInput, path, fmt::format("the name '{}' is taken", name));
     std::int64_t count = 1;
     for (const std::int64_t size : shape) {
@@ -43,15 +43,19 @@ Result<std::vector<std::int64_t>> count_elements(const SafetensorsPlan& plan, co
   return counts;
 }
 
+StoredType type_of(const SafetensorsPlan& plan, std::size_t tensor) {
+  return plan.tensors[tensor].bytes ? StoredType::kU8 : plan.type;
+}
+
 /// The file's first bytes; spaces pad the JSON so that the data begins at a multiple of eight.
 std::string header_bytes(const SafetensorsPlan& plan, const std::vector<std::int64_t>& counts) {
   ordered_json header = ordered_json::object();
   if (!plan.metadata.empty()) header["__metadata__"] = plan.metadata;
   std::int64_t at = 0;
   for (std::size_t i = 0; i < plan.tensors.size(); ++i) {
-    const std::int64_t end = at + counts[i] * bits_of(plan.type) / 8;
+    const std::int64_t end = at + counts[i] * bits_of(type_of(plan, i)) / 8;
     header[plan.tensors[i].name] = {
-        {"dtype", to_text(plan.type)}, {"shape", plan.tensors[i].shape}, {"data_offsets", {at, end}}};
+        {"dtype", to_text(type_of(plan, i))}, {"shape", plan.tensors[i].shape}, {"data_offsets", {at, end}}};
     at = end;
   }
   std::string text = header.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
@@ -100,7 +104,9 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path&
   SafetensorsWriter writer(path, std::move(temporary), std::move(file), std::move(plan), std::move(*counts));
   writer.file_.append(std::as_bytes(std::span(head)));
   writer.final_size_ = Bytes(static_cast<std::int64_t>(head.size()));
-  for (const std::int64_t count : writer.elements_) writer.final_size_ += Bytes(count * bits_of(writer.plan_.type) / 8);
+  for (std::size_t i = 0; i < writer.elements_.size(); ++i) {
+    writer.final_size_ += Bytes(writer.elements_[i] * bits_of(type_of(writer.plan_, i)) / 8);
+  }
   writer.skip_complete_tensors();
   return writer;
 }
@@ -112,8 +118,7 @@ void SafetensorsWriter::skip_complete_tensors() {
   }
 }
 
-Result<void> SafetensorsWriter::append(std::string_view name, std::span<const float> values) {
-  if (values.empty()) return {};
+Result<void> SafetensorsWriter::check_turn(std::string_view name, std::size_t count, bool bytes) const {
   if (current_ == elements_.size()) {
     return bad(ErrorKind::kDefect, path_, fmt::format("values of '{}' came after the last tensor was complete", name));
   }
@@ -121,16 +126,38 @@ Result<void> SafetensorsWriter::append(std::string_view name, std::span<const fl
     return bad(ErrorKind::kDefect, path_,
                fmt::format("values of '{}' came where '{}' was expected", name, plan_.tensors[current_].name));
   }
-  if (static_cast<std::int64_t>(values.size()) > elements_[current_] - written_) {
+  if (bytes != plan_.tensors[current_].bytes) {
+    return bad(ErrorKind::kDefect, path_,
+               fmt::format("'{}' is of {}", name, bytes ? "numbers, not of bytes" : "bytes, not of numbers"));
+  }
+  if (static_cast<std::int64_t>(count) > elements_[current_] - written_) {
     return bad(ErrorKind::kDefect, path_, fmt::format("more than {} values came for '{}'", elements_[current_], name));
   }
+  return {};
+}
+
+void SafetensorsWriter::count(std::size_t written) {
+  written_ += static_cast<std::int64_t>(written);
+  skip_complete_tensors();
+}
+
+Result<void> SafetensorsWriter::append(std::string_view name, std::span<const float> values) {
+  if (values.empty()) return {};
+  if (auto turn = check_turn(name, values.size(), false); !turn) return turn;
   if (plan_.type == StoredType::kF32) {
     file_.append(std::as_bytes(values));
   } else {
     append_bf16(file_, values);
   }
-  written_ += static_cast<std::int64_t>(values.size());
-  skip_complete_tensors();
+  count(values.size());
+  return {};
+}
+
+Result<void> SafetensorsWriter::append_bytes(std::string_view name, std::span<const std::byte> values) {
+  if (values.empty()) return {};
+  if (auto turn = check_turn(name, values.size(), true); !turn) return turn;
+  file_.append(values);
+  count(values.size());
   return {};
 }
 

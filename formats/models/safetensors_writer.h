@@ -13,11 +13,13 @@
 
 namespace plimsoll {
 
-/// What a SafetensorsWriter will write: names and shapes in file order, one element type for all (F32 or BF16).
+/// What a SafetensorsWriter will write: names and shapes in file order, one element type (F32 or BF16) for all that is not
+/// bytes.
 struct SafetensorsPlan {
   struct Entry {
     std::string name;
     std::vector<std::int64_t> shape;
+    bool bytes = false;  ///< U8, which append_bytes takes as they are
   };
   StoredType type = StoredType::kF32;
   std::vector<Entry> tensors;
@@ -40,12 +42,17 @@ class SafetensorsWriter {
   /// in as many pieces as is convenient; values out of turn or beyond the shape are a defect and nothing is written.
   Result<void> append(std::string_view name, std::span<const float> values);
 
+  /// The same for a tensor of bytes.
+  Result<void> append_bytes(std::string_view name, std::span<const std::byte> values);
+
   /// Flushes to the disk and renames. An incomplete tensor is a defect, and the file is not made.
   Result<void> finish();
 
  private:
   SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file, SafetensorsPlan plan,
                     std::vector<std::int64_t> elements);
+  [[nodiscard]] Result<void> check_turn(std::string_view name, std::size_t count, bool bytes) const;
+  void count(std::size_t written);
   void skip_complete_tensors();
 
   std::filesystem::path path_;

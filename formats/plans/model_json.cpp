@@ -72,6 +72,15 @@ void read_encoder_fields(const JsonNode& node, ModelSpec& s) {
   read_triple(node, "image_deviation", s.image.deviation);
 }
 
+/// What only some optimizers read.
+void write_rule(JsonLine& line, const Recipe& r) {
+  const OptimizerRule& rule = rule_of(r.optimizer);
+  if (rule.momentum > 0) line.number("momentum", r.momentum);
+  if (rule.nesterov) line.flag("nesterov", r.nesterov);
+  if (rule.trust > 0) line.number("trust", r.trust);
+  if (rule.relative_step) line.flag("relative_step", r.relative_step);
+}
+
 /// Only what differs from what a plan without the key means.
 void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.projection_bias != s.qkv_bias) line.flag("projection_bias", s.projection_bias);
@@ -151,6 +160,7 @@ std::string write_recipe(const Recipe& r) {
   line.integer("warmup_steps", r.warmup_steps).integer("total_steps", r.total_steps);
   line.number("weight_decay", r.weight_decay).number("beta1", r.beta1).number("beta2", r.beta2);
   line.number("epsilon", r.epsilon).number("clip", r.clip).raw("seed", std::to_string(r.seed));
+  write_rule(line, r);
   if (r.adapter.exists()) line.raw("lora", write_adapter(r.adapter));
   if (r.loss_scaling != LossScaling{}) line.text("loss_scale", to_text(r.loss_scaling));
   return line.str();
@@ -199,11 +209,11 @@ ModelSpec read_model(const JsonNode& node) {
 Recipe read_recipe(const JsonNode& node) {
   node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate",
                    "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
-                   "seed", "lora", "loss_scale"});
+                   "seed", "momentum", "nesterov", "trust", "relative_step", "lora", "loss_scale"});
   Recipe r;
   r.precision = enum_or(node, "precision", r.precision, Precision::kBf16);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);
-  r.optimizer = enum_or(node, "optimizer", r.optimizer, OptimizerKind::kAdamW);
+  r.optimizer = enum_or(node, "optimizer", r.optimizer, OptimizerKind::kLion);
   r.micro_batch = node.integer_or("micro_batch", r.micro_batch, 0, kMaxParsedCount);
   r.accumulate = node.integer_or("accumulate", r.accumulate, 0, kMaxParsedCount);
   r.sequence = node.integer_or("sequence", r.sequence, 0, kMaxParsedCount);
@@ -216,6 +226,10 @@ Recipe read_recipe(const JsonNode& node) {
   r.beta2 = node.number_or("beta2", r.beta2);
   r.epsilon = node.number_or("epsilon", r.epsilon);
   r.clip = node.number_or("clip", r.clip);
+  r.momentum = node.number_or("momentum", r.momentum);
+  r.nesterov = node.boolean_or("nesterov", r.nesterov);
+  r.trust = node.number_or("trust", r.trust);
+  r.relative_step = node.boolean_or("relative_step", r.relative_step);
   if (node.has("seed")) r.seed = node.at("seed").natural();
   if (node.has("lora")) r.adapter = read_adapter(node.at("lora"));
   if (node.has("loss_scale")) {

@@ -56,9 +56,13 @@ void fill_tokens(std::byte* to, const Tensor& tensor, std::int64_t vocabulary) {
   }
 }
 
+/// Codes whose bytes, read as a scale, are a small positive number.
+void fill_codes(std::byte* to, const Tensor& tensor) { std::fill_n(to, tensor.elements, std::byte{0x3c}); }
+
 void fill(std::byte* to, const Tensor& tensor, const Kernel& kernel) {
   if (tensor.dtype == DType::kInt32)
     return fill_tokens(to, tensor, std::max<std::int64_t>(1, kernel.shape.outputs));
+  if (tensor.dtype == DType::kUint8) return fill_codes(to, tensor);
   if (tensor.dtype == DType::kFp64) return fill_real<double>(to, tensor);
   if (tensor.dtype == DType::kBf16) return fill_real<Bf16>(to, tensor);
   if (tensor.dtype == DType::kFp16) return fill_real<Fp16>(to, tensor);

@@ -23,10 +23,8 @@ KernelSort sort_of(OpKind kind) {
       return KernelSort::kAttentionForward;
     case OpKind::kAttentionBackward:
       return KernelSort::kAttentionBackward;
-    case OpKind::kAdamW:
-      return KernelSort::kOptimizer;
     default:
-      return KernelSort::kStreaming;
+      return is_update(kind) ? KernelSort::kOptimizer : KernelSort::kStreaming;
   }
 }
 

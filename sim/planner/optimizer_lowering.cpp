@@ -14,12 +14,14 @@ void StepLowering::write_optimizer() {
   bool norms = false;
   for (const Op& op : graph_.ops) {
     if (op.phase != Phase::kOptimizer || done_with_gradient(op)) continue;
-    const bool updates = op.kind == OpKind::kAdamW;
+    const bool updates = is_update(op.kind);
+    const GroupId group = graph_.at(op.operands[0].tensor).group;
+    if (updates && &op != update_ops_[group.index].front()) continue;  // done with the group's first kernel
     if (updates || !norms) out_.begin_segment(updates ? "update" : "gradient norm", 0, op.block);
     norms = !updates;
     out_.set_phase(Phase::kOptimizer);
     if (updates) {
-      update_group(graph_.at(op.operands[1].tensor).group, op, true);
+      update_group(group, true);
     } else {
       write_op(op, 0);
     }
@@ -71,40 +73,60 @@ void StepLowering::come_ahead(BufferId staged) {
   updates_.staged.back().push_back(staged);
 }
 
-void StepLowering::update_group(GroupId group, const Op& adamw, bool clips) {
+void StepLowering::update_group(GroupId group, bool clips) {
+  if (update_ops_[group.index].empty()) return;
   updates_.starts.push_back(out_.next_id());
   updates_.staged.emplace_back();
   const bool on_ssd = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kSsd;
-  const GroupState& state = state_[group.index];
-  const BufferId stored[] = {state.master, state.first_moment, state.second_moment};
-  std::vector<Range> old, updated;
-  for (const BufferId buffer : stored) {
-    old.push_back(on_ssd ? stage(buffer) : out_.before(buffer));
-    updated.push_back(out_.whole(old.back().buffer));
-  }
-  const bool in_place = old[0].age == 0;
-  std::vector<std::pair<Range, Access>> operands;
-  for (const Range& range : old) operands.emplace_back(range, in_place ? Access::kReadWrite : Access::kRead);
-  operands.emplace_back(out_.whole(summed_gradient(group)), Access::kRead);
-  if (clips && clip_factor_.valid()) {
-    operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
-  } else if (const auto guess = guessed_factor()) {
-    operands.emplace_back(*guess, Access::kRead);
-  }
-  for (const Range& range : updated) {
-    if (!in_place) operands.emplace_back(range, Access::kWrite);
-  }
+  std::vector<BufferId> stored{state_[group.index].master};
+  stored.insert(stored.end(), state_[group.index].states.begin(), state_[group.index].states.end());
+  UpdatedGroup updated{.old = {}, .gradient = {}, .weights = {}, .clips = clips && clip_factor_.valid()};
+  for (const BufferId buffer : stored) updated.old.push_back(on_ssd ? stage(buffer) : out_.before(buffer));
+  updated.gradient = summed_gradient(group);
   const bool mixed = has_master_copy(plan_.recipe.precision);
-  const BufferId weights = mixed ? updated_weights(group) : updated[0].buffer;
-  if (mixed) operands.emplace_back(out_.whole(weights), Access::kWrite);
+  updated.weights = mixed ? updated_weights(group) : updated.old[0].buffer;
   const auto flag = update_flag();
   if (flag) out_.set_guard(flag);  // what comes before it may run ahead of the flag
-  out_.launch(optimizer_on_host() ? places_.cpu : places_.compute, {adamw.kind, adamw.dtype, adamw.shape}, operands);
-  publish_weights(group, weights);
-  for (std::size_t i = 0; on_ssd && i < 3; ++i) {
-    out_.copy(*places_.ssd_write, InstructionKind::kWrite, updated[i], out_.whole(stored[i]));
+  for (const Op* op : update_ops_[group.index]) launch_update(*op, updated);
+  publish_weights(group, updated.weights);
+  for (std::size_t i = 0; on_ssd && i < stored.size(); ++i) {
+    out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(updated.old[i].buffer), out_.whole(stored[i]));
   }
   if (flag) out_.set_guard({});
+}
+
+void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
+  const bool in_place = group.old[0].age == 0;
+  std::vector<std::pair<Range, Access>> operands, news, rest;
+  std::size_t states = 0;
+  const auto part_of = [&](const Range& of, const Operand& operand) {
+    const Tensor& tensor = graph_.at(operand.tensor);
+    return Range{of.buffer, of.offset + Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes(), of.age};
+  };
+  for (const Operand& operand : op.operands) {
+    const TensorKind kind = graph_.at(operand.tensor).kind;
+    if (operand.access == Access::kReadWrite) {
+      const Range& old = group.old[states++];
+      operands.emplace_back(part_of(old, operand), in_place ? Access::kReadWrite : Access::kRead);
+      if (!in_place) news.emplace_back(part_of(out_.whole(old.buffer), operand), Access::kWrite);
+    } else if (kind == TensorKind::kScalar) {
+      if (group.clips) {
+        operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
+      } else if (const auto guess = guessed_factor()) {
+        operands.emplace_back(*guess, Access::kRead);
+      }
+    } else if (kind == TensorKind::kParameter) {
+      rest.emplace_back(part_of(out_.whole(group.weights), operand), Access::kWrite);
+    } else if (kind == TensorKind::kWorkspace) {
+      const SpaceId where = optimizer_on_host() ? places_.host : places_.device;
+      rest.emplace_back(out_.whole(make_buffer(graph_.at(operand.tensor), where)), Access::kWrite);
+    } else {
+      operands.emplace_back(part_of(out_.whole(group.gradient), operand), Access::kRead);
+    }
+  }
+  operands.insert(operands.end(), news.begin(), news.end());
+  operands.insert(operands.end(), rest.begin(), rest.end());
+  out_.launch(optimizer_on_host() ? places_.cpu : places_.compute, {op.kind, op.dtype, op.shape}, operands);
 }
 
 BufferId StepLowering::summed_gradient(GroupId group) {

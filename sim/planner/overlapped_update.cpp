@@ -10,12 +10,6 @@
 
 namespace plimsoll {
 
-const Op& StepLowering::update_of(GroupId group) const {
-  return *std::find_if(graph_.ops.begin(), graph_.ops.end(), [&](const Op& op) {
-    return op.kind == OpKind::kAdamW && graph_.at(op.operands[0].tensor).group == group;
-  });
-}
-
 void StepLowering::update_in_backward(TensorId sum) {
   const GroupId group = graph_.at(sum).group;
   if (!group.valid()) return;  // a tied head's part of the embedding's gradient
@@ -25,7 +19,7 @@ void StepLowering::update_in_backward(TensorId sum) {
   out_.set_phase(Phase::kOptimizer);
   if (on_device) work_on_sum(sum, OpKind::kSquaredNorm, optimizer_on_host() ? places_.host : places_.device);
   const bool norm_is_known = group == graph_.parameters.last_trained();  // the last gradient: a guess would gain nothing
-  if (!awaits_norm(graph_.recipe) || !norm_is_known) update_group(group, update_of(group), false);
+  if (!awaits_norm(graph_.recipe) || !norm_is_known) update_group(group, false);
 }
 
 void StepLowering::finish_updates() {
@@ -36,7 +30,7 @@ void StepLowering::finish_updates() {
   out_.begin_segment("clip", 0, -1);
   out_.set_phase(Phase::kOptimizer);
   write_op(*clip, 0);
-  update_group(last, update_of(last), true);
+  update_group(last, true);
   const std::vector<std::vector<BufferId>> staged = updates_.staged;
   redo_updates();
   // What is still being written keeps its memory, so that the next step need not wait for it when nothing is redone.
@@ -59,7 +53,7 @@ void StepLowering::redo_updates() {
   for (const GroupId group : groups) {
     out_.begin_segment("redo update", 0, graph_.parameters.at(group).block);
     out_.set_phase(Phase::kOptimizer);
-    update_group(group, update_of(group), true);
+    update_group(group, true);
   }
   out_.set_guard({});
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/model/stored_group.h"
+#include "core/graph/optimizer_state.h"
 #include "sim/planner/check_shares.h"
 #include "sim/planner/parameter_tier.h"
 #include "sim/planner/step_lowering.h"
@@ -64,18 +64,16 @@ void reserve_loss_scale(Plan& plan, BufferBook& book, const Places& places) {
 }  // namespace
 
 std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout) {
-  const DType compute = compute_dtype(plan.recipe.precision);
-  const DType state = state_dtype(plan.recipe.precision);
   const auto space_of = [&](Tier where) {
     return where == Tier::kDevice ? places.device : where == Tier::kHost ? places.host : *places.ssd;
   };
   // What an update writes before the norm is known must not replace what it may have to start from again.
   const std::uint32_t versions = plan.strategy.update_in_backward && awaits_norm(plan.recipe) ? 2 : 1;
-  const auto reserve = [&](TensorKind kind, GroupId group, DType dtype, SpaceId space, bool updated) {
+  const auto reserve = [&](TensorKind kind, GroupId group, SpaceId space, bool updated) {
     const ParameterGroup& of = layout.at(group);
     const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
                                       .space = space,
-                                      .bytes = stored_bytes(of, dtype),
+                                      .bytes = bytes_of_state(plan.recipe, of, kind),
                                       .category = kind,
                                       .persistent = true,
                                       .slots = updated ? versions : 1});
@@ -88,7 +86,7 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
     const Tier weights = parameter_tier(plan.strategy, plan.recipe, layout.at(group));
     GroupState of;
     if (layout.at(group).frozen) {
-      of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(weights), false);
+      of.parameters = reserve(TensorKind::kParameter, group, space_of(weights), false);
       groups.push_back(of);
       continue;
     }
@@ -96,10 +94,11 @@ std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places
     const SpaceId state_space = space_of(tier);
     // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
     const bool own_master = has_master_copy(plan.recipe.precision) || tier != weights;
-    of.parameters = reserve(TensorKind::kParameter, group, compute, space_of(weights), !own_master);
-    of.master = own_master ? reserve(TensorKind::kMaster, group, state, state_space, true) : of.parameters;
-    of.first_moment = reserve(TensorKind::kFirstMoment, group, state, state_space, true);
-    of.second_moment = reserve(TensorKind::kSecondMoment, group, state, state_space, true);
+    of.parameters = reserve(TensorKind::kParameter, group, space_of(weights), !own_master);
+    of.master = own_master ? reserve(TensorKind::kMaster, group, state_space, true) : of.parameters;
+    for (const OptimizerState& kept : optimizer_states(plan.recipe, layout.at(group))) {
+      of.states.push_back(reserve(kept.kind, group, state_space, true));
+    }
     groups.push_back(of);
   }
   reserve_loss_scale(plan, book, places);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "core/model/stored_group.h"
+#include "core/graph/optimizer_state.h"
 
 namespace plimsoll {
 namespace {
@@ -64,10 +64,7 @@ class MoveFinder {
   }
 
   [[nodiscard]] Bytes bytes_of(const StateBinding& binding) const {
-    if (binding.kind == TensorKind::kScalar) return Bytes(kLossScaleDoubles * size_of(DType::kFp64));
-    const Precision precision = next_.recipe.precision;
-    const DType dtype = binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
-    return stored_bytes(layout_.at(binding.group), dtype);
+    return bytes_of_state(next_.recipe, layout_.at(binding.group), binding.kind);
   }
 
   /// What lies there already comes first, then the same memory, then any memory, then a drive.

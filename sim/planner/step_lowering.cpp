@@ -25,6 +25,10 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
   shared_.resize(graph.tensors.size());
   own_.assign(micro_batches(), shared_);
   summed_gradients_.resize(graph.parameters.groups.size());
+  update_ops_.resize(graph.parameters.groups.size());
+  for (const Op& op : graph.ops) {
+    if (is_update(op.kind)) update_ops_[graph.at(op.operands[0].tensor).group.index].push_back(&op);
+  }
   for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
     const Tensor& tensor = graph.tensors[i];
     if (tensor.view_of.valid() || !tensor.group.valid()) continue;

@@ -26,8 +26,7 @@ struct Places {
 struct GroupState {
   BufferId parameters;  ///< the weights that compute reads, where they live between their uses
   BufferId master;      ///< the optimizer's weights; equal to `parameters` when they are one
-  BufferId first_moment;
-  BufferId second_moment;
+  std::vector<BufferId> states;  ///< what the optimizer keeps beside them, in the order of its kernels' operands
 };
 
 /// Reserves the lasting state of every group where the strategy wants it and records it in the plan.
@@ -134,7 +133,6 @@ class StepLowering {
   void update_in_backward(TensorId sum);
   void finish_updates();
   void redo_updates();
-  [[nodiscard]] const Op& update_of(GroupId group) const;
 
   // optimizer_lowering.cpp
   void write_optimizer();
@@ -142,7 +140,15 @@ class StepLowering {
   /// A sequence of updates begins, whose first states may be staged from instruction `earliest` on.
   void start_updates(std::uint32_t earliest);
   /// Reads a group's states (from the SSD into staging memory), updates and publishes them, and writes them back.
-  void update_group(GroupId group, const Op& adamw, bool clips);
+  void update_group(GroupId group, bool clips);
+  /// What the kernels of a group's update work on, by what it is.
+  struct UpdatedGroup {
+    std::vector<Range> old;    ///< the optimizer's weights and its states, as they were
+    BufferId gradient;
+    BufferId weights;          ///< what compute reads; the optimizer's weights unless it has its own
+    bool clips = false;
+  };
+  void launch_update(const Op& op, const UpdatedGroup& group);
   [[nodiscard]] Range stage(BufferId stored);
   /// What this update uses of the SSD's data can come as many updates earlier as there are staging slots.
   void come_ahead(BufferId staged);
@@ -185,6 +191,7 @@ class StepLowering {
   std::map<std::pair<std::uint32_t, TensorId>, BufferId> away_;  ///< by micro-batch and tensor: where it waits for backward
   std::vector<Lingering> lingering_;
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
+  std::vector<std::vector<const Op*>> update_ops_;  ///< by group: its update's kernels, none where nothing is trained
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId right_answers_;          ///< of an evaluation with labels, on the device

@@ -42,6 +42,7 @@ TEST_CASE("names that are not known get the nearest ones, and an ambiguous one i
          {"GPU", {"fit", "gpt2", "--on", "RTX 4090x"}, 2, {"RTX 4090"}},
          {"variants", {"fit", "gpt2", "--on", "RTX 2060"}, 2, {"RTX 2060 6GB", "RTX 2060 12GB"}},
          {"strategy", {"fit", "gpt2", "--on", kGpu, "--strategy", "offload"}, 2, {"'offload'", "offload-optimizer"}},
+         {"optimizer", {"fit", "gpt2", "--on", kGpu, "--optimizer", "sdg"}, 2, {"'sdg'", "sgd, momentum, adam, adamw, adam8bit"}},
          {"precision", {"fit", "gpt2", "--on", kGpu, "--precision", "fp61"}, 2, {"fp61", "fp32"}},
          {"command", {"fti"}, 2, {"--help"}},
          {"no command", {}, 2, {"subcommand"}},
@@ -110,6 +111,24 @@ TEST_CASE("sizes that cannot be are refused by the name of their option") {
           run_with_data(kText, {"--device-memory", "1KiB"}),
           3,
           {"gpu0 needs", "short by"}}});
+}
+
+TEST_CASE("an optimizer's number that is impossible, or that it does not read, is refused by its option") {
+  const TemporaryFolder folder;
+  const auto run = [](const char* optimizer, const Arguments& more) {
+    Arguments line = run_with_data(kText, {"--optimizer", optimizer});
+    line.insert(line.end(), more.begin(), more.end());
+    return line;
+  };
+  check(folder, {{"betas", run("adam", {"--betas", "0.9,1"}), 2, {"--betas"}},
+                 {"momentum", run("momentum", {"--momentum", "1.5"}), 2, {"--momentum"}},
+                 {"trust", run("lars", {"--trust", "0"}), 2, {"--trust"}},
+                 {"nothing to look ahead by", run("momentum", {"--momentum", "0", "--nesterov"}), 2, {"--nesterov"}},
+                 {"betas of none", run("sgd", {"--betas", "0.9,0.99"}), 2, {"optimizer sgd has no --betas"}},
+                 {"epsilon of none", run("lion", {"--eps", "1e-3"}), 2, {"optimizer lion has no --eps"}},
+                 {"momentum of none", run("adamw", {"--momentum", "0.9"}), 2, {"optimizer adamw has no --momentum"}},
+                 {"trust of none", run("lamb", {"--trust", "0.1"}), 2, {"optimizer lamb has no --trust"}},
+                 {"steps of none", run("sm3", {"--absolute-step"}), 2, {"optimizer sm3 has no --absolute-step"}}});
 }
 
 TEST_CASE("data that cannot be trained on is refused by file and offset") {

@@ -82,6 +82,28 @@ TEST_CASE("fit, plan and simulate answer with every key of the contract") {
   CHECK(planned["step_seconds"] == simulated["step_seconds"]);
 }
 
+TEST_CASE("fit gives every optimizer the memory of the states that it keeps, and the bytes' time") {
+  const TemporaryFolder folder;
+  const auto fit = [&](const char* optimizer) {
+    const Arguments line{"fit", "gpt:layers=2,hidden=256,heads=4,vocab=1000", "--on", "RTX 3090", "--precision", "fp32",
+                         "--strategy", "resident", "--optimizer", optimizer, "--json"};
+    return answer_of(plimsoll_in(folder, line), kFitKeys);
+  };
+  const auto bytes_a_parameter = [&](const json& answer) {
+    return answer["memory"][0]["by_category"]["optimizer"].get<double>() / answer["model"]["parameters"].get<double>();
+  };
+  const double adamw = fit("adamw")["phases"]["optimizer_seconds"];
+  for (const auto& [optimizer, bytes] : {std::pair("sgd", 0.0), std::pair("momentum", 4.0), std::pair("lion", 4.0),
+                                         std::pair("adam", 8.0), std::pair("lamb", 8.0)}) {
+    CAPTURE(optimizer);
+    CHECK(bytes_a_parameter(fit(optimizer)) == Approx(bytes).epsilon(0.001));
+  }
+  CHECK(bytes_a_parameter(fit("adam8bit")) == Approx(2 + 1.0 / 32).epsilon(0.02));  // norms and biases keep 32 bits
+  for (const char* factored : {"adafactor", "sm3"}) CHECK(bytes_a_parameter(fit(factored)) < 0.1);
+  CHECK(fit("sgd")["phases"]["optimizer_seconds"].get<double>() < adamw);
+  CHECK(fit("lamb")["phases"]["optimizer_seconds"].get<double>() > adamw);
+}
+
 TEST_CASE("run and compare answer with every key of the contract, and losses keep all their bits") {
   const TemporaryFolder folder;
   // A plan whose layout is not the warm-up's, whatever was measured: there is a move to tell about.

@@ -5,7 +5,8 @@
   tests/reference/make_reference.py [NAME ...]
 
 Each folder holds config.json and the weights in one of the types and layouts that people have, `logits.safetensors` (of the
-corpus' first tokens, or of the first records and images) and `losses.json` (20 steps of AdamW). Arithmetic is in fp64 throughout: where transformers goes
+corpus' first tokens, or of the first records and images) and `losses.json` (20 steps of AdamW). `optimizers` makes optimizers.json, 20 steps of GPT-2 by each
+optimizer that PyTorch has. Arithmetic is in fp64 throughout: where transformers goes
 through fp32 (RMSNorm, softmax, rotary angles), it is made to go through fp64.
 """
 import contextlib
@@ -226,12 +227,26 @@ def auxiliary_loss(model, made):
     return 0 if aux is None else model.config.router_aux_loss_coef * aux
 
 
-def losses(model, name, folder, tokens):
+def adamw(groups):
+    return torch.optim.AdamW(groups, lr=RATE, betas=BETAS, eps=EPSILON)
+
+
+OPTIMIZERS = {  # name: (what our recipe says of it, PyTorch's)
+    "sgd": (dict(learning_rate=0.2), lambda g: torch.optim.SGD(g, lr=0.2)),
+    "momentum": (dict(learning_rate=0.05, momentum=0.8), lambda g: torch.optim.SGD(g, lr=0.05, momentum=0.8)),
+    "nesterov": (dict(learning_rate=0.05, momentum=0.8, nesterov=True),
+                 lambda g: torch.optim.SGD(g, lr=0.05, momentum=0.8, nesterov=True)),
+    "adam": (dict(learning_rate=3e-3), lambda g: torch.optim.Adam(g, lr=3e-3)),
+    "adamw": (dict(learning_rate=3e-3), lambda g: torch.optim.AdamW(g, lr=3e-3, betas=BETAS)),
+    "adafactor": (dict(learning_rate=0.05), lambda g: torch.optim.Adafactor(g, lr=0.05, eps=(2.0 ** -23, 1e-3))),
+}
+
+
+def losses(model, name, folder, tokens, make_optimizer=adamw):
     trained = [p for p in model.parameters() if p.requires_grad]
     decays = [p for p in trained if p.dim() > 1]
     others = [p for p in trained if p.dim() <= 1]
-    optimizer = torch.optim.AdamW([{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0}],
-                                  lr=RATE, betas=BETAS, eps=EPSILON)
+    optimizer = make_optimizer([{"params": decays, "weight_decay": DECAY}, {"params": others, "weight_decay": 0}])
     values = []
     for step in range(STEPS):
         optimizer.zero_grad()
@@ -279,6 +294,21 @@ def make(name):
     print(name, sum(p.numel() for p in model.parameters()), values[0], values[-1])
 
 
+def make_optimizers():
+    """Every optimizer that PyTorch has too, on the GPT-2 that is there."""
+    cases = []
+    for name, (numbers, make_optimizer) in OPTIMIZERS.items():
+        model = transformers.AutoModelForCausalLM.from_pretrained(DATA / "gpt2", dtype=torch.float64,
+                                                                  attn_implementation="eager").train()
+        with fp32_means_fp64():
+            values = losses(model, "gpt2", DATA / "gpt2", corpus(), make_optimizer)
+        rule = "momentum" if name == "nesterov" else name
+        cases.append({"optimizer": rule, **numbers, "losses": values})
+        print(name, values[0], values[-1])
+    made_by = f"torch {torch.__version__}, transformers {transformers.__version__}"
+    (DATA / "optimizers.json").write_text(json.dumps({"made_by": made_by, "cases": cases}, indent=1) + "\n")
+
+
 if __name__ == "__main__":
-    for name in sys.argv[1:] or CASES:
-        make(name)
+    for name in sys.argv[1:] or [*CASES, "optimizers"]:
+        make_optimizers() if name == "optimizers" else make(name)

@@ -100,29 +100,35 @@ std::vector<double> logits_of(const fs::path& model, Precision precision, const 
   return {run.values<float>(logits).begin(), run.values<float>(logits).end()};
 }
 
-std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, Precision precision) {
-  const ModelSpec spec = reference_spec(model);
-  const auto plan = lower_to_plan(spec, reference_recipe(precision, spec), tiny_machine(), {.optimizer = Tier::kHost});
+std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, const Recipe& recipe) {
+  const auto plan = lower_to_plan(reference_spec(model), recipe, tiny_machine(), {.optimizer = Tier::kHost});
   REQUIRE(plan);
   auto executor = CpuExecutor::create(*plan, {});
   if (!executor) FAIL(executor.error().text());
   (*executor)->initialize();
-  const auto loaded = load_weights(model, plan->spec, precision, [&](TensorKind kind, GroupId group, const FillState& fill) {
+  const auto loaded = load_weights(model, plan->spec, recipe.precision, [&](TensorKind kind, GroupId group, const FillState& fill) {
     (*executor)->set_state(kind, group, fill);
   });
   if (!loaded) FAIL(loaded.error().text());
   return std::move(*executor);
 }
 
-std::vector<double> losses_of(const fs::path& model, Precision precision) {
-  const ModelSpec spec = reference_spec(model);
-  const auto batches = source_of(model, spec, reference_recipe(precision, spec));
-  const auto executor = executor_of(model, precision);
+std::unique_ptr<CpuExecutor> executor_of(const fs::path& model, Precision precision) {
+  return executor_of(model, reference_recipe(precision, reference_spec(model)));
+}
+
+std::vector<double> losses_of(const fs::path& model, const Recipe& recipe) {
+  const auto batches = source_of(model, reference_spec(model), recipe);
+  const auto executor = executor_of(model, recipe);
   const auto trace = executor->run_steps({.first_step = 0, .steps = 20, .on_step = {}, .stop = nullptr}, *batches);
   if (!trace) FAIL(trace.error().text());
   std::vector<double> losses;
   for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
   return losses;
+}
+
+std::vector<double> losses_of(const fs::path& model, Precision precision) {
+  return losses_of(model, reference_recipe(precision, reference_spec(model)));
 }
 
 std::vector<double> reference_losses(const fs::path& model) {
@@ -154,6 +160,24 @@ TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transform
     CHECK(theirs.back() < theirs.front());
     CHECK(wide < 1e-12);
     CHECK(single < 3e-4);
+  }
+}
+
+TEST_CASE("twenty steps of every optimizer that PyTorch has too have PyTorch's losses on transformers' GPT-2") {
+  const auto stored = nlohmann::json::parse(std::ifstream(kReferenceData / "optimizers.json"));
+  for (const auto& theirs : stored["cases"]) {
+    Recipe recipe = reference_recipe(Precision::kFp64, reference_spec(kReferenceData / "gpt2"));
+    recipe = with_optimizer(recipe, parse_optimizer(std::string(theirs["optimizer"])).value());
+    recipe.learning_rate = theirs["learning_rate"];
+    recipe.weight_decay = 0.1;
+    recipe.momentum = theirs.value("momentum", recipe.momentum);
+    recipe.nesterov = theirs.value("nesterov", false);
+    if (recipe.optimizer == OptimizerKind::kAdamW) recipe.beta2 = 0.95;
+    const std::vector<double> expected = theirs["losses"];
+    const double wide = distance(losses_of(kReferenceData / "gpt2", recipe), expected);
+    INFO(to_text(recipe.optimizer) << (recipe.nesterov ? " (Nesterov)" : "") << ": " << wide);
+    CHECK(expected.back() < expected.front());
+    CHECK(wide < 1e-12);
   }
 }
 

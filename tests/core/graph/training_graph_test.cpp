@@ -62,7 +62,7 @@ TEST_CASE("every parameter is read forward, gets a gradient once, and is updated
         const Tensor& tensor = graph.at(operand.tensor);
         if (tensor.kind == TensorKind::kGradient && operand.access == Access::kWrite) written[tensor.group.index] += tensor.elements;
       }
-      if (op.kind == OpKind::kAdamW) ++updates[graph.at(op.operands[1].tensor).group.index];
+      if (is_update(op.kind)) ++updates[graph.at(op.operands[1].tensor).group.index];
     }
     for (std::size_t g = 0; g < written.size(); ++g) {
       CHECK(written[g] == graph.parameters.groups[g].elements);

@@ -91,6 +91,68 @@ TEST_CASE("a tied model's digest over several micro-batches is not the one from 
   }
 }
 
+TEST_CASE("a recipe's momentum, its look ahead and its trust are refused where they are impossible") {
+  const auto refusal = [](auto spoil) {
+    Recipe recipe = sound();
+    spoil(recipe);
+    const auto valid = validate(recipe, model());
+    return valid ? std::string() : valid.error().text();
+  };
+  CHECK_THAT(refusal([](Recipe& r) { r.momentum = 1; }), Catch::Contains("--momentum"));
+  CHECK_THAT(refusal([](Recipe& r) { r.trust = 0; }), Catch::Contains("--trust"));
+  CHECK_THAT(refusal([](Recipe& r) { r.nesterov = true, r.momentum = 0; }), Catch::Contains("--nesterov"));
+}
+
+TEST_CASE("rules that keep sums or codes are refused in pure bf16, and elementwise ones are not") {
+  Recipe recipe = sound();
+  recipe.precision = Precision::kBf16;
+  for (const OptimizerKind kind : {OptimizerKind::kAdafactor, OptimizerKind::kAdam8bit, OptimizerKind::kLamb}) {
+    recipe.optimizer = kind;
+    const auto valid = validate(recipe, model());
+    REQUIRE_FALSE(valid);
+    CHECK_THAT(valid.error().text(), Catch::Contains(std::string(to_text(kind))) && Catch::Contains("bf16-mixed"));
+  }
+  recipe.optimizer = OptimizerKind::kLion;
+  CHECK(validate(recipe, model()));
+}
+
+TEST_CASE("an optimizer brings its own numbers, and its digest changes with those that it reads and no others") {
+  const Recipe lamb = with_optimizer(sound(), OptimizerKind::kLamb);
+  CHECK(lamb.learning_rate == 1e-3);
+  CHECK(lamb.weight_decay == 0.01);
+  CHECK(lamb.epsilon == 1e-6);
+  CHECK(with_optimizer(lamb, OptimizerKind::kAdamW) == sound());
+  const auto changes = [](OptimizerKind kind, auto change) {
+    Recipe recipe = with_optimizer(sound(), kind), other = recipe;
+    change(other);
+    return numerics_digest(model(), recipe) != numerics_digest(model(), other);
+  };
+  const auto faster = [](Recipe& r) { r.momentum = 0.5; };
+  CHECK(changes(OptimizerKind::kMomentum, faster));
+  CHECK(changes(OptimizerKind::kLars, faster));
+  CHECK_FALSE(changes(OptimizerKind::kAdamW, faster));
+  CHECK(changes(OptimizerKind::kMomentum, [](Recipe& r) { r.nesterov = true; }));
+  CHECK(changes(OptimizerKind::kLars, [](Recipe& r) { r.trust = 0.5; }));
+  CHECK(changes(OptimizerKind::kAdafactor, [](Recipe& r) { r.relative_step = false; }));
+}
+
+TEST_CASE("AdamW's canonical_text is the one from before there were other optimizers, so that its checkpoints still resume") {
+  CHECK(canonical_text(sound()) ==
+        "precision=fp32 matmul=onednn optimizer=adamw micro_batch=2 accumulate=1 sequence=64 lr=0.00029999999999999997 "
+        "schedule=constant warmup=0 total=0 decay=0.10000000000000001 beta1=0.90000000000000002 beta2=0.94999999999999996 "
+        "epsilon=1e-08 clip=1 seed=1");
+}
+
+TEST_CASE("every optimizer's name can be read, and an unknown one is refused with all of them") {
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kLion); ++kind) {
+    CHECK(parse_optimizer(to_text(static_cast<OptimizerKind>(kind))).value() == static_cast<OptimizerKind>(kind));
+  }
+  const auto unknown = parse_optimizer("adamx");
+  REQUIRE_FALSE(unknown);
+  CHECK_THAT(unknown.error().text(), Catch::Contains("'adamx'") &&
+             Catch::Contains("sgd, momentum, adam, adamw, adam8bit, adafactor, sm3, lamb, lars, lion"));
+}
+
 TEST_CASE("every name that is written can be read, and an unknown one brings suggestions") {
   for (const Precision p : {Precision::kFp32, Precision::kFp16Mixed, Precision::kBf16Mixed, Precision::kFp64}) {
     CHECK(parse_precision(to_text(p)).value() == p);

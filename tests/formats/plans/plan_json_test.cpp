@@ -70,6 +70,24 @@ TEST_CASE("read_plan gives back every field that write_plan wrote") {
   CHECK(write_plan(*read) == write_plan(plan));
 }
 
+TEST_CASE("a plan keeps the numbers of every optimizer, and AdamW's plan says nothing of the others'") {
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kLion); ++kind) {
+    Plan plan = full_plan();
+    plan.recipe = with_optimizer(plan.recipe, static_cast<OptimizerKind>(kind));
+    const OptimizerRule& rule = rule_of(plan.recipe.optimizer);
+    if (rule.momentum > 0) plan.recipe.momentum = 0.75;
+    plan.recipe.nesterov = rule.nesterov;
+    if (rule.trust > 0) plan.recipe.trust = 0.125;
+    plan.recipe.relative_step = !rule.relative_step;
+    const Result<Plan> read = read_plan(write_plan(plan), "ruled");
+    REQUIRE((read ? "" : read.error().text()) == "");
+    CAPTURE(rule.name);
+    CHECK(canonical_text(read->recipe) == canonical_text(plan.recipe));
+    CHECK(read->recipe.optimizer == plan.recipe.optimizer);
+  }
+  for (const char* key : {"momentum", "nesterov", "trust", "relative_step"}) CHECK(write_plan(full_plan()).find(key) == std::string::npos);
+}
+
 TEST_CASE("random plans survive writing and reading to the byte and to the instruction") {
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     RandomPlanOptions options;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/model/parameters.h"
+#include "core/graph/optimizer_state.h"
 #include "core/plan/expand.h"
 #include "tests/support/small_models.h"
 #include "tests/support/tiny_platform.h"
@@ -24,10 +24,7 @@ std::uint8_t byte_of(const Plan& plan, const StateBinding& state, std::int64_t a
 }
 
 std::int64_t size_of_state(const Plan& plan, const StateBinding& state) {
-  if (state.kind == TensorKind::kScalar) return plan.at(state.buffer).bytes.count;
-  const Precision precision = plan.recipe.precision;
-  const DType dtype = state.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
-  return lay_out_parameters(plan.spec).at(state.group).elements * size_of(dtype);
+  return bytes_of_state(plan.recipe, lay_out_parameters(plan.spec).at(state.group), state.kind).count;
 }
 
 /// Where the version lies that step `steps_done` reads.
@@ -76,11 +73,12 @@ Plan random_layout(const Plan& training, std::mt19937_64& random) {
   const bool mixed = has_master_copy(plan.recipe.precision);
   const bool own_master = mixed || one_in(2);
   const std::uint64_t favourite = random() % 3;
-  for (std::uint32_t g = 0; g < lay_out_parameters(plan.spec).groups.size(); ++g) {
-    for (const TensorKind kind :
-         {TensorKind::kParameter, TensorKind::kMaster, TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {
-      if (kind == TensorKind::kMaster && !own_master) continue;
-      plan.state.push_back({kind, GroupId(g), {}});
+  const ParameterLayout layout = lay_out_parameters(plan.spec);
+  for (std::uint32_t g = 0; g < layout.groups.size(); ++g) {
+    plan.state.push_back({TensorKind::kParameter, GroupId(g), {}});
+    if (own_master) plan.state.push_back({TensorKind::kMaster, GroupId(g), {}});
+    for (const OptimizerState& state : optimizer_states(plan.recipe, layout.groups[g])) {
+      plan.state.push_back({state.kind, GroupId(g), {}});
     }
   }
   std::shuffle(plan.state.begin(), plan.state.end(), random);
@@ -135,6 +133,7 @@ RandomMigration draw_migration(std::mt19937_64& random) {
   training.spec = small_model(random() % 2 == 0 ? Family::kGpt2 : Family::kLlama, 1 + static_cast<std::int64_t>(random() % 4));
   training.spec.vocabulary = 16 + static_cast<std::int64_t>(random() % 300);
   training.recipe = small_recipe();
+  training.recipe.optimizer = static_cast<OptimizerKind>(random() % (static_cast<std::uint64_t>(OptimizerKind::kLion) + 1));
   training.recipe.precision = random() % 4 == 0 ? Precision::kBf16Mixed : Precision::kFp32;
   training.platform = tiny_platform();
   RandomMigration drawn{.old = random_layout(training, random), .next = random_layout(training, random)};
