@@ -216,8 +216,6 @@ KernelFunction half_function_of(OpKind kind) {
   }
 }
 
-bool is_update(OpKind kind) { return kind == OpKind::kAdamW; }
-
 KernelFunction function_of(const Kernel& kernel) {
   if (kernel.dtype == DType::kFp32) return function_of<float>(kernel.kind);
   if (kernel.dtype == DType::kFp64) return function_of<double>(kernel.kind);
