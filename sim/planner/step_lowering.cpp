@@ -81,7 +81,8 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
     operands.emplace_back(out_.whole(flag_), Access::kWrite);
   }
   out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel, operands);
-  if (op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss) losses_.push_back(operands.back().first.buffer);
+  if (op.kind == OpKind::kCrossEntropy) losses_.push_back(operands.back().first.buffer);
+  if (op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);
   if (op.kind == OpKind::kExpertBalance) expert_losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kLoss && operands.size() > 3) right_answers_ = operands[3].first.buffer;
   if (op.kind == OpKind::kClipFactor) clip_factor_ = operands[1].first.buffer;

@@ -73,8 +73,8 @@ TEST_CASE("runs of two-byte types go on from their checkpoint bit for bit, and s
     CHECK(end.code == 2);
     return end.err;
   };
-  CHECK_THAT(refusal({"--loss-scale", "8"}), Catch::Contains("is for fp16-mixed"));
-  CHECK_THAT(refusal({"--precision", "fp16-mixed", "--loss-scale", "x"}), Catch::Contains("'x' is no loss scale"));
+  CHECK_THAT(refusal({"--force", "--loss-scale", "8"}), Catch::Contains("is for fp16-mixed"));
+  CHECK_THAT(refusal({"--force", "--precision", "fp16-mixed", "--loss-scale", "x"}), Catch::Contains("'x' is no loss scale"));
 }
 
 TEST_CASE("a resumed run refuses by name what differs from the run") {

@@ -78,7 +78,8 @@ double GraphRun::run_step(std::int64_t step) {
 double GraphRun::loss() {
   const auto is_loss = [](const Op& op) { return op.kind == OpKind::kCrossEntropy || op.kind == OpKind::kLoss; };
   const auto op = std::find_if(graph_->ops.begin(), graph_->ops.end(), is_loss);
-  double sum = values<double>(op->operands[2].tensor)[0];
+  const std::size_t place = op->kind == OpKind::kLoss ? 2 : op->operands.size() - 1;
+  double sum = values<double>(op->operands[place].tensor)[0];
   for (const Op& balance : graph_->ops) {
     if (balance.kind == OpKind::kExpertBalance) sum += values<double>(balance.operands.back().tensor)[0];
   }
