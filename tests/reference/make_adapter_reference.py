@@ -64,7 +64,7 @@ def make(name):
         widen_frequencies(model.base_model.model)
         with torch.no_grad():
             logits = model(tokens[None, :SEQUENCE]).logits[0]
-        values = losses(model, tokens)
+        values = losses(model, name, folder, tokens)
     save_file({"logits": logits.float()}, folder / "logits.safetensors")
     made_by = f"torch {torch.__version__}, transformers {transformers.__version__}, peft {peft.__version__}"
     (folder / "losses.json").write_text(json.dumps({"made_by": made_by, "losses": values}, indent=1) + "\n")
