@@ -255,7 +255,8 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("MODEL", flags.model,
                      "a model (see fit), or a plan file made by plimsoll plan; --resume of a run file needs none");
   command.add_option("--data", flags.data,
-                     "text file (each byte is a token), .bin file of uint16 tokens, .jsonl of records, or images")
+                     "token file (plimsoll tokenize), text file (each byte is a token), .bin file of uint16 tokens, .jsonl of records, or "
+                     "images")
       ->required();
   command.add_option("--steps", flags.steps, "optimizer steps in all")->capture_default_str();
   command.add_option("-o,--output", flags.output, "the run file")->capture_default_str();

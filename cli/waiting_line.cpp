@@ -26,7 +26,9 @@ void WaitingLine::show_until_done() {
   std::unique_lock lock(mutex_);
   int seconds = 0;
   while (!ended_.wait_for(lock, std::chrono::seconds(1), [this] { return done_; })) {
-    std::fputs(fmt::format("\r\033[Kplimsoll: {}, {} s", what_, ++seconds).c_str(), stderr);
+    const double share = share_;
+    const std::string done = share < 0 ? "" : fmt::format("{:.0f} %, ", 100 * share);
+    std::fputs(fmt::format("\r\033[Kplimsoll: {}, {}{} s", what_, done, ++seconds).c_str(), stderr);
   }
   if (seconds > 0) std::fputs("\r\033[K", stderr);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <mutex>
 #include <string>
@@ -16,10 +17,14 @@ class WaitingLine {
   WaitingLine(const WaitingLine&) = delete;
   WaitingLine& operator=(const WaitingLine&) = delete;
 
+  /// How much is done, from 0 to 1; shown from then on.
+  void tell(double share) { share_ = share; }
+
  private:
   void show_until_done();
 
   std::string what_;
+  std::atomic<double> share_ = -1;  ///< negative: not known
   std::mutex mutex_;
   std::condition_variable ended_;
   bool done_ = false;

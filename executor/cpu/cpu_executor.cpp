@@ -125,7 +125,10 @@ struct CpuExecutor::Impl {
     };
     RunSegment rated = segment;
     if (segment.on_step) rated.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
-    LaneRecord record = run_program({plan(), program, pool, product, batches, seed}, rated);
+    const TokenSource* masked = batches.masked_tokens();
+    std::optional<CountedTargets> targets;
+    if (masked != nullptr) targets.emplace(*masked, batch_rows(plan(), program, seed));
+    LaneRecord record = run_program({plan(), program, pool, product, batches, seed, targets ? &*targets : nullptr}, rated);
     std::transform(record.steps.begin(), record.steps.end(), record.steps.begin(), with_rate);
     return record;
   }
@@ -257,17 +260,22 @@ Result<HeldOut> CpuExecutor::evaluate(const BatchSource& batches, std::int64_t c
                            .stop = nullptr};
   const Program program =
       at_versions_of(impl_->plan(), *impl_->loaded->evaluation, impl_->steps_done.value_or(0));
-  const LaneRecord record =
-      impl_->run(program, segment, batches, random_at(impl_->plan().recipe.seed, kEvaluationStream));
-  const auto steps = static_cast<double>(record.steps.size());
-  HeldOut found;
-  double sum = 0, right = 0;
+  const std::uint64_t seed = random_at(impl_->plan().recipe.seed, kEvaluationStream);
+  const LaneRecord record = impl_->run(program, segment, batches, seed);
+  const TokenSource* masked = batches.masked_tokens();
+  std::optional<CountedTargets> targets;
+  if (masked != nullptr) targets.emplace(*masked, batch_rows(impl_->plan(), program, seed));
+  double losses = 0, right = 0, weights = 0;
   for (const StepSummary& summary : record.steps) {
-    sum += summary.loss;
-    right += summary.right;
+    const double weight = targets ? static_cast<double>(targets->of_step(summary.step)) : 1;
+    losses += weight * summary.loss;
+    right += weight * summary.right;
+    weights += weight;
   }
-  found.loss = sum / steps;
-  if (!record.steps.empty() && record.steps.front().right >= 0) found.right = right / steps;
+  HeldOut found;
+  if (weights == 0) return found;
+  found.loss = losses / weights;
+  if (record.steps.front().right >= 0) found.right = right / weights;
   return found;
 }
 

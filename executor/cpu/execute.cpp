@@ -48,6 +48,8 @@ void load_batch(const ExecutionContext& context, std::uint32_t micro_batch, std:
   for (const OperandView& operand : operands) {
     parts.emplace_back(operand.data, static_cast<std::size_t>(operand.bytes.count));
   }
+  // Counted here, on the queue that loads, so that the loss finds the number ready.
+  if (context.targets != nullptr) context.targets->of_step(step);
   const BatchPlace place{context.data_seed, step, micro_batch, context.program.micro_batches};
   context.batches.fill(place, context.plan.recipe, parts);
 }
@@ -81,10 +83,24 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
   return report;
 }
 
+/// How many targets of the step count, where the instruction is a loss and not all do.
+std::optional<std::int64_t> targets_of(const ExecutionContext& context, const Instruction& launch, std::int64_t step) {
+  const OpKind kind = context.plan.at(launch.kernel).kind;
+  if (context.targets == nullptr || (kind != OpKind::kCrossEntropy && kind != OpKind::kLoss)) return std::nullopt;
+  return context.targets->of_step(step);
+}
+
 }  // namespace
 
+BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t seed) {
+  return {.seed = seed,
+          .micro_batches = program.micro_batches,
+          .rows = plan.recipe.micro_batch,
+          .sequence = plan.recipe.sequence};
+}
+
 void execute_launch(const Plan& plan, const Program& program, std::uint32_t id, std::int64_t step, WorkerPool& pool,
-                    const MatrixProduct& product) {
+                    const MatrixProduct& product, std::optional<std::int64_t> targets) {
   const Instruction& instruction = program.body.list.instructions[id];
   const std::uint32_t micro_batch = program.body.micro_batches[id];
   launch(plan.at(instruction.kernel), operands_of(program, instruction, step),
@@ -95,14 +111,16 @@ void execute_launch(const Plan& plan, const Program& program, std::uint32_t id, 
           .step = step,
           .experts = &plan.spec.experts,
           .micro_batch = micro_batch,
-          .block = instruction.layer});
+          .block = instruction.layer,
+          .targets = targets});
 }
 
 Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t step) {
   const Instruction& instruction = context.program.body.list.instructions[id];
   if (!guard_is_set(context.program, instruction, step)) return {.skipped = true, .report = {}};
   if (instruction.kind == InstructionKind::kLaunch) {
-    execute_launch(context.plan, context.program, id, step, context.pool, context.product);
+    execute_launch(context.plan, context.program, id, step, context.pool, context.product,
+                   targets_of(context, instruction, step));
     return {};
   }
   if (instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "executor/cpu/program.h"
+#include "executor/data/batch_rows.h"
 #include "executor/data/batch_source.h"
 #include "executor/kernels/launch.h"
 
@@ -33,8 +34,12 @@ struct ExecutionContext {
   WorkerPool& pool;
   const MatrixProduct& product;
   const BatchSource& batches;
-  std::uint64_t data_seed = 0;  ///< key of what batches hold
+  std::uint64_t data_seed = 0;        ///< key of what batches hold
+  CountedTargets* targets = nullptr;  ///< of a corpus with a mask: how many targets of a step count
 };
+
+/// Which rows the batches of a program hold.
+BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t seed);
 
 /// Carries out one instruction of optimizer step `step` (0-based, absolute) on the calling thread and the pool.
 /// Any thread may call it for any instruction that the law of plans lets start.
@@ -42,6 +47,6 @@ Outcome execute(const ExecutionContext& context, std::uint32_t instruction, std:
 
 /// Carries out a launch alone, whatever its guard says; the rehearsal uses it.
 void execute_launch(const Plan& plan, const Program& program, std::uint32_t launch, std::int64_t step, WorkerPool& pool,
-                    const MatrixProduct& product);
+                    const MatrixProduct& product, std::optional<std::int64_t> targets = {});
 
 }  // namespace plimsoll

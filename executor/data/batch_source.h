@@ -18,6 +18,8 @@ struct BatchPlace {
   std::int64_t micro_batches = 1;  ///< of one step
 };
 
+class TokenSource;
+
 /// Where batches come from.
 class BatchSource {
  public:
@@ -28,6 +30,8 @@ class BatchSource {
   /// Writes the parts of one micro-batch, those that batch_parts lists. Throws EnvironmentError when the data cannot be
   /// read, or changed since it was opened.
   virtual void fill(const BatchPlace& place, const Recipe& recipe, std::span<const std::span<std::byte>> parts) const = 0;
+  /// The corpus whose batches it hands out as they are, if some tokens there do not count as targets; else null.
+  [[nodiscard]] virtual const TokenSource* masked_tokens() const { return nullptr; }
 };
 
 /// A part as numbers.

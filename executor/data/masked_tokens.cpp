@@ -1,5 +1,6 @@
 #include "executor/data/masked_tokens.h"
 
+#include "core/graph/masked_token.h"
 #include "executor/data/hide_tokens.h"
 #include "executor/data/row_key.h"
 
@@ -21,6 +22,7 @@ void MaskedTokens::fill(const BatchPlace& place, const Recipe& recipe, std::span
     const std::int64_t at = window_start(place.seed, place.step, place.micro_batch, r, corpus_->size(), recipe.sequence);
     const auto window = tokens.subspan(row * (width + 1), width);
     corpus_->read(at, window);
+    for (std::int32_t& token : window) token = token_id(token);  // hidden ones count, whatever a mask says
     tokens[row * (width + 1) + width] = 0;
     extents[2 * row] = extents[2 * row + 1] = static_cast<std::int32_t>(width);
     hide_tokens(random_at(row_key(place, r), kHidingStream), spec_, window, labels.subspan(row * width, width));

@@ -16,16 +16,24 @@ class TokenSource : public BatchSource {
  public:
   /// Number of tokens.
   [[nodiscard]] virtual std::int64_t size() const = 0;
-  /// Copies `out.size()` tokens from `offset` on.
+  /// Copies `out.size()` tokens from `offset` on, as elements of a tokens tensor (core/graph/masked_token.h).
   virtual void read(std::int64_t offset, std::span<std::int32_t> out) const = 0;
 
   [[nodiscard]] Result<void> check(const ModelSpec& spec, const Recipe& recipe) const override;
-  /// Windows of tokens and the one after each.
+  /// Windows of tokens, or packed rows, and the token after each.
   void fill(const BatchPlace& place, const Recipe& recipe, std::span<const std::span<std::byte>> parts) const override;
+  /// Tokens of a packed row, which is trained on as a whole; 0: any window of the corpus may be.
+  [[nodiscard]] virtual std::int64_t row() const { return 0; }
+  /// True when some tokens do not count as targets.
+  [[nodiscard]] virtual bool masked() const { return false; }
+  /// How many of the `tokens` from `offset` on count as targets.
+  [[nodiscard]] virtual std::int64_t counted(std::int64_t offset, std::int64_t tokens) const;
+  [[nodiscard]] const TokenSource* masked_tokens() const final { return masked() ? this : nullptr; }
 };
 
-/// Opens a text file (each byte is a token) or, when its name ends in ".bin", a file of little-endian uint16 tokens.
-/// Errors: missing, empty, shorter than sequence + 1 tokens, or a token beyond the vocabulary (its offset is named).
+/// Opens a token file (`plimsoll tokenize`), or an array of little-endian uint16 tokens when its name ends in ".bin", or
+/// a text file (each byte is a token). Errors: missing, empty, shorter than sequence + 1 tokens, packed for another
+/// sequence, or a token beyond the vocabulary (its offset is named).
 Result<std::unique_ptr<TokenSource>> open_token_source(const std::string& path, std::int64_t vocabulary,
                                                        std::int64_t sequence);
 

@@ -1,5 +1,5 @@
+#include "executor/data/batch_rows.h"
 #include "executor/data/row_key.h"
-#include "executor/data/token_source.h"
 
 namespace plimsoll {
 
@@ -29,8 +29,9 @@ Result<void> TokenSource::check(const ModelSpec& spec, const Recipe& recipe) con
 void TokenSource::fill(const BatchPlace& place, const Recipe& recipe, std::span<const std::span<std::byte>> parts) const {
   const std::span<std::int32_t> tokens = part_as<std::int32_t>(parts[0]);
   const auto width = static_cast<std::size_t>(recipe.sequence + 1);
+  const BatchRows batch{place.seed, place.micro_batches, recipe.micro_batch, recipe.sequence};
   for (std::int64_t row = 0; row < recipe.micro_batch; ++row) {
-    const std::int64_t at = window_start(place.seed, place.step, place.micro_batch, row, size(), recipe.sequence);
+    const std::int64_t at = row_start(*this, batch, place.step, place.micro_batch, row);
     read(at, tokens.subspan(static_cast<std::size_t>(row) * width, width));
   }
 }

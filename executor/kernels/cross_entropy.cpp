@@ -28,7 +28,20 @@ double sum_of_rows(const OpShape& s, WorkerPool& pool, const OfRow& of_row) {
   return sum;
 }
 
-double mean(double sum, std::int64_t count) { return sum / static_cast<double>(count); }
+/// What a micro-batch's losses are divided by. Of tokens that do not all count it is such that the mean over the micro-batches
+/// of a step is the mean over the targets that count in the step.
+double divisor_of(const OpShape& s, const Targets& targets, const LaunchContext& context) {
+  if (targets.labels) return static_cast<double>(targets.count(s.rows));
+  if (!context.targets) return static_cast<double>(s.rows);
+  const double micro_batches = static_cast<double>(s.terms) / static_cast<double>(s.rows);
+  return static_cast<double>(std::max<std::int64_t>(1, *context.targets)) / micro_batches;
+}
+
+/// What the gradient's rows are divided by: targets of the step, or their like.
+std::int64_t terms_of(const OpShape& s, const Targets& targets, const LaunchContext& context) {
+  if (!targets.labels) return std::max<std::int64_t>(1, context.targets.value_or(s.terms));
+  return targets.count(s.rows) * std::max<std::int64_t>(1, s.terms / s.rows);
+}
 
 }  // namespace
 
@@ -39,9 +52,8 @@ void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& con
   using T = Arithmetic<S>;
   S* logits = array<S>(operands, 0);
   const Targets targets(s, array<const std::int32_t>(operands, 1));
-  const std::int64_t count = targets.count(s.rows), micro_batches = std::max<std::int64_t>(1, s.terms / s.rows);
   const T scale = operands.size() > 3 ? static_cast<T>(array<const LossScale>(operands, 2)->scale) : T(1);
-  const T share = scale / static_cast<T>(targets.labels ? count * micro_batches : s.terms);
+  const T share = scale / static_cast<T>(terms_of(s, targets, context));
   const Loops<T>& loop = loops<T>();
   const double sum_of_losses = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     S* stored = logits + row * s.outputs;
@@ -59,7 +71,7 @@ void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& con
     store(s.outputs, x, stored);
     return std::log(static_cast<double>(sum)) - of_target;
   });
-  *array<double>(operands, operands.size() - 1) = mean(sum_of_losses, count);
+  *array<double>(operands, operands.size() - 1) = sum_of_losses / divisor_of(s, targets, context);
 }
 
 template <typename S>
@@ -67,7 +79,7 @@ void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   const S* logits = array<S>(operands, 0);
   const Targets targets(s, array<const std::int32_t>(operands, 1));
-  const std::int64_t count = targets.count(s.rows);
+  const double divisor = divisor_of(s, targets, context);
   const Loops<T>& loop = loops<T>();
   const double sum = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     if (targets.of(row) < 0) return 0.0;
@@ -76,14 +88,14 @@ void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
     const double of_target = static_cast<double>(x[targets.of(row)]) - static_cast<double>(most);
     return std::log(static_cast<double>(loop.exp_sum(s.outputs, most, x))) - of_target;
   });
-  *array<double>(operands, 2) = mean(sum, count);
+  *array<double>(operands, 2) = sum / divisor;
   if (operands.size() < 4) return;
   const double right = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     if (targets.of(row) < 0) return 0.0;
     const T* x = widened(s.outputs, logits + row * s.outputs, row_scratch<S>(s.outputs));
     return std::max_element(x, x + s.outputs) - x == targets.of(row) ? 1.0 : 0.0;
   });
-  *array<double>(operands, 3) = mean(right, count);
+  *array<double>(operands, 3) = right / divisor;
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(cross_entropy);

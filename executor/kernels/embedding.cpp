@@ -2,6 +2,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/graph/masked_token.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
@@ -14,7 +15,7 @@ constexpr std::int64_t kColumns = 64;  // of the backward tasks: whole cache lin
 
 /// Token id of row `row`: tokens are [sequences, sequence + 1], the last column is a target only.
 std::int64_t token_at(const std::int32_t* tokens, const OpShape& shape, std::int64_t row) {
-  return tokens[row / shape.sequence * (shape.sequence + 1) + row % shape.sequence];
+  return token_id(tokens[row / shape.sequence * (shape.sequence + 1) + row % shape.sequence]);
 }
 
 /// Which row of the token type table belongs to a token: the second one behind the first segment.

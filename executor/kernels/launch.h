@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 
 #include "core/model/recipe.h"
@@ -29,6 +31,7 @@ struct LaunchContext {
   const ExpertSpec* experts = nullptr;  ///< of the model, for the kernels of a mixture
   std::int64_t micro_batch = 0;         ///< of the step, and …
   std::int64_t block = -1;              ///< … of the model: random numbers are drawn for them
+  std::optional<std::int64_t> targets;  ///< that count in the whole step, for the loss; nothing: all do
 };
 
 /// Runs one kernel (fp32, fp64, bf16 or fp16) on its operands, in the operand order of OpKind. Blocks until it is done.

@@ -6,6 +6,8 @@
 #include <set>
 #include <vector>
 
+#include "formats/text/parse_ordered_json.h"
+
 namespace plimsoll {
 namespace {
 
@@ -17,13 +19,14 @@ constexpr std::int64_t kMaxValues = 4'000'000;  // bounds the memory that a host
 /// Watches the parser; after the first problem everything else is discarded as it is read.
 class Watch {
  public:
-  bool accept(int depth, Event event, const nlohmann::json& value) {
+  template <typename Json>
+  bool accept(int depth, Event event, const Json& value) {
     if (!problem_.empty()) return false;
     if (depth > kMaxDepth) problem_ = fmt::format("nested deeper than {} levels", kMaxDepth);
     if (++values_ > kMaxValues) problem_ = fmt::format("more than {} values", kMaxValues);
     if (!problem_.empty()) return false;
     if (event == Event::object_start) open_object(static_cast<std::size_t>(depth) + 1);
-    if (event == Event::key) see_key(static_cast<std::size_t>(depth), value.get<std::string>());
+    if (event == Event::key) see_key(static_cast<std::size_t>(depth), value.template get<std::string>());
     return problem_.empty();
   }
 
@@ -56,13 +59,11 @@ std::string reason(const nlohmann::json::exception& error) {
   return message.starts_with("parse error") && place_end != std::string::npos ? message.substr(place_end + 2) : message;
 }
 
-}  // namespace
-
-Result<nlohmann::json> parse_json(std::string_view text, std::string_view where, std::int64_t first_byte) {
+template <typename Json>
+Result<Json> parse(std::string_view text, std::string_view where, std::int64_t first_byte) {
   Watch watch;
   try {
-    nlohmann::json value = nlohmann::json::parse(
-        text, [&](int depth, Event event, nlohmann::json& seen) { return watch.accept(depth, event, seen); });
+    Json value = Json::parse(text, [&](int depth, Event event, Json& seen) { return watch.accept(depth, event, seen); });
     if (!watch.problem().empty()) return bad(watch.problem(), std::string(where));
     return value;
   } catch (const nlohmann::json::parse_error& error) {
@@ -72,6 +73,16 @@ Result<nlohmann::json> parse_json(std::string_view text, std::string_view where,
   } catch (const nlohmann::json::exception& error) {  // a number beyond a double, for one
     return bad(reason(error), std::string(where));
   }
+}
+
+}  // namespace
+
+Result<nlohmann::json> parse_json(std::string_view text, std::string_view where, std::int64_t first_byte) {
+  return parse<nlohmann::json>(text, where, first_byte);
+}
+
+Result<nlohmann::ordered_json> parse_ordered_json(std::string_view text, std::string_view where) {
+  return parse<nlohmann::ordered_json>(text, where, 0);
 }
 
 }  // namespace plimsoll

@@ -148,7 +148,7 @@ def main():
         answer = {"made_with": f"tokenizers {tokenizers.__version__}", "tokens": tokens,
                   "without_special": made.encode(text, add_special_tokens=False).ids[:20],
                   "decoded": made.decode(tokens, skip_special_tokens=True)}
-        (OUT / f"{make.__name__}.tokens.json").write_text(json.dumps(answer, ensure_ascii=False, separators=(",", ":")) + "\n")
+        (OUT / f"{make.__name__}.tokens.json").write_text(json.dumps(answer, ensure_ascii=True, separators=(",", ":")) + "\n")
         print(make.__name__, made.get_vocab_size(), len(tokens))
 
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/graph/masked_token.h"
 #include "executor/data/counter_random.h"
 #include "executor/data/token_source.h"
 #include "formats/models/resolve_model.h"
@@ -27,6 +28,27 @@ class ReferenceCorpus final : public TokenSource {
   void read(std::int64_t offset, std::span<std::int32_t> out) const override {
     for (std::int32_t& token : out) token = static_cast<std::int32_t>(to_range(mix64(static_cast<std::uint64_t>(offset++)), 64));
   }
+};
+
+/// The same of which a third of the targets counts: those whose place mix64 takes to a multiple of three.
+class MaskedReferenceCorpus final : public TokenSource {
+ public:
+  [[nodiscard]] std::int64_t size() const override { return tokens_.size(); }
+  [[nodiscard]] bool masked() const override { return true; }
+  void read(std::int64_t offset, std::span<std::int32_t> out) const override {
+    tokens_.read(offset, out);
+    for (std::int32_t& token : out) token |= counts(offset++) ? 0 : kUncounted;
+  }
+  [[nodiscard]] std::int64_t counted(std::int64_t offset, std::int64_t tokens) const override {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < tokens; ++i) sum += counts(offset + i) ? 1 : 0;
+    return sum;
+  }
+
+ private:
+  static bool counts(std::int64_t place) { return mix64(static_cast<std::uint64_t>(1000 + place)) % 3 == 0; }
+
+  ReferenceCorpus tokens_;
 };
 
 inline ModelSpec reference_spec(const std::filesystem::path& model) {

@@ -4,16 +4,37 @@
 #include <array>
 
 #include "executor/data/token_source.h"
+#include "formats/corpus/token_file.h"
+#include "formats/text/read_text_file.h"
 #include "session/warm_up.h"
 #include "tests/session/session_case.h"
 
 namespace plimsoll::test {
 namespace {
 
+/// The text as packed rows in which two thirds of the tokens count.
+std::string write_masked(const TemporaryFolder& folder, const std::string& text, std::int64_t sequence) {
+  const std::string bytes = read_text_file(text, Bytes(1 << 22)).value();
+  const std::size_t row = static_cast<std::size_t>(sequence) + 1;
+  TokenFileWriter writer(folder.file("masked.bin"), 256, sequence + 1, "");
+  for (std::size_t at = 0; at + row <= bytes.size(); at += row) {
+    std::vector<std::int32_t> tokens;
+    std::vector<bool> counts;
+    for (std::size_t i = at; i < at + row; ++i) {
+      tokens.push_back(static_cast<unsigned char>(bytes[i]));
+      counts.push_back(i % 3 != 0);
+    }
+    writer.append(tokens, counts);
+  }
+  writer.finish();
+  return folder.file("masked.bin");
+}
+
 /// The losses of every strategy at one and two threads are those of the resident plan at one thread.
-void check_all_strategies(Family family, std::int64_t accumulate) {
+void check_all_strategies(Family family, std::int64_t accumulate, bool masked = false) {
   const TemporaryFolder folder;
   RunRequest request = small_request(folder, family);
+  if (masked) request.data = write_masked(folder, request.data, request.recipe.sequence);
   request.recipe.accumulate = accumulate;
   request.replace = true;
   const std::vector<double> expected = losses_of(with_strategy(request, {}));
@@ -33,6 +54,10 @@ void check_all_strategies(Family family, std::int64_t accumulate) {
 TEST_CASE("no strategy and no thread count changes a bit of a GPT's losses") {
   check_all_strategies(Family::kGpt2, 1);
   check_all_strategies(Family::kGpt2, 3);
+}
+
+TEST_CASE("no strategy and no thread count changes a bit of losses over packed rows with a mask") {
+  check_all_strategies(Family::kGpt2, 2, true);
 }
 
 TEST_CASE("no strategy and no thread count changes a bit of a Llama's losses") {

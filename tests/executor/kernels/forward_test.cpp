@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <functional>
+#include <limits>
 
 #include "core/model/model_spec.h"
 #include "tests/executor/kernels/kernel_case.h"
@@ -278,6 +279,18 @@ TEST_CASE("cross entropy of two equal logits is ln 2 and leaves plus and minus a
   CHECK(results[2][0] == Approx(std::log(2.0)).epsilon(1e-15));
   CHECK(results[0][0] == Approx(0.125).epsilon(1e-15));
   CHECK(results[0][1] == Approx(-0.125).epsilon(1e-15));
+}
+
+TEST_CASE("a target that does not count has no loss and leaves no gradient") {
+  // Tokens 0, 1, 0 of which the second target does not count: of two rows the first alone has ln 2, and the mean is over two.
+  const double uncounted = std::numeric_limits<std::int32_t>::min();
+  KernelCase c{"masked",
+               OpKind::kCrossEntropy,
+               {.rows = 2, .outputs = 2, .sequence = 2, .terms = 2},
+               {{4, Access::kReadWrite}, {3, Access::kRead, Content::kToken}, {1, Access::kWrite, Content::kDouble}}};
+  const Values results = run_case(c, {{3, 3, 5, 7}, {0, 1, uncounted}, {0}}, DType::kFp64);
+  CHECK(results[2][0] == Approx(std::log(2.0) / 2).epsilon(1e-15));
+  CHECK(results[0] == std::vector<double>{0.25, -0.25, 0, 0});
 }
 
 TEST_CASE("cross entropy stays finite for logits that overflow the exponential") {
