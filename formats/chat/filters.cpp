@@ -49,7 +49,8 @@ Value attribute_of(const Value& value, const Value& path) {
     return index >= 0 && index < static_cast<std::int64_t>(items.size()) ? items[static_cast<std::size_t>(index)] : Value();
   }
   Value at = value;
-  for (const Value& name : *call_method(path, "split", {.values = {"."}, .named = {}})->list()) at = member_of(at, *name.text());
+  const Value names = *call_method(path, "split", {.values = {"."}, .named = {}});
+  for (const Value& name : *names.list()) at = member_of(at, *name.text());
   return at;
 }
 

@@ -15,33 +15,32 @@ constexpr std::size_t kLongestText = std::size_t{1} << 28;
 
 [[noreturn]] void refuse_zero() { throw TemplateError("division by zero"); }
 
-std::int64_t checked(bool overflow, std::int64_t value) {
-  if (overflow) throw TemplateError("a number became too large");
-  return value;
+/// `compute` writes a result and tells whether it overflowed.
+template <typename Compute>
+std::int64_t checked(const Compute& compute) {
+  std::int64_t result = 0;
+  if (compute(&result)) throw TemplateError("a number became too large");
+  return result;
 }
 
 std::int64_t floor_quotient(std::int64_t a, std::int64_t b) {
   if (b == 0) refuse_zero();
-  if (b == -1) {
-    std::int64_t negated = 0;
-    return checked(__builtin_sub_overflow(std::int64_t{0}, a, &negated), negated);
-  }
+  if (b == -1) return checked([&](std::int64_t* result) { return __builtin_sub_overflow(std::int64_t{0}, a, result); });
   return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0);
 }
 
 Value of_integers(const std::string& name, std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  if (name == "+") return checked(__builtin_add_overflow(a, b, &result), result);
-  if (name == "-") return checked(__builtin_sub_overflow(a, b, &result), result);
-  if (name == "*") return checked(__builtin_mul_overflow(a, b, &result), result);
+  if (name == "+") return checked([&](std::int64_t* result) { return __builtin_add_overflow(a, b, result); });
+  if (name == "-") return checked([&](std::int64_t* result) { return __builtin_sub_overflow(a, b, result); });
+  if (name == "*") return checked([&](std::int64_t* result) { return __builtin_mul_overflow(a, b, result); });
   if (name == "//") return floor_quotient(a, b);
   if (name == "%") return b == -1 ? std::int64_t{0} : a - floor_quotient(a, b) * b;
   if (name == "/") return b == 0 ? (refuse_zero(), 0.0) : static_cast<double>(a) / static_cast<double>(b);
   if (b < 0) return std::pow(static_cast<double>(a), static_cast<double>(b));
-  result = 1;
+  std::int64_t result = 1;
   for (std::int64_t i = 0; i < b && a != 1; ++i) {
     if (a == 0 || a == -1) return a == 0 ? std::int64_t{0} : b % 2 == 0 ? std::int64_t{1} : std::int64_t{-1};
-    checked(__builtin_mul_overflow(result, a, &result), 0);
+    result = checked([&](std::int64_t* product) { return __builtin_mul_overflow(result, a, product); });
   }
   return result;
 }

@@ -6,6 +6,7 @@ snippets of the language, and what Jinja makes of them, set up as transformers s
 """
 import json
 import pathlib
+import time
 
 import jinja2
 from jinja2.ext import loopcontrols
@@ -35,7 +36,7 @@ def environment():
     made = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
     made.filters["tojson"] = tojson
     made.globals["raise_exception"] = raise_exception
-    made.globals["strftime_now"] = lambda format: "1 Jan 1970" if format == "%d %b %Y" else "?"
+    made.globals["strftime_now"] = lambda format: time.strftime(format, time.gmtime(0))
     return made
 
 
