@@ -48,11 +48,14 @@ Result<void> load_adapter(const fs::path& folder, const ModelSpec& spec, const R
   const auto source = WeightSource::open_adapter(folder, spec, recipe.adapter);
   if (!source) return fail(source.error());
   const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
+  const DType type = state_dtype(recipe.precision);
+  const bool narrow = size_of(type) == 2;  // rounded tensor by tensor
   Result<void> read;
   for (std::int64_t layer = 0; layer < spec.layers && read; ++layer) {
     const GroupId group = layout.adapter(layer);
-    state(TensorKind::kParameter, group,
-          [&](std::span<std::byte> place) { read = source->read_group(group, state_dtype(recipe.precision), place); });
+    state(TensorKind::kParameter, group, [&](std::span<std::byte> place) {
+      read = narrow ? source->read_stored(group, layout.at(group), type, place) : source->read_group(group, type, place);
+    });
   }
   return read;
 }

@@ -137,6 +137,23 @@ TEST_CASE("adapters that are read and saved again have PEFT's tensors bit for bi
   }
 }
 
+TEST_CASE("adapters in pure bf16 are those of their file, each number rounded once") {
+  for (const std::string& name : kAdapted) {
+    const TemporaryFolder folder;
+    const ModelSpec spec = reference_spec(kReferenceData / name);
+    const Recipe recipe = adapter_recipe(name, Precision::kBf16);
+    const auto executor = executor_of(name, Precision::kBf16);
+    const auto written = save_adapter(folder.file("saved"), spec, recipe, StoredType::kF32, name,
+                                      [&](TensorKind kind, GroupId group) { return executor->state(kind, group); });
+    if (!written) FAIL(written.error().text());
+    const std::vector<HfTensor> tensors = peft_tensors(spec, recipe.adapter);
+    const std::vector<double> theirs = values_in(adapter_of(name) / kAdapterWeightsName, tensors);
+    const std::vector<double> ours = values_in(folder.file("saved") / kAdapterWeightsName, tensors);
+    CHECK(ours != theirs);
+    for (std::size_t i = 0; i < ours.size(); ++i) REQUIRE(std::abs(ours[i] - theirs[i]) <= std::abs(theirs[i]) / 256);
+  }
+}
+
 TEST_CASE("a merged model is what merge_and_unload makes, to the last rounding of fp32") {
   for (const std::string& name : kAdapted) {
     const TemporaryFolder folder;
