@@ -1,6 +1,7 @@
 // Training whose weights, activations and gradients are stored in two bytes.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "executor/checkpoint/load_weights.h"
@@ -143,6 +144,35 @@ TEST_CASE("fp16: steps whose gradients overflow are skipped, and the scale goes 
       }
       CHECK(skipped > 3);
       CHECK(grown > 3);
+    }
+  }
+}
+
+TEST_CASE("fp16: whatever the optimizer, a skipped step changes nothing, in the backward pass or after it") {
+  const TemporaryFolder folder;
+  for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kLion,
+                                        OptimizerKind::kAdam8bit, OptimizerKind::kAdafactor, OptimizerKind::kSm3,
+                                        OptimizerKind::kLamb, OptimizerKind::kLars}) {
+    Recipe recipe = recipe_of(Precision::kFp16Mixed);
+    recipe.optimizer = optimizer;
+    const auto resident = executor_of(plan_of({}, recipe), {.threads = 1});
+    const std::vector<StepSummary> expected = steps_of(*resident, 0, 8);
+    const auto skipped = std::count_if(expected.begin(), expected.end(), [](const StepSummary& step) { return step.skipped; });
+    CAPTURE(to_text(optimizer));
+    CHECK(skipped > 1);
+    CHECK(skipped < 8);
+    for (const Tier states : {Tier::kHost, Tier::kSsd}) {
+      for (const bool overlapped : {false, true}) {
+        const Strategy strategy{.optimizer = states, .gradients = Tier::kHost, .update_in_backward = overlapped};
+        const auto executor = executor_of(plan_of(strategy, recipe), {.drive = {.folder = folder.path()}});
+        const std::vector<StepSummary> steps = steps_of(*executor, 0, 8);
+        CAPTURE(describe(strategy));
+        for (std::size_t s = 0; s < steps.size(); ++s) {
+          CHECK(steps[s].loss == expected[s].loss);
+          CHECK(std::isfinite(steps[s].loss));
+          CHECK(steps[s].skipped == expected[s].skipped);
+        }
+      }
     }
   }
 }
