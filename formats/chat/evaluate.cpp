@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "formats/chat/machine.h"
 
@@ -80,7 +81,7 @@ Value Machine::evaluate(const Expression& e) {
     case Kind::kSlice: return slice(e);
     case Kind::kCall: return call(e);
     case Kind::kFilter: return apply_filter(e.name, part(0), arguments_of(e));
-    case Kind::kTest: return apply_test(e.name, part(0), arguments_of(e));
+    case Kind::kTest: return test(e);
     case Kind::kUnary:
       if (e.name == "not") return !part(0).truth();
       return apply_operator(e.name, std::int64_t{0}, part(0));
@@ -91,6 +92,14 @@ Value Machine::evaluate(const Expression& e) {
       return e.parts[2] ? part(2) : Value(Undefined{"the other choice"});
   }
   return {};
+}
+
+Value Machine::test(const Expression& e) {
+  const Expression& of = *e.parts[0];
+  const Value value = evaluate(of);
+  const bool function = of.kind == Kind::kName && value.is_undefined() && is_function(of.name);
+  if (function && (e.name == "defined" || e.name == "undefined" || e.name == "callable")) return e.name != "undefined";
+  return apply_test(e.name, value, arguments_of(e));
 }
 
 Value Machine::item(const Expression& e) {
@@ -177,6 +186,11 @@ Value Machine::call(const Expression& e) {
   if (const auto* macro = function.get<std::shared_ptr<const Macro>>()) return call_macro(**macro, arguments);
   if (callee.kind == Kind::kName && function.is_undefined()) return call_function(callee.name, arguments);
   throw TemplateError(fmt::format("line {}: '{}' cannot be called", e.line, callee.name));
+}
+
+bool Machine::is_function(const std::string& name) {
+  static const std::set<std::string> kNames{"raise_exception", "namespace", "dict", "range", "strftime_now"};
+  return kNames.contains(name);
 }
 
 Value Machine::call_function(const std::string& name, const Arguments& arguments) {

@@ -39,11 +39,14 @@ class Machine {
 
   Value evaluate(const Expression& expression);
   Value look_up(const std::string& name) const;
+  Value test(const Expression& expression);
   Value item(const Expression& expression);
   Value slice(const Expression& expression);
   Value binary(const Expression& expression);
   bool compare(const Expression& expression);
   Value call(const Expression& expression);
+  /// Whether call_function knows it.
+  static bool is_function(const std::string& name);
   Value call_function(const std::string& name, const Arguments& arguments);
   Value call_macro(const Macro& macro, const Arguments& arguments);
   Arguments arguments_of(const Expression& expression);

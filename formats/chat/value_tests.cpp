@@ -41,16 +41,16 @@ std::map<std::string, Test> make_tests() {
       {"upper", [](const Value& v, const Arguments&) { return equal(v, apply_filter("upper", v, {})); }},
       {"lower", [](const Value& v, const Arguments&) { return equal(v, apply_filter("lower", v, {})); }},
   };
-  for (const char* name : {"eq", "equalto", "sameas"}) {
+  for (const char* name : {"eq", "equalto", "==", "sameas"}) {
     tests[name] = [](const Value& v, const Arguments& a) { return equal(v, a.need(0)); };
   }
-  tests["ne"] = [](const Value& v, const Arguments& a) { return !equal(v, a.need(0)); };
-  for (const char* name : {"lt", "lessthan"}) tests[name] = [](const Value& v, const Arguments& a) { return less(v, a.need(0)); };
-  for (const char* name : {"gt", "greaterthan"}) {
+  for (const char* name : {"ne", "!="}) tests[name] = [](const Value& v, const Arguments& a) { return !equal(v, a.need(0)); };
+  for (const char* name : {"lt", "lessthan", "<"}) tests[name] = [](const Value& v, const Arguments& a) { return less(v, a.need(0)); };
+  for (const char* name : {"gt", "greaterthan", ">"}) {
     tests[name] = [](const Value& v, const Arguments& a) { return less(a.need(0), v); };
   }
-  tests["le"] = [](const Value& v, const Arguments& a) { return !less(a.need(0), v); };
-  tests["ge"] = [](const Value& v, const Arguments& a) { return !less(v, a.need(0)); };
+  for (const char* name : {"le", "<="}) tests[name] = [](const Value& v, const Arguments& a) { return !less(a.need(0), v); };
+  for (const char* name : {"ge", ">="}) tests[name] = [](const Value& v, const Arguments& a) { return !less(v, a.need(0)); };
   return tests;
 }
 

@@ -148,7 +148,7 @@ TEST_CASE("adapters in pure bf16 are those of their file, each number rounded on
     if (!written) FAIL(written.error().text());
     const std::vector<HfTensor> tensors = peft_tensors(spec, recipe.adapter);
     const std::vector<double> theirs = values_in(adapter_of(name) / kAdapterWeightsName, tensors);
-    const std::vector<double> ours = values_in(folder.file("saved") / kAdapterWeightsName, tensors);
+    const std::vector<double> ours = values_in(fs::path(folder.file("saved")) / kAdapterWeightsName, tensors);
     CHECK(ours != theirs);
     for (std::size_t i = 0; i < ours.size(); ++i) REQUIRE(std::abs(ours[i] - theirs[i]) <= std::abs(theirs[i]) / 256);
   }

@@ -287,7 +287,7 @@ SNIPPETS = [
     "{{ 1e16 }} {{ 0.1 }} {{ 1e-5 }} {{ 100000.0 }} {{ 3 | float }} {{ '7' | int }} {{ 'x' | int }} {{ 2.7 | int }} {{ -3 | abs }} {{ 2.567 | round(2) }}",
     "{{ ['a\\nb'] | first | indent(2) }}|{{ 'a\\n\\nb' | indent(2, true) }}", "{{ true and 'x' }}{{ '' or 'y' }}{{ 0 or none }}", "{{ [1, 2] + [3] }}{{ [1, 2] == [1, 2] }}{{ {'a': 1} == {'a': 1} }}{{ 'b' > 'a' }}",
     "{% if messages[0].content is string and messages[0].missing is not defined %}yes{% elif true %}no{% endif %}", "{{ messages | length }}{{ messages[-1]['role'] }}{{ messages[0].content.strip() | length }}",
-    "{{ {'a': 1, 'b': 2} | items | list }}{{ {'b': 1, 'a': 2} | dictsort }}{% for x in {'p': 1} %}{{ x }}{% endfor %}", "{{ range(2, 8, 3) | list }}{{ dict(a=1) }}{{ 'a' if 1 == 1.0 and true == 1 else 'b' }}",
+    "{% for k, v in {'a': 1, 'b': 2} | items %}{{ k }}{{ v }}{% endfor %}{% for k, v in {'b': 1, 'a': 2} | dictsort %}{{ k }}{{ v }}{% endfor %}{% for x in {'p': 1} %}{{ x }}{% endfor %}", "{{ range(2, 8, 3) | list }}{{ dict(a=1) }}{{ 'a' if 1 == 1.0 and true == 1 else 'b' }}",
     "{% set a, b = 1, 2 %}{{ b }}{{ a }}{% set (c, d) = [3, 4] %}{{ c }}{{ d }}", "{{ (1, 2) | length }}{{ () | length }}{{ [] | first is defined }}", "{{ 'İıſß' | upper | length > 0 }}{{ 'ÄÖ' | lower }}{{ 'straße' | upper | length }}",
     # errors
     "{{ missing.x }}", "{{ raise_exception('no: ' ~ messages | length) }}", "{{ 1 + 'a' }}", "{{ 'a' + none }}", "{% for i in 5 %}{% endfor %}", "{{ 1 // 0 }}", "{{ x | nofilter }}", "{% if %}{% endif %}", "{% for x in y %}",
