@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -22,12 +23,14 @@ std::atomic<bool> stop_requested{false};
 
 extern "C" void request_generate_stop(int) { stop_requested = true; }
 
+constexpr std::int64_t kUsualTokens = 128;
+
 struct GenerateFlags {
   std::string model;
   std::string prompt;
   std::string prompt_tokens;
   std::string tokenizer;
-  std::int64_t new_tokens = 128;
+  std::int64_t new_tokens = kUsualTokens;
   std::int64_t threads = 0;
   bool greedy = false;
   bool ignore_end = false;
@@ -116,10 +119,17 @@ void print_json(const Generated& text, const TextCodec& codec) {
   fmt::print("{}\n", line.number("tokens_per_second", text.rate()).str());
 }
 
-Result<Generated> generate(const GenerateFlags& flags, const TextCodec& codec, const TrainedModel& model) {
+/// What nobody asked for ends where the model's positions do.
+std::int64_t fitting_tokens(const GenerateFlags& flags, const ModelSpec& spec, std::size_t prompt) {
+  const std::int64_t room = spec.longest_sequence() - static_cast<std::int64_t>(prompt) + 1;
+  return flags.new_tokens == kUsualTokens ? std::clamp<std::int64_t>(room, 1, kUsualTokens) : flags.new_tokens;
+}
+
+Result<Generated> generate(GenerateFlags flags, const TextCodec& codec, const TrainedModel& model) {
   const auto prompt = read_prompt(flags, codec, model.spec);
   if (!prompt) return fail(prompt.error());
   Generated text{.prompt = prompt->size(), .tokens = *prompt};
+  flags.new_tokens = fitting_tokens(flags, model.spec, text.prompt);
   auto decoder = load(flags, model, static_cast<std::int64_t>(text.prompt) + flags.new_tokens - 1);
   if (!decoder) return fail(decoder.error());
   GrowingText shown;
@@ -156,7 +166,8 @@ void add_options(CLI::App& command, GenerateFlags& flags) {
   auto* prompt = command.add_option("--prompt,-p", flags.prompt, "how the text begins");
   command.add_option("--prompt-tokens", flags.prompt_tokens, "the same as token numbers, e.g. 464,3290,318")->excludes(prompt);
   command.add_option("--tokenizer", flags.tokenizer, "tokenizer.json; default: the one in the model's folder");
-  command.add_option("--max-new-tokens,-n", flags.new_tokens, "most tokens to write")->capture_default_str();
+  command.add_option("--max-new-tokens,-n", flags.new_tokens, "most tokens to write; the default ends where the model's positions do")
+      ->capture_default_str();
   command.add_option("--temperature", flags.sampling.temperature, "0: always the most probable token")->capture_default_str();
   command.add_option("--top-k", flags.sampling.top_k, "only the k most probable tokens; 0: all")->capture_default_str();
   command.add_option("--top-p", flags.sampling.top_p, "of those the fewest that reach this probability")->capture_default_str();

@@ -204,15 +204,21 @@ Result<void> load_trained_weights(const std::filesystem::path& path, const Model
   const auto file = SafetensorsFile::open(path);
   if (!file) return fail(file.error());
   if (value_in(file->header(), "format") != kFormat) return bad(path, "this is no training state");
+  if (const std::string base = value_in(file->header(), std::string(kTrainingBase)); !base.empty()) {
+    return bad(path, "it holds adapters alone, beside the weights of " + base,
+               "save them with --save FOLDER and join them: plimsoll merge " + base + " FOLDER -o MERGED");
+  }
   const ParameterLayout layout = lay_out_parameters(spec);
   for (std::size_t g = 0; g < layout.groups.size(); ++g) {
     const SafetensorsTensor* stored = file->header().find(name_of(g, "weights"));
-    if (stored == nullptr || stored->type != StoredType::kF32 || stored->elements != layout.groups[g].elements) {
-      return bad(path, fmt::format("'{}' of {} elements in F32 is missing", name_of(g, "weights"), layout.groups[g].elements));
+    if (stored == nullptr || stored->elements != layout.groups[g].elements) {
+      return bad(path, fmt::format("'{}' of {} elements is missing", name_of(g, "weights"), layout.groups[g].elements));
     }
     Result<void> read;
     state(TensorKind::kParameter, GroupId(g),
-          [&](std::span<std::byte> place) { read = file->read_bytes(*stored, Bytes(0), place); });
+          [&](std::span<std::byte> place) {
+            read = file->read(*stored, 0, {reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)});
+          });
     if (!read) return read;
   }
   return {};

@@ -26,8 +26,8 @@ Result<void> save_training_state(const std::filesystem::path& path, const ModelS
 Result<std::int64_t> load_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
                                          const WriteState& state);
 
-/// Reads the weights alone out of such a file, for use without training, whatever the recipe was. Refused when it is of
-/// another model.
+/// Reads the weights alone out of such a file, for use without training, as fp32, whatever the recipe was. Refused when it is of
+/// another model, or holds adapters only.
 Result<void> load_trained_weights(const std::filesystem::path& path, const ModelSpec& spec, const WriteState& state);
 
 }  // namespace plimsoll

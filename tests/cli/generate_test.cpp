@@ -78,6 +78,17 @@ TEST_CASE("a tokenizer beside the weights, or a named one, reads the prompt and 
   CHECK(answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the", "--ignore-end"})))["tokens"] == beside["tokens"]);
 }
 
+TEST_CASE("weights of two bytes write; adapters alone are refused, and how to join them is said") {
+  const TemporaryFolder folder;
+  REQUIRE(plimsoll_in(folder, tiny_run("4", {"--precision", "bf16", "--save", "saved"})).code == 0);
+  const json of_run = answer_of(plimsoll_in(folder, writing("run.plimsoll", {"--prompt", "We the"})));
+  CHECK(of_run["tokens"] == answer_of(plimsoll_in(folder, writing("saved", {"--prompt", "We the"})))["tokens"]);
+  const Arguments adapted{"run", "saved", "--init", "saved", "--lora", "2", "--data", kText, "--steps", "2", "--warm-up-steps", "0",
+                          "--device-memory", "16MiB", "--ram", "512MiB", "--seq", "32", "-o", "lora.plimsoll", "-q"};
+  REQUIRE(plimsoll_in(folder, adapted).code == 0);
+  CHECK(plimsoll_in(folder, {"generate", "lora.plimsoll", "--prompt", "We"}).err.find("plimsoll merge ") != std::string::npos);
+}
+
 TEST_CASE("what cannot be generated from is refused with its reason") {
   const TemporaryFolder folder;
   train(folder);
