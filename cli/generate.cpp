@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <memory>
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/stop_signals.h"
 #include "cli/text_codec.h"
 #include "cli/trained_model.h"
 #include "cli/waiting_line.h"
@@ -19,11 +19,8 @@
 namespace plimsoll {
 namespace {
 
-std::atomic<bool> stop_requested{false};
-
-extern "C" void request_generate_stop(int) { stop_requested = true; }
-
 constexpr std::int64_t kUsualTokens = 128;
+const std::string kInterrupted = "interrupted";
 
 struct GenerateFlags {
   std::string model;
@@ -42,7 +39,7 @@ struct GenerateFlags {
 struct Generated {
   std::size_t prompt = 0;  ///< leading tokens that the user gave
   std::vector<std::int32_t> tokens;
-  const char* reason = "length";
+  std::string reason = "length";
   double seconds = 0;  ///< from the end of the prompt on
 
   [[nodiscard]] std::span<const std::int32_t> written() const { return std::span(tokens).subspan(prompt); }
@@ -93,6 +90,7 @@ Result<std::unique_ptr<Decoder>> load(const GenerateFlags& flags, const TrainedM
 }
 
 void write_on(Decoder& decoder, const GenerateFlags& flags, const TextCodec& codec, Generated& text, GrowingText* shown) {
+  const std::atomic<bool>& stop = stop_on_signals();
   std::span<const float> logits = decoder.read(text.tokens);
   const auto begin = std::chrono::steady_clock::now();
   for (std::int64_t i = 0; i < flags.new_tokens; ++i) {
@@ -103,8 +101,8 @@ void write_on(Decoder& decoder, const GenerateFlags& flags, const TextCodec& cod
     }
     text.tokens.push_back(token);
     if (shown != nullptr) shown->show(written_text(text, codec));
-    if (stop_requested) text.reason = "interrupted";
-    if (stop_requested || i + 1 == flags.new_tokens) break;
+    if (stop) text.reason = kInterrupted;
+    if (stop || i + 1 == flags.new_tokens) break;
     logits = decoder.read(std::span(text.tokens).last(1));
   }
   text.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -149,7 +147,6 @@ Result<ExitCode> run(GenerateFlags flags) {
   const auto codec = flags.prompt_tokens.empty() ? find_text_codec(model->spec, model->folder, flags.tokenizer)
                                                  : Result<TextCodec>(number_codec());
   if (!codec) return fail(codec.error());
-  std::signal(SIGINT, request_generate_stop);
   const auto text = generate(flags, *codec, *model);
   if (!text) return fail(text.error());
   if (flags.json) {
@@ -158,7 +155,7 @@ Result<ExitCode> run(GenerateFlags flags) {
     fmt::print("\n");
     fmt::print(stderr, "{} tokens, {:.3g} tokens/s, ended by: {}\n", text->written().size(), text->rate(), text->reason);
   }
-  return stop_requested ? ExitCode::kInterrupted : ExitCode::kDone;
+  return text->reason == kInterrupted ? ExitCode::kInterrupted : ExitCode::kDone;
 }
 
 void add_options(CLI::App& command, GenerateFlags& flags) {

@@ -6,26 +6,12 @@
 #include "cli/commands.h"
 #include "cli/run_flags.h"
 #include "cli/run_printer.h"
+#include "cli/stop_signals.h"
 #include "formats/runs/report_json.h"
 #include "session/run_session.h"
 
 namespace plimsoll {
 namespace {
-
-std::atomic<bool> stop_requested{false};
-
-extern "C" void request_stop(int) { stop_requested = true; }
-
-/// The first signal ends the run after the step in progress, a second one ends the program at once. A viewer of the
-/// progress that goes away ("| head") does not end a training.
-void stop_on_signals() {
-  struct sigaction action = {};
-  action.sa_handler = request_stop;
-  action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
-  action.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &action, nullptr);
-}
 
 std::optional<RunAnswer::LossScaling> loss_scaling_of(const std::vector<StepSummary>& steps) {
   if (steps.empty() || steps.back().loss_scale == 0) return std::nullopt;
@@ -86,14 +72,15 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
 }
 
 Result<RunOutcome> conduct(const RunRequest& request, bool quiet) {
+  const std::atomic<bool>& stop = stop_on_signals();
+  std::signal(SIGPIPE, SIG_IGN);  // a viewer of the progress that goes away ("| head") does not end a training
   RunPrinter printer(quiet);
-  return run_session(request, printer.watcher(), stop_requested);
+  return run_session(request, printer.watcher(), stop);
 }
 
 Result<ExitCode> run(const RunFlags& flags) {
   auto request = make_run_request(flags);
   if (!request) return fail(request.error());
-  stop_on_signals();
   const auto outcome = conduct(*request, flags.quiet);
   if (!outcome) return fail(outcome.error());
   print_outcome(*outcome, flags);

@@ -1,15 +1,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <csignal>
 #include <ctime>
 #include <memory>
 #include <optional>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/stop_signals.h"
 #include "cli/waiting_line.h"
 #include "formats/chat/template_file.h"
 #include "formats/corpus/tokenize_files.h"
@@ -17,10 +16,6 @@
 
 namespace plimsoll {
 namespace {
-
-std::atomic<bool> stop_requested{false};
-
-extern "C" void request_tokenize_stop(int) { stop_requested = true; }
 
 struct TokenizeFlags {
   std::vector<std::string> files;
@@ -92,7 +87,7 @@ Result<TokenizeReport> tokenize(const TokenizeFlags& flags, const Tokenizer& tok
                           .sequence = flags.pack,
                           .skip_bad = flags.skip_bad,
                           .on_progress = {},
-                          .stop = &stop_requested};
+                          .stop = &stop_on_signals()};
   std::optional<WaitingLine> waiting;
   if (!flags.quiet) {
     waiting.emplace("tokenizing");
@@ -141,7 +136,6 @@ Result<ExitCode> run(const TokenizeFlags& flags) {
   if (!tokenizer) return fail(tokenizer.error());
   const auto config = find_config(flags);
   if (!config) return fail(config.error());
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, request_tokenize_stop);
   const auto begin = std::chrono::steady_clock::now();
   const auto report = tokenize(flags, *tokenizer, *config);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

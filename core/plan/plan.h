@@ -181,7 +181,7 @@ struct Body {
 
 /// Which buffer holds which state of which parameter group. An interpreter fills all of them before the first step.
 struct StateBinding {
-  TensorKind kind = TensorKind::kParameter;  ///< kParameter, kMaster, kFirstMoment or kSecondMoment
+  TensorKind kind = TensorKind::kParameter;  ///< kParameter, kMaster, a moment, or kScalar: the run's LossScale
   GroupId group;
   BufferId buffer;
 };

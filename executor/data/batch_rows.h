@@ -36,7 +36,4 @@ class CountedTargets {
   std::map<std::int64_t, std::int64_t> known_;  ///< by step
 };
 
-/// Place `index` of an order of 0 … count − 1 that `key` draws: a bijection, without memory for the order.
-std::int64_t drawn_order(std::uint64_t key, std::int64_t count, std::int64_t index);
-
 }  // namespace plimsoll

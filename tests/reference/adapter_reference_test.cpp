@@ -167,7 +167,8 @@ TEST_CASE("a merged model is what merge_and_unload makes, to the last rounding o
   }
 }
 
-// A block's scale takes the nearest of 256 values here; bitsandbytes took that value's neighbour for 5 of the 560 blocks.
+// A block's scale takes the nearest of 256 values here; bitsandbytes takes that value's lower neighbour for four of the 560
+// blocks, whose scales lie within a sixteenth of a step of the middle between both. So none of ours may be farther off.
 TEST_CASE("nf4 has the codes of bitsandbytes bit for bit, and its numbers to a rounding of fp32 in 99 of 100 blocks") {
   const auto file = SafetensorsFile::open(kReferenceData / "nf4.safetensors");
   REQUIRE(file);
@@ -187,12 +188,18 @@ TEST_CASE("nf4 has the codes of bitsandbytes bit for bit, and its numbers to a r
   decode(BaseStorage::kNf4, ours, elements, 0, decoded);
   std::size_t differing = 0;
   for (std::size_t block = 0; block < decoded.size(); block += 64) {
-    float most = 0;
-    for (std::size_t i = block; i < block + 64; ++i) most = std::max(most, std::abs(decoded[i] - theirs[i]));
+    float most = 0, scale = 0, our_scale = 0, their_scale = 0;
+    for (std::size_t i = block; i < block + 64; ++i) {
+      most = std::max(most, std::abs(decoded[i] - theirs[i]));
+      scale = std::max(scale, std::abs(weights[i]));
+      our_scale = std::max(our_scale, std::abs(decoded[i]));  // the largest element's code is 1 or −1
+      their_scale = std::max(their_scale, std::abs(theirs[i]));
+    }
     differing += most < 2e-8F ? 0 : 1;  // numbers of up to 0.09
-    CHECK(most < 4e-4F);                // one step of the scales: 0.0519 · 0.9 / 128
+    INFO("block " << block / 64);
+    CHECK(std::abs(our_scale - scale) < std::abs(their_scale - scale) + 2e-8F);
   }
-  CHECK(differing < 6);
+  CHECK(differing <= 4);
 }
 
 }  // namespace plimsoll::test

@@ -14,12 +14,10 @@
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/migrate_plan.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_training.h"
+#include "tests/support/tiny_executor.h"
 
 namespace plimsoll {
 namespace {
-
-const RepeatedText kText("the quick brown fox jumps. ");
 
 Recipe adapter_recipe(const ModelSpec& spec, std::int64_t accumulate = 2) {
   Recipe recipe = tiny_recipe();
@@ -33,21 +31,6 @@ Plan plan_of(const Strategy& strategy, const Recipe& recipe, const ModelSpec& sp
   auto plan = lower_to_plan(spec, recipe, tiny_machine(), strategy, {.evaluation = true});
   if (!plan) FAIL(plan.error().text());
   return std::move(*plan);
-}
-
-std::unique_ptr<CpuExecutor> executor_of(const Plan& plan, const CpuOptions& options = {}) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  return std::move(*executor);
-}
-
-std::vector<double> train(CpuExecutor& executor, std::int64_t first, std::int64_t steps) {
-  const auto trace = executor.run_steps({.first_step = first, .steps = steps, .first_traced_step = first}, kText);
-  REQUIRE(trace);
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
 }
 
 /// Where weights, states and gradients can be, with all that goes with it; nothing that makes no difference.

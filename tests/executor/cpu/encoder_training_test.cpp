@@ -8,7 +8,7 @@
 #include "executor/data/row_key.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/support/small_models.h"
-#include "tests/support/tiny_training.h"
+#include "tests/support/tiny_executor.h"
 
 namespace plimsoll::test {
 namespace {
@@ -94,20 +94,11 @@ std::vector<Case> cases(std::int64_t accumulate = 2) {
 std::unique_ptr<CpuExecutor> executor_of(const Case& of, const Strategy& strategy, const CpuOptions& options = {}) {
   const auto plan = lower_to_plan(of.spec, of.recipe, tiny_machine(), strategy, {.evaluation = true});
   if (!plan) FAIL(plan.error().text());
-  auto executor = CpuExecutor::create(*plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  return std::move(*executor);
+  return plimsoll::executor_of(*plan, options);
 }
 
 std::vector<double> train(CpuExecutor& executor, const Case& of, std::int64_t first, std::int64_t steps) {
-  const RunSegment segment{
-      .first_step = first, .steps = steps, .first_traced_step = first + steps, .on_step = {}, .stop = nullptr};
-  const auto trace = executor.run_steps(segment, *of.batches());
-  if (!trace) FAIL(trace.error().text());
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
+  return plimsoll::train(executor, first, steps, *of.batches());
 }
 
 }  // namespace

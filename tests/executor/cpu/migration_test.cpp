@@ -8,12 +8,10 @@
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/migrate_plan.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_training.h"
+#include "tests/support/tiny_executor.h"
 
 namespace plimsoll {
 namespace {
-
-const RepeatedText kText("the quick brown fox jumps. ");
 
 /// One of each layout of the states, cautious and not.
 std::vector<Strategy> layouts() {
@@ -32,21 +30,6 @@ Plan plan_of(const Strategy& strategy) {
   auto plan = lower_to_plan(tiny_spec(), tiny_recipe(), tiny_machine(), strategy, {.evaluation = true});
   REQUIRE(plan);
   return std::move(*plan);
-}
-
-std::unique_ptr<CpuExecutor> executor_of(const Plan& plan, const CpuOptions& options) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  return std::move(*executor);
-}
-
-std::vector<double> train(CpuExecutor& executor, std::int64_t first, std::int64_t steps) {
-  const auto trace = executor.run_steps({.first_step = first, .steps = steps, .first_traced_step = first}, kText);
-  REQUIRE(trace);
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
 }
 
 std::vector<double> and_then(std::vector<double> losses, const std::vector<double>& more) {

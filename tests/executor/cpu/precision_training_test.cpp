@@ -12,12 +12,11 @@
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/migrate_plan.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_training.h"
+#include "tests/support/tiny_executor.h"
 
 namespace plimsoll {
 namespace {
 
-const RepeatedText kText("the quick brown fox jumps. ");
 constexpr Precision kMixed[] = {Precision::kBf16Mixed, Precision::kFp16Mixed};
 constexpr Precision kTwoBytes[] = {Precision::kBf16Mixed, Precision::kFp16Mixed, Precision::kBf16};
 
@@ -35,23 +34,8 @@ Plan plan_of(const Strategy& strategy, const Recipe& recipe, Family family = Fam
   return std::move(*plan);
 }
 
-std::unique_ptr<CpuExecutor> executor_of(const Plan& plan, const CpuOptions& options = {}) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  return std::move(*executor);
-}
-
 std::vector<StepSummary> steps_of(CpuExecutor& executor, std::int64_t first, std::int64_t steps) {
-  auto trace = executor.run_steps({.first_step = first, .steps = steps, .first_traced_step = first + steps}, kText);
-  if (!trace) FAIL(trace.error().text());
-  return std::move(trace->steps);
-}
-
-std::vector<double> train(CpuExecutor& executor, std::int64_t first, std::int64_t steps) {
-  std::vector<double> losses;
-  for (const StepSummary& step : steps_of(executor, first, steps)) losses.push_back(step.loss);
-  return losses;
+  return trace_of(executor, first, steps).steps;
 }
 
 ReadState reader(const CpuExecutor& executor) {

@@ -8,25 +8,16 @@
 #include "core/plan/expand.h"
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
-#include "tests/support/tiny_training.h"
+#include "tests/support/tiny_executor.h"
 
 namespace plimsoll {
 namespace {
-
-const RepeatedText kText("the quick brown fox jumps. ");
 
 Plan plan_of(const Strategy& strategy, const Recipe& recipe = tiny_recipe(), const ModelSpec& spec = tiny_spec(),
              std::int64_t cores = 2) {
   auto plan = lower_to_plan(spec, recipe, tiny_machine(cores), strategy, {.evaluation = true});
   REQUIRE(plan);
   return std::move(*plan);
-}
-
-std::unique_ptr<CpuExecutor> executor_of(const Plan& plan, const CpuOptions& options = {}) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  return std::move(*executor);
 }
 
 RunSegment segment_of(std::int64_t first, std::int64_t steps) {

@@ -70,16 +70,6 @@ TEST_CASE("packed rows come each once before any comes again, in another order e
   CHECK_FALSE(std::equal(starts.begin(), starts.begin() + 7, starts.begin() + 7));
 }
 
-TEST_CASE("a drawn order is an order, for any count") {
-  for (const std::int64_t count : {1, 2, 3, 7, 64, 65, 1000}) {
-    std::set<std::int64_t> places;
-    for (std::int64_t i = 0; i < count; ++i) places.insert(drawn_order(9, count, i));
-    CHECK(static_cast<std::int64_t>(places.size()) == count);
-    CHECK(*places.begin() == 0);
-    CHECK(*places.rbegin() == count - 1);
-  }
-}
-
 TEST_CASE("the counted targets of a step are those of all its rows, without each row's first token") {
   const TemporaryFolder folder;
   const auto source = open_token_source(write(folder, 7 * 8, 8), 1000, 7);

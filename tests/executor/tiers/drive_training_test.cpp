@@ -9,12 +9,11 @@
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/tiny_training.h"
+#include "tests/support/tiny_executor.h"
 
 namespace plimsoll {
 namespace {
 
-const RepeatedText kText("the quick brown fox jumps. ");
 const Strategy kOnSsd{
     .name = "offload-optimizer-ssd", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 3};
 /// Weights and states on the drive, weights streamed to the device.
@@ -28,21 +27,6 @@ Plan plan_of(const Strategy& strategy, const Recipe& recipe = tiny_recipe()) {
   auto plan = lower_to_plan(tiny_spec(), recipe, tiny_machine(), strategy, {.evaluation = true});
   REQUIRE(plan);
   return std::move(*plan);
-}
-
-std::unique_ptr<CpuExecutor> executor_of(const Plan& plan, const CpuOptions& options) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  return std::move(*executor);
-}
-
-std::vector<double> train(CpuExecutor& executor, std::int64_t first, std::int64_t steps) {
-  const auto trace = executor.run_steps({.first_step = first, .steps = steps, .first_traced_step = first}, kText);
-  REQUIRE(trace);
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
 }
 
 }  // namespace
