@@ -1,0 +1,66 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+#include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// The five numbers that are called "GPU memory", each at its own highest.
+struct StackMemory {
+  Bytes requested;  ///< what tensors asked for
+  Bytes allocated;  ///< the blocks that they were given (torch.cuda.max_memory_allocated)
+  Bytes reserved;   ///< the segments that hold the blocks (max_memory_reserved)
+  Bytes process;    ///< with context, modules and communicators (nvidia-smi, per process)
+  Bytes device;     ///< with what others use (nvidia-smi, whole GPU)
+};
+
+/// Live bytes at the moment when most are allocated.
+struct StackCategories {
+  Bytes parameters;
+  Bytes gradients;
+  Bytes optimizer;
+  Bytes activations;
+  Bytes workspace;
+};
+
+/// Seconds of one optimizer step.
+struct StackTime {
+  double step = 0;
+  double low = 0;
+  double high = 0;
+  double forward = 0;
+  double backward = 0;
+  double optimizer = 0;
+  double exposed_communication = 0;
+  double exposed_transfer = 0;
+  double model_flops = 0;     ///< of the model's own arithmetic, this GPU's part
+  double hardware_flops = 0;  ///< with recomputation
+};
+
+/// What a stack would need and take on one GPU of a machine.
+struct StackPrediction {
+  StackMemory peak;        ///< over all steps
+  StackMemory first_step;  ///< with states that are created lazily
+  StackCategories at_peak;
+  std::string peak_at;     ///< "step 1, backward, block 11: linear"
+  Bytes usable;            ///< of the device, for the process's allocator and context
+  bool fits = false;       ///< the allocator never ran out, empty caches given back
+  bool certain = false;    ///< the margin is larger than the guard
+  Bytes margin;            ///< usable − what must be had; negative when it does not fit
+  Bytes host;              ///< anonymous and pinned bytes of the process in host memory
+  Bytes drive;
+  StackTime time;
+  std::vector<std::string> assumptions;
+};
+
+/// Simulates the steps of `setup` on `gpu`: allocations in their order through the stack's allocator, kernels at the rates
+/// that are known of this GPU. Data-parallel ranks are alike; one of them is told.
+Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+
+}  // namespace plimsoll

@@ -1,0 +1,74 @@
+#include "sim/stack/stack_setup.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+template <typename Value, std::size_t count>
+using Names = std::array<std::pair<Value, std::string_view>, count>;
+
+constexpr Names<Stack, 6> kStacks{{{Stack::kPlimsoll, "plimsoll"},
+                                   {Stack::kPytorch, "pytorch"},
+                                   {Stack::kDeepspeed, "deepspeed"},
+                                   {Stack::kColossalai, "colossalai"},
+                                   {Stack::kMegatron, "megatron"},
+                                   {Stack::kLlmc, "llm.c"}}};
+constexpr Names<ModuleStyle, 8> kStyles{{{ModuleStyle::kHuggingFace, "huggingface"},
+                                         {ModuleStyle::kNanoGpt, "nanogpt"},
+                                         {ModuleStyle::kMosaic, "mosaic"},
+                                         {ModuleStyle::kLitGpt, "litgpt"},
+                                         {ModuleStyle::kTorchTune, "torchtune"},
+                                         {ModuleStyle::kMegatron, "megatron"},
+                                         {ModuleStyle::kTorchVision, "torchvision"},
+                                         {ModuleStyle::kTimm, "timm"}}};
+constexpr Names<AttentionKernel, 3> kAttentions{{{AttentionKernel::kEager, "eager"},
+                                                 {AttentionKernel::kEfficient, "efficient"},
+                                                 {AttentionKernel::kFlash, "flash"}}};
+constexpr Names<Recomputation, 4> kRecomputations{{{Recomputation::kNone, "none"},
+                                                   {Recomputation::kSelective, "selective"},
+                                                   {Recomputation::kFull, "full"},
+                                                   {Recomputation::kEvery, "every"}}};
+constexpr Names<OptimizerLoop, 3> kLoops{
+    {{OptimizerLoop::kForeach, "foreach"}, {OptimizerLoop::kFused, "fused"}, {OptimizerLoop::kForLoop, "for-loop"}}};
+constexpr Names<Home, 3> kHomes{{{Home::kDevice, "gpu"}, {Home::kHost, "cpu"}, {Home::kDrive, "ssd"}}};
+constexpr Names<OperatingSystem, 3> kSystems{
+    {{OperatingSystem::kLinux, "linux"}, {OperatingSystem::kWsl2, "wsl2"}, {OperatingSystem::kWindows, "windows"}}};
+
+template <typename Value, std::size_t count>
+std::string_view name_in(const Names<Value, count>& names, Value value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  return "?";
+}
+
+template <typename Value, std::size_t count>
+Result<Value> value_in(const Names<Value, count>& names, std::string_view text, std::string_view what) {
+  std::string all;
+  for (const auto& [value, name] : names) {
+    if (name == text) return value;
+    all += fmt::format("{}{}", all.empty() ? "" : ", ", name);
+  }
+  return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' is no {}", text, what), .where = {}, .remedy = "choose one of " + all});
+}
+
+}  // namespace
+
+std::string_view to_text(Stack stack) { return name_in(kStacks, stack); }
+std::string_view to_text(ModuleStyle style) { return name_in(kStyles, style); }
+std::string_view to_text(AttentionKernel attention) { return name_in(kAttentions, attention); }
+std::string_view to_text(Recomputation recomputation) { return name_in(kRecomputations, recomputation); }
+std::string_view to_text(OptimizerLoop loop) { return name_in(kLoops, loop); }
+std::string_view to_text(Home home) { return name_in(kHomes, home); }
+std::string_view to_text(OperatingSystem os) { return name_in(kSystems, os); }
+Result<Stack> parse_stack(std::string_view text) { return value_in(kStacks, text, "software stack"); }
+Result<ModuleStyle> parse_module_style(std::string_view text) { return value_in(kStyles, text, "style of modules"); }
+Result<AttentionKernel> parse_attention_kernel(std::string_view text) { return value_in(kAttentions, text, "attention"); }
+Result<OperatingSystem> parse_operating_system(std::string_view text) { return value_in(kSystems, text, "operating system"); }
+
+}  // namespace plimsoll

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/quantity.h"
+#include "core/base/result.h"
+
+namespace plimsoll {
+
+/// The program that trains. All but plimsoll allocate while a step runs; they are simulated, not executed.
+enum class Stack : std::uint8_t { kPlimsoll, kPytorch, kDeepspeed, kColossalai, kMegatron, kLlmc };
+
+/// Whose code writes the layers: it decides what autograd saves and how many kernels there are.
+enum class ModuleStyle : std::uint8_t {
+  kHuggingFace,  ///< transformers' modules, one elementwise kernel after another
+  kNanoGpt,      ///< PyTorch's fused LayerNorm, GELU and attention
+  kMosaic,       ///< llm-foundry's MPT: no biases, LayerNorm in the compute type, no dropout
+  kLitGpt,       ///< RMSNorm in fp32, weights multiplied in fp32
+  kTorchTune,    ///< torch's own RMSNorm, SDPA with grouped queries expanded; torchtitan's too
+  kMegatron,     ///< fused bias-GELU, masked softmax, linear layers that add gradients into fp32 buffers
+  kTorchVision,  ///< convolutions
+  kTimm,         ///< vision transformers
+};
+
+enum class AttentionKernel : std::uint8_t { kEager, kEfficient, kFlash };
+
+/// Activation checkpointing.
+enum class Recomputation : std::uint8_t { kNone, kSelective, kFull, kEvery };
+
+/// How an optimizer walks over its tensors: it decides the temporaries of a step.
+enum class OptimizerLoop : std::uint8_t { kForeach, kFused, kForLoop };
+
+/// Where one kind of data waits.
+enum class Home : std::uint8_t { kDevice, kHost, kDrive };
+
+enum class OperatingSystem : std::uint8_t { kLinux, kWsl2, kWindows };
+
+/// How a model is trained by a program that is not ours: everything beside model and recipe that decides memory or time.
+struct StackSetup {
+  Stack stack = Stack::kPytorch;
+  ModuleStyle modules = ModuleStyle::kHuggingFace;
+  bool compile = false;
+  std::optional<AttentionKernel> attention;  ///< nothing: the fastest that GPU, type and modules have
+  Recomputation recomputation = Recomputation::kNone;
+  std::int64_t every = 1;  ///< blocks that one checkpoint stands for (kEvery)
+  OptimizerLoop loop = OptimizerLoop::kForeach;
+  std::optional<double> dropout;  ///< nothing: the family's default
+  std::int64_t data_ranks = 1;    ///< GPUs that share the batch
+  int zero = 0;                   ///< 1 optimizer states, 2 and gradients, 3 and parameters are shared out over the ranks (FSDP)
+  std::int64_t tensor_ranks = 1;
+  std::int64_t stages = 1;        ///< of a pipeline
+  bool sequence_parallel = false;
+  Home parameters = Home::kDevice;
+  Home gradients = Home::kDevice;
+  Home optimizer = Home::kDevice;
+  Home activations = Home::kDevice;
+  bool expandable_segments = false;
+  OperatingSystem os = OperatingSystem::kLinux;
+
+  bool operator==(const StackSetup&) const = default;
+};
+
+std::string_view to_text(Stack stack);
+std::string_view to_text(ModuleStyle style);
+std::string_view to_text(AttentionKernel attention);
+std::string_view to_text(Recomputation recomputation);
+std::string_view to_text(OptimizerLoop loop);
+std::string_view to_text(Home home);
+std::string_view to_text(OperatingSystem os);
+Result<Stack> parse_stack(std::string_view text);
+Result<ModuleStyle> parse_module_style(std::string_view text);
+Result<AttentionKernel> parse_attention_kernel(std::string_view text);
+Result<OperatingSystem> parse_operating_system(std::string_view text);
+
+}  // namespace plimsoll
