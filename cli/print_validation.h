@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "cli/validate_rows.h"
+#include "sim/validation/row_statistics.h"
+
+namespace plimsoll {
+
+/// Prints outcomes as the flags ask: tables for people, JSON, CSV or Markdown.
+void print_validation(const std::vector<RowOutcome>& outcomes, const RowFlags& flags);
+
+/// Outcomes that are compared, the largest errors and the wrong verdicts first.
+std::vector<const RowOutcome*> worst_rows(const std::vector<RowOutcome>& outcomes, std::size_t count);
+
+/// "12.3 GiB", "1.27 s", "fits".
+std::string value_text(Measure measure, double value);
+
+}  // namespace plimsoll

@@ -1,0 +1,85 @@
+#include "cli/validate_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "cli/print_validation.h"
+#include "formats/published/published_rows.h"
+#include "formats/text/read_text_file.h"
+#include "sim/validation/row_statistics.h"
+#include "sim/validation/state_row.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr Bytes kMostText{std::int64_t{64} << 20};
+
+Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& files) {
+  if (files.empty()) return shipped_published_rows();
+  std::vector<PublishedRow> all;
+  for (const std::string& file : files) {
+    const auto text = read_text_file(file, kMostText);
+    if (!text) return fail(text.error());
+    auto rows = read_published_rows(*text, file);
+    if (!rows) return fail(rows.error());
+    std::move(rows->begin(), rows->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
+/// Rows of the wanted family and measure; rows that cannot be stated have no measure and stay where none is asked for.
+bool is_wanted(const StatedRow& row, const RowFlags& flags) {
+  if (!flags.family.empty() && row.family != flags.family) return false;
+  return flags.metric.empty() || (row.statement && to_text(row.statement->measure) == flags.metric);
+}
+
+void keep_wanted(std::vector<PublishedRow>& rows, std::vector<StatedRow>& stated, const RowFlags& flags) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (!is_wanted(stated[i], flags)) continue;
+    if (i != kept) {
+      rows[kept] = std::move(rows[i]);
+      stated[kept] = std::move(stated[i]);
+    }
+    ++kept;
+  }
+  rows.resize(kept);
+  stated.resize(kept);
+}
+
+Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& flags) {
+  if (!flags.metric.empty() && !parse_measure(flags.metric)) {
+    return fail({.kind = ErrorKind::kUnknownName,
+                 .what = fmt::format("no measure is called '{}'", flags.metric),
+                 .where = "--metric",
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step"});
+  }
+  const bool known = std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
+  if (flags.family.empty() || known) return {};
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("no row is of the family '{}'", flags.family),
+               .where = "--family",
+               .remedy = "plimsoll validate lists the families"});
+}
+
+}  // namespace
+
+Result<ExitCode> validate_rows(const RowFlags& flags) {
+  auto rows = read_files(flags.files);
+  if (!rows) return fail(rows.error());
+  const auto lexicon = shipped_lexicon();
+  if (!lexicon) return fail(lexicon.error());
+  std::vector<StatedRow> stated;
+  for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
+  if (auto known = check_names(stated, flags); !known) return fail(known.error());
+  keep_wanted(*rows, stated, flags);
+  const StackPredictor predict = [](const auto&, const auto&, const auto&, const auto&) -> Result<StackPrediction> {
+    return fail({.what = "no prediction"});
+  };
+  print_validation(judge_rows(*rows, stated, predict), flags);
+  return ExitCode::kDone;
+}
+
+}  // namespace plimsoll

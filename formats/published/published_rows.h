@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+#include "formats/published/published_row.h"
+
+namespace plimsoll {
+
+/// True when the first line of `text` is the header of a file of published rows.
+bool looks_like_published_rows(std::string_view text);
+
+/// Reads a file of published rows; its header tells which columns it must have (further ones are kept). A row
+/// without system, model or metric is an error with file, line and column; sources print all sorts of things as values and
+/// sizes, and what is no number there is the trouble of its row alone.
+Result<std::vector<PublishedRow>> read_published_rows(std::string_view text, std::string where);
+
+/// The rows that the program carries: memory, throughput, offload, parallel, operators, in that order.
+Result<std::vector<PublishedRow>> shipped_published_rows();
+
+}  // namespace plimsoll

@@ -1,0 +1,57 @@
+#include "sim/validation/row_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/text/csv.h"
+
+namespace plimsoll {
+
+const std::vector<std::string_view>& row_fact_keys() {
+  static const std::vector<std::string_view> keys{
+      "family", "note", "stack", "modules", "compile", "attention", "recomputation", "every", "loop", "dropout", "zero",
+      "data_ranks", "tensor_ranks", "stages", "context_ranks", "sequence_parallel", "parameters", "gradients", "optimizer_home",
+      "activations", "expandable", "os", "precision", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence",
+      "lora_rank", "lora_targets", "base_bits", "gpu", "gpus", "node_gpus", "model", "layers", "hidden", "heads", "kv_heads",
+      "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit", "rate", "samples", "summed", "flops",
+      "peak_tflops", "params"};
+  return keys;
+}
+
+std::optional<std::int64_t> RowFacts::whole(std::string_view column, std::string_view key) {
+  const std::string_view text = row_.field(column);
+  if (text.empty()) return whole_fact(key);
+  const auto number = row_.whole(column);
+  if (!number) refuse("unreadable column", fmt::format("{} is '{}'", column, text.substr(0, 40)));
+  return number;
+}
+
+std::optional<std::int64_t> RowFacts::whole_fact(std::string_view key) {
+  const auto number = number_fact(key);
+  if (!number) return std::nullopt;
+  return static_cast<std::int64_t>(*number);
+}
+
+std::optional<double> RowFacts::number_fact(std::string_view key) {
+  if (fact(key).empty()) return std::nullopt;
+  const auto number = parse_number(fact(key));
+  if (!number || *number < 0 || *number > 9e15) refuse("unreadable fact", fmt::format("{} is '{}'", key, fact(key)));
+  return number && *number >= 0 && *number <= 9e15 ? number : std::nullopt;
+}
+
+std::int64_t RowFacts::whole_or_open(std::string_view column, std::string_view key, std::int64_t assumed, std::string_view what) {
+  const auto known = whole(column, key);
+  if (!known) leave_open(what);
+  return known.value_or(assumed);
+}
+
+void RowFacts::refuse(std::string_view kind, std::string_view detail) {
+  reading_.refusals.push_back(detail.empty() ? std::string(kind) : fmt::format("{}: {}", kind, detail));
+}
+
+void RowFacts::leave_open(std::string_view what) {
+  if (std::find(reading_.open.begin(), reading_.open.end(), what) == reading_.open.end()) reading_.open.emplace_back(what);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+#include "formats/machines/gpu_catalogue.h"
+#include "formats/published/published_row.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// Which number of a prediction a published value is held against.
+enum class Measure : std::uint8_t {
+  kAllocated,  ///< bytes of blocks (max_memory_allocated)
+  kReserved,   ///< bytes of segments (max_memory_reserved)
+  kProcess,    ///< bytes of the process (nvidia-smi)
+  kDevice,     ///< bytes of the whole GPU (nvidia-smi)
+  kHost,       ///< bytes of the process in host memory
+  kFits,       ///< whether it runs at all
+  kStep,       ///< seconds of an optimizer step
+};
+
+/// A published row in the words of the simulator.
+struct RowStatement {
+  ModelSpec spec;
+  Recipe recipe;
+  StackSetup setup;
+  GpuEntry gpu;
+  Measure measure = Measure::kAllocated;
+  double published = 0;  ///< bytes, seconds, or 1 (it ran) and 0 (it did not)
+};
+
+/// What became of a row: a statement, or why there is none ("kind: detail"), and what its source leaves open.
+struct StatedRow {
+  std::string family;  ///< whose rows are counted together
+  std::optional<RowStatement> statement;
+  std::vector<std::string> refusals;
+  std::vector<std::string> open;
+
+  /// Everything that decides the number is in the source (docs/validation.md); an error of such a row is the model's.
+  [[nodiscard]] bool is_fully_specified() const { return statement.has_value() && open.empty(); }
+};
+
+constexpr bool is_memory(Measure measure) { return measure != Measure::kFits && measure != Measure::kStep; }
+
+std::string_view to_text(Measure measure);
+std::optional<Measure> parse_measure(std::string_view text);
+
+}  // namespace plimsoll

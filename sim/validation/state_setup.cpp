@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/validation/state_row.h"
+
+namespace plimsoll {
+namespace {
+
+template <typename Value>
+void take_word(RowFacts& facts, std::string_view key, Result<Value> (*parse)(std::string_view), Value& field) {
+  if (facts.fact(key).empty()) return;
+  const auto value = parse(facts.fact(key));
+  if (value) {
+    field = *value;
+  } else {
+    facts.refuse("unreadable fact", value.error().what);
+  }
+}
+
+Result<Recomputation> parse_recomputation(std::string_view text) {
+  for (const auto kind : {Recomputation::kNone, Recomputation::kSelective, Recomputation::kFull, Recomputation::kEvery}) {
+    if (to_text(kind) == text) return kind;
+  }
+  return fail({.what = fmt::format("'{}' is no recomputation", text)});
+}
+
+Result<OptimizerLoop> parse_loop(std::string_view text) {
+  for (const auto kind : {OptimizerLoop::kForeach, OptimizerLoop::kFused, OptimizerLoop::kForLoop}) {
+    if (to_text(kind) == text) return kind;
+  }
+  return fail({.what = fmt::format("'{}' is no loop of an optimizer", text)});
+}
+
+Result<Home> parse_home(std::string_view text) {
+  for (const auto home : {Home::kDevice, Home::kHost, Home::kDrive}) {
+    if (to_text(home) == text) return home;
+  }
+  return fail({.what = fmt::format("'{}' is no place", text)});
+}
+
+void take_kernels(RowFacts& facts, StackSetup& setup) {
+  if (facts.fact("stack").empty()) facts.refuse("unknown system", facts.row().field("system"));
+  take_word(facts, "stack", parse_stack, setup.stack);
+  take_word(facts, "modules", parse_module_style, setup.modules);
+  setup.compile = facts.is_true("compile");
+  if (facts.fact("attention").empty()) {
+    facts.leave_open("attention kernel");
+  } else {
+    AttentionKernel kernel{};
+    take_word(facts, "attention", parse_attention_kernel, kernel);
+    setup.attention = kernel;
+  }
+  setup.dropout = facts.number_fact("dropout");
+  if (!setup.dropout) facts.leave_open("dropout");
+  setup.expandable_segments = facts.is_true("expandable");
+  take_word(facts, "os", parse_operating_system, setup.os);
+}
+
+void take_recomputation(RowFacts& facts, StackSetup& setup) {
+  const std::string_view written = facts.row().field("checkpointing");
+  if (facts.fact("recomputation").empty()) {
+    if (written.empty()) return facts.leave_open("checkpointing");
+    return facts.refuse("unknown checkpointing", written);
+  }
+  take_word(facts, "recomputation", parse_recomputation, setup.recomputation);
+  setup.every = facts.whole_fact("every").value_or(1);
+}
+
+void take_homes(RowFacts& facts, StackSetup& setup) {
+  take_word(facts, "parameters", parse_home, setup.parameters);
+  take_word(facts, "gradients", parse_home, setup.gradients);
+  take_word(facts, "optimizer_home", parse_home, setup.optimizer);
+  take_word(facts, "activations", parse_home, setup.activations);
+}
+
+/// Ranks of data parallelism are what tensor parallelism and stages leave of all GPUs.
+void take_ranks(RowFacts& facts, StackSetup& setup) {
+  setup.tensor_ranks = facts.whole("tp", "tensor_ranks").value_or(1);
+  setup.stages = facts.whole("pp", "stages").value_or(1);
+  setup.sequence_parallel = facts.is_true("sequence_parallel");
+  if (facts.whole_fact("context_ranks").value_or(1) > 1) facts.refuse("context parallelism", "no setup has it");
+  const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages);
+  const auto named = facts.whole("dp", "data_ranks");
+  const std::int64_t gpus = named ? *named * inner : facts.whole_or_open("n_gpu", "gpus", inner, "number of GPUs");
+  setup.data_ranks = gpus / inner;
+  if (gpus % inner != 0) {
+    facts.refuse("contradictory ranks", fmt::format("{} GPUs are no multiple of {} x {}", gpus, setup.tensor_ranks, setup.stages));
+  }
+  setup.zero = static_cast<int>(facts.whole_fact("zero").value_or(0));
+  if (facts.row().table == PublishedTable::kMemory && facts.fact("zero").empty() && setup.data_ranks > 1) facts.leave_open("sharding");
+}
+
+}  // namespace
+
+StackSetup state_setup(RowFacts& facts) {
+  StackSetup setup;
+  take_kernels(facts, setup);
+  take_recomputation(facts, setup);
+  if (facts.fact("loop").empty()) facts.leave_open("the optimizer's loop");
+  take_word(facts, "loop", parse_loop, setup.loop);
+  take_homes(facts, setup);
+  take_ranks(facts, setup);
+  return setup;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,42 @@
+#include <catch2/catch.hpp>
+
+#include "tests/cli/program.h"
+
+using namespace plimsoll::test;
+
+namespace {
+
+const std::string kRows =
+    "system,model,params,layers,hidden,heads,kv_heads,ffn,vocab,seq,micro_batch,precision,optimizer,checkpointing,zero_stage,"
+    "offload,n_gpu,gpu,metric,value,unit,source,flag,notes\n"
+    "HF Trainer,bert-large-uncased,,24,1024,16,16,4096,30522,512,4,fp32,AdamW,none,0,none,1,V100-16GB,nvidia_smi,14949,MiB,x,,\n"
+    "HF Trainer,no such model,,,,,,,,512,4,fp32,AdamW,none,0,none,1,V100-16GB,nvidia_smi,14949,MiB,x,,\n";
+
+}  // namespace
+
+TEST_CASE("validate takes files of published rows from anywhere and says which rows it cannot state") {
+  const plimsoll::TemporaryFolder folder;
+  write_file(folder.file("rows"), kRows);
+  const auto end = plimsoll_in(folder, {"validate", "rows"});
+  CHECK(end.code == 0);
+  CHECK(end.out.find("2 published rows: 1 can be stated, 1 of them are fully specified") != std::string::npos);
+  CHECK(end.out.find("1  unknown model") != std::string::npos);
+  const auto csv = plimsoll_in(folder, {"validate", "rows", "--csv"});
+  CHECK(csv.out.find("\"unknown model: no such model\"") != std::string::npos);
+  CHECK(plimsoll_in(folder, {"validate", "rows", "--json"}).out.find("{\"format_version\":1,\"rows\":2,") == 0);
+}
+
+TEST_CASE("a damaged file of rows, an unknown family and an unknown measure are refused with the place and the names that exist") {
+  const plimsoll::TemporaryFolder folder;
+  write_file(folder.file("rows.csv"), kRows + "HF Trainer,bert\n");
+  const auto damaged = plimsoll_in(folder, {"validate", "rows.csv"});
+  CHECK(damaged.code == 2);
+  CHECK(damaged.err.find("rows.csv:4") != std::string::npos);
+  write_file(folder.file("other.csv"), "a,b\n1,2\n");
+  CHECK(plimsoll_in(folder, {"validate", "other.csv"}).err.find("the header is not one of published rows") != std::string::npos);
+  CHECK(plimsoll_in(folder, {"validate", "--family", "nobody"}).code == 2);
+  const auto metric = plimsoll_in(folder, {"validate", "--metric", "bytes"});
+  CHECK(metric.code == 2);
+  CHECK(metric.err.find("allocated, reserved, process, device, host, fits, step") != std::string::npos);
+  CHECK(plimsoll_in(folder, {"validate", "missing.csv"}).code == 2);
+}

@@ -1,0 +1,145 @@
+#include <catch2/catch.hpp>
+
+#include "core/model/parameters.h"
+#include "formats/published/published_rows.h"
+#include "sim/validation/state_row.h"
+
+using namespace plimsoll;
+
+namespace {
+
+const RowLexicon& lexicon() {
+  static const auto lexicon = shipped_lexicon();
+  REQUIRE(lexicon);
+  return *lexicon;
+}
+
+StatedRow state(const std::string& header, const std::string& line) {
+  const auto rows = read_published_rows(header + "\n" + line + "\n", "mine.csv");
+  REQUIRE(rows);
+  return state_row(rows->front(), lexicon());
+}
+
+StatedRow memory(const std::string& line) {
+  return state(
+      "system,model,params,layers,hidden,heads,kv_heads,ffn,vocab,seq,micro_batch,precision,optimizer,checkpointing,zero_stage,"
+      "offload,n_gpu,gpu,metric,value,unit,source,flag,notes",
+      line);
+}
+
+StatedRow throughput(const std::string& line) {
+  return state(
+      "system,model,params_b,layers,hidden,heads,seq,global_batch,micro_batch,n_gpu,gpu,precision,checkpointing,sharding,metric,"
+      "value,unit,source",
+      line);
+}
+
+bool says(const std::vector<std::string>& texts, std::string_view beginning) {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return text.starts_with(beginning); });
+}
+
+}  // namespace
+
+TEST_CASE("the shape that a row's columns say has the parameters that its source prints") {
+  const auto row = memory(
+      "llm-foundry/Composer FSDP,MPT-70b,64862437376,80,8192,64,64,32768,50368,2048,8,amp_bf16 (fp32 master),decoupled_adamw,"
+      "full,3,none,256,H100_80GB,fits,80,GB capacity,x,,MP mode DEFAULT; flash attention; grad_accum 1");
+  REQUIRE(row.statement);
+  CHECK(parameter_count(row.statement->spec) == 64862437376);
+  CHECK(row.statement->setup.data_ranks == 256);
+  CHECK(row.statement->setup.zero == 3);
+  CHECK(row.statement->setup.recomputation == Recomputation::kFull);
+  CHECK(row.statement->setup.attention == AttentionKernel::kFlash);
+  CHECK(row.statement->recipe.precision == Precision::kBf16Mixed);
+  CHECK(row.statement->gpu.name == "H100 SXM5 80GB");
+  CHECK(row.statement->measure == Measure::kFits);
+  CHECK(row.statement->published == 1);
+  CHECK(row.is_fully_specified());
+}
+
+TEST_CASE("a published name means a model of the zoo, units and ranks are those of the columns") {
+  const auto row = memory(
+      "torchtitan,Llama 3.1 8B,,32,4096,32,8,14336,128256,8192,2,\"bf16 (fp32 params, FSDP mp bf16)\",AdamW fused,"
+      "selective (per-op SAC default),3,none,8,H100-80GB,peak_reserved,82.4,GiB,x,,FSDP2 + torch.compile; max_reserved");
+  REQUIRE(row.statement);
+  CHECK(row.statement->spec.rope_theta == 500000);
+  CHECK(row.statement->published == Approx(82.4 * 1073741824.0));
+  CHECK(row.statement->setup.compile);
+  CHECK(row.statement->setup.modules == ModuleStyle::kTorchTune);
+  CHECK(row.statement->setup.loop == OptimizerLoop::kFused);
+  CHECK(row.family == "torchtitan");
+}
+
+TEST_CASE("a failed run is a verdict without a number") {
+  const auto row = memory(
+      "HF run_mlm,bert-large-uncased,,24,1024,16,16,4096,30522,512,66,bf16 AMP,AdamW,none,0,none,1,RTX3090Ti-24GB,oom,,,x,,"
+      "grad_accum 4");
+  REQUIRE(row.statement);
+  CHECK(row.statement->published == 0);
+  CHECK(row.statement->recipe.accumulate == 4);
+  CHECK(row.statement->recipe.micro_batch == 66);
+}
+
+TEST_CASE("what a row does not say is open, never silently guessed") {
+  const auto row = memory(
+      "HF Trainer,bert-large-uncased,,24,1024,16,16,4096,30522,512,4,fp32,,,0,none,,V100-16GB,nvidia_smi,14949,MiB,x,,");
+  REQUIRE(row.statement);
+  CHECK(says(row.open, "optimizer"));
+  CHECK(says(row.open, "checkpointing"));
+  CHECK(says(row.open, "number of GPUs"));
+  CHECK_FALSE(row.is_fully_specified());
+}
+
+TEST_CASE("a row that cannot be stated says why by name") {
+  const std::string tail = ",1,V100-16GB,peak_allocated,1,GiB,x,,";
+  CHECK(says(memory("HF Trainer,no such model,,,,,,,,512,4,fp32,AdamW,none,0,none" + tail).refusals, "unknown model"));
+  CHECK(says(memory("My stack,gpt2,,,,,,,,512,4,fp32,AdamW,none,0,none" + tail).refusals, "unknown system"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,512,,fp32,AdamW,none,0,none" + tail).refusals, "micro-batch not stated"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,512,4,fp31,AdamW,none,0,none" + tail).refusals, "unknown precision"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,512,4,fp32,Sophia,none,0,none" + tail).refusals, "unknown optimizer"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,512,4,fp32,AdamW,sometimes,0,none" + tail).refusals, "unknown checkpointing"));
+  CHECK(says(memory("HF Trainer,gpt2,,12 # or 13,,,,,,512,4,fp32,AdamW,none,0,none" + tail).refusals, "unreadable column"));
+  CHECK(says(memory("HF Trainer,gpt2,,,100,12,,,,512,4,fp32,AdamW,none,0,none" + tail).refusals, "contradictory shape"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,5120,4,fp32,AdamW,none,0,none" + tail).refusals, "contradictory recipe"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,512,4,fp32,AdamW,none,0,none,1,Voodoo 2,peak_allocated,1,GiB,x,,").refusals,
+             "unknown GPU"));
+  CHECK(says(memory("TensorFlow 1.11,gpt2,,,,,,,,512,4,fp32,AdamW,none,0,none" + tail).refusals, "stack not modelled"));
+  CHECK(says(memory("HF Trainer,gpt2,,,,,,,,512,4,fp32,AdamW,none,0,none,1,V100-16GB,peak_allocated,1,Zoll,x,,").refusals,
+             "unknown unit"));
+}
+
+TEST_CASE("rates become seconds of one optimizer step by the convention of their source") {
+  const std::string head = "llm-foundry,MPT-125m,0.125,12,768,12,2048,64,4,8,a100_40gb,amp_bf16,full,FULL_SHARD/DEFAULT,";
+  // 64 · 2048 tokens on 8 GPUs at 1000 tokens/s/GPU: 16.384 s.
+  const auto tokens = throughput(head + "throughput,1000,tokens/s/GPU,x");
+  REQUIRE(tokens.statement);
+  CHECK(tokens.statement->published == Approx(16.384));
+  CHECK(tokens.statement->recipe.accumulate == 2);
+  // 6·0.125e9 + 12·12·768·2048 = 9.765e8 FLOP a token; 16384 tokens a GPU at 40 % of 312 TFLOP/s.
+  const auto share = throughput(head + "MFU,40,%,x");
+  REQUIRE(share.statement);
+  const double flops = 6 * 0.125e9 + 12.0 * 12 * 768 * 2048;
+  CHECK(share.statement->published == Approx(16384 * flops / (0.4 * 312e12)));
+  // With checkpoints the hardware's count is 4/3 of it.
+  const auto hardware = throughput(head + "HFU,40,%,x");
+  REQUIRE(hardware.statement);
+  CHECK(hardware.statement->published == Approx(16384 * flops * 4 / 3 / (0.4 * 312e12)));
+}
+
+TEST_CASE("times of several nodes are not compared") {
+  const auto row = throughput(
+      "llm-foundry,MPT-125m,0.125,12,768,12,2048,256,4,64,a100_40gb,amp_bf16,full,FULL_SHARD/DEFAULT,throughput,1000,"
+      "tokens/s/GPU,x");
+  CHECK(says(row.refusals, "several nodes"));
+}
+
+TEST_CASE("adapters have the rank and the matrices that the source says, their base its bits") {
+  const auto row = memory(
+      "LitGPT QLoRA nf4,llama-2-7b,,32,4096,32,32,11008,32000,512,2,bf16-true + nf4 base,AdamW,none,0,none,1,A10G-24GB,"
+      "peak_allocated,13.68,GB,x,,r=16 targets=query+value; GB=1e9");
+  REQUIRE(row.statement);
+  CHECK(row.statement->recipe.adapter.rank == 16);
+  CHECK(row.statement->recipe.adapter.targets == std::vector{AdapterTarget::kQuery, AdapterTarget::kValue});
+  CHECK(row.statement->recipe.adapter.base == BaseStorage::kNf4);
+  CHECK(row.statement->published == 13.68e9);
+}
