@@ -65,9 +65,9 @@ void add_validate(CLI::App& app, ExitCode& code) {
       "validate", "Prove that a plan obeys the law of plans, or hold published measurements against predictions");
   command->footer(
       "A plan file is told from rows by what is in it. Without files the rows that the program carries are taken.\n"
-      "Examples: plimsoll validate plan.json\n"
-      "          plimsoll validate --metric allocated --worst 20\n"
-      "          plimsoll validate my-rows.csv --csv");
+      "Example: plimsoll validate plan.json\n"
+      "Example: plimsoll validate --metric allocated --worst 20\n"
+      "Example: plimsoll validate my-rows.csv --csv");
   command->add_option("FILES", flags->files, "a plan, or CSV files with the columns of data/published/*.csv");
   command->add_flag("--json", flags->json, "machine-readable answer");
   CLI::Option* csv = command->add_flag("--csv", flags->csv, "every row with its prediction, as CSV");
