@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
+#include "cli/stack_flags.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
@@ -15,6 +16,7 @@
 #include "formats/runs/report_json.h"
 #include "formats/models/resolve_model.h"
 #include "sim/planner/fit_answer.h"
+#include "sim/stack/stack_answer.h"
 
 namespace plimsoll {
 namespace {
@@ -23,11 +25,23 @@ struct FitFlags {
   std::string model;
   MachineFlags machine;
   TrainingFlags training;
+  StackFlags stack;
   std::string strategy = "auto";
   std::string save_strategy;
   std::string calibration;
   bool json = false;
 };
+
+/// The setup that the flags mean, with what they say of the GPU's memory.
+Result<StackSetup> stack_setup(const FitFlags& flags, const ModelSpec& spec) {
+  auto setup = read_stack_setup(flags.stack, spec);
+  if (!setup) return setup;
+  const auto machine = read_machine_options(flags.machine);
+  if (!machine) return fail(machine.error());
+  setup->device_memory = machine->device_memory;
+  setup->desktop = machine->desktop;
+  return setup;
+}
 
 /// Every family of strategies by itself, those that fit first.
 Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
@@ -59,7 +73,29 @@ ExitCode print_all(const std::vector<FitAnswer>& answers, const FitFlags& flags,
   return answers.front().fits ? ExitCode::kDone : ExitCode::kMissed;
 }
 
+/// Under another program than ours: what it would need and take.
+Result<ExitCode> fit_other_stack(const FitFlags& flags) {
+  const auto model = describe_model(flags.model, flags.training);
+  if (!model) return fail(model.error());
+  const auto setup = stack_setup(flags, model->spec);
+  if (!setup) return fail(setup.error());
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.machine.gpu);
+  if (!gpu) return fail(gpu.error());
+  std::vector<std::string> notes;
+  const PrecisionAdvice advice = default_precision(*gpu);
+  const auto recipe = make_recipe(flags.training, model->spec, advice.precision, advice.reason, notes);
+  if (!recipe) return fail(recipe.error());
+  if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
+  const auto prediction = predict_stack(model->spec, *recipe, *setup, *gpu);
+  if (!prediction) return fail(prediction.error());
+  const FitAnswer answer = stack_answer(model->spec, *recipe, *setup, *gpu, *prediction);
+  notes.insert(notes.end(), prediction->assumptions.begin(), prediction->assumptions.end());
+  fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, *recipe, gpu->name) + notes_text(notes));
+  return answer.fits ? ExitCode::kDone : ExitCode::kMissed;
+}
+
 Result<ExitCode> fit(const FitFlags& flags) {
+  if (flags.stack.other()) return fit_other_stack(flags);
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
   if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
@@ -104,6 +140,7 @@ void add_fit(CLI::App& app, ExitCode& code) {
       ->required();
   add_machine_flags(*command, flags->machine);
   add_shape_flags(*command, flags->training);
+  add_stack_flags(*command, flags->stack);
   command
       ->add_option("--strategy", flags->strategy, strategy_help(", all"))
       ->capture_default_str();

@@ -37,6 +37,18 @@ std::string memory_lines(const FitAnswer& answer) {
   return text;
 }
 
+/// Of a program that allocates while it runs: the numbers that are all called its memory.
+std::string allocator_lines(const FitAnswer& answer) {
+  std::string text;
+  for (const SpaceAnswer& s : answer.memory) {
+    if (!s.peak_requested || !s.peak_device) continue;
+    text += fmt::format("  {:<8}requested {}, allocated {}, reserved {}, process {}, device {}\n", s.space, to_text(*s.peak_requested),
+                        to_text(s.peak_allocated), to_text(s.peak_reserved), to_text(s.peak_process), to_text(*s.peak_device));
+    text += fmt::format("          most at {}; {}\n", s.peak_at, s.certain ? "certain" : "too close to call");
+  }
+  return text;
+}
+
 std::string time_lines(const FitAnswer& a) {
   std::string text = fmt::format("  step    {} ({} to {}), {:.1f} tokens/s, {:.2f} TFLOP/s of model arithmetic\n",
                                  seconds(a.step_seconds), seconds(a.step_seconds_low), seconds(a.step_seconds_high),
@@ -114,10 +126,12 @@ std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string
   std::string text = fmt::format("{} ({} parameters{}, {}, {} x {} x {} tokens) on {}: {}\n", a.model,
                                  count_text(a.parameters), active, to_text(recipe.precision), recipe.accumulate,
                                  recipe.micro_batch, recipe.sequence, machine, a.fits ? "FITS" : "DOES NOT FIT");
-  text += fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy));
+  text += a.setup.empty() ? fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy))
+                          : fmt::format("  stack   {}: {}\n", a.stack, a.setup);
   if (a.adapter) text += adapter_line(*a.adapter);
   text += time_lines(a);
   text += memory_lines(a);
+  text += allocator_lines(a);
   text += missing_lines(a);
   text += rejected_lines(a);
   text += fmt::format("  numbers {}: {}\n", a.calibration_kind, a.calibration_source);

@@ -21,6 +21,9 @@ struct SpaceAnswer {
   Bytes peak_reserved;   ///< with what the allocator holds back
   Bytes peak_process;    ///< with context, libraries and framework
   bool certain = false;  ///< exact, not an estimate
+  std::optional<Bytes> peak_requested;  ///< of programs that allocate while a step runs: what their tensors asked for
+  std::optional<Bytes> peak_device;     ///< and with what others use of the device
+  std::string peak_at;                  ///< "step 1, backward, block 11"; may be empty
   struct ByCategory {
     Bytes parameters;
     Bytes gradients;
@@ -74,6 +77,7 @@ struct FitAnswer {
   std::int64_t active_parameters = 0;  ///< through which one token passes; fewer where there are experts
   Strategy strategy;
   std::string stack = "plimsoll";
+  std::string setup;  ///< of another stack: its choices in words
   double step_seconds = 0;
   double step_seconds_low = 0;
   double step_seconds_high = 0;

@@ -33,6 +33,9 @@ std::string space(const SpaceAnswer& s) {
   line.integer("margin_bytes", s.margin().count).flag("certain", s.certain).integer("peak_bytes", s.peak.count);
   line.integer("peak_allocated_bytes", s.peak_allocated.count).integer("peak_reserved_bytes", s.peak_reserved.count);
   line.integer("peak_process_bytes", s.peak_process.count);
+  if (s.peak_requested) line.integer("peak_requested_bytes", s.peak_requested->count);
+  if (s.peak_device) line.integer("peak_device_bytes", s.peak_device->count);
+  if (!s.peak_at.empty()) line.text("peak_at", s.peak_at);
   return line.raw("by_category", categories(s.by_category)).str();
 }
 
@@ -116,7 +119,9 @@ std::string fit_document(const FitAnswer& a) {
   if (a.active_parameters < a.parameters) model.integer("active_parameters", a.active_parameters);
   json.raw("model", model.str());
   if (a.adapter) json.raw("adapter", adapter(*a.adapter));
-  json.raw("strategy", write_strategy_fields(a.strategy)).text("stack", a.stack);
+  json.raw("strategy", a.setup.empty() ? write_strategy_fields(a.strategy)
+                                       : JsonLine().text("name", a.strategy.name).text("setup", a.setup).str());
+  json.text("stack", a.stack);
   json.number("step_seconds", a.step_seconds).number("step_seconds_low", a.step_seconds_low);
   json.number("step_seconds_high", a.step_seconds_high).number("tokens_per_second", a.tokens_per_second);
   json.number("samples_per_second", a.samples_per_second).number("model_tflops_per_gpu", a.model_tflops_per_gpu);

@@ -1,7 +1,6 @@
 #include "sim/stack/stack_setup.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <array>
 #include <utility>
@@ -69,6 +68,19 @@ std::string_view to_text(OperatingSystem os) { return name_in(kSystems, os); }
 Result<Stack> parse_stack(std::string_view text) { return value_in(kStacks, text, "software stack"); }
 Result<ModuleStyle> parse_module_style(std::string_view text) { return value_in(kStyles, text, "style of modules"); }
 Result<AttentionKernel> parse_attention_kernel(std::string_view text) { return value_in(kAttentions, text, "attention"); }
+Result<OptimizerLoop> parse_optimizer_loop(std::string_view text) { return value_in(kLoops, text, "loop of an optimizer"); }
 Result<OperatingSystem> parse_operating_system(std::string_view text) { return value_in(kSystems, text, "operating system"); }
+
+std::string describe(const StackSetup& setup) {
+  std::string text = fmt::format("{} modules", to_text(setup.modules));
+  if (setup.compile) text += ", compiled";
+  if (setup.attention) text += fmt::format(", {} attention", to_text(*setup.attention));
+  if (setup.recomputation == Recomputation::kEvery) text += fmt::format(", a checkpoint every {} blocks", setup.every);
+  if (setup.recomputation == Recomputation::kFull) text += ", full recomputation";
+  if (setup.recomputation == Recomputation::kSelective) text += ", selective recomputation";
+  if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
+  if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
+  return text + fmt::format(", {} optimizer", to_text(setup.loop));
+}
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string>
 #include <string_view>
 
 #include "core/base/quantity.h"
@@ -59,6 +60,8 @@ struct StackSetup {
   Home activations = Home::kDevice;
   bool expandable_segments = false;
   OperatingSystem os = OperatingSystem::kLinux;
+  std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory
+  bool desktop = false;                ///< the GPU drives a desktop too
 
   bool operator==(const StackSetup&) const = default;
 };
@@ -73,6 +76,10 @@ std::string_view to_text(OperatingSystem os);
 Result<Stack> parse_stack(std::string_view text);
 Result<ModuleStyle> parse_module_style(std::string_view text);
 Result<AttentionKernel> parse_attention_kernel(std::string_view text);
+Result<OptimizerLoop> parse_optimizer_loop(std::string_view text);
 Result<OperatingSystem> parse_operating_system(std::string_view text);
+
+/// "pytorch, huggingface modules, flash attention, full recomputation": for people.
+std::string describe(const StackSetup& setup);
 
 }  // namespace plimsoll

@@ -1,0 +1,85 @@
+#include "cli/stack_flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace plimsoll {
+namespace {
+
+Result<void> read_recompute(const std::string& text, StackSetup& setup) {
+  if (text == "none") return {};
+  if (text == "full") {
+    setup.recomputation = Recomputation::kFull;
+    return {};
+  }
+  if (text == "selective") {
+    setup.recomputation = Recomputation::kSelective;
+    return {};
+  }
+  constexpr std::string_view kEvery = "every:";
+  std::int64_t every = 0;
+  if (text.starts_with(kEvery)) std::from_chars(text.data() + kEvery.size(), text.data() + text.size(), every);
+  if (every < 1) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("--recompute '{}' is no rule", text), .where = {},
+                 .remedy = "choose none, selective, full or every:K"});
+  }
+  setup.recomputation = Recomputation::kEvery;
+  setup.every = every;
+  return {};
+}
+
+/// In whose code a model is usually trained under a stack.
+ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
+  if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
+  return spec.reads_images() ? ModuleStyle::kTimm : ModuleStyle::kHuggingFace;
+}
+
+}  // namespace
+
+void add_stack_flags(CLI::App& command, StackFlags& flags) {
+  command.add_option("--stack", flags.stack, "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
+      ->capture_default_str()->group("software");
+  command.add_option("--modules", flags.modules, "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
+                                                 "megatron, torchvision, timm")->group("software");
+  command.add_flag("--compile", flags.compile, "torch.compile")->group("software");
+  command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")->group("software");
+  command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
+      ->capture_default_str()->group("software");
+  command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")->capture_default_str()->group("software");
+  command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
+      ->check(CLI::Range(0.0, 0.99))->group("software");
+  command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
+  command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
+  command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
+}
+
+Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec) {
+  StackSetup setup;
+  const auto stack = parse_stack(flags.stack);
+  if (!stack) return fail(stack.error());
+  setup.stack = *stack;
+  setup.modules = usual_modules(*stack, spec);
+  if (!flags.modules.empty()) {
+    const auto modules = parse_module_style(flags.modules);
+    if (!modules) return fail(modules.error());
+    setup.modules = *modules;
+  }
+  if (!flags.attention.empty()) {
+    const auto attention = parse_attention_kernel(flags.attention);
+    if (!attention) return fail(attention.error());
+    setup.attention = *attention;
+  }
+  if (const auto read = read_recompute(flags.recompute, setup); !read) return fail(read.error());
+  const auto loop = parse_optimizer_loop(flags.optimizer_loop);
+  if (!loop) return fail(loop.error());
+  setup.loop = *loop;
+  setup.compile = flags.compile;
+  setup.dropout = flags.dropout;
+  setup.zero = flags.zero;
+  setup.data_ranks = flags.gpus;
+  setup.expandable_segments = flags.expandable_segments;
+  return setup;
+}
+
+}  // namespace plimsoll

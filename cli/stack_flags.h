@@ -1,0 +1,37 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/model_spec.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// The options that say which program trains, and how, as typed.
+struct StackFlags {
+  std::string stack = "plimsoll";
+  std::string modules;      ///< empty: what the stack and the model's family are written in
+  bool compile = false;
+  std::string attention;    ///< empty: the fastest there is
+  std::string recompute = "none";
+  std::string optimizer_loop = "foreach";
+  std::optional<double> dropout;
+  int zero = 0;
+  std::int64_t gpus = 1;
+  bool expandable_segments = false;
+
+  /// Whether another program than ours trains.
+  [[nodiscard]] bool other() const { return stack != "plimsoll"; }
+};
+
+void add_stack_flags(CLI::App& command, StackFlags& flags);
+
+/// The setup that the flags mean for a model; an option that does not go with the stack is named.
+Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec);
+
+}  // namespace plimsoll

@@ -1,0 +1,49 @@
+#include "sim/stack/modules/transformer_layers.h"
+
+namespace plimsoll {
+namespace {
+
+/// ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))), kernel by kernel.
+Tensor new_gelu(Tape& tape, const Tensor& x) {
+  const Tensor inner = scale(tape, add(tape, x, scale(tape, power(tape, x))));
+  const Tensor factor = shift(tape, from_result(tape, inner));
+  return multiply(tape, scale(tape, x), factor);
+}
+
+Tensor activated(Tape& tape, const Tensor& x, const BlockContext& context) {
+  const bool composite = context.rules.activation == ActivationCode::kNewGelu && !context.rules.fused_pointwise;
+  return composite ? new_gelu(tape, x) : from_input(tape, x);
+}
+
+/// activation(gate) · up. A fused one saves gate and up alone.
+Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContext& context) {
+  if (!context.rules.fused_pointwise) return multiply(tape, from_input(tape, gate), up);
+  Tensor out = tape.empty(gate.shape, gate.dtype);
+  tape.stream(3 * static_cast<double>(out.bytes().count), out.dtype);
+  return tape.record(std::move(out), {&gate, &up}, [g = gate.detached(), u = up.detached()](Tape& t, Tensors) {
+    Tensors results;
+    results.push_back(t.empty(g.shape, g.dtype));
+    results.push_back(t.empty(u.shape, u.dtype));
+    t.stream(5 * static_cast<double>(g.bytes().count), g.dtype);
+    return results;
+  });
+}
+
+}  // namespace
+
+Tensor feed_forward_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+  Tensor inner;
+  if (!is_gated(context.spec.activation)) {
+    inner = activated(tape, linear(tape, x, weights.feed_in.front()), context);
+  } else if (weights.feed_in.size() == 2) {
+    const Tensor gate = linear(tape, x, weights.feed_in[0]);
+    const Tensor up = linear(tape, x, weights.feed_in[1]);
+    inner = gated(tape, gate, up, context);
+  } else {
+    const Tensors halves = split(tape, linear(tape, x, weights.feed_in.front()), {context.spec.ffn, context.spec.ffn});
+    inner = gated(tape, halves[0], halves[1], context);
+  }
+  return dropout(tape, linear(tape, std::exchange(inner, {}), weights.feed_out), context.rules.dropout);
+}
+
+}  // namespace plimsoll

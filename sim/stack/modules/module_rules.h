@@ -1,0 +1,39 @@
+#pragma once
+
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+#include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+enum class NormCode : std::uint8_t {
+  kFused,       ///< one kernel each way
+  kComposite,   ///< RMS norm as transformers write it: to fp32, power, mean, product, back, times the weight
+  kInFp32,      ///< as LitGPT writes it: the weight multiplies in fp32, then back
+};
+enum class ActivationCode : std::uint8_t {
+  kFused,      ///< one kernel
+  kNewGelu,    ///< power, sums, tanh and products one after another (transformers' gelu_new)
+};
+
+/// How a framework's code writes what a ModelSpec says: all that changes tensors and kernels, nothing that changes the model.
+struct ModuleRules {
+  NormCode norm = NormCode::kFused;
+  ActivationCode activation = ActivationCode::kFused;
+  AttentionKernel attention = AttentionKernel::kEager;
+  bool split_projections = false;  ///< query, key and value (gate and up) from layers of their own
+  bool repeats_heads = false;      ///< keys and values of grouped queries are copied to every head
+  bool mask_as_sum = false;        ///< a mask is added to the scores; otherwise it overwrites them
+  bool softmax_in_fp32 = false;
+  bool holds_logits = false;       ///< the training loop keeps them until the next step's are there
+  bool logits_to_fp32 = false;     ///< before the loss, autocast or not
+  bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
+  double dropout = 0;
+};
+
+/// The rules of a style for a model, with the attention kernel that this GPU and type allow when none is asked for:
+/// flash needs compute capability 8.0 and a two-byte type, memory-efficient attention 5.0.
+ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+
+}  // namespace plimsoll

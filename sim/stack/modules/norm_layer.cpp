@@ -1,0 +1,27 @@
+#include "sim/stack/modules/transformer_layers.h"
+
+namespace plimsoll {
+namespace {
+
+/// x · 1 / √mean(x²) in fp32, kernel by kernel.
+Tensor normalized(Tape& tape, const Tensor& input) {
+  const Tensor x = cast(tape, input, DType::kFp32);
+  const Tensor root = from_result(tape, shift(tape, mean_of_rows(tape, power(tape, x))));
+  return multiply(tape, x, root);
+}
+
+Tensor composite(Tape& tape, const Tensor& x, Parameter& weight, NormCode code) {
+  const DType type = x.dtype;
+  if (code == NormCode::kComposite) return multiply(tape, weight.use(), cast(tape, normalized(tape, x), type));
+  return cast(tape, multiply(tape, normalized(tape, x), cast(tape, weight.use(), DType::kFp32)), type);
+}
+
+}  // namespace
+
+Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
+  if (context.spec.norm == NormKind::kLayerNorm) return layer_norm(tape, x, weights);
+  const NormCode code = context.rules.fused_pointwise ? NormCode::kFused : context.rules.norm;
+  return code == NormCode::kFused ? fused_rms_norm(tape, x, *weights.weight) : composite(tape, x, *weights.weight, code);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,125 @@
+#include "sim/stack/modules/transformer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+
+Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules,
+                         DType weights)
+    : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
+  make_embeddings(weights);
+  for (std::int64_t i = 0; i < spec.layers; ++i) blocks_.push_back(make_block(tape, fmt::format("block {}", i), spec, rules, weights));
+  make_head(weights);
+}
+
+void Transformer::make_embeddings(DType weights) {
+  if (spec_.reads_images()) {
+    embeddings_.tokens = &tape_.parameter("class token", {1, 1, spec_.hidden}, weights);
+    embeddings_.positions = &tape_.parameter("positions", {1, spec_.image.patches() + 1, spec_.hidden}, weights);
+    embeddings_.patches = make_linear(tape_, "patches", spec_.image.patch_width(), spec_.hidden, true, weights);
+    return;
+  }
+  embeddings_.tokens = &tape_.parameter("tokens", {spec_.vocabulary, spec_.hidden}, weights);
+  if (spec_.positions == PositionKind::kLearned) {
+    embeddings_.positions = &tape_.parameter("positions", {spec_.max_positions, spec_.hidden}, weights);
+  }
+  if (spec_.token_types > 0) embeddings_.types = &tape_.parameter("token types", {spec_.token_types, spec_.hidden}, weights);
+  if (spec_.embedding_norm) embeddings_.norm = make_norm(tape_, "embedding norm", spec_, spec_.hidden, weights);
+}
+
+void Transformer::make_head(DType weights) {
+  if (!spec_.post_norm) head_.final_norm = make_norm(tape_, "final norm", spec_, spec_.hidden, weights);
+  if (spec_.pooler) head_.pooler = make_linear(tape_, "pooler", spec_.hidden, spec_.hidden, true, weights);
+  if (spec_.head == HeadKind::kMaskedToken) {
+    head_.transform = make_linear(tape_, "transform", spec_.hidden, spec_.hidden, true, weights);
+    head_.transform_norm = make_norm(tape_, "transform norm", spec_, spec_.hidden, weights);
+  }
+  if (spec_.tied_head && spec_.head != HeadKind::kClass) {
+    head_.output = {.weight = embeddings_.tokens};
+    if (spec_.head_bias) head_.output.bias = &tape_.parameter("output bias", {spec_.outputs()}, weights);
+  } else {
+    head_.output = make_linear(tape_, "output", spec_.hidden, spec_.outputs(), spec_.head_bias, weights);
+  }
+}
+
+Tensor Transformer::embed() {
+  const std::int64_t batch = recipe_.micro_batch;
+  if (spec_.reads_images()) {
+    const Tensor pixels = tape_.empty({batch, spec_.image.patches(), spec_.image.patch_width()}, DType::kFp32);
+    Tensor x = linear(tape_, pixels, embeddings_.patches);
+    x = concatenate(tape_, {embeddings_.tokens->use(), x}, 1);
+    x.shape = {batch, spec_.image.patches() + 1, spec_.hidden};
+    return dropout(tape_, add(tape_, x, embeddings_.positions->use()), rules_.dropout);
+  }
+  Tensor x = embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.tokens);
+  if (embeddings_.types != nullptr) x = add(tape_, x, embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.types));
+  if (embeddings_.positions != nullptr) x = add(tape_, x, embedding(tape_, indices({1, recipe_.sequence}), *embeddings_.positions));
+  if (spec_.embedding_scale != 1) x = scale(tape_, x);
+  if (embeddings_.norm.weight != nullptr) x = layer_norm(tape_, x, embeddings_.norm);
+  return dropout(tape_, x, rules_.dropout);
+}
+
+Tensor Transformer::run_block(std::size_t index, const Tensor& x, const BlockContext& context) {
+  tape_.at(fmt::format("block {}", index));
+  return transformer_block(tape_, x, blocks_[index], context);
+}
+
+Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
+  const bool checkpoints = setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery;
+  if (!checkpoints) {
+    for (std::size_t i = 0; i < blocks_.size(); ++i) x = run_block(i, x, context);
+    return x;
+  }
+  const auto every = static_cast<std::size_t>(setup_.recomputation == Recomputation::kEvery ? std::max<std::int64_t>(1, setup_.every) : 1);
+  for (std::size_t first = 0; first < blocks_.size(); first += every) {
+    const std::size_t last = std::min(first + every, blocks_.size());
+    x = checkpoint(tape_, x, [this, first, last, context](const Tensor& input) {
+      Tensor inner = input;
+      for (std::size_t i = first; i < last; ++i) inner = run_block(i, inner, context);
+      return inner;
+    });
+  }
+  return x;
+}
+
+Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
+  tape_.at("head");
+  Tensor rows = head_.final_norm.weight != nullptr ? norm_layer(tape_, x, head_.final_norm, context) : x;
+  if (spec_.head == HeadKind::kClass) {
+    rows = narrow(tape_, rows, 1, 1);
+    if (head_.pooler.weight != nullptr) rows = from_result(tape_, linear(tape_, rows, head_.pooler));
+    return linear(tape_, dropout(tape_, rows, rules_.dropout), head_.output);
+  }
+  if (head_.transform.weight != nullptr) rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
+  return linear(tape_, rows, head_.output);
+}
+
+Tensor Transformer::rotation(DType compute) {
+  if (spec_.positions != PositionKind::kRope) return {};
+  return tape_.empty({1, 1, recipe_.sequence, spec_.head_dim}, compute);
+}
+
+Transformer::Loss Transformer::loss(std::optional<DType> autocast) {
+  Loss result;
+  tape_.phase(Phase::kForward);
+  tape_.at("embedding");
+  const Tensor batch = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
+  const Tensor labels = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
+  tape_.with_autocast(autocast, [&] {
+    Tensor x = embed();
+    const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
+    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = {},
+                               .batch = recipe_.micro_batch, .sequence = sequence};
+    x = stack_of_blocks(std::move(x), context);
+    result.logits = head(std::exchange(x, {}), context);
+    tape_.at("loss");
+    const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
+    if (!rules_.holds_logits) result.logits = {};
+    result.loss = cross_entropy(tape_, wide);
+  });
+  return result;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+#include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// A decoder or encoder as a framework holds it: its parameters on a tape, and the forward pass of one micro-batch.
+class Transformer {
+ public:
+  /// `weights`: the type of the parameters.
+  Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules, DType weights);
+
+  /// The loss of one micro-batch, and the logits while somebody holds them.
+  struct Loss {
+    Tensor loss;
+    Tensor logits;
+  };
+  Loss loss(std::optional<DType> autocast);
+
+ private:
+  struct Embeddings {
+    Parameter* tokens = nullptr;
+    Parameter* positions = nullptr;
+    Parameter* types = nullptr;
+    Weights patches;  ///< of images
+    Weights norm;
+  };
+  struct Head {
+    Weights final_norm;
+    Weights transform;
+    Weights transform_norm;
+    Weights pooler;
+    Weights output;
+  };
+
+  void make_embeddings(DType weights);
+  void make_head(DType weights);
+  Tensor embed();
+  Tensor stack_of_blocks(Tensor x, const BlockContext& context);
+  Tensor head(const Tensor& x, const BlockContext& context);
+  Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
+  Tensor rotation(DType compute);
+  Tensor run_block(std::size_t index, const Tensor& x, const BlockContext& context);
+
+  Tape& tape_;
+  const ModelSpec& spec_;
+  const Recipe& recipe_;
+  const StackSetup& setup_;
+  const ModuleRules& rules_;
+  Embeddings embeddings_;
+  std::vector<BlockWeights> blocks_;
+  Head head_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/model/model_spec.h"
+#include "sim/stack/modules/module_rules.h"
+#include "sim/stack/tape/operations.h"
+
+namespace plimsoll {
+
+/// Parameters of a linear layer: weight and perhaps bias.
+Weights make_linear(Tape& tape, const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, DType dtype);
+/// Of a norm: weight and, of LayerNorm, bias.
+Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, std::int64_t width, DType dtype);
+
+/// Parameters of one transformer block, in the order in which its modules are registered.
+struct BlockWeights {
+  Weights norm1;
+  std::vector<Weights> qkv;  ///< one fused, or three
+  Weights query_norm;
+  Weights key_norm;
+  Weights projection;
+  Weights norm2;
+  std::vector<Weights> feed_in;  ///< one, or gate and up
+  Weights feed_out;
+};
+
+BlockWeights make_block(Tape& tape, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, DType dtype);
+
+/// What is the same for all blocks of a forward pass.
+struct BlockContext {
+  const ModelSpec& spec;
+  const ModuleRules& rules;
+  Tensor rotation;       ///< cosine and sine [1, 1, s, d], in the compute type; nothing without rotary positions
+  Tensor mask;           ///< nothing where the kernel knows the mask
+  std::int64_t batch = 1;
+  std::int64_t sequence = 1;
+};
+
+Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);
+Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
+Tensor feed_forward_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
+Tensor transformer_block(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
+
+}  // namespace plimsoll

@@ -1,0 +1,69 @@
+#include "sim/stack/stack_answer.h"
+
+#include <fmt/format.h>
+
+#include "sim/cost/efficiencies.h"
+#include "sim/planner/fit_answer.h"
+
+namespace plimsoll {
+namespace {
+
+SpaceAnswer device_answer(const GpuEntry& gpu, const StackPrediction& prediction) {
+  SpaceAnswer space{.space = "gpu0", .capacity = gpu.memory, .usable = prediction.usable};
+  space.peak = prediction.usable - prediction.margin;
+  space.peak_allocated = prediction.peak.allocated;
+  space.peak_reserved = prediction.peak.reserved;
+  space.peak_process = prediction.peak.process;
+  space.peak_requested = prediction.peak.requested;
+  space.peak_device = prediction.peak.device;
+  space.certain = prediction.certain;
+  space.peak_at = prediction.peak_at;
+  const StackCategories& held = prediction.at_peak;
+  space.by_category = {.parameters = held.parameters, .gradients = held.gradients, .optimizer = held.optimizer,
+                       .activations = held.activations, .workspace = held.workspace,
+                       .framework = prediction.peak.process - prediction.peak.reserved};
+  return space;
+}
+
+std::string origin_of(const GpuEntry& gpu, const Recipe& recipe) {
+  const auto known = product_efficiency(gpu, compute_dtype(recipe.precision));
+  return std::string(to_text(known ? known->origin : CostOrigin::kExtrapolated));
+}
+
+void add_times(FitAnswer& answer, const Recipe& recipe, const StackSetup& setup, const StackTime& time) {
+  const double gpus = static_cast<double>(setup.data_ranks * setup.tensor_ranks * setup.stages);
+  answer.step_seconds = time.step;
+  answer.step_seconds_low = time.low;
+  answer.step_seconds_high = time.high;
+  answer.phases = {.forward_seconds = time.forward, .backward_seconds = time.backward, .optimizer_seconds = time.optimizer,
+                   .exposed_transfer_seconds = time.exposed_transfer, .exposed_communication_seconds = time.exposed_communication};
+  if (time.step <= 0) return;
+  const double samples = static_cast<double>(recipe.micro_batch * recipe.accumulate * setup.data_ranks);
+  answer.samples_per_second = samples / time.step;
+  answer.tokens_per_second = answer.samples_per_second * static_cast<double>(recipe.sequence);
+  answer.model_tflops_per_gpu = time.model_flops / time.step * 1e-12;
+  answer.hardware_tflops_per_gpu = time.hardware_flops / time.step * 1e-12;
+  answer.bottleneck = gpus > 1 && time.exposed_communication > 0.5 * time.step ? "communication" : "compute";
+  answer.bottleneck_busy_fraction = 1 - (time.exposed_communication + time.exposed_transfer) / time.step;
+}
+
+}  // namespace
+
+FitAnswer stack_answer(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
+                       const StackPrediction& prediction) {
+  FitAnswer answer;
+  answer.fits = prediction.fits;
+  answer.model = spec.name;
+  answer.parameters = parameter_count(spec);
+  answer.active_parameters = active_parameter_count(spec);
+  answer.stack = to_text(setup.stack);
+  answer.strategy.name = answer.stack;
+  answer.setup = describe(setup);
+  answer.memory.push_back(device_answer(gpu, prediction));
+  answer.calibration_kind = origin_of(gpu, recipe);
+  answer.calibration_source = "allocations by the stack's rules, kernels by published efficiencies (data/calibration)";
+  add_times(answer, recipe, setup, prediction.time);
+  return answer;
+}
+
+}  // namespace plimsoll

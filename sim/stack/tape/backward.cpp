@@ -1,0 +1,149 @@
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sim/stack/tape/operations.h"
+#include "sim/stack/tape/tape.h"
+
+namespace plimsoll {
+namespace {
+
+/// Autograd's order: of all nodes whose gradients are complete the one recorded last; a parameter's gradient is accumulated
+/// as soon as it is there.
+class Propagation {
+ public:
+  Propagation(Tape& tape, const Tensors& inputs) : tape_(tape) {
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].maker) wanted_[{inputs[i].maker.get(), inputs[i].output}] = i;
+    }
+    caught_.resize(inputs.size());
+  }
+
+  Tensors run(const Tensors& roots, Tensors gradients) {
+    for (const Tensor& root : roots) count(root.maker);
+    for (std::size_t i = 0; i < roots.size(); ++i) {
+      if (roots[i].maker && gradients[i]) give({.node = roots[i].maker, .output = roots[i].output}, std::move(gradients[i]));
+    }
+    gradients.clear();
+    for (const Tensor& root : roots) {
+      if (root.maker && waiting_[root.maker.get()] == 0 && entered_.insert(root.maker.get()).second) ready_.push(root.maker);
+    }
+    while (!ready_.empty()) {
+      auto node = ready_.top();
+      ready_.pop();
+      visit(*node);
+    }
+    return std::move(caught_);
+  }
+
+ private:
+  struct LaterFirst {
+    bool operator()(const std::shared_ptr<Node>& a, const std::shared_ptr<Node>& b) const { return a->sequence < b->sequence; }
+  };
+  struct OutputHash {
+    std::size_t operator()(const std::pair<Node*, std::size_t>& key) const {
+      return std::hash<Node*>()(key.first) * 31 + key.second;
+    }
+  };
+
+  /// How many gradients each node still waits for.
+  void count(const std::shared_ptr<Node>& root) {
+    if (!root || !seen_.insert(root.get()).second) return;
+    std::vector<Node*> stack{root.get()};
+    while (!stack.empty()) {
+      Node* node = stack.back();
+      stack.pop_back();
+      for (const Edge& edge : node->next) {
+        if (!edge.node) continue;
+        ++waiting_[edge.node.get()];
+        if (seen_.insert(edge.node.get()).second) stack.push_back(edge.node.get());
+      }
+    }
+  }
+
+  void give(const Edge& edge, Tensor gradient) {
+    if (edge.parameter != nullptr) {
+      accumulate(*edge.parameter, std::move(gradient));
+      return;
+    }
+    const auto wanted = wanted_.find({edge.node.get(), edge.output});
+    if (wanted != wanted_.end()) {
+      add_into(caught_[wanted->second], std::move(gradient));
+      return;
+    }
+    Tensors& buffer = buffers_[edge.node.get()];
+    buffer.resize(edge.node->outputs);
+    add_into(buffer[edge.output], std::move(gradient));
+  }
+
+  /// In place where nobody else holds what is there.
+  void add_into(Tensor& sum, Tensor gradient) {
+    if (!sum) {
+      sum = std::move(gradient);
+      return;
+    }
+    tape_.stream(3 * static_cast<double>(sum.bytes().count), sum.dtype);
+    if (sum.storage.use_count() > 1) sum = tape_.empty(sum.shape, sum.dtype);
+  }
+
+  void accumulate(Parameter& parameter, Tensor gradient) {
+    if (!parameter.gradient) {
+      // Autograd takes a gradient over if nobody else holds it; otherwise it copies.
+      const bool own = gradient.storage.use_count() == 1 && gradient.dtype == parameter.value.dtype;
+      if (!own) tape_.stream(2 * static_cast<double>(gradient.bytes().count), gradient.dtype);
+      parameter.gradient = own ? std::move(gradient) : tape_.empty(gradient.shape, parameter.value.dtype);
+      parameter.gradient.storage->rename(Holding::kGradients);
+    } else {
+      tape_.stream(3 * static_cast<double>(gradient.bytes().count), gradient.dtype);
+    }
+    gradient = {};
+    if (parameter.after_gradient) parameter.after_gradient(parameter);
+  }
+
+  void visit(Node& node) {
+    Tensors gradients = std::move(buffers_[&node]);
+    buffers_.erase(&node);
+    gradients.resize(node.outputs);
+    const bool any = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& gradient) { return bool(gradient); });
+    Tensors results;
+    tape_.return_to(node.place);
+    if (any && node.backward) results = node.backward(tape_, std::move(gradients));
+    gradients.clear();
+    node.backward = nullptr;
+    results.resize(node.next.size());
+    for (std::size_t i = 0; i < node.next.size(); ++i) {
+      const Edge edge = std::move(node.next[i]);
+      node.next[i] = {};
+      Tensor gradient = std::move(results[i]);
+      if (gradient && edge.leads()) give(edge, std::move(gradient));
+      if (edge.node && --waiting_[edge.node.get()] == 0 && entered_.insert(edge.node.get()).second) ready_.push(edge.node);
+    }
+  }
+
+  Tape& tape_;
+  std::unordered_map<std::pair<Node*, std::size_t>, std::size_t, OutputHash> wanted_;
+  Tensors caught_;
+  std::unordered_map<Node*, Tensors> buffers_;
+  std::unordered_map<Node*, std::int64_t> waiting_;
+  std::unordered_set<Node*> seen_;
+  std::unordered_set<Node*> entered_;
+  std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, LaterFirst> ready_;
+};
+
+}  // namespace
+
+void Tape::backward(const Tensor& root, Tensor gradient) {
+  Tensors gradients;
+  gradients.push_back(std::move(gradient));
+  backward_to({root}, std::move(gradients), {});
+}
+
+Tensors Tape::backward_to(const Tensors& roots, Tensors gradients, const Tensors& inputs) {
+  Tensors caught;
+  without_grad([&] { caught = Propagation(*this, inputs).run(roots, std::move(gradients)); });
+  return caught;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,88 @@
+#include "sim/stack/tape/operations.h"
+
+namespace plimsoll {
+namespace {
+
+double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
+
+Tensor in_fp32(Tape& tape, const Tensor& x) { return tape.autocast() ? cast(tape, x, DType::kFp32) : x; }
+
+/// Gradients of a normalization: dx, and the weight's by way of partial sums.
+Tensors norm_backward(Tape& tape, const Tensor& x, const Tensor& dy, const Shape& weight, DType weight_type, bool bias) {
+  Tensors results(3);
+  results[0] = tape.empty(x.shape, x.dtype);
+  results[0].order = x.order;
+  tape.stream(size(x) + size(dy) + size(results[0]), x.dtype);
+  if (!weight.empty()) {
+    results[1] = tape.empty(weight, weight_type);
+    if (bias) results[2] = tape.empty(weight, weight_type);
+    tape.stream(size(x) + size(dy), x.dtype);
+  }
+  return results;
+}
+
+}  // namespace
+
+Tensor layer_norm(Tape& tape, const Tensor& input, const Weights& weights) {
+  const Tensor x = in_fp32(tape, input);
+  const Tensor weight = weights.weight != nullptr ? weights.weight->use() : Tensor{};
+  const Tensor bias = weights.bias != nullptr ? weights.bias->use() : Tensor{};
+  Tensor out = tape.empty(x.shape, x.dtype);
+  Shape rows = x.shape;
+  rows.back() = 1;
+  const Tensor mean = tape.empty(rows, DType::kFp32);
+  const Tensor root = tape.empty(rows, DType::kFp32);
+  tape.stream(size(x) + size(out), x.dtype);
+  const Shape shape = weight && weight.needs_gradient() ? weight.shape : Shape{};
+  return tape.record(std::move(out), {&x, &weight, &bias},
+                     [saved = x.detached(), mean, root, shape, type = weight ? weight.dtype : DType::kFp32, has_bias = bool(bias)](
+                         Tape& t, Tensors gradients) { return norm_backward(t, saved, gradients[0], shape, type, has_bias); });
+}
+
+Tensor fused_rms_norm(Tape& tape, const Tensor& x, Parameter& parameter) {
+  const Tensor weight = parameter.use();
+  Tensor out = tape.empty(x.shape, x.dtype);
+  Shape rows = x.shape;
+  rows.back() = 1;
+  const Tensor root = tape.empty(rows, DType::kFp32);
+  tape.stream(size(x) + size(out), x.dtype);
+  const Shape shape = weight.needs_gradient() ? weight.shape : Shape{};
+  return tape.record(std::move(out), {&x, &weight}, [saved = x.detached(), root, shape, type = weight.dtype](Tape& t, Tensors gradients) {
+    Tensors results = norm_backward(t, saved, gradients[0], shape, type, false);
+    results.resize(2);
+    return results;
+  });
+}
+
+Tensor embedding(Tape& tape, const Tensor& indices, Parameter& table) {
+  const Tensor weight = table.use();
+  Shape shape = indices.shape;
+  shape.push_back(weight.shape[1]);
+  Tensor out = tape.empty(std::move(shape), weight.dtype);
+  tape.stream(2 * size(out), out.dtype);
+  return tape.record(std::move(out), {&weight}, [indices, rows = weight.shape, type = weight.dtype](Tape& t, Tensors gradients) {
+    Tensors results(1);
+    results[0] = t.empty(rows, type);
+    t.stream(size(results[0]) + 2 * size(gradients[0]), type);
+    return results;
+  });
+}
+
+Tensor cross_entropy(Tape& tape, const Tensor& logits) {
+  const Tensor x = in_fp32(tape, logits);
+  const Tensor log_probabilities = tape.empty(x.shape, x.dtype);
+  tape.stream(2 * size(x), x.dtype);
+  const Tensor weight = tape.empty({1}, DType::kFp32);
+  Tensor loss = tape.empty({1}, DType::kFp32);
+  return tape.record(std::move(loss), {&x}, [log_probabilities, weight](Tape& t, Tensors) {
+    // The likelihood's gradient, zeros but for the targets, then the softmax's.
+    const Tensor sparse = t.empty(log_probabilities.shape, log_probabilities.dtype);
+    t.stream(size(sparse), sparse.dtype);
+    Tensors results(1);
+    results[0] = t.empty(log_probabilities.shape, log_probabilities.dtype);
+    t.stream(3 * size(sparse), sparse.dtype);
+    return results;
+  });
+}
+
+}  // namespace plimsoll

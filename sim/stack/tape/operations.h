@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "sim/stack/tape/tape.h"
+
+namespace plimsoll {
+
+// PyTorch's operations as they behave on CUDA: what they allocate, save for backward, and launch (research on each: the
+// derivative formulas that PyTorch publishes in tools/autograd/derivatives.yaml, autocast's operator lists).
+
+// --- views and copies
+Tensor view(Tape& tape, const Tensor& x, Shape shape);
+/// Two inner dimensions change places: the memory stays as it is.
+Tensor transpose(Tape& tape, const Tensor& x, std::size_t first, std::size_t second);
+/// A copy unless the memory is already in order.
+Tensor contiguous(Tape& tape, const Tensor& x);
+/// Views of parts of the last dimension; their gradients are put together again.
+Tensors split(Tape& tape, const Tensor& x, const std::vector<std::int64_t>& widths);
+/// A view of the first `count` of a dimension; its gradient is as large as x again.
+Tensor narrow(Tape& tape, const Tensor& x, std::size_t dimension, std::int64_t count);
+Tensor concatenate(Tape& tape, const Tensors& parts, std::size_t dimension);
+/// The same values in another type; x itself where it has it already.
+Tensor cast(Tape& tape, const Tensor& x, DType dtype);
+/// Heads repeated so that every query head has a key head of its own (grouped-query attention).
+Tensor repeat_heads(Tape& tape, const Tensor& x, std::int64_t times);
+
+// --- elementwise
+/// Broadcasts; the result has the wider type. Saves nothing.
+Tensor add(Tape& tape, const Tensor& a, const Tensor& b);
+/// Saves each factor whose partner needs a gradient.
+Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b);
+/// By a number. Saves nothing.
+Tensor scale(Tape& tape, const Tensor& x);
+/// Plus a number: nothing but an output.
+Tensor shift(Tape& tape, const Tensor& x);
+/// A function that saves its input (GELU, SiLU, a square).
+Tensor from_input(Tape& tape, const Tensor& x);
+/// A function that saves its result (tanh, exp, a reciprocal root, ReLU).
+Tensor from_result(Tape& tape, const Tensor& x);
+/// x to a whole power: backward makes two copies on its way.
+Tensor power(Tape& tape, const Tensor& x);
+/// Over the last dimension, which stays with size 1.
+Tensor mean_of_rows(Tape& tape, const Tensor& x);
+Tensor dropout(Tape& tape, const Tensor& x, double share);
+/// Adds a constant mask (or overwrites what it hides): an output, nothing saved.
+Tensor masked(Tape& tape, const Tensor& x);
+/// `result` type fp32 under autocast; saves the result.
+Tensor softmax(Tape& tape, const Tensor& x, DType result);
+
+// --- products
+struct Weights {
+  Parameter* weight = nullptr;
+  Parameter* bias = nullptr;  ///< may be nothing
+};
+/// x [.., inputs] with weight [outputs, inputs], under autocast in its type.
+Tensor linear(Tape& tape, const Tensor& x, const Weights& weights);
+/// Batches of matrices a [.., m, k], b [.., k, n]; what is not in order is copied first, and the copy is saved.
+Tensor matmul(Tape& tape, const Tensor& a, const Tensor& b);
+
+// --- layers
+/// Fused; in fp32 under autocast.
+Tensor layer_norm(Tape& tape, const Tensor& x, const Weights& weights);
+/// Fused, in the type of x: saves x and a reciprocal root a row.
+Tensor fused_rms_norm(Tape& tape, const Tensor& x, Parameter& weight);
+Tensor embedding(Tape& tape, const Tensor& indices, Parameter& table);
+struct AttentionCall {
+  std::int64_t heads = 1;
+  std::int64_t sequence = 1;
+  std::int64_t keys = 1;
+  std::int64_t head_dim = 1;
+  bool causal = true;
+  bool flash = true;  ///< else memory-efficient
+  double dropout = 0;
+};
+/// q [b, heads, s, d], k and v [b, kv heads, s', d]: saves all three, the result, and a sum of exponentials a row.
+Tensor fused_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call);
+/// Mean negative log-likelihood of rows; logits as fp32. Saves log-probabilities.
+Tensor cross_entropy(Tape& tape, const Tensor& logits);
+
+// --- checkpoints
+/// Runs `segment` without saving anything but x, and once more when its gradient is asked for (Chen et al. 2016).
+Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment);
+
+}  // namespace plimsoll

@@ -1,0 +1,139 @@
+#include "sim/stack/tape/operations.h"
+
+namespace plimsoll {
+namespace {
+
+double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
+
+/// What a linear layer's backward needs of its forward.
+struct LinearMemory {
+  Tensor x;       ///< nothing when the weight is frozen
+  Tensor weight;  ///< nothing when x needs no gradient
+  Shape x_shape;
+  Shape weight_shape;
+  bool bias = false;
+};
+
+Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gradient) {
+  const std::int64_t outputs = memory.weight_shape[0];
+  const std::int64_t inputs = memory.weight_shape[1];
+  const std::int64_t rows = gradient.elements() / outputs;
+  Tensors results(3);
+  const Tensor dy = gradient.contiguous() ? gradient : view(tape, gradient.detached(), gradient.shape);
+  if (memory.weight) {
+    results[0] = tape.empty(memory.x_shape, dy.dtype);
+    tape.product(1, rows, inputs, outputs, dy.dtype);
+  }
+  if (memory.x) {
+    results[1] = tape.empty(memory.weight_shape, dy.dtype);
+    tape.product(1, outputs, inputs, rows, dy.dtype);
+  }
+  if (memory.bias) {
+    results[2] = tape.empty({outputs}, dy.dtype);
+    tape.stream(size(dy), dy.dtype);
+  }
+  return results;
+}
+
+/// [.., a, b] as a batch of matrices that a product can read: a copy where heads lie between tokens.
+Tensor batched(Tape& tape, const Tensor& x) { return x.contiguous() ? x : contiguous(tape, x); }
+
+std::int64_t batches(const Tensor& x) { return x.elements() / (x.size(-1) * x.size(-2)); }
+
+}  // namespace
+
+Tensor linear(Tape& tape, const Tensor& input, const Weights& weights) {
+  const Tensor x = tape.as_autocast(input);
+  const Tensor weight = tape.as_autocast(weights.weight->use());
+  const Tensor bias = weights.bias != nullptr ? tape.as_autocast(weights.bias->use()) : Tensor{};
+  const std::int64_t outputs = weight.shape[0];
+  Shape shape = x.shape;
+  shape.back() = outputs;
+  const Tensor rows = x.contiguous() ? x : contiguous(tape, x);
+  Tensor out = tape.empty(shape, x.dtype);
+  tape.product(1, x.elements() / x.size(-1), outputs, x.size(-1), x.dtype);
+  if (bias) tape.bias_workspace();
+  LinearMemory memory{.x = weight.needs_gradient() ? rows.detached() : Tensor{},
+                      .weight = rows.needs_gradient() ? weight.detached() : Tensor{},
+                      .x_shape = x.shape,
+                      .weight_shape = weight.shape,
+                      .bias = bias && bias.needs_gradient()};
+  return tape.record(std::move(out), {&rows, &weight, &bias}, [memory = std::move(memory)](Tape& t, Tensors gradients) {
+    return linear_backward(t, memory, gradients[0]);
+  });
+}
+
+Tensor matmul(Tape& tape, const Tensor& left, const Tensor& right) {
+  const Tensor a = batched(tape, tape.as_autocast(left));
+  const Tensor b = batched(tape, tape.as_autocast(right));
+  const std::int64_t m = a.size(-2);
+  const std::int64_t k = a.size(-1);
+  const std::int64_t n = b.size(-1);
+  const std::int64_t batch = batches(a);
+  Shape shape = a.shape;
+  shape.back() = n;
+  Tensor out = tape.empty(std::move(shape), a.dtype);
+  tape.product(batch, m, n, k, a.dtype);
+  const Tensor saved_a = b.needs_gradient() ? a.detached() : Tensor{};
+  const Tensor saved_b = a.needs_gradient() ? b.detached() : Tensor{};
+  return tape.record(std::move(out), {&a, &b}, [=, sa = a.shape, sb = b.shape](Tape& t, Tensors gradients) {
+    const Tensor dy = gradients[0].contiguous() ? gradients[0] : contiguous(t, gradients[0].detached());
+    Tensors results(2);
+    if (saved_b) {
+      results[0] = t.empty(sa, dy.dtype);
+      t.product(batch, m, k, n, dy.dtype);
+    }
+    if (saved_a) {
+      results[1] = t.empty(sb, dy.dtype);
+      t.product(batch, k, n, m, dy.dtype);
+    }
+    return results;
+  });
+}
+
+Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const Tensor& value, const AttentionCall& call) {
+  const Tensor q = tape.as_autocast(query);
+  const Tensor k = tape.as_autocast(key);
+  const Tensor v = tape.as_autocast(value);
+  Tensor out = tape.empty(q.shape, q.dtype);
+  out.order = q.order;
+  const std::int64_t batch = q.shape[0];
+  // The memory-efficient kernel pads its sums to 32 rows.
+  const std::int64_t padded = call.flash ? call.sequence : (call.sequence + 31) / 32 * 32;
+  const Tensor sums = tape.empty({batch, call.heads, padded}, DType::kFp32);
+  const Tensor random = tape.empty({2}, kIndexType);
+  const double volume = static_cast<double>(batch * call.heads) * static_cast<double>(call.sequence) *
+                        static_cast<double>(call.keys) * static_cast<double>(call.head_dim) * (call.causal ? 0.5 : 1.0);
+  const StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = q.dtype, .causal = call.causal, .batch = batch * call.heads,
+                           .m = call.sequence, .n = call.keys, .k = call.head_dim, .flops = 4 * volume,
+                           .bytes = 2 * size(q) + size(k) + size(v)};
+  tape.launch(kernel);
+  const Tensor saved_q = q.detached();
+  const Tensor saved_k = k.detached();
+  const Tensor saved_v = v.detached();
+  Tensor kept = out;
+  return tape.record(std::move(kept), {&q, &k, &v},
+                     [=, saved = Tensors{out.detached(), random}](Tape& t, Tensors gradients) {
+                       const Tensor dy = gradients[0];
+                       const Tensor delta = t.empty(sums.shape, DType::kFp32);
+                       // Flash sums dq up in fp32 where the type is narrower, rows padded to 128 and heads to 32 elements.
+                       const bool wide_sum = call.flash && saved_q.dtype != DType::kFp32;
+                       const Tensor sum = wide_sum ? t.empty({saved_q.shape[0], call.heads, (call.sequence + 127) / 128 * 128,
+                                                              (call.head_dim + 31) / 32 * 32}, DType::kFp32)
+                                                   : Tensor{};
+                       Tensors results(3);
+                       const Tensor* inputs[] = {&saved_q, &saved_k, &saved_v};
+                       for (std::size_t i = 0; i < 3; ++i) {
+                         results[i] = t.empty(inputs[i]->shape, inputs[i]->dtype);
+                         results[i].order = inputs[i]->order;
+                       }
+                       StackKernel again = kernel;
+                       again.backward = true;
+                       again.flops = 10 * volume;
+                       again.bytes = 2.5 * kernel.bytes;
+                       t.launch(again);
+                       return results;
+                     });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/base/quantity.h"
+
+namespace plimsoll {
+
+/// What lies in a storage.
+enum class Holding : std::uint8_t { kParameters, kGradients, kOptimizer, kActivations, kWorkspace };
+inline constexpr int kHoldings = 5;
+
+/// A storage comes into being, the last reference to it is gone, or what it holds is now called otherwise.
+enum class StorageChange : std::uint8_t { kBorn, kDied, kRenamed };
+
+struct StorageEvent {
+  std::uint32_t storage = 0;
+  StorageChange change = StorageChange::kBorn;
+  Holding holding = Holding::kActivations;
+  std::uint8_t stream = 0;
+  std::uint32_t place = 0;  ///< where in the step: index into the places of the tape
+  Bytes bytes;
+};
+
+class StorageLog;
+
+/// Bytes that tensors share; when the last of them lets go, the log says so.
+class Storage {
+ public:
+  Storage(std::shared_ptr<StorageLog> log, std::uint32_t id, Bytes bytes, Holding holding, std::uint8_t stream);
+  ~Storage();
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+
+  [[nodiscard]] Bytes bytes() const { return bytes_; }
+  /// From now on it counts as that.
+  void rename(Holding holding);
+
+ private:
+  std::shared_ptr<StorageLog> log_;
+  std::uint32_t id_;
+  Bytes bytes_;
+  Holding holding_;
+  std::uint8_t stream_;
+};
+
+/// The births and deaths of all storages of a run, in order.
+class StorageLog : public std::enable_shared_from_this<StorageLog> {
+ public:
+  std::shared_ptr<Storage> make(Bytes bytes, Holding holding, std::uint8_t stream = 0);
+  void note(StorageEvent event);
+  void at(std::uint32_t place) { place_ = place; }
+
+  [[nodiscard]] const std::vector<StorageEvent>& events() const { return events_; }
+  [[nodiscard]] std::uint32_t storages() const { return next_; }
+
+ private:
+  std::vector<StorageEvent> events_;
+  std::uint32_t next_ = 0;
+  std::uint32_t place_ = 0;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,118 @@
+#include "sim/stack/tape/tape.h"
+
+#include <algorithm>
+
+#include "sim/stack/tape/operations.h"
+
+namespace plimsoll {
+
+Tape::Tape(TapeOptions options) : options_(options), log_(std::make_shared<StorageLog>()) { at("start"); }
+
+Tensor Tape::empty(Shape shape, DType dtype) { return empty(std::move(shape), dtype, Holding::kActivations); }
+
+Tensor Tape::empty(Shape shape, DType dtype, Holding holding, std::uint8_t stream) {
+  const Bytes bytes(elements_of(shape) * size_of(dtype));
+  return {.storage = log_->make(bytes, holding, stream), .shape = std::move(shape), .dtype = dtype};
+}
+
+Parameter& Tape::parameter(std::string name, Shape shape, DType dtype, bool trained) {
+  Parameter& made = parameters_.emplace_back();
+  made.name = std::move(name);
+  made.value = empty(std::move(shape), dtype, Holding::kParameters);
+  made.trained = trained;
+  return made;
+}
+
+Tensors Tape::record_all(Tensors outs, const std::vector<const Tensor*>& inputs, Backward backward) {
+  const bool needed = grad_enabled_ && std::any_of(inputs.begin(), inputs.end(), [](const Tensor* input) { return input->needs_gradient(); });
+  if (!needed) return outs;
+  auto node = std::make_shared<Node>();
+  node->sequence = ++next_sequence_;
+  node->place = static_cast<std::uint32_t>(places_.size() - 1);
+  node->outputs = outs.size();
+  for (const Tensor* input : inputs) {
+    if (!input->needs_gradient()) {
+      node->next.emplace_back();
+    } else {
+      node->next.push_back({.node = input->maker, .output = input->output, .parameter = input->maker ? nullptr : input->parameter});
+    }
+  }
+  node->backward = std::move(backward);
+  for (std::size_t i = 0; i < outs.size(); ++i) {
+    outs[i].maker = node;
+    outs[i].output = i;
+    outs[i].parameter = nullptr;
+  }
+  return outs;
+}
+
+Tensor Tape::record(Tensor out, const std::vector<const Tensor*>& inputs, Backward backward) {
+  Tensors outs;
+  outs.push_back(std::move(out));
+  return std::move(record_all(std::move(outs), inputs, std::move(backward)).front());
+}
+
+void Tape::without_grad(const std::function<void()>& work) {
+  const bool before = std::exchange(grad_enabled_, false);
+  work();
+  grad_enabled_ = before;
+}
+
+void Tape::with_grad(const std::function<void()>& work) {
+  const bool before = std::exchange(grad_enabled_, true);
+  work();
+  grad_enabled_ = before;
+}
+
+void Tape::with_autocast(std::optional<DType> dtype, const std::function<void()>& work) {
+  const auto before = std::exchange(autocast_, dtype);
+  ++autocast_depth_;
+  work();
+  if (--autocast_depth_ == 0) cast_weights_.clear();
+  autocast_ = before;
+}
+
+Tensor Tape::as_autocast(const Tensor& tensor) {
+  if (!autocast_ || tensor.dtype == *autocast_) return tensor;
+  // Only casts of trained fp32 leaves are remembered.
+  const bool cached = grad_enabled_ && tensor.parameter != nullptr && tensor.parameter->trained && tensor.dtype == DType::kFp32;
+  if (!cached) return cast(*this, tensor, *autocast_);
+  const auto known = cast_weights_.find(tensor.parameter);
+  if (known != cast_weights_.end()) return known->second;
+  Tensor made = cast(*this, tensor, *autocast_);
+  cast_weights_.emplace(tensor.parameter, made);
+  return made;
+}
+
+void Tape::launch(StackKernel kernel) {
+  kernel.phase = phase_;
+  kernel.again = again_;
+  kernels_.push_back(kernel);
+}
+
+void Tape::stream(double bytes, DType dtype) { launch({.sort = StackKernelSort::kStream, .dtype = dtype, .bytes = bytes}); }
+
+void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+  Tensor& workspace = phase_ == Phase::kBackward ? backward_workspace_ : forward_workspace_;
+  if (!workspace) workspace = empty({options_.product_workspace.count}, kMaskType, Holding::kWorkspace);
+  const auto volume = static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const double elements = static_cast<double>(batch) * (static_cast<double>(m) * static_cast<double>(k + n) +
+                                                        static_cast<double>(n) * static_cast<double>(k));
+  launch({.sort = StackKernelSort::kProduct, .dtype = dtype, .batch = batch, .m = m, .n = n, .k = k, .flops = 2 * volume,
+          .bytes = elements * static_cast<double>(size_of(dtype))});
+}
+
+void Tape::bias_workspace() {
+  if (options_.bias_workspace > Bytes(0)) empty({options_.bias_workspace.count}, kMaskType, Holding::kWorkspace);
+}
+
+void Tape::at(std::string what) {
+  places_.push_back({.step = step_, .phase = phase_, .what = std::move(what)});
+  log_->at(static_cast<std::uint32_t>(places_.size() - 1));
+}
+
+void Tape::return_to(std::uint32_t place) {
+  if (places_.back().what != places_[place].what) at(places_[place].what);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,130 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/stack/tape/stack_kernel.h"
+#include "sim/stack/tape/tensor.h"
+
+namespace plimsoll {
+
+class Tape;
+
+/// Gradients of a node's inputs from those of its outputs; one that nobody needs is empty.
+using Backward = std::function<Tensors(Tape&, Tensors gradients)>;
+
+/// Where the gradient of one input goes.
+struct Edge {
+  std::shared_ptr<Node> node;
+  std::size_t output = 0;
+  Parameter* parameter = nullptr;
+
+  [[nodiscard]] bool leads() const { return node != nullptr || parameter != nullptr; }
+};
+
+/// One recorded operation. What it saved lives in `backward`.
+struct Node {
+  std::uint64_t sequence = 0;
+  std::uint32_t place = 0;  ///< where it was recorded
+  std::size_t outputs = 1;
+  std::vector<Edge> next;  ///< one an input, empty where no gradient is needed
+  Backward backward;
+};
+
+/// What of a GPU and its libraries decides sizes.
+struct TapeOptions {
+  Bytes product_workspace = Bytes(8519680);  ///< cuBLAS's, one for the forward and one for the backward thread
+  Bytes bias_workspace = kMiB;               ///< cuBLASLt's, while a product with a bias runs
+};
+
+/// Where in the steps something happened.
+struct Place {
+  std::int64_t step = 0;
+  Phase phase = Phase::kForward;
+  std::string what;
+};
+
+/// Records a framework's eager execution without numbers: tensors are born and die as its reference counts have it, operations
+/// note what backward needs, kernels are listed. Not thread-safe.
+class Tape {
+ public:
+  explicit Tape(TapeOptions options = {});
+
+  // Tensors.
+  Tensor empty(Shape shape, DType dtype);
+  Tensor empty(Shape shape, DType dtype, Holding holding, std::uint8_t stream = 0);
+  /// A parameter of the model; it lives as long as the tape.
+  Parameter& parameter(std::string name, Shape shape, DType dtype, bool trained = true);
+  [[nodiscard]] std::deque<Parameter>& parameters() { return parameters_; }
+
+  // Recording.
+  /// `out` made from `inputs`: remembers how gradients flow back where one is needed, and forgets `backward` (with what it
+  /// saved) otherwise.
+  Tensor record(Tensor out, const std::vector<const Tensor*>& inputs, Backward backward);
+  Tensors record_all(Tensors outs, const std::vector<const Tensor*>& inputs, Backward backward);
+  [[nodiscard]] bool grad_enabled() const { return grad_enabled_; }
+  /// Runs `work` without recording.
+  void without_grad(const std::function<void()>& work);
+  void with_grad(const std::function<void()>& work);
+  /// Runs `work` in an autocast region; casts of trained weights are kept until the outermost one ends.
+  void with_autocast(std::optional<DType> dtype, const std::function<void()>& work);
+  [[nodiscard]] std::optional<DType> autocast() const { return autocast_; }
+  /// `tensor` in the type that autocast asks for (or as it is); weights come from the region's cache.
+  Tensor as_autocast(const Tensor& tensor);
+
+  /// Propagates from `root` to the parameters; `gradient` is taken over.
+  void backward(const Tensor& root, Tensor gradient);
+  /// The same for some tensors at once (a checkpoint's outputs), handing out gradients of `inputs`.
+  Tensors backward_to(const Tensors& roots, Tensors gradients, const Tensors& inputs);
+
+  // Kernels.
+  void launch(StackKernel kernel);
+  /// An elementwise kernel over so many bytes.
+  void stream(double bytes, DType dtype = DType::kFp32);
+  /// A product, with the library's workspace when it is the thread's first.
+  void product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype);
+  /// Holds cuBLASLt's workspace for a moment.
+  void bias_workspace();
+
+  // Where we are.
+  void step(std::int64_t step) { step_ = step; }
+  void phase(Phase phase) { phase_ = phase; }
+  [[nodiscard]] Phase phase() const { return phase_; }
+  void at(std::string what);
+  /// Backward of what was recorded at that place.
+  void return_to(std::uint32_t place);
+  /// Recomputation of a forward pass: the kernels' arithmetic is not the model's own.
+  void again(bool again) { again_ = again; }
+  [[nodiscard]] bool is_again() const { return again_; }
+
+  [[nodiscard]] const StorageLog& log() const { return *log_; }
+  [[nodiscard]] const std::vector<StackKernel>& kernels() const { return kernels_; }
+  void forget_kernels() { kernels_.clear(); }
+  [[nodiscard]] const std::vector<Place>& places() const { return places_; }
+
+ private:
+  TapeOptions options_;
+  std::shared_ptr<StorageLog> log_;
+  std::deque<Parameter> parameters_;
+  std::vector<StackKernel> kernels_;
+  std::vector<Place> places_;
+  std::map<Parameter*, Tensor> cast_weights_;
+  Tensor forward_workspace_;
+  Tensor backward_workspace_;
+  std::optional<DType> autocast_;
+  int autocast_depth_ = 0;
+  bool grad_enabled_ = true;
+  bool again_ = false;
+  std::uint64_t next_sequence_ = 0;
+  std::int64_t step_ = 0;
+  Phase phase_ = Phase::kForward;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/model/dtype.h"
+#include "sim/stack/tape/storage_log.h"
+
+namespace plimsoll {
+
+using Shape = std::vector<std::int64_t>;
+
+/// Bytes of an element that PyTorch has in 8 bytes: indices.
+inline constexpr DType kIndexType = DType::kFp64;
+/// One byte an element: masks.
+inline constexpr DType kMaskType = DType::kUint8;
+
+/// In place of an order: rows that are parts of wider ones.
+inline constexpr std::uint8_t kStrided = 255;
+
+struct Node;
+struct Parameter;
+
+/// A tensor without numbers: sizes, a type, the storage that it holds, and how its gradient goes on. A copy is another
+/// reference to the same storage, as a Python name is.
+struct Tensor {
+  std::shared_ptr<Storage> storage;  ///< nothing: no tensor
+  Shape shape;
+  DType dtype = DType::kFp32;
+  /// Which dimension lies outermost in memory, which next …; empty: as in the shape. A part of wider rows has kStrided.
+  std::vector<std::uint8_t> order;
+  std::shared_ptr<Node> maker;       ///< of what autograd recorded; nothing for leaves and what needs no gradient
+  std::size_t output = 0;            ///< of its maker
+  Parameter* parameter = nullptr;    ///< a trained leaf
+
+  [[nodiscard]] explicit operator bool() const { return storage != nullptr; }
+  [[nodiscard]] bool needs_gradient() const;
+  [[nodiscard]] bool contiguous() const { return order.empty(); }
+  [[nodiscard]] std::int64_t elements() const;
+  [[nodiscard]] Bytes bytes() const { return Bytes(elements() * size_of(dtype)); }
+  [[nodiscard]] std::int64_t size(int dimension) const;
+  /// The same values without a history.
+  [[nodiscard]] Tensor detached() const;
+};
+
+using Tensors = std::vector<Tensor>;
+
+/// A trained (or frozen) leaf.
+struct Parameter {
+  std::string name;
+  Tensor value;
+  Tensor gradient;
+  bool trained = true;
+  std::vector<Tensor> states;  ///< of the optimizer
+  std::function<void(Parameter&)> after_gradient;  ///< runs when a gradient has been accumulated
+
+  /// The tensor that a forward pass reads.
+  [[nodiscard]] Tensor use();
+};
+
+std::int64_t elements_of(const Shape& shape);
+
+}  // namespace plimsoll

@@ -1,0 +1,111 @@
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <string>
+
+#include "formats/models/resolve_model.h"
+#include "sim/stack/predict_stack.h"
+
+namespace plimsoll {
+namespace {
+
+GpuEntry gpu(const char* name) { return *find_gpu(built_in_gpu_catalogue(), name); }
+
+Recipe recipe(std::int64_t batch, std::int64_t sequence, Precision precision) {
+  Recipe made;
+  made.micro_batch = batch;
+  made.sequence = sequence;
+  made.precision = precision;
+  return made;
+}
+
+StackPrediction predict(const std::string& model, const Recipe& made, const StackSetup& setup, const char* board = "A100 80GB SXM") {
+  const auto prediction = predict_stack(*resolve_model(model), made, setup, gpu(board));
+  REQUIRE(prediction);
+  return *prediction;
+}
+
+StackSetup nano(AttentionKernel attention, double dropout) {
+  return {.modules = ModuleStyle::kNanoGpt, .attention = attention, .dropout = dropout};
+}
+
+/// What one more layer adds to the highest requested bytes, beside its 16 bytes a parameter.
+double activations_of_a_layer(Precision precision, AttentionKernel attention, double dropout) {
+  const auto at = [&](int layers) {
+    const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=256,heads=4,vocab=64,positions=128";
+    return predict(model, recipe(8, 128, precision), nano(attention, dropout)).at_peak.activations.count;
+  };
+  return static_cast<double>(at(9) - at(5)) / 4;
+}
+
+}  // namespace
+
+TEST_CASE("A layer of GPT keeps what the closed formulas say") {
+  constexpr double sbh = 128.0 * 8 * 256;
+  constexpr double ass = 4.0 * 128 * 128 * 8;
+  constexpr double statistics = 4 * 4.0 * 128 * 8;  // two norms, mean and reciprocal root
+  // fp32 with dropout: 66·s·b·h + 9·a·s²·b (64 and two masks; softmax 4, dropped 4, mask 1).
+  CHECK(activations_of_a_layer(Precision::kFp32, AttentionKernel::kEager, 0.1) == Approx(66 * sbh + 9 * ass + statistics).epsilon(1e-3));
+  // Two bytes, no dropout, fused attention: 32·s·b·h and a sum of exponentials a row and head.
+  CHECK(activations_of_a_layer(Precision::kBf16, AttentionKernel::kFlash, 0) ==
+        Approx(32 * sbh + 4 * 4.0 * 128 * 8 + statistics).epsilon(5e-3));
+}
+
+TEST_CASE("Measured peaks of eager GPTs are met within 5 percent, never passed by more than 1") {
+  // mirathfan/llm-training-performance-lab, RTX 3060 Laptop 6 GB, PyTorch 2.11: max_memory_allocated in MiB.
+  struct Row {
+    const char* model;
+    std::int64_t batch, sequence;
+    AttentionKernel attention;
+    double mib;
+  };
+  const char* tiny = "gpt:layers=4,hidden=128,heads=4,vocab=65,positions=128";
+  const char* small = "gpt:layers=6,hidden=384,heads=6,vocab=65,positions=256";
+  const Row rows[] = {{tiny, 32, 128, AttentionKernel::kEager, 249.27}, {tiny, 32, 128, AttentionKernel::kFlash, 177.46},
+                      {tiny, 8, 128, AttentionKernel::kEager, 82.92},   {tiny, 16, 128, AttentionKernel::kEager, 137.87},
+                      {tiny, 64, 128, AttentionKernel::kEager, 470.21}, {small, 16, 256, AttentionKernel::kEager, 1119.18},
+                      {small, 16, 256, AttentionKernel::kFlash, 795.30}};
+  for (const Row& row : rows) {
+    const auto prediction = predict(row.model, recipe(row.batch, row.sequence, Precision::kFp32), nano(row.attention, 0.1), "RTX 3060 12GB");
+    const double predicted = static_cast<double>(prediction.peak.allocated.count) / static_cast<double>(kMiB.count);
+    CHECK(predicted / row.mib > 0.95);
+    CHECK(predicted / row.mib < 1.01);
+  }
+}
+
+TEST_CASE("The five memory numbers are in order, and the first step stands apart") {
+  const auto prediction = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), {});
+  CHECK(prediction.peak.requested <= prediction.peak.allocated);
+  CHECK(prediction.peak.allocated <= prediction.peak.reserved);
+  CHECK(prediction.peak.reserved < prediction.peak.process);
+  CHECK(prediction.peak.process <= prediction.peak.device);
+  CHECK(prediction.first_step.allocated < prediction.peak.allocated);  // no states of AdamW during its forward and backward
+}
+
+TEST_CASE("What fits by less than the guard is not certain") {
+  StackSetup setup;
+  const auto needed = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), setup);
+  const Bytes least = needed.usable - needed.margin;
+  setup.device_memory = least;
+  const auto tight = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), setup);
+  CHECK(tight.fits);
+  CHECK_FALSE(tight.certain);
+  setup.device_memory = least - 4 * kMiB;
+  CHECK_FALSE(predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), setup).fits);
+  setup.device_memory = Bytes(least.count / 2);
+  const auto hopeless = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), setup);
+  CHECK_FALSE(hopeless.fits);
+  CHECK(hopeless.certain);
+}
+
+TEST_CASE("Checkpoints cost arithmetic and save memory") {
+  StackSetup setup;
+  const auto whole = predict("gpt2", recipe(8, 1024, Precision::kBf16Mixed), setup);
+  setup.recomputation = Recomputation::kFull;
+  const auto checkpointed = predict("gpt2", recipe(8, 1024, Precision::kBf16Mixed), setup);
+  CHECK(checkpointed.peak.allocated < whole.peak.allocated);
+  CHECK(checkpointed.time.hardware_flops > whole.time.hardware_flops);
+  CHECK(checkpointed.time.model_flops == Approx(whole.time.model_flops).epsilon(1e-9));
+}
+
+}  // namespace plimsoll
