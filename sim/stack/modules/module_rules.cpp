@@ -37,7 +37,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   const bool grouped = spec.kv_heads < spec.heads;
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);
-  rules.mask_as_sum = hugging_face && spec.family != Family::kGpt2;
+  rules.mask_as_sum = hugging_face;
   rules.softmax_in_fp32 = hugging_face && spec.positions == PositionKind::kRope;
   rules.logits_to_fp32 = hugging_face && spec.head == HeadKind::kNextToken;
   rules.holds_logits = setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt;

@@ -101,6 +101,13 @@ Tensor Transformer::rotation(DType compute) {
   return tape_.empty({1, 1, recipe_.sequence, spec_.head_dim}, compute);
 }
 
+/// Eager attention adds a mask of the type that scores have; the other kernels know it.
+Tensor Transformer::mask(std::int64_t sequence) {
+  const bool explicit_mask = rules_.mask_as_sum && rules_.attention == AttentionKernel::kEager && !spec_.reads_images();
+  if (!explicit_mask) return {};
+  return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, tape_.autocast().value_or(embeddings_.tokens->value.dtype));
+}
+
 Transformer::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
@@ -110,7 +117,7 @@ Transformer::Loss Transformer::loss(std::optional<DType> autocast) {
   tape_.with_autocast(autocast, [&] {
     Tensor x = embed();
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
-    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = {},
+    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence),
                                .batch = recipe_.micro_batch, .sequence = sequence};
     x = stack_of_blocks(std::move(x), context);
     result.logits = head(std::exchange(x, {}), context);

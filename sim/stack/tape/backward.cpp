@@ -56,6 +56,7 @@ class Propagation {
       Node* node = stack.back();
       stack.pop_back();
       for (const Edge& edge : node->next) {
+        if (edge.parameter != nullptr) ++parts_[edge.parameter].expected;
         if (!edge.node) continue;
         ++waiting_[edge.node.get()];
         if (seen_.insert(edge.node.get()).second) stack.push_back(edge.node.get());
@@ -65,7 +66,7 @@ class Propagation {
 
   void give(const Edge& edge, Tensor gradient) {
     if (edge.parameter != nullptr) {
-      accumulate(*edge.parameter, std::move(gradient));
+      add_into(parts_[edge.parameter].sum, std::move(gradient));
       return;
     }
     const auto wanted = wanted_.find({edge.node.get(), edge.output});
@@ -86,6 +87,15 @@ class Propagation {
     }
     tape_.stream(3 * static_cast<double>(sum.bytes().count), sum.dtype);
     if (sum.storage.use_count() > 1) sum = tape_.empty(sum.shape, sum.dtype);
+  }
+
+  /// A parameter that is used several times waits for all parts of its gradient.
+  void arrived(Parameter& parameter) {
+    const auto found = parts_.find(&parameter);
+    if (--found->second.expected > 0) return;
+    Tensor sum = std::move(found->second.sum);
+    parts_.erase(found);
+    if (sum) accumulate(parameter, std::move(sum));
   }
 
   void accumulate(Parameter& parameter, Tensor gradient) {
@@ -118,6 +128,7 @@ class Propagation {
       node.next[i] = {};
       Tensor gradient = std::move(results[i]);
       if (gradient && edge.leads()) give(edge, std::move(gradient));
+      if (edge.parameter != nullptr) arrived(*edge.parameter);
       if (edge.node && --waiting_[edge.node.get()] == 0 && entered_.insert(edge.node.get()).second) ready_.push(edge.node);
     }
   }
@@ -126,6 +137,11 @@ class Propagation {
   std::unordered_map<std::pair<Node*, std::size_t>, std::size_t, OutputHash> wanted_;
   Tensors caught_;
   std::unordered_map<Node*, Tensors> buffers_;
+  struct Parts {
+    std::int64_t expected = 0;
+    Tensor sum;
+  };
+  std::unordered_map<Parameter*, Parts> parts_;
   std::unordered_map<Node*, std::int64_t> waiting_;
   std::unordered_set<Node*> seen_;
   std::unordered_set<Node*> entered_;
