@@ -6,8 +6,12 @@
 namespace plimsoll {
 namespace {
 
-/// The type of the parameters: pure two-byte training keeps them in it, mixed precision by autocast in fp32.
-DType weight_type(Precision precision) { return precision == Precision::kBf16 ? DType::kBf16 : precision == Precision::kFp64 ? DType::kFp64 : DType::kFp32; }
+/// The type of the parameters: pure two-byte training keeps them in it, autocast in fp32 unless they are frozen.
+DType weight_type(const Recipe& recipe) {
+  if (recipe.adapter.exists()) return compute_dtype(recipe.precision);
+  if (recipe.precision == Precision::kBf16) return DType::kBf16;
+  return recipe.precision == Precision::kFp64 ? DType::kFp64 : DType::kFp32;
+}
 
 std::optional<DType> autocast_type(Precision precision) {
   if (precision == Precision::kFp16Mixed) return DType::kFp16;
@@ -28,7 +32,7 @@ void backward_pass(Tape& tape, Tensor loss, bool scaled) {
 StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules) {
   StepMarks marks;
   tape.at("model");
-  Transformer model(tape, spec, recipe, setup, rules, weight_type(recipe.precision));
+  Transformer model(tape, spec, recipe, setup, rules, weight_type(recipe));
   marks.model = tape.log().events().size();
   Tensor logits;  // of the step before, as long as the loop holds them
   for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {

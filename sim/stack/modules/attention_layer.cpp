@@ -17,9 +17,9 @@ Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const Bl
   const std::int64_t kv_width = spec.kv_heads * spec.head_dim;
   Tensors rows;
   if (weights.qkv.size() == 1) {
-    rows = split(tape, linear(tape, x, weights.qkv.front()), {spec.attention_width(), kv_width, kv_width});
+    rows = split(tape, dense_layer(tape, x, weights.qkv.front()), {spec.attention_width(), kv_width, kv_width});
   } else {
-    for (const Weights& one : weights.qkv) rows.push_back(linear(tape, x, one));
+    for (const DenseLayer& one : weights.qkv) rows.push_back(dense_layer(tape, x, one));
   }
   return {.q = heads_of(tape, rows[0], spec.heads, context), .k = heads_of(tape, rows[1], spec.kv_heads, context),
           .v = heads_of(tape, rows[2], spec.kv_heads, context)};
@@ -79,7 +79,7 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
   Tensor out = context.rules.attention == AttentionKernel::kEager ? eager_attention(tape, heads, context) : sdpa(tape, heads, context);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, spec.attention_width()});
-  return dropout(tape, linear(tape, out, weights.projection), context.rules.dropout);
+  return dropout(tape, dense_layer(tape, out, weights.projection), context.rules.dropout);
 }
 
 }  // namespace plimsoll

@@ -9,38 +9,39 @@ namespace plimsoll {
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules,
                          DType weights)
     : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
-  make_embeddings(weights);
-  for (std::int64_t i = 0; i < spec.layers; ++i) blocks_.push_back(make_block(tape, fmt::format("block {}", i), spec, rules, weights));
-  make_head(weights);
+  const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights};
+  make_embeddings(make);
+  for (std::int64_t i = 0; i < spec.layers; ++i) blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules));
+  make_head(make);
 }
 
-void Transformer::make_embeddings(DType weights) {
+void Transformer::make_embeddings(const DenseMaker& make) {
   if (spec_.reads_images()) {
-    embeddings_.tokens = &tape_.parameter("class token", {1, 1, spec_.hidden}, weights);
-    embeddings_.positions = &tape_.parameter("positions", {1, spec_.image.patches() + 1, spec_.hidden}, weights);
-    embeddings_.patches = make_linear(tape_, "patches", spec_.image.patch_width(), spec_.hidden, true, weights);
+    embeddings_.tokens = make.parameter("class token", {1, 1, spec_.hidden});
+    embeddings_.positions = make.parameter("positions", {1, spec_.image.patches() + 1, spec_.hidden});
+    embeddings_.patches = make.make_plain("patches", spec_.image.patch_width(), spec_.hidden, true);
     return;
   }
-  embeddings_.tokens = &tape_.parameter("tokens", {spec_.vocabulary, spec_.hidden}, weights);
+  embeddings_.tokens = make.parameter("tokens", {spec_.vocabulary, spec_.hidden});
   if (spec_.positions == PositionKind::kLearned) {
-    embeddings_.positions = &tape_.parameter("positions", {spec_.max_positions, spec_.hidden}, weights);
+    embeddings_.positions = make.parameter("positions", {spec_.max_positions, spec_.hidden});
   }
-  if (spec_.token_types > 0) embeddings_.types = &tape_.parameter("token types", {spec_.token_types, spec_.hidden}, weights);
-  if (spec_.embedding_norm) embeddings_.norm = make_norm(tape_, "embedding norm", spec_, spec_.hidden, weights);
+  if (spec_.token_types > 0) embeddings_.types = make.parameter("token types", {spec_.token_types, spec_.hidden});
+  if (spec_.embedding_norm) embeddings_.norm = make_norm(make, "embedding norm", spec_, spec_.hidden);
 }
 
-void Transformer::make_head(DType weights) {
-  if (!spec_.post_norm) head_.final_norm = make_norm(tape_, "final norm", spec_, spec_.hidden, weights);
-  if (spec_.pooler) head_.pooler = make_linear(tape_, "pooler", spec_.hidden, spec_.hidden, true, weights);
+void Transformer::make_head(const DenseMaker& make) {
+  if (!spec_.post_norm) head_.final_norm = make_norm(make, "final norm", spec_, spec_.hidden);
+  if (spec_.pooler) head_.pooler = make.make_plain("pooler", spec_.hidden, spec_.hidden, true);
   if (spec_.head == HeadKind::kMaskedToken) {
-    head_.transform = make_linear(tape_, "transform", spec_.hidden, spec_.hidden, true, weights);
-    head_.transform_norm = make_norm(tape_, "transform norm", spec_, spec_.hidden, weights);
+    head_.transform = make.make_plain("transform", spec_.hidden, spec_.hidden, true);
+    head_.transform_norm = make_norm(make, "transform norm", spec_, spec_.hidden);
   }
   if (spec_.tied_head && spec_.head != HeadKind::kClass) {
-    head_.output = {.weight = embeddings_.tokens};
-    if (spec_.head_bias) head_.output.bias = &tape_.parameter("output bias", {spec_.outputs()}, weights);
+    head_.output.weight = embeddings_.tokens;
+    if (spec_.head_bias) head_.output.bias = make.parameter("output bias", {spec_.outputs()});
   } else {
-    head_.output = make_linear(tape_, "output", spec_.hidden, spec_.outputs(), spec_.head_bias, weights);
+    head_.output = make.make_plain("output", spec_.hidden, spec_.outputs(), spec_.head_bias);
   }
 }
 
@@ -59,6 +60,13 @@ Tensor Transformer::embed() {
   if (spec_.embedding_scale != 1) x = scale(tape_, x);
   if (embeddings_.norm.weight != nullptr) x = layer_norm(tape_, x, embeddings_.norm);
   return dropout(tape_, x, rules_.dropout);
+}
+
+/// A frozen model's first checkpoint would have nothing to differentiate: its input is made to ask for a gradient.
+Tensor Transformer::asking(Tensor x) {
+  if (!recipe_.adapter.exists() || setup_.recomputation == Recomputation::kNone) return x;
+  x.maker = std::make_shared<Node>();
+  return x;
 }
 
 Tensor Transformer::run_block(std::size_t index, const Tensor& x, const BlockContext& context) {
@@ -115,7 +123,7 @@ Transformer::Loss Transformer::loss(std::optional<DType> autocast) {
   const Tensor batch = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   const Tensor labels = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   tape_.with_autocast(autocast, [&] {
-    Tensor x = embed();
+    Tensor x = asking(embed());
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
     const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence),
                                .batch = recipe_.micro_batch, .sequence = sequence};

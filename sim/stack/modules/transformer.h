@@ -28,20 +28,21 @@ class Transformer {
     Parameter* tokens = nullptr;
     Parameter* positions = nullptr;
     Parameter* types = nullptr;
-    Weights patches;  ///< of images
+    DenseLayer patches;  ///< of images
     Weights norm;
   };
   struct Head {
     Weights final_norm;
-    Weights transform;
+    DenseLayer transform;
     Weights transform_norm;
-    Weights pooler;
-    Weights output;
+    DenseLayer pooler;
+    DenseLayer output;
   };
 
-  void make_embeddings(DType weights);
-  void make_head(DType weights);
+  void make_embeddings(const DenseMaker& make);
+  void make_head(const DenseMaker& make);
   Tensor embed();
+  Tensor asking(Tensor x);
   Tensor stack_of_blocks(Tensor x, const BlockContext& context);
   Tensor head(const Tensor& x, const BlockContext& context);
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }

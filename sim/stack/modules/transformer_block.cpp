@@ -5,49 +5,45 @@
 namespace plimsoll {
 namespace {
 
-std::vector<Weights> make_projections(Tape& tape, const std::string& name, const ModelSpec& spec, bool apart, DType dtype) {
-  if (!apart) return {make_linear(tape, name + ".qkv", spec.hidden, spec.qkv_width(), spec.qkv_bias, dtype)};
+std::vector<DenseLayer> make_projections(const DenseMaker& make, const std::string& name, const ModelSpec& spec, bool apart) {
+  using Target = AdapterTarget;
+  if (!apart) return {make.make(name + ".qkv", spec.hidden, spec.qkv_width(), spec.qkv_bias, Target::kQkv)};
   const std::int64_t kv_width = spec.kv_heads * spec.head_dim;
-  return {make_linear(tape, name + ".q", spec.hidden, spec.attention_width(), spec.qkv_bias, dtype),
-          make_linear(tape, name + ".k", spec.hidden, kv_width, spec.qkv_bias, dtype),
-          make_linear(tape, name + ".v", spec.hidden, kv_width, spec.qkv_bias, dtype)};
+  return {make.make(name + ".q", spec.hidden, spec.attention_width(), spec.qkv_bias, Target::kQuery),
+          make.make(name + ".k", spec.hidden, kv_width, spec.qkv_bias, Target::kKey),
+          make.make(name + ".v", spec.hidden, kv_width, spec.qkv_bias, Target::kValue)};
 }
 
-std::vector<Weights> make_feed_in(Tape& tape, const std::string& name, const ModelSpec& spec, bool apart, DType dtype) {
+std::vector<DenseLayer> make_feed_in(const DenseMaker& make, const std::string& name, const ModelSpec& spec, bool apart) {
+  using Target = AdapterTarget;
   if (!is_gated(spec.activation) || !apart) {
-    return {make_linear(tape, name + ".in", spec.hidden, spec.ffn_in_width(), spec.mlp_bias, dtype)};
+    return {make.make(name + ".in", spec.hidden, spec.ffn_in_width(), spec.mlp_bias, Target::kUp)};
   }
-  return {make_linear(tape, name + ".gate", spec.hidden, spec.ffn, spec.mlp_bias, dtype),
-          make_linear(tape, name + ".up", spec.hidden, spec.ffn, spec.mlp_bias, dtype)};
+  return {make.make(name + ".gate", spec.hidden, spec.ffn, spec.mlp_bias, Target::kGate),
+          make.make(name + ".up", spec.hidden, spec.ffn, spec.mlp_bias, Target::kUp)};
 }
 
 }  // namespace
 
-Weights make_linear(Tape& tape, const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, DType dtype) {
-  Weights made{.weight = &tape.parameter(name + ".weight", {outputs, inputs}, dtype)};
-  if (bias) made.bias = &tape.parameter(name + ".bias", {outputs}, dtype);
+Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width) {
+  Weights made{.weight = make.parameter(name + ".weight", {width})};
+  if (spec.norm == NormKind::kLayerNorm) made.bias = make.parameter(name + ".bias", {width});
   return made;
 }
 
-Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, std::int64_t width, DType dtype) {
-  Weights made{.weight = &tape.parameter(name + ".weight", {width}, dtype)};
-  if (spec.norm == NormKind::kLayerNorm) made.bias = &tape.parameter(name + ".bias", {width}, dtype);
-  return made;
-}
-
-BlockWeights make_block(Tape& tape, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, DType dtype) {
+BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules) {
   BlockWeights made;
-  made.norm1 = make_norm(tape, name + ".norm1", spec, spec.hidden, dtype);
-  made.qkv = make_projections(tape, name + ".attention", spec, rules.split_projections, dtype);
+  made.norm1 = make_norm(make, name + ".norm1", spec, spec.hidden);
+  made.qkv = make_projections(make, name + ".attention", spec, rules.split_projections);
   if (spec.qk_norm) {
-    made.query_norm = make_norm(tape, name + ".query_norm", spec, spec.head_dim, dtype);
-    made.key_norm = make_norm(tape, name + ".key_norm", spec, spec.head_dim, dtype);
+    made.query_norm = make_norm(make, name + ".query_norm", spec, spec.head_dim);
+    made.key_norm = make_norm(make, name + ".key_norm", spec, spec.head_dim);
   }
-  made.projection = make_linear(tape, name + ".projection", spec.attention_width(), spec.hidden, spec.projection_bias, dtype);
-  if (!spec.parallel_block) made.norm2 = make_norm(tape, name + ".norm2", spec, spec.hidden, dtype);
+  made.projection = make.make(name + ".projection", spec.attention_width(), spec.hidden, spec.projection_bias, AdapterTarget::kOutput);
+  if (!spec.parallel_block) made.norm2 = make_norm(make, name + ".norm2", spec, spec.hidden);
   const bool gates_apart = rules.split_projections || rules.norm == NormCode::kInFp32;
-  made.feed_in = make_feed_in(tape, name + ".feed", spec, gates_apart, dtype);
-  made.feed_out = make_linear(tape, name + ".feed.out", spec.ffn, spec.hidden, spec.mlp_bias, dtype);
+  made.feed_in = make_feed_in(make, name + ".feed", spec, gates_apart);
+  made.feed_out = make.make(name + ".feed.out", spec.ffn, spec.hidden, spec.mlp_bias, AdapterTarget::kDown);
   return made;
 }
 

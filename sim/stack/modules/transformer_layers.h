@@ -5,29 +5,28 @@
 #include <vector>
 
 #include "core/model/model_spec.h"
+#include "sim/stack/modules/dense_layer.h"
 #include "sim/stack/modules/module_rules.h"
 #include "sim/stack/tape/operations.h"
 
 namespace plimsoll {
 
-/// Parameters of a linear layer: weight and perhaps bias.
-Weights make_linear(Tape& tape, const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, DType dtype);
-/// Of a norm: weight and, of LayerNorm, bias.
-Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, std::int64_t width, DType dtype);
+/// Parameters of a norm: weight and, of LayerNorm, bias.
+Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width);
 
 /// Parameters of one transformer block, in the order in which its modules are registered.
 struct BlockWeights {
   Weights norm1;
-  std::vector<Weights> qkv;  ///< one fused, or three
+  std::vector<DenseLayer> qkv;  ///< one fused, or three
   Weights query_norm;
   Weights key_norm;
-  Weights projection;
+  DenseLayer projection;
   Weights norm2;
-  std::vector<Weights> feed_in;  ///< one, or gate and up
-  Weights feed_out;
+  std::vector<DenseLayer> feed_in;  ///< one, or gate and up
+  DenseLayer feed_out;
 };
 
-BlockWeights make_block(Tape& tape, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, DType dtype);
+BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules);
 
 /// What is the same for all blocks of a forward pass.
 struct BlockContext {
