@@ -15,6 +15,7 @@ void add_calibrate(CLI::App& app, ExitCode& code);
 void add_compare(CLI::App& app, ExitCode& code);
 void add_show(CLI::App& app, ExitCode& code);
 void add_validate(CLI::App& app, ExitCode& code);
+void add_report(CLI::App& app, ExitCode& code);
 void add_export(CLI::App& app, ExitCode& code);
 void add_tokenize(CLI::App& app, ExitCode& code);
 void add_schedule(CLI::App& app, ExitCode& code);

@@ -3,20 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/published/write_rows.h"
+
 namespace plimsoll {
-namespace {
-
-std::string csv_field(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"') out += '"';
-    out += c;
-  }
-  return out + "\"";
-}
-
-}  // namespace
-
 void print_validation_csv(const std::vector<RowOutcome>& outcomes) {
   fmt::print("place,family,system,model,gpu,measure,published,predicted,error,certain,fully_specified,open,reason\n");
   for (const RowOutcome& outcome : outcomes) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <map>
 
 namespace plimsoll {
@@ -63,15 +64,43 @@ std::string prediction_key(const RowStatement& statement) {
                      statement.gpu.name);
 }
 
+namespace {
+
+/// Numbers that were said already: of the same prediction and measure, closer than they are printed.
+class SaidNumbers {
+ public:
+  /// Where the number was said before; notes it otherwise.
+  const std::string* find_or_note(const std::string& key, double published, const std::string& place) {
+    constexpr double kPrinted = 0.005;
+    auto& numbers = said_[key];
+    for (const auto& [number, where] : numbers) {
+      if (std::abs(number - published) <= kPrinted * published) return &where;
+    }
+    numbers.emplace_back(published, place);
+    return nullptr;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::pair<double, std::string>>> said_;
+};
+
+}  // namespace
+
 std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const std::vector<StatedRow>& stated,
                                    const StackPredictor& predict) {
   Predictions known;
+  SaidNumbers said;
   std::vector<RowOutcome> outcomes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     outcomes.push_back({.row = &rows[i], .stated = stated[i], .predicted = {}, .certain = true, .assumptions = {}});
     if (!stated[i].statement) continue;
     const RowStatement& statement = *stated[i].statement;
     const std::string key = prediction_key(statement);
+    const std::string number = fmt::format("{}\n{}", key, to_text(statement.measure));
+    if (const std::string* before = said.find_or_note(number, statement.published, rows[i].place)) {
+      outcomes.back().stated.refusals.push_back(fmt::format("said before: {}", *before));
+      continue;
+    }
     auto found = known.find(key);
     if (found == known.end()) {
       found = known.emplace(key, predict(statement.spec, statement.recipe, statement.setup, statement.gpu)).first;

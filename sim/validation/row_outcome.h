@@ -25,8 +25,9 @@ struct RowOutcome {
   [[nodiscard]] std::optional<double> error() const;
 };
 
-/// States every row and predicts those that can be; rows that share a prediction are predicted once. A refusal of the
-/// predictor joins the row's refusals. Outcomes are in the order of the rows, to which they point.
+/// Predicts every row that is stated; rows that share a prediction are predicted once, and a number that another row says
+/// within 0.5 % counts once. A refusal of the predictor joins the row's refusals. Outcomes are in the order of the rows, to
+/// which they point.
 std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const std::vector<StatedRow>& stated,
                                    const StackPredictor& predict);
 

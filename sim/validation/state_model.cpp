@@ -80,6 +80,10 @@ ModelSpec state_model(RowFacts& facts, const RowLexicon& lexicon) {
   ModelSpec spec;
   if (named.starts_with(kShape)) {
     spec = shaped(facts, named.substr(kShape.size()));
+  } else if (looks_like_shape_words(named)) {
+    const auto words = parse_shape_words(named);
+    if (!words) facts.refuse("incomplete shape", words.error().what);
+    if (words) spec = *words;
   } else if (const ZooModel* model = find_model(lexicon, named)) {
     spec = model->spec;
     take_sizes(facts, spec);

@@ -22,7 +22,7 @@ TEST_CASE("validate takes files of published rows from anywhere and says which r
   CHECK(end.out.find("2 published rows: 1 can be stated, 1 of them are fully specified") != std::string::npos);
   CHECK(end.out.find("1  unknown model") != std::string::npos);
   const auto csv = plimsoll_in(folder, {"validate", "rows", "--csv"});
-  CHECK(csv.out.find("\"unknown model: no such model\"") != std::string::npos);
+  CHECK(csv.out.find("unknown model: no such model") != std::string::npos);
   CHECK(plimsoll_in(folder, {"validate", "rows", "--json"}).out.find("{\"format_version\":1,\"rows\":2,") == 0);
 }
 
@@ -39,4 +39,25 @@ TEST_CASE("a damaged file of rows, an unknown family and an unknown measure are 
   CHECK(metric.code == 2);
   CHECK(metric.err.find("allocated, reserved, process, device, host, fits, step") != std::string::npos);
   CHECK(plimsoll_in(folder, {"validate", "missing.csv"}).code == 2);
+}
+
+TEST_CASE("a run's report names no host, user, path or command, and validate accepts it") {
+  const plimsoll::TemporaryFolder folder;
+  REQUIRE(plimsoll_in(folder, tiny_run("4")).code == 0);
+  const auto report = plimsoll_in(folder, {"report", "run.plimsoll"});
+  CHECK(report.code == 0);
+  CHECK(report.out.find("iteration time,") != std::string::npos);
+  CHECK(report.out.find("peak_reserved,") != std::string::npos);
+  CHECK(report.out.find(",2,32,4,4,128,256,") != std::string::npos);
+  for (const std::string& told : {std::string("run.plimsoll"), std::string("/"), std::string("--steps"), folder.path()}) {
+    INFO(told);
+    CHECK(report.out.find(told) == std::string::npos);
+  }
+  write_file(folder.file("rows.csv"), report.out);
+  const auto end = plimsoll_in(folder, {"validate", "rows.csv"});
+  INFO(end.out << end.err);
+  CHECK(end.code == 0);
+  CHECK(end.out.find("published rows") != std::string::npos);
+  CHECK(plimsoll_in(folder, {"report", "rows.csv"}).code == 2);
+  CHECK(plimsoll_in(folder, {"report", "run.plimsoll", "--json"}).out.find("[{\"system\":\"plimsoll ") == 0);
 }
