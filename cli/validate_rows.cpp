@@ -75,10 +75,7 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
   for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
   if (auto known = check_names(stated, flags); !known) return fail(known.error());
   keep_wanted(*rows, stated, flags);
-  const StackPredictor predict = [](const auto&, const auto&, const auto&, const auto&) -> Result<StackPrediction> {
-    return fail({.what = "no prediction"});
-  };
-  print_validation(judge_rows(*rows, stated, predict), flags);
+  print_validation(judge_rows(*rows, stated, predict_stack), flags);
   return ExitCode::kDone;
 }
 

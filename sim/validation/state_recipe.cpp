@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/validation/state_row.h"
 
 namespace plimsoll {
@@ -72,6 +74,7 @@ Recipe state_recipe(RowFacts& facts, const ModelSpec& spec, const StackSetup& se
   recipe.sequence = sequence_of(facts, spec);
   take_batches(facts, recipe, setup);
   take_adapter(facts, recipe, spec);
+  recipe.clip = facts.number_fact("clip").value_or(recipe.clip);
   if (facts.is_refused()) return recipe;
   if (const auto sound = validate(recipe, spec); !sound) facts.refuse("contradictory recipe", sound.error().what);
   return recipe;

@@ -25,13 +25,6 @@ Result<Recomputation> parse_recomputation(std::string_view text) {
   return fail({.what = fmt::format("'{}' is no recomputation", text)});
 }
 
-Result<OptimizerLoop> parse_loop(std::string_view text) {
-  for (const auto kind : {OptimizerLoop::kForeach, OptimizerLoop::kFused, OptimizerLoop::kForLoop}) {
-    if (to_text(kind) == text) return kind;
-  }
-  return fail({.what = fmt::format("'{}' is no loop of an optimizer", text)});
-}
-
 Result<Home> parse_home(std::string_view text) {
   for (const auto home : {Home::kDevice, Home::kHost, Home::kDrive}) {
     if (to_text(home) == text) return home;
@@ -53,6 +46,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   }
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
+  setup.desktop = facts.is_true("desktop");
   setup.expandable_segments = facts.is_true("expandable");
   take_word(facts, "os", parse_operating_system, setup.os);
 }
@@ -98,7 +92,7 @@ StackSetup state_setup(RowFacts& facts) {
   take_kernels(facts, setup);
   take_recomputation(facts, setup);
   if (facts.fact("loop").empty()) facts.leave_open("the optimizer's loop");
-  take_word(facts, "loop", parse_loop, setup.loop);
+  take_word(facts, "loop", parse_optimizer_loop, setup.loop);
   take_homes(facts, setup);
   take_ranks(facts, setup);
   return setup;
