@@ -67,7 +67,7 @@ void launch_update(Tape& tape, double bytes) {
   tape.launch({.sort = StackKernelSort::kOptimizer, .dtype = DType::kFp32, .bytes = bytes});
 }
 
-void update_one_by_one(Tape& tape, std::vector<Parameter*>& trained, const Recipe& recipe) {
+void update_one_by_one(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe) {
   for (Parameter* parameter : trained) {
     make_states(tape, *parameter, recipe);
     const Tensor temporary = tape.empty(parameter->value.shape, DType::kFp32);
@@ -77,7 +77,7 @@ void update_one_by_one(Tape& tape, std::vector<Parameter*>& trained, const Recip
   }
 }
 
-void update_all_at_once(Tape& tape, std::vector<Parameter*>& trained, const Recipe& recipe, bool fused) {
+void update_all_at_once(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, bool fused) {
   for (Parameter* parameter : trained) make_states(tape, *parameter, recipe);
   Tensors temporaries;
   if (!fused) {
@@ -114,31 +114,30 @@ StateList state_tensors(const Shape& shape, DType dtype, OptimizerKind kind) {
   }
 }
 
-void clip_gradients(Tape& tape) {
+std::vector<Parameter*> with_gradients(std::deque<Parameter>& parameters) {
+  std::vector<Parameter*> trained;
+  for (Parameter& parameter : parameters) {
+    if (parameter.trained && parameter.gradient) trained.push_back(&parameter);
+  }
+  return trained;
+}
+
+void clip_gradients(Tape& tape, const std::vector<Parameter*>& trained) {
   Tensors norms;
   double bytes = 0;
-  for (Parameter& parameter : tape.parameters()) {
-    if (!parameter.gradient) continue;
+  for (const Parameter* parameter : trained) {
     norms.push_back(tape.empty({1}, DType::kFp32));
-    bytes += 3 * size(parameter.gradient);
+    bytes += 3 * size(parameter->gradient);
   }
   tape.stream(bytes);
 }
 
-void optimizer_step(Tape& tape, const Recipe& recipe, OptimizerLoop loop) {
-  std::vector<Parameter*> trained;
-  for (Parameter& parameter : tape.parameters()) {
-    if (parameter.trained && parameter.gradient) trained.push_back(&parameter);
-  }
+void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop) {
   if (loop == OptimizerLoop::kForLoop || walks_one_by_one(recipe.optimizer)) {
     update_one_by_one(tape, trained, recipe);
   } else {
     update_all_at_once(tape, trained, recipe, loop == OptimizerLoop::kFused || recipe.optimizer == OptimizerKind::kAdam8bit);
   }
-}
-
-void clear_gradients(Tape& tape) {
-  for (Parameter& parameter : tape.parameters()) parameter.gradient = {};
 }
 
 }  // namespace plimsoll

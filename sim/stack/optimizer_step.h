@@ -1,16 +1,22 @@
 #pragma once
 
+#include <deque>
+#include <utility>
+#include <vector>
+
 #include "core/model/recipe.h"
 #include "sim/stack/stack_setup.h"
 #include "sim/stack/tape/tape.h"
 
 namespace plimsoll {
 
-/// One optimizer step over the tape's trained parameters as the framework's loop makes it: states are created where they
-/// are first needed, temporaries live as long as the loop holds them. Gradients are let go by `clear_gradients`.
-void clip_gradients(Tape& tape);
-void optimizer_step(Tape& tape, const Recipe& recipe, OptimizerLoop loop);
-void clear_gradients(Tape& tape);
+/// The trained parameters of a tape that have a gradient.
+std::vector<Parameter*> with_gradients(std::deque<Parameter>& parameters);
+
+/// One optimizer step over `trained` as the framework's loop makes it: states are created where they are first needed,
+/// temporaries live as long as the loop holds them.
+void clip_gradients(Tape& tape, const std::vector<Parameter*>& trained);
+void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
 
 /// Bytes of an optimizer's states for one parameter tensor.
 std::vector<std::pair<Shape, DType>> state_tensors(const Shape& parameter, DType dtype, OptimizerKind kind);

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 
-#include "formats/machines/memory_overheads.h"
+#include "sim/stack/device_room.h"
 #include "sim/stack/kernel_seconds.h"
+#include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/training_steps.h"
 
@@ -15,16 +16,17 @@ namespace {
 /// Below this margin a verdict is uncertain: what run-to-run differences and versions of libraries take (MEMORY.md, 10).
 constexpr double kGuardShare = 0.03;
 constexpr Bytes kGuard = 64 * kMiB;
+/// An interpreter with PyTorch and CUDA's libraries, a tokenizer and a data set (the process of a small run).
+constexpr Bytes kProgram = Bytes(900'000'000);
 
 tl::unexpected<Error> unsupported(std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "leave the option out"});
 }
 
 Result<void> check_modelled(const ModelSpec& spec, const StackSetup& setup) {
-  if (setup.stack == Stack::kLlmc || setup.stack == Stack::kPlimsoll) {
-    return unsupported(fmt::format("{} does not allocate while a step runs", to_text(setup.stack)));
-  }
-  if (setup.data_ranks > 1 || setup.tensor_ranks > 1 || setup.stages > 1) return unsupported("several GPUs are not modelled yet");
+  if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
+  if (setup.stack == Stack::kColossalai) return unsupported("colossalai is not modelled yet");
+  if (setup.tensor_ranks > 1 || setup.stages > 1) return unsupported("tensor ranks and stages are not modelled yet");
   if (spec.experts.count > 0) return unsupported("mixtures of experts are not modelled yet");
   return {};
 }
@@ -34,25 +36,6 @@ TapeOptions tape_options(const GpuEntry& gpu) {
   const bool hopper = gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
   if (hopper) options.product_workspace = 32 * kMiB;
   return options;
-}
-
-/// What of a GPU's memory is not the allocator's.
-struct Room {
-  Bytes context;
-  Bytes others;  ///< a desktop
-  Bytes usable;
-};
-
-Bytes overhead(std::string_view item, const GpuEntry& gpu) {
-  const MemoryOverhead* row = find_overhead(built_in_memory_overheads(), item, gpu);
-  return row == nullptr ? Bytes(0) : overhead_bytes(*row, gpu);
-}
-
-Room room_of(const GpuEntry& gpu, const StackSetup& setup) {
-  Room room{.context = overhead("context", gpu), .others = setup.desktop ? overhead("desktop", gpu) : Bytes(0), .usable = {}};
-  room.usable = gpu.memory - overhead("carve_out", gpu) - room.context - room.others;
-  if (setup.device_memory) room.usable = std::min(room.usable, *setup.device_memory);
-  return room;
 }
 
 std::string place_text(const Place& place) {
@@ -80,29 +63,26 @@ Result<StackTime> time_of(const Tape& tape, const GpuEntry& gpu, bool tf32) {
   return time;
 }
 
-StackMemory memory_of(const Replay& replay, const Room& room) {
+StackMemory memory_of(const Replay& replay, const DeviceRoom& room) {
   const Bytes process = replay.reserved + room.context;
   return {.requested = replay.requested, .allocated = replay.allocated, .reserved = replay.reserved, .process = process,
           .device = process + room.others};
 }
 
-}  // namespace
-
-Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  if (const auto modelled = check_modelled(spec, setup); !modelled) return fail(modelled.error());
-  const ModuleRules rules = module_rules(spec, recipe, setup, gpu);
-  Tape tape(tape_options(gpu));
-  const StepMarks marks = run_training_steps(tape, spec, recipe, setup, rules);
-  const Room room = room_of(gpu, setup);
-  CachingAllocatorOptions allocator{.expandable_segments = setup.expandable_segments};
-  Replay whole = replay_log(tape.log(), allocator);
-  const Bytes least = least_memory(tape.log(), allocator, whole);
-  StackPrediction prediction;
+void judge(StackPrediction& prediction, Bytes least, const DeviceRoom& room) {
   prediction.usable = room.usable;
   prediction.fits = least <= prediction.usable;
   prediction.margin = prediction.usable - least;
   const Bytes guard = std::max(kGuard, Bytes(static_cast<std::int64_t>(kGuardShare * static_cast<double>(prediction.usable.count))));
   prediction.certain = std::max(prediction.margin, Bytes(0) - prediction.margin) > guard;
+}
+
+/// Allocations in their order through PyTorch's allocator.
+StackPrediction replayed(const Tape& tape, const StepMarks& marks, const StackSetup& setup, const DeviceRoom& room) {
+  CachingAllocatorOptions allocator{.expandable_segments = setup.expandable_segments};
+  Replay whole = replay_log(tape.log(), allocator);
+  StackPrediction prediction;
+  judge(prediction, least_memory(tape.log(), allocator, whole), room);
   if (prediction.fits && whole.reserved > prediction.usable) {
     allocator.limit = prediction.usable;
     whole = replay_log(tape.log(), allocator);
@@ -111,9 +91,46 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   prediction.first_step = memory_of(replay_log(tape.log(), allocator, marks.first_step), room);
   prediction.at_peak = categories(whole);
   prediction.peak_at = place_text(tape.places()[whole.peak_place]);
+  prediction.host = kProgram + marks.host;
+  prediction.drive = marks.drive;
+  return prediction;
+}
+
+/// Arenas that are reserved once.
+StackPrediction reserved_once(const LlmcArenas& arenas, const DeviceRoom& room) {
+  StackPrediction prediction;
+  const Bytes total = arenas.total();
+  judge(prediction, total, room);
+  prediction.peak = {.requested = total, .allocated = total, .reserved = total, .process = total + room.context,
+                     .device = total + room.context + room.others};
+  prediction.first_step = prediction.peak;
+  prediction.at_peak = {.parameters = arenas.parameters, .gradients = arenas.gradients, .optimizer = arenas.optimizer,
+                        .activations = arenas.activations, .workspace = {}};
+  prediction.peak_at = "always";
+  return prediction;
+}
+
+Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  const DeviceRoom room = device_room(gpu, setup);
+  if (setup.stack == Stack::kLlmc) {
+    if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
+    launch_llmc_step(tape, spec, recipe, setup);
+    return reserved_once(llmc_arenas(spec, recipe, setup), room);
+  }
+  if (const auto modelled = check_modelled(spec, setup); !modelled) return fail(modelled.error());
+  const StepMarks marks = run_training_steps(tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
+  return replayed(tape, marks, setup, room);
+}
+
+}  // namespace
+
+Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  Tape tape(tape_options(gpu));
+  auto prediction = predict_memory(tape, spec, recipe, setup, gpu);
+  if (!prediction) return prediction;
   const auto time = time_of(tape, gpu, false);
   if (!time) return fail(time.error());
-  prediction.time = *time;
+  prediction->time = *time;
   return prediction;
 }
 

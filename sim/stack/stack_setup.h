@@ -58,6 +58,8 @@ struct StackSetup {
   Home gradients = Home::kDevice;
   Home optimizer = Home::kDevice;
   Home activations = Home::kDevice;
+  std::int64_t reduce_bucket = 500'000'000;  ///< elements that DeepSpeed reduces at once
+  bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
   bool expandable_segments = false;
   OperatingSystem os = OperatingSystem::kLinux;
   std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory

@@ -1,21 +1,22 @@
 #include "sim/stack/training_steps.h"
 
 #include "sim/stack/modules/transformer.h"
-#include "sim/stack/optimizer_step.h"
+#include "sim/stack/sharing/state_sharing.h"
 
 namespace plimsoll {
 namespace {
 
 /// The type of the parameters: pure two-byte training keeps them in it, autocast in fp32 unless they are frozen.
-DType weight_type(const Recipe& recipe) {
-  if (recipe.adapter.exists()) return compute_dtype(recipe.precision);
-  if (recipe.precision == Precision::kBf16) return DType::kBf16;
-  return recipe.precision == Precision::kFp64 ? DType::kFp64 : DType::kFp32;
+DType weight_type(const Recipe& recipe, const StackSetup& setup) {
+  if (recipe.precision == Precision::kFp64) return DType::kFp64;
+  const bool half = recipe.adapter.exists() || recipe.precision == Precision::kBf16 || has_half_weights(recipe, setup);
+  return half ? compute_dtype(recipe.precision) : DType::kFp32;
 }
 
-std::optional<DType> autocast_type(Precision precision) {
-  if (precision == Precision::kFp16Mixed) return DType::kFp16;
-  if (precision == Precision::kBf16Mixed) return DType::kBf16;
+std::optional<DType> autocast_type(const Recipe& recipe, const StackSetup& setup) {
+  if (has_half_weights(recipe, setup)) return std::nullopt;
+  if (recipe.precision == Precision::kFp16Mixed) return DType::kFp16;
+  if (recipe.precision == Precision::kBf16Mixed) return DType::kBf16;
   return std::nullopt;
 }
 
@@ -32,23 +33,29 @@ void backward_pass(Tape& tape, Tensor loss, bool scaled) {
 StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules) {
   StepMarks marks;
   tape.at("model");
-  Transformer model(tape, spec, recipe, setup, rules, weight_type(recipe));
+  tape.without_memory(shares_parameters(setup));
+  Transformer model(tape, spec, recipe, setup, rules, weight_type(recipe, setup));
+  const auto states = share_states(tape, recipe, setup);
+  marks.host = states->host();
+  marks.drive = states->drive();
   marks.model = tape.log().events().size();
   Tensor logits;  // of the step before, as long as the loop holds them
   for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
     tape.step(step);
     tape.forget_kernels();
     for (std::int64_t i = 0; i < recipe.accumulate; ++i) {
-      auto made = model.loss(autocast_type(recipe.precision));
+      tape.phase(Phase::kForward);
+      states->begin(i + 1 == recipe.accumulate);
+      auto made = model.loss(autocast_type(recipe, setup));
       logits = std::move(made.logits);
       backward_pass(tape, std::move(made.loss), scales_loss(recipe.precision) || recipe.accumulate > 1);
+      states->end();
     }
     tape.phase(Phase::kOptimizer);
     tape.at("optimizer");
-    if (recipe.clip > 0) clip_gradients(tape);
-    optimizer_step(tape, recipe, setup.loop);
-    clear_gradients(tape);
-    if (step == 1) marks.first_step = tape.log().events().size();
+    states->update(recipe, setup.loop);
+    marks.last_step = tape.log().events().size();
+    if (step == 1) marks.first_step = marks.last_step;
   }
   return marks;
 }

@@ -17,6 +17,9 @@ inline constexpr std::int64_t kSimulatedSteps = 3;
 struct StepMarks {
   std::size_t model = 0;
   std::size_t first_step = 0;
+  std::size_t last_step = 0;  ///< what comes after it is the end of the program
+  Bytes host;   ///< what the rank keeps in host memory, beside the program itself
+  Bytes drive;
 };
 
 /// Makes the model on the tape and trains it; the tape's kernels are those of the last step.

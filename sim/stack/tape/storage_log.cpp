@@ -2,23 +2,37 @@
 
 namespace plimsoll {
 
-Storage::Storage(std::shared_ptr<StorageLog> log, std::uint32_t id, Bytes bytes, Holding holding, std::uint8_t stream)
-    : log_(std::move(log)), id_(id), bytes_(bytes), holding_(holding), stream_(stream) {}
+Storage::Storage(std::shared_ptr<StorageLog> log, std::uint32_t id, Bytes bytes, Holding holding, std::uint8_t stream, bool there)
+    : log_(std::move(log)), id_(id), bytes_(bytes), holding_(holding), stream_(stream), there_(false) {
+  if (there) return_to_device();
+}
 
-Storage::~Storage() {
+Storage::~Storage() { leave(); }
+
+void Storage::leave() {
+  if (!there_) return;
+  there_ = false;
   log_->note({.storage = id_, .change = StorageChange::kDied, .holding = holding_, .stream = stream_, .bytes = bytes_});
+}
+
+void Storage::return_to_device() {
+  if (there_) return;
+  there_ = true;
+  log_->note({.storage = id_, .change = StorageChange::kBorn, .holding = holding_, .stream = stream_, .bytes = bytes_});
 }
 
 void Storage::rename(Holding holding) {
   if (holding == holding_) return;
   holding_ = holding;
-  log_->note({.storage = id_, .change = StorageChange::kRenamed, .holding = holding, .stream = stream_, .bytes = bytes_});
+  if (there_) log_->note({.storage = id_, .change = StorageChange::kRenamed, .holding = holding, .stream = stream_, .bytes = bytes_});
 }
 
 std::shared_ptr<Storage> StorageLog::make(Bytes bytes, Holding holding, std::uint8_t stream) {
-  const std::uint32_t id = next_++;
-  note({.storage = id, .change = StorageChange::kBorn, .holding = holding, .stream = stream, .bytes = bytes});
-  return std::make_shared<Storage>(shared_from_this(), id, bytes, holding, stream);
+  return std::make_shared<Storage>(shared_from_this(), next_++, bytes, holding, stream, true);
+}
+
+std::shared_ptr<Storage> StorageLog::make_absent(Bytes bytes, Holding holding, std::uint8_t stream) {
+  return std::make_shared<Storage>(shared_from_this(), next_++, bytes, holding, stream, false);
 }
 
 void StorageLog::note(StorageEvent event) {

@@ -29,12 +29,16 @@ class StorageLog;
 /// Bytes that tensors share; when the last of them lets go, the log says so.
 class Storage {
  public:
-  Storage(std::shared_ptr<StorageLog> log, std::uint32_t id, Bytes bytes, Holding holding, std::uint8_t stream);
+  Storage(std::shared_ptr<StorageLog> log, std::uint32_t id, Bytes bytes, Holding holding, std::uint8_t stream, bool there);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
 
   [[nodiscard]] Bytes bytes() const { return bytes_; }
+  /// Gives its bytes back while tensors still refer to it, and takes as many again (a resized storage).
+  void leave();
+  void return_to_device();
+  [[nodiscard]] bool is_there() const { return there_; }
   /// From now on it counts as that.
   void rename(Holding holding);
 
@@ -44,12 +48,15 @@ class Storage {
   Bytes bytes_;
   Holding holding_;
   std::uint8_t stream_;
+  bool there_;
 };
 
 /// The births and deaths of all storages of a run, in order.
 class StorageLog : public std::enable_shared_from_this<StorageLog> {
  public:
   std::shared_ptr<Storage> make(Bytes bytes, Holding holding, std::uint8_t stream = 0);
+  /// A storage that has no bytes until it returns to the device.
+  std::shared_ptr<Storage> make_absent(Bytes bytes, Holding holding, std::uint8_t stream = 0);
   void note(StorageEvent event);
   void at(std::uint32_t place) { place_ = place; }
 

@@ -18,7 +18,12 @@ Tensor Tape::empty(Shape shape, DType dtype, Holding holding, std::uint8_t strea
 Parameter& Tape::parameter(std::string name, Shape shape, DType dtype, bool trained) {
   Parameter& made = parameters_.emplace_back();
   made.name = std::move(name);
-  made.value = empty(std::move(shape), dtype, Holding::kParameters);
+  if (without_memory_) {
+    const Bytes bytes(elements_of(shape) * size_of(dtype));
+    made.value = {.storage = log_->make_absent(bytes, Holding::kParameters), .shape = std::move(shape), .dtype = dtype};
+  } else {
+    made.value = empty(std::move(shape), dtype, Holding::kParameters);
+  }
   made.trained = trained;
   return made;
 }
@@ -109,6 +114,7 @@ void Tape::bias_workspace() {
 void Tape::at(std::string what) {
   places_.push_back({.step = step_, .phase = phase_, .what = std::move(what)});
   log_->at(static_cast<std::uint32_t>(places_.size() - 1));
+  if (moved_) moved_(places_.back().what);
 }
 
 void Tape::return_to(std::uint32_t place) {

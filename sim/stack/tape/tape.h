@@ -63,6 +63,8 @@ class Tape {
   /// A parameter of the model; it lives as long as the tape.
   Parameter& parameter(std::string name, Shape shape, DType dtype, bool trained = true);
   [[nodiscard]] std::deque<Parameter>& parameters() { return parameters_; }
+  /// While true, parameters are made without memory: somebody shares them out before they get any.
+  void without_memory(bool without) { without_memory_ = without; }
 
   // Recording.
   /// `out` made from `inputs`: remembers how gradients flow back where one is needed, and forgets `backward` (with what it
@@ -98,6 +100,8 @@ class Tape {
   void phase(Phase phase) { phase_ = phase; }
   [[nodiscard]] Phase phase() const { return phase_; }
   void at(std::string what);
+  /// Calls `moved` with the name of every place that is entered.
+  void on_move(std::function<void(const std::string&)> moved) { moved_ = std::move(moved); }
   /// Backward of what was recorded at that place.
   void return_to(std::uint32_t place);
   /// Recomputation of a forward pass: the kernels' arithmetic is not the model's own.
@@ -105,6 +109,7 @@ class Tape {
   [[nodiscard]] bool is_again() const { return again_; }
 
   [[nodiscard]] const StorageLog& log() const { return *log_; }
+  [[nodiscard]] StorageLog& log() { return *log_; }
   [[nodiscard]] const std::vector<StackKernel>& kernels() const { return kernels_; }
   void forget_kernels() { kernels_.clear(); }
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
@@ -122,6 +127,8 @@ class Tape {
   int autocast_depth_ = 0;
   bool grad_enabled_ = true;
   bool again_ = false;
+  bool without_memory_ = false;
+  std::function<void(const std::string&)> moved_;
   std::uint64_t next_sequence_ = 0;
   std::int64_t step_ = 0;
   Phase phase_ = Phase::kForward;

@@ -1,0 +1,116 @@
+#include "sim/stack/sharing/partitioned_states.h"
+
+#include <algorithm>
+
+#include "sim/stack/optimizer_step.h"
+
+namespace plimsoll {
+namespace {
+
+/// Buckets are filled and sent in turns when communication overlaps with backward.
+constexpr std::size_t kOverlappingBuffers = 2;
+
+}  // namespace
+
+PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
+    : StateSharing(tape), ranks_(setup.zero > 0 ? setup.data_ranks : 1), stage_(setup.zero), home_(setup.optimizer),
+      bucket_elements_(setup.reduce_bucket), overlaps_(setup.overlaps_communication && setup.zero >= 2) {
+  for (Parameter& parameter : tape.parameters()) {
+    if (!parameter.trained) continue;
+    trained_ += parameter.value.elements();
+    type_ = parameter.value.dtype;
+    if (stage_ > 0) parameter.after_gradient = [this](Parameter& ready) { take(ready); };
+  }
+  const std::int64_t part = (trained_ + ranks_ - 1) / ranks_;
+  master_.value = {.storage = nullptr, .shape = {part}, .dtype = DType::kFp32};
+  if (offloads()) return;
+  master_.value = tape.empty({part}, DType::kFp32, Holding::kOptimizer);
+  if (stage_ == 0) return;
+  // A first update with gradients of zero makes the states.
+  master_.gradient = tape.empty({part}, DType::kFp32, Holding::kGradients);
+  optimizer_step(tape, {&master_}, recipe, setup.loop);
+  master_.gradient = {};
+}
+
+void PartitionedStates::begin(bool) {}
+
+void PartitionedStates::take(Parameter& parameter) {
+  if (stage_ == 2 && buffers_.empty()) {
+    for (std::size_t i = 0; i < (overlaps_ ? kOverlappingBuffers : 1); ++i) {
+      buffers_.push_back(tape_.empty({bucket_elements_}, type_, Holding::kGradients));
+    }
+  }
+  const std::int64_t elements = parameter.value.elements();
+  if (bucket_filled_ > 0 && bucket_filled_ + elements > bucket_elements_) reduce_bucket();
+  in_bucket_.push_back(&parameter);
+  bucket_filled_ += elements;
+  if (stage_ < 2 || elements > bucket_elements_) return;
+  tape_.stream(2 * static_cast<double>(parameter.gradient.bytes().count), type_);
+  parameter.gradient.storage = buffers_.front().storage;
+}
+
+void PartitionedStates::reduce_bucket() {
+  if (in_bucket_.empty()) return;
+  const double bytes = static_cast<double>(bucket_filled_ * size_of(type_));
+  const Tensor flat = stage_ < 2 ? tape_.empty({bucket_filled_}, type_, Holding::kGradients) : Tensor{};
+  collective((stage_ < 2 ? 2 : 1) * bytes, ranks_, type_);
+  if (stage_ == 2) {
+    keep_own_part(bytes);
+    for (Parameter* parameter : in_bucket_) parameter->gradient = {};
+    if (buffers_.size() > 1) std::swap(buffers_[0], buffers_[1]);
+  }
+  in_bucket_.clear();
+  bucket_filled_ = 0;
+}
+
+void PartitionedStates::keep_own_part(double bytes) {
+  const double own = bytes / static_cast<double>(ranks_);
+  if (offloads()) {
+    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = own});
+    return;
+  }
+  if (!own_gradients_) own_gradients_ = tape_.empty(master_.value.shape, type_, Holding::kGradients);
+  tape_.stream(2 * own, type_);
+}
+
+void PartitionedStates::end() {
+  reduce_bucket();
+  buffers_.clear();
+}
+
+void PartitionedStates::update_on_device(const Recipe& recipe, OptimizerLoop loop) {
+  // The partition's gradients side by side, then in fp32.
+  Tensor flat = own_gradients_ ? std::exchange(own_gradients_, {}) : tape_.empty(master_.value.shape, type_, Holding::kGradients);
+  master_.gradient = tape_.empty(master_.value.shape, DType::kFp32, Holding::kGradients);
+  tape_.stream(static_cast<double>(flat.bytes().count + master_.gradient.bytes().count));
+  flat = {};
+  for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
+  step({&master_}, recipe, loop);
+  master_.gradient = {};
+  tape_.stream(static_cast<double>(master_.value.elements() * (4 + size_of(type_))));
+}
+
+void PartitionedStates::update_on_host(const Recipe&) {
+  for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
+  tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(master_.value.elements() * size_of(type_))});
+}
+
+void PartitionedStates::update(const Recipe& recipe, OptimizerLoop loop) {
+  if (offloads()) {
+    update_on_host(recipe);
+  } else {
+    update_on_device(recipe, loop);
+  }
+  if (stage_ > 0) collective(static_cast<double>(trained_ * size_of(type_)), ranks_, type_);
+}
+
+/// Master copy, both moments and the gradients in fp32, pinned; on a drive, the gradients and the buffers alone stay.
+Bytes PartitionedStates::host() const {
+  const std::int64_t part = master_.value.elements();
+  if (home_ == Home::kHost) return Bytes(16 * part);
+  return home_ == Home::kDrive ? Bytes(4 * part) : Bytes(0);
+}
+
+Bytes PartitionedStates::drive() const { return home_ == Home::kDrive ? Bytes(12 * master_.value.elements()) : Bytes(0); }
+
+}  // namespace plimsoll

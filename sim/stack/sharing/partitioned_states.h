@@ -1,0 +1,42 @@
+#pragma once
+
+#include "sim/stack/sharing/state_sharing.h"
+
+namespace plimsoll {
+
+/// DeepSpeed's ZeRO up to stage 2 (stage 0: its fp16 optimizer alone): an fp32 partition of all trained parameters with its
+/// states from the beginning on, gradients that pass through reduction buckets of a fixed size, and from stage 2 on only the
+/// own partition of them kept. States that wait in host memory take their gradients there (ZeRO-Offload).
+class PartitionedStates : public StateSharing {
+ public:
+  PartitionedStates(Tape& tape, const Recipe& recipe, const StackSetup& setup);
+
+  void begin(bool last_micro_batch) override;
+  void end() override;
+  void update(const Recipe& recipe, OptimizerLoop loop) override;
+  [[nodiscard]] Bytes host() const override;
+  [[nodiscard]] Bytes drive() const override;
+
+ private:
+  void take(Parameter& parameter);
+  void reduce_bucket();
+  void keep_own_part(double bytes);
+  void update_on_device(const Recipe& recipe, OptimizerLoop loop);
+  void update_on_host(const Recipe& recipe);
+  [[nodiscard]] bool offloads() const { return home_ != Home::kDevice; }
+
+  std::int64_t ranks_;
+  int stage_;
+  Home home_;
+  std::int64_t bucket_elements_;
+  bool overlaps_;
+  DType type_ = DType::kFp16;
+  Parameter master_;
+  std::int64_t trained_ = 0;
+  std::int64_t bucket_filled_ = 0;
+  std::vector<Parameter*> in_bucket_;
+  Tensors buffers_;
+  Tensor own_gradients_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,62 @@
+#include "sim/stack/sharing/state_sharing.h"
+
+#include "sim/stack/optimizer_step.h"
+#include "sim/stack/sharing/gradient_buckets.h"
+#include "sim/stack/sharing/partitioned_states.h"
+#include "sim/stack/sharing/partitioned_units.h"
+#include "sim/stack/sharing/unit_sharding.h"
+
+namespace plimsoll {
+namespace {
+
+bool is_mixed(const Recipe& recipe) { return recipe.precision == Precision::kBf16Mixed || recipe.precision == Precision::kFp16Mixed; }
+
+/// torch.distributed.fsdp.fully_shard shards every parameter by itself; FullyShardedDataParallel one flat one a unit.
+bool shards_each_parameter(const StackSetup& setup) { return setup.modules == ModuleStyle::kTorchTune; }
+
+UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) {
+  const bool each = shards_each_parameter(setup);
+  return {.ranks = setup.data_ranks, .flat = !each, .keeps_after_forward = setup.zero == 2,
+          .state_type = has_half_weights(recipe, setup) ? std::optional(DType::kFp32) : std::nullopt,
+          .reduces_in_fp32 = each && has_half_weights(recipe, setup)};
+}
+
+}  // namespace
+
+void StateSharing::update(const Recipe& recipe, OptimizerLoop loop) {
+  step(with_gradients(tape_.parameters()), recipe, loop);
+  for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
+}
+
+void StateSharing::step(const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop) {
+  if (recipe.clip > 0) clip_gradients(tape_, trained);
+  optimizer_step(tape_, trained, recipe, loop);
+}
+
+void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype) {
+  if (ranks < 2) return;
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = dtype,
+                .bytes = bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks)});
+}
+
+bool shares_parameters(const StackSetup& setup) {
+  if (setup.stack == Stack::kDeepspeed) return setup.zero == 3;
+  return setup.stack == Stack::kPytorch && setup.data_ranks > 1 && setup.zero >= 2;
+}
+
+bool has_half_weights(const Recipe& recipe, const StackSetup& setup) {
+  if (!is_mixed(recipe)) return false;
+  return setup.stack != Stack::kPytorch || shares_parameters(setup);
+}
+
+std::unique_ptr<StateSharing> share_states(Tape& tape, const Recipe& recipe, const StackSetup& setup) {
+  if (setup.stack == Stack::kDeepspeed && setup.zero == 3) return std::make_unique<PartitionedUnits>(tape, recipe, setup);
+  if (setup.stack == Stack::kDeepspeed) return std::make_unique<PartitionedStates>(tape, recipe, setup);
+  if (shares_parameters(setup)) return std::make_unique<UnitSharding>(tape, unit_options(recipe, setup));
+  if (setup.data_ranks > 1) {
+    return std::make_unique<GradientBuckets>(tape, GradientBucketOptions{.ranks = setup.data_ranks, .shares_states = setup.zero == 1});
+  }
+  return std::make_unique<StateSharing>(tape);
+}
+
+}  // namespace plimsoll

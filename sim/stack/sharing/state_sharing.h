@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+
+#include "core/model/recipe.h"
+#include "sim/stack/stack_setup.h"
+#include "sim/stack/tape/tape.h"
+
+namespace plimsoll {
+
+/// What a rank holds of parameters, gradients and optimizer states, and moves beside its own forward and backward. This one
+/// shares nothing: every rank holds all.
+class StateSharing {
+ public:
+  explicit StateSharing(Tape& tape) : tape_(tape) {}
+  virtual ~StateSharing() = default;
+  StateSharing(const StateSharing&) = delete;
+  StateSharing& operator=(const StateSharing&) = delete;
+
+  /// Before the forward pass of a micro-batch.
+  virtual void begin(bool last_micro_batch) { (void)last_micro_batch; }
+  /// After its backward pass.
+  virtual void end() {}
+  /// Clips, updates, and lets the gradients go.
+  virtual void update(const Recipe& recipe, OptimizerLoop loop);
+  /// What this rank keeps in host memory and on drives.
+  [[nodiscard]] virtual Bytes host() const { return {}; }
+  [[nodiscard]] virtual Bytes drive() const { return {}; }
+
+ protected:
+  /// A collective in which every rank ends with, or contributes, `bytes`: a share of (ranks − 1) / ranks of them travels.
+  void collective(double bytes, std::int64_t ranks, DType dtype);
+  void step(const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
+  Tape& tape_;
+};
+
+/// Whether parameters are in two bytes and an fp32 copy of what is updated lies elsewhere, so that no autocast is needed.
+bool has_half_weights(const Recipe& recipe, const StackSetup& setup);
+/// Whether parameters are made without memory and shared out before they get any.
+bool shares_parameters(const StackSetup& setup);
+
+/// How the setup's program shares the states of the model that lies on the tape.
+std::unique_ptr<StateSharing> share_states(Tape& tape, const Recipe& recipe, const StackSetup& setup);
+
+}  // namespace plimsoll

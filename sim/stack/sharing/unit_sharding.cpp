@@ -1,0 +1,187 @@
+#include "sim/stack/sharing/unit_sharding.h"
+
+#include "sim/stack/optimizer_step.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::uint8_t kGatherStream = 1;
+constexpr std::uint8_t kReduceStream = 2;
+
+/// "block 3" of "block 3.norm1.weight"; nothing for what belongs to no block.
+std::string block_of(const std::string& parameter) {
+  const std::string name = parameter.substr(0, parameter.find('.'));
+  return name.find("block") == std::string::npos ? std::string() : name;
+}
+
+}  // namespace
+
+UnitSharding::UnitSharding(Tape& tape, UnitShardingOptions options) : StateSharing(tape), options_(options) {
+  units_.emplace_back();
+  for (Parameter& parameter : tape.parameters()) add(parameter);
+  for (Unit& unit : units_) make_shards(unit);
+  tape.on_move([this](const std::string& place) { move(place); });
+}
+
+void UnitSharding::add(Parameter& parameter) {
+  const std::string name = block_of(parameter.name);
+  std::size_t index = 0;
+  if (!name.empty()) {
+    const auto [known, fresh] = unit_at_.emplace(name, units_.size());
+    if (fresh) units_.emplace_back();
+    index = known->second;
+  }
+  Unit& unit = units_[index];
+  unit.parameters.push_back(&parameter);
+  unit.bytes += parameter.value.bytes().count;
+  if (parameter.trained) unit.trained += parameter.value.elements();
+}
+
+void UnitSharding::make_shards(Unit& unit) {
+  const auto shard = [&](std::int64_t elements, DType dtype, bool trained) {
+    Parameter& made = shards_.emplace_back();
+    made.value = tape_.empty({share(elements)}, dtype, Holding::kParameters);
+    made.trained = trained;
+    shards_of_[&unit].push_back(&made);
+  };
+  std::map<DType, std::int64_t> trained;
+  std::map<DType, std::int64_t> frozen;
+  for (const Parameter* parameter : unit.parameters) {
+    const DType own = parameter->value.dtype;
+    const DType type = parameter->trained ? options_.state_type.value_or(own) : own;
+    if (options_.flat) {
+      (parameter->trained ? trained : frozen)[type] += parameter->value.elements();
+    } else {
+      shard(parameter->value.elements(), type, parameter->trained);
+    }
+  }
+  for (const auto& [type, elements] : trained) shard(elements, type, true);
+  for (const auto& [type, elements] : frozen) shard(elements, type, false);
+  if (!options_.flat) return;
+  unit.flat = tape_.log().make_absent(Bytes(unit.bytes), Holding::kParameters, kGatherStream);
+  for (Parameter* parameter : unit.parameters) parameter->value.storage = unit.flat;
+}
+
+void UnitSharding::move(const std::string& place) {
+  if (tape_.phase() == Phase::kOptimizer) return;
+  const auto found = unit_at_.find(place);
+  Unit& unit = units_[found == unit_at_.end() ? 0 : found->second];
+  if (current_ == &unit) return;
+  const bool backward = tape_.phase() == Phase::kBackward;
+  if (current_ != nullptr && is_block(*current_)) {
+    if (backward) leave(*current_);
+    // The last block comes first in backward: nothing would be won.
+    const bool last = !options_.flat && current_ == &units_.back();
+    if (!backward && !options_.keeps_after_forward && !last) release(*current_);
+  }
+  current_ = &unit;
+  gather(unit);
+  if (backward && is_block(unit) && found->second > 1) request(units_[found->second - 1]);
+}
+
+/// All-gathers on its own stream: into the flat parameter, or a buffer.
+void UnitSharding::request(Unit& unit) {
+  if (unit.gathered || unit.arriving) return;
+  if (retired_ == &unit) retired_ = nullptr;
+  const Tensor own = options_.state_type ? tape_.empty({unit.bytes / options_.ranks}, kMaskType, Holding::kWorkspace, kGatherStream) : Tensor{};
+  if (options_.flat) {
+    unit.flat->return_to_device();
+    unit.gathered = true;
+  } else {
+    unit.arriving = tape_.empty({unit.bytes}, kMaskType, Holding::kWorkspace, kGatherStream);
+  }
+  collective(static_cast<double>(unit.bytes), options_.ranks, DType::kBf16);
+}
+
+void UnitSharding::gather(Unit& unit) {
+  if (unit.gathered) return;
+  request(unit);
+  if (options_.flat) return;
+  last_arrived_ = {};
+  for (Parameter* parameter : unit.parameters) parameter->value.storage->return_to_device();
+  tape_.stream(2 * static_cast<double>(unit.bytes), DType::kBf16);
+  unit.gathered = true;
+  Tensor arrived = std::exchange(unit.arriving, {});
+  if (tape_.phase() == Phase::kForward) last_arrived_ = std::move(arrived);
+}
+
+void UnitSharding::release(Unit& unit) {
+  if (!unit.gathered) return;
+  unit.gathered = false;
+  if (!options_.flat) {
+    for (Parameter* parameter : unit.parameters) parameter->value.storage->leave();
+    return;
+  }
+  // At most two units are under way: the memory of the one before this is free by now.
+  if (retired_ != nullptr && retired_ != &unit) retired_->flat->leave();
+  retired_ = &unit;
+}
+
+void UnitSharding::leave(Unit& unit) {
+  reduce(unit);
+  release(unit);
+}
+
+void UnitSharding::reduce(Unit& unit) {
+  bool any = false;
+  for (const Parameter* parameter : unit.parameters) any = any || parameter->gradient;
+  if (!any) return;
+  if (options_.flat) {
+    reduce_flat(unit);
+  } else {
+    reduce_each(unit);
+  }
+}
+
+void UnitSharding::reduce_flat(Unit& unit) {
+  const DType type = unit.parameters.front()->value.dtype;
+  Tensor whole = tape_.empty({unit.trained}, type, Holding::kGradients);
+  tape_.stream(2 * static_cast<double>(whole.bytes().count), type);
+  for (Parameter* parameter : unit.parameters) parameter->gradient = {};
+  last_reduced_ = std::move(whole);
+  collective(static_cast<double>(last_reduced_.bytes().count), options_.ranks, type);
+  const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
+  for (Parameter* shard : shards_of_[&unit]) {
+    if (!shard->trained || shard->gradient) continue;
+    shard->gradient = shard->value.dtype == type && part.elements() == shard->value.elements()
+                          ? part
+                          : tape_.empty(shard->value.shape, shard->value.dtype, Holding::kGradients, kReduceStream);
+  }
+}
+
+void UnitSharding::reduce_each(Unit& unit) {
+  last_reduced_ = {};
+  const DType type = options_.reduces_in_fp32 ? DType::kFp32 : unit.parameters.front()->value.dtype;
+  Tensor input = tape_.empty({unit.trained}, type, Holding::kWorkspace);
+  tape_.stream(1.5 * static_cast<double>(input.bytes().count), type);
+  for (Parameter* parameter : unit.parameters) parameter->gradient = {};
+  last_reduced_ = std::move(input);
+  collective(static_cast<double>(last_reduced_.bytes().count), options_.ranks, type);
+  const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
+  for (Parameter* shard : shards_of_[&unit]) {
+    if (!shard->trained || shard->gradient) continue;
+    shard->gradient = shard->value;
+    shard->gradient.storage = part.storage;
+  }
+}
+
+void UnitSharding::begin(bool) { current_ = nullptr; }
+
+void UnitSharding::end() {
+  if (current_ != nullptr && is_block(*current_)) leave(*current_);
+  leave(units_.front());
+  // What was kept through forward, and what waited for the last kernels.
+  for (Unit& unit : units_) release(unit);
+  if (retired_ != nullptr) retired_->flat->leave();
+  retired_ = nullptr;
+  last_reduced_ = {};
+  last_arrived_ = {};
+  current_ = nullptr;
+}
+
+void UnitSharding::update(const Recipe& recipe, OptimizerLoop loop) {
+  step(with_gradients(shards_), recipe, loop);
+  for (Parameter& shard : shards_) shard.gradient = {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/stack/sharing/state_sharing.h"
+
+namespace plimsoll {
+
+struct UnitShardingOptions {
+  std::int64_t ranks = 1;
+  bool flat = true;                  ///< one flat parameter a unit (FSDP1); else every parameter by itself (FSDP2)
+  bool keeps_after_forward = false;  ///< SHARD_GRAD_OP
+  std::optional<DType> state_type;   ///< of shards and what is kept for them; nothing: as the parameters
+  bool reduces_in_fp32 = false;
+};
+
+/// PyTorch's FSDP: parameters are gathered unit by unit (a block each, and the rest) on a stream of their own, freed after
+/// forward, gathered again in backward one unit ahead; gradients leave it as a rank's share of their sum.
+class UnitSharding : public StateSharing {
+ public:
+  UnitSharding(Tape& tape, UnitShardingOptions options);
+
+  void begin(bool last_micro_batch) override;
+  void end() override;
+  void update(const Recipe& recipe, OptimizerLoop loop) override;
+
+ private:
+  struct Unit {
+    std::vector<Parameter*> parameters;
+    std::int64_t bytes = 0;      ///< gathered
+    std::int64_t trained = 0;    ///< elements
+    std::shared_ptr<Storage> flat;
+    Tensor arriving;             ///< gathered and not yet copied out to the parameters
+    bool gathered = false;
+  };
+
+  void add(Parameter& parameter);
+  void make_shards(Unit& unit);
+  void move(const std::string& place);
+  void request(Unit& unit);
+  void gather(Unit& unit);
+  void release(Unit& unit);
+  void leave(Unit& unit);
+  void reduce(Unit& unit);
+  void reduce_flat(Unit& unit);
+  void reduce_each(Unit& unit);
+  [[nodiscard]] bool is_block(const Unit& unit) const { return &unit != &units_.front(); }
+  [[nodiscard]] std::int64_t share(std::int64_t elements) const { return (elements + options_.ranks - 1) / options_.ranks; }
+
+  UnitShardingOptions options_;
+  std::deque<Unit> units_;  ///< the first is what belongs to no block
+  std::map<std::string, std::size_t> unit_at_;
+  std::deque<Parameter> shards_;
+  std::map<const Unit*, std::vector<Parameter*>> shards_of_;
+  Unit* current_ = nullptr;
+  Unit* retired_ = nullptr;  ///< freed, but its memory waits for the kernels that read it
+  Tensor last_arrived_;      ///< kept until the next unit has been copied out
+  Tensor last_reduced_;      ///< input of the collective that runs
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,136 @@
+#include <catch2/catch.hpp>
+
+#include <string>
+
+#include "formats/models/resolve_model.h"
+#include "sim/stack/predict_stack.h"
+#include "sim/stack/replay_log.h"
+#include "sim/stack/training_steps.h"
+
+namespace plimsoll {
+namespace {
+
+GpuEntry board() { return *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM"); }
+
+Recipe recipe(Precision precision) {
+  Recipe made;
+  made.micro_batch = 2;
+  made.sequence = 128;
+  made.precision = precision;
+  return made;
+}
+
+StackPrediction predict(const std::string& model, const Recipe& made, const StackSetup& setup) {
+  const auto prediction = predict_stack(*resolve_model(model), made, setup, board());
+  REQUIRE(prediction);
+  return *prediction;
+}
+
+/// Bytes that live when the steps have ended, optimizer states and all.
+Bytes resident(const std::string& model, const Recipe& made, const StackSetup& setup) {
+  const ModelSpec spec = *resolve_model(model);
+  Tape tape;
+  std::int64_t bytes = 0;
+  const auto rules = module_rules(spec, made, setup, board());
+  const StepMarks marks = run_training_steps(tape, spec, made, setup, rules);
+  for (std::size_t i = 0; i < marks.last_step; ++i) {
+    const StorageEvent& event = tape.log().events()[i];
+    if (event.holding == Holding::kWorkspace || event.change == StorageChange::kRenamed) continue;
+    bytes += event.change == StorageChange::kBorn ? event.bytes.count : -event.bytes.count;
+  }
+  return Bytes(bytes);
+}
+
+const char* const kModel = "gpt:layers=8,hidden=512,heads=8,vocab=2048,positions=128";
+// 2048 · 512 + 128 · 512 + 8 · (12 · 512² + 13 · 512) + 2 · 512
+constexpr double kParameters = 1048576 + 65536 + 8 * (3145728 + 6656) + 1024;
+
+// nanoGPT's loop holds the logits until the next ones are there: 2 · 128 · 2048 elements.
+constexpr double kLogits = 524288;
+
+StackSetup nano(std::int64_t ranks, int zero, Stack stack = Stack::kPytorch) {
+  return {.stack = stack, .modules = ModuleStyle::kNanoGpt, .loop = OptimizerLoop::kFused, .dropout = 0, .data_ranks = ranks, .zero = zero};
+}
+
+double bytes(Bytes amount) { return static_cast<double>(amount.count); }
+
+}  // namespace
+
+TEST_CASE("Gradient buckets hold every gradient a second time") {
+  const Recipe made = recipe(Precision::kFp32);
+  const double alone = bytes(resident(kModel, made, nano(1, 0)));
+  CHECK(alone == Approx(12 * kParameters + 4 * kLogits).epsilon(0.001));
+  CHECK(bytes(resident(kModel, made, nano(8, 0))) - alone == Approx(4 * kParameters).epsilon(0.001));
+}
+
+TEST_CASE("A redundancy-free optimizer keeps about a rank's share of the states") {
+  const Recipe made = recipe(Precision::kFp32);
+  const double shared = bytes(resident(kModel, made, nano(4, 1)));
+  // 4 of parameters, 4 of buckets, and a quarter of 8.
+  CHECK(shared == Approx(10 * kParameters).epsilon(0.03));
+}
+
+TEST_CASE("Fully sharded states are a rank's share when a step has ended") {
+  for (const ModuleStyle modules : {ModuleStyle::kNanoGpt, ModuleStyle::kTorchTune}) {
+    StackSetup setup = nano(8, 3);
+    setup.modules = modules;
+    const double held = modules == ModuleStyle::kNanoGpt ? 2 * kLogits : 0;
+    // fp32 shards and both moments.
+    CHECK(bytes(resident(kModel, recipe(Precision::kBf16Mixed), setup)) == Approx(12 * kParameters / 8 + held).epsilon(0.002));
+  }
+}
+
+TEST_CASE("No more than a few blocks are gathered at once") {
+  // Between 8 and 24 blocks the shards grow by 16 · (12 · 512² + 13 · 512) · 16 / 8 bytes and by nothing else but activations.
+  const auto parameters_at = [](int layers, int zero) {
+    const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=512,heads=8,vocab=2048,positions=128";
+    StackSetup setup = nano(8, zero);
+    return bytes(predict(model, recipe(Precision::kBf16Mixed), setup).at_peak.parameters);
+  };
+  const double blocks = 16 * (3145728 + 6656);
+  CHECK(parameters_at(24, 3) - parameters_at(8, 3) == Approx(4 * blocks / 8).epsilon(0.03));
+  // SHARD_GRAD_OP keeps what was gathered through backward.
+  CHECK(parameters_at(24, 2) - parameters_at(8, 2) > 1.4 * blocks);
+}
+
+TEST_CASE("DeepSpeed's stages hold what ZeRO's arithmetic says") {
+  const Recipe made = recipe(Precision::kBf16Mixed);
+  const auto at = [&](int stage) { return bytes(resident(kModel, made, nano(8, stage, Stack::kDeepspeed))); };
+  // 2 of weights, 12 of fp32 states over the ranks; stage 3 shares weights and gradients too, beside its bucket of 5e8 elements.
+  CHECK(at(1) == Approx((2 + 12.0 / 8) * kParameters + 2 * kLogits).epsilon(0.002));
+  CHECK(at(2) == Approx((2 + 12.0 / 8) * kParameters + 2 * kLogits).epsilon(0.002));
+  CHECK(at(3) - 1e9 == Approx(16.0 / 8 * kParameters).epsilon(0.05));
+}
+
+TEST_CASE("States that wait in host memory are counted there") {
+  StackSetup setup = nano(1, 2, Stack::kDeepspeed);
+  const Recipe made = recipe(Precision::kFp16Mixed);
+  const auto resident_on = [&](Home home) {
+    setup.optimizer = home;
+    return predict(kModel, made, setup);
+  };
+  const StackPrediction device = resident_on(Home::kDevice);
+  const StackPrediction host = resident_on(Home::kHost);
+  const StackPrediction drive = resident_on(Home::kDrive);
+  CHECK(bytes(device.at_peak.optimizer) == Approx(12 * kParameters).epsilon(0.01));
+  CHECK(host.at_peak.optimizer == Bytes(0));
+  CHECK(bytes(host.host - device.host) == Approx(16 * kParameters).epsilon(0.001));
+  CHECK(bytes(drive.drive) == Approx(12 * kParameters).epsilon(0.001));
+}
+
+TEST_CASE("What ranks send to each other is listed as collectives") {
+  const auto sent = [](const StackSetup& setup, Precision precision) {
+    Tape tape;
+    const ModelSpec spec = *resolve_model(kModel);
+    const Recipe made = recipe(precision);
+    run_training_steps(tape, spec, made, setup, module_rules(spec, made, setup, board()));
+    double total = 0;
+    for (const StackKernel& kernel : tape.kernels()) total += kernel.sort == StackKernelSort::kCollective ? kernel.bytes : 0;
+    return total;
+  };
+  // An all-reduce moves twice what a rank holds; sharding gathers twice and reduces once.
+  CHECK(sent(nano(8, 0), Precision::kFp32) == Approx(2 * 4 * kParameters * 7 / 8));
+  CHECK(sent(nano(8, 3), Precision::kBf16Mixed) == Approx(3 * 2 * kParameters * 7 / 8).epsilon(0.05));
+}
+
+}  // namespace plimsoll
