@@ -88,7 +88,7 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
       ->group(group);
   command.add_option("--classes", flags.classes, "put a new head on an encoder, which tells so many classes apart")->group(group);
   command
-      .add_option("--precision", flags.precision, "fp32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)")
+      .add_option("--precision", flags.precision, "fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)")
       ->group(group);
   command.add_option("--loss-scale", flags.loss_scale, "of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays")
       ->group(group)

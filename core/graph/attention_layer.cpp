@@ -20,7 +20,8 @@ OpShape attention_shape(const LayerWriter& write) {
 OpShape attention_kernel_shape(const LayerWriter& write) {
   OpShape shape = attention_shape(write);
   const ModelSpec& spec = write.spec();
-  const AttentionKind kind = spec.causal ? AttentionKind::kCausal : spec.pads() ? AttentionKind::kPadded : AttentionKind::kFull;
+  const AttentionKind causal = spec.positions == PositionKind::kAlibi ? AttentionKind::kCausalAlibi : AttentionKind::kCausal;
+  const AttentionKind kind = spec.causal ? causal : spec.pads() ? AttentionKind::kPadded : AttentionKind::kFull;
   shape.variant = static_cast<std::uint8_t>(kind);
   return shape;
 }

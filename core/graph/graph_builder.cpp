@@ -87,7 +87,7 @@ TensorId GraphBuilder::adapter(TensorKind kind, std::int64_t block, ParameterRol
 }
 
 void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands) {
-  add(kind, shape, operands, compute_dtype(recipe().precision));
+  add(kind, shape, operands, is_product(kind) ? product_dtype(recipe().precision) : compute_dtype(recipe().precision));
 }
 
 void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands, DType dtype) {

@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 47> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 48> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kClassToken, "class_token"},
     {OpKind::kFirstToken, "first_token"},
@@ -54,6 +54,7 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 47> kKinds{{
     {OpKind::kLamb, "lamb"},
     {OpKind::kLars, "lars"},
     {OpKind::kAdamW, "adamw"},
+    {OpKind::kMuon, "muon"},
 }};
 constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
     {{Phase::kLoad, "load"}, {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kOptimizer, "optimizer"}}};
@@ -67,6 +68,18 @@ tl::unexpected<Error> unknown(std::string_view sort, std::string_view text) {
 
 }  // namespace
 
+bool is_product(OpKind kind) {
+  switch (kind) {
+    case OpKind::kLinear:
+    case OpKind::kLinearBackwardInput:
+    case OpKind::kLinearBackwardWeight:
+    case OpKind::kExpertLinear:
+    case OpKind::kExpertLinearBackwardInput:
+    case OpKind::kExpertLinearBackwardWeight: return true;
+    default: return false;
+  }
+}
+
 bool is_update(OpKind kind) {
   switch (kind) {
     case OpKind::kSgd:
@@ -78,7 +91,8 @@ bool is_update(OpKind kind) {
     case OpKind::kSm3:
     case OpKind::kLamb:
     case OpKind::kLars:
-    case OpKind::kAdamW: return true;
+    case OpKind::kAdamW:
+    case OpKind::kMuon: return true;
     default: return false;
   }
 }

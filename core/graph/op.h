@@ -69,6 +69,7 @@ enum class OpKind : std::uint8_t {
   kLamb,                  ///< m, v; of one tensor
   kLars,                  ///< velocity; of one tensor
   kAdamW,                 ///< m, v
+  kMuon,                  ///< velocity; of one matrix; workspace: three matrices in bf16 for Newton–Schulz
 };
 
 /// What a clip factor's flag says where the loss is scaled; its shape's variant.
@@ -82,6 +83,7 @@ enum class AttentionKind : std::uint8_t {
   kCausal,  ///< those before it and its own
   kFull,    ///< all of its sequence
   kPadded,  ///< all of its sequence's extent, which `extents` holds
+  kCausalAlibi,  ///< as kCausal; scores fall with the distance, in each head at its own rate (Press et al. 2022)
 };
 
 /// What a loss compares a row of logits with.
@@ -89,6 +91,8 @@ enum class TargetKind : std::uint8_t {
   kNextToken,  ///< the token after the row's
   kLabel,      ///< the row's label; rows with a negative one do not count, and the mean is over the others of the micro-batch
 };
+
+constexpr bool is_causal(AttentionKind kind) { return kind == AttentionKind::kCausal || kind == AttentionKind::kCausalAlibi; }
 
 /// Which part of the step an op belongs to.
 enum class Phase : std::uint8_t { kLoad, kForward, kBackward, kOptimizer };
@@ -138,6 +142,9 @@ struct Op {
   OpShape shape;
   std::vector<Operand> operands;
 };
+
+/// Whether it is a product with a weight, or with a weight's gradient as result.
+bool is_product(OpKind kind);
 
 /// Whether it is an optimizer's kernel that writes weights.
 bool is_update(OpKind kind);

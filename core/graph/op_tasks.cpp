@@ -60,7 +60,7 @@ std::int64_t sequences_of(const OpShape& s) { return s.sequence > 0 ? s.rows / s
 /// Work of each task, in the order in which they are taken.
 std::vector<std::int64_t> task_sizes(OpKind kind, const OpShape& s) {
   std::vector<std::int64_t> sizes;
-  const bool triangle = kind == OpKind::kAttention && s.variant == static_cast<std::uint8_t>(AttentionKind::kCausal);
+  const bool triangle = kind == OpKind::kAttention && is_causal(static_cast<AttentionKind>(s.variant));
   if (triangle) {  // a tile of queries sees all keys up to its end; the longest come first
     for (std::int64_t tile = parts_of(s.sequence, kAttentionRows); tile > 0; --tile) {
       sizes.insert(sizes.end(), static_cast<std::size_t>(sequences_of(s) * s.heads), tile);

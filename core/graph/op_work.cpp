@@ -23,7 +23,7 @@ double real(std::int64_t n) { return static_cast<double>(n); }
 /// One product of the visible part of the score matrix with a head-sized operand: of its lower triangle, or of all of it
 /// (padding counts, as its kernels' work does not depend on the data).
 double score_product(const OpShape& s) {
-  const bool causal = s.variant == static_cast<std::uint8_t>(AttentionKind::kCausal);
+  const bool causal = is_causal(static_cast<AttentionKind>(s.variant));
   return product(real(s.rows), causal ? 0.5 * real(s.sequence + 1) : real(s.sequence), real(s.heads * s.head_dim));
 }
 
@@ -42,6 +42,7 @@ std::int64_t updated_elements(OpKind kind, const OpShape& s) {
     case OpKind::kAdafactor:
     case OpKind::kSm3:
     case OpKind::kLamb:
+    case OpKind::kMuon:
     case OpKind::kLars: return s.rows * s.inputs;
     default: return s.rows;
   }
@@ -59,6 +60,7 @@ double update_flops(OpKind kind) {
     case OpKind::kSm3: return 9 + 4;
     case OpKind::kLamb: return 17 + 10;
     case OpKind::kLars: return 4 + 7;
+    case OpKind::kMuon: return 4 + 6;  // beside the products, which newton_schulz_flops counts
     default: return 14;  // AdamW
   }
 }
@@ -84,6 +86,7 @@ Bytes update_traffic(OpKind kind, const OpShape& s, std::int64_t e, std::int64_t
     case OpKind::kSm3: return Bytes(n * (2 * state + (s.rows > 1 ? 2 : 1) * e + published) + 2 * state * factors);
     case OpKind::kLamb: return Bytes(n * (9 * state + e + published));
     case OpKind::kLars: return Bytes(n * (5 * state + 2 * e + published));
+    case OpKind::kMuon: return Bytes(n * (4 * state + e + published) + kNewtonSchulzSteps * 4 * 2 * n);
     default: return Bytes(n * (6 * state + e + published));
   }
 }
@@ -92,6 +95,12 @@ Bytes update_traffic(OpKind kind, const OpShape& s, std::int64_t e, std::int64_t
 std::int64_t activation_in(const OpShape& s) { return is_gated(static_cast<ActivationKind>(s.variant)) ? 2 * s.outputs : s.outputs; }
 
 }  // namespace
+
+double newton_schulz_flops(const OpShape& s) {
+  const double rows = real(s.rows / s.terms), columns = real(s.inputs);
+  const double m = std::min(rows, columns), n = std::max(rows, columns);
+  return real(kNewtonSchulzSteps * s.terms) * (2 * product(m, m, n) + product(m, m, m));
+}
 
 double flops_of(OpKind kind, const OpShape& s) {
   const double elements = real(s.rows) * real(s.inputs);
@@ -121,6 +130,7 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kLamb:
     case OpKind::kLars:
     case OpKind::kAdamW: return update_flops(kind) * real(updated_elements(kind, s));
+    case OpKind::kMuon: return update_flops(kind) * real(updated_elements(kind, s)) + newton_schulz_flops(s);
     case OpKind::kSquaredNorm: return 2.0 * real(s.rows);
     case OpKind::kAccumulate: return real(s.rows);
     case OpKind::kClipFactor: return real(s.terms);
@@ -179,6 +189,7 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kSm3:
     case OpKind::kLamb:
     case OpKind::kLars:
+    case OpKind::kMuon:
     case OpKind::kAdamW: return update_traffic(kind, s, e, state);
     case OpKind::kSquaredNorm: return Bytes(s.rows * e);
     case OpKind::kAccumulate: return Bytes(s.rows * (e + 2 * state));
@@ -224,6 +235,7 @@ Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t work
     const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
     return Bytes(tiles * 2 * s.head_dim * e);
   }
+  if (kind == OpKind::kMuon) return Bytes((3 * 2 * s.rows * s.inputs / s.terms + 7) / 8 * 8);
   if (kind == OpKind::kRouterBackward) return Bytes(s.rows * router_outputs(s) * e);
   if (kind == OpKind::kSm3) return Bytes(s.rows > 1 ? s.rows * e : 0);  // the rows' new sums, while columns need the old ones
   if (kind == OpKind::kAttention) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);

@@ -12,6 +12,12 @@ namespace plimsoll {
 /// (sequence+1)/2. Elementwise kernels count a few operations an element.
 double flops_of(OpKind kind, const OpShape& shape);
 
+/// Products of a quintic step that orthogonalizes a matrix: A = X Xᵀ, B = bA + cA², X = aX + BX, over the shorter side.
+inline constexpr std::int64_t kNewtonSchulzSteps = 5;
+
+/// Operations of Muon's products, for every one of `terms` matrices that lie one after another.
+double newton_schulz_flops(const OpShape& shape);
+
 /// Bytes that one kernel must move between its memory and its processor: every operand once, in `dtype`, statistics, losses
 /// and optimizer state in the state's type. Updates that need a tensor's norm or sums first pass over it as often as that takes.
 Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);

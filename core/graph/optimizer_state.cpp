@@ -25,6 +25,7 @@ OpKind kernel_of(OptimizerKind optimizer) {
     case OptimizerKind::kLamb: return OpKind::kLamb;
     case OptimizerKind::kLars: return OpKind::kLars;
     case OptimizerKind::kLion: return OpKind::kLion;
+    case OptimizerKind::kMuon: return OpKind::kMuon;
   }
   return OpKind::kAdamW;
 }
@@ -41,6 +42,7 @@ std::vector<Kind> kinds_of(OptimizerKind optimizer) {
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
     case OptimizerKind::kAdam8bit:
+    case OptimizerKind::kMuon:  // the second of what is no matrix of a block
     case OptimizerKind::kLamb: return {Kind::kFirstMoment, Kind::kSecondMoment};
   }
   return {};
@@ -63,14 +65,19 @@ UpdatePart whole_group(const Recipe& recipe, const ParameterGroup& group) {
   return part;
 }
 
-/// A tensor whose moments are not worth quantizing.
-UpdatePart small_tensor(const Recipe& recipe, const ParameterTensor& tensor, std::int64_t begin) {
+/// One tensor of those that AdamW updates beside another rule.
+UpdatePart adamw_tensor(const Recipe& recipe, const ParameterTensor& tensor, std::int64_t first, std::int64_t second) {
   const DType dtype = state_dtype(recipe.precision);
   const std::int64_t n = tensor.elements();
-  const std::int64_t offset = begin / size_of(dtype);
   return {.kind = OpKind::kAdamW, .shape = {.rows = n, .inputs = tensor.decays ? n : 0, .variant = narrow(recipe)},
           .offset = tensor.offset, .elements = n,
-          .states = {{Kind::kFirstMoment, dtype, offset, n}, {Kind::kSecondMoment, dtype, offset, n}}};
+          .states = {{Kind::kFirstMoment, dtype, first, n}, {Kind::kSecondMoment, dtype, second, n}}};
+}
+
+/// A tensor whose moments are not worth quantizing.
+UpdatePart small_tensor(const Recipe& recipe, const ParameterTensor& tensor, std::int64_t begin) {
+  const std::int64_t offset = begin / size_of(state_dtype(recipe.precision));
+  return adamw_tensor(recipe, tensor, offset, offset);
 }
 
 std::vector<UpdatePart> quantized_parts(const Recipe& recipe, const ParameterGroup& group) {
@@ -111,11 +118,37 @@ std::vector<UpdatePart> parts_by_tensor(const Recipe& recipe, const ParameterGro
   return parts;
 }
 
+/// The hidden matrices of blocks, which Muon orthogonalizes; embeddings, heads, routers and vectors are left to AdamW
+/// (Jordan et al. 2024, "Muon: An optimizer for hidden layers in neural networks").
+bool is_hidden_matrix(const ParameterGroup& group, const ParameterTensor& tensor) {
+  const bool router = tensor.role == ParameterRole::kRouterWeight || tensor.role == ParameterRole::kRouterNoiseWeight;
+  return group.block >= 0 && tensor.rows > 1 && !router && tensor.role != ParameterRole::kRelativeBias;
+}
+
+/// Every element has a first moment; second moments are those of AdamW's tensors, one after another.
+std::vector<UpdatePart> muon_parts(const Recipe& recipe, const ParameterGroup& group) {
+  std::vector<UpdatePart> parts;
+  std::int64_t second = 0;
+  for (const ParameterTensor& tensor : group.tensors) {
+    if (!is_hidden_matrix(group, tensor)) {
+      parts.push_back(adamw_tensor(recipe, tensor, tensor.offset, second));
+      second += tensor.elements();
+      continue;
+    }
+    parts.push_back({.kind = OpKind::kMuon,
+                     .shape = {.rows = tensor.rows, .inputs = tensor.columns, .terms = tensor.matrices, .variant = 1},
+                     .offset = tensor.offset, .elements = tensor.elements(),
+                     .states = {{Kind::kFirstMoment, state_dtype(recipe.precision), tensor.offset, tensor.elements()}}});
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<UpdatePart> update_parts(const Recipe& recipe, const ParameterGroup& group) {
   if (group.frozen) return {};
   if (!rule_of(recipe.optimizer).whole_tensors) return {whole_group(recipe, group)};
+  if (recipe.optimizer == OptimizerKind::kMuon) return muon_parts(recipe, group);
   return recipe.optimizer == OptimizerKind::kAdam8bit ? quantized_parts(recipe, group) : parts_by_tensor(recipe, group);
 }
 
@@ -127,12 +160,14 @@ std::vector<OptimizerState> optimizer_states(const Recipe& recipe, const Paramet
     states.push_back({kind, bytes ? DType::kUint8 : state_dtype(recipe.precision), 0});
   }
   for (const UpdatePart& part : update_parts(recipe, group)) {
-    for (std::size_t i = 0; i < states.size(); ++i) {
+    for (std::size_t i = 0; i < part.states.size(); ++i) {
       const StateRange& range = part.states[i];
       const std::int64_t end = (range.offset + range.elements) * size_of(range.dtype) / size_of(states[i].dtype);
       states[i].elements = std::max(states[i].elements, end);
     }
   }
+  const bool muon = recipe.optimizer == OptimizerKind::kMuon;  // which leaves a group of matrices alone no second moment
+  std::erase_if(states, [&](const OptimizerState& state) { return muon && state.elements == 0; });
   return states;
 }
 

@@ -35,14 +35,24 @@ void post_norm_backward(LayerWriter& write, GroupId g, TensorId d_stream, const 
 
 }  // namespace
 
+namespace {
+
+/// What the feed-forward layer reads: of the stream behind attention, or in a parallel block of the stream before it.
+TensorId second_norm(LayerWriter& write, GroupId g, TensorId stream, SavedBlock& saved) {
+  const ModelSpec& spec = write.spec();
+  if (spec.parallel_block && !spec.parallel_norms) return saved.norm1;
+  return write.norm(g, kNorm2, spec.parallel_block ? stream : saved.middle, saved.statistics2, "norm 2");
+}
+
+}  // namespace
+
 TensorId block_forward(LayerWriter& write, GroupId g, TensorId stream, bool training, SavedBlock& saved) {
   saved.input = stream;
   if (write.spec().post_norm) return post_norm_forward(write, g, stream, saved);
   saved.norm1 = write.norm(g, kNorm1, stream, saved.statistics1, "norm 1");
   const TensorId attended = attention_forward(write, g, saved.norm1, saved.attention);
   saved.middle = write.add(stream, attended, TensorKind::kActivation, "residual 1");
-  saved.norm2 =
-      write.spec().parallel_block ? saved.norm1 : write.norm(g, kNorm2, saved.middle, saved.statistics2, "norm 2");
+  saved.norm2 = second_norm(write, g, stream, saved);
   const TensorId fed = has_experts(write, g) ? experts_forward(write, g, saved.norm2, training, saved.experts)
                                              : feed_forward(write, g, saved.norm2, saved.feed_forward);
   return write.add(saved.middle, fed, TensorKind::kActivation, "residual 2");
@@ -58,8 +68,10 @@ void block_backward(LayerWriter& write, GroupId g, TensorId d_stream, const Save
     write.norm_backward(g, kNorm2, d_norm2, saved.middle, saved.statistics2, d_stream, Access::kReadWrite);
   }
   const TensorId d_attended = attention_backward(write, g, d_stream, saved.norm1, saved.attention);
+  const bool shares = parallel && !write.spec().parallel_norms;
   const TensorId d_norm1 =
-      parallel ? write.add(d_attended, d_norm2, TensorKind::kActivationGradient, "shared norm gradient") : d_attended;
+      shares ? write.add(d_attended, d_norm2, TensorKind::kActivationGradient, "shared norm gradient") : d_attended;
+  if (parallel && !shares) write.norm_backward(g, kNorm2, d_norm2, saved.input, saved.statistics2, d_stream, Access::kReadWrite);
   write.norm_backward(g, kNorm1, d_norm1, saved.input, saved.statistics1, d_stream, Access::kReadWrite);
   write.accumulate(g);
 }

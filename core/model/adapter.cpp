@@ -40,9 +40,13 @@ std::vector<Target> targets_called(std::string_view name, const ModelSpec& spec)
     if (name == "c_fc") return {Target::kUp};
     return {};
   }
-  if (name == "dense" || name == "o_proj") return {Target::kOutput};
-  if (name == "fc1") return {Target::kUp};
-  if (name == "fc2") return {Target::kDown};
+  if (name == "query_key_value" || name == "Wqkv" || name == "qkv_proj" || name == "c_attn") return {Target::kQkv};
+  if (name == "dense_h_to_4h") return {Target::kUp};
+  if (name == "dense_4h_to_h") return {Target::kDown};
+  if (name == "gate_up_proj") return {Target::kUp};
+  if (name == "dense" || name == "o_proj" || name == "out_proj") return {Target::kOutput};
+  if (name == "fc1" || name == "fc_in") return {Target::kUp};
+  if (name == "fc2" || name == "fc_out") return {Target::kDown};
   const auto suffix = name.find("_proj");
   return suffix == std::string_view::npos ? std::vector<Target>{} : targets_called(name.substr(0, suffix), spec);
 }
@@ -52,7 +56,7 @@ std::vector<Target> targets_called(std::string_view name, const ModelSpec& spec)
 bool AdapterSpec::has(AdapterTarget target) const { return std::find(targets.begin(), targets.end(), target) != targets.end(); }
 
 Result<void> takes_adapters(const ModelSpec& spec) {
-  if (spec.head != HeadKind::kNextToken) return bad("adapters beside an encoder are not supported", "leave --lora out");
+  if (spec.head != HeadKind::kNextToken || spec.has_encoder_and_decoder()) return bad("adapters beside an encoder are not supported", "leave --lora out");
   if (spec.experts.count == 0) return {};
   return bad(fmt::format("{} is a mixture of experts, and there are no adapters beside one yet", spec.name),
              "leave --lora out: all of it is trained then");

@@ -2,13 +2,26 @@
 
 namespace plimsoll {
 
+bool fuses_qkv(Family family) {
+  switch (family) {
+    case Family::kGpt2:
+    case Family::kBloom:
+    case Family::kGptNeoX:
+    case Family::kFalcon:
+    case Family::kMpt:
+    case Family::kPhi3:
+    case Family::kQwen: return true;
+    default: return false;
+  }
+}
+
 std::vector<AdapterPart> adapter_parts(const ModelSpec& s) {
   using Target = AdapterTarget;
   using Role = ParameterRole;
   const std::int64_t q = s.attention_width(), kv = s.kv_heads * s.head_dim, h = s.hidden;
   std::vector<AdapterPart> parts;
   if (!takes_adapters(s)) return parts;
-  if (s.family == Family::kGpt2) {
+  if (fuses_qkv(s.family)) {
     parts.push_back({Target::kQkv, Role::kQkvWeight, 0, s.qkv_width(), h});
   } else {
     parts.push_back({Target::kQuery, Role::kQkvWeight, 0, q, h});
@@ -16,8 +29,10 @@ std::vector<AdapterPart> adapter_parts(const ModelSpec& s) {
     parts.push_back({Target::kValue, Role::kQkvWeight, q + kv, kv, h});
   }
   parts.push_back({Target::kOutput, Role::kProjectionWeight, 0, h, q});
-  if (is_gated(s.activation)) parts.push_back({Target::kGate, Role::kFfnInWeight, 0, s.ffn, h});
-  parts.push_back({Target::kUp, Role::kFfnInWeight, is_gated(s.activation) ? s.ffn : 0, s.ffn, h});
+  const bool gate_apart = is_gated(s.activation) && s.family != Family::kPhi3;
+  if (gate_apart) parts.push_back({Target::kGate, Role::kFfnInWeight, 0, s.ffn, h});
+  const std::int64_t first = gate_apart ? s.ffn : 0;
+  parts.push_back({Target::kUp, Role::kFfnInWeight, first, s.ffn_in_width() - first, h});
   parts.push_back({Target::kDown, Role::kFfnOutWeight, 0, h, s.ffn});
   return parts;
 }

@@ -17,6 +17,9 @@ struct AdapterPart {
   std::int64_t inputs = 0;
 };
 
+/// Whether checkpoints of a family hold queries, keys and values as one matrix.
+bool fuses_qkv(Family family);
+
 /// All matrices of a block of `spec`, as its family's checkpoints divide them, in the order of their targets; none of a model
 /// beside which no adapter can stand.
 std::vector<AdapterPart> adapter_parts(const ModelSpec& spec);

@@ -6,13 +6,14 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<DType, std::string_view>, 7> kNames{{{DType::kFp64, "fp64"},
+constexpr std::array<std::pair<DType, std::string_view>, 8> kNames{{{DType::kFp64, "fp64"},
                                                                     {DType::kFp32, "fp32"},
                                                                     {DType::kBf16, "bf16"},
                                                                     {DType::kFp16, "fp16"},
                                                                     {DType::kInt32, "int32"},
                                                                     {DType::kUint16, "uint16"},
-                                                                    {DType::kUint8, "uint8"}}};
+                                                                    {DType::kUint8, "uint8"},
+                                                                    {DType::kTf32, "tf32"}}};
 
 }  // namespace
 

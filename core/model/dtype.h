@@ -6,14 +6,15 @@
 
 namespace plimsoll {
 
-/// Element type of a tensor.
-enum class DType : std::uint8_t { kFp64, kFp32, kBf16, kFp16, kInt32, kUint16, kUint8 };
+/// Element type of a tensor. kTf32 is a kernel's alone: fp32 operands that matrix units read with 10 bits of mantissa.
+enum class DType : std::uint8_t { kFp64, kFp32, kBf16, kFp16, kInt32, kUint16, kUint8, kTf32 };
 
 /// Bytes of one element.
 constexpr std::int64_t size_of(DType type) {
   switch (type) {
     case DType::kFp64: return 8;
     case DType::kFp32:
+    case DType::kTf32:
     case DType::kInt32: return 4;
     case DType::kBf16:
     case DType::kFp16:

@@ -2,180 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 namespace plimsoll {
-namespace {
-
-constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
-
-tl::unexpected<Error> bad(const ModelSpec& spec, std::string what, std::string remedy = {}) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = std::move(remedy)});
-}
-
-Result<void> validate_rotary(const ModelSpec& spec) {
-  if (spec.positions != PositionKind::kRope) return {};
-  if (spec.rotary_dim < 0 || spec.rotary_dim > spec.head_dim) {
-    return bad(spec, fmt::format("rotary_dim={} does not lie between 0 and head_dim={}", spec.rotary_dim, spec.head_dim));
-  }
-  if (spec.rotary_width() % 2 != 0) {
-    return bad(spec, fmt::format("{}={} must be even for rotary positions", spec.rotary_dim == 0 ? "head_dim" : "rotary_dim",
-                                 spec.rotary_width()));
-  }
-  const RopeScaling& scaling = spec.rope_scaling;
-  if (scaling.kind == RopeScalingKind::kNone) return {};
-  if (!(scaling.factor >= 1) || !std::isfinite(scaling.factor)) {
-    return bad(spec, fmt::format("a rotary scaling factor of {} is not 1 or more", scaling.factor));
-  }
-  if (scaling.kind == RopeScalingKind::kLinear) return {};
-  if (scaling.low_frequency > 0 && scaling.high_frequency > scaling.low_frequency && scaling.original_positions > 0) return {};
-  return bad(spec, fmt::format("rotary scaling with low_frequency={}, high_frequency={} and original_positions={}: the first "
-                               "must be positive and below the second, the last positive",
-                               scaling.low_frequency, scaling.high_frequency, scaling.original_positions));
-}
-
-Result<void> validate_experts(const ModelSpec& spec) {
-  if (auto mixture = validate(spec.experts); !mixture) return bad(spec, mixture.error().what, mixture.error().remedy);
-  if (spec.experts.count == 0) return {};
-  if (spec.experts.every > spec.layers) {
-    return bad(spec, fmt::format("every={} leaves no block of {} with experts", spec.experts.every, spec.layers));
-  }
-  if (spec.expert_width() > kMaxSize) {
-    return bad(spec, fmt::format("expert_ffn={} is larger than {}", spec.expert_width(), kMaxSize));
-  }
-  if (spec.experts.count * spec.expert_in_width() <= kMaxElements / spec.hidden) return {};
-  return bad(spec, "the experts of a block have more than 2^40 elements in a matrix");
-}
-
-Result<void> validate_images(const ModelSpec& spec) {
-  const ImageInput& image = spec.image;
-  if (!spec.reads_images()) return {};
-  if (image.patch <= 0 || image.size % image.patch != 0 || image.size > 1 << 14) {
-    return bad(spec, fmt::format("images of {0} x {0} pixels cannot be cut into patches of {1}", image.size, image.patch));
-  }
-  if (image.channels < 1 || image.channels > 3)
-    return bad(spec, fmt::format("images have 1 to 3 channels, not {}", image.channels));
-  for (const double deviation : image.deviation) {
-    if (!(deviation > 0) || !std::isfinite(deviation))
-      return bad(spec, fmt::format("a deviation of {} is not positive", deviation));
-  }
-  if (spec.max_positions == image.patches() + 1) return {};
-  return bad(spec, fmt::format("{} patches and the class token need {} positions, not {}", image.patches(), image.patches() + 1,
-                               spec.max_positions));
-}
-
-/// Which of an encoder's features go together.
-Result<void> validate_encoder(const ModelSpec& spec) {
-  if (spec.causal != (spec.head == HeadKind::kNextToken)) {
-    return bad(spec, "the next token is asked of causal models, hidden tokens and classes of the others");
-  }
-  if (spec.head == HeadKind::kClass && (spec.classes < 1 || spec.classes > kMaxSize)) {
-    return bad(spec, fmt::format("classes must lie between 1 and {}, not {}", kMaxSize, spec.classes));
-  }
-  if (spec.head == HeadKind::kClass && spec.tied_head) return bad(spec, "a head of classes cannot be tied to the embedding");
-  if (spec.pooler && spec.head != HeadKind::kClass) return bad(spec, "a pooler belongs to a head of classes");
-  if (spec.reads_images() && spec.head != HeadKind::kClass) return bad(spec, "images have classes, not tokens");
-  if (!spec.causal && spec.experts.count > 0) return bad(spec, "experts belong to decoders");
-  if (spec.post_norm && spec.parallel_block) return bad(spec, "a parallel block has its norm before it");
-  if (!spec.causal && spec.window > 0) return bad(spec, "a window belongs to causal attention");
-  if (spec.token_types < 0 || spec.token_types > 255)
-    return bad(spec, fmt::format("token_types={} is not below 256", spec.token_types));
-  if (spec.mask_token >= spec.vocabulary && spec.mask_token != -1) {
-    return bad(spec, fmt::format("the mask token {} is beyond the vocabulary of {}", spec.mask_token, spec.vocabulary));
-  }
-  return {};
-}
-
-ModelSpec encoder_defaults(ModelSpec spec) {
-  spec.activation = ActivationKind::kGelu;
-  spec.norm_epsilon = 1e-12;
-  spec.causal = false;
-  spec.head_bias = true;
-  if (spec.family == Family::kVit) {
-    spec.image = {.size = 224, .patch = 16, .channels = 3};
-    spec.max_positions = spec.image.patches() + 1;
-    return with_classes(spec, 1000);
-  }
-  spec.head = HeadKind::kMaskedToken;
-  spec.post_norm = true;
-  spec.embedding_norm = true;
-  spec.token_types = 2;
-  return spec;
-}
-
-}  // namespace
-
-ModelSpec with_classes(ModelSpec spec, std::int64_t classes) {
-  spec.head = HeadKind::kClass;
-  spec.classes = classes;
-  spec.tied_head = false;
-  spec.head_bias = true;
-  spec.pooler = spec.family == Family::kBert;
-  return spec;
-}
-
-ModelSpec family_defaults(Family family) {
-  ModelSpec spec;
-  spec.family = family;
-  if (family == Family::kGpt2) return spec;
-  if (family == Family::kBert || family == Family::kVit) return encoder_defaults(spec);
-  spec.positions = PositionKind::kRope;
-  spec.tied_head = false;
-  if (family == Family::kPhi) {
-    spec.parallel_block = true;
-    spec.head_bias = true;
-    return spec;
-  }
-  spec.norm = NormKind::kRmsNorm;
-  spec.activation = ActivationKind::kSwiGlu;
-  spec.qkv_bias = family == Family::kQwen2;
-  spec.projection_bias = false;
-  spec.mlp_bias = false;
-  spec.qk_norm = family == Family::kQwen3;
-  if (family == Family::kMixtral) {
-    spec.experts = gating_defaults(GatingKind::kTopK);
-    spec.experts.count = 8;
-  }
-  if (family == Family::kGemma) {
-    spec.norm = NormKind::kRmsNormPlusOne;
-    spec.activation = ActivationKind::kGeGluTanh;
-    spec.tied_head = true;
-  }
-  return spec;
-}
-
-Result<void> validate(const ModelSpec& spec) {
-  const struct {
-    std::string_view key;
-    std::int64_t value;
-  } sizes[] = {{"layers", spec.layers},     {"hidden", spec.hidden},     {"heads", spec.heads},
-               {"kv_heads", spec.kv_heads}, {"head_dim", spec.head_dim}, {"ffn", spec.ffn},
-               {"vocab", spec.vocabulary},  {"positions", spec.max_positions}};
-  for (const auto& [key, value] : sizes) {
-    if (key == "vocab" && spec.reads_images()) continue;
-    if (value <= 0) return bad(spec, fmt::format("{} must be positive, not {}", key, value));
-    if (value > kMaxSize) return bad(spec, fmt::format("{}={} is larger than {}", key, value, kMaxSize));
-  }
-  if (spec.layers > 100000) return bad(spec, fmt::format("layers={} is larger than 100000", spec.layers));
-  if (spec.heads % spec.kv_heads != 0) {
-    return bad(spec, fmt::format("heads={} is not a multiple of kv_heads={}", spec.heads, spec.kv_heads));
-  }
-  if (auto rotary = validate_rotary(spec); !rotary) return rotary;
-  for (const auto check : {validate_images, validate_encoder}) {
-    if (auto valid = check(spec); !valid) return valid;
-  }
-  if (spec.qk_norm && spec.norm == NormKind::kLayerNorm) return bad(spec, "queries and keys have RMS norms only");
-  if (spec.window < 0) return bad(spec, fmt::format("window={} is negative", spec.window));
-  if (!(spec.embedding_scale > 0) || !std::isfinite(spec.embedding_scale)) {
-    return bad(spec, fmt::format("embedding_scale={} is not a positive number", spec.embedding_scale));
-  }
-  if (auto mixture = validate_experts(spec); !mixture) return mixture;
-  for (const std::int64_t width : {spec.vocabulary, spec.classes, spec.max_positions, spec.qkv_width(), spec.ffn_in_width()}) {
-    if (width > kMaxElements / spec.hidden) return bad(spec, "a weight matrix has more than 2^40 elements");
-  }
-  return {};
-}
 
 std::string_view to_text(Family family) {
   switch (family) {
@@ -189,6 +16,18 @@ std::string_view to_text(Family family) {
     case Family::kMixtral: return "mixtral";
     case Family::kBert: return "bert";
     case Family::kVit: return "vit";
+    case Family::kOpt: return "opt";
+    case Family::kBloom: return "bloom";
+    case Family::kGptNeoX: return "gpt_neox";
+    case Family::kGptJ: return "gptj";
+    case Family::kFalcon: return "falcon";
+    case Family::kMpt: return "mpt";
+    case Family::kPalm: return "palm";
+    case Family::kStableLm: return "stablelm";
+    case Family::kPhi3: return "phi3";
+    case Family::kQwen: return "qwen";
+    case Family::kT5: return "t5";
+    case Family::kConvNet: return "conv";
   }
   return "?";
 }
@@ -202,7 +41,15 @@ std::string_view to_text(NormKind norm) {
   return "?";
 }
 
-std::string_view to_text(PositionKind positions) { return positions == PositionKind::kLearned ? "learned" : "rope"; }
+std::string_view to_text(PositionKind positions) {
+  switch (positions) {
+    case PositionKind::kLearned: return "learned";
+    case PositionKind::kRope: return "rope";
+    case PositionKind::kAlibi: return "alibi";
+    case PositionKind::kRelative: return "relative";
+  }
+  return "?";
+}
 
 std::string_view to_text(ActivationKind activation) {
   switch (activation) {
@@ -211,6 +58,7 @@ std::string_view to_text(ActivationKind activation) {
     case ActivationKind::kSwiGlu: return "swiglu";
     case ActivationKind::kGeGluTanh: return "geglu_tanh";
     case ActivationKind::kTanh: return "tanh";
+    case ActivationKind::kRelu: return "relu";
   }
   return "?";
 }
@@ -266,8 +114,15 @@ std::string later_fields(const ModelSpec& s) {
   add("rotary_dim", s.rotary_width(), s.head_dim);
   add("embedding_scale", fmt::format("{:.17g}", s.embedding_scale), std::string("1"));
   add("window", s.window, std::int64_t{0});
+  add("norm_bias", s.norm_bias, true);
+  add("parallel_norms", s.parallel_norms, false);
+  add("rope_interleaved", s.rope_interleaved, false);
+  add("embedding_width", s.embedding_width, std::int64_t{0});
+  add("position_offset", s.position_offset, std::int64_t{0});
+  add("decoder_layers", s.decoder_layers, std::int64_t{0});
+  add("relative_buckets", s.relative_buckets, std::int64_t{0});
   const RopeScaling& r = s.rope_scaling;
-  text += canonical_text(s.experts);
+  text += canonical_text(s.experts) + canonical_text(s.conv);
   if (r.kind == RopeScalingKind::kNone) return text;
   text += fmt::format(" rope_scaling={} rope_factor={:.17g}", to_text(r.kind), r.factor);
   if (r.kind == RopeScalingKind::kLinear) return text;

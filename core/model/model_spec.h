@@ -6,20 +6,27 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/model/conv_net.h"
 #include "core/model/experts.h"
 
 namespace plimsoll {
 
 /// Whose names a checkpoint's tensors and configuration have; what a model computes is in its spec's other fields.
-enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral, kBert, kVit };
+enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral, kBert, kVit,
+  kOpt, kBloom, kGptNeoX, kGptJ, kFalcon, kMpt, kPalm, kStableLm, kPhi3, kQwen, kT5, kConvNet };
 enum class NormKind : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
   kRmsNormPlusOne,  ///< the weight is what the factor exceeds 1 by
 };
 /// The gated ones halve their input: activation(gate) · up.
-enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh, kTanh };
-enum class PositionKind : std::uint8_t { kLearned, kRope };
+enum class ActivationKind : std::uint8_t { kGelu, kGeluTanh, kSwiGlu, kGeGluTanh, kTanh, kRelu };
+enum class PositionKind : std::uint8_t {
+  kLearned,   ///< a table of max_positions rows
+  kRope,      ///< queries and keys are rotated
+  kAlibi,     ///< scores fall with the distance, in each head at its own rate; nothing is learnt (Press et al. 2022)
+  kRelative,  ///< a learnt number a head and bucket of distances, which the first block of a stack has for all (T5)
+};
 /// What the last layers make of the stream, and so what the loss asks for.
 enum class HeadKind : std::uint8_t {
   kNextToken,    ///< at every token the one that follows
@@ -58,7 +65,8 @@ struct ImageInput {
   [[nodiscard]] std::int64_t pixels() const { return channels * size * size; }
 };
 
-/// A transformer as its user states it: a decoder, or an encoder where attention is not causal.
+/// A transformer as its user states it: a decoder, an encoder where attention is not causal, or both where there are
+/// decoder_layers. Or a convolutional net.
 struct ModelSpec {
   std::string name;  ///< zoo name, folder or the shape in words
   Family family = Family::kGpt2;
@@ -98,10 +106,30 @@ struct ModelSpec {
 
   ExpertSpec experts;
 
+  bool norm_bias = true;        ///< of LayerNorms
+  bool parallel_norms = false;  ///< the feed-forward layer of a parallel block has a norm of its own
+  bool rope_interleaved = false;       ///< rotary pairs are neighbours, not half a head apart
+  std::int64_t embedding_width = 0;    ///< of token embeddings narrower than the stream, with a projection in and out; 0: as wide
+  std::int64_t position_offset = 0;    ///< rows of the position table before the first token's
+  std::int64_t decoder_layers = 0;     ///< blocks with cross attention behind an encoder of `layers` blocks; 0: one stack alone
+  std::int64_t relative_buckets = 0;   ///< of PositionKind::kRelative
+  ConvNet conv;                        ///< a convolutional net in place of a transformer; what is said above of blocks means nothing then
+
   bool operator==(const ModelSpec&) const = default;
 
   /// Whether that block has a mixture of experts in place of its feed-forward layer.
-  [[nodiscard]] bool has_experts(std::int64_t layer) const { return experts.count > 0 && (layer + 1) % experts.every == 0; }
+  [[nodiscard]] bool has_experts(std::int64_t layer) const {
+    const std::int64_t of_stack = layer < layers ? layer : layer - layers;
+    return experts.count > 0 && (of_stack + 1) % experts.every == 0;
+  }
+  [[nodiscard]] bool is_conv_net() const { return conv.kind != ConvNetKind::kNone; }
+  [[nodiscard]] bool has_encoder_and_decoder() const { return decoder_layers > 0; }
+  /// Blocks of all stacks; those of a decoder behind an encoder follow it.
+  [[nodiscard]] std::int64_t blocks() const { return layers + decoder_layers; }
+  /// Width of a token embedding.
+  [[nodiscard]] std::int64_t token_width() const { return embedding_width == 0 ? hidden : embedding_width; }
+  /// Rows of the table of learnt positions.
+  [[nodiscard]] std::int64_t position_rows() const { return max_positions + position_offset; }
   /// Width of an expert, and of what its activation reads.
   [[nodiscard]] std::int64_t expert_width() const { return experts.width == 0 ? ffn : experts.width; }
   [[nodiscard]] std::int64_t expert_in_width() const { return is_gated(activation) ? 2 * expert_width() : expert_width(); }

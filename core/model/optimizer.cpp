@@ -9,7 +9,7 @@ namespace {
 using Kind = OptimizerKind;
 
 /// In the order in which they are listed to people. docs/optimizers.md says where each number comes from.
-constexpr std::array<OptimizerRule, 10> kRules{{
+constexpr std::array<OptimizerRule, 11> kRules{{
     {.kind = Kind::kSgd, .name = "sgd", .learning_rate = 1e-3},
     {.kind = Kind::kMomentum, .name = "momentum", .learning_rate = 1e-3, .momentum = 0.9, .nesterov = true},
     {.kind = Kind::kAdam, .name = "adam", .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
@@ -27,6 +27,9 @@ constexpr std::array<OptimizerRule, 10> kRules{{
     {.kind = Kind::kLars, .name = "lars", .learning_rate = 0.1, .weight_decay = 5e-4, .momentum = 0.9, .trust = 1e-3,
      .whole_tensors = true},
     {.kind = Kind::kLion, .name = "lion", .learning_rate = 1e-4, .beta1 = 0.9, .beta2 = 0.99},
+    {.kind = Kind::kMuon, .name = "muon", .learning_rate = 1e-3, .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95,
+     .epsilon = 1e-8, .momentum = 0.95,
+     .whole_tensors = true},
 }};
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace plimsoll {
 /// Rules by which weights follow their gradients; docs/optimizers.md has each one's formula, state and source.
 enum class OptimizerKind : std::uint8_t {
   kAdamW, kSgd, kMomentum, kAdam, kAdam8bit, kAdafactor, kSm3, kLamb, kLars, kLion,
+  kMuon,
 };
 
 /// A rule's name, the numbers that it starts from, and which of a recipe's numbers it reads at all (every rule reads the

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/model/adapter_parts.h"
+#include "core/model/conv_layers.h"
 
 namespace plimsoll {
 namespace {
@@ -30,7 +31,7 @@ ParameterGroup finish(ParameterGroup group) {
 
 void add_norm(ParameterGroup& group, const ModelSpec& spec, Role weight, Role bias) {
   add(group, weight, 1, spec.hidden);
-  if (spec.norm == NormKind::kLayerNorm) add(group, bias, 1, spec.hidden);
+  if (spec.norm == NormKind::kLayerNorm && spec.norm_bias) add(group, bias, 1, spec.hidden);
 }
 
 void add_linear(ParameterGroup& group, Role weight, Role bias, std::int64_t outputs, std::int64_t inputs, bool has_bias) {
@@ -49,7 +50,21 @@ void add_experts(ParameterGroup& group, const ModelSpec& spec) {
   if (spec.experts.gating == GatingKind::kNoisy) add(group, Role::kRouterNoiseWeight, count, spec.hidden);
   add_linear(group, Role::kExpertInWeight, Role::kExpertInBias, count * spec.expert_in_width(), spec.hidden, spec.mlp_bias);
   add_linear(group, Role::kExpertOutWeight, Role::kExpertOutBias, count * spec.hidden, spec.expert_width(), spec.mlp_bias);
+  for (ParameterTensor& tensor : group.tensors) {
+    if (tensor.role == Role::kExpertInWeight || tensor.role == Role::kExpertOutWeight) tensor.matrices = count;
+  }
 }
+
+/// Attention over what the encoder made; no family of them has biases.
+void add_cross_attention(ParameterGroup& group, const ModelSpec& spec) {
+  const std::int64_t q = spec.attention_width(), h = spec.hidden;
+  add(group, Role::kCrossNormWeight, 1, h);
+  add(group, Role::kCrossQueryWeight, q, h);
+  add(group, Role::kCrossKeyValueWeight, 2 * spec.kv_heads * spec.head_dim, h);
+  add(group, Role::kCrossProjectionWeight, h, q);
+}
+
+bool begins_stack(const ModelSpec& spec, std::int64_t layer) { return layer == 0 || layer == spec.layers; }
 
 ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
   ParameterGroup group{.name = "block " + std::to_string(layer), .block = layer, .tensors = {}};
@@ -61,12 +76,17 @@ ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
     add(group, Role::kKeyNormWeight, 1, spec.head_dim);
   }
   add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, h, spec.attention_width(), spec.projection_bias);
-  if (!spec.parallel_block) add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
+  if (spec.positions == PositionKind::kRelative && begins_stack(spec, layer)) {
+    add(group, Role::kRelativeBias, spec.relative_buckets, spec.heads);
+  }
+  if (layer >= spec.layers) add_cross_attention(group, spec);
+  if (!spec.parallel_block || spec.parallel_norms) add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
   if (spec.has_experts(layer)) {
     add_experts(group, spec);
   } else {
     add_feed_forward(group, spec);
   }
+  if (spec.has_encoder_and_decoder() && layer + 1 == spec.layers) add(group, Role::kEncoderNormWeight, 1, h);
   return finish(std::move(group));
 }
 
@@ -98,9 +118,10 @@ ParameterGroup embedding_group(const ModelSpec& spec) {
     add(group, Role::kClassToken, 1, spec.hidden);
     add_linear(group, Role::kPatchWeight, Role::kPatchBias, spec.hidden, spec.image.patch_width(), true);
   } else {
-    add(group, Role::kTokenEmbedding, spec.vocabulary, spec.hidden);
+    add(group, Role::kTokenEmbedding, spec.vocabulary, spec.token_width());
+    if (spec.embedding_width > 0) add(group, Role::kEmbeddingInWeight, spec.hidden, spec.embedding_width);
   }
-  if (spec.positions == PositionKind::kLearned) add(group, Role::kPositionEmbedding, spec.max_positions, spec.hidden);
+  if (spec.positions == PositionKind::kLearned) add(group, Role::kPositionEmbedding, spec.position_rows(), spec.hidden);
   if (spec.token_types > 0) add(group, Role::kTokenTypeEmbedding, spec.token_types, spec.hidden);
   if (spec.embedding_norm) add_norm(group, spec, Role::kEmbeddingNormWeight, Role::kEmbeddingNormBias);
   return finish(std::move(group));
@@ -114,9 +135,42 @@ ParameterGroup head_group(const ModelSpec& spec) {
     add_norm(group, spec, Role::kTransformNormWeight, Role::kTransformNormBias);
   }
   if (spec.pooler) add_linear(group, Role::kPoolerWeight, Role::kPoolerBias, spec.hidden, spec.hidden, true);
-  if (!spec.tied_head) add(group, Role::kHeadWeight, spec.outputs(), spec.hidden);
+  if (spec.embedding_width > 0) add(group, Role::kEmbeddingOutWeight, spec.embedding_width, spec.hidden);
+  if (!spec.tied_head) add(group, Role::kHeadWeight, spec.outputs(), spec.token_width());
   if (spec.head_bias) add(group, Role::kHeadBias, 1, spec.outputs());
   return finish(std::move(group));
+}
+
+void add_conv_layer(ParameterGroup& group, const ConvLayer& layer) {
+  switch (layer.kind) {
+    case ConvLayerKind::kConvolution:
+      add_linear(group, Role::kConvWeight, Role::kConvBias, layer.outputs, layer.inputs_per_output(), layer.bias);
+      break;
+    case ConvLayerKind::kLinear:
+      add_linear(group, Role::kHeadWeight, Role::kHeadBias, layer.outputs, layer.inputs_per_output(), layer.bias);
+      break;
+    case ConvLayerKind::kBatchNorm:
+      add(group, Role::kBatchNormWeight, 1, layer.outputs);
+      add(group, Role::kBatchNormBias, 1, layer.outputs);
+      break;
+    default: break;  // which learns nothing
+  }
+}
+
+/// The stem is the embedding, the classifier (with what stands before it and behind the last block) the head.
+ParameterLayout conv_layout(const ModelSpec& spec) {
+  ParameterLayout layout;
+  layout.groups.push_back({.name = "embedding", .block = -1, .tensors = {}});
+  for (std::int64_t block = 0; block < spec.layers; ++block) {
+    layout.groups.push_back({.name = "block " + std::to_string(block), .block = block, .tensors = {}});
+  }
+  layout.groups.push_back({.name = "head", .block = -1, .tensors = {}});
+  for (const ConvLayer& layer : conv_layers(spec).layers) {
+    const bool stem = layer.block == ConvLayer::kStem, head = layer.block == ConvLayer::kHead;
+    add_conv_layer(stem ? layout.groups.front() : head ? layout.groups.back() : layout.groups[static_cast<std::size_t>(layer.block + 1)], layer);
+  }
+  for (ParameterGroup& group : layout.groups) group = finish(std::move(group));
+  return layout;
 }
 
 }  // namespace
@@ -145,9 +199,10 @@ std::int64_t ParameterLayout::trained_elements() const {
 }
 
 ParameterLayout lay_out_parameters(const ModelSpec& spec) {
+  if (spec.is_conv_net()) return conv_layout(spec);
   ParameterLayout layout;
   layout.groups.push_back(embedding_group(spec));
-  for (std::int64_t layer = 0; layer < spec.layers; ++layer) layout.groups.push_back(block_group(spec, layer));
+  for (std::int64_t layer = 0; layer < spec.blocks(); ++layer) layout.groups.push_back(block_group(spec, layer));
   layout.groups.push_back(head_group(spec));
   return layout;
 }

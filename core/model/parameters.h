@@ -12,7 +12,8 @@ namespace plimsoll {
 
 using GroupId = StrongId<struct GroupTag>;
 
-/// What a parameter tensor is to its block; kernels and checkpoints find it by this role.
+/// What a parameter tensor is to its block; kernels and checkpoints find it by this role. Of a convolutional net a group has
+/// several tensors of one role.
 enum class ParameterRole : std::uint8_t {
   kTokenEmbedding, kPositionEmbedding,
   kNorm1Weight, kNorm1Bias, kQkvWeight, kQkvBias, kProjectionWeight, kProjectionBias,
@@ -22,6 +23,9 @@ enum class ParameterRole : std::uint8_t {
   kRouterWeight, kRouterNoiseWeight, kExpertInWeight, kExpertInBias, kExpertOutWeight, kExpertOutBias,
   kTokenTypeEmbedding, kEmbeddingNormWeight, kEmbeddingNormBias, kClassToken, kPatchWeight, kPatchBias,
   kTransformWeight, kTransformBias, kTransformNormWeight, kTransformNormBias, kPoolerWeight, kPoolerBias,
+  kEmbeddingInWeight, kEmbeddingOutWeight, kRelativeBias, kEncoderNormWeight,
+  kCrossNormWeight, kCrossQueryWeight, kCrossKeyValueWeight, kCrossProjectionWeight,
+  kConvWeight, kConvBias, kBatchNormWeight, kBatchNormBias,
 };
 
 /// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).
@@ -34,6 +38,7 @@ struct ParameterTensor {
   bool decays = false;      ///< weight decay applies (matrices and embeddings, not norms and biases)
   BaseStorage storage = BaseStorage::kCompute;  ///< of a frozen one
   AdapterTarget target = AdapterTarget::kQkv;  ///< of an adapter's tensor: the matrix beside which it stands
+  std::int64_t matrices = 1;  ///< that lie one after another as its rows: of experts
 
   [[nodiscard]] std::int64_t elements() const { return rows * columns; }
 };
@@ -54,7 +59,7 @@ struct ParameterGroup {
   [[nodiscard]] const ParameterTensor* find(ParameterRole role, AdapterTarget target) const;
 };
 
-/// All groups: embedding (of tokens or patches), block 0 … layers−1, head (final norm, what else stands before the output
+/// All groups: embedding (of tokens or patches), block 0 … layers−1 (and on, of a decoder behind an encoder), head (final norm, what else stands before the output
 /// matrix, and that matrix unless it is tied), and then, where there are any, the adapters of block 0 … layers−1; all others
 /// are frozen then.
 struct ParameterLayout {

@@ -19,11 +19,12 @@ namespace {
 template <typename Enum, std::size_t N>
 using Names = std::array<std::pair<Enum, std::string_view>, N>;
 
-constexpr Names<Precision, 5> kPrecisions{{{Precision::kFp32, "fp32"},
+constexpr Names<Precision, 6> kPrecisions{{{Precision::kFp32, "fp32"},
                                            {Precision::kFp16Mixed, "fp16-mixed"},
                                            {Precision::kBf16Mixed, "bf16-mixed"},
                                            {Precision::kFp64, "fp64"},
-                                           {Precision::kBf16, "bf16"}}};
+                                           {Precision::kBf16, "bf16"},
+                                           {Precision::kTf32, "tf32"}}};
 constexpr Names<LrSchedule, 3> kSchedules{
     {{LrSchedule::kConstant, "constant"}, {LrSchedule::kLinear, "linear"}, {LrSchedule::kCosine, "cosine"}}};
 constexpr Names<MatmulLibrary, 2> kLibraries{
@@ -78,6 +79,15 @@ Result<void> validate_routing(const Recipe& recipe, const ModelSpec& spec) {
              fmt::format("use capacity={:.3g} or more, larger or fewer groups, or fewer experts", 1 / even));
 }
 
+Result<void> validate_target(const Recipe& recipe, const ModelSpec& spec) {
+  if (recipe.target_sequence == 0) return {};
+  if (spec.decoder_layers == 0) {
+    return bad(fmt::format("{} has no decoder beside its encoder, to which --target-seq belongs", spec.name), "leave --target-seq out");
+  }
+  if (recipe.target_sequence > 0 && recipe.target_sequence <= spec.max_positions) return {};
+  return bad(fmt::format("--target-seq {} does not lie between 1 and {}", recipe.target_sequence, spec.max_positions));
+}
+
 /// What only some rules read; AdamW's line is as it was when there was no other.
 std::string canonical_text_of_rule(const Recipe& r) {
   const OptimizerRule& rule = rule_of(r.optimizer);
@@ -103,16 +113,23 @@ Recipe with_optimizer(Recipe recipe, OptimizerKind optimizer) {
   return recipe;
 }
 
+std::int64_t target_tokens(const Recipe& recipe) {
+  return recipe.target_sequence > 0 ? recipe.target_sequence : recipe.sequence;
+}
+
 DType compute_dtype(Precision precision) {
   switch (precision) {
     case Precision::kFp16Mixed: return DType::kFp16;
     case Precision::kBf16Mixed:
     case Precision::kBf16: return DType::kBf16;
     case Precision::kFp64: return DType::kFp64;
+    case Precision::kTf32:
     case Precision::kFp32: return DType::kFp32;
   }
   return DType::kFp32;
 }
+
+DType product_dtype(Precision precision) { return precision == Precision::kTf32 ? DType::kTf32 : compute_dtype(precision); }
 
 DType state_dtype(Precision precision) { return precision == Precision::kBf16 ? DType::kBf16 : sum_dtype(precision); }
 
@@ -145,6 +162,7 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
     return bad(fmt::format("sequence length {} is beyond the {} positions of {}", recipe.sequence, spec.max_positions, spec.name),
                fmt::format("use --seq {} or less", spec.max_positions));
   }
+  if (auto target = validate_target(recipe, spec); !target) return target;
   if (auto routing = validate_routing(recipe, spec); !routing) return routing;
   const auto in_unit = [](double x) { return x >= 0 && x < 1; };
   if (!in_unit(recipe.beta1) || !in_unit(recipe.beta2)) return bad("--betas must lie in [0, 1)");
@@ -190,6 +208,7 @@ std::string canonical_text(const Recipe& r) {
       to_text(r.precision), to_text(r.matmul), to_text(r.optimizer), r.micro_batch, r.accumulate,
       r.sequence, r.learning_rate, to_text(r.schedule), r.warmup_steps, r.total_steps, r.weight_decay, r.beta1, r.beta2,
       r.epsilon, r.clip, r.seed);
+  if (r.target_sequence > 0) text += fmt::format(" target_sequence={}", r.target_sequence);
   if (scales_loss(r.precision)) text += " loss_scale=" + to_text(r.loss_scaling);
   return text + canonical_text_of_rule(r) + adapter_text(r.adapter);
 }

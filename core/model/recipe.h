@@ -14,8 +14,8 @@
 namespace plimsoll {
 
 /// Numeric format of compute and of stored weights and gradients; mixed formats keep fp32 master weights, pure bf16 keeps
-/// weights and optimizer states in bf16 alone.
-enum class Precision : std::uint8_t { kFp32, kFp16Mixed, kBf16Mixed, kFp64, kBf16 };
+/// weights and optimizer states in bf16 alone. tf32 stores fp32; only matrix products read less of it.
+enum class Precision : std::uint8_t { kFp32, kFp16Mixed, kBf16Mixed, kFp64, kBf16, kTf32 };
 enum class LrSchedule : std::uint8_t { kConstant, kLinear, kCosine };
 /// The matrix-product library of the CPU backend; it decides rounding and so belongs to the recipe.
 enum class MatmulLibrary : std::uint8_t { kOneDnn, kOpenBlas };
@@ -28,6 +28,7 @@ struct Recipe {
   std::int64_t micro_batch = 1;  ///< sequences per micro-batch
   std::int64_t accumulate = 1;   ///< micro-batches per optimizer step
   std::int64_t sequence = 0;     ///< tokens per sequence
+  std::int64_t target_sequence = 0;  ///< tokens that an encoder–decoder's decoder reads; 0: as many
   double learning_rate = 3e-4;
   LrSchedule schedule = LrSchedule::kConstant;
   std::int64_t warmup_steps = 0;
@@ -56,8 +57,13 @@ struct Recipe {
 /// `recipe` with another rule, and that rule's own numbers in place of those it had.
 Recipe with_optimizer(Recipe recipe, OptimizerKind optimizer);
 
+/// Tokens that a decoder beside an encoder reads.
+std::int64_t target_tokens(const Recipe& recipe);
+
 /// Type of activations, weights used in compute, and gradients.
 DType compute_dtype(Precision precision);
+/// In what matrix products read their operands: compute's type, or tf32.
+DType product_dtype(Precision precision);
 /// Type of the optimizer's master copy and moments.
 DType state_dtype(Precision precision);
 /// Type of what is summed up or noted beside the compute type: gradients of several micro-batches, a norm's statistics,

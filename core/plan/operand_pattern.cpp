@@ -130,6 +130,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kLars:
       return "uurRW|rrrRwwW";
     case OpKind::kSm3:
+    case OpKind::kMuon:
       return "uurRWW|rrrRwwWW";
     case OpKind::kAdam:
     case OpKind::kAdam8bit:
@@ -200,6 +201,7 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kLamb:
     case OpKind::kLars:
     case OpKind::kAdamW:
+    case OpKind::kMuon:
       return phase == Phase::kOptimizer;
   }
   return false;

@@ -40,6 +40,7 @@ struct Processor {
   double fp32_flops = 0;         ///< per second, vector units
   double fp16_flops = 0;         ///< matrix units with fp32 accumulation
   double bf16_flops = 0;         ///< 0: no such units
+  double tf32_flops = 0;         ///< matrix units with fp32 operands of which they read 19 bits; 0: no such units
   std::string calibration_name;  ///< the catalogue's or probe's key for measured efficiencies
 };
 

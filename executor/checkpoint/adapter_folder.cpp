@@ -62,6 +62,7 @@ Result<void> load_adapter(const fs::path& folder, const ModelSpec& spec, const R
 
 Result<void> save_adapter(const fs::path& folder, const ModelSpec& spec, const Recipe& recipe, StoredType type,
                           const std::string& base, const ReadState& state) {
+  if (const auto known = check_hf_names(spec); !known) return known;
   GroupValues groups(state, state_dtype(recipe.precision));
   NewFolder made(folder);
   write_text_file(made.path() / kAdapterConfigName, write_peft_config({recipe.adapter, base}, spec));

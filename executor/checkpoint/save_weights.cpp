@@ -49,13 +49,14 @@ Result<void> write_shards(const fs::path& folder, const ModelSpec& spec, const S
 bool saves_one_file(const fs::path& path) { return path.extension() == ".safetensors"; }
 
 Result<void> check_save(const fs::path& path, const ModelSpec& spec) {
-  if (saves_one_file(path)) return {};
+  if (saves_one_file(path)) return check_hf_names(spec);
   if (const auto config = write_hf_config(spec); !config) return fail(config.error());
   return check_new_folder(path);
 }
 
 Result<void> save_weights(const fs::path& path, const ModelSpec& spec, Precision precision, const SaveOptions& options,
                           const ReadState& state) {
+  if (const auto known = check_hf_names(spec); !known) return known;
   GroupValues groups(state, state_dtype(precision));
   if (saves_one_file(path)) return write_file(path, spec, hf_tensors(spec), options.type, groups);
   const auto config = write_hf_config(spec, {.type = options.type, .origin = options.origin});

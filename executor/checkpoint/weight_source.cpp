@@ -52,6 +52,7 @@ WeightSource::WeightSource(HfCheckpoint checkpoint, std::vector<HfTensor> wanted
     : checkpoint_(std::move(checkpoint)), wanted_(std::move(wanted)), stored_(std::move(stored)) {}
 
 Result<WeightSource> WeightSource::open(const std::filesystem::path& path, const ModelSpec& spec, HeadWeights head) {
+  if (const auto known = check_hf_names(spec); !known) return fail(known.error());
   auto checkpoint = HfCheckpoint::open(path);
   if (!checkpoint) return fail(checkpoint.error());
   std::vector<HfTensor> wanted = hf_tensors(spec);

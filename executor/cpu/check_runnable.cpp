@@ -25,6 +25,26 @@ Result<void> check_kernels(const Plan& plan) {
   return {};
 }
 
+/// What a model or a recipe asks for that only simulations know.
+Result<void> check_arithmetic(const Plan& plan) {
+  const ModelSpec& spec = plan.spec;
+  const Recipe& recipe = plan.recipe;
+  const std::pair<bool, std::string_view> missing[] = {
+      {spec.positions == PositionKind::kAlibi, "attention with ALiBi positions"},
+      {spec.rope_interleaved, "rotary positions of neighbouring pairs"},
+      {spec.position_offset > 0, "a table of positions that does not begin with the first token's"},
+      {spec.norm == NormKind::kLayerNorm && !spec.norm_bias, "LayerNorms without biases"},
+      {recipe.optimizer == OptimizerKind::kMuon, "the optimizer muon"}};
+  for (const auto& [asked, what] : missing) {
+    if (!asked) continue;
+    return refuse(fmt::format("the CPU backend has no kernel for {}, which {} asks for", what,
+                              recipe.optimizer == OptimizerKind::kMuon && what.ends_with("muon") ? "the recipe" : spec.name),
+                  {}, "fit, plan and simulate know it; run cannot");
+  }
+  if (recipe.precision != Precision::kTf32) return {};
+  return refuse("tf32 is a format of a GPU's matrix units; the CPU backend multiplies fp32", {}, "use --precision fp32");
+}
+
 /// Only a read takes from a drive and only a write puts there.
 Result<void> check_drives(const Plan& plan, const FlatBody& body, const Instruction& instruction,
                           const std::string& where) {
@@ -139,7 +159,7 @@ Result<void> check_migration(const Plan& migration, const Plan& old, const Plan&
 
 Result<void> check_runnable(const Plan& plan) {
   if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
-  for (const auto check : {check_kernels, check_state}) {
+  for (const auto check : {check_arithmetic, check_kernels, check_state}) {
     if (auto good = check(plan); !good) return good;
   }
   for (const Body& body : plan.bodies) {

@@ -90,6 +90,20 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kTransformNormBias:
     case ParameterRole::kPoolerBias:
       return {};
+    // Of models for which there is no graph.
+    case ParameterRole::kEmbeddingInWeight:
+    case ParameterRole::kEmbeddingOutWeight:
+    case ParameterRole::kRelativeBias:
+    case ParameterRole::kEncoderNormWeight:
+    case ParameterRole::kCrossNormWeight:
+    case ParameterRole::kCrossQueryWeight:
+    case ParameterRole::kCrossKeyValueWeight:
+    case ParameterRole::kCrossProjectionWeight:
+    case ParameterRole::kConvWeight:
+    case ParameterRole::kConvBias:
+    case ParameterRole::kBatchNormWeight:
+    case ParameterRole::kBatchNormBias:
+      return {};
     case ParameterRole::kAdapterA:
       return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};
   }

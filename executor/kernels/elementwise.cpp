@@ -23,15 +23,23 @@ ActivationKind kind_of(const OpShape& shape) { return static_cast<ActivationKind
 template <typename T>
 auto plain_activation(ActivationKind kind) {
   const Loops<T>& loop = loops<T>();
-  return kind == ActivationKind::kGelu ? loop.gelu : kind == ActivationKind::kTanh ? loop.tanh : loop.gelu_tanh;
+  switch (kind) {
+    case ActivationKind::kGelu: return loop.gelu;
+    case ActivationKind::kTanh: return loop.tanh;
+    case ActivationKind::kRelu: return loop.relu;
+    default: return loop.gelu_tanh;
+  }
 }
 
 template <typename T>
 auto plain_activation_backward(ActivationKind kind) {
   const Loops<T>& loop = loops<T>();
-  return kind == ActivationKind::kGelu   ? loop.gelu_backward
-         : kind == ActivationKind::kTanh ? loop.tanh_backward
-                                         : loop.gelu_tanh_backward;
+  switch (kind) {
+    case ActivationKind::kGelu: return loop.gelu_backward;
+    case ActivationKind::kTanh: return loop.tanh_backward;
+    case ActivationKind::kRelu: return loop.relu_backward;
+    default: return loop.gelu_tanh_backward;
+  }
 }
 
 }  // namespace

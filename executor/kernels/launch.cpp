@@ -109,6 +109,8 @@ KernelFunction function_of(OpKind kind) {
       return kernels::lars<T>;
     case OpKind::kAdamW:
       return kernels::adamw<T>;
+    case OpKind::kMuon:
+      return nullptr;
   }
   return nullptr;
 }

@@ -208,6 +208,18 @@ void gelu_tanh_backward(Count n, const T* x, const T* dy, T* dx) {
 }
 
 template <typename T>
+void relu(Count n, const T* x, T* y) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) y[i] = x[i] > 0 ? x[i] : 0;
+}
+
+template <typename T>
+void relu_backward(Count n, const T* x, const T* dy, T* dx) {
+#pragma omp simd
+  for (Count i = 0; i < n; ++i) dx[i] = x[i] > 0 ? dy[i] : 0;
+}
+
+template <typename T>
 void swiglu(Count n, const T* x, T* y) {
 #pragma omp simd
   for (Count i = 0; i < n; ++i) y[i] = x[i] * sigmoid(x[i]) * x[n + i];
@@ -261,6 +273,8 @@ constexpr Loops<T> make_loops() {
           .gelu_tanh_backward = gelu_tanh_backward<T>,
           .tanh = hyperbolic_tangent<T>,
           .tanh_backward = hyperbolic_tangent_backward<T>,
+          .relu = relu<T>,
+          .relu_backward = relu_backward<T>,
           .swiglu = swiglu<T>,
           .swiglu_backward = swiglu_backward<T>,
           .geglu_tanh = geglu_tanh<T>,

@@ -111,6 +111,7 @@ class CataloguePlatform {
                                        .fp32_flops = gpu_.fp32_tflops.value_or(0) * kTera,
                                        .fp16_flops = gpu_.fp16_tflops.value_or(0) * kTera,
                                        .bf16_flops = gpu_.bf16_tflops.value_or(0) * kTera,
+                                       .tf32_flops = gpu_.tf32_tflops.value_or(0) * kTera,
                                        .calibration_name = gpu_.name});
   }
 

@@ -49,6 +49,7 @@ std::string write_processor(const Processor& p, const Tables& tables) {
   line.text("name", p.name).text("kind", to_text(p.kind)).raw("space", tables.spaces.write(p.space));
   line.integer("cores", p.cores).number("bytes_per_second", p.bytes_per_second).number("fp32_flops", p.fp32_flops);
   line.number("fp16_flops", p.fp16_flops).number("bf16_flops", p.bf16_flops);
+  if (p.tf32_flops > 0) line.number("tf32_flops", p.tf32_flops);
   return line.text("calibration_name", p.calibration_name).str();
 }
 
@@ -85,7 +86,7 @@ MemorySpace read_space(const JsonNode& node) {
 
 Processor read_processor(const JsonNode& node, const NameTable& spaces) {
   node.allow_only({"name", "kind", "space", "cores", "bytes_per_second", "fp32_flops", "fp16_flops", "bf16_flops",
-                   "calibration_name"});
+                   "tf32_flops", "calibration_name"});
   Processor p;
   p.name = node.at("name").text();
   p.kind = enum_of(node.at("kind"), ProcessorKind::kCpu);
@@ -95,6 +96,7 @@ Processor read_processor(const JsonNode& node, const NameTable& spaces) {
   p.fp32_flops = node.number_or("fp32_flops", 0, 0);
   p.fp16_flops = node.number_or("fp16_flops", 0, 0);
   p.bf16_flops = node.number_or("bf16_flops", 0, 0);
+  p.tf32_flops = node.number_or("tf32_flops", 0, 0);
   p.calibration_name = node.text_or("calibration_name", "");
   return p;
 }

@@ -7,6 +7,7 @@
 
 #include "core/base/nearest_names.h"
 #include "formats/models/config_fields.h"
+#include "formats/models/hf_decoder_config.h"
 #include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
@@ -75,6 +76,7 @@ bool is_off(const json& value, double neutral) {
 void refuse_unsupported(ConfigFields& fields, Family family) {
   for (const auto& [key, what, neutral] : kUnsupported) {
     if (family == Family::kMixtral && key == "num_local_experts") continue;
+    if (family == Family::kT5 && (key == "is_encoder_decoder" || key == "num_experts")) continue;
     const json* value = fields.find(key);
     if (value == nullptr || is_off(*value, neutral)) continue;
     fields.fault(fmt::format("'{}' asks for {}, which is not supported", key, what));
@@ -94,8 +96,26 @@ constexpr KnownType kKnownTypes[] = {
     {"qwen3", "Qwen3ForCausalLM", Family::kQwen3},    {"gemma", "GemmaForCausalLM", Family::kGemma},
     {"phi", "PhiForCausalLM", Family::kPhi},          {"mixtral", "MixtralForCausalLM", Family::kMixtral},
     {"bert", "BertForMaskedLM", Family::kBert},       {"vit", "ViTForImageClassification", Family::kVit},
+    {"opt", "OPTForCausalLM", Family::kOpt},          {"bloom", "BloomForCausalLM", Family::kBloom},
+    {"gpt_neox", "GPTNeoXForCausalLM", Family::kGptNeoX}, {"gptj", "GPTJForCausalLM", Family::kGptJ},
+    {"falcon", "FalconForCausalLM", Family::kFalcon}, {"mpt", "MPTForCausalLM", Family::kMpt},
+    {"stablelm", "StableLmForCausalLM", Family::kStableLm}, {"phi3", "Phi3ForCausalLM", Family::kPhi3},
+    {"qwen", "QWenLMHeadModel", Family::kQwen},       {"t5", "T5ForConditionalGeneration", Family::kT5},
+    {"switch_transformers", "SwitchTransformersForConditionalGeneration", Family::kT5},
 };
-constexpr std::string_view kReadable = "gpt2, llama, mistral, qwen2, qwen3, gemma, phi, mixtral, bert and vit are";
+
+std::string readable_types() {
+  std::string all;
+  for (const KnownType& known : kKnownTypes) all += fmt::format("{}{}", all.empty() ? "" : ", ", known.model_type);
+  return all + " are";
+}
+
+std::vector<std::string> type_names() {
+  std::vector<std::string> names;
+  for (const KnownType& known : kKnownTypes) names.emplace_back(known.model_type);
+  return names;
+}
+
 
 /// Reads one configuration into a description.
 class ConfigReader {
@@ -106,11 +126,11 @@ class ConfigReader {
     const std::string type = fields_.word({"model_type"}, "");
     const auto* const known = std::ranges::find(kKnownTypes, type, &KnownType::model_type);
     if (type.empty()) {
-      fields_.fault("the key 'model_type' is missing",
-                    "expected gpt2, llama, mistral, qwen2, qwen3, gemma, phi, mixtral, bert or vit");
+      fields_.fault("the key 'model_type' is missing", readable_types());
     }
     if (known == std::end(kKnownTypes)) {
-      fields_.fault(fmt::format("model_type '{}' is not supported", type), std::string(kReadable));
+      fields_.fault(fmt::format("model_type '{}' is not supported", type),
+                    fmt::format("{}; or state the shape in words. {}", readable_types(), did_you_mean(type, type_names())));
       return std::move(found_);
     }
     if (!is_encoder_type(type)) note_architecture(*known);
@@ -119,6 +139,8 @@ class ConfigReader {
     take_defaults(known->family);
     if (is_encoder_type(type)) {
       read_encoder_config(fields_, found_);
+    } else if (has_own_decoder_keys(known->family)) {
+      read_decoder_config(fields_, found_);
     } else if (known->family == Family::kGpt2) {
       read_gpt2();
     } else {
@@ -207,7 +229,8 @@ class ConfigReader {
   /// Llama and its relatives, which share the names of their keys.
   void read_rotary_model() {
     ModelSpec& spec = found_.spec;
-    const bool llama = spec.family == Family::kLlama, phi = spec.family == Family::kPhi;
+    const bool stable = spec.family == Family::kStableLm;
+    const bool llama = spec.family == Family::kLlama || stable || spec.family == Family::kPhi3, phi = spec.family == Family::kPhi;
     spec.vocabulary = fields_.size({"vocab_size"});
     spec.layers = fields_.size({"num_hidden_layers"});
     spec.hidden = fields_.size({"hidden_size"});
@@ -216,15 +239,26 @@ class ConfigReader {
     spec.kv_heads = fields_.size({"num_key_value_heads"}, llama || phi ? std::optional(spec.heads) : std::nullopt);
     const std::int64_t context = fields_.size({"max_sequence_length"}, 0);  // an older name, as above
     spec.max_positions = fields_.size({"max_position_embeddings"}, given(context));
-    const double usual = phi || spec.family == Family::kMixtral ? 1e-5 : 1e-6;
-    spec.norm_epsilon = phi ? fields_.positive({"layer_norm_eps"}, usual) : fields_.positive({"rms_norm_eps"}, usual);
+    const double usual = phi || stable || spec.family == Family::kMixtral || spec.family == Family::kPhi3 ? 1e-5 : 1e-6;
+    const bool layer_norm = spec.norm == NormKind::kLayerNorm;
+    spec.norm_epsilon = layer_norm ? fields_.positive({"layer_norm_eps"}, usual) : fields_.positive({"rms_norm_eps"}, usual);
     spec.tied_head = fields_.flag("tie_word_embeddings", spec.tied_head);
     fill_heads(given(fields_.size({"head_dim"}, 0)));
     read_family();
     read_activation();
-    if (const auto scaling = read_rope(fields_, spec, phi ? std::optional(0.5) : std::nullopt)) note(*scaling, true);
+    if (const auto scaling = read_rope(fields_, spec, usual_rotated_share())) note(*scaling, true);
     read_window();
-    note_dropout({"attention_dropout", "resid_pdrop", "embd_pdrop"});
+    note_dropout({"attention_dropout", "resid_pdrop", "embd_pdrop", "hidden_dropout"});
+  }
+
+  /// Of a head, when the file does not say; nothing where the family rotates all of it.
+  [[nodiscard]] std::optional<double> usual_rotated_share() const {
+    switch (found_.spec.family) {
+      case Family::kPhi: return 0.5;
+      case Family::kStableLm: return 0.25;
+      case Family::kPhi3: return 1.0;
+      default: return std::nullopt;
+    }
   }
 
   /// What a family has of its own.
@@ -239,6 +273,11 @@ class ConfigReader {
     }
     if (spec.family == Family::kGemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
     if (spec.family == Family::kPhi) fields_.flag("qk_layernorm", false);
+    if (spec.family == Family::kStableLm) {
+      spec.qkv_bias = fields_.flag("use_qkv_bias", false);
+      spec.parallel_block = fields_.flag("use_parallel_residual", false);
+    }
+    if (spec.family == Family::kPhi3) fields_.pass_over({"original_max_position_embeddings"});
     if (spec.family == Family::kMixtral) {
       for (std::string& text : read_experts(fields_, spec.experts)) note(std::move(text));
     }
@@ -258,11 +297,12 @@ class ConfigReader {
   /// Within its window attention is full; which layers have one does not matter then.
   void read_window() {
     ModelSpec& spec = found_.spec;
-    const bool mistral = spec.family == Family::kMistral || spec.family == Family::kMixtral;
+    const bool phi3 = spec.family == Family::kPhi3;
+    const bool mistral = spec.family == Family::kMistral || spec.family == Family::kMixtral || phi3;
     if (!mistral && spec.family != Family::kQwen2 && spec.family != Family::kQwen3) return;
     const bool used = mistral || fields_.flag("use_sliding_window", false);
     constexpr std::int64_t kUsual = 4096;  // where the file does not say
-    const bool usual_none = spec.family == Family::kMixtral && !fields_.states("sliding_window");
+    const bool usual_none = (spec.family == Family::kMixtral || phi3) && !fields_.states("sliding_window");
     const bool none = usual_none || (fields_.states("sliding_window") && fields_.find("sliding_window") == nullptr);
     const std::int64_t window = none ? 0 : fields_.size({"sliding_window"}, kUsual);
     if (used && window < spec.max_positions) spec.window = window;

@@ -51,6 +51,10 @@ void list_gpt2_block(GroupLister lister, const ModelSpec& spec, const std::strin
 void list_llama_attention(GroupLister& lister, const ModelSpec& spec, const std::string& prefix) {
   const std::int64_t q = spec.attention_width();
   const std::int64_t kv = spec.kv_heads * spec.head_dim;
+  if (spec.family == Family::kPhi3) {
+    lister.whole(Role::kQkvWeight, prefix + "qkv_proj.weight");
+    return lister.whole(Role::kProjectionWeight, prefix + "o_proj.weight");
+  }
   const struct {
     std::string_view suffix;
     Role qkv;
@@ -81,6 +85,12 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
   lister.whole(Role::kNorm1Weight, prefix + "input_layernorm.weight");
   list_llama_attention(lister, spec, prefix + "self_attn.");
   lister.whole(Role::kNorm2Weight, prefix + "post_attention_layernorm.weight");
+  lister.whole(Role::kNorm1Bias, prefix + "input_layernorm.bias");
+  lister.whole(Role::kNorm2Bias, prefix + "post_attention_layernorm.bias");
+  if (spec.family == Family::kPhi3) {
+    lister.whole(Role::kFfnInWeight, prefix + "mlp.gate_up_proj.weight");
+    return lister.whole(Role::kFfnOutWeight, prefix + "mlp.down_proj.weight");
+  }
   const struct {
     std::string_view suffix;
     Role in;
@@ -95,6 +105,28 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
 }
 
 }  // namespace
+
+Result<void> check_hf_names(const ModelSpec& spec) {
+  switch (spec.family) {
+    case Family::kGpt2:
+    case Family::kLlama:
+    case Family::kMistral:
+    case Family::kQwen2:
+    case Family::kQwen3:
+    case Family::kGemma:
+    case Family::kPhi:
+    case Family::kMixtral:
+    case Family::kBert:
+    case Family::kVit:
+    case Family::kStableLm:
+    case Family::kPhi3: return {};
+    default: break;
+  }
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("weights of the family '{}' can be neither read nor written", to_text(spec.family)),
+               .where = spec.name,
+               .remedy = "fit, plan and simulate need none; run can begin from random weights where its kernels allow"});
+}
 
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   const ParameterLayout layout = lay_out_parameters(spec);

@@ -24,7 +24,10 @@ struct HfTensor {
   [[nodiscard]] std::int64_t elements() const { return rows * columns; }
 };
 
-/// Every tensor that Hugging Face transformers stores for `spec` (which must be valid), by group. Together they cover each
+/// Whether Hugging Face's names of a model's tensors are known here: of the families whose weights can be read and written.
+Result<void> check_hf_names(const ModelSpec& spec);
+
+/// Every tensor that Hugging Face transformers stores for `spec` (valid, with known names), by group. Together they cover each
 /// parameter of lay_out_parameters(spec) exactly once; a tied head is not stored. Rotary pairs are (i, i + head_dim/2).
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec);
 

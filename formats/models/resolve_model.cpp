@@ -59,6 +59,10 @@ Result<ModelDescription> describe_weights(const fs::path& path) {
   if (!is_file(config)) return describe_tensors(*checkpoint);
   auto found = read_hf_config(config);
   if (!found) return found;
+  if (const auto known = check_hf_names(found->spec); !known) {
+    found->notes.push_back({.text = known.error().what + "; the file was not looked into", .changes_numbers = false});
+    return found;
+  }
   const auto matched = checkpoint->match(hf_tensors(found->spec));
   if (!matched) return fail(matched.error());
   found->weights = path;

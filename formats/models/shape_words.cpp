@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "core/base/nearest_names.h"
+#include "formats/models/conv_words.h"
+#include "formats/models/shape_features.h"
 
 namespace plimsoll {
 namespace {
@@ -29,6 +31,8 @@ constexpr SizeKey kSizeKeys[] = {
     {"head_dim", &ModelSpec::head_dim}, {"positions", &ModelSpec::max_positions},
     {"window", &ModelSpec::window},     {"rotary_dim", &ModelSpec::rotary_dim},
     {"classes", &ModelSpec::classes},   {"mask", &ModelSpec::mask_token},   {"types", &ModelSpec::token_types},
+    {"embedding_width", &ModelSpec::embedding_width}, {"position_offset", &ModelSpec::position_offset},
+    {"decoder_layers", &ModelSpec::decoder_layers},   {"relative_buckets", &ModelSpec::relative_buckets},
 };
 
 struct ImageKey {
@@ -76,7 +80,10 @@ struct FamilyWord {
 constexpr FamilyWord kFamilies[] = {{"gpt", Family::kGpt2},     {"llama", Family::kLlama}, {"mistral", Family::kMistral},
                                     {"qwen2", Family::kQwen2}, {"qwen3", Family::kQwen3}, {"gemma", Family::kGemma},
                                     {"phi", Family::kPhi},     {"mixtral", Family::kMixtral}, {"bert", Family::kBert},
-                                    {"vit", Family::kVit}};
+                                    {"vit", Family::kVit},     {"opt", Family::kOpt},     {"bloom", Family::kBloom},
+                                    {"neox", Family::kGptNeoX}, {"gptj", Family::kGptJ},  {"falcon", Family::kFalcon},
+                                    {"mpt", Family::kMpt},     {"palm", Family::kPalm},   {"stablelm", Family::kStableLm},
+                                    {"phi3", Family::kPhi3},   {"qwen", Family::kQwen},   {"t5", Family::kT5}};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys;
@@ -85,7 +92,8 @@ std::vector<std::string> all_keys() {
   for (const ImageKey& key : kImageKeys) keys.emplace_back(key.name);
   for (const ExpertSizeKey& key : kExpertSizeKeys) keys.emplace_back(key.name);
   for (const ExpertRealKey& key : kExpertRealKeys) keys.emplace_back(key.name);
-  keys.insert(keys.end(), {"gating", "tied", "epsilon", "rope_theta", "rope_scaling"});
+  keys.insert(keys.end(), {"gating", "epsilon", "rope_theta", "rope_scaling"});
+  for (const auto& more : {feature_keys(), conv_keys()}) keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
 
@@ -163,21 +171,24 @@ Result<void> set_gating(ModelSpec& spec, std::string_view text, std::string_view
 }
 
 Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view key, std::string_view value) {
+  if (spec.is_conv_net()) {
+    if (auto done = set_conv_field(spec.conv, text, key, value)) return *done;
+    const bool of_image = key == "classes" || std::ranges::find(kImageKeys, key, &ImageKey::name) != std::end(kImageKeys);
+    if (!of_image || key == "patch") return bad(text, fmt::format("unknown key '{}'", key), did_you_mean(key, conv_keys()));
+  }
   for (const auto& [name, field] : kSizeKeys) {
     if (name == key) return set_whole(spec.*field, text, key, value);
   }
   for (const auto& [name, field] : kImageKeys) {
-    if (name == key && spec.family == Family::kVit) return set_whole(spec.image.*field, text, key, value);
+    if (name == key && spec.reads_images()) return set_whole(spec.image.*field, text, key, value);
   }
   if (is_expert_key(key)) return set_expert_field(spec.experts, text, key, value);
   if (key.starts_with("rope_") && key != "rope_theta") return set_rope_scaling(spec, text, key, value);
   if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);
   if (key == "rope_theta" && spec.positions == PositionKind::kRope) return set_real(spec.rope_theta, text, key, value);
   if (key == "rope_theta") return bad(text, "rope_theta needs a family with rotary positions");
-  if (key != "tied") return bad(text, fmt::format("unknown key '{}'", key), did_you_mean(key, all_keys()));
-  if (value != "true" && value != "false") return bad(text, fmt::format("tied={} is neither true nor false", value));
-  spec.tied_head = value == "true";
-  return {};
+  if (is_feature_key(key)) return set_feature(spec, text, key, value);
+  return bad(text, fmt::format("unknown key '{}'", key), did_you_mean(key, all_keys()));
 }
 
 /// The value of `key` in pairs that may be malformed; empty when it is not there.
@@ -196,6 +207,9 @@ Result<void> set_pairs(ModelSpec& spec, std::string_view text, std::string_view 
   if (unstated || !gating.empty()) {
     if (auto known = set_gating(spec, text, unstated ? "topk" : gating); !known) return known;
   }
+  if (const std::string_view position = value_of(pairs, "position"); !position.empty() && !spec.is_conv_net()) {
+    if (auto known = set_feature(spec, text, "position", position); !known) return known;  // others depend on it
+  }
   std::set<std::string_view> seen;
   while (!pairs.empty()) {
     const std::size_t comma = std::min(pairs.find(','), pairs.size());
@@ -213,7 +227,7 @@ Result<void> set_pairs(ModelSpec& spec, std::string_view text, std::string_view 
 
 /// Keys of experts say nothing without their number.
 Result<void> check_experts(const ModelSpec& spec, std::string_view text, std::string_view pairs) {
-  if (spec.experts.count > 0) return {};
+  if (spec.experts.count > 0 || spec.is_conv_net()) return {};
   std::vector<std::string_view> keys{"gating"};
   for (const ExpertSizeKey& key : kExpertSizeKeys) keys.push_back(key.name);
   for (const ExpertRealKey& key : kExpertRealKeys) keys.push_back(key.name);
@@ -240,18 +254,44 @@ void fill_encoder(ModelSpec& spec) {
   if (!spec.causal && spec.classes > 0) spec = with_classes(std::move(spec), spec.classes);
 }
 
+/// Rotated elements of a head where its family's models rotate a share of them (GPT-J: 64 of 256).
+std::int64_t usual_rotary_dim(const ModelSpec& spec) {
+  switch (spec.family) {
+    case Family::kPhi: return spec.head_dim / 2;
+    case Family::kGptNeoX:
+    case Family::kStableLm:
+    case Family::kGptJ: return spec.head_dim / 4;
+    default: return 0;
+  }
+}
+
+std::int64_t usual_ffn(const ModelSpec& spec) {
+  const bool rounded = is_gated(spec.activation) && spec.family != Family::kPalm && spec.family != Family::kT5;
+  return rounded ? (8 * spec.hidden / 3 + 255) / 256 * 256 : 4 * spec.hidden;
+}
+
+std::int64_t usual_positions(const ModelSpec& spec) {
+  if (spec.family == Family::kT5) return 512;
+  return spec.family == Family::kGpt2 ? 1024 : 2048;
+}
+
 Result<void> fill_in(ModelSpec& spec, std::string_view text) {
+  if (spec.is_conv_net()) {
+    fill_conv_net(spec);
+    return {};
+  }
   fill_encoder(spec);
   for (const SizeKey& key : {kSizeKeys[0], kSizeKeys[1], kSizeKeys[2], kSizeKeys[3]}) {
     if (key.field == &ModelSpec::vocabulary && spec.reads_images()) continue;
     if (spec.*key.field == 0) return bad(text, fmt::format("the key '{}' is missing", key.name));
   }
-  if (spec.ffn == 0) spec.ffn = is_gated(spec.activation) ? (8 * spec.hidden / 3 + 255) / 256 * 256 : 4 * spec.hidden;
-  if (spec.max_positions == 0) spec.max_positions = spec.family == Family::kGpt2 ? 1024 : 2048;
+  if (spec.ffn == 0) spec.ffn = usual_ffn(spec);
+  if (spec.max_positions == 0) spec.max_positions = usual_positions(spec);
+  if (spec.family == Family::kT5 && spec.decoder_layers == 0) spec.decoder_layers = spec.layers;
   if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
   if (spec.family == Family::kGemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
   if (auto filled = fill_head_dim(spec, text); !filled) return filled;
-  if (spec.family == Family::kPhi && spec.rotary_dim == 0) spec.rotary_dim = spec.head_dim / 2;
+  if (spec.positions == PositionKind::kRope && spec.rotary_dim == 0) spec.rotary_dim = usual_rotary_dim(spec);
   return {};
 }
 
@@ -263,6 +303,7 @@ std::optional<Family> parse_family(std::string_view word) {
 std::vector<std::string> family_words() {
   std::vector<std::string> words;
   for (const FamilyWord& family : kFamilies) words.emplace_back(family.word);
+  for (const std::string& word : conv_words()) words.push_back(word);
   return words;
 }
 
@@ -279,10 +320,12 @@ Result<ModelSpec> parse_shape_words(std::string_view text) {
   const std::size_t colon = text.find(':');
   if (colon == std::string_view::npos) return bad(text, "expected a family and a colon, as in gpt:layers=12,…");
   const std::string_view word = text.substr(0, colon);
-  const auto family = parse_family(word);
+  const auto conv = parse_conv_word(word);
+  const auto family = conv ? std::optional(Family::kConvNet) : parse_family(word);
   if (!family) return bad(text, fmt::format("unknown model family '{}'", word), did_you_mean(word, family_words()));
   ModelSpec spec = family_defaults(*family);
   spec.name = text;
+  if (conv) spec.conv.kind = *conv;
   if (auto done = set_pairs(spec, text, text.substr(colon + 1)); !done) return fail(done.error());
   if (auto done = check_experts(spec, text, text.substr(colon + 1)); !done) return fail(done.error());
   if (auto done = fill_in(spec, text); !done) return fail(done.error());

@@ -57,8 +57,11 @@ std::string_view architecture_of(Family family) {
     case Family::kGemma: return "GemmaForCausalLM";
     case Family::kPhi: return "PhiForCausalLM";
     case Family::kMixtral: return "MixtralForCausalLM";
+    case Family::kStableLm: return "StableLmForCausalLM";
+    case Family::kPhi3: return "Phi3ForCausalLM";
     case Family::kBert:
     case Family::kVit: break;  // whose architecture depends on the head
+    default: break;            // which has_hf_names refuses
   }
   return "?";
 }
@@ -69,15 +72,16 @@ Result<void> check_family(const ModelSpec& spec) {
   const bool biases = spec.family == Family::kLlama || spec.family == Family::kQwen3 || spec.family == Family::kGemma;
   if (biases) usual.qkv_bias = usual.projection_bias = spec.qkv_bias;
   if (spec.family == Family::kLlama) usual.mlp_bias = spec.mlp_bias;
+  if (spec.family == Family::kStableLm) usual.qkv_bias = spec.qkv_bias, usual.parallel_block = spec.parallel_block;
   if (spec.family == Family::kPhi && spec.activation == ActivationKind::kGelu) usual.activation = spec.activation;
   const auto features = [](const ModelSpec& s) {
     return std::tuple(s.norm, s.activation, s.positions, s.qkv_bias, s.projection_bias, s.mlp_bias, s.qk_norm, s.parallel_block);
   };
   const bool scaled = spec.family == Family::kGemma;
   const double scale = scaled ? std::sqrt(static_cast<double>(spec.hidden)) : 1;
-  const bool windows = spec.family == Family::kMistral || spec.family == Family::kMixtral ||
+  const bool windows = spec.family == Family::kMistral || spec.family == Family::kMixtral || spec.family == Family::kPhi3 ||
                        spec.family == Family::kQwen2 || spec.family == Family::kQwen3;
-  const bool partial = spec.family == Family::kPhi;
+  const bool partial = spec.family == Family::kPhi || spec.family == Family::kStableLm || spec.family == Family::kPhi3;
   const bool same = features(spec) == features(usual) && spec.embedding_scale == scale && (windows || spec.window == 0) &&
                     (partial || spec.rotary_width() == spec.head_dim) && spec.head_bias == usual.head_bias;
   if (same) return {};
@@ -107,10 +111,14 @@ void add_family_keys(ordered_json& config, const ModelSpec& spec) {
   if (gemma) config["hidden_activation"] = "gelu_pytorch_tanh";
   if (spec.family == Family::kLlama) config["mlp_bias"] = spec.mlp_bias;
   if (spec.family == Family::kLlama || spec.family == Family::kQwen3 || gemma) config["attention_bias"] = spec.qkv_bias;
-  if (phi) config["resid_pdrop"] = config["embd_pdrop"] = 0.0;
+  if (phi || spec.family == Family::kPhi3) config["resid_pdrop"] = config["embd_pdrop"] = 0.0;
+  if (spec.family == Family::kStableLm) {
+    config.update({{"use_qkv_bias", spec.qkv_bias}, {"use_parallel_residual", spec.parallel_block}, {"hidden_dropout", 0.0}});
+  }
   const bool divides = spec.head_dim * spec.heads == spec.hidden;
-  if (spec.family != Family::kQwen2 && !(phi && divides)) config["head_dim"] = spec.head_dim;
-  const bool windows = spec.family == Family::kMistral || spec.family == Family::kMixtral;
+  const bool takes_width = !phi && spec.family != Family::kStableLm && spec.family != Family::kPhi3;
+  if (spec.family != Family::kQwen2 && (takes_width || !divides)) config["head_dim"] = spec.head_dim;
+  const bool windows = spec.family == Family::kMistral || spec.family == Family::kMixtral || spec.family == Family::kPhi3;
   if (windows) config["sliding_window"] = spec.window > 0 ? ordered_json(spec.window) : ordered_json();
   if (spec.family != Family::kQwen2 && spec.family != Family::kQwen3) return;
   config["use_sliding_window"] = spec.window > 0;
@@ -149,6 +157,7 @@ void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
 }  // namespace
 
 Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& extras) {
+  if (const auto known = check_hf_names(spec); !known) return fail(known.error());
   const bool encoder = spec.family == Family::kBert || spec.family == Family::kVit;
   auto config = encoder ? encoder_config(spec) : spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
   if (!config) return fail(config.error());

@@ -81,6 +81,51 @@ void write_rule(JsonLine& line, const Recipe& r) {
   if (rule.relative_step) line.flag("relative_step", r.relative_step);
 }
 
+std::string write_conv(const ConvNet& net) {
+  std::vector<std::string> depths;
+  for (const std::int64_t depth : net.depths) depths.push_back(std::to_string(depth));
+  JsonLine line;
+  line.text("kind", to_text(net.kind)).raw("depths", json_list(depths)).flag("bottleneck", net.bottleneck);
+  line.integer("width", net.width).integer("groups", net.groups).flag("batch_norm", net.batch_norm);
+  return line.integer("growth", net.growth).str();
+}
+
+ConvNet read_conv(const JsonNode& node) {
+  node.allow_only({"kind", "depths", "bottleneck", "width", "groups", "batch_norm", "growth"});
+  ConvNet net{.kind = enum_of(node.at("kind"), ConvNetKind::kDenseNet)};
+  for (const JsonNode& depth : node.at("depths").elements()) net.depths.push_back(depth.integer(0, kMaxParsedCount));
+  net.bottleneck = node.boolean_or("bottleneck", false);
+  net.width = node.integer_or("width", net.width, 0, kMaxParsedCount);
+  net.groups = node.integer_or("groups", 1, 0, kMaxParsedCount);
+  net.batch_norm = node.boolean_or("batch_norm", false);
+  net.growth = node.integer_or("growth", 0, 0, kMaxParsedCount);
+  return net;
+}
+
+void write_architecture(JsonLine& line, const ModelSpec& s) {
+  if (!s.norm_bias) line.flag("norm_bias", false);
+  if (s.parallel_norms) line.flag("parallel_norms", true);
+  if (s.rope_interleaved) line.flag("rope_interleaved", true);
+  if (s.embedding_width != 0) line.integer("embedding_width", s.embedding_width);
+  if (s.position_offset != 0) line.integer("position_offset", s.position_offset);
+  if (s.decoder_layers != 0) line.integer("decoder_layers", s.decoder_layers);
+  if (s.relative_buckets != 0) line.integer("relative_buckets", s.relative_buckets);
+  if (s.is_conv_net()) line.raw("conv", write_conv(s.conv));
+}
+
+/// What a plan does not say is as in a plain decoder, whatever the family.
+void read_architecture(const JsonNode& node, ModelSpec& s) {
+  const auto size = [&](std::string_view key) { return node.integer_or(key, 0, 0, kMaxParsedCount); };
+  s.norm_bias = node.boolean_or("norm_bias", true);
+  s.parallel_norms = node.boolean_or("parallel_norms", false);
+  s.rope_interleaved = node.boolean_or("rope_interleaved", false);
+  s.embedding_width = size("embedding_width");
+  s.position_offset = size("position_offset");
+  s.decoder_layers = size("decoder_layers");
+  s.relative_buckets = size("relative_buckets");
+  if (node.has("conv")) s.conv = read_conv(node.at("conv"));
+}
+
 /// Only what differs from what a plan without the key means.
 void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.projection_bias != s.qkv_bias) line.flag("projection_bias", s.projection_bias);
@@ -91,6 +136,7 @@ void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.embedding_scale != 1) line.number("embedding_scale", s.embedding_scale);
   if (s.window != 0) line.integer("window", s.window);
   if (s.experts.count > 0) line.raw("experts", write_experts(s.experts));
+  write_architecture(line, s);
   write_encoder_fields(line, s);
   const RopeScaling& r = s.rope_scaling;
   if (r == RopeScaling{}) return;
@@ -107,6 +153,7 @@ void read_later_fields(const JsonNode& node, ModelSpec& s) {
   s.embedding_scale = node.number_or("embedding_scale", 1);
   s.window = node.integer_or("window", 0, 0, kMaxParsedCount);
   if (node.has("experts")) s.experts = read_experts(node.at("experts"));
+  read_architecture(node, s);
   read_encoder_fields(node, s);
   RopeScaling& r = s.rope_scaling;
   r.kind = enum_or(node, "rope_scaling", r.kind, RopeScalingKind::kLlama3);
@@ -162,6 +209,7 @@ std::string write_recipe(const Recipe& r) {
   line.number("epsilon", r.epsilon).number("clip", r.clip).raw("seed", std::to_string(r.seed));
   write_rule(line, r);
   if (r.adapter.exists()) line.raw("lora", write_adapter(r.adapter));
+  if (r.target_sequence > 0) line.integer("target_sequence", r.target_sequence);
   if (r.loss_scaling != LossScaling{}) line.text("loss_scale", to_text(r.loss_scaling));
   return line.str();
 }
@@ -175,12 +223,13 @@ ModelSpec read_model(const JsonNode& node) {
                    "embedding_scale", "window", "experts", "rope_scaling", "rope_factor", "rope_low_frequency",
                    "rope_high_frequency", "rope_original_positions", "causal", "post_norm", "embedding_norm", "token_types",
                    "head", "classes", "pooler", "mask_token", "image_size", "patch_size", "channels", "image_mean",
-                   "image_deviation"});
+                   "image_deviation", "norm_bias", "parallel_norms", "rope_interleaved", "embedding_width",
+                   "position_offset", "decoder_layers", "relative_buckets", "conv"});
   if (!names_model(node)) {
     node.allow_only({"name"});
     return {.name = node.text_or("name", "")};
   }
-  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kVit));
+  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kConvNet));
   const auto size = [&](std::string_view key) { return node.at(key).integer(0, kMaxParsedCount); };
   const auto size_or = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
@@ -195,8 +244,8 @@ ModelSpec read_model(const JsonNode& node) {
   s.vocabulary = size("vocabulary");
   s.max_positions = size("max_positions");
   s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
-  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kTanh);
-  s.positions = enum_or(node, "positions", s.positions, PositionKind::kRope);
+  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kRelu);
+  s.positions = enum_or(node, "positions", s.positions, PositionKind::kRelative);
   s.tied_head = node.boolean_or("tied_head", s.tied_head);
   s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);
   s.mlp_bias = node.boolean_or("mlp_bias", s.mlp_bias);
@@ -209,14 +258,15 @@ ModelSpec read_model(const JsonNode& node) {
 Recipe read_recipe(const JsonNode& node) {
   node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate",
                    "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
-                   "seed", "momentum", "nesterov", "trust", "relative_step", "lora", "loss_scale"});
+                   "seed", "momentum", "nesterov", "trust", "relative_step", "lora", "loss_scale", "target_sequence"});
   Recipe r;
-  r.precision = enum_or(node, "precision", r.precision, Precision::kBf16);
+  r.precision = enum_or(node, "precision", r.precision, Precision::kTf32);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);
-  r.optimizer = enum_or(node, "optimizer", r.optimizer, OptimizerKind::kLion);
+  r.optimizer = enum_or(node, "optimizer", r.optimizer, OptimizerKind::kMuon);
   r.micro_batch = node.integer_or("micro_batch", r.micro_batch, 0, kMaxParsedCount);
   r.accumulate = node.integer_or("accumulate", r.accumulate, 0, kMaxParsedCount);
   r.sequence = node.integer_or("sequence", r.sequence, 0, kMaxParsedCount);
+  r.target_sequence = node.integer_or("target_sequence", 0, 0, kMaxParsedCount);
   r.learning_rate = node.number_or("learning_rate", r.learning_rate);
   r.schedule = enum_or(node, "schedule", r.schedule, LrSchedule::kCosine);
   r.warmup_steps = node.integer_or("warmup_steps", r.warmup_steps, 0, kMaxParsedCount);

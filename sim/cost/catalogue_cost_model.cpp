@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/graph/op_work.h"
 #include "core/platform/cpu_workers.h"
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/kernel_work.h"
@@ -53,6 +54,8 @@ double nominal_flops(const Processor& processor, DType dtype) {
       return half_flops(processor, processor.fp16_flops);
     case DType::kBf16:
       return half_flops(processor, processor.bf16_flops);
+    case DType::kTf32:
+      return processor.tf32_flops;
     case DType::kFp64:
       return processor.kind == ProcessorKind::kCpu ? processor.fp32_flops / 2 : 0.0;
     default:
@@ -100,9 +103,31 @@ Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel) {
   return checked(startup + std::max(arithmetic, traffic), efficiency->origin, to_text(kernel));
 }
 
+/// The widest type that a GPU's matrix units have of those in which Muon's products are written.
+DType orthogonalizing_dtype(const Processor& processor) {
+  if (processor.bf16_flops > 0) return DType::kBf16;
+  return processor.fp16_flops > 0 ? DType::kFp16 : DType::kFp32;
+}
+
+/// Muon's products before its update streams; 0 of other kernels.
+double orthogonalizing_seconds(const Processor& processor, const Kernel& kernel) {
+  if (kernel.kind != OpKind::kMuon) return 0;
+  const double flops = newton_schulz_flops(kernel.shape);
+  if (processor.kind == ProcessorKind::kCpu) return flops / (cost_constants().at("cpu.product") * processor.fp32_flops);
+  const DType dtype = orthogonalizing_dtype(processor);
+  const GpuEntry gpu = entry_of(processor);
+  const auto efficiency = product_efficiency(gpu, dtype);
+  return flops / (efficiency.value_or(Efficiency{.share = 1}).share * step_factor(gpu) * nominal_flops(processor, dtype));
+}
+
 Result<Cost> gpu_streaming_cost(const Processor& processor, const Kernel& kernel) {
   const auto efficiency = memory_efficiency(entry_of(processor));
   const auto work = work_of(kernel);
+  const double products = orthogonalizing_seconds(processor, kernel);
+  if (products > 0) {
+    const double traffic = work.bytes / (efficiency.share * processor.bytes_per_second);
+    return checked(cost_constants().at("kernel.startup") * kMicro + products + traffic, CostOrigin::kExtrapolated, to_text(kernel));
+  }
   const double arithmetic = processor.fp32_flops > 0 ? work.flops / processor.fp32_flops : 0.0;
   const double traffic = work.bytes / (efficiency.share * processor.bytes_per_second);
   const double startup = cost_constants().at("kernel.startup") * kMicro;
@@ -133,7 +158,8 @@ Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
   const double traffic = work.bytes / (share * processor.bytes_per_second);
   // The optimizer's share of DRAM bandwidth was measured with its arithmetic in it.
   const double arithmetic = peak > 0 && !optimizer ? work.flops / (constants.at(cpu_share(sort)) * peak) : 0.0;
-  return checked(constants.at("cpu.startup") * kMicro + std::max(arithmetic, traffic), CostOrigin::kExtrapolated,
+  const double products = orthogonalizing_seconds(processor, kernel);
+  return checked(constants.at("cpu.startup") * kMicro + products + std::max(arithmetic, traffic), CostOrigin::kExtrapolated,
                  to_text(kernel));
 }
 

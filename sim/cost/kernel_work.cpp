@@ -11,14 +11,8 @@
 namespace plimsoll {
 
 KernelSort sort_of(OpKind kind) {
+  if (is_product(kind)) return KernelSort::kProduct;
   switch (kind) {
-    case OpKind::kLinear:
-    case OpKind::kLinearBackwardInput:
-    case OpKind::kLinearBackwardWeight:
-    case OpKind::kExpertLinear:
-    case OpKind::kExpertLinearBackwardInput:
-    case OpKind::kExpertLinearBackwardWeight:
-      return KernelSort::kProduct;
     case OpKind::kAttention:
       return KernelSort::kAttentionForward;
     case OpKind::kAttentionBackward:

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "core/graph/buildable.h"
+#include "core/platform/check_precision.h"
 #include "core/plan/order_conflicts.h"
 #include "sim/planner/check_shares.h"
 #include "sim/planner/parameter_tier.h"
@@ -37,12 +39,16 @@ void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
 
 Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
                            const LowerOptions& options) {
+  if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
   if (const auto shares = check_shares(strategy, spec.layers); !shares) return fail(shares.error());
   if (const auto tiers = check_tiers(strategy, recipe); !tiers) return fail(tiers.error());
   const auto places = Places::find(platform, strategy);
   if (!places) return fail(places.error());
   Plan plan{.spec = spec, .recipe = recipe, .platform = platform, .strategy = strategy};
   BufferBook book(plan);
+  if (const auto able = check_precision(platform.at(platform.at(places->compute).processor), recipe.precision); !able) {
+    return fail(able.error());
+  }
   const std::int64_t workers = compute_workers(platform, places->compute);
   const Graph graph = build_training_graph(spec, recipe, {.workers = workers});
   const std::vector<GroupState> state = reserve_state(plan, book, *places, graph.parameters);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/nearest_names.h"
+#include "core/graph/buildable.h"
 #include "sim/planner/refine_candidates.h"
 
 namespace plimsoll {
@@ -64,6 +65,7 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   if (!options.exact) {
     if (const auto known = check_name(options.strategy); !known) return fail(known.error());
   }
+  if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
   const SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds};
   auto candidates = try_strategies(problem, options);
   if (!candidates) return fail(candidates.error());

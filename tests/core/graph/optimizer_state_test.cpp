@@ -13,7 +13,7 @@ namespace {
 
 std::vector<OptimizerKind> all_optimizers() {
   std::vector<OptimizerKind> all;
-  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kLion); ++kind) all.push_back(static_cast<OptimizerKind>(kind));
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kMuon); ++kind) all.push_back(static_cast<OptimizerKind>(kind));
   return all;
 }
 
@@ -108,4 +108,25 @@ TEST_CASE("an update moves its weights and states both ways and its gradient onc
   for (const OpKind kind : {OpKind::kAdafactor, OpKind::kSm3, OpKind::kLamb, OpKind::kLars}) {
     CHECK(flops_of(kind, of_tensor) >= 4000);
   }
+}
+
+TEST_CASE("muon keeps a velocity of hidden matrices, and both of AdamW's moments of everything else") {
+  const Recipe recipe{.optimizer = OptimizerKind::kMuon};
+  const ParameterLayout layout = lay_out_parameters(test::small_model(Family::kGpt2, 2));
+  const ParameterGroup& block = layout.at(layout.block(0));
+  std::int64_t matrices = 0;
+  for (const ParameterTensor& tensor : block.tensors) matrices += tensor.rows > 1 ? tensor.elements() : 0;
+  CHECK(bytes_of_state(recipe, block, TensorKind::kFirstMoment) == Bytes(4 * block.elements));
+  CHECK(bytes_of_state(recipe, block, TensorKind::kSecondMoment) == Bytes(4 * (block.elements - matrices)));
+  const ParameterGroup& embedding = layout.at(layout.embedding());
+  CHECK(bytes_of_state(recipe, embedding, TensorKind::kSecondMoment) == Bytes(4 * embedding.elements));
+}
+
+TEST_CASE("a quintic step of muon is three products over a matrix's shorter side, of each expert's matrix alone") {
+  // 20 x 50: X Xᵀ is 2·20·20·50 = 40000, A² is 2·20³ = 16000, B X is 40000; five steps of 96000.
+  const OpShape wide{.rows = 20, .inputs = 50};
+  CHECK(newton_schulz_flops(wide) == 5 * 96'000);
+  CHECK(newton_schulz_flops({.rows = 50, .inputs = 20}) == 5 * 96'000);
+  CHECK(newton_schulz_flops({.rows = 4 * 20, .inputs = 50, .terms = 4}) == 4 * 5 * 96'000);
+  CHECK(workspace_of(OpKind::kMuon, wide, DType::kFp32, 0) == Bytes(3 * 2 * 20 * 50));
 }

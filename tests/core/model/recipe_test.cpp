@@ -144,13 +144,13 @@ TEST_CASE("AdamW's canonical_text is the one from before there were other optimi
 }
 
 TEST_CASE("every optimizer's name can be read, and an unknown one is refused with all of them") {
-  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kLion); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kMuon); ++kind) {
     CHECK(parse_optimizer(to_text(static_cast<OptimizerKind>(kind))).value() == static_cast<OptimizerKind>(kind));
   }
   const auto unknown = parse_optimizer("adamx");
   REQUIRE_FALSE(unknown);
   CHECK_THAT(unknown.error().text(), Catch::Contains("'adamx'") &&
-             Catch::Contains("sgd, momentum, adam, adamw, adam8bit, adafactor, sm3, lamb, lars, lion"));
+             Catch::Contains("sgd, momentum, adam, adamw, adam8bit, adafactor, sm3, lamb, lars, lion, muon"));
 }
 
 TEST_CASE("every name that is written can be read, and an unknown one brings suggestions") {

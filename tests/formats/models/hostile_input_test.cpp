@@ -66,6 +66,11 @@ TEST_CASE("damaged shapes in words never break the parser") {
   for (const std::string& text : damaged("llama:layers=2,hidden=64,heads=4,kv_heads=2,vocab=10,tied=true,rope_theta=5e5")) {
     check_spec(parse_shape_words(text));
   }
+  for (const char* shape : {"resnet:depths=2-2,bottleneck=true,width=64,groups=2", "densenet:depths=2-2,growth=8,classes=3",
+                            "t5:layers=1,hidden=8,heads=2,vocab=9,experts=4,gating=switch", "mpt:layers=1,hidden=8,heads=2,vocab=9,position=alibi,bias=false"}) {
+    REQUIRE(parse_shape_words(shape));
+    for (const std::string& text : damaged(shape)) check_spec(parse_shape_words(text));
+  }
   for (const std::string& text : damaged("gpt2-medium")) check_spec(resolve_model(text));
 }
 
@@ -74,7 +79,13 @@ TEST_CASE("damaged configurations never break the reader") {
   const std::string scaled = R"({"model_type":"mistral","vocab_size":9,"hidden_size":8,"intermediate_size":8,"num_hidden_layers":1,
     "num_attention_heads":2,"num_key_value_heads":1,"max_position_embeddings":8,"sliding_window":4,"layer_types":["x"],
     "rope_scaling":{"type":"linear","factor":2.0,"rope_theta":5.0},"rope_parameters":{"rope_theta":5.0},"auto_map":{"a":"b"}})";
-  for (const std::string* valid : {&gpt2, &tiny_config(), &scaled}) {
+  const std::string mpt = R"({"model_type":"mpt","vocab_size":9,"d_model":8,"n_layers":1,"n_heads":2,"expansion_ratio":4,
+    "attn_config":{"alibi":true,"clip_qkv":3}})";
+  const std::string t5 = R"({"model_type":"switch_transformers","vocab_size":9,"d_model":8,"d_kv":4,"d_ff":8,"num_layers":2,
+    "num_heads":2,"num_experts":2,"num_sparse_encoder_layers":1,"num_sparse_decoder_layers":1})";
+  const std::string qwen = R"({"model_type":"qwen","vocab_size":9,"hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,
+    "intermediate_size":8})";
+  for (const std::string* valid : {&gpt2, &tiny_config(), &scaled, &mpt, &t5, &qwen}) {
     REQUIRE(parse_hf_config(*valid, "c", "m"));
     for (const std::string& text : damaged(*valid)) {
       const auto found = parse_hf_config(text, "c", "m");

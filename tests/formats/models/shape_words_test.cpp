@@ -72,6 +72,42 @@ TEST_CASE("every family's word brings what its models have") {
   CHECK_FALSE(parse_shape_words("gpt:layers=1,hidden=64,heads=4,vocab=10,rope_factor=2"));
 }
 
+TEST_CASE("what a family's word brings can be said otherwise, whatever the order of the keys") {
+  const auto falcon = parse_shape_words("falcon:layers=1,hidden=64,heads=4,vocab=10,rope_theta=5e5,parallel=false,qkv_bias=true");
+  REQUIRE(falcon);
+  CHECK_FALSE(falcon->parallel_block);
+  CHECK(falcon->qkv_bias);
+  const auto rotary = parse_shape_words("gpt:layers=1,hidden=64,heads=4,vocab=10,rope_theta=5e5,position=rope");
+  REQUIRE(rotary);
+  CHECK(rotary->positions == PositionKind::kRope);
+  const auto bare = parse_shape_words("mpt:layers=1,hidden=64,heads=4,vocab=10,position=alibi,bias=false");
+  REQUIRE(bare);
+  CHECK_FALSE(bare->norm_bias);
+  CHECK_FALSE(bare->qkv_bias);
+  CHECK(parse_shape_words("gpt:layers=1,hidden=64,heads=4,vocab=10,activation=swiglu")->ffn == 256);  // 8·64/3, rounded up
+  CHECK_FALSE(parse_shape_words("gpt:layers=1,hidden=64,heads=4,vocab=10,position=sinus"));
+  CHECK_FALSE(parse_shape_words("gpt:layers=1,hidden=64,heads=4,vocab=10,parallel=yes"));
+}
+
+TEST_CASE("a T5 has as many decoder blocks as encoder blocks unless it says otherwise") {
+  CHECK(parse_shape_words("t5:layers=3,hidden=64,heads=4,vocab=10")->decoder_layers == 3);
+  CHECK(parse_shape_words("t5:layers=3,hidden=64,heads=4,vocab=10,decoder_layers=5")->decoder_layers == 5);
+}
+
+TEST_CASE("a convolutional net is said by its stages, and keys of transformers are refused") {
+  const auto net = parse_shape_words("resnet:depths=2-2-2-2,classes=10,image=64");
+  REQUIRE(net);
+  CHECK(net->layers == 8);
+  CHECK(net->hidden == 512);
+  CHECK(net->classes == 10);
+  CHECK(parse_shape_words("densenet:depths=2-2,growth=8")->layers == 5);  // and a transition
+  for (const char* text : {"resnet:", "resnet:depths=3-x", "resnet:depths=", "resnet:depths=1-1,heads=4", "densenet:depths=2-2",
+                           "vgg:depths=1-1-1-1-1,image=16", "resnet:depths=1-1,bottleneck=1", "vgg:depths=1-0"}) {
+    CAPTURE(text);
+    CHECK_FALSE(parse_shape_words(text));
+  }
+}
+
 TEST_CASE("an unknown key or family is named and the nearest one suggested") {
   const auto key = parse_shape_words("gpt:layer=24,hidden=2304,heads=24,vocab=51200");
   REQUIRE_FALSE(key);

@@ -71,7 +71,7 @@ TEST_CASE("read_plan gives back every field that write_plan wrote") {
 }
 
 TEST_CASE("a plan keeps the numbers of every optimizer, and AdamW's plan says nothing of the others'") {
-  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kLion); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kMuon); ++kind) {
     Plan plan = full_plan();
     plan.recipe = with_optimizer(plan.recipe, static_cast<OptimizerKind>(kind));
     const OptimizerRule& rule = rule_of(plan.recipe.optimizer);

@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/model/conv_layers.h"
+#include "core/model/model_spec.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kMaxSize = std::int64_t{1} << 24;
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+tl::unexpected<Error> bad(const ModelSpec& spec, std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = std::move(remedy)});
+}
+
+Result<void> validate_rotary(const ModelSpec& spec) {
+  if (spec.positions != PositionKind::kRope) return {};
+  if (spec.rotary_dim < 0 || spec.rotary_dim > spec.head_dim) {
+    return bad(spec, fmt::format("rotary_dim={} does not lie between 0 and head_dim={}", spec.rotary_dim, spec.head_dim));
+  }
+  if (spec.rotary_width() % 2 != 0) {
+    return bad(spec, fmt::format("{}={} must be even for rotary positions", spec.rotary_dim == 0 ? "head_dim" : "rotary_dim",
+                                 spec.rotary_width()));
+  }
+  const RopeScaling& scaling = spec.rope_scaling;
+  if (scaling.kind == RopeScalingKind::kNone) return {};
+  if (!(scaling.factor >= 1) || !std::isfinite(scaling.factor)) {
+    return bad(spec, fmt::format("a rotary scaling factor of {} is not 1 or more", scaling.factor));
+  }
+  if (scaling.kind == RopeScalingKind::kLinear) return {};
+  if (scaling.low_frequency > 0 && scaling.high_frequency > scaling.low_frequency && scaling.original_positions > 0) return {};
+  return bad(spec, fmt::format("rotary scaling with low_frequency={}, high_frequency={} and original_positions={}: the first "
+                               "must be positive and below the second, the last positive",
+                               scaling.low_frequency, scaling.high_frequency, scaling.original_positions));
+}
+
+Result<void> validate_experts(const ModelSpec& spec) {
+  if (auto mixture = validate(spec.experts); !mixture) return bad(spec, mixture.error().what, mixture.error().remedy);
+  if (spec.experts.count == 0) return {};
+  if (spec.experts.every > spec.layers) {
+    return bad(spec, fmt::format("every={} leaves no block of {} with experts", spec.experts.every, spec.layers));
+  }
+  if (spec.expert_width() > kMaxSize) {
+    return bad(spec, fmt::format("expert_ffn={} is larger than {}", spec.expert_width(), kMaxSize));
+  }
+  if (spec.experts.count * spec.expert_in_width() <= kMaxElements / spec.hidden) return {};
+  return bad(spec, "the experts of a block have more than 2^40 elements in a matrix");
+}
+
+Result<void> validate_images(const ModelSpec& spec) {
+  const ImageInput& image = spec.image;
+  if (!spec.reads_images()) return {};
+  if (image.patch <= 0 || image.size % image.patch != 0 || image.size > 1 << 14) {
+    return bad(spec, fmt::format("images of {0} x {0} pixels cannot be cut into patches of {1}", image.size, image.patch));
+  }
+  if (image.channels < 1 || image.channels > 3)
+    return bad(spec, fmt::format("images have 1 to 3 channels, not {}", image.channels));
+  for (const double deviation : image.deviation) {
+    if (!(deviation > 0) || !std::isfinite(deviation))
+      return bad(spec, fmt::format("a deviation of {} is not positive", deviation));
+  }
+  if (spec.max_positions == image.patches() + 1) return {};
+  return bad(spec, fmt::format("{} patches and the class token need {} positions, not {}", image.patches(), image.patches() + 1,
+                               spec.max_positions));
+}
+
+Result<void> validate_conv_net(const ModelSpec& spec) {
+  constexpr std::int64_t kMostBlocks = 10000;
+  const ConvNet& net = spec.conv;
+  const auto positive = [](std::int64_t n) { return n > 0 && n <= kMostBlocks; };
+  if (net.depths.empty() || net.depths.size() > 8) return bad(spec, "a convolutional net has 1 to 8 stages", "depths=3-4-6-3");
+  if (!std::all_of(net.depths.begin(), net.depths.end(), positive)) {
+    return bad(spec, fmt::format("every stage of a convolutional net has 1 to {} blocks", kMostBlocks));
+  }
+  if (!positive(net.width) || !positive(net.groups)) return bad(spec, "width and groups must be positive");
+  if (net.kind == ConvNetKind::kDenseNet && !positive(net.growth)) return bad(spec, "a DenseNet needs a growth", "growth=32");
+  const std::int64_t inner = 64 * net.width / 64 * net.groups;
+  if (net.kind == ConvNetKind::kResNet && (inner == 0 || inner % net.groups != 0)) {
+    return bad(spec, fmt::format("width={} does not give every one of {} groups a channel", net.width, net.groups));
+  }
+  if (spec.classes < 1 || spec.classes > kMaxSize || spec.head != HeadKind::kClass) {
+    return bad(spec, fmt::format("classes must lie between 1 and {}, not {}", kMaxSize, spec.classes));
+  }
+  if (spec.layers != conv_blocks(net)) {
+    return bad(spec, fmt::format("the stages of {} have {} blocks, but layers={}", spec.name, conv_blocks(net), spec.layers));
+  }
+  // Every stage halves a side, and stems do so once or twice before.
+  const std::int64_t smallest = std::max<std::int64_t>(32, std::int64_t{1} << (net.depths.size() + 1));
+  if (spec.image.size >= smallest && spec.image.size <= 1 << 14 && spec.image.channels >= 1 && spec.image.channels <= 3) return {};
+  return bad(spec, fmt::format("images have {} to {} pixels a side and 1 to 3 channels, not {} and {}", smallest, 1 << 14,
+                               spec.image.size, spec.image.channels));
+}
+
+/// What belongs to other architectures than a plain decoder's.
+Result<void> validate_architecture(const ModelSpec& spec) {
+  if (spec.parallel_norms && !spec.parallel_block) return bad(spec, "parallel_norms belong to a parallel block");
+  if (spec.embedding_width < 0 || spec.position_offset < 0 || spec.decoder_layers < 0 || spec.relative_buckets < 0) {
+    return bad(spec, "embedding_width, position_offset, decoder_layers and relative_buckets are not negative");
+  }
+  if (spec.embedding_width > kMaxSize || spec.position_offset > kMaxSize || spec.relative_buckets > kMaxSize) {
+    return bad(spec, fmt::format("embedding_width, position_offset and relative_buckets are at most {}", kMaxSize));
+  }
+  if (spec.decoder_layers > 100000) return bad(spec, fmt::format("decoder_layers={} is larger than 100000", spec.decoder_layers));
+  if (spec.decoder_layers > 0 && (spec.head != HeadKind::kNextToken || spec.reads_images())) {
+    return bad(spec, "a decoder behind an encoder learns the next token");
+  }
+  if ((spec.positions == PositionKind::kRelative) != (spec.relative_buckets > 0)) {
+    return bad(spec, "relative positions need relative_buckets, and nothing else does");
+  }
+  if (spec.rope_interleaved && spec.positions != PositionKind::kRope) return bad(spec, "rope_interleaved needs rotary positions");
+  if (spec.position_offset > 0 && spec.positions != PositionKind::kLearned) {
+    return bad(spec, "position_offset belongs to a table of positions");
+  }
+  return {};
+}
+
+/// Which of an encoder's features go together.
+Result<void> validate_encoder(const ModelSpec& spec) {
+  if (spec.causal != (spec.head == HeadKind::kNextToken)) {
+    return bad(spec, "the next token is asked of causal models, hidden tokens and classes of the others");
+  }
+  if (spec.head == HeadKind::kClass && (spec.classes < 1 || spec.classes > kMaxSize)) {
+    return bad(spec, fmt::format("classes must lie between 1 and {}, not {}", kMaxSize, spec.classes));
+  }
+  if (spec.head == HeadKind::kClass && spec.tied_head) return bad(spec, "a head of classes cannot be tied to the embedding");
+  if (spec.pooler && spec.head != HeadKind::kClass) return bad(spec, "a pooler belongs to a head of classes");
+  if (spec.reads_images() && spec.head != HeadKind::kClass) return bad(spec, "images have classes, not tokens");
+  if (!spec.causal && spec.experts.count > 0) return bad(spec, "experts belong to decoders");
+  if (spec.post_norm && spec.parallel_block) return bad(spec, "a parallel block has its norm before it");
+  if (!spec.causal && spec.window > 0) return bad(spec, "a window belongs to causal attention");
+  if (spec.token_types < 0 || spec.token_types > 255)
+    return bad(spec, fmt::format("token_types={} is not below 256", spec.token_types));
+  if (spec.mask_token >= spec.vocabulary && spec.mask_token != -1) {
+    return bad(spec, fmt::format("the mask token {} is beyond the vocabulary of {}", spec.mask_token, spec.vocabulary));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> validate(const ModelSpec& spec) {
+  if (spec.is_conv_net()) return validate_conv_net(spec);
+  const struct {
+    std::string_view key;
+    std::int64_t value;
+  } sizes[] = {{"layers", spec.layers},     {"hidden", spec.hidden},     {"heads", spec.heads},
+               {"kv_heads", spec.kv_heads}, {"head_dim", spec.head_dim}, {"ffn", spec.ffn},
+               {"vocab", spec.vocabulary},  {"positions", spec.max_positions}};
+  for (const auto& [key, value] : sizes) {
+    if (key == "vocab" && spec.reads_images()) continue;
+    if (value <= 0) return bad(spec, fmt::format("{} must be positive, not {}", key, value));
+    if (value > kMaxSize) return bad(spec, fmt::format("{}={} is larger than {}", key, value, kMaxSize));
+  }
+  if (spec.layers > 100000) return bad(spec, fmt::format("layers={} is larger than 100000", spec.layers));
+  if (spec.heads % spec.kv_heads != 0) {
+    return bad(spec, fmt::format("heads={} is not a multiple of kv_heads={}", spec.heads, spec.kv_heads));
+  }
+  if (auto rotary = validate_rotary(spec); !rotary) return rotary;
+  for (const auto check : {validate_images, validate_encoder, validate_architecture}) {
+    if (auto valid = check(spec); !valid) return valid;
+  }
+  if (spec.qk_norm && spec.norm == NormKind::kLayerNorm) return bad(spec, "queries and keys have RMS norms only");
+  if (spec.window < 0) return bad(spec, fmt::format("window={} is negative", spec.window));
+  if (!(spec.embedding_scale > 0) || !std::isfinite(spec.embedding_scale)) {
+    return bad(spec, fmt::format("embedding_scale={} is not a positive number", spec.embedding_scale));
+  }
+  if (auto mixture = validate_experts(spec); !mixture) return mixture;
+  for (const std::int64_t width : {spec.vocabulary, spec.classes, spec.max_positions, spec.qkv_width(), spec.ffn_in_width()}) {
+    if (width > kMaxElements / spec.hidden) return bad(spec, "a weight matrix has more than 2^40 elements");
+  }
+  return {};
+}
+
+}  // namespace plimsoll

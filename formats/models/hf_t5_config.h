@@ -1,0 +1,12 @@
+#pragma once
+
+#include "formats/models/config_fields.h"
+#include "formats/models/model_description.h"
+
+namespace plimsoll {
+
+/// Fills `found`, which has the family's defaults, from the configuration of a T5 or a Switch Transformer. What is wrong is a
+/// fault of `fields`.
+void read_t5_config(ConfigFields& fields, ModelDescription& found);
+
+}  // namespace plimsoll
