@@ -25,8 +25,8 @@ Platform tiny_platform() {
   p.spaces = {{"gpu0", SpaceKind::kDevice, 64 * kMiB, 64 * kMiB},
               {"host", SpaceKind::kHost, 256 * kMiB, 256 * kMiB},
               {"ssd", SpaceKind::kSsd, kGiB, kGiB}};
-  p.processors = {{"gpu0", ProcessorKind::kGpu, kGpu, 8, 1e11, 1e12, 4e12, 4e12, "tiny gpu"},
-                  {"cpu", ProcessorKind::kCpu, kHost, 2, 2e10, 5e10, 0, 0, "tiny cpu"}};
+  p.processors = {{"gpu0", ProcessorKind::kGpu, kGpu, 8, 1e11, 1e12, 4e12, 4e12, 0, "tiny gpu"},
+                  {"cpu", ProcessorKind::kCpu, kHost, 2, 2e10, 5e10, 0, 0, 0, "tiny cpu"}};
   p.resources = {{"pcie.h2d", 1e10}, {"pcie.d2h", 1e10}, {"pcie.total", 1.6e10},
                  {"dram", 2e10},     {"ssd.total", 1},   {"cores", 2}};
   p.links = {{"gpu0>host", kGpu, kHost, 1e10, Nanoseconds(5000), {{kToHost, 1}, {kBothWays, 1}, {kDram, 1}}},

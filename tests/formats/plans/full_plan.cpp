@@ -12,8 +12,8 @@ Platform full_platform() {
                      {"host", SpaceKind::kHost, Bytes(1) * (std::int64_t{1} << 40), Bytes(3)},
                      {"host", SpaceKind::kSsd, Bytes(7), Bytes(5)}};  // two of one name: referred to by index
   platform.processors = {
-      {"gpu", ProcessorKind::kGpu, SpaceId(0), 30, 3.36e11, 6.4512e12, 5.16096e13, 0.1, "RTX 2060"},
-      {"cpu", ProcessorKind::kCpu, SpaceId(1), 8, 1.0 / 3.0, 1e-300, 1e300, 0.30000000000000004, ""}};
+      {"gpu", ProcessorKind::kGpu, SpaceId(0), 30, 3.36e11, 6.4512e12, 5.16096e13, 0.1, 0.7, "RTX 2060"},
+      {"cpu", ProcessorKind::kCpu, SpaceId(1), 8, 1.0 / 3.0, 1e-300, 1e300, 0.30000000000000004, 0, ""}};
   platform.resources = {{"dram", 25.6e9}, {"uplink", 12e9}};
   platform.links = {
       {"h2d", SpaceId(1), SpaceId(0), 12.3e9, Nanoseconds(9000), {{ResourceId(0), 1.5}, {ResourceId(1), 1.0}}},
