@@ -9,7 +9,7 @@ Result<void> refuse(const ModelSpec& spec, std::string_view what) {
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("{} {}, for which plimsoll's own step has no kernels", spec.name, what),
                .where = {},
-               .remedy = "simulate how PyTorch would train it: --stack pytorch"});
+               .remedy = "only --stack pytorch can tell how it would be trained"});
 }
 
 }  // namespace

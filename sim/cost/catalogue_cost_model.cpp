@@ -113,7 +113,10 @@ DType orthogonalizing_dtype(const Processor& processor) {
 double orthogonalizing_seconds(const Processor& processor, const Kernel& kernel) {
   if (kernel.kind != OpKind::kMuon) return 0;
   const double flops = newton_schulz_flops(kernel.shape);
-  if (processor.kind == ProcessorKind::kCpu) return flops / (cost_constants().at("cpu.product") * processor.fp32_flops);
+  if (processor.kind == ProcessorKind::kCpu) {
+    const double assumed = static_cast<double>(processor.cores) * cost_constants().at("cpu.core_flops");
+    return flops / (cost_constants().at("cpu.product") * (processor.fp32_flops > 0 ? processor.fp32_flops : assumed));
+  }
   const DType dtype = orthogonalizing_dtype(processor);
   const GpuEntry gpu = entry_of(processor);
   const auto efficiency = product_efficiency(gpu, dtype);
