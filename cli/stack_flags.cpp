@@ -51,6 +51,10 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::Range(0.0, 0.99))->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
+  command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
+      ->check(CLI::Range(1, 4096))->group("software");
+  command.add_flag("--update-in-backward", flags.update_in_backward, "every parameter is updated as soon as its gradient is there")
+      ->group("software");
   command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
 }
 
@@ -78,6 +82,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.dropout = flags.dropout;
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
+  setup.loss_chunks = flags.loss_chunks;
+  setup.update_in_backward = flags.update_in_backward;
   setup.expandable_segments = flags.expandable_segments;
   return setup;
 }

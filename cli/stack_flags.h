@@ -23,6 +23,8 @@ struct StackFlags {
   std::optional<double> dropout;
   int zero = 0;
   std::int64_t gpus = 1;
+  std::int64_t loss_chunks = 1;
+  bool update_in_backward = false;
   bool expandable_segments = false;
 
   /// Whether another program than ours trains.

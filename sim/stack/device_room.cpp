@@ -9,7 +9,7 @@ namespace {
 
 Bytes context_of(const GpuEntry& gpu, const StackSetup& setup) {
   if (setup.stack == Stack::kLlmc) return device_overhead("llm.c", gpu);
-  return device_overhead("context", gpu);
+  return device_overhead(setup.eager_modules ? "eager_context" : "context", gpu);
 }
 
 }  // namespace

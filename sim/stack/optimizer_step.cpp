@@ -67,14 +67,16 @@ void launch_update(Tape& tape, double bytes) {
   tape.launch({.sort = StackKernelSort::kOptimizer, .dtype = DType::kFp32, .bytes = bytes});
 }
 
+void update_one(Tape& tape, Parameter& parameter, const Recipe& recipe) {
+  make_states(tape, parameter, recipe);
+  const Tensor temporary = tape.empty(parameter.value.shape, DType::kFp32);
+  const bool two = recipe.optimizer == OptimizerKind::kAdafactor;
+  const Tensor second = two ? tape.empty(parameter.value.shape, DType::kFp32) : Tensor{};
+  launch_update(tape, kForeachTraffic * update_traffic(parameter));
+}
+
 void update_one_by_one(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe) {
-  for (Parameter* parameter : trained) {
-    make_states(tape, *parameter, recipe);
-    const Tensor temporary = tape.empty(parameter->value.shape, DType::kFp32);
-    const bool two = recipe.optimizer == OptimizerKind::kAdafactor;
-    const Tensor second = two ? tape.empty(parameter->value.shape, DType::kFp32) : Tensor{};
-    launch_update(tape, kForeachTraffic * update_traffic(*parameter));
-  }
+  for (Parameter* parameter : trained) update_one(tape, *parameter, recipe);
 }
 
 void update_all_at_once(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, bool fused) {
@@ -137,6 +139,23 @@ void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Re
     update_one_by_one(tape, trained, recipe);
   } else {
     update_all_at_once(tape, trained, recipe, loop == OptimizerLoop::kFused || recipe.optimizer == OptimizerKind::kAdam8bit);
+  }
+}
+
+void update_in_backward(Tape& tape, const Recipe& recipe) {
+  for (Parameter& parameter : tape.parameters()) {
+    parameter.after_gradient = [&tape, &recipe](Parameter& own) {
+      make_states(tape, own, recipe);
+      launch_update(tape, update_traffic(own));
+      own.gradient = {};
+    };
+  }
+}
+
+void clear_gradients(Tape& tape, bool keep) {
+  for (Parameter& parameter : tape.parameters()) {
+    if (keep && parameter.gradient) tape.stream(size(parameter.gradient));
+    if (!keep) parameter.gradient = {};
   }
 }
 

@@ -17,6 +17,10 @@ std::vector<Parameter*> with_gradients(std::deque<Parameter>& parameters);
 /// temporaries live as long as the loop holds them.
 void clip_gradients(Tape& tape, const std::vector<Parameter*>& trained);
 void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
+/// From now on every parameter is updated when its gradient has been accumulated, and lets it go.
+void update_in_backward(Tape& tape, const Recipe& recipe);
+/// Zeros in their place, or nothing at all.
+void clear_gradients(Tape& tape, bool keep);
 
 /// Bytes of an optimizer's states for one parameter tensor.
 std::vector<std::pair<Shape, DType>> state_tensors(const Shape& parameter, DType dtype, OptimizerKind kind);

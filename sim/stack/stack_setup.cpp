@@ -78,6 +78,9 @@ std::string describe(const StackSetup& setup) {
   if (setup.recomputation == Recomputation::kEvery) text += fmt::format(", a checkpoint every {} blocks", setup.every);
   if (setup.recomputation == Recomputation::kFull) text += ", full recomputation";
   if (setup.recomputation == Recomputation::kSelective) text += ", selective recomputation";
+  if (setup.activations != Home::kDevice) text += fmt::format(", checkpoints wait on the {}", to_text(setup.activations));
+  if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);
+  if (setup.update_in_backward) text += ", updates in backward";
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
   return text + fmt::format(", {} optimizer", to_text(setup.loop));

@@ -61,6 +61,10 @@ struct StackSetup {
   std::int64_t reduce_bucket = 500'000'000;  ///< elements that DeepSpeed reduces at once
   bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
   bool expandable_segments = false;
+  std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
+  bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes
+  bool keeps_gradients = false;  ///< zero_grad writes zeros and lets nothing go (PyTorch's default before 2.0)
+  bool eager_modules = false;    ///< the driver loads every kernel at the start (CUDA before 11.7)
   OperatingSystem os = OperatingSystem::kLinux;
   std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory
   bool desktop = false;                ///< the GPU drives a desktop too

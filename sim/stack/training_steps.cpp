@@ -1,6 +1,7 @@
 #include "sim/stack/training_steps.h"
 
 #include "sim/stack/modules/transformer.h"
+#include "sim/stack/optimizer_step.h"
 #include "sim/stack/sharing/state_sharing.h"
 
 namespace plimsoll {
@@ -39,6 +40,7 @@ StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
   marks.host = states->host();
   marks.drive = states->drive();
   marks.model = tape.log().events().size();
+  if (setup.update_in_backward) update_in_backward(tape, recipe);
   Tensor logits;  // of the step before, as long as the loop holds them
   for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
     tape.step(step);

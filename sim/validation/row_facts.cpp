@@ -12,7 +12,7 @@ const std::vector<std::string_view>& row_fact_keys() {
   static const std::vector<std::string_view> keys{
       "family", "note", "stack", "modules", "compile", "attention", "recomputation", "every", "loop", "dropout", "zero",
       "data_ranks", "tensor_ranks", "stages", "context_ranks", "sequence_parallel", "parameters", "gradients", "optimizer_home",
-      "activations", "expandable", "os", "desktop", "clip", "precision", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence",
+      "activations", "expandable", "keeps_gradients", "loss_chunks", "update_in_backward", "eager_modules", "os", "desktop", "clip", "precision", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence",
       "lora_rank", "lora_targets", "base_bits", "gpu", "gpus", "node_gpus", "model", "layers", "hidden", "heads", "kv_heads",
       "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit", "rate", "samples", "summed", "flops",
       "peak_tflops", "params"};

@@ -13,11 +13,11 @@ using Predictions = std::map<std::string, Result<StackPrediction>>;
 
 std::string setup_key(const StackSetup& setup) {
   const std::string attention = setup.attention ? std::string(to_text(*setup.attention)) : "any";
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_text(setup.stack), to_text(setup.modules),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_text(setup.stack), to_text(setup.modules),
                      setup.compile, attention, to_text(setup.recomputation), setup.every, to_text(setup.loop),
                      setup.dropout.value_or(-1), setup.data_ranks, setup.zero, setup.tensor_ranks, setup.stages,
                      setup.sequence_parallel, to_text(setup.parameters), to_text(setup.gradients), to_text(setup.optimizer),
-                     to_text(setup.activations), setup.expandable_segments, to_text(setup.os), setup.desktop,
+                     to_text(setup.activations), setup.expandable_segments, setup.loss_chunks, setup.update_in_backward, setup.keeps_gradients, setup.eager_modules, to_text(setup.os), setup.desktop,
                      setup.device_memory.value_or(Bytes(0)).count);
 }
 

@@ -48,6 +48,10 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   if (!setup.dropout) facts.leave_open("dropout");
   setup.desktop = facts.is_true("desktop");
   setup.expandable_segments = facts.is_true("expandable");
+  setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
+  setup.update_in_backward = facts.is_true("update_in_backward");
+  setup.keeps_gradients = facts.is_true("keeps_gradients");
+  setup.eager_modules = facts.is_true("eager_modules");
   take_word(facts, "os", parse_operating_system, setup.os);
 }
 

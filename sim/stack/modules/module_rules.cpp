@@ -31,7 +31,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.attention = setup.attention.value_or(fastest_attention(gpu, recipe.precision));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
   rules.split_projections = hugging_face ? spec.family != Family::kGpt2 : setup.modules == ModuleStyle::kTorchTune;
-  if (rms && hugging_face) rules.norm = NormCode::kComposite;
+  if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
   if (hugging_face && spec.family == Family::kGpt2) rules.activation = ActivationCode::kNewGelu;
   const bool grouped = spec.kv_heads < spec.heads;
@@ -39,7 +39,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
                                     setup.modules == ModuleStyle::kLitGpt);
   rules.mask_as_sum = hugging_face;
   rules.softmax_in_fp32 = hugging_face && spec.positions == PositionKind::kRope;
-  rules.logits_to_fp32 = hugging_face && spec.head == HeadKind::kNextToken;
+  rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken;
   rules.holds_logits = setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
   return rules;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace plimsoll {
 
@@ -87,7 +88,7 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
       Tensor inner = input;
       for (std::size_t i = first; i < last; ++i) inner = run_block(i, inner, context);
       return inner;
-    });
+    }, setup_.activations != Home::kDevice);
   }
   return x;
 }
@@ -102,6 +103,23 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
   }
   if (head_.transform.weight != nullptr) rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
   return linear(tape_, rows, head_.output);
+}
+
+/// The logits of all chunks are made, then each meets the loss by itself: only one is there in fp32 with its gradients.
+Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
+  tape_.at("head");
+  Tensor rows = head_.final_norm.weight != nullptr ? norm_layer(tape_, x, head_.final_norm, context) : x;
+  rows = view(tape_, rows, {rows.elements() / spec_.hidden, spec_.hidden});
+  Tensors logits;
+  for (const Tensor& part : split_rows(tape_, rows, setup_.loss_chunks)) logits.push_back(linear(tape_, part, head_.output));
+  rows = {};
+  tape_.at("loss");
+  Tensor sum;
+  for (Tensor& part : logits) {
+    const Tensor loss = cross_entropy(tape_, cast(tape_, std::exchange(part, {}), DType::kFp32));
+    sum = sum ? add(tape_, sum, loss) : loss;
+  }
+  return sum;
 }
 
 Tensor Transformer::rotation(DType compute) {
@@ -128,6 +146,10 @@ Transformer::Loss Transformer::loss(std::optional<DType> autocast) {
     const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence),
                                .batch = recipe_.micro_batch, .sequence = sequence};
     x = stack_of_blocks(std::move(x), context);
+    if (setup_.loss_chunks > 1) {
+      result.loss = chunked_loss(std::exchange(x, {}), context);
+      return;
+    }
     result.logits = head(std::exchange(x, {}), context);
     tape_.at("loss");
     const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;

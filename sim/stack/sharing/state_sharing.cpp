@@ -25,7 +25,7 @@ UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) 
 
 void StateSharing::update(const Recipe& recipe, OptimizerLoop loop) {
   step(with_gradients(tape_.parameters()), recipe, loop);
-  for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
+  clear_gradients(tape_, keeps_gradients_);
 }
 
 void StateSharing::step(const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop) {
@@ -56,7 +56,7 @@ std::unique_ptr<StateSharing> share_states(Tape& tape, const Recipe& recipe, con
   if (setup.data_ranks > 1) {
     return std::make_unique<GradientBuckets>(tape, GradientBucketOptions{.ranks = setup.data_ranks, .shares_states = setup.zero == 1});
   }
-  return std::make_unique<StateSharing>(tape);
+  return std::make_unique<StateSharing>(tape, setup.keeps_gradients);
 }
 
 }  // namespace plimsoll

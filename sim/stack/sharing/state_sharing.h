@@ -12,7 +12,8 @@ namespace plimsoll {
 /// shares nothing: every rank holds all.
 class StateSharing {
  public:
-  explicit StateSharing(Tape& tape) : tape_(tape) {}
+  /// With `keeps_gradients` they are zeroed and stay.
+  explicit StateSharing(Tape& tape, bool keeps_gradients = false) : tape_(tape), keeps_gradients_(keeps_gradients) {}
   virtual ~StateSharing() = default;
   StateSharing(const StateSharing&) = delete;
   StateSharing& operator=(const StateSharing&) = delete;
@@ -32,6 +33,9 @@ class StateSharing {
   void collective(double bytes, std::int64_t ranks, DType dtype);
   void step(const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
   Tape& tape_;
+
+ private:
+  bool keeps_gradients_;
 };
 
 /// Whether parameters are in two bytes and an fp32 copy of what is updated lies elsewhere, so that no autocast is needed.

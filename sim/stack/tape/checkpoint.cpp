@@ -28,15 +28,24 @@ Tensors run_again(Tape& tape, const Tensor& x, const std::function<Tensor(const 
   return tape.backward_to({out}, std::move(gradients), {leaf});
 }
 
+Tensor moved(Tape& tape, const Tensor& x, StackKernelSort way) {
+  tape.launch({.sort = way, .dtype = x.dtype, .bytes = static_cast<double>(x.bytes().count)});
+  return x;
+}
+
 }  // namespace
 
-Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment) {
+Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host) {
   Tensor out;
   tape.without_grad([&] { out = segment(x); });
   // The segment trains parameters of its own: it is part of the graph even where x needs no gradient.
   Tensor input = x;
   if (!input.needs_gradient()) input = as_leaf(x);
-  return tape.record(out.detached(), {&input}, [saved = x.detached(), segment, autocast = tape.autocast()](Tape& t, Tensors gradients) {
+  if (to_host) moved(tape, x, StackKernelSort::kToHost);
+  const Tensor shape{.storage = nullptr, .shape = x.shape, .dtype = x.dtype};
+  const Tensor kept = to_host ? shape : x.detached();
+  return tape.record(out.detached(), {&input}, [kept, segment, autocast = tape.autocast()](Tape& t, Tensors gradients) {
+    const Tensor saved = kept ? kept : moved(t, t.empty(kept.shape, kept.dtype), StackKernelSort::kToDevice);
     return run_again(t, saved, segment, autocast, std::move(gradients));
   });
 }

@@ -18,6 +18,8 @@ Tensor transpose(Tape& tape, const Tensor& x, std::size_t first, std::size_t sec
 Tensor contiguous(Tape& tape, const Tensor& x);
 /// Views of parts of the last dimension; their gradients are put together again.
 Tensors split(Tape& tape, const Tensor& x, const std::vector<std::int64_t>& widths);
+/// Views of equal parts of the first dimension (the last may be smaller); their gradients are put together again.
+Tensors split_rows(Tape& tape, const Tensor& x, std::int64_t parts);
 /// A view of the first `count` of a dimension; its gradient is as large as x again.
 Tensor narrow(Tape& tape, const Tensor& x, std::size_t dimension, std::int64_t count);
 Tensor concatenate(Tape& tape, const Tensors& parts, std::size_t dimension);
@@ -80,7 +82,8 @@ Tensor fused_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tenso
 Tensor cross_entropy(Tape& tape, const Tensor& logits);
 
 // --- checkpoints
-/// Runs `segment` without saving anything but x, and once more when its gradient is asked for (Chen et al. 2016).
-Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment);
+/// Runs `segment` without saving anything but x, and once more when its gradient is asked for (Chen et al. 2016). With
+/// `to_host` x waits in host memory in between.
+Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host = false);
 
 }  // namespace plimsoll

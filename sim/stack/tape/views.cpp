@@ -59,6 +59,19 @@ Tensor contiguous(Tape& tape, const Tensor& x) {
   return tape.record(copy_of(tape, x), {&x}, [](Tape&, Tensors gradients) { return only(std::move(gradients[0])); });
 }
 
+namespace {
+
+/// Views of one tensor, whose gradients are written side by side into a new one.
+Tensors parts_of(Tape& tape, const Tensor& x, Tensors outs) {
+  return tape.record_all(std::move(outs), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors) {
+    Tensor whole = t.empty(shape, dtype);
+    t.stream(2 * size(whole), dtype);
+    return only(std::move(whole));
+  });
+}
+
+}  // namespace
+
 Tensors split(Tape& tape, const Tensor& x, const std::vector<std::int64_t>& widths) {
   Tensors outs;
   for (const std::int64_t width : widths) {
@@ -66,11 +79,18 @@ Tensors split(Tape& tape, const Tensor& x, const std::vector<std::int64_t>& widt
     part.shape.back() = width;
     outs.push_back(std::move(part));
   }
-  return tape.record_all(std::move(outs), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors) {
-    Tensor whole = t.empty(shape, dtype);
-    t.stream(2 * size(whole), dtype);
-    return only(std::move(whole));
-  });
+  return parts_of(tape, x, std::move(outs));
+}
+
+Tensors split_rows(Tape& tape, const Tensor& x, std::int64_t parts) {
+  Tensors outs;
+  const std::int64_t each = (x.shape.front() + parts - 1) / parts;
+  for (std::int64_t first = 0; first < x.shape.front(); first += each) {
+    Tensor part = x.detached();
+    part.shape.front() = std::min(each, x.shape.front() - first);
+    outs.push_back(std::move(part));
+  }
+  return parts_of(tape, x, std::move(outs));
 }
 
 Tensor narrow(Tape& tape, const Tensor& x, std::size_t dimension, std::int64_t count) {
