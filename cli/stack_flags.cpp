@@ -32,6 +32,7 @@ Result<void> read_recompute(const std::string& text, StackSetup& setup) {
 /// In whose code a model is usually trained under a stack.
 ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
   if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
+  if (spec.is_conv_net()) return ModuleStyle::kTorchVision;
   return spec.reads_images() ? ModuleStyle::kTimm : ModuleStyle::kHuggingFace;
 }
 

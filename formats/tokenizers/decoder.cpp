@@ -14,13 +14,13 @@ using Tokens = std::vector<std::string>;
 
 std::string joined(const Tokens& tokens) { return std::accumulate(tokens.begin(), tokens.end(), std::string()); }
 
-void carry_out(const Decoder::ByteLevel&, Tokens& tokens) {
+void carry_out(const TokenDecoder::ByteLevel&, Tokens& tokens) {
   std::string bytes;
   for (const std::string& token : tokens) bytes += from_byte_alphabet(token).value_or(token);
   tokens = {to_valid_utf8(bytes)};
 }
 
-void carry_out(const Decoder::Fuse&, Tokens& tokens) { tokens = {joined(tokens)}; }
+void carry_out(const TokenDecoder::Fuse&, Tokens& tokens) { tokens = {joined(tokens)}; }
 
 /// The byte of a token such as <0x0A>.
 std::optional<char> byte_of(const std::string& token) {
@@ -38,7 +38,7 @@ std::string text_of_run(const std::string& bytes) {
   return text;
 }
 
-void carry_out(const Decoder::ByteFallback&, Tokens& tokens) {
+void carry_out(const TokenDecoder::ByteFallback&, Tokens& tokens) {
   Tokens written;
   std::string run;
   const auto end_run = [&] {
@@ -57,7 +57,7 @@ void carry_out(const Decoder::ByteFallback&, Tokens& tokens) {
   tokens = std::move(written);
 }
 
-void carry_out(const Decoder::Strip& step, Tokens& tokens) {
+void carry_out(const TokenDecoder::Strip& step, Tokens& tokens) {
   if (step.content.empty()) return;
   for (std::string& token : tokens) {
     for (std::int64_t i = 0; i < step.start && token.starts_with(step.content); ++i) token.erase(0, step.content.size());
@@ -67,7 +67,7 @@ void carry_out(const Decoder::Strip& step, Tokens& tokens) {
   }
 }
 
-void carry_out(const Decoder::Metaspace& step, Tokens& tokens) {
+void carry_out(const TokenDecoder::Metaspace& step, Tokens& tokens) {
   const Regex mark = Regex::literal(step.mark);
   bool first = true;
   for (std::string& token : tokens) {
@@ -82,8 +82,8 @@ void carry_out(const ReplaceText& step, Tokens& tokens) {
   for (std::string& token : tokens) token = replace_all(token, step.pattern, step.content).value_or(token);
 }
 
-Decoder::Metaspace read_metaspace(const JsonNode& node) {
-  Decoder::Metaspace step{.mark = node.text_or("replacement", "\u2581")};
+TokenDecoder::Metaspace read_metaspace(const JsonNode& node) {
+  TokenDecoder::Metaspace step{.mark = node.text_or("replacement", "\u2581")};
   step.drop_first = node.has("prepend_scheme") ? node.at("prepend_scheme").text() != "never"
                                                : node.boolean_or("add_prefix_space", true);
   return step;
@@ -91,14 +91,14 @@ Decoder::Metaspace read_metaspace(const JsonNode& node) {
 
 }  // namespace
 
-Decoder Decoder::read(const JsonNode& node) {
-  Decoder made;
+TokenDecoder TokenDecoder::read(const JsonNode& node) {
+  TokenDecoder made;
   made.spaced_ = node.is_null();
   if (!node.is_null()) made.add(node);
   return made;
 }
 
-void Decoder::add(const JsonNode& node) {
+void TokenDecoder::add(const JsonNode& node) {
   static const std::vector<std::string> kKinds{"ByteLevel", "ByteFallback", "Fuse", "Strip", "Metaspace", "Replace",
                                                "Sequence"};
   switch (node.at("type").one_of(kKinds)) {
@@ -116,7 +116,7 @@ void Decoder::add(const JsonNode& node) {
   }
 }
 
-std::string Decoder::decode(Tokens tokens) const {
+std::string TokenDecoder::decode(Tokens tokens) const {
   if (spaced_) {
     for (std::size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, 1, ' ');
   }

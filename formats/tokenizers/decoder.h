@@ -9,7 +9,7 @@
 namespace plimsoll {
 
 /// How tokens become text again: the steps of "decoder", each turning the list of tokens into another.
-class Decoder {
+class TokenDecoder {
  public:
   struct ByteLevel {};     ///< letters of the byte alphabet become bytes
   struct ByteFallback {};  ///< <0x0A> becomes a byte
@@ -26,7 +26,7 @@ class Decoder {
   using Step = std::variant<ByteLevel, ByteFallback, Fuse, Strip, Metaspace, ReplaceText>;
 
   /// Reads "decoder"; notes a kind that is not known.
-  static Decoder read(const JsonNode& node);
+  static TokenDecoder read(const JsonNode& node);
 
   [[nodiscard]] std::string decode(std::vector<std::string> tokens) const;
 

@@ -68,7 +68,7 @@ struct Tokenizer::Tables {
   Normalizer normalizer;
   PreTokenizer pre_tokenizer;
   PostProcessor post_processor;
-  Decoder decoder;
+  TokenDecoder decoder;
   std::vector<Entry> entries;
   TextMap<TokenId> added;
   Finders all;       ///< all added tokens
@@ -103,7 +103,7 @@ Result<Tokenizer> Tokenizer::parse(std::string_view text, const std::string& whe
   Normalizer normalizer = read("normalizer", &Normalizer::read);
   PreTokenizer pre_tokenizer = read("pre_tokenizer", &PreTokenizer::read);
   PostProcessor post_processor = read("post_processor", &PostProcessor::read);
-  Decoder decoder = read("decoder", &Decoder::read);
+  TokenDecoder decoder = read("decoder", &TokenDecoder::read);
   const std::vector<AddedToken> added = read_added_tokens(root);
   if (fault.error) return fail(*fault.error);
   TextMap<TokenId> ids;

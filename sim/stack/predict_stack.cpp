@@ -122,20 +122,9 @@ Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const 
   return replayed(tape, marks, setup, room);
 }
 
-/// Architectures whose layers no module writes yet.
-Result<void> check_layers(const ModelSpec& spec) {
-  if (!spec.is_conv_net() && !spec.has_encoder_and_decoder()) return {};
-  return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("{} is {}, whose layers are not told under another stack yet", spec.name,
-                                   spec.is_conv_net() ? "a convolutional net" : "an encoder with a decoder"),
-               .where = {},
-               .remedy = "ask for a decoder or an encoder alone"});
-}
-
 }  // namespace
 
 Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  if (const auto known = check_layers(spec); !known) return fail(known.error());
   Tape tape(tape_options(gpu));
   auto prediction = predict_memory(tape, spec, recipe, setup, gpu);
   if (!prediction) return prediction;

@@ -1,8 +1,9 @@
 #include "sim/stack/training_steps.h"
 
-#include "sim/stack/modules/transformer.h"
+#include "sim/stack/modules/stack_model.h"
 #include "sim/stack/optimizer_step.h"
 #include "sim/stack/sharing/state_sharing.h"
+#include "sim/stack/tape/operations.h"
 
 namespace plimsoll {
 namespace {
@@ -35,7 +36,7 @@ StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
   StepMarks marks;
   tape.at("model");
   tape.without_memory(shares_parameters(setup));
-  Transformer model(tape, spec, recipe, setup, rules, weight_type(recipe, setup));
+  const auto model = make_stack_model(tape, spec, recipe, setup, rules, weight_type(recipe, setup));
   const auto states = share_states(tape, recipe, setup);
   marks.host = states->host();
   marks.drive = states->drive();
@@ -48,7 +49,7 @@ StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
     for (std::int64_t i = 0; i < recipe.accumulate; ++i) {
       tape.phase(Phase::kForward);
       states->begin(i + 1 == recipe.accumulate);
-      auto made = model.loss(autocast_type(recipe, setup));
+      auto made = model->loss(autocast_type(recipe, setup));
       logits = std::move(made.logits);
       backward_pass(tape, std::move(made.loss), scales_loss(recipe.precision) || recipe.accumulate > 1);
       states->end();

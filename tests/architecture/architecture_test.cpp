@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -70,6 +71,27 @@ TEST_CASE("an included file of the house exists where the include says, from the
         const std::string header = included(line);
         INFO(file << " includes " << header);
         if (!header.empty()) CHECK(fs::exists(kRoot / header));
+      }
+    }
+  }
+}
+
+TEST_CASE("one name means one type: no two headers of a namespace define it") {
+  // Two would be one to the linker, which keeps either's inline functions for both.
+  const std::regex definition(R"(^(?:struct|class|enum class) (\w+)(?: final)?(?: : .*)? \{)");
+  const std::regex space(R"(^(?:inline )?namespace (\w+) \{)");
+  std::map<std::string, std::string> seen;
+  for (const auto& [room, allowed] : kMayInclude) {
+    for (const fs::path& file : sources_of(room)) {
+      if (file.extension() != ".h") continue;
+      std::string inner;
+      std::smatch match;
+      for (const std::string& line : lines_of(file)) {
+        if (std::regex_search(line, match, space)) inner = match[1];
+        if (!std::regex_search(line, match, definition)) continue;
+        const auto [known, is_new] = seen.emplace(inner + "::" + match[1].str(), file.string());
+        INFO(match[1] << " is defined in " << known->second << " and in " << file);
+        CHECK(is_new);
       }
     }
   }

@@ -11,6 +11,7 @@ Tensor new_gelu(Tape& tape, const Tensor& x) {
 }
 
 Tensor activated(Tape& tape, const Tensor& x, const BlockContext& context) {
+  if (context.spec.activation == ActivationKind::kRelu) return from_result(tape, x);
   const bool composite = context.rules.activation == ActivationCode::kNewGelu && !context.rules.fused_pointwise;
   return composite ? new_gelu(tape, x) : from_input(tape, x);
 }

@@ -5,6 +5,12 @@
 namespace plimsoll {
 namespace {
 
+/// Families whose query, key and value come from one layer in transformers.
+bool projects_at_once(Family family) {
+  return family == Family::kGpt2 || family == Family::kBloom || family == Family::kGptNeoX || family == Family::kFalcon ||
+         family == Family::kMpt || family == Family::kQwen || family == Family::kPhi3;
+}
+
 bool two_byte_compute(Precision precision) { return precision != Precision::kFp32 && precision != Precision::kFp64; }
 
 bool has_flash(const GpuEntry& gpu, Precision precision) {
@@ -17,9 +23,11 @@ AttentionKernel fastest_attention(const GpuEntry& gpu, Precision precision) {
 
 /// What the models' own configurations train with.
 double family_dropout(const ModelSpec& spec, ModuleStyle style) {
+  if (spec.is_conv_net()) return spec.conv.kind == ConvNetKind::kVgg ? 0.5 : 0;
   if (style == ModuleStyle::kMosaic || style == ModuleStyle::kTorchVision || style == ModuleStyle::kTimm) return 0;
   if (style == ModuleStyle::kNanoGpt) return 0;
-  return spec.family == Family::kGpt2 || spec.family == Family::kBert ? 0.1 : 0;
+  const bool drops = spec.family == Family::kGpt2 || spec.family == Family::kBert || spec.family == Family::kOpt || spec.family == Family::kT5;
+  return drops ? 0.1 : 0;
 }
 
 }  // namespace
@@ -30,10 +38,10 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   const bool rms = spec.norm != NormKind::kLayerNorm;
   rules.attention = setup.attention.value_or(fastest_attention(gpu, recipe.precision));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
-  rules.split_projections = hugging_face ? spec.family != Family::kGpt2 : setup.modules == ModuleStyle::kTorchTune;
+  rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
   if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
-  if (hugging_face && spec.family == Family::kGpt2) rules.activation = ActivationCode::kNewGelu;
+  if (hugging_face && (spec.family == Family::kGpt2 || spec.family == Family::kGptJ)) rules.activation = ActivationCode::kNewGelu;
   const bool grouped = spec.kv_heads < spec.heads;
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);

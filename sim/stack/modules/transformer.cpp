@@ -134,7 +134,7 @@ Tensor Transformer::mask(std::int64_t sequence) {
   return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, tape_.autocast().value_or(embeddings_.tokens->value.dtype));
 }
 
-Transformer::Loss Transformer::loss(std::optional<DType> autocast) {
+StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
   tape_.at("embedding");

@@ -5,23 +5,19 @@
 
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
+#include "sim/stack/modules/stack_model.h"
 #include "sim/stack/modules/transformer_layers.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
 
 /// A decoder or encoder as a framework holds it: its parameters on a tape, and the forward pass of one micro-batch.
-class Transformer {
+class Transformer : public StackModel {
  public:
   /// `weights`: the type of the parameters.
   Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules, DType weights);
 
-  /// The loss of one micro-batch, and the logits while somebody holds them.
-  struct Loss {
-    Tensor loss;
-    Tensor logits;
-  };
-  Loss loss(std::optional<DType> autocast);
+  Loss loss(std::optional<DType> autocast) override;
 
  private:
   struct Embeddings {

@@ -22,6 +22,10 @@ inline constexpr DType kMaskType = DType::kUint8;
 inline constexpr std::uint8_t kStrided = 255;
 
 struct Node;
+
+/// Graphs have tensors, and chat templates parameters, of their own.
+inline namespace eager {
+
 struct Parameter;
 
 /// A tensor without numbers: sizes, a type, the storage that it holds, and how its gradient goes on. A copy is another
@@ -60,6 +64,8 @@ struct Parameter {
   /// The tensor that a forward pass reads.
   [[nodiscard]] Tensor use();
 };
+
+}  // namespace eager
 
 std::int64_t elements_of(const Shape& shape);
 

@@ -1,0 +1,124 @@
+#include "sim/stack/modules/encoder_decoder.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace plimsoll {
+
+EncoderDecoder::EncoderDecoder(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules,
+                               DType weights)
+    : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
+  const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights};
+  tokens_ = make.parameter("tokens", {spec.vocabulary, spec.hidden});
+  encoder_ = make_stack(make, "encoder", spec.layers, false);
+  decoder_ = make_stack(make, "decoder", spec.decoder_layers, true);
+  if (spec.tied_head) {
+    output_.weight = tokens_;
+  } else {
+    output_ = make.make_plain("output", spec.hidden, spec.vocabulary, false);
+  }
+}
+
+EncoderDecoder::Attention EncoderDecoder::make_attention(const DenseMaker& make, const std::string& name) const {
+  const std::int64_t width = spec_.attention_width();
+  return {.norm = make_norm(make, name + ".norm", spec_, spec_.hidden),
+          .q = make.make(name + ".q", spec_.hidden, width, false, AdapterTarget::kQuery),
+          .k = make.make(name + ".k", spec_.hidden, width, false, AdapterTarget::kKey),
+          .v = make.make(name + ".v", spec_.hidden, width, false, AdapterTarget::kValue),
+          .out = make.make(name + ".out", width, spec_.hidden, false, AdapterTarget::kOutput)};
+}
+
+EncoderDecoder::Stack EncoderDecoder::make_stack(const DenseMaker& make, const std::string& name, std::int64_t blocks, bool crosses) const {
+  Stack stack;
+  stack.distances = make.parameter(name + ".distances", {spec_.relative_buckets, spec_.heads});
+  for (std::int64_t i = 0; i < blocks; ++i) {
+    const std::string own = fmt::format("{} {}", name, i);
+    Block made{.self = make_attention(make, own + ".self")};
+    if (crosses) made.cross = make_attention(make, own + ".cross");
+    made.norm = make_norm(make, own + ".norm", spec_, spec_.hidden);
+    made.feed_in.push_back(make.make(own + ".in", spec_.hidden, spec_.ffn, false, AdapterTarget::kUp));
+    if (is_gated(spec_.activation)) made.feed_in.push_back(make.make(own + ".gate", spec_.hidden, spec_.ffn, false, AdapterTarget::kGate));
+    made.feed_out = make.make(own + ".out", spec_.ffn, spec_.hidden, false, AdapterTarget::kDown);
+    stack.blocks.push_back(std::move(made));
+  }
+  stack.norm = make_norm(make, name + ".norm", spec_, spec_.hidden);
+  return stack;
+}
+
+Tensor EncoderDecoder::distance_bias(const Stack& stack) {
+  const std::int64_t s = recipe_.sequence;
+  Tensor bias = embedding(tape_, tape_.empty({s, s}, kIndexType), *stack.distances);
+  bias = view(tape_, contiguous(tape_, transpose(tape_, view(tape_, bias, {1, s * s, spec_.heads}), 1, 2)), {1, spec_.heads, s, s});
+  return add(tape_, bias, tape_.empty({recipe_.micro_batch, 1, s, s}, bias.dtype));  // the mask
+}
+
+Tensor EncoderDecoder::attend(const Tensor& x, const Tensor& memory, const Attention& weights, const Tensor& bias,
+                              const BlockContext& context) {
+  const Tensor normed = norm_layer(tape_, x, weights.norm, context);
+  const auto heads = [&](const Tensor& rows) {
+    return transpose(tape_, view(tape_, rows, {context.batch, context.sequence, spec_.heads, spec_.head_dim}), 1, 2);
+  };
+  const Tensor& source = memory ? memory : normed;
+  const Tensor q = heads(dense_layer(tape_, normed, weights.q));
+  const Tensor k = heads(dense_layer(tape_, source, weights.k));
+  const Tensor v = heads(dense_layer(tape_, source, weights.v));
+  Tensor scores = matmul(tape_, q, transpose(tape_, k, 2, 3));
+  if (bias) scores = add(tape_, scores, bias);
+  const DType narrow_type = scores.dtype;
+  Tensor shares = cast(tape_, softmax(tape_, std::exchange(scores, {}), DType::kFp32), narrow_type);
+  Tensor out = matmul(tape_, dropout(tape_, std::exchange(shares, {}), rules_.dropout), v);
+  out = view(tape_, contiguous(tape_, transpose(tape_, out, 1, 2)), {context.batch, context.sequence, spec_.attention_width()});
+  return add(tape_, x, dropout(tape_, dense_layer(tape_, out, weights.out), rules_.dropout));
+}
+
+Tensor EncoderDecoder::feed_forward(const Tensor& x, const Block& block, const BlockContext& context) {
+  const Tensor normed = norm_layer(tape_, x, block.norm, context);
+  Tensor inner = from_result(tape_, dense_layer(tape_, normed, block.feed_in.front()));
+  if (block.feed_in.size() == 2) inner = multiply(tape_, inner, dense_layer(tape_, normed, block.feed_in.back()));
+  inner = dropout(tape_, inner, rules_.dropout);
+  return add(tape_, x, dropout(tape_, dense_layer(tape_, std::exchange(inner, {}), block.feed_out), rules_.dropout));
+}
+
+Tensor EncoderDecoder::block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias, const BlockContext& context) {
+  Tensor out = attend(x, {}, weights.self, bias, context);
+  if (memory) out = attend(out, memory, weights.cross, {}, context);
+  return feed_forward(out, weights, context);
+}
+
+Tensor EncoderDecoder::run(const Stack& stack, const Tensor& memory, const BlockContext& context) {
+  Tensor x = dropout(tape_, embedding(tape_, tape_.empty({context.batch, context.sequence}, kIndexType), *tokens_), rules_.dropout);
+  const Tensor bias = distance_bias(stack);
+  for (const Block& own : stack.blocks) {
+    tape_.at(fmt::format("{} {}", memory ? "decoder" : "encoder", &own - stack.blocks.data()));
+    if (setup_.recomputation == Recomputation::kNone) {
+      x = block(x, memory, own, bias, context);
+    } else {
+      // What a checkpoint keeps beside its input stays; its gradient through these is dropped, as it has the same size once.
+      x = checkpoint(tape_, x, [this, kept = memory.detached(), &own, base = bias.detached(), context](const Tensor& input) {
+        return block(input, kept, own, base, context);
+      });
+    }
+  }
+  return dropout(tape_, norm_layer(tape_, x, stack.norm, context), rules_.dropout);
+}
+
+StackModel::Loss EncoderDecoder::loss(std::optional<DType> autocast) {
+  Loss result;
+  tape_.phase(Phase::kForward);
+  tape_.at("embedding");
+  tape_.with_autocast(autocast, [&] {
+    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = {}, .mask = {}, .batch = recipe_.micro_batch,
+                               .sequence = recipe_.sequence};
+    const Tensor memory = run(encoder_, {}, context);
+    Tensor rows = run(decoder_, memory, context);
+    tape_.at("head");
+    if (spec_.tied_head) rows = scale(tape_, rows);
+    result.logits = linear(tape_, std::exchange(rows, {}), output_);
+    tape_.at("loss");
+    result.loss = cross_entropy(tape_, result.logits);
+  });
+  return result;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,16 @@
+#include "sim/stack/modules/stack_model.h"
+
+#include "sim/stack/modules/conv_model.h"
+#include "sim/stack/modules/encoder_decoder.h"
+#include "sim/stack/modules/transformer.h"
+
+namespace plimsoll {
+
+std::unique_ptr<StackModel> make_stack_model(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
+                                             const ModuleRules& rules, DType weights) {
+  if (spec.is_conv_net()) return std::make_unique<ConvModel>(tape, spec, recipe.micro_batch, rules.dropout, weights);
+  if (spec.has_encoder_and_decoder()) return std::make_unique<EncoderDecoder>(tape, spec, recipe, setup, rules, weights);
+  return std::make_unique<Transformer>(tape, spec, recipe, setup, rules, weights);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/model/recipe.h"
+#include "sim/stack/modules/module_rules.h"
+#include "sim/stack/tape/tape.h"
+
+namespace plimsoll {
+
+/// A model whose parameters lie on a tape.
+class StackModel {
+ public:
+  virtual ~StackModel() = default;
+
+  struct Loss {
+    Tensor loss;
+    Tensor logits;  ///< nothing unless the training loop holds them
+  };
+  /// The forward pass of one micro-batch.
+  virtual Loss loss(std::optional<DType> autocast) = 0;
+};
+
+/// The layers that `spec` means, with parameters of type `weights`.
+std::unique_ptr<StackModel> make_stack_model(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
+                                             const ModuleRules& rules, DType weights);
+
+}  // namespace plimsoll
