@@ -23,11 +23,10 @@ tl::unexpected<Error> unsupported(std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "leave the option out"});
 }
 
-Result<void> check_modelled(const ModelSpec& spec, const StackSetup& setup) {
+Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kColossalai) return unsupported("colossalai is not modelled yet");
   if (setup.tensor_ranks > 1 || setup.stages > 1) return unsupported("tensor ranks and stages are not modelled yet");
-  if (spec.experts.count > 0) return unsupported("mixtures of experts are not modelled yet");
   return {};
 }
 
@@ -117,7 +116,7 @@ Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const 
     launch_llmc_step(tape, spec, recipe, setup);
     return reserved_once(llmc_arenas(spec, recipe, setup), room);
   }
-  if (const auto modelled = check_modelled(spec, setup); !modelled) return fail(modelled.error());
+  if (const auto modelled = check_modelled(setup); !modelled) return fail(modelled.error());
   const StepMarks marks = run_training_steps(tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   return replayed(tape, marks, setup, room);
 }

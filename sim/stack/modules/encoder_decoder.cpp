@@ -37,9 +37,9 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const DenseMaker& make, const s
     Block made{.self = make_attention(make, own + ".self")};
     if (crosses) made.cross = make_attention(make, own + ".cross");
     made.norm = make_norm(make, own + ".norm", spec_, spec_.hidden);
-    made.feed_in.push_back(make.make(own + ".in", spec_.hidden, spec_.ffn, false, AdapterTarget::kUp));
-    if (is_gated(spec_.activation)) made.feed_in.push_back(make.make(own + ".gate", spec_.hidden, spec_.ffn, false, AdapterTarget::kGate));
-    made.feed_out = make.make(own + ".out", spec_.ffn, spec_.hidden, false, AdapterTarget::kDown);
+    made.feed.in.push_back(make.make(own + ".in", spec_.hidden, spec_.ffn, false, AdapterTarget::kUp));
+    if (is_gated(spec_.activation)) made.feed.in.push_back(make.make(own + ".gate", spec_.hidden, spec_.ffn, false, AdapterTarget::kGate));
+    made.feed.out = make.make(own + ".out", spec_.ffn, spec_.hidden, false, AdapterTarget::kDown);
     stack.blocks.push_back(std::move(made));
   }
   stack.norm = make_norm(make, name + ".norm", spec_, spec_.hidden);
@@ -74,10 +74,10 @@ Tensor EncoderDecoder::attend(const Tensor& x, const Tensor& memory, const Atten
 
 Tensor EncoderDecoder::feed_forward(const Tensor& x, const Block& block, const BlockContext& context) {
   const Tensor normed = norm_layer(tape_, x, block.norm, context);
-  Tensor inner = from_result(tape_, dense_layer(tape_, normed, block.feed_in.front()));
-  if (block.feed_in.size() == 2) inner = multiply(tape_, inner, dense_layer(tape_, normed, block.feed_in.back()));
+  Tensor inner = from_result(tape_, dense_layer(tape_, normed, block.feed.in.front()));
+  if (block.feed.in.size() == 2) inner = multiply(tape_, inner, dense_layer(tape_, normed, block.feed.in.back()));
   inner = dropout(tape_, inner, rules_.dropout);
-  return add(tape_, x, dropout(tape_, dense_layer(tape_, std::exchange(inner, {}), block.feed_out), rules_.dropout));
+  return add(tape_, x, dropout(tape_, dense_layer(tape_, std::exchange(inner, {}), block.feed.out), rules_.dropout));
 }
 
 Tensor EncoderDecoder::block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias, const BlockContext& context) {

@@ -24,8 +24,7 @@ class EncoderDecoder : public StackModel {
     Attention self;
     Attention cross;  ///< of a decoder
     Weights norm;
-    std::vector<DenseLayer> feed_in;
-    DenseLayer feed_out;
+    FeedForwardWeights feed;
   };
   struct Stack {
     Parameter* distances = nullptr;  ///< [buckets, heads]

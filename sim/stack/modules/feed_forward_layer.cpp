@@ -32,19 +32,20 @@ Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContex
 
 }  // namespace
 
-Tensor feed_forward_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
   Tensor inner;
   if (!is_gated(context.spec.activation)) {
-    inner = activated(tape, dense_layer(tape, x, weights.feed_in.front()), context);
-  } else if (weights.feed_in.size() == 2) {
-    const Tensor gate = dense_layer(tape, x, weights.feed_in[0]);
-    const Tensor up = dense_layer(tape, x, weights.feed_in[1]);
+    inner = activated(tape, dense_layer(tape, x, weights.in.front()), context);
+  } else if (weights.in.size() == 2) {
+    const Tensor gate = dense_layer(tape, x, weights.in[0]);
+    const Tensor up = dense_layer(tape, x, weights.in[1]);
     inner = gated(tape, gate, up, context);
   } else {
-    const Tensors halves = split(tape, dense_layer(tape, x, weights.feed_in.front()), {context.spec.ffn, context.spec.ffn});
+    const std::int64_t width = weights.out.inputs;
+    const Tensors halves = split(tape, dense_layer(tape, x, weights.in.front()), {width, width});
     inner = gated(tape, halves[0], halves[1], context);
   }
-  return dropout(tape, dense_layer(tape, std::exchange(inner, {}), weights.feed_out), context.rules.dropout);
+  return dropout(tape, dense_layer(tape, std::exchange(inner, {}), weights.out), context.rules.dropout);
 }
 
 }  // namespace plimsoll

@@ -12,7 +12,7 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
     : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
   const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights};
   make_embeddings(make);
-  for (std::int64_t i = 0; i < spec.layers; ++i) blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules));
+  for (std::int64_t i = 0; i < spec.layers; ++i) blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
   make_head(make);
 }
 
@@ -23,9 +23,13 @@ void Transformer::make_embeddings(const DenseMaker& make) {
     embeddings_.patches = make.make_plain("patches", spec_.image.patch_width(), spec_.hidden, true);
     return;
   }
-  embeddings_.tokens = make.parameter("tokens", {spec_.vocabulary, spec_.hidden});
+  embeddings_.tokens = make.parameter("tokens", {spec_.vocabulary, spec_.token_width()});
   if (spec_.positions == PositionKind::kLearned) {
     embeddings_.positions = make.parameter("positions", {spec_.max_positions, spec_.hidden});
+  }
+  if (spec_.embedding_width > 0) {
+    embeddings_.widening = make.make_plain("widening", spec_.token_width(), spec_.hidden, false);
+    head_.narrowing = make.make_plain("narrowing", spec_.hidden, spec_.token_width(), false);
   }
   if (spec_.token_types > 0) embeddings_.types = make.parameter("token types", {spec_.token_types, spec_.hidden});
   if (spec_.embedding_norm) embeddings_.norm = make_norm(make, "embedding norm", spec_, spec_.hidden);
@@ -56,6 +60,7 @@ Tensor Transformer::embed() {
     return dropout(tape_, add(tape_, x, embeddings_.positions->use()), rules_.dropout);
   }
   Tensor x = embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.tokens);
+  if (embeddings_.widening.weight != nullptr) x = linear(tape_, x, embeddings_.widening);
   if (embeddings_.types != nullptr) x = add(tape_, x, embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.types));
   if (embeddings_.positions != nullptr) x = add(tape_, x, embedding(tape_, indices({1, recipe_.sequence}), *embeddings_.positions));
   if (spec_.embedding_scale != 1) x = scale(tape_, x);
@@ -102,6 +107,7 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
     return linear(tape_, dropout(tape_, rows, rules_.dropout), head_.output);
   }
   if (head_.transform.weight != nullptr) rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
+  if (head_.narrowing.weight != nullptr) rows = linear(tape_, rows, head_.narrowing);
   return linear(tape_, rows, head_.output);
 }
 

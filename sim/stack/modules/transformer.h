@@ -24,12 +24,14 @@ class Transformer : public StackModel {
     Parameter* tokens = nullptr;
     Parameter* positions = nullptr;
     Parameter* types = nullptr;
-    DenseLayer patches;  ///< of images
+    DenseLayer patches;   ///< of images
+    DenseLayer widening;  ///< of tokens narrower than the stream
     Weights norm;
   };
   struct Head {
     Weights final_norm;
     DenseLayer transform;
+    DenseLayer narrowing;
     Weights transform_norm;
     DenseLayer pooler;
     DenseLayer output;

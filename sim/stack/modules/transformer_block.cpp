@@ -14,24 +14,29 @@ std::vector<DenseLayer> make_projections(const DenseMaker& make, const std::stri
           make.make(name + ".v", spec.hidden, kv_width, spec.qkv_bias, Target::kValue)};
 }
 
-std::vector<DenseLayer> make_feed_in(const DenseMaker& make, const std::string& name, const ModelSpec& spec, bool apart) {
+FeedForwardWeights make_feed_forward(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width, bool apart) {
   using Target = AdapterTarget;
-  if (!is_gated(spec.activation) || !apart) {
-    return {make.make(name + ".in", spec.hidden, spec.ffn_in_width(), spec.mlp_bias, Target::kUp)};
+  FeedForwardWeights made;
+  if (is_gated(spec.activation) && apart) {
+    made.in = {make.make(name + ".gate", spec.hidden, width, spec.mlp_bias, Target::kGate),
+               make.make(name + ".up", spec.hidden, width, spec.mlp_bias, Target::kUp)};
+  } else {
+    const std::int64_t in_width = is_gated(spec.activation) ? 2 * width : width;
+    made.in = {make.make(name + ".in", spec.hidden, in_width, spec.mlp_bias, Target::kUp)};
   }
-  return {make.make(name + ".gate", spec.hidden, spec.ffn, spec.mlp_bias, Target::kGate),
-          make.make(name + ".up", spec.hidden, spec.ffn, spec.mlp_bias, Target::kUp)};
+  made.out = make.make(name + ".out", width, spec.hidden, spec.mlp_bias, Target::kDown);
+  return made;
 }
 
 }  // namespace
 
 Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width) {
   Weights made{.weight = make.parameter(name + ".weight", {width})};
-  if (spec.norm == NormKind::kLayerNorm) made.bias = make.parameter(name + ".bias", {width});
+  if (spec.norm == NormKind::kLayerNorm && spec.norm_bias) made.bias = make.parameter(name + ".bias", {width});
   return made;
 }
 
-BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules) {
+BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, bool has_experts) {
   BlockWeights made;
   made.norm1 = make_norm(make, name + ".norm1", spec, spec.hidden);
   made.qkv = make_projections(make, name + ".attention", spec, rules.split_projections);
@@ -40,26 +45,41 @@ BlockWeights make_block(const DenseMaker& make, const std::string& name, const M
     made.key_norm = make_norm(make, name + ".key_norm", spec, spec.head_dim);
   }
   made.projection = make.make(name + ".projection", spec.attention_width(), spec.hidden, spec.projection_bias, AdapterTarget::kOutput);
-  if (!spec.parallel_block) made.norm2 = make_norm(make, name + ".norm2", spec, spec.hidden);
+  if (!spec.parallel_block || spec.parallel_norms) made.norm2 = make_norm(make, name + ".norm2", spec, spec.hidden);
   const bool gates_apart = rules.split_projections || rules.norm == NormCode::kInFp32;
-  made.feed_in = make_feed_in(make, name + ".feed", spec, gates_apart);
-  made.feed_out = make.make(name + ".feed.out", spec.ffn, spec.hidden, spec.mlp_bias, AdapterTarget::kDown);
+  if (!has_experts) {
+    made.feed = make_feed_forward(make, name + ".feed", spec, spec.ffn, gates_apart);
+    return made;
+  }
+  made.router = make.make_plain(name + ".router", spec.hidden, spec.experts.count, false);
+  for (std::int64_t i = 0; i < spec.experts.count; ++i) {
+    made.experts.push_back(make_feed_forward(make, fmt::format("{}.expert {}", name, i), spec, spec.expert_width(), gates_apart));
+  }
   return made;
 }
+
+namespace {
+
+Tensor feed(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+  return weights.experts.empty() ? feed_forward_layer(tape, x, weights.feed, context) : expert_layer(tape, x, weights, context);
+}
+
+}  // namespace
 
 Tensor transformer_block(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
   if (spec.post_norm) {
     const Tensor middle = norm_layer(tape, add(tape, attention_layer(tape, x, weights, context), x), weights.norm1, context);
-    return norm_layer(tape, add(tape, feed_forward_layer(tape, middle, weights, context), middle), weights.norm2, context);
+    return norm_layer(tape, add(tape, feed(tape, middle, weights, context), middle), weights.norm2, context);
   }
   if (spec.parallel_block) {
     const Tensor normed = norm_layer(tape, x, weights.norm1, context);
     const Tensor attended = attention_layer(tape, normed, weights, context);
-    return add(tape, add(tape, attended, feed_forward_layer(tape, normed, weights, context)), x);
+    const Tensor other = spec.parallel_norms ? norm_layer(tape, x, weights.norm2, context) : normed;
+    return add(tape, add(tape, attended, feed(tape, other, weights, context)), x);
   }
   const Tensor middle = add(tape, x, attention_layer(tape, norm_layer(tape, x, weights.norm1, context), weights, context));
-  return add(tape, middle, feed_forward_layer(tape, norm_layer(tape, middle, weights.norm2, context), weights, context));
+  return add(tape, middle, feed(tape, norm_layer(tape, middle, weights.norm2, context), weights, context));
 }
 
 }  // namespace plimsoll

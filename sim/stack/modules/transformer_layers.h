@@ -14,6 +14,12 @@ namespace plimsoll {
 /// Parameters of a norm: weight and, of LayerNorm, bias.
 Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width);
 
+/// Parameters of a feed-forward layer.
+struct FeedForwardWeights {
+  std::vector<DenseLayer> in;  ///< one, or gate and up
+  DenseLayer out;
+};
+
 /// Parameters of one transformer block, in the order in which its modules are registered.
 struct BlockWeights {
   Weights norm1;
@@ -22,11 +28,12 @@ struct BlockWeights {
   Weights key_norm;
   DenseLayer projection;
   Weights norm2;
-  std::vector<DenseLayer> feed_in;  ///< one, or gate and up
-  DenseLayer feed_out;
+  FeedForwardWeights feed;
+  DenseLayer router;  ///< of a mixture of experts, which stands in the feed-forward layer's place
+  std::vector<FeedForwardWeights> experts;
 };
 
-BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules);
+BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, bool has_experts);
 
 /// What is the same for all blocks of a forward pass.
 struct BlockContext {
@@ -40,7 +47,9 @@ struct BlockContext {
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);
 Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
-Tensor feed_forward_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
+Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context);
+/// Each expert on the tokens that chose it, one after another, as transformers writes it; the choices are taken to be even.
+Tensor expert_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
 Tensor transformer_block(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
 
 }  // namespace plimsoll

@@ -28,6 +28,11 @@ Tensor cast(Tape& tape, const Tensor& x, DType dtype);
 /// Heads repeated so that every query head has a key head of its own (grouped-query attention).
 Tensor repeat_heads(Tape& tape, const Tensor& x, std::int64_t times);
 
+/// So many rows of x, by their places: saves the places; the gradient is as large as x again.
+Tensor gather_rows(Tape& tape, const Tensor& x, std::int64_t rows);
+/// Adds rows to those of `sum` in place, by their places.
+Tensor add_rows(Tape& tape, const Tensor& sum, const Tensor& rows);
+
 // --- elementwise
 /// Broadcasts; the result has the wider type. Saves nothing.
 Tensor add(Tape& tape, const Tensor& a, const Tensor& b);

@@ -138,4 +138,14 @@ TEST_CASE("A loss in chunks, updates in backward and checkpoints in host memory 
   CHECK(needs() < checkpointed);
 }
 
+TEST_CASE("Experts compute on the tokens that chose them") {
+  // mixtral-8x7b: 46.7 B parameters, 12.88 B of them active; a product's forward and backward are 6 operations a weight and
+  // token, but for the embedding's 131 M, which is looked up. Attention adds 2·s·h forward and 5·s·h backward a layer and token: half of all pairs, and products again in backward.
+  const auto prediction = predict("mixtral-8x7b", recipe(1, 1024, Precision::kBf16), {});
+  const double products = 6 * (12.88e9 - 131e6);
+  const double attention = 7 * 1024.0 * 4096 * 32;
+  CHECK(prediction.time.model_flops / 1024 == Approx(products + attention).epsilon(0.01));
+  CHECK(static_cast<double>(prediction.at_peak.parameters.count) == Approx(2 * 46702792704.0).epsilon(1e-3));
+}
+
 }  // namespace plimsoll
