@@ -50,7 +50,7 @@ Tensor eager_attention(Tape& tape, const Heads& heads, const BlockContext& conte
   Tensor shares = softmax(tape, scores, wide ? DType::kFp32 : scores.dtype);
   scores = {};
   if (rules.softmax_in_fp32) shares = cast(tape, shares, narrow_type);
-  shares = dropout(tape, shares, rules.dropout);
+  shares = dropout(tape, shares, rules.attention_dropout);
   return matmul(tape, shares, heads.v);
 }
 
@@ -58,7 +58,8 @@ Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   return fused_attention(tape, heads.q, heads.k, heads.v,
                          {.heads = context.spec.heads, .sequence = context.sequence, .keys = context.sequence,
                           .head_dim = context.spec.head_dim, .causal = context.spec.causal,
-                          .flash = context.rules.attention == AttentionKernel::kFlash, .dropout = context.rules.dropout});
+                          .flash = context.rules.attention == AttentionKernel::kFlash, 
+                          .dropout = context.rules.attention_dropout});
 }
 
 }  // namespace

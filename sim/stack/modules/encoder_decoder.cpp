@@ -114,9 +114,10 @@ StackModel::Loss EncoderDecoder::loss(std::optional<DType> autocast) {
     Tensor rows = run(decoder_, memory, context);
     tape_.at("head");
     if (spec_.tied_head) rows = scale(tape_, rows);
-    result.logits = linear(tape_, std::exchange(rows, {}), output_);
+    Tensor logits = linear(tape_, std::exchange(rows, {}), output_);
     tape_.at("loss");
-    result.loss = cross_entropy(tape_, result.logits);
+    if (rules_.holds_logits) result.logits = logits;
+    result.loss = cross_entropy(tape_, std::exchange(logits, {}));
   });
   return result;
 }

@@ -38,6 +38,8 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   const bool rms = spec.norm != NormKind::kLayerNorm;
   rules.attention = setup.attention.value_or(fastest_attention(gpu, recipe.precision));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
+  rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
+  rules.attention_dropout = !setup.dropout && spec.family == Family::kOpt ? 0 : rules.dropout;
   rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
   if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;

@@ -30,6 +30,8 @@ struct ModuleRules {
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
   double dropout = 0;
+  double embedding_dropout = 0;
+  double attention_dropout = 0;  ///< of the shares that attention gives
 };
 
 /// The rules of a style for a model, with the attention kernel that this GPU and type allow when none is asked for:

@@ -57,7 +57,7 @@ Tensor Transformer::embed() {
     Tensor x = linear(tape_, pixels, embeddings_.patches);
     x = concatenate(tape_, {embeddings_.tokens->use(), x}, 1);
     x.shape = {batch, spec_.image.patches() + 1, spec_.hidden};
-    return dropout(tape_, add(tape_, x, embeddings_.positions->use()), rules_.dropout);
+    return dropout(tape_, add(tape_, x, embeddings_.positions->use()), rules_.embedding_dropout);
   }
   Tensor x = embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.tokens);
   if (embeddings_.widening.weight != nullptr) x = linear(tape_, x, embeddings_.widening);
@@ -65,7 +65,7 @@ Tensor Transformer::embed() {
   if (embeddings_.positions != nullptr) x = add(tape_, x, embedding(tape_, indices({1, recipe_.sequence}), *embeddings_.positions));
   if (spec_.embedding_scale != 1) x = scale(tape_, x);
   if (embeddings_.norm.weight != nullptr) x = layer_norm(tape_, x, embeddings_.norm);
-  return dropout(tape_, x, rules_.dropout);
+  return dropout(tape_, x, rules_.embedding_dropout);
 }
 
 /// A frozen model's first checkpoint would have nothing to differentiate: its input is made to ask for a gradient.

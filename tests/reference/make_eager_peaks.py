@@ -1,0 +1,118 @@
+"""Peaks of eager training steps as PyTorch's own memory tracker counts them, for data/eager_peaks.csv.
+
+Models of transformers are built and trained for two steps under FakeTensorMode: nothing is computed, but autograd, the
+optimizer and Python's references are the real ones. Peaks are the tracker's, in MiB, in the second step; dropout is the
+operation that CUDA has (a mask of one byte an element). Needs torch, transformers and peft:
+
+    python3 make_eager_peaks.py > data/eager_peaks.csv
+"""
+import csv
+import sys
+
+import torch
+import torch.nn.functional
+import transformers as hf
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.distributed._tools.mem_tracker import MemTracker
+
+torch.nn.functional.dropout = (
+    lambda x, p=0.5, training=True, inplace=False: torch.native_dropout(x, p, training)[0] if training and p > 0 else x)
+
+# The tracker hooks every parameter; a frozen one takes no hook.
+for hook in ("register_hook", "register_post_accumulate_grad_hook"):
+    plain = getattr(torch.Tensor, hook)
+    setattr(torch.Tensor, hook, lambda self, call, plain=plain:
+            plain(self, call) if self.requires_grad else type("NoHook", (), {"remove": lambda self: None})())
+
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+EAGER = {"attn_implementation": "eager", "use_cache": False}
+
+
+def llama(**other):
+    return hf.LlamaForCausalLM(hf.LlamaConfig(hidden_size=1024, intermediate_size=2816, num_hidden_layers=4, num_attention_heads=16,
+                                              num_key_value_heads=4, vocab_size=8000, **EAGER, **other))
+
+
+def adapted():
+    from peft import LoraConfig, get_peft_model
+    torch.set_default_dtype(torch.bfloat16)
+    base = llama()
+    torch.set_default_dtype(torch.float32)
+    move, torch.nn.Module.to = torch.nn.Module.to, lambda self, *a, **k: self  # fake tensors cannot be moved
+    names = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
+    model = get_peft_model(base, LoraConfig(r=16, target_modules=names, lora_dropout=0.0), autocast_adapter_dtype=False)
+    torch.nn.Module.to = move
+    return model
+
+
+MODELS = {
+    "gpt:layers=4,hidden=768,heads=12,vocab=50257,positions=1024":
+        lambda: hf.GPT2LMHeadModel(hf.GPT2Config(n_layer=4, **EAGER)),
+    "llama:layers=4,hidden=1024,heads=16,kv_heads=4,ffn=2816,vocab=8000": llama,
+    "qwen3:layers=4,hidden=1024,heads=16,kv_heads=4,head_dim=64,ffn=2816,vocab=8000,tied=false":
+        lambda: hf.Qwen3ForCausalLM(hf.Qwen3Config(hidden_size=1024, intermediate_size=2816, num_hidden_layers=4, num_attention_heads=16,
+                                                   num_key_value_heads=4, head_dim=64, vocab_size=8000, tie_word_embeddings=False, **EAGER)),
+    "opt:layers=4,hidden=768,heads=12,ffn=3072,vocab=8000,positions=2050":
+        lambda: hf.OPTForCausalLM(hf.OPTConfig(hidden_size=768, ffn_dim=3072, num_hidden_layers=4, num_attention_heads=12, vocab_size=8000,
+                                               word_embed_proj_dim=768, **EAGER)),
+    "neox:layers=4,hidden=768,heads=12,ffn=3072,vocab=8000":
+        lambda: hf.GPTNeoXForCausalLM(hf.GPTNeoXConfig(hidden_size=768, intermediate_size=3072, num_hidden_layers=4,
+                                                       num_attention_heads=12, vocab_size=8000, **EAGER)),
+    "bloom:layers=4,hidden=768,heads=12,ffn=3072,vocab=8000":
+        lambda: hf.BloomForCausalLM(hf.BloomConfig(hidden_size=768, n_layer=4, n_head=12, vocab_size=8000, **EAGER)),
+    "t5:layers=4,hidden=512,heads=8,head_dim=64,ffn=2048,vocab=32128":
+        lambda: hf.T5ForConditionalGeneration(hf.T5Config(d_model=512, d_kv=64, d_ff=2048, num_layers=4, num_decoder_layers=4, num_heads=8,
+                                                          decoder_start_token_id=0, pad_token_id=0, tie_word_embeddings=True, **EAGER)),
+    "bert:layers=4,hidden=1024,heads=16,ffn=4096,vocab=30522,classes=2":
+        lambda: hf.BertForSequenceClassification(hf.BertConfig(hidden_size=1024, num_hidden_layers=4, num_attention_heads=16,
+                                                               intermediate_size=4096, attn_implementation="eager")),
+}
+
+# model, batch, sequence, precision, recompute, lora
+CASES = [(list(MODELS)[0], 4, 1024, "fp32", "none", ""), (list(MODELS)[0], 2, 1024, "bf16-mixed", "none", ""),
+         (list(MODELS)[0], 2, 1024, "bf16-mixed", "full", ""), (list(MODELS)[1], 8, 1024, "bf16", "none", ""),
+         (list(MODELS)[1], 8, 1024, "fp32", "full", ""), (list(MODELS)[1], 8, 1024, "bf16", "none", "16:all"),
+         (list(MODELS)[2], 8, 1024, "bf16", "none", ""), (list(MODELS)[3], 8, 512, "fp32", "none", ""),
+         (list(MODELS)[4], 8, 512, "fp32", "none", ""), (list(MODELS)[5], 8, 512, "fp32", "none", ""),
+         (list(MODELS)[6], 4, 256, "fp32", "none", ""), (list(MODELS)[7], 4, 512, "fp32", "none", "")]
+
+
+def batch(model, size, sequence):
+    tokens = torch.zeros(size, sequence, dtype=torch.long)
+    if model.startswith("bert"):
+        return {"input_ids": tokens, "attention_mask": torch.ones(size, sequence, dtype=torch.long), "labels": torch.zeros(size, dtype=torch.long)}
+    return {"input_ids": tokens, "labels": torch.zeros(size, sequence, dtype=torch.long)}
+
+
+def peak(model, size, sequence, precision, recompute, lora):
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        torch.set_default_dtype(TYPES.get(precision, torch.float32) if not lora else torch.float32)
+        net = adapted() if lora else MODELS[model]()
+        torch.set_default_dtype(torch.float32)
+        net.train()
+        if recompute == "full":
+            net.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        optimizer = torch.optim.AdamW(net.parameters(), foreach=True)
+        tracker = MemTracker()
+        tracker.track_external(net, optimizer)
+        for _ in range(2):
+            with tracker:
+                inputs = batch(model, size, sequence)
+                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16-mixed"):
+                    result = net(**inputs)
+                loss = result.loss
+                del result
+                loss.backward()
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
+                del loss, inputs
+            snapshot = next(iter(tracker.get_tracker_snapshot("peak").values()))
+            tracker.reset_mod_stats()
+    return {str(k).split(".")[-1]: v for k, v in snapshot.items()}["Total"] / 2**20
+
+
+writer = csv.writer(sys.stdout, lineterminator="\n")
+writer.writerow(["model", "batch", "sequence", "precision", "recompute", "lora", "peak_mib", "origin"])
+for case in CASES:
+    origin = f"torch {torch.__version__.split('+')[0]}, transformers {hf.__version__}"
+    writer.writerow([*case, f"{peak(*case):.2f}", origin])
