@@ -62,7 +62,15 @@ void print_worst(const std::vector<RowOutcome>& outcomes, std::size_t count) {
   }
 }
 
-void print_text(const std::vector<RowOutcome>& outcomes, const RowFlags& flags) {
+void print_targets(const std::vector<TargetResult>& targets) {
+  fmt::print("\n{:<44} {:<10} {:>10} {:>10} {:>6}\n", "targets", "figure", "must be", "is", "rows");
+  for (const TargetResult& result : targets) {
+    fmt::print("{:<44} {:<10} {:>10.3g} {:>10} {:>6}  {}\n", result.target.name, result.target.statistic, result.target.bound,
+               result.reached ? fmt::format("{:.3g}", *result.reached) : "-", result.rows, result.is_missed() ? "missed" : "");
+  }
+}
+
+void print_text(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets, const RowFlags& flags) {
   std::size_t stated = 0;
   std::size_t specified = 0;
   std::size_t compared = 0;
@@ -76,6 +84,7 @@ void print_text(const std::vector<RowOutcome>& outcomes, const RowFlags& flags) 
   fmt::print("{:<10} {:<24} {:>5} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8}   {}\n", "measure", "family", "rows", "fully",
              "median", "mean", "95th", "worst", "bias", "f.median", "f.95th", "order (median / worst) of sweeps");
   for (const RowGroup& group : summarize_rows(outcomes)) print_group(group);
+  print_targets(targets);
   print_worst(outcomes, flags.worst);
   print_reasons(outcomes);
 }
@@ -105,6 +114,12 @@ Json to_json(const RowGroup& group) {
   return json;
 }
 
+Json to_json(const TargetResult& result) {
+  return {{"name", result.target.name}, {"measure", to_text(result.target.measure)}, {"statistic", result.target.statistic},
+          {"bound", result.target.bound}, {"reached", result.reached ? Json(*result.reached) : Json()}, {"rows", result.rows},
+          {"missed", result.is_missed()}};
+}
+
 Json to_json(const RowOutcome& outcome) {
   const RowStatement& statement = *outcome.stated.statement;
   Json json{{"place", outcome.row->place}, {"system", outcome.row->field("system")}, {"model", outcome.row->field("model")},
@@ -116,8 +131,9 @@ Json to_json(const RowOutcome& outcome) {
   return json;
 }
 
-void print_json(const std::vector<RowOutcome>& outcomes, const RowFlags& flags) {
+void print_json(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets, const RowFlags& flags) {
   Json json{{"format_version", 1}, {"rows", outcomes.size()}};
+  for (const TargetResult& result : targets) json["targets"].push_back(to_json(result));
   for (const RowGroup& group : summarize_rows(outcomes)) json["groups"].push_back(to_json(group));
   for (const auto& [reason, count] : count_reasons(outcomes)) json["reasons"].push_back({{"reason", reason}, {"rows", count}});
   for (const RowOutcome* outcome : worst_rows(outcomes, flags.worst)) json["worst"].push_back(to_json(*outcome));
@@ -143,10 +159,10 @@ std::string value_text(Measure measure, double value) {
   return to_text(Bytes(static_cast<std::int64_t>(value)));
 }
 
-void print_validation(const std::vector<RowOutcome>& outcomes, const RowFlags& flags) {
-  if (flags.json) return print_json(outcomes, flags);
+void print_validation(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets, const RowFlags& flags) {
+  if (flags.json) return print_json(outcomes, targets, flags);
   if (flags.csv) return print_validation_csv(outcomes);
-  print_text(outcomes, flags);
+  print_text(outcomes, targets, flags);
 }
 
 }  // namespace plimsoll

@@ -74,6 +74,9 @@ void add_validate(CLI::App& app, ExitCode& code) {
   command->add_option("--family", flags->family, "only rows of one family, for example torchtitan");
   command->add_option("--metric", flags->metric, "only one of allocated, reserved, process, device, host, fits, step");
   command->add_option("--worst", flags->worst, "how many rows to print, worst first")->capture_default_str();
+  command->add_flag("--cross", flags->cross, "constants that are fitted on rows, and the error on a family that is left out");
+  CLI::Option* page = command->add_flag("--markdown", flags->markdown, "the page RESULTS.md");
+  command->add_option("--runs", flags->runs, "stored accuracies of own runs for that page")->needs(page);
   csv->excludes("--json");
   command->callback([flags, &code] {
     const auto ended = validate_files(*flags);

@@ -5,11 +5,14 @@
 #include <algorithm>
 #include <iterator>
 
+#include "cli/print_cross.h"
 #include "cli/print_validation.h"
+#include "cli/validation_markdown.h"
 #include "formats/published/published_rows.h"
 #include "formats/text/read_text_file.h"
 #include "sim/validation/row_statistics.h"
 #include "sim/validation/state_row.h"
+#include "sim/validation/validation_targets.h"
 
 namespace plimsoll {
 namespace {
@@ -64,6 +67,33 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
                .remedy = "plimsoll validate lists the families"});
 }
 
+Result<std::vector<StoredAccuracy>> read_runs(const std::vector<std::string>& files) {
+  std::vector<StoredAccuracy> runs;
+  for (const std::string& file : files) {
+    const auto text = read_text_file(file, kMostText);
+    if (!text) return fail(text.error());
+    auto run = read_stored_accuracy(*text, file);
+    if (!run) return fail(run.error());
+    runs.push_back(std::move(*run));
+  }
+  return runs;
+}
+
+Result<void> show(const std::vector<RowOutcome>& outcomes, const RowFlags& flags) {
+  if (flags.cross) return print_cross(outcomes, flags.json);
+  const auto targets = shipped_validation_targets();
+  if (!targets) return fail(targets.error());
+  const auto results = judge_targets(*targets, summarize_rows(outcomes));
+  if (flags.markdown) {
+    const auto runs = read_runs(flags.runs);
+    if (!runs) return fail(runs.error());
+    fmt::print("{}", validation_markdown(outcomes, results, *runs));
+    return {};
+  }
+  print_validation(outcomes, results, flags);
+  return {};
+}
+
 }  // namespace
 
 Result<ExitCode> validate_rows(const RowFlags& flags) {
@@ -75,7 +105,7 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
   for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
   if (auto known = check_names(stated, flags); !known) return fail(known.error());
   keep_wanted(*rows, stated, flags);
-  print_validation(judge_rows(*rows, stated, predict_stack), flags);
+  if (auto shown = show(judge_rows(*rows, stated, predict_stack), flags); !shown) return fail(shown.error());
   return ExitCode::kDone;
 }
 

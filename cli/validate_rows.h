@@ -17,6 +17,7 @@ struct RowFlags {
   bool json = false;
   bool csv = false;       ///< every row with its prediction
   bool markdown = false;  ///< RESULTS.md
+  std::vector<std::string> runs;  ///< stored accuracies that go into it
   bool cross = false;     ///< fitted constants and the error on systems left out
 };
 

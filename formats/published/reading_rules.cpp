@@ -68,7 +68,8 @@ std::string with_number(const std::string& value, const SpellingMatch& match) {
 void set_fact(RowReading& reading, const std::string& key, std::string value) {
   if (key == "open") return reading.open.push_back(std::move(value));
   if (key == "refuse") return reading.refusals.push_back(std::move(value));
-  const auto known = std::find_if(reading.facts.begin(), reading.facts.end(), [&](const auto& fact) { return fact.first == key; });
+  const auto known =
+      std::find_if(reading.facts.begin(), reading.facts.end(), [&](const auto& fact) { return fact.first == key; });
   if (known == reading.facts.end()) {
     reading.facts.emplace_back(key, std::move(value));
   } else {

@@ -127,7 +127,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   Tape tape(tape_options(gpu));
   auto prediction = predict_memory(tape, spec, recipe, setup, gpu);
   if (!prediction) return prediction;
-  const auto time = time_of(tape, gpu, false);
+  const auto time = time_of(tape, gpu, recipe.precision == Precision::kTf32);
   if (!time) return fail(time.error());
   prediction->time = *time;
   return prediction;

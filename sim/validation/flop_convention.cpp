@@ -17,7 +17,8 @@ constexpr std::array<std::pair<FlopConvention, std::string_view>, 6> kConvention
 
 }  // namespace
 
-double convention_flops(FlopConvention convention, const ModelSpec& spec, double parameters, std::int64_t sequence, double tokens) {
+double convention_flops(FlopConvention convention, const ModelSpec& spec, double parameters, std::int64_t sequence,
+                        double tokens) {
   const auto layers = static_cast<double>(spec.layers);
   const auto hidden = static_cast<double>(spec.hidden);
   const auto length = static_cast<double>(sequence);

@@ -19,7 +19,8 @@ enum class FlopConvention : std::uint8_t {
 };
 
 /// FLOPs of so many tokens of a model with `parameters` by the convention.
-double convention_flops(FlopConvention convention, const ModelSpec& spec, double parameters, std::int64_t sequence, double tokens);
+double convention_flops(FlopConvention convention, const ModelSpec& spec, double parameters, std::int64_t sequence,
+                        double tokens);
 
 /// "6N+12Lhs", "6N+6Lhs", "6N", "8N+16Lhs", "8N", "megatron".
 Result<FlopConvention> parse_flop_convention(std::string_view text);

@@ -12,7 +12,9 @@ const std::vector<std::string_view>& row_fact_keys() {
   static const std::vector<std::string_view> keys{
       "family", "note", "stack", "modules", "compile", "attention", "recomputation", "every", "loop", "dropout", "zero",
       "data_ranks", "tensor_ranks", "stages", "context_ranks", "sequence_parallel", "parameters", "gradients", "optimizer_home",
-      "activations", "expandable", "keeps_gradients", "loss_chunks", "update_in_backward", "eager_modules", "os", "desktop", "clip", "precision", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence",
+      "activations", "expandable", "os", "desktop", "clip", "less", "loss_chunks", "update_in_backward",
+      "keeps_gradients", "eager_modules", "reduce_bucket", "precision", "optimizer", "accumulate",
+      "micro_batch", "global_batch", "sequence",
       "lora_rank", "lora_targets", "base_bits", "gpu", "gpus", "node_gpus", "model", "layers", "hidden", "heads", "kv_heads",
       "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit", "rate", "samples", "summed", "flops",
       "peak_tflops", "params"};
@@ -23,6 +25,7 @@ std::optional<std::int64_t> RowFacts::whole(std::string_view column, std::string
   const std::string_view text = row_.field(column);
   if (text.empty()) return whole_fact(key);
   const auto number = row_.whole(column);
+  if (!number && !fact(key).empty()) return whole_fact(key);  // a table has read the column
   if (!number) refuse("unreadable column", fmt::format("{} is '{}'", column, text.substr(0, 40)));
   return number;
 }

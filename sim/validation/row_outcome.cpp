@@ -5,21 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
+#include <utility>
 
 namespace plimsoll {
 namespace {
-
-using Predictions = std::map<std::string, Result<StackPrediction>>;
-
-std::string setup_key(const StackSetup& setup) {
-  const std::string attention = setup.attention ? std::string(to_text(*setup.attention)) : "any";
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", to_text(setup.stack), to_text(setup.modules),
-                     setup.compile, attention, to_text(setup.recomputation), setup.every, to_text(setup.loop),
-                     setup.dropout.value_or(-1), setup.data_ranks, setup.zero, setup.tensor_ranks, setup.stages,
-                     setup.sequence_parallel, to_text(setup.parameters), to_text(setup.gradients), to_text(setup.optimizer),
-                     to_text(setup.activations), setup.expandable_segments, setup.loss_chunks, setup.update_in_backward, setup.keeps_gradients, setup.eager_modules, to_text(setup.os), setup.desktop,
-                     setup.device_memory.value_or(Bytes(0)).count);
-}
 
 /// Micro-batches from the third on change no peak, and add their passes' time.
 constexpr std::int64_t kSimulatedMicroBatches = 2;
@@ -75,20 +65,35 @@ std::optional<double> RowOutcome::error() const {
   return *predicted / stated.statement->published - 1;
 }
 
-std::string prediction_key(const RowStatement& statement) {
-  ModelSpec spec = statement.spec;
-  spec.name.clear();
-  return fmt::format("{}\n{}\n{}\n{}", canonical_text(spec), canonical_text(folded(statement.recipe)), setup_key(statement.setup),
-                     statement.gpu.name);
-}
-
 namespace {
+
+/// Numbers the predictions that statements need: two statements that need the same one get the same number.
+class PredictionBook {
+ public:
+  std::size_t id_of(const RowStatement& statement) {
+    ModelSpec spec = statement.spec;
+    spec.name.clear();
+    const std::string recipe = canonical_text(folded(statement.recipe));
+    auto& alike = alike_[fmt::format("{}\n{}\n{}", canonical_text(spec), recipe, statement.gpu.name)];
+    for (const auto& [setup, id] : alike) {
+      if (setup == statement.setup) return id;
+    }
+    alike.emplace_back(statement.setup, count_);
+    return count_++;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::pair<StackSetup, std::size_t>>> alike_;
+  std::size_t count_ = 0;
+};
 
 /// Numbers that were said already: of the same prediction and measure, closer than they are printed.
 class SaidNumbers {
  public:
+  using Key = std::tuple<std::size_t, Measure, std::int64_t>;  ///< prediction, measure, micro-batches of a step
+
   /// Where the number was said before; notes it otherwise.
-  const std::string* find_or_note(const std::string& key, double published, const std::string& place) {
+  const std::string* find_or_note(const Key& key, double published, const std::string& place) {
     constexpr double kPrinted = 0.005;
     auto& numbers = said_[key];
     for (const auto& [number, where] : numbers) {
@@ -99,29 +104,30 @@ class SaidNumbers {
   }
 
  private:
-  std::map<std::string, std::vector<std::pair<double, std::string>>> said_;
+  std::map<Key, std::vector<std::pair<double, std::string>>> said_;
 };
 
 }  // namespace
 
 std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const std::vector<StatedRow>& stated,
                                    const StackPredictor& predict) {
-  Predictions known;
+  PredictionBook book;
   SaidNumbers said;
+  std::map<std::size_t, Result<StackPrediction>> known;
   std::vector<RowOutcome> outcomes;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     outcomes.push_back({.row = &rows[i], .stated = stated[i], .predicted = {}, .certain = true, .assumptions = {}});
     if (!stated[i].statement) continue;
     const RowStatement& statement = *stated[i].statement;
-    const std::string key = prediction_key(statement);
-    const std::string number = fmt::format("{}\n{}\n{}", key, to_text(statement.measure), statement.recipe.accumulate);
+    const std::size_t id = book.id_of(statement);
+    const SaidNumbers::Key number{id, statement.measure, statement.recipe.accumulate};
     if (const std::string* before = said.find_or_note(number, statement.published, rows[i].place)) {
       outcomes.back().stated.refusals.push_back(fmt::format("said before: {}", *before));
       continue;
     }
-    auto found = known.find(key);
+    auto found = known.find(id);
     if (found == known.end()) {
-      found = known.emplace(key, predict(statement.spec, folded(statement.recipe), statement.setup, statement.gpu)).first;
+      found = known.emplace(id, predict(statement.spec, folded(statement.recipe), statement.setup, statement.gpu)).first;
     }
     judge(outcomes.back(), found->second);
   }

@@ -11,7 +11,8 @@
 namespace plimsoll {
 
 /// predict_stack, or what a test puts in its place.
-using StackPredictor = std::function<Result<StackPrediction>(const ModelSpec&, const Recipe&, const StackSetup&, const GpuEntry&)>;
+using StackPredictor =
+    std::function<Result<StackPrediction>(const ModelSpec&, const Recipe&, const StackSetup&, const GpuEntry&)>;
 
 /// A published row beside what is predicted.
 struct RowOutcome {
@@ -30,8 +31,5 @@ struct RowOutcome {
 /// which they point.
 std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const std::vector<StatedRow>& stated,
                                    const StackPredictor& predict);
-
-/// The text by which two statements share a prediction.
-std::string prediction_key(const RowStatement& statement);
 
 }  // namespace plimsoll

@@ -41,6 +41,12 @@ std::string sweep_key(const RowOutcome& outcome) {
   return key;
 }
 
+/// By what configurations are put in order: bytes, or tokens a second on all GPUs.
+double preferred(const RowStatement& statement, double value) {
+  if (statement.measure != Measure::kStep) return value;
+  return static_cast<double>(statement.recipe.tokens_per_step() * statement.setup.data_ranks) / value;
+}
+
 void gather(Gathered& gathered, const RowOutcome& outcome) {
   const bool fully = outcome.stated.is_fully_specified();
   ++gathered.group.stated;
@@ -53,7 +59,9 @@ void gather(Gathered& gathered, const RowOutcome& outcome) {
   }
   gathered.errors.push_back(*outcome.error());
   if (fully) gathered.fully.push_back(*outcome.error());
-  gathered.sweeps[sweep_key(outcome)].emplace_back(outcome.stated.statement->published, *outcome.predicted);
+  const RowStatement& statement = *outcome.stated.statement;
+  gathered.sweeps[sweep_key(outcome)].emplace_back(preferred(statement, statement.published),
+                                                preferred(statement, *outcome.predicted));
 }
 
 bool is_sweep(const Sweep& sweep) {

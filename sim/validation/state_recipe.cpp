@@ -45,9 +45,10 @@ void take_batches(RowFacts& facts, Recipe& recipe, const StackSetup& setup) {
   if (!micro && !global) return facts.refuse("micro-batch not stated", "");
   recipe.micro_batch = micro ? *micro : *global / (ranks * accumulate.value_or(1));
   if (!micro && !accumulate) facts.leave_open("micro-batch");
-  if (recipe.micro_batch < 1) return facts.refuse("contradictory batches", fmt::format("{} sequences on {} ranks", *global, ranks));
+  const std::string batches = fmt::format("{} sequences on {} ranks", global.value_or(0), ranks);
+  if (recipe.micro_batch < 1) return facts.refuse("contradictory batches", batches);
   recipe.accumulate = accumulate ? *accumulate : global ? *global / (ranks * recipe.micro_batch) : 1;
-  if (recipe.accumulate < 1) return facts.refuse("contradictory batches", fmt::format("{} sequences on {} ranks", *global, ranks));
+  if (recipe.accumulate < 1) return facts.refuse("contradictory batches", batches);
   if (!accumulate && !global) facts.leave_open("gradient accumulation");
 }
 

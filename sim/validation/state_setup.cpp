@@ -47,6 +47,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
   setup.desktop = facts.is_true("desktop");
+  setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   setup.expandable_segments = facts.is_true("expandable");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
   setup.update_in_backward = facts.is_true("update_in_backward");
@@ -83,10 +84,11 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   const std::int64_t gpus = named ? *named * inner : facts.whole_or_open("n_gpu", "gpus", inner, "number of GPUs");
   setup.data_ranks = gpus / inner;
   if (gpus % inner != 0) {
-    facts.refuse("contradictory ranks", fmt::format("{} GPUs are no multiple of {} x {}", gpus, setup.tensor_ranks, setup.stages));
+    facts.refuse("contradictory ranks",
+                 fmt::format("{} GPUs are no multiple of {} x {}", gpus, setup.tensor_ranks, setup.stages));
   }
   setup.zero = static_cast<int>(facts.whole_fact("zero").value_or(0));
-  if (facts.row().table == PublishedTable::kMemory && facts.fact("zero").empty() && setup.data_ranks > 1) facts.leave_open("sharding");
+  if (facts.fact("zero").empty() && setup.data_ranks > 1) facts.leave_open("sharding");
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/model/parameters.h"
 #include "formats/published/spelling.h"
 #include "formats/text/csv.h"
@@ -29,7 +31,7 @@ double counted_parameters(RowFacts& facts, const ModelSpec& spec) {
 double peak_tflops(RowFacts& facts, const RowStatement& statement) {
   if (const auto stated = facts.number_fact("peak_tflops")) return *stated;
   const GpuEntry& gpu = statement.gpu;
-  const bool is_half = statement.recipe.precision != Precision::kFp32;
+  const bool is_half = size_of(compute_dtype(statement.recipe.precision)) == 2;
   return (is_half ? gpu.bf16_tflops ? gpu.bf16_tflops : gpu.fp16_tflops : gpu.fp32_tflops).value_or(0);
 }
 
@@ -64,17 +66,33 @@ bool ran(const PublishedRow& row) {
   return row.field("metric") != "oom" && !match_spelling("oom|no", row.field("value"));
 }
 
+/// A source that prints more than the GPU's units could do counts something else than it says.
+void check_peak(RowFacts& facts, const RowStatement& statement) {
+  const GpuEntry& gpu = statement.gpu;
+  const bool is_half = size_of(compute_dtype(statement.recipe.precision)) == 2;
+  const double peak = std::max((is_half ? gpu.fp16_tflops : gpu.fp32_tflops).value_or(0),
+                               (is_half ? gpu.bf16_tflops : gpu.tf32_tflops).value_or(0));
+  const double passes = statement.recipe.adapter.exists() ? 4 : 6;  // twice forward and once or twice that backward
+  const std::int64_t looked_up = statement.spec.vocabulary * statement.spec.hidden;
+  const auto parameters = static_cast<double>(active_parameter_count(statement.spec) - looked_up);
+  const double each = step_tokens(statement) / static_cast<double>(stated_gpus(statement.setup));
+  const double tflops = passes * parameters * each / statement.published * 1e-12;
+  if (peak > 0 && tflops > peak) facts.refuse("contradicts arithmetic", fmt::format("{:.1f} TFLOP/s on {}", tflops, gpu.name));
+}
+
 void take_time(RowFacts& facts, RowStatement& statement) {
   const std::int64_t node = facts.whole_fact("node_gpus").value_or(8);
   if (stated_gpus(statement.setup) > node) facts.refuse("several nodes", "");
   statement.published = step_seconds(facts, statement, facts.row().value.value_or(0));
-  if (statement.published <= 0) facts.refuse("value without meaning", facts.row().field("metric"));
+  if (statement.published <= 0) return facts.refuse("value without meaning", facts.row().field("metric"));
+  check_peak(facts, statement);
 }
 
 void take_bytes(RowFacts& facts, RowStatement& statement) {
   const auto unit = facts.number_fact("unit");
   if (!unit || *unit <= 0) return facts.refuse("unknown unit", facts.row().field("unit"));
   statement.published = facts.row().value.value_or(0) * *unit;
+  statement.published -= facts.number_fact("less").value_or(0);
   if (facts.is_true("summed")) statement.published /= static_cast<double>(stated_gpus(statement.setup));
   if (statement.published <= 0) facts.refuse("value without meaning", facts.row().field("metric"));
 }

@@ -61,3 +61,17 @@ TEST_CASE("a run's report names no host, user, path or command, and validate acc
   CHECK(plimsoll_in(folder, {"report", "rows.csv"}).code == 2);
   CHECK(plimsoll_in(folder, {"report", "run.plimsoll", "--json"}).out.find("[{\"system\":\"plimsoll ") == 0);
 }
+
+TEST_CASE("the page of results begins with what is missed, and a stored accuracy that is broken is refused") {
+  const plimsoll::TemporaryFolder folder;
+  write_file(folder.file("rows.csv"), kRows);
+  const auto page = plimsoll_in(folder, {"validate", "rows.csv", "--markdown"});
+  CHECK(page.code == 0);
+  CHECK(page.out.find("# Results") == 0);
+  CHECK(page.out.find("## Missed") < page.out.find("## Reached"));
+  write_file(folder.file("runs.json"), "{\"summary\": 3}");
+  const auto broken = plimsoll_in(folder, {"validate", "rows.csv", "--markdown", "--runs", "runs.json"});
+  CHECK(broken.code == 2);
+  CHECK(broken.err.find("runs.json") != std::string::npos);
+  CHECK(plimsoll_in(folder, {"validate", "rows.csv", "--cross"}).code == 0);
+}

@@ -33,7 +33,7 @@ void judge(Judged& judged, const std::string& lines) {
   judged.rows = *rows;
   std::vector<StatedRow> stated;
   for (const PublishedRow& row : judged.rows) stated.push_back(state_row(row, *lexicon));
-  judged.outcomes = judge_rows(judged.rows, stated, [&](const ModelSpec&, const Recipe& recipe, const StackSetup&, const GpuEntry&) {
+  judged.outcomes = judge_rows(judged.rows, stated, [&](const auto&, const Recipe& recipe, const auto&, const auto&) {
     ++judged.calls;
     if (recipe.micro_batch > 32) return Result<StackPrediction>(fail({.what = "too large"}));
     StackPrediction prediction;
@@ -48,8 +48,8 @@ void judge(Judged& judged, const std::string& lines) {
 
 TEST_CASE("rows that share a prediction are predicted once") {
   Judged judged;
-  judge(judged, mpt("8", "peak_allocated", "2", "GiB") + mpt("8", "peak_reserved", "1", "GiB") + mpt("8", "fits", "40", "GB capacity") +
-                    mpt("16", "peak_allocated", "1", "GiB"));
+  judge(judged, mpt("8", "peak_allocated", "2", "GiB") + mpt("8", "peak_reserved", "1", "GiB") +
+                    mpt("8", "fits", "40", "GB capacity") + mpt("16", "peak_allocated", "1", "GiB"));
   CHECK(judged.calls == 2);
   CHECK(*judged.outcomes[0].error() == Approx(-0.5));
   CHECK(*judged.outcomes[1].error() == Approx(1.0));

@@ -15,6 +15,7 @@ RowOutcome outcome_of(const PublishedRow& row, Measure measure, double published
   outcome.stated.statement->measure = measure;
   outcome.stated.statement->published = published;
   if (open) outcome.stated.open.emplace_back("GPU");
+  outcome.stated.statement->recipe.sequence = 1;
   outcome.predicted = predicted;
   return outcome;
 }
