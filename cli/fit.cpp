@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 
 #include "cli/commands.h"
 #include "cli/output_file.h"
+#include "cli/print_comparison.h"
 #include "cli/print_fit.h"
 #include "cli/stack_flags.h"
 #include "cli/strategy_choice.h"
@@ -43,34 +43,15 @@ Result<StackSetup> stack_setup(const FitFlags& flags, const ModelSpec& spec) {
   return setup;
 }
 
-/// Every family of strategies by itself, those that fit first.
-Result<std::vector<FitAnswer>> answer_all(const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
-  std::vector<FitAnswer> answers;
-  std::set<std::string> seen;
-  for (const Strategy& strategy :
-       candidate_strategies(spec.layers, machine.platform, recipe.precision, recipe.adapter.exists())) {
-    if (!seen.insert(strategy.name).second) continue;
-    const auto search = search_plan(spec, recipe, machine.platform, *machine.costs, {.strategy = strategy.name});
-    if (!search) return fail(search.error());
-    auto answer = fit_answer(*search, {spec, recipe, machine.platform, *machine.costs});
-    if (!answer) return fail(answer.error());
-    answers.push_back(std::move(*answer));
-  }
-  std::stable_sort(answers.begin(), answers.end(), [](const FitAnswer& a, const FitAnswer& b) {
-    return std::pair(!a.fits, a.step_seconds) < std::pair(!b.fits, b.step_seconds);
-  });
-  return answers;
-}
-
-ExitCode print_all(const std::vector<FitAnswer>& answers, const FitFlags& flags, const Recipe& recipe,
-                   const TargetMachine& machine) {
-  if (flags.json) {
-    fmt::print("{}", to_json(answers));
-  } else {
-    for (const FitAnswer& answer : answers) fmt::print("{}", fit_text(answer, recipe, machine.platform.name));
-    fmt::print("{}", notes_text(machine.notes));
-  }
-  return answers.front().fits ? ExitCode::kDone : ExitCode::kMissed;
+Result<ExitCode> compare_all(const FitFlags& flags, const SearchProblem& problem, const TargetMachine& machine) {
+  std::optional<WaitingLine> waiting("planning all systems");
+  const auto comparison = compare_systems(problem);
+  waiting.reset();
+  if (!comparison) return fail(comparison.error());
+  fmt::print("{}", flags.json ? comparison_json(*comparison)
+                              : comparison_text(*comparison, problem.recipe, machine.platform.name) + notes_text(machine.notes));
+  const bool some = std::any_of(comparison->published.begin(), comparison->published.end(), [](const FitAnswer& a) { return a.fits; });
+  return comparison->own.fits || some ? ExitCode::kDone : ExitCode::kMissed;
 }
 
 /// Under another program than ours: what it would need and take.
@@ -104,17 +85,13 @@ Result<ExitCode> fit(const FitFlags& flags) {
   auto machine = find_target_machine(flags.machine, flags.calibration);
   if (!machine) return fail(machine.error());
   for (const ModelNote& note : model->notes) machine->notes.push_back(note.text);
-  const auto recipe =
+  auto recipe =
       make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
   if (!recipe) return fail(recipe.error());
+  if (const auto taken = take_system(strategy->family, *recipe, machine->notes); !taken) return fail(taken.error());
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
+  if (flags.strategy == "all") return compare_all(flags, {model->spec, *recipe, machine->platform, *machine->costs}, *machine);
   std::optional<WaitingLine> waiting("looking for plans that fit");
-  if (flags.strategy == "all") {
-    const auto answers = answer_all(model->spec, *recipe, *machine);
-    waiting.reset();
-    if (!answers) return fail(answers.error());
-    return print_all(*answers, flags, *recipe, *machine);
-  }
   const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs,
                                   {.strategy = strategy->family, .exact = strategy->exact});
   if (!search) return fail(search.error());

@@ -31,10 +31,17 @@ Result<std::optional<Bytes>> read_size(std::string_view option, const std::strin
   return *size;
 }
 
-/// "2TB:3.5,1.7x2": capacity of all drives, then GB/s of one drive reading and writing, then how many.
+/// "2TB:3.5,1.7x2@5": capacity of all drives, then GB/s of one drive reading and writing, then how many, then GB/s of what
+/// they share.
 Result<void> read_ssd(std::string text, MachineOptions& options) {
-  const std::string form = "SIZE[:READ,WRITE][xN], for example 2TB:3.5,1.7x2";
+  const std::string form = "SIZE[:READ,WRITE][xN][@UPLINK], for example 2TB:3.5,1.7x2";
   const std::string whole = text;
+  if (const auto at = text.find('@'); at != std::string::npos) {
+    double uplink = 0;
+    if (!read_all(std::string_view(text).substr(at + 1), uplink)) return fail(bad_option("--ssd", whole, form));
+    options.ssd_uplink_gbs = uplink;
+    text.resize(at);
+  }
   if (const auto times = text.find('x'); times != std::string::npos) {
     if (!read_all(std::string_view(text).substr(times + 1), options.ssd_count))
       return fail(bad_option("--ssd", whole, form));
@@ -80,7 +87,7 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
       ->group(group);
   command.add_option("--machine", flags.machine_file, "a machine described in a JSON file")->group(group);
   command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
-  command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN], e.g. 2TB:3.5,1.7; on this computer, "
+  command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, "
                              "how much SSD data may take (rates are measured unless given)")->group(group);
   command
       .add_option("--ssd-folder", flags.ssd_folder,

@@ -21,6 +21,7 @@
 #include "executor/kernels/choose_matmul_library.h"
 #include "formats/models/resolve_model.h"
 #include "profiler/probe/this_computer.h"
+#include "sim/planner/systems/offload_system.h"
 
 namespace plimsoll {
 namespace {
@@ -310,6 +311,10 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   }
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
+  if (const OffloadSystem* system = find_system(strategy->family); system != nullptr && system->delay > 0) {
+    return fail(bad(fmt::format("strategy '{}' delays updates, and a checkpoint has no place for the gradients that wait", system->name),
+                    "run it as zero-offload, or ask fit what it would gain"));
+  }
   MachineFlags machine_flags = flags.machine;
   if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);
   auto machine = find_target_machine(machine_flags, flags.calibration);

@@ -10,6 +10,7 @@
 #include "formats/text/read_text_file.h"
 #include "formats/text/write_text_file.h"
 #include "sim/planner/strategy_families.h"
+#include "sim/planner/systems/offload_system.h"
 
 namespace plimsoll {
 namespace {
@@ -19,8 +20,8 @@ constexpr Bytes kLargestStrategyFile{std::int64_t{1} << 20};
 bool is_file(const std::string& text) {
   const std::filesystem::path path(text);
   if (path.extension() == ".json") return true;
-  const std::vector<std::string> families = family_names();
-  if (text == "auto" || text == "all" || std::find(families.begin(), families.end(), text) != families.end()) return false;
+  const std::vector<std::string> names = strategy_names();
+  if (text == "auto" || text == "all" || std::find(names.begin(), names.end(), text) != names.end()) return false;
   std::error_code unreadable;
   return std::filesystem::is_regular_file(path, unreadable);
 }
@@ -39,8 +40,18 @@ Result<StrategyChoice> read_strategy_choice(const std::string& text) {
 
 std::string strategy_help(const std::string& also) {
   std::string names;
-  for (const std::string& name : family_names()) names += ", " + name;
+  for (const std::string& name : strategy_names()) names += ", " + name;
   return fmt::format("auto{}{}, or a strategy FILE.json", also, names);
+}
+
+Result<void> take_system(const std::string& name, Recipe& recipe, std::vector<std::string>& notes) {
+  const OffloadSystem* system = find_system(name);
+  if (system == nullptr) return {};
+  const auto own = recipe_for(*system, recipe);
+  if (!own) return fail(own.error());
+  if (own->delay > recipe.delay) notes.push_back(fmt::format("{} changes numbers: an update takes the gradients of the step before", name));
+  recipe = *own;
+  return {};
 }
 
 Result<void> check_strategy_output(const std::string& path) {

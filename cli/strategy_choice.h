@@ -2,8 +2,10 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
+#include "core/model/recipe.h"
 #include "core/plan/strategy.h"
 
 namespace plimsoll {
@@ -17,6 +19,9 @@ struct StrategyChoice {
 /// What the text of --strategy means: a file when it ends in ".json" or names a file that exists and no family, else a
 /// name, which the search checks. A file that cannot be read is refused with the key at fault.
 Result<StrategyChoice> read_strategy_choice(const std::string& text);
+
+/// Where `name` is a published system that trains by another recipe than the one asked for, makes that of it and says so.
+Result<void> take_system(const std::string& name, Recipe& recipe, std::vector<std::string>& notes);
 
 /// The help text of --strategy; `also` stands after "auto".
 std::string strategy_help(const std::string& also = {});

@@ -177,6 +177,11 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
       !std::isfinite(recipe.learning_rate + recipe.epsilon + recipe.weight_decay + recipe.clip)) {
     return bad("--lr, --weight-decay, --eps and --clip must be finite and not negative");
   }
+  if (recipe.delay < 0 || recipe.delay > 1) return bad(fmt::format("updates can be delayed by 1 step, not by {}", recipe.delay));
+  if (recipe.delay > 0 && rule_of(recipe.optimizer).whole_tensors) {
+    return bad(fmt::format("updates of the optimizer {} cannot be delayed", to_text(recipe.optimizer)),
+               "use a rule that treats every element alike: adamw, adam, lion, momentum or sgd");
+  }
   if (recipe.schedule != LrSchedule::kConstant && recipe.total_steps <= 0) {
     return bad(fmt::format("--schedule {} needs the number of steps", to_text(recipe.schedule)), "add --steps N");
   }
@@ -209,6 +214,7 @@ std::string canonical_text(const Recipe& r) {
       r.sequence, r.learning_rate, to_text(r.schedule), r.warmup_steps, r.total_steps, r.weight_decay, r.beta1, r.beta2,
       r.epsilon, r.clip, r.seed);
   if (r.target_sequence > 0) text += fmt::format(" target_sequence={}", r.target_sequence);
+  if (r.delay > 0) text += fmt::format(" delay={}", r.delay);
   if (scales_loss(r.precision)) text += " loss_scale=" + to_text(r.loss_scaling);
   return text + canonical_text_of_rule(r) + adapter_text(r.adapter);
 }

@@ -42,6 +42,7 @@ struct Recipe {
   double trust = 1e-3;        ///< lars: a matrix moves by this share of its norm, times the learning rate
   bool relative_step = true;  ///< adafactor: steps are relative to the weights and shrink with 1/√t
   double clip = 1.0;  ///< bound of the global gradient norm; 0 switches clipping off
+  std::int64_t delay = 0;  ///< 1: an update takes the gradients of the step before its own, the first step's none
   LossScaling loss_scaling;  ///< fp16 only
   std::uint64_t seed = 1;
   AdapterSpec adapter;  ///< if it exists, it alone is trained

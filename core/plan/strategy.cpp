@@ -42,16 +42,20 @@ std::string describe(const Strategy& s) {
                        s.optimizer == Tier::kHost ? "host memory" : "SSD files");
   }
   if (s.host_state_blocks > 0) text += fmt::format(" (those of {} blocks in host memory)", s.host_state_blocks);
+  if (s.device_state_blocks > 0) text += fmt::format(", {} blocks updated by the device", s.device_state_blocks);
   if (s.parameters != Tier::kDevice) text += fmt::format(", weights streamed from {}", s.parameters == Tier::kHost ? "host memory" : "the SSD");
+  if (s.device_parameter_blocks > 0) text += fmt::format(" but of {} blocks", s.device_parameter_blocks);
   if (s.update_in_backward) text += ", updating during backward";
   if (s.gradients != Tier::kDevice) text += ", gradients leave during backward";
   if (s.gradients == Tier::kSsd) text += " for the SSD";
   if (s.recompute_every == 0) text += ", all activations kept";
   if (s.recompute_every == 1) text += ", every block recomputed";
   if (s.recompute_every > 1) text += fmt::format(", recompute in segments of {} blocks", s.recompute_every);
+  if (s.kept_outputs > 0) text += fmt::format(" but for the outputs of {} kernels", s.kept_outputs);
   if (s.activations != Tier::kDevice) {
     text += fmt::format(", what {} blocks keep waits {}", s.activation_blocks,
                         s.activations == Tier::kHost ? "in host memory" : "on the SSD");
+    if (s.host_activation_blocks > 0) text += fmt::format(" ({} of them in host memory)", s.host_activation_blocks);
   }
   if (s.loop_order == LoopOrder::kBreadthFirst) text += ", all micro-batches block by block";
   if (s.staging_slots != Strategy{}.staging_slots) text += fmt::format(", {} transfer buffers", s.staging_slots);

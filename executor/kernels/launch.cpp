@@ -239,10 +239,13 @@ void launch(const Kernel& kernel, std::span<const OperandView> operands, const L
          .where = {},
          .remedy = "use --precision fp32"});
   }
-  if (!is_update(kernel.kind) || !scales_loss(context.recipe->precision)) return function(kernel.shape, operands, context);
+  if (!is_update(kernel.kind)) return function(kernel.shape, operands, context);
+  LaunchContext own = context;
+  own.step -= context.recipe->delay;  // an update counts as one of the step whose gradients it takes
+  if (own.step < 0) return publish_states(kernel, operands);
+  if (!scales_loss(context.recipe->precision)) return function(kernel.shape, operands, own);
   const LossScale& scale = factor_of(operands);
   if (std::isnan(scale.factor)) return keep_states(kernel, operands);
-  LaunchContext own = context;
   own.updates = static_cast<std::int64_t>(scale.updates);
   function(kernel.shape, operands, own);
 }

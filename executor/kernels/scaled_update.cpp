@@ -34,4 +34,14 @@ void keep_states(const Kernel& update, std::span<const OperandView> operands) {
   conversions<Fp16>().round(elements, weights, reinterpret_cast<Fp16*>(published.data));
 }
 
+void publish_states(const Kernel& update, std::span<const OperandView> operands) {
+  const std::size_t reads = end_of_reads(operands);
+  if (reads == operands.size()) return;  // compute reads what the optimizer keeps
+  const OperandView& published = operands[reads];
+  const auto* weights = reinterpret_cast<const float*>(operands[0].data);
+  const std::int64_t elements = published.bytes.count / size_of(update.dtype);
+  if (update.dtype == DType::kFp16) return conversions<Fp16>().round(elements, weights, reinterpret_cast<Fp16*>(published.data));
+  conversions<Bf16>().round(elements, weights, reinterpret_cast<Bf16*>(published.data));
+}
+
 }  // namespace plimsoll

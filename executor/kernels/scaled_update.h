@@ -13,4 +13,7 @@ const LossScale& factor_of(std::span<const OperandView> update);
 /// are published once more, for what a guess published is wrong.
 void keep_states(const Kernel& update, std::span<const OperandView> operands);
 
+/// The update of a first step that has no gradients yet, in place: weights and states stay, and the weights are published.
+void publish_states(const Kernel& update, std::span<const OperandView> operands);
+
 }  // namespace plimsoll

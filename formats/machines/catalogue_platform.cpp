@@ -150,7 +150,7 @@ class CataloguePlatform {
 
   /// A drive that reads and writes at once reaches neither rated speed: R bytes read and W written take R/read +
   /// W/write seconds of a drive, so both directions draw on drive-seconds, of which n drives give n a second, or as
-  /// many more as they were measured to give.
+  /// many more as they were measured to give. Behind a common uplink all of them together move no more than it does.
   void add_drives() {
     const auto& defaults = machine_defaults();
     const int drives = options_.ssd_count;
@@ -163,20 +163,18 @@ class CataloguePlatform {
     const ResourceId writing = add_resource(platform(), "ssd.write", drives * write);
     const ResourceId busy = add_resource(platform(), "ssd.total", drives * options_.ssd_together);
     const Nanoseconds latency = from_seconds(defaults.at("ssd.latency") * 1e-6);
-    add_link(platform(),
-             {.name = "ssd->host",
-              .from = ssd,
-              .to = host_,
-              .bytes_per_second = drives * read,
-              .latency = latency,
-              .path = {{.resource = reading}, {.resource = busy, .amount = 1.0 / read}, {.resource = dram_}}});
-    add_link(platform(),
-             {.name = "host->ssd",
-              .from = host_,
-              .to = ssd,
-              .bytes_per_second = drives * write,
-              .latency = latency,
-              .path = {{.resource = writing}, {.resource = busy, .amount = 1.0 / write}, {.resource = dram_}}});
+    std::vector<Demand> out{{.resource = reading}, {.resource = busy, .amount = 1.0 / read}, {.resource = dram_}};
+    std::vector<Demand> in{{.resource = writing}, {.resource = busy, .amount = 1.0 / write}, {.resource = dram_}};
+    double fastest = drives * std::max(read, write);
+    if (options_.ssd_uplink_gbs) {
+      const ResourceId uplink = add_resource(platform(), "ssd.uplink", *options_.ssd_uplink_gbs * kGiga);
+      for (std::vector<Demand>* path : {&out, &in}) path->push_back({.resource = uplink});
+      fastest = std::min(fastest, *options_.ssd_uplink_gbs * kGiga);
+    }
+    add_link(platform(), {.name = "ssd->host", .from = ssd, .to = host_, .bytes_per_second = std::min(fastest, drives * read),
+                          .latency = latency, .path = std::move(out)});
+    add_link(platform(), {.name = "host->ssd", .from = host_, .to = ssd, .bytes_per_second = std::min(fastest, drives * write),
+                          .latency = latency, .path = std::move(in)});
     add_queue(platform(), "ssd.read", QueueKind::kStorage, cpu_, {}, options_.ssd_queue_depth);
     add_queue(platform(), "ssd.write", QueueKind::kStorage, cpu_, {}, options_.ssd_queue_depth);
   }

@@ -42,12 +42,13 @@ Result<void> check_lanes(std::optional<int> lanes) {
 }  // namespace
 
 Result<void> validate(const MachineOptions& options, const GpuEntry& gpu) {
-  const std::array<Result<void>, 11> checks{
+  const std::array<Result<void>, 12> checks{
       check_bytes("RAM", options.ram),
       check_bytes("the drive", options.ssd),
       check_bytes("device memory", options.device_memory),
       check_rate("the drive's read rate", options.ssd_read_gbs),
       check_rate("the drive's write rate", options.ssd_write_gbs),
+      check_rate("the drives' uplink", options.ssd_uplink_gbs),
       check_rate("DRAM bandwidth", options.dram_gbs),
       check_count("the PCIe generation", options.pcie_generation, kNewestPcie),
       check_lanes(options.pcie_lanes),

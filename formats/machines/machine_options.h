@@ -22,6 +22,7 @@ struct MachineOptions {
   bool desktop = false;            ///< the GPU drives a desktop too
   int ssd_count = 1;               ///< drives that data is striped over
   double ssd_together = 1;         ///< drive-seconds a second and drive while it reads and writes at once, 1 to 2
+  std::optional<double> ssd_uplink_gbs;  ///< that all drives share, both ways together: their switch's, or their striping's
   int ssd_queue_depth = 4;         ///< transfers in flight each way
 };
 

@@ -36,6 +36,7 @@ MachineOptions options_of(const MachineParts& parts) {
     if (drive.queue_depth) options.ssd_queue_depth = static_cast<int>(*drive.queue_depth);
     if (drive.read_bytes_per_second) options.ssd_read_gbs = *drive.read_bytes_per_second / kGiga;
     if (drive.write_bytes_per_second) options.ssd_write_gbs = *drive.write_bytes_per_second / kGiga;
+    if (drive.uplink_bytes_per_second) options.ssd_uplink_gbs = *drive.uplink_bytes_per_second / kGiga;
     if (!drive.mixed_read_bytes_per_second) continue;
     options.ssd_together = drive_seconds_together(*drive.read_bytes_per_second, *drive.write_bytes_per_second,
                                                   *drive.mixed_read_bytes_per_second, *drive.mixed_write_bytes_per_second);
@@ -76,6 +77,7 @@ Result<MachineParts> parts_of(const GpuEntry& gpu, const MachineOptions& options
       if (r.name == resource) *rate = r.capacity / options.ssd_count;
     }
   }
+  if (options.ssd_uplink_gbs) drive.uplink_bytes_per_second = *options.ssd_uplink_gbs * kGiga;
   parts.drives = {drive};
   return parts;
 }

@@ -208,6 +208,7 @@ std::string write_recipe(const Recipe& r) {
   line.number("weight_decay", r.weight_decay).number("beta1", r.beta1).number("beta2", r.beta2);
   line.number("epsilon", r.epsilon).number("clip", r.clip).raw("seed", std::to_string(r.seed));
   write_rule(line, r);
+  if (r.delay != 0) line.integer("delay", r.delay);
   if (r.adapter.exists()) line.raw("lora", write_adapter(r.adapter));
   if (r.target_sequence > 0) line.integer("target_sequence", r.target_sequence);
   if (r.loss_scaling != LossScaling{}) line.text("loss_scale", to_text(r.loss_scaling));
@@ -258,7 +259,8 @@ ModelSpec read_model(const JsonNode& node) {
 Recipe read_recipe(const JsonNode& node) {
   node.allow_only({"precision", "matmul", "optimizer", "micro_batch", "accumulate", "sequence", "learning_rate",
                    "schedule", "warmup_steps", "total_steps", "weight_decay", "beta1", "beta2", "epsilon", "clip",
-                   "seed", "momentum", "nesterov", "trust", "relative_step", "lora", "loss_scale", "target_sequence"});
+                   "seed", "momentum", "nesterov", "trust", "relative_step", "lora", "loss_scale", "target_sequence",
+                   "delay"});
   Recipe r;
   r.precision = enum_or(node, "precision", r.precision, Precision::kTf32);
   r.matmul = enum_or(node, "matmul", r.matmul, MatmulLibrary::kOpenBlas);
@@ -276,6 +278,7 @@ Recipe read_recipe(const JsonNode& node) {
   r.beta2 = node.number_or("beta2", r.beta2);
   r.epsilon = node.number_or("epsilon", r.epsilon);
   r.clip = node.number_or("clip", r.clip);
+  r.delay = node.integer_or("delay", r.delay, 0, 1);
   r.momentum = node.number_or("momentum", r.momentum);
   r.nesterov = node.boolean_or("nesterov", r.nesterov);
   r.trust = node.number_or("trust", r.trust);

@@ -12,7 +12,9 @@ void StepLowering::find_leaving() {
   const std::int64_t segment = std::max<std::int64_t>(1, plan_.strategy.recompute_every);
   for (std::int64_t first = 0; first < plan_.strategy.activation_blocks; first += segment) {
     const std::int64_t last = std::min(first + segment, graph_.spec.layers) - 1;
-    leaving_[static_cast<std::size_t>(first)] = kept_for_backward(first, last);
+    for (const TensorId tensor : kept_for_backward(first, last)) {  // the segment's input is of an earlier block
+      leaving_[static_cast<std::size_t>(std::clamp(graph_.at(tensor).block, first, last))].push_back(tensor);
+    }
   }
 }
 
@@ -38,11 +40,12 @@ std::vector<TensorId> StepLowering::kept_for_backward(std::int64_t first, std::i
 void StepLowering::send_activations_away(const Run& run, std::uint32_t micro_batch) {
   if (run.phase != Phase::kForward || run.block < 0) return;
   const std::int64_t behind = plan_.strategy.staging_slots - 1;
+  const bool to_ssd = plan_.strategy.activations == Tier::kSsd && run.block >= plan_.strategy.host_activation_blocks;
   for (const TensorId tensor : leaving_[static_cast<std::size_t>(run.block)]) {
     const BufferId device = holder(tensor, micro_batch);
     BufferId stored = fetch_to_host(device);
     linger(device, behind);
-    if (plan_.strategy.activations == Tier::kSsd) {
+    if (to_ssd) {
       const BufferId staged = stored;
       stored = make_buffer(graph_.at(tensor), *places_.ssd);
       out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(staged), out_.whole(stored));
@@ -67,7 +70,7 @@ void StepLowering::bring_activations_back(const Run& run, std::uint32_t micro_ba
 
 BufferId StepLowering::bring_back(const Tensor& tensor, BufferId stored) {
   const std::int64_t ahead = plan_.strategy.staging_slots - 1;
-  if (plan_.strategy.activations == Tier::kSsd) {
+  if (plan_.at(stored).space != places_.host) {
     const BufferId staged = make_buffer(tensor, places_.host);
     out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(stored), out_.whole(staged));
     arrive_early(staged, 2 * ahead);

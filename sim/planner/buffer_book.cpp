@@ -75,7 +75,7 @@ Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base) {
   return floor + packing.height;
 }
 
-bool BufferBook::place(bool only_if_fits) {
+bool BufferBook::bound_arenas() {
   plan_.arenas.clear();
   bool fits = true;
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
@@ -83,7 +83,10 @@ bool BufferBook::place(bool only_if_fits) {
     fits = fits && needed <= plan_.platform.spaces[s].usable;
     if (needed.count > 0) plan_.arenas.push_back({SpaceId(s), needed});
   }
-  if (only_if_fits && !fits) return false;
+  return fits;
+}
+
+void BufferBook::place() {
   plan_.arenas.clear();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
     const SpaceId space(s);
@@ -92,7 +95,6 @@ bool BufferBook::place(bool only_if_fits) {
     for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base));
     if (top.count > 0) plan_.arenas.push_back({space, top});
   }
-  return true;
 }
 
 }  // namespace plimsoll

@@ -33,9 +33,10 @@ class BufferBook {
   /// Starts the next body: its buffers may lie where those of earlier bodies lay, but for those held throughout.
   void next_body() { ++body_; }
 
-  /// Gives every buffer its offset and every space in use its arena. With `only_if_fits` nothing is placed, and false
-  /// returned, when a space's lower bound passes what is usable of it; the arenas are then as large as the bounds.
-  bool place(bool only_if_fits = false);
+  /// Gives every space in use an arena as large as a lower bound of what it will need. Whether all of these are usable.
+  bool bound_arenas();
+  /// Gives every buffer its offset and every space in use its arena.
+  void place();
 
  private:
   struct Life {

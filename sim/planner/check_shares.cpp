@@ -23,6 +23,27 @@ Result<void> check_count(const Strategy& strategy, std::string_view key, std::in
 Result<void> check_shares(const Strategy& s, std::int64_t layers) {
   if (auto good = check_count(s, "activation_blocks", s.activation_blocks, layers); !good) return good;
   if (auto good = check_count(s, "host_state_blocks", s.host_state_blocks, layers); !good) return good;
+  if (auto good = check_count(s, "device_parameter_blocks", s.device_parameter_blocks, layers); !good) return good;
+  if (auto good = check_count(s, "device_state_blocks + host_state_blocks", s.device_state_blocks + s.host_state_blocks, layers); !good) {
+    return good;
+  }
+  if (s.device_state_blocks > 0 && s.optimizer == Tier::kDevice) {
+    return refuse(s, fmt::format("says device_state_blocks: {} while all states are on the device", s.device_state_blocks),
+                  "say optimizer: \"host\" or \"ssd\", or device_state_blocks: 0");
+  }
+  if (s.device_parameter_blocks > 0 && s.parameters == Tier::kDevice) {
+    return refuse(s, fmt::format("says device_parameter_blocks: {} while all weights are on the device", s.device_parameter_blocks),
+                  "say parameters: \"host\" or \"ssd\", or device_parameter_blocks: 0");
+  }
+  if (s.host_activation_blocks > (s.activations == Tier::kSsd ? s.activation_blocks : 0)) {
+    return refuse(s, fmt::format("says host_activation_blocks: {}, more than the blocks whose activations go to the SSD",
+                                 s.host_activation_blocks),
+                  "say activations: \"ssd\" with as many activation_blocks, or host_activation_blocks: 0");
+  }
+  if (s.kept_outputs > 0 && s.recompute_every == 0) {
+    return refuse(s, fmt::format("says kept_outputs: {} while all outputs are kept", s.kept_outputs),
+                  "say recompute_every: 1, or kept_outputs: 0");
+  }
   if (s.activation_blocks > 0 && s.activations == Tier::kDevice) {
     return refuse(s, fmt::format("says activation_blocks: {} while activations stay on the device", s.activation_blocks),
                   "say activations: \"host\" or \"ssd\", or activation_blocks: 0");
@@ -39,7 +60,9 @@ Result<void> check_shares(const Strategy& s, std::int64_t layers) {
 }
 
 Tier state_tier(const Strategy& strategy, std::int64_t block) {
-  const bool stays = block >= 0 && block < strategy.host_state_blocks;
+  if (block < 0 || strategy.optimizer == Tier::kDevice) return strategy.optimizer;
+  if (block < strategy.device_state_blocks) return Tier::kDevice;
+  const bool stays = block < strategy.device_state_blocks + strategy.host_state_blocks;
   return strategy.optimizer == Tier::kSsd && stays ? Tier::kHost : strategy.optimizer;
 }
 

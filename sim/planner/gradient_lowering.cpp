@@ -7,12 +7,26 @@ TensorKind StepLowering::summed_kind() const {
   return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
 }
 
+Tier StepLowering::gradient_tier(TensorId sum) const {
+  const GroupId group = graph_.at(sum).group;
+  const bool stays = group.valid() && !updated_on_host(group);
+  return stays ? Tier::kDevice : plan_.strategy.gradients;
+}
+
+void StepLowering::norm_from_device(const Op& op) {
+  const BufferId norm = book_.add({.name = "squared norm", .space = places_.device, .bytes = Bytes(size_of(DType::kFp64)),
+                                   .category = TensorKind::kScalar});
+  out_.launch(places_.compute, {op.kind, op.dtype, op.shape},
+              {{range_of(op.operands[0], 0, places_.device), Access::kRead}, {out_.whole(norm), Access::kWrite}});
+  out_.copy(places_.d2h, InstructionKind::kCopy, out_.whole(norm), range_of(op.operands[1], 0, places_.host));
+}
+
 void StepLowering::add_to_sum(const Op& op, std::uint32_t micro_batch) {
-  // Breadth-first order has a block's gradients of all micro-batches one after another: one sum leaves instead of each.
-  const bool on_device = plan_.strategy.gradients == Tier::kDevice || plan_.strategy.loop_order == LoopOrder::kBreadthFirst;
-  if (on_device) return launch(op, micro_batch, places_.device);
   const TensorId gradient = op.operands[0].tensor;
   const TensorId sum = op.operands[1].tensor;
+  // Breadth-first order has a block's gradients of all micro-batches one after another: one sum leaves instead of each.
+  const bool on_device = gradient_tier(sum) == Tier::kDevice || plan_.strategy.loop_order == LoopOrder::kBreadthFirst;
+  if (on_device) return launch(op, micro_batch, places_.device);
   send_to_host(gradient, micro_batch);
   if (micro_batch > 0 && plan_.strategy.gradients == Tier::kSsd) {
     bring_to_host(sum);
@@ -26,7 +40,7 @@ void StepLowering::add_to_sum(const Op& op, std::uint32_t micro_batch) {
 void StepLowering::finish_gradients(const Run& run) {
   if (together_.end < micro_batches()) return;
   for (const TensorId sum : run.completes) {
-    if (plan_.strategy.gradients == Tier::kDevice) {
+    if (gradient_tier(sum) == Tier::kDevice) {
       work_on_sum(sum, OpKind::kAccumulate, places_.device);
       if (plan_.strategy.update_in_backward) update_in_backward(sum);
       continue;
@@ -54,15 +68,18 @@ void StepLowering::work_on_sum(TensorId sum, OpKind kind, SpaceId where) {
 
 void StepLowering::send_to_host(TensorId gradient, std::uint32_t micro_batch) {
   const BufferId on_device = holder(gradient, micro_batch);
-  holder(gradient, micro_batch) = fetch_to_host(on_device);
+  holder(gradient, micro_batch) = make_buffer(graph_.at(gradient), places_.host);
+  out_.copy(places_.d2h, InstructionKind::kCopy, out_.whole(on_device), out_.whole(holder(gradient, micro_batch)));
   rotate(leaving_gradients_, on_device);
 }
 
-void StepLowering::bring_to_host(TensorId sum) {
+void StepLowering::bring_to_host(TensorId sum, std::uint32_t age) {
   const BufferId stored = holder(sum, 0);
   if (plan_.at(stored).space == places_.host) return;
   holder(sum, 0) = make_buffer(graph_.at(sum), places_.host);
-  out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(stored), out_.whole(holder(sum, 0)));
+  Range source = out_.whole(stored);
+  source.age = age;
+  out_.copy(*places_.ssd_read, InstructionKind::kRead, source, out_.whole(holder(sum, 0)));
 }
 
 void StepLowering::store_on_ssd(TensorId sum) {
@@ -78,7 +95,9 @@ void StepLowering::store_on_ssd(TensorId sum) {
 void StepLowering::sum_to_host(TensorId sum) {
   out_.begin_segment("gradient to host", micro_batches() - 1, graph_.at(sum).block);
   out_.set_phase(Phase::kOptimizer);
-  holder(sum, 0) = fetch_to_host(holder(sum, 0));
+  const BufferId on_device = holder(sum, 0);
+  holder(sum, 0) = make_buffer(graph_.at(sum), places_.host);
+  out_.copy(places_.d2h, InstructionKind::kCopy, out_.whole(on_device), out_.whole(holder(sum, 0)));
 }
 
 }  // namespace plimsoll

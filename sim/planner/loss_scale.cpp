@@ -28,14 +28,14 @@ void StepLowering::place_loss_scale(const Op& op, std::uint32_t micro_batch) {
   holder(graph_.loss_scale, micro_batch) = optimizer_on_host() ? scale_on_device_ : loss_scale_;
 }
 
-std::optional<Range> StepLowering::guessed_factor() const {
+std::optional<Range> StepLowering::guessed_factor(GroupId group) const {
   if (!loss_scale_.valid()) return std::nullopt;
-  return Range{loss_scale_, Bytes(0), Bytes(kScaledFactorDoubles * size_of(DType::kFp64))};
+  return Range{optimizer_on_host() && !updated_on_host(group) ? scale_on_device_ : loss_scale_, Bytes(0), Bytes(kScaledFactorDoubles * size_of(DType::kFp64))};
 }
 
-std::optional<Range> StepLowering::update_flag() const {
+std::optional<Range> StepLowering::update_flag(GroupId group) const {
   if (!loss_scale_.valid() || plan_.strategy.update_in_backward) return std::nullopt;
-  return out_.whole(flag_);
+  return flag_for(group);
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "core/graph/graph.h"
 #include "core/plan/expand.h"
+#include "sim/des/work_table.h"
 #include "sim/planner/pack_arena.h"
 
 namespace plimsoll {
@@ -48,6 +49,26 @@ Bytes device_floor(const Plan& plan) {
 }
 
 }  // namespace
+
+Result<Nanoseconds> queue_bound(const Plan& plan, const FlatBody& step, const CostModel& costs) {
+  const auto works = cost_instructions(plan, step, costs);
+  if (!works) return fail(works.error());
+  std::vector<double> busy(plan.platform.queues.size(), 0.0), used(plan.platform.resources.size(), 0.0);
+  for (std::uint32_t i = 0; i < step.size(); ++i) {
+    const Instruction& instruction = step.list.instructions[i];
+    if (instruction.guard != kNoGuard) continue;
+    const Work& work = works->of(i);
+    const auto duration = static_cast<double>(work.duration.count);
+    busy[instruction.queue.index] += duration / static_cast<double>(plan.platform.at(instruction.queue).width);
+    for (const Demand& demand : work.demands) used[demand.resource.index] += duration * demand.amount;
+  }
+  for (std::size_t r = 0; r < used.size(); ++r) {
+    const double capacity = plan.platform.resources[r].capacity;
+    if (capacity > 0) busy.push_back(used[r] / capacity);
+  }
+  const double most = *std::max_element(busy.begin(), busy.end());
+  return Nanoseconds(static_cast<std::int64_t>(most * (1 - 1e-6)));  // ends are rounded to nanoseconds
+}
 
 Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs) {
   const auto step = compute_floor(plan, costs);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/plan/expand.h"
 #include "core/plan/plan.h"
 #include "sim/cost/cost_model.h"
 
@@ -14,5 +15,9 @@ struct LowerBound {
 
 /// The floors for `plan`. `step` holds for every plan of its model and recipe on its platform.
 Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs);
+
+/// What the busiest queue works through in every step, or the busiest shared resource: no step of these instructions takes
+/// less, wherever their buffers lie. What a guard may skip does not count.
+Result<Nanoseconds> queue_bound(const Plan& plan, const FlatBody& step, const CostModel& costs);
 
 }  // namespace plimsoll

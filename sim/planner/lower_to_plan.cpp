@@ -64,8 +64,9 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   }
   align_storage(plan, book, step.writer().body());
   if (evaluation) align_storage(plan, book, evaluation->writer().body());
-  const bool placed = book.place(options.only_if_fits);
-  if (!placed) return plan;
+  if (!book.bound_arenas() && options.only_if_fits) return plan;
+  if (options.worth_placing && !options.worth_placing(plan, step.writer().body())) return plan;
+  book.place();
   finish_body(plan, step.writer(), "step");
   if (evaluation) finish_body(plan, evaluation->writer(), "evaluation");
   return plan;

@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/plan/expand.h"
 #include "core/plan/plan.h"
 
 namespace plimsoll {
@@ -20,6 +22,9 @@ struct SpaceNeed {
 struct LowerOptions {
   bool evaluation = false;    ///< also write the "evaluation" body
   bool only_if_fits = false;  ///< a plan that cannot fit comes without bodies; its arenas hold lower bounds where they are short
+  /// Asked about the step's instructions before anything has an address; where it says no the plan comes without bodies, and
+  /// its arenas hold lower bounds.
+  std::function<bool(const Plan&, const FlatBody&)> worth_placing = {};
 };
 
 /// Decides every instruction, buffer and address of a training step. The plan may need more memory than there is: see

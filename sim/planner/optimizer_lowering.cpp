@@ -8,13 +8,14 @@ void StepLowering::write_optimizer() {
   if (plan_.strategy.update_in_backward) return finish_updates();
   const bool leave_now = optimizer_on_host() && plan_.strategy.gradients == Tier::kDevice;
   for (std::size_t i = summed_gradients_.size(); leave_now && i-- > 0;) {
-    if (summed_gradients_[i].valid()) sum_to_host(summed_gradients_[i]);
+    if (summed_gradients_[i].valid() && updated_on_host(GroupId(i))) sum_to_host(summed_gradients_[i]);
   }
-  start_updates(out_.next_id());
+  if (!updates_ahead()) start_updates(out_.next_id());
   bool norms = false;
   for (const Op& op : graph_.ops) {
     if (op.phase != Phase::kOptimizer || done_with_gradient(op)) continue;
     const bool updates = is_update(op.kind);
+    if (updates && updates_ahead()) continue;
     const GroupId group = graph_.at(op.operands[0].tensor).group;
     if (updates && &op != update_ops_[group.index].front()) continue;  // done with the group's first kernel
     if (updates || !norms) out_.begin_segment(updates ? "update" : "gradient norm", 0, op.block);
@@ -29,7 +30,37 @@ void StepLowering::write_optimizer() {
 }
 
 bool StepLowering::done_with_gradient(const Op& op) const {
-  return op.kind == OpKind::kAccumulate || (op.kind == OpKind::kSquaredNorm && plan_.strategy.gradients != Tier::kDevice);
+  const TensorId gradient = op.operands[0].tensor;
+  return op.kind == OpKind::kAccumulate || (op.kind == OpKind::kSquaredNorm && gradient_tier(gradient) != Tier::kDevice);
+}
+
+bool StepLowering::updated_on_host(GroupId group) const {
+  return state_tier(plan_.strategy, graph_.parameters.at(group).block) != Tier::kDevice;
+}
+
+void StepLowering::share_clip_factor() {
+  if (!optimizer_on_host() || plan_.strategy.device_state_blocks == 0) return;
+  const auto on_device = [&](BufferId known) {
+    const Buffer of = plan_.at(known);
+    const BufferId copied = book_.add({.name = of.name + " on the device", .space = places_.device, .bytes = of.bytes,
+                                       .category = of.category});
+    out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(known), out_.whole(copied));
+    return copied;
+  };
+  factor_on_device_ = on_device(clip_factor_);
+  if (flag_.valid()) flag_on_device_ = on_device(flag_);
+}
+
+Range StepLowering::clip_factor_for(GroupId group) const {
+  Range factor = out_.whole(optimizer_on_host() && !updated_on_host(group) ? factor_on_device_ : clip_factor_);
+  factor.age = gradient_age();
+  return factor;
+}
+
+Range StepLowering::flag_for(GroupId group) const {
+  Range flag = out_.whole(optimizer_on_host() && !updated_on_host(group) ? flag_on_device_ : flag_);
+  flag.age = gradient_age();
+  return flag;
 }
 
 void StepLowering::publish_weights(GroupId group, BufferId weights) {
@@ -52,7 +83,7 @@ void StepLowering::start_updates(std::uint32_t earliest) {
 
 BufferId StepLowering::updated_weights(GroupId group) {
   const BufferId stored = state_[group.index].parameters;
-  if (plan_.at(stored).space == (optimizer_on_host() ? places_.host : places_.device)) return stored;
+  if (plan_.at(stored).space == (updated_on_host(group) ? places_.host : places_.device)) return stored;
   const Buffer of = plan_.at(stored);
   return book_.add({.name = "new " + of.name, .space = places_.host, .bytes = of.bytes, .category = TensorKind::kParameter});
 }
@@ -80,15 +111,16 @@ void StepLowering::update_group(GroupId group, bool clips) {
   const bool on_ssd = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kSsd;
   std::vector<BufferId> stored{state_[group.index].master};
   stored.insert(stored.end(), state_[group.index].states.begin(), state_[group.index].states.end());
-  UpdatedGroup updated{.old = {}, .gradient = {}, .weights = {}, .clips = clips && clip_factor_.valid()};
+  UpdatedGroup updated{.group = group, .old = {}, .gradient = {}, .weights = {}, .clips = clips && clip_factor_.valid()};
   for (const BufferId buffer : stored) updated.old.push_back(on_ssd ? stage(buffer) : out_.before(buffer));
   updated.gradient = summed_gradient(group);
   const bool mixed = has_master_copy(plan_.recipe.precision);
   updated.weights = mixed ? updated_weights(group) : updated.old[0].buffer;
-  const auto flag = update_flag();
+  const auto flag = update_flag(group);
   if (flag) out_.set_guard(flag);  // what comes before it may run ahead of the flag
   for (const Op* op : update_ops_[group.index]) launch_update(*op, updated);
-  publish_weights(group, updated.weights);
+  if (updates_ahead()) unpublished_.emplace_back(group, updated.weights);
+  else publish_weights(group, updated.weights);
   for (std::size_t i = 0; on_ssd && i < stored.size(); ++i) {
     out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(updated.old[i].buffer), out_.whole(stored[i]));
   }
@@ -97,6 +129,7 @@ void StepLowering::update_group(GroupId group, bool clips) {
 
 void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
   const bool in_place = group.old[0].age == 0;
+  const bool on_host = updated_on_host(group.group);
   std::vector<std::pair<Range, Access>> operands, news, rest;
   std::size_t states = 0;
   const auto part_of = [&](const Range& of, const Operand& operand) {
@@ -111,30 +144,34 @@ void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
       if (!in_place) news.emplace_back(part_of(out_.whole(old.buffer), operand), Access::kWrite);
     } else if (kind == TensorKind::kScalar) {
       if (group.clips) {
-        operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
-      } else if (const auto guess = guessed_factor()) {
+        operands.emplace_back(clip_factor_for(group.group), Access::kRead);
+      } else if (const auto guess = guessed_factor(group.group)) {
         operands.emplace_back(*guess, Access::kRead);
       }
     } else if (kind == TensorKind::kParameter) {
       rest.emplace_back(part_of(out_.whole(group.weights), operand), Access::kWrite);
     } else if (kind == TensorKind::kWorkspace) {
-      const SpaceId where = optimizer_on_host() ? places_.host : places_.device;
-      rest.emplace_back(out_.whole(make_buffer(graph_.at(operand.tensor), where)), Access::kWrite);
+      rest.emplace_back(out_.whole(make_buffer(graph_.at(operand.tensor), on_host ? places_.host : places_.device)), Access::kWrite);
     } else {
-      operands.emplace_back(part_of(out_.whole(group.gradient), operand), Access::kRead);
+      operands.emplace_back(part_of(group.gradient, operand), Access::kRead);
     }
   }
   operands.insert(operands.end(), news.begin(), news.end());
   operands.insert(operands.end(), rest.begin(), rest.end());
-  out_.launch(optimizer_on_host() ? places_.cpu : places_.compute, {op.kind, op.dtype, op.shape}, operands);
+  out_.launch(on_host ? places_.cpu : places_.compute, {op.kind, op.dtype, op.shape}, operands);
 }
 
-BufferId StepLowering::summed_gradient(GroupId group) {
+Range StepLowering::summed_gradient(GroupId group) {
   const TensorId sum = summed_gradients_[group.index];
+  if (delayed()) holder(sum, 0) = waiting_.at(sum);
   const BufferId stored = holder(sum, 0);
-  if (optimizer_on_host()) bring_to_host(sum);
-  if (holder(sum, 0) != stored) come_ahead(holder(sum, 0));
-  return holder(sum, 0);
+  if (updated_on_host(group)) bring_to_host(sum, gradient_age());
+  const BufferId here = holder(sum, 0);
+  if (here != stored) come_ahead(here);
+  if (updates_ahead()) holder(sum, 0) = {};
+  Range gradient = out_.whole(here);
+  if (here == stored) gradient.age = gradient_age();
+  return gradient;
 }
 
 }  // namespace plimsoll

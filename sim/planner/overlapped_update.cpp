@@ -13,11 +13,11 @@ namespace plimsoll {
 void StepLowering::update_in_backward(TensorId sum) {
   const GroupId group = graph_.at(sum).group;
   if (!group.valid()) return;  // a tied head's part of the embedding's gradient
-  const bool on_device = plan_.strategy.gradients == Tier::kDevice;
-  if (on_device && optimizer_on_host()) sum_to_host(sum);
+  const bool on_device = gradient_tier(sum) == Tier::kDevice;
+  if (on_device && updated_on_host(group)) sum_to_host(sum);
   out_.begin_segment("update in backward", micro_batches() - 1, graph_.at(sum).block);
   out_.set_phase(Phase::kOptimizer);
-  if (on_device) work_on_sum(sum, OpKind::kSquaredNorm, optimizer_on_host() ? places_.host : places_.device);
+  if (on_device) work_on_sum(sum, OpKind::kSquaredNorm, updated_on_host(group) ? places_.host : places_.device);
   const bool norm_is_known = group == graph_.parameters.last_trained();  // the last gradient: a guess would gain nothing
   if (!awaits_norm(graph_.recipe) || !norm_is_known) update_group(group, false);
 }
@@ -49,8 +49,8 @@ void StepLowering::redo_updates() {
   }
   if (plan_.strategy.optimizer == Tier::kSsd) std::reverse(groups.begin(), groups.end());
   start_updates(out_.next_id());
-  out_.set_guard(out_.whole(flag_));
   for (const GroupId group : groups) {
+    out_.set_guard(flag_for(group));
     out_.begin_segment("redo update", 0, graph_.parameters.at(group).block);
     out_.set_phase(Phase::kOptimizer);
     update_group(group, true);

@@ -19,12 +19,19 @@ bool splits_only_copy(const Strategy& strategy, const Recipe& recipe) {
 }  // namespace
 
 Tier parameter_tier(const Strategy& strategy, const Recipe& recipe, const ParameterGroup& group) {
+  const bool stays = group.block >= 0 && group.block < strategy.device_parameter_blocks;
+  if (stays) return Tier::kDevice;
   if (group.frozen) return strategy.parameters;
-  if (strategy.optimizer == Tier::kDevice) return Tier::kDevice;
+  if (state_tier(strategy, group.block) == Tier::kDevice) return Tier::kDevice;
   return splits_only_copy(strategy, recipe) ? state_tier(strategy, group.block) : strategy.parameters;
 }
 
 Result<void> check_tiers(const Strategy& strategy, const Recipe& recipe) {
+  if (recipe.delay > 0 && (strategy.update_in_backward || strategy.device_state_blocks > 0)) {
+    return refuse(fmt::format("strategy '{}' {} while the recipe delays updates by a step", strategy.name,
+                              strategy.update_in_backward ? "updates during backward" : "lets the device update blocks of its own"),
+                  "say update_in_backward: false and device_state_blocks: 0");
+  }
   const bool trains_all = !recipe.adapter.exists();
   if (trains_all && strategy.parameters != Tier::kDevice && strategy.optimizer == Tier::kDevice) {
     return refuse(fmt::format("strategy '{}' streams weights that the device itself would update", strategy.name),

@@ -77,7 +77,8 @@ std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, co
 }  // namespace
 
 double guard_probability(const Plan& plan, const StepOdds& odds) {
-  if (plan.strategy.update_in_backward) return odds.clips + odds.skips - odds.clips * odds.skips;
+  const double clips = plan.recipe.clip > 0 ? odds.clips : 0;
+  if (plan.strategy.update_in_backward) return clips + odds.skips - clips * odds.skips;
   return 1 - odds.skips;  // an update that follows the norm takes place unless the step is skipped
 }
 

@@ -1,9 +1,36 @@
 // The part of StepLowering that computes again what was not kept.
 #include <algorithm>
 
+#include "core/graph/op_work.h"
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
+
+void StepLowering::find_kept() {
+  kept_.assign(graph_.tensors.size(), 0);
+  if (plan_.strategy.kept_outputs == 0) return;
+  for (std::int64_t block = 0; block < graph_.spec.layers; ++block) keep_best(needed_for_backward(block, block));
+}
+
+void StepLowering::keep_best(const std::vector<std::size_t>& recomputed) {
+  const auto made = [&](const Operand& operand) {
+    return operand.access == Access::kWrite && graph_.at(operand.tensor).kind == TensorKind::kActivation;
+  };
+  std::vector<std::pair<double, const Op*>> ops;  // arithmetic that a kept byte saves
+  for (const std::size_t i : recomputed) {
+    const Op& op = graph_.ops[i];
+    double bytes = 0;
+    for (const Operand& operand : op.operands) bytes += made(operand) ? static_cast<double>(graph_.at(operand.tensor).bytes().count) : 0;
+    if (bytes > 0) ops.emplace_back(flops_of(op.kind, op.shape) / bytes, &op);
+  }
+  std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  const auto count = std::min(ops.size(), static_cast<std::size_t>(plan_.strategy.kept_outputs));
+  for (std::size_t k = 0; k < count; ++k) {
+    for (const Operand& operand : ops[k].second->operands) {
+      if (made(operand)) kept_[whole_of(operand.tensor).index] = 1;
+    }
+  }
+}
 
 std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) const {
   const std::int64_t every = plan_.strategy.recompute_every;
@@ -36,7 +63,8 @@ std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, s
   for (std::size_t k = forward.size(); k-- > 0;) {
     const Op& op = graph_.ops[forward[k]];
     const bool wanted = std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& operand) {
-      return writes(operand.access) && needed[whole_of(operand.tensor).index] != 0;
+      const std::uint32_t tensor = whole_of(operand.tensor).index;
+      return writes(operand.access) && needed[tensor] != 0 && kept_[tensor] == 0;
     });
     if (!wanted) continue;
     kept.push_back(forward[k]);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/graph/optimizer_state.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/strategy_moves.h"
 
@@ -11,6 +12,9 @@ namespace {
 constexpr std::size_t kStarts = 3;
 /// A move must gain at least one part in so many: what is less is beyond what a prediction means.
 constexpr std::int64_t kLeastGain = 1000;
+/// A strategy that is looked at to the end, and one of which only the busiest queue is added up, in parts of the budget.
+constexpr std::size_t kLookCost = 4;
+constexpr std::size_t kGlanceCost = 1;
 
 bool gains(const Candidate& to, const Candidate& from) {
   if (to.glanced) return false;
@@ -18,6 +22,26 @@ bool gains(const Candidate& to, const Candidate& from) {
   const std::int64_t before = from.fits() ? from.step->count : from.shortfall().count;
   const std::int64_t after = to.fits() ? to.step->count : to.shortfall().count;
   return after < before - before / kLeastGain;
+}
+
+/// What lasts of one transformer block.
+struct BlockBytes {
+  std::int64_t weights = 1;  ///< that compute reads
+  std::int64_t states = 1;   ///< the optimizer's, with weights of its own
+};
+
+BlockBytes block_bytes(const SearchProblem& problem) {
+  const ParameterLayout layout = lay_out_parameters(problem.spec, problem.recipe.adapter);
+  BlockBytes bytes;
+  for (const ParameterGroup& group : layout.groups) {
+    if (group.block != 0) continue;
+    bytes.weights += bytes_of_state(problem.recipe, group, TensorKind::kParameter).count;
+    if (group.frozen) continue;
+    for (const TensorKind kind : {TensorKind::kMaster, TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {
+      bytes.states += bytes_of_state(problem.recipe, group, kind).count;
+    }
+  }
+  return bytes;
 }
 
 /// A walk through the space of strategies; positions are indices into the search's candidates.
@@ -28,8 +52,9 @@ class LocalSearch {
         options_(options),
         candidates_(candidates),
         limits_{problem.spec.layers, problem.recipe.accumulate, problem.platform.space(SpaceKind::kSsd).has_value(),
-                problem.recipe.adapter.exists()},
-        left_(options.evaluations) {
+                problem.recipe.adapter.exists(), problem.recipe.delay > 0},
+        block_(block_bytes(problem)),
+        left_(options.evaluations * kLookCost) {
     for (const Candidate& candidate : candidates) known_.push_back(candidate.strategy);
   }
 
@@ -60,8 +85,23 @@ class LocalSearch {
     return std::find(known_.begin(), known_.end(), strategy) != known_.end();
   }
 
+  /// With the room that the candidate leaves, in blocks.
+  [[nodiscard]] MoveLimits limits_of(const Candidate& candidate) const {
+    MoveLimits limits = limits_;
+    const bool streamed = candidate.strategy.parameters != Tier::kDevice;
+    for (const SpaceNeed& need : candidate.needs) {
+      const std::int64_t room = (need.usable - need.needed).count;
+      const SpaceKind kind = problem_.platform.at(need.space).kind;
+      if (kind == SpaceKind::kHost) limits.host_state_room = room / block_.states;
+      if (kind != SpaceKind::kDevice) continue;
+      limits.device_parameter_room = room / block_.weights;
+      limits.device_state_room = room / (block_.states + (streamed ? block_.weights : 0));
+    }
+    return limits;
+  }
+
   [[nodiscard]] std::vector<Strategy> moves_of(std::size_t walker) const {
-    std::vector<Strategy> moves = moves_from(candidates_[walker].strategy, limits_);
+    std::vector<Strategy> moves = moves_from(candidates_[walker].strategy, limits_of(candidates_[walker]));
     if (!options_.family.empty()) std::erase_if(moves, [&](const Strategy& s) { return s.name != options_.family; });
     return moves;
   }
@@ -75,13 +115,26 @@ class LocalSearch {
         unseen.push_back(move);
       }
     }
-    if (unseen.size() > left_) unseen.resize(left_);
+    const std::size_t most = std::max<std::size_t>(1, left_ / kGlanceCost);
+    if (unseen.size() > most) unseen.resize(most);
     const std::size_t before = candidates_.size();
     const bool something_fits = std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.fits(); });
-    auto looked = try_all(problem_, unseen, something_fits, options_.threads, candidates_);
-    left_ -= static_cast<std::size_t>(std::count_if(candidates_.begin() + static_cast<std::ptrdiff_t>(before), candidates_.end(),
-                                                    [](const Candidate& c) { return !c.glanced; }));
+    auto looked = try_all(problem_, unseen, {.glance = something_fits, .below = slowest_walker()}, options_.threads, candidates_);
+    for (std::size_t i = before; i < candidates_.size(); ++i) {
+      const std::size_t cost = candidates_[i].glanced ? (candidates_[i].step ? kGlanceCost : 0) : kLookCost;
+      left_ -= std::min(left_, cost);
+    }
     return looked;
+  }
+
+  /// A step that helps no walker, where all of them fit.
+  [[nodiscard]] std::optional<Nanoseconds> slowest_walker() const {
+    Nanoseconds slowest;
+    for (const std::size_t walker : walkers_) {
+      if (!candidates_[walker].fits()) return std::nullopt;
+      slowest = std::max(slowest, *candidates_[walker].step);
+    }
+    return slowest;
   }
 
   /// Moves each walker to the best place beside it; one that gains nothing, or comes where another stands, ends.
@@ -109,6 +162,7 @@ class LocalSearch {
   const RefineOptions& options_;
   std::vector<Candidate>& candidates_;
   MoveLimits limits_;
+  BlockBytes block_;
   std::size_t left_;
   std::vector<Strategy> known_;
   std::vector<std::size_t> walkers_;
@@ -121,10 +175,10 @@ bool better(const Candidate& a, const Candidate& b) {
   return a.fits() ? *a.step < *b.step : a.shortfall() < b.shortfall();
 }
 
-Result<void> try_all(const SearchProblem& problem, const std::vector<Strategy>& strategies, bool glance, unsigned threads,
+Result<void> try_all(const SearchProblem& problem, const std::vector<Strategy>& strategies, const Look& look, unsigned threads,
                      std::vector<Candidate>& candidates) {
   std::vector<std::optional<Result<Candidate>>> tried(strategies.size());
-  parallel_for(strategies.size(), [&](std::size_t i) { tried[i] = try_strategy(problem, strategies[i], glance); }, threads);
+  parallel_for(strategies.size(), [&](std::size_t i) { tried[i] = try_strategy(problem, strategies[i], look); }, threads);
   for (std::optional<Result<Candidate>>& one : tried) {
     if (one->has_value()) {
       candidates.push_back(std::move(**one));

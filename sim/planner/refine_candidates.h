@@ -23,7 +23,7 @@ Result<void> refine_candidates(const SearchProblem& problem, const RefineOptions
 
 /// Looks at all of `strategies` and appends those that can be planned to `candidates`, in their order. Fails when none
 /// can, as the first of them does, or on an unknown cost.
-Result<void> try_all(const SearchProblem& problem, const std::vector<Strategy>& strategies, bool glance, unsigned threads,
+Result<void> try_all(const SearchProblem& problem, const std::vector<Strategy>& strategies, const Look& look, unsigned threads,
                      std::vector<Candidate>& candidates);
 
 }  // namespace plimsoll

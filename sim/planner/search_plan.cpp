@@ -7,17 +7,17 @@
 #include "core/base/nearest_names.h"
 #include "core/graph/buildable.h"
 #include "sim/planner/refine_candidates.h"
+#include "sim/planner/systems/choose_open.h"
 
 namespace plimsoll {
 namespace {
 
-/// Instructions that a refinement may lower and simulate in all, and how many strategies that may at most and at least be.
-constexpr std::size_t kInstructionBudget = 1'500'000;
+/// How many strategies a refinement's instructions may at most and at least be.
 constexpr std::size_t kMostEvaluations = 400;
 constexpr std::size_t kLeastEvaluations = 12;
 
 Result<void> check_name(const std::string& wanted) {
-  std::vector<std::string> names = family_names();
+  std::vector<std::string> names = strategy_names();
   names.insert(names.begin(), "auto");
   if (std::find(names.begin(), names.end(), wanted) != names.end()) return {};
   return fail({.kind = ErrorKind::kUnknownName,
@@ -31,26 +31,45 @@ std::vector<Strategy> starting_points(const SearchProblem& problem, const Search
   if (options.exact) return {*options.exact};
   const Precision precision = problem.recipe.precision;
   const bool frozen = problem.recipe.adapter.exists();
-  if (options.strategy == "auto") return candidate_strategies(problem.spec.layers, problem.platform, precision, frozen);
+  if (options.strategy == "auto") {
+    std::vector<Strategy> all = candidate_strategies(problem.spec.layers, problem.platform, precision, frozen);
+    for (Strategy seed : options.seeds) {
+      seed.name = family_of(seed);
+      all.push_back(std::move(seed));
+    }
+    return all;
+  }
   std::vector<Strategy> family = all_candidate_strategies(problem.spec.layers, precision, frozen);
   std::erase_if(family, [&](const Strategy& s) { return s.name != options.strategy; });
   return family;
 }
 
-std::size_t evaluations_for(const std::vector<Candidate>& candidates) {
+std::size_t evaluations_for(const std::vector<Candidate>& candidates, std::size_t budget) {
   std::size_t longest = 1;
   for (const Candidate& candidate : candidates) longest = std::max(longest, candidate.instructions);
-  return std::clamp(kInstructionBudget / longest, kLeastEvaluations, kMostEvaluations);
+  return std::clamp(budget / longest, kLeastEvaluations, kMostEvaluations);
+}
+
+/// A published system is planned as it is, but for what it leaves open.
+Result<std::vector<Candidate>> try_system(const SearchProblem& problem, const OffloadSystem& system) {
+  if (const auto recipe = recipe_for(system, problem.recipe); !recipe) return fail(recipe.error());
+  if (system.delay > problem.recipe.delay) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("strategy '{}' is for a recipe that delays updates", system.name)});
+  }
+  auto chosen = choose_open(problem, strategy_for(system, problem.spec, problem.recipe), system.open);
+  if (!chosen) return fail(chosen.error());
+  return std::vector<Candidate>{std::move(*chosen)};
 }
 
 Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, const SearchOptions& options) {
+  if (const OffloadSystem* system = options.exact ? nullptr : find_system(options.strategy)) return try_system(problem, *system);
   std::vector<Candidate> candidates;
-  if (const auto tried = try_all(problem, starting_points(problem, options), false, options.threads, candidates); !tried) {
+  if (const auto tried = try_all(problem, starting_points(problem, options), {}, options.threads, candidates); !tried) {
     return fail(tried.error());
   }
   if (options.refine && !options.exact) {
     const RefineOptions refine{.family = options.strategy == "auto" ? "" : options.strategy,
-                               .evaluations = evaluations_for(candidates),
+                               .evaluations = evaluations_for(candidates, options.instruction_budget),
                                .threads = options.threads};
     if (const auto refined = refine_candidates(problem, refine, candidates); !refined) return fail(refined.error());
   }

@@ -17,10 +17,14 @@ struct SearchResult {
   std::vector<Candidate> candidates;     ///< those that fit by time, then the others by shortfall
 };
 
+inline constexpr std::size_t kInstructionBudget = 500'000;
+
 struct SearchOptions {
-  std::string strategy = "auto";  ///< "auto", or the name of one family
+  std::string strategy = "auto";  ///< "auto", the name of one family, or a published system's
   std::optional<Strategy> exact;  ///< this very strategy, whatever `strategy` says
   bool evaluation = false;        ///< the plan gets an "evaluation" body
+  std::vector<Strategy> seeds;    ///< of "auto": further starting points
+  std::size_t instruction_budget = kInstructionBudget;  ///< that a refinement may lower and simulate in all
   bool refine = true;             ///< false: the starting points only
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
   StepOdds odds;                  ///< see predict

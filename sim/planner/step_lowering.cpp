@@ -39,7 +39,9 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
   find_loss_scale();
   find_runs();
   find_completing_runs();
+  find_kept();
   find_leaving();
+  find_waiting();
 }
 
 BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
@@ -48,6 +50,8 @@ BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
 }
 
 BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
+  const auto waiting = waiting_.find(TensorId(static_cast<std::size_t>(&tensor - graph_.tensors.data())));
+  if (waiting != waiting_.end() && plan_.at(waiting->second).space == space) return waiting->second;
   return book_.add({.name = tensor.block < 0 ? tensor.name : fmt::format("{} of block {}", tensor.name, tensor.block),
                     .space = space,
                     .bytes = tensor.bytes(),
@@ -61,10 +65,12 @@ Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, 
   const bool fresh = !is_view && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
                      tensor.kind != TensorKind::kParameter;
   if (fresh || !buffer.valid()) buffer = make_buffer(is_view ? graph_.at(tensor.view_of) : tensor, space);
-  return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes(), out_.age_before(buffer)};
+  return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes(),
+          waiting_.count(whole_of(operand.tensor)) > 0 ? 0 : out_.age_before(buffer)};
 }
 
 void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
+  if (op.kind == OpKind::kSquaredNorm && where == places_.device && optimizer_on_host()) return norm_from_device(op);
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
   std::vector<std::pair<Range, Access>> operands;
   place_loss_scale(op, micro_batch);
@@ -76,8 +82,7 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   const bool updates_are_guarded = plan_.strategy.update_in_backward || loss_scale_.valid();
   if (op.kind == OpKind::kClipFactor && updates_are_guarded) {
     if (!plan_.strategy.update_in_backward) kernel.shape.variant = static_cast<std::uint8_t>(ClipFlag::kUpdate);
-    flag_ = book_.add({.name = plan_.strategy.update_in_backward ? "clipped" : "finite", .space = where,
-                       .bytes = Bytes(size_of(DType::kFp64)), .category = TensorKind::kScalar});
+    if (!flag_.valid()) flag_ = make_flag(plan_.strategy.update_in_backward ? "clipped" : "finite", where);
     operands.emplace_back(out_.whole(flag_), Access::kWrite);
   }
   out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel, operands);
@@ -85,12 +90,16 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   if (op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);
   if (op.kind == OpKind::kExpertBalance) expert_losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kLoss && operands.size() > 3) right_answers_ = operands[3].first.buffer;
-  if (op.kind == OpKind::kClipFactor) clip_factor_ = operands[1].first.buffer;
+  if (op.kind != OpKind::kClipFactor) return;
+  clip_factor_ = operands[1].first.buffer;
+  share_clip_factor();
 }
 
 void StepLowering::write_op(const Op& op, std::uint32_t micro_batch) {
   if (op.kind == OpKind::kAccumulate) return add_to_sum(op, micro_batch);
-  launch(op, micro_batch, op.phase == Phase::kOptimizer && optimizer_on_host() ? places_.host : places_.device);
+  const bool of_device = op.kind == OpKind::kSquaredNorm && !updated_on_host(graph_.at(op.operands[0].tensor).group);
+  const bool on_host = op.phase == Phase::kOptimizer && optimizer_on_host() && !of_device;
+  launch(op, micro_batch, on_host ? places_.host : places_.device);
 }
 
 void StepLowering::load_batch(std::uint32_t micro_batch) {
@@ -147,8 +156,10 @@ void StepLowering::report() {
 
 void StepLowering::write_step() {
   const std::uint32_t together = plan_.strategy.loop_order == LoopOrder::kBreadthFirst ? micro_batches() : 1;
+  update_ahead();
   for (std::uint32_t m = 0; m < micro_batches(); m += together) write_passes({m, m + together});
   write_optimizer();
+  publish_ahead();
   report();
 }
 

@@ -74,6 +74,9 @@ class StepLowering {
   void write_run(const Run& run, std::uint32_t micro_batch);
 
   // recomputation.cpp
+  /// Chooses whose outputs are kept in each block that is recomputed (Strategy::kept_outputs).
+  void find_kept();
+  void keep_best(const std::vector<std::size_t>& recomputed);
   /// What is computed again before `run`, the last one that of run's own block; empty when `run` starts no segment.
   [[nodiscard]] std::vector<Run> recomputed_before(const Run& run) const;
   /// The forward ops of blocks [first, last] that compute something which their backward pass reads.
@@ -110,10 +113,14 @@ class StepLowering {
   /// The once-a-step ops of `kind` that work on `sum`.
   void work_on_sum(TensorId sum, OpKind kind, SpaceId where);
   void send_to_host(TensorId gradient, std::uint32_t micro_batch);
-  void bring_to_host(TensorId sum);
+  void bring_to_host(TensorId sum, std::uint32_t age = 0);
   void store_on_ssd(TensorId sum);
   void sum_to_host(TensorId sum);
   [[nodiscard]] TensorKind summed_kind() const;
+  /// Where a gradient waits for its update.
+  [[nodiscard]] Tier gradient_tier(TensorId sum) const;
+  /// The norm of a gradient that stays on the device while the factor of all is computed on the host.
+  void norm_from_device(const Op& op);
 
   void load_batch(std::uint32_t micro_batch);
   void write_op(const Op& op, std::uint32_t micro_batch);
@@ -125,14 +132,29 @@ class StepLowering {
   /// What a kernel that reads or updates the scale finds.
   void place_loss_scale(const Op& op, std::uint32_t micro_batch);
   /// The factor that an update in the backward pass may guess: the gradients are finite, and none is clipped.
-  [[nodiscard]] std::optional<Range> guessed_factor() const;
+  [[nodiscard]] std::optional<Range> guessed_factor(GroupId group) const;
   /// Under which an update takes place at all; nothing when it always does.
-  [[nodiscard]] std::optional<Range> update_flag() const;
+  [[nodiscard]] std::optional<Range> update_flag(GroupId group) const;
 
   // overlapped_update.cpp
   void update_in_backward(TensorId sum);
   void finish_updates();
   void redo_updates();
+
+  // delayed_update.cpp
+  [[nodiscard]] bool delayed() const { return plan_.recipe.delay > 0; }
+  /// Whether delayed updates run beside forward and backward.
+  [[nodiscard]] bool updates_ahead() const;
+  [[nodiscard]] SpaceId waiting_space(GroupId group, TensorId sum) const;
+  /// Two slots: this step's and the one of the step before.
+  [[nodiscard]] BufferId lasting_buffer(const Tensor& tensor, SpaceId space);
+  void find_waiting();
+  void update_ahead();
+  void publish_ahead();
+  [[nodiscard]] TensorId clip_tensor() const;
+  [[nodiscard]] BufferId make_flag(std::string name, SpaceId where);
+  /// How old what an update reads of gradients is, in steps.
+  [[nodiscard]] std::uint32_t gradient_age() const { return delayed() ? 1 : 0; }
 
   // optimizer_lowering.cpp
   void write_optimizer();
@@ -143,17 +165,22 @@ class StepLowering {
   void update_group(GroupId group, bool clips);
   /// What the kernels of a group's update work on, by what it is.
   struct UpdatedGroup {
+    GroupId group;
     std::vector<Range> old;    ///< the optimizer's weights and its states, as they were
-    BufferId gradient;
+    Range gradient;
     BufferId weights;          ///< what compute reads; the optimizer's weights unless it has its own
     bool clips = false;
   };
   void launch_update(const Op& op, const UpdatedGroup& group);
+  /// Brings the clip factor and its flag to the device, where it updates blocks of its own.
+  void share_clip_factor();
+  [[nodiscard]] Range clip_factor_for(GroupId group) const;
+  [[nodiscard]] Range flag_for(GroupId group) const;
   [[nodiscard]] Range stage(BufferId stored);
   /// What this update uses of the SSD's data can come as many updates earlier as there are staging slots.
   void come_ahead(BufferId staged);
   /// Where the optimizer can read it.
-  [[nodiscard]] BufferId summed_gradient(GroupId group);
+  [[nodiscard]] Range summed_gradient(GroupId group);
   /// Where a mixed-precision update puts the weights that compute reads.
   [[nodiscard]] BufferId updated_weights(GroupId group);
   void publish_weights(GroupId group, BufferId weights);
@@ -169,7 +196,9 @@ class StepLowering {
     return graph_.at(tensor).view_of.valid() ? graph_.at(tensor).view_of : tensor;
   }
   [[nodiscard]] std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(graph_.recipe.accumulate); }
+  /// Whether the CPU updates, and so learns the norm of all gradients; blocks may be left to the device all the same.
   [[nodiscard]] bool optimizer_on_host() const { return plan_.strategy.optimizer != Tier::kDevice; }
+  [[nodiscard]] bool updated_on_host(GroupId group) const;
   /// Keeps the newest `staging_slots` of a stream of transfer buffers apart, so that transfers can run ahead.
   void rotate(std::deque<BufferId>& recent, BufferId newest);
 
@@ -187,6 +216,7 @@ class StepLowering {
   std::map<GroupId, BufferId> on_device_;   ///< streamed groups that the current run reads
   std::vector<std::uint32_t> run_starts_;   ///< ids of the runs' first instructions
   std::vector<std::uint32_t> visit_starts_; ///< and of the runs of every single micro-batch
+  std::vector<char> kept_;                  ///< by tensor: kept from forward to backward though its block is recomputed
   std::vector<std::vector<TensorId>> leaving_;  ///< by block: what leaves the device after the block's forward pass
   std::map<std::pair<std::uint32_t, TensorId>, BufferId> away_;  ///< by micro-batch and tensor: where it waits for backward
   std::vector<Lingering> lingering_;
@@ -195,7 +225,7 @@ class StepLowering {
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId right_answers_;          ///< of an evaluation with labels, on the device
-  BufferId clip_factor_;
+  BufferId clip_factor_, factor_on_device_, flag_on_device_;
   BufferId flag_;        ///< of the clip factor: under it updates are redone, or take place (ClipFlag)
   BufferId loss_scale_;  ///< that lasts; an invalid id where the loss is not scaled
   BufferId scale_on_device_;  ///< its copy there, where updates are made on the host
@@ -204,6 +234,8 @@ class StepLowering {
     std::vector<std::uint32_t> starts;          ///< ids of the updates' first instructions
     std::vector<std::vector<BufferId>> staged;  ///< what each has in staging memory
   } updates_;
+  std::map<TensorId, BufferId> waiting_;    ///< gradients and clip factor that the next step's updates read
+  std::vector<std::pair<GroupId, BufferId>> unpublished_;  ///< weights that were updated ahead
   std::map<TensorId, BufferId> on_ssd_;     ///< where gradients lie there
   std::deque<BufferId> leaving_gradients_, arriving_gradients_, passing_sums_, leaving_weights_;
 };

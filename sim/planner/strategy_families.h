@@ -14,7 +14,7 @@ namespace plimsoll {
 /// block), else "offload-optimizer" (the CPU updates), else "offload-activations", "recompute", or "resident".
 std::string family_of(const Strategy& strategy);
 
-/// Every name that a user may give, in the order in which the families are told of.
+/// Every family's name, in the order in which the families are told of.
 std::vector<std::string> family_names();
 
 /// The search's starting points for a model of that many layers on that platform, in a fixed order; each has its

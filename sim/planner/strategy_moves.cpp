@@ -8,6 +8,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMostSlots = 64;
+constexpr std::int64_t kMostOutputs = 24;  // more kernels than a block has
 constexpr Tier kTiers[] = {Tier::kDevice, Tier::kHost, Tier::kSsd};
 
 /// Collects the possible ones among changed copies of a strategy.
@@ -24,6 +25,18 @@ class Moves {
     if (std::find(found.begin(), found.end(), to) == found.end()) found.push_back(std::move(to));
   }
 
+  /// Where nothing is computed again, nothing is an exception to it.
+  void recompute() {
+    const std::int64_t now = from_.recompute_every;
+    for (const std::int64_t value : {std::int64_t{0}, now - 1, now + 1, now / 2, now * 2}) {
+      if (value < 0 || value > limits_.layers) continue;
+      change([&](Strategy& to) {
+        to.recompute_every = value;
+        if (value == 0) to.kept_outputs = 0;
+      });
+    }
+  }
+
   void count(std::int64_t Strategy::*field, std::int64_t low, std::int64_t high) {
     const std::int64_t now = from_.*field;
     for (const std::int64_t value : {low, now - 1, now + 1, now / 2, now * 2}) {
@@ -31,12 +44,16 @@ class Moves {
     }
   }
 
-  void share(std::int64_t Strategy::*field, std::int64_t low) {
+  void share(std::int64_t Strategy::*field, std::int64_t low, std::int64_t room = 0) {
     const std::int64_t now = from_.*field;
-    for (std::int64_t step = 1; step < 2 * limits_.layers; step *= 2) {
-      for (const std::int64_t value : {now - step, now + step}) {
-        change([&](Strategy& to) { to.*field = std::clamp(value, low, limits_.layers); });
-      }
+    const auto go = [&](std::int64_t by) {
+      change([&](Strategy& to) { to.*field = std::clamp(now + by, low, limits_.layers); });
+    };
+    go(room);
+    go(room / 2);
+    for (std::int64_t step = 1; step < 4 * limits_.layers; step *= 4) {
+      go(-step);
+      go(step);
     }
   }
 
@@ -51,6 +68,10 @@ class Moves {
     if (device_updates && s.parameters != Tier::kDevice && !limits_.frozen) return false;
     if (device_updates && s.gradients != Tier::kDevice) return false;
     if (s.host_state_blocks > 0 && s.optimizer != Tier::kSsd) return false;
+    if (s.device_state_blocks + s.host_state_blocks > limits_.layers) return false;
+    if (s.device_state_blocks > 0 && limits_.delayed) return false;
+    if (s.update_in_backward && limits_.delayed) return false;
+    if (s.host_activation_blocks > (s.activations == Tier::kSsd ? s.activation_blocks : 0)) return false;
     return s.loop_order == LoopOrder::kDepthFirst || limits_.micro_batches > 1;
   }
 
@@ -60,15 +81,20 @@ class Moves {
 
 void move_tiers(Moves& moves, const MoveLimits& limits) {
   for (const Tier tier : kTiers) {
-    moves.change([&](Strategy& to) { to.parameters = tier; });
+    moves.change([&](Strategy& to) {
+      to.parameters = tier;
+      if (tier == Tier::kDevice) to.device_parameter_blocks = 0;
+    });
     moves.change([&](Strategy& to) {
       to.optimizer = tier;
       to.host_state_blocks = 0;
+      if (tier == Tier::kDevice) to.device_state_blocks = 0;
       if (tier == Tier::kDevice) to.gradients = Tier::kDevice;
     });
     moves.change([&](Strategy& to) { to.gradients = tier; });
     moves.change([&](Strategy& to) {
       to.activations = tier;
+      to.host_activation_blocks = 0;
       if (tier == Tier::kDevice) to.activation_blocks = 0;
       else if (to.activation_blocks == 0) to.activation_blocks = limits.layers;
     });
@@ -80,7 +106,9 @@ void move_from_recompute_to_offload(Moves& moves, const MoveLimits& limits) {
   for (const Tier tier : {Tier::kHost, Tier::kSsd}) {
     moves.change([&](Strategy& to) {
       to.recompute_every = 0;
+      to.kept_outputs = 0;
       to.activations = tier;
+      to.host_activation_blocks = 0;
       to.activation_blocks = limits.layers;
     });
   }
@@ -95,11 +123,15 @@ std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits)
   moves.change([](Strategy& to) {
     to.loop_order = to.loop_order == LoopOrder::kDepthFirst ? LoopOrder::kBreadthFirst : LoopOrder::kDepthFirst;
   });
-  moves.count(&Strategy::recompute_every, 0, limits.layers);
+  moves.recompute();
   if (from.recompute_every > 0) move_from_recompute_to_offload(moves, limits);
+  if (from.recompute_every > 0) moves.count(&Strategy::kept_outputs, 0, kMostOutputs);
   moves.count(&Strategy::staging_slots, 1, kMostSlots);
   if (from.activations != Tier::kDevice) moves.share(&Strategy::activation_blocks, 1);
-  if (from.optimizer == Tier::kSsd) moves.share(&Strategy::host_state_blocks, 0);
+  if (from.activations == Tier::kSsd) moves.share(&Strategy::host_activation_blocks, 0);
+  if (from.optimizer == Tier::kSsd) moves.share(&Strategy::host_state_blocks, 0, limits.host_state_room);
+  if (from.optimizer != Tier::kDevice) moves.share(&Strategy::device_state_blocks, 0, limits.device_state_room);
+  if (from.parameters != Tier::kDevice) moves.share(&Strategy::device_parameter_blocks, 0, limits.device_parameter_room);
   return std::move(moves.found);
 }
 

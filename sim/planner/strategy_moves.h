@@ -14,11 +14,17 @@ struct MoveLimits {
   std::int64_t micro_batches = 1;
   bool has_ssd = false;
   bool frozen = false;  ///< the model: weights that the device does not update may be streamed to it
+  bool delayed = false;  ///< the recipe delays updates
+  /// How many more blocks' states or weights a memory has room for under the strategy that is changed (below 0: too many).
+  std::int64_t device_state_room = 0;
+  std::int64_t device_parameter_room = 0;
+  std::int64_t host_state_room = 0;
 };
 
 /// Every strategy that differs from `from` in one field (and in what that field brings with it: a tier that empties has
 /// no blocks), in a fixed order, each named after its family. Counts go by one, by halves and doubles; shares of blocks
-/// by every power of two, so that a few moves reach any share. What cannot be is left out.
+/// by powers of four, and by what the memory has room for and half of that, so that a few moves reach any share. What cannot
+/// be is left out.
 std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits);
 
 }  // namespace plimsoll

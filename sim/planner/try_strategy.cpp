@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plan/expand.h"
+#include "sim/planner/lower_bound.h"
 #include "sim/planner/parameter_tier.h"
 #include "sim/planner/predict.h"
 #include "sim/planner/step_lowering.h"
@@ -34,17 +35,27 @@ Bytes Candidate::shortfall() const {
   return missing;
 }
 
-Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, bool glance) {
-  if (glance) {
+Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look) {
+  if (look.glance) {
     if (const auto tiers = check_tiers(strategy, problem.recipe); !tiers) return fail(tiers.error());
     const auto places = Places::find(problem.platform, strategy);
     if (!places) return fail(places.error());
     std::vector<SpaceNeed> needs = state_needs(problem, *places, strategy);
     if (!all_fit(needs)) return Candidate{.strategy = strategy, .needs = std::move(needs), .step = {}, .glanced = true};
   }
-  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy,
-                                  {.evaluation = problem.evaluation, .only_if_fits = true});
+  LowerOptions options{.evaluation = problem.evaluation, .only_if_fits = true};
+  std::optional<Nanoseconds> floor;
+  if (look.below) {
+    options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
+      const auto bound = queue_bound(plan, step, problem.costs);
+      if (!bound || *bound < *look.below) return true;
+      floor = *bound;
+      return false;
+    };
+  }
+  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, options);
   if (!plan) return fail(plan.error());
+  if (floor) return Candidate{.strategy = strategy, .needs = space_needs(*plan), .step = floor, .glanced = true};
   Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
   if (!candidate.fits()) return candidate;
   candidate.instructions = instruction_count(*plan, *plan->body("step"));

@@ -24,7 +24,7 @@ struct Candidate {
   Strategy strategy;
   std::vector<SpaceNeed> needs;    ///< of a candidate that does not fit: at least
   std::optional<Nanoseconds> step;  ///< nothing when it does not fit
-  bool glanced = false;            ///< only its lasting state was added up, which is too much already
+  bool glanced = false;            ///< not looked at to the end: its lasting state alone is too much, or `step` is a lower bound
   std::size_t instructions = 0;    ///< of its step; 0 when it was not lowered to the end
 
   [[nodiscard]] bool fits() const;
@@ -32,8 +32,13 @@ struct Candidate {
   [[nodiscard]] Bytes shortfall() const;
 };
 
-/// Lowers the strategy and, if it fits, simulates it. With `glance` one whose lasting state alone does not fit is not
-/// lowered. Fails when the strategy cannot be lowered (kInput) or a cost is unknown (kUncalibrated).
-Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, bool glance = false);
+/// How closely a strategy is looked at.
+struct Look {
+  bool glance = false;  ///< one whose lasting state alone does not fit is not lowered
+  std::optional<Nanoseconds> below;  ///< one whose busiest queue alone takes longer is not placed and simulated
+};
+
+/// Lowers the strategy and, if it fits, simulates it. Fails when the strategy cannot be lowered (kInput) or a cost is unknown (kUncalibrated).
+Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look = {});
 
 }  // namespace plimsoll

@@ -122,10 +122,12 @@ TEST_CASE("a folder that SSD data cannot go to is refused before any work, by ru
 }
 
 TEST_CASE("a drive with too little room is told with what is needed and what is given, before the first step") {
-  const TemporaryFolder folder;
+  const TemporaryFolder folder, elsewhere;
+  const std::string strategy = elsewhere.file("s.json");
+  write_file(strategy, R"({"format_version": 1, "optimizer": "ssd", "gradients": "host"})");  // a search finds room elsewhere
   const ChildEnd end = refused(folder,
-                               {"--device-memory", "20MiB", "--ram", "29MiB", "--ssd", "4MiB:1,1", "--strategy",
-                                "offload-optimizer-ssd", "--warm-up-steps", "0"},
+                               {"--device-memory", "32MiB", "--ram", "64MiB", "--ssd", "4MiB:1,1", "--strategy", strategy,
+                                "--warm-up-steps", "0"},
                                3);
   CHECK_THAT(end.err, Catch::Contains("ssd needs ") && Catch::Contains("usable 4.0 MiB") &&
                           Catch::Contains("give more of it with --ssd"));

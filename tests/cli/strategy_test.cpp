@@ -126,6 +126,41 @@ TEST_CASE("a saved strategy does not destroy a file of another kind") {
   CHECK(read_whole(folder.file("notes.txt")) == "not JSON");
 }
 
+TEST_CASE("fit puts every published system beside our own plan") {
+  const TemporaryFolder folder;
+  const json all = answer_of(plimsoll_in(folder, fit_with("all", {"--ssd", "200GB", "--json"})));
+  REQUIRE(all.is_array());
+  std::set<std::string> names;
+  for (const json& answer : all) names.insert(answer["strategy"]["name"].get<std::string>());
+  for (const char* system : {"zero-offload", "zero-offload-delayed", "twin-flow", "zero-3-offload", "zero-infinity", "mlp-offload",
+                             "gemini-static", "gemini", "patrickstar", "fuyou", "lohan", "l2l", "superoffload", "megatrain", "vdnn",
+                             "geeps", "chen-sqrt", "selective-recompute"}) {
+    CAPTURE(system);
+    CHECK(names.count(system) == 1);
+  }
+  CHECK(names.size() == 19);  // and ours
+  const ChildEnd table = plimsoll_in(folder, fit_with("all"));
+  using Catch::Contains;
+  CHECK_THAT(table.out, Contains("to ours") && Contains("zero-offload") && Contains("zero-infinity") && Contains("no plan: "));
+}
+
+TEST_CASE("a system's name is a strategy for fit, plan and run, but for what delays updates or is no plan") {
+  const TemporaryFolder folder;
+  CHECK(answer_of(plimsoll_in(folder, fit_with("zero-offload", {"--json"})))["strategy"]["optimizer"] == "host");
+  const ChildEnd delayed = plimsoll_in(folder, fit_with("zero-offload-delayed"));
+  CHECK(delayed.code == 0);
+  using Catch::Contains;
+  CHECK_THAT(delayed.out, Contains("changes numbers"));
+  CHECK(plimsoll_in(folder, tiny_run("3", {"--strategy", "zero-offload"})).code == 0);
+  const ChildEnd run = plimsoll_in(folder, tiny_run("3", {"--strategy", "zero-offload-delayed"}));
+  CHECK(run.code == 2);
+  CHECK_THAT(run.err, Contains("gradients that wait"));
+  const ChildEnd zenflow = plimsoll_in(folder, fit_with("zenflow"));
+  CHECK(zenflow.code == 2);
+  CHECK_THAT(zenflow.err, Contains("another optimizer"));
+  CHECK_THAT(plimsoll_in(folder, fit_with("zero-ofload")).err, Contains("zero-offload"));
+}
+
 TEST_CASE("the families that were rejected are told with their reason") {
   const TemporaryFolder folder;
   const Arguments line{"fit", "gpt2-xl", "--on", kGpu, "--ram", "16GiB", "--ssd", "200GB"};

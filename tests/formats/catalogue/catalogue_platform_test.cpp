@@ -114,6 +114,18 @@ TEST_CASE("drives that read and write at once share their time") {
   CHECK(platform.at(*platform.queue("ssd.write")).kind == QueueKind::kStorage);
 }
 
+TEST_CASE("drives behind one uplink together move no more than it does") {
+  const auto platform = platform_of("RTX 2060 6GB", {.ssd = 1024 * kGiB, .ssd_read_gbs = 4.0, .ssd_write_gbs = 2.0, .ssd_count = 3,
+                                                     .ssd_uplink_gbs = 7.0});
+  const auto& read = link(platform, SpaceKind::kSsd, SpaceKind::kHost);
+  const auto& write = link(platform, SpaceKind::kHost, SpaceKind::kSsd);
+  CHECK(capacity(platform, "ssd.uplink") == 7e9);
+  CHECK(read.bytes_per_second == Approx(7e9));   // not 3 x 4
+  CHECK(write.bytes_per_second == Approx(6e9));  // 3 x 2
+  CHECK(demand(platform, read.path, "ssd.uplink") == 1.0);
+  CHECK(demand(platform, write.path, "ssd.uplink") == 1.0);
+}
+
 TEST_CASE("a machine without a drive has no SSD space, link or queue") {
   const auto platform = platform_of("RTX 2060 6GB");
   CHECK(platform.spaces.size() == 2);

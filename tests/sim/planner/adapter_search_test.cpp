@@ -60,13 +60,17 @@ TEST_CASE("a frozen model that does not fit the device streams through it while 
   CHECK(result.prediction->step < trained.prediction->step);
 }
 
-TEST_CASE("a frozen model that fits neither memory streams from the SSD, and no step writes there") {
+TEST_CASE("a frozen model that fits neither memory streams from the SSD, and no step writes it back") {
   const Bytes need = device_need(recipe_beside());
   const SearchResult result = search(recipe_beside(), Bytes(need.count / 2), Bytes(need.count / 2));
   REQUIRE(result.plan);
   CHECK(result.plan->strategy.parameters == Tier::kSsd);
   const FlatBody step = expand(*result.plan, *result.plan->body("step"));
-  for (const Instruction& instruction : step.list.instructions) CHECK(instruction.kind != InstructionKind::kWrite);
+  const ParameterLayout layout = lay_out_parameters(result.plan->spec, result.plan->recipe.adapter);
+  for (const StateBinding& state : result.plan->state) {
+    if (!layout.at(state.group).frozen) continue;
+    for (const Use& use : step.list.uses) CHECK((use.target != state.buffer.index || use.access == Access::kRead));
+  }
 }
 
 }  // namespace plimsoll::test

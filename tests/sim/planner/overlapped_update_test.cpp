@@ -132,6 +132,16 @@ TEST_CASE("forward and backward read the weights of before the step's update") {
   CHECK(streamed > 0);
 }
 
+TEST_CASE("a recipe without clipping redoes updates in the steps alone that are skipped") {
+  Plan plan;
+  plan.strategy.update_in_backward = true;
+  plan.recipe.clip = 0;
+  CHECK(guard_probability(plan, {}) == 0);
+  CHECK(guard_probability(plan, {.clips = 1, .skips = 0.25}) == 0.25);
+  plan.recipe.clip = 1;
+  CHECK(guard_probability(plan, {.clips = 0.5, .skips = 0.25}) == 0.625);  // 1 - 0.5 * 0.75
+}
+
 TEST_CASE("a prediction says what steps take that clip, that do not, and in the mean") {
   const Plan plan = lowered(overlapped(kDevice, kHost, kHost), 1);
   const FixedCosts costs;

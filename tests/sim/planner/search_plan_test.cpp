@@ -191,3 +191,30 @@ TEST_CASE("whatever a walk of moves comes to is refused with a reason or becomes
   }
   CHECK(lawful > 40);
 }
+
+TEST_CASE("no plan takes less than what its busiest queue or resource works through") {
+  for (const Strategy& strategy : all_candidate_strategies(small_model(Family::kGpt2).layers, Precision::kFp32)) {
+    const auto plan = lower_to_plan(small_model(Family::kGpt2), small_recipe(), tiny_platform(), strategy);
+    REQUIRE(plan);
+    const FlatBody step = expand(*plan, *plan->body("step"));
+    CAPTURE(describe(strategy));
+    const Nanoseconds bound = queue_bound(*plan, step, PlainCosts()).value();
+    CHECK(bound > Nanoseconds(0));
+    CHECK(bound <= predict_step(*plan, PlainCosts(), {.clips = 0}).value());
+  }
+}
+
+TEST_CASE("a strategy whose bound passes the step that is asked for is not placed") {
+  const PlainCosts costs;
+  const ModelSpec spec = small_model(Family::kGpt2);
+  const Recipe recipe = small_recipe();
+  const Platform platform = tiny_platform();
+  const SearchProblem problem{spec, recipe, platform, costs};
+  const Nanoseconds step = *try_strategy(problem, {}).value().step;
+  const Candidate slow = try_strategy(problem, {}, {.below = Nanoseconds(step.count / 100)}).value();
+  CHECK(slow.glanced);
+  CHECK(*slow.step <= step);
+  const Candidate whole = try_strategy(problem, {}, {.below = step + step}).value();
+  CHECK_FALSE(whole.glanced);
+  CHECK(*whole.step == step);
+}

@@ -1,0 +1,105 @@
+// Law five where only some blocks' weights, states and activations lie elsewhere, and some outputs of recomputed blocks stay.
+#include <catch2/catch.hpp>
+
+#include "core/plan/expand.h"
+#include "core/plan/verify_plan.h"
+#include "executor/cpu/cpu_executor.h"
+#include "sim/planner/lower_to_plan.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_training.h"
+
+namespace plimsoll {
+namespace {
+
+const RepeatedText kText("the quick brown fox jumps. ");
+
+std::vector<double> losses_of(const Plan& plan, const CpuOptions& options) {
+  auto executor = CpuExecutor::create(plan, options);
+  if (!executor) FAIL(executor.error().text());
+  (*executor)->initialize();
+  const auto trace = (*executor)->run_steps({.steps = 3, .first_traced_step = 3}, kText);
+  REQUIRE(trace);
+  CHECK((*executor)->check_touched());
+  std::vector<double> losses;
+  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
+  return losses;
+}
+
+Plan plan_of(const ModelSpec& spec, const Recipe& recipe, const Strategy& strategy) {
+  auto lowered = lower_to_plan(spec, recipe, tiny_machine(), strategy);
+  if (!lowered) FAIL(lowered.error().text());
+  const auto verified = verify_plan(*lowered);
+  if (!verified) FAIL(verified.error().text());
+  return std::move(*lowered);
+}
+
+ModelSpec four_blocks(Family family) {
+  ModelSpec spec = tiny_spec(family);
+  spec.layers = 4;
+  return spec;
+}
+
+/// What each field of the strategy that counts blocks or kernels does beside each tier that it belongs to.
+std::vector<Strategy> strategies() {
+  std::vector<Strategy> all;
+  for (const Tier optimizer : {Tier::kHost, Tier::kSsd}) {
+    for (const Tier gradients : {Tier::kDevice, Tier::kHost, Tier::kSsd}) {
+      for (const bool overlapped : {false, true}) {
+        all.push_back({.optimizer = optimizer, .gradients = gradients, .update_in_backward = overlapped,
+                       .device_state_blocks = 2, .host_state_blocks = optimizer == Tier::kSsd ? 1 : 0});
+      }
+    }
+    all.push_back({.parameters = optimizer, .device_parameter_blocks = 3, .optimizer = optimizer,
+                   .gradients = Tier::kHost, .loop_order = LoopOrder::kBreadthFirst, .device_state_blocks = 1, .staging_slots = 3});
+    all.push_back({.parameters = optimizer, .device_parameter_blocks = 2, .optimizer = optimizer, .gradients = Tier::kHost,
+                   .update_in_backward = true});
+  }
+  for (std::int64_t kept = 1; kept < 10; ++kept) {
+    all.push_back({.recompute_every = 1 + kept % 3, .kept_outputs = kept});
+    all.push_back({.recompute_every = 1 + kept % 2, .kept_outputs = kept, .activations = Tier::kSsd, .activation_blocks = 4,
+                   .host_activation_blocks = kept % 4, .loop_order = kept % 2 == 0 ? LoopOrder::kBreadthFirst : LoopOrder::kDepthFirst});
+  }
+  return all;
+}
+
+/// All strategies on one recipe, at one and two threads in turn, every third under random delays.
+void check_all(const ModelSpec& spec, const Recipe& recipe) {
+  const TemporaryFolder folder;
+  const std::vector<double> expected = losses_of(plan_of(spec, recipe, {}), {.threads = 1});
+  std::uint64_t run = 0;
+  for (Strategy strategy : strategies()) {
+    CAPTURE(describe(strategy), spec.name, run, to_text(recipe.precision), recipe.accumulate);
+    const CpuOptions options{.threads = 1 + static_cast<std::int64_t>(run % 2), .jitter_seed = run % 3 == 0 ? run + 1 : 0,
+                             .drive = {.folder = folder.path(), .way = IoWay::kThreads}};
+    CHECK(losses_of(plan_of(spec, recipe, strategy), options) == expected);
+    ++run;
+  }
+}
+
+}  // namespace
+
+TEST_CASE("what lies elsewhere for some blocks only changes no bit of any loss") {
+  Recipe recipe = tiny_recipe();
+  check_all(four_blocks(Family::kGpt2), recipe);
+  recipe.precision = Precision::kBf16Mixed;
+  recipe.accumulate = 1;
+  recipe.clip = 0;
+  check_all(four_blocks(Family::kLlama), recipe);
+  recipe.precision = Precision::kFp16Mixed;
+  recipe.clip = 0.5;
+  check_all(four_blocks(Family::kLlama), recipe);
+}
+
+TEST_CASE("a recomputed block that keeps more outputs launches fewer kernels") {
+  std::size_t before = 0;
+  for (std::int64_t kept = 0; kept < 9; ++kept) {
+    const Plan plan = plan_of(four_blocks(Family::kGpt2), tiny_recipe(), {.recompute_every = 1, .kept_outputs = kept});
+    const std::size_t now = expand(plan, *plan.body("step")).size();
+    if (kept > 0) CHECK(now < before);
+    before = now;
+  }
+  const Plan none = plan_of(four_blocks(Family::kGpt2), tiny_recipe(), {});
+  CHECK(expand(none, *none.body("step")).size() == before);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,105 @@
+// What papers state as a rule, against cases worked out by hand.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+#include "sim/planner/systems/checkpoint_segments.h"
+#include "sim/planner/systems/choose_open.h"
+#include "sim/planner/systems/chunk_size.h"
+
+namespace plimsoll {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+
+/// Fetches of a cache of `capacity` blocks that evicts what is used farthest in the future (Belady 1966) and starts empty.
+std::int64_t farthest_next_use_fetches(const Counts& uses, std::size_t capacity) {
+  std::set<std::int64_t> held;
+  std::int64_t fetches = 0;
+  for (std::size_t now = 0; now < uses.size(); ++now) {
+    if (held.count(uses[now]) > 0) continue;
+    ++fetches;
+    const auto next = [&](std::int64_t block) { return std::find(uses.begin() + static_cast<std::ptrdiff_t>(now), uses.end(), block); };
+    if (held.size() == capacity) {
+      held.erase(*std::max_element(held.begin(), held.end(), [&](auto a, auto b) { return next(a) < next(b); }));
+    }
+    held.insert(uses[now]);
+  }
+  return fetches;
+}
+
+/// Blocks forward, then backward.
+Counts step_of(std::int64_t blocks) {
+  Counts uses;
+  for (std::int64_t b = 0; b < blocks; ++b) uses.push_back(b);
+  for (std::int64_t b = blocks; b-- > 0;) uses.push_back(b);
+  return uses;
+}
+
+/// LoHan's T(A) in seconds for a step of 6 s of forward arithmetic, 12 s of backward and at most 6 s of recomputation, 10 s of
+/// drive traffic each way that does not depend on A, and drives that move a tenth of all activations in 1 s. A: in tenths.
+double swap_time(std::int64_t tenths) {
+  const double amount = static_cast<double>(tenths);
+  const double forward = std::max(6.0, amount);                           // arithmetic, writing what is swapped
+  const double backward = std::max(12.0 + 6.0 * (1 - amount / 10), 10.0 + amount);  // arithmetic, weights and what is swapped
+  return forward + backward;
+}
+
+}  // namespace
+
+TEST_CASE("Chen's segments are as long as they are many") {
+  CHECK(checkpoint_segment(1) == 1);
+  CHECK(checkpoint_segment(16) == 4);   // 4 inputs + 4 blocks = 8; 2 + 8 and 8 + 2 are 10
+  CHECK(checkpoint_segment(12) == 3);   // 4 + 3 = 7, and so are 3 + 4: the shorter one
+  CHECK(checkpoint_segment(96) == 8);   // 12 + 8 = 20, and no length gives 19; 9 to 12 give 20 as well
+}
+
+TEST_CASE("no length of segment keeps less than Chen's") {
+  for (std::int64_t blocks = 1; blocks < 200; ++blocks) {
+    for (std::int64_t other = 1; other <= blocks; ++other) {
+      CHECK(segment_load(blocks, checkpoint_segment(blocks)) <= segment_load(blocks, other));
+    }
+  }
+}
+
+TEST_CASE("a chunk wastes what the next tensor finds too small") {
+  const Counts tensors{6, 4, 3, 3};
+  CHECK(chunk_waste(tensors, 6) == 2);   // 6 | 4 + 2 | 3 3
+  CHECK(chunk_waste(tensors, 8) == 8);   // 6 + 2 | 4 3 + 1 | 3 + 5
+  CHECK(chunk_waste(tensors, 10) == 4);  // 6 4 | 3 3 + 4
+  CHECK(chunk_waste(tensors, 5) == 5);   // the 6 alone; 4 + 1 | 3 + 2 | 3 + 2
+  CHECK(best_chunk(tensors, {.least = 6, .most = 10, .interval = 2}) == 6);
+  CHECK(best_chunk(tensors, {.least = 7, .most = 16, .interval = 1}) == 16);  // all in one
+}
+
+TEST_CASE("eviction by farthest next use fetches as many blocks as first blocks that stay save") {
+  // 5 blocks, room for 2: forward fetches all 5; backward finds the last two there and fetches the 3 before them.
+  CHECK(farthest_next_use_fetches(step_of(5), 2) == 8);
+  for (std::int64_t blocks = 2; blocks < 30; ++blocks) {
+    for (std::int64_t stay = 1; stay <= blocks; ++stay) {
+      // Those that stay come once a step, when they are published; the others forward and backward.
+      CHECK(farthest_next_use_fetches(step_of(blocks), static_cast<std::size_t>(stay)) == stay + 2 * (blocks - stay));
+    }
+  }
+}
+
+TEST_CASE("the amount that LoHan swaps is where T(A) is least") {
+  // 0: 6 + max(18, 10) = 24; 4: 6 + max(15.6, 14) = 21.6; 5: 6 + max(15, 15) = 21; 6: 6 + max(14.4, 16) = 22; 8: 8 + 18 = 26
+  CHECK(swap_time(0) == Approx(24));
+  CHECK(swap_time(4) == Approx(21.6));
+  CHECK(swap_time(5) == Approx(21));
+  CHECK(swap_time(6) == Approx(22));
+  CHECK(swap_time(8) == Approx(26));
+  CHECK(least_of_valley(0, 10, [](std::int64_t a, std::int64_t b) { return swap_time(a) < swap_time(b); }) == 5);
+}
+
+TEST_CASE("a share grows to the last number that holds") {
+  for (std::int64_t limit = 0; limit <= 20; ++limit) {
+    CHECK(largest_that_holds(0, 20, [&](std::int64_t n) { return n <= limit; }) == limit);
+  }
+  CHECK(largest_that_holds(0, 20, [](std::int64_t) { return false; }) == 0);
+}
+
+}  // namespace plimsoll
