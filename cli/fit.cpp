@@ -40,6 +40,8 @@ Result<StackSetup> stack_setup(const FitFlags& flags, const ModelSpec& spec) {
   if (!machine) return fail(machine.error());
   setup->device_memory = machine->device_memory;
   setup->desktop = machine->desktop;
+  setup->os = machine->os;
+  if (machine->gpus > 1 && setup->data_ranks == 1) setup->data_ranks = machine->gpus;
   return setup;
 }
 
@@ -122,7 +124,7 @@ void add_fit(CLI::App& app, ExitCode& code) {
       ->add_option("--strategy", flags->strategy, strategy_help(", all"))
       ->capture_default_str();
   command->add_option("--save-strategy", flags->save_strategy, "write what was found where it can be edited for --strategy FILE");
-  command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
+  command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {
     const auto ended = fit(*flags);

@@ -1,10 +1,13 @@
 #include "cli/load_plan.h"
 
+#include <fstream>
+
 #include "core/plan/verify_plan.h"
 #include "formats/plans/plan_json.h"
 #include "formats/text/read_text_file.h"
 #include "formats/runs/run_file.h"
 #include "sim/cost/catalogue_cost_model.h"
+#include "sim/cost/sample_file.h"
 
 namespace plimsoll {
 namespace {
@@ -48,11 +51,33 @@ Calibration calibrate_on_catalogue(const std::vector<Sample>& samples) {
   return calibrate(samples, std::make_shared<CatalogueCostModel>());
 }
 
-Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file,
-                                                    std::shared_ptr<const CostModel> known) {
+namespace {
+
+/// Every SQLite file begins so.
+constexpr std::string_view kRunFileMark = "SQLite format 3";
+constexpr Bytes kLargestSampleFile{std::int64_t{1} << 28};
+
+bool is_run_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string head(kRunFileMark.size(), ' ');
+  file.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return !file || head == kRunFileMark;  // what cannot be read is refused by the run file's reader
+}
+
+Result<std::vector<Sample>> load_measurements(const std::string& path, const Platform& platform) {
+  if (is_run_file(path)) return load_samples(path);
+  const auto text = read_text_file(path, kLargestSampleFile);
+  if (!text) return fail(text.error());
+  return read_sample_file(*text, path, platform);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const CostModel>> load_costs(const std::string& measurements, std::shared_ptr<const CostModel> known,
+                                                    const Platform& platform) {
   if (!known) known = std::make_shared<CatalogueCostModel>();
-  if (run_file.empty()) return known;
-  const auto samples = load_samples(run_file);
+  if (measurements.empty()) return known;
+  const auto samples = load_measurements(measurements, platform);
   if (!samples) return fail(samples.error());
   return calibrate(*samples, std::move(known)).model;
 }

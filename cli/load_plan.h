@@ -22,8 +22,9 @@ Result<std::vector<Sample>> load_samples(const std::string& run_file);
 /// Calibrates on samples; what they do not cover comes from the catalogue.
 Calibration calibrate_on_catalogue(const std::vector<Sample>& samples);
 
-/// `known` (null: the catalogue), or costs calibrated on `run_file`, when it is not empty, before those.
-Result<std::shared_ptr<const CostModel>> load_costs(const std::string& run_file,
-                                                    std::shared_ptr<const CostModel> known = nullptr);
+/// `known` (null: the catalogue), or costs calibrated on `measurements`, a run file or a file of samples of `platform`, when the
+/// name is not empty, before those.
+Result<std::shared_ptr<const CostModel>> load_costs(const std::string& measurements, std::shared_ptr<const CostModel> known,
+                                                    const Platform& platform);
 
 }  // namespace plimsoll

@@ -99,6 +99,10 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   command.add_option("--dram-bandwidth", flags.dram_gbs, "GB/s that host memory reaches")->group(group);
   command.add_option("--device-memory", flags.device_memory, "cap on device memory, e.g. 512MiB")->group(group);
   command.add_flag("--desktop", flags.desktop, "the GPU drives a desktop too")->group(group);
+  command.add_option("--os", flags.os, "linux, wsl2 or windows: what of the GPU's and the host's memory a program can have")
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--gpus", flags.gpus, "GPUs of this kind; other stacks share the batch over them")->group(group)->capture_default_str();
 }
 
 Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
@@ -106,6 +110,10 @@ Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
   options.cpu_cores = flags.cpu_cores;
   options.dram_gbs = flags.dram_gbs;
   options.desktop = flags.desktop;
+  options.gpus = flags.gpus;
+  const auto os = parse_operating_system(flags.os);
+  if (!os) return fail(os.error());
+  options.os = *os;
   const auto ram = read_size("--ram", flags.ram);
   if (!ram) return fail(ram.error());
   options.ram = *ram;

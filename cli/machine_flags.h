@@ -22,6 +22,8 @@ struct MachineFlags {
   std::optional<int> cpu_cores;
   std::optional<double> dram_gbs;
   bool desktop = false;
+  std::string os = "linux";
+  int gpus = 1;
   std::string machine_file;  ///< --machine FILE.json: a platform written out
 };
 

@@ -81,7 +81,7 @@ void add_plan(CLI::App& app, ExitCode& code) {
   command->add_option("--strategy", flags->strategy, strategy_help())
       ->capture_default_str();
   command->add_option("--save-strategy", flags->save_strategy, "write what was found where it can be edited for --strategy FILE");
-  command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
+  command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, &code] {
     const auto ended = make_plan(*flags);

@@ -273,7 +273,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       .add_option("--warm-up-steps", flags.warm_up_steps,
                   "the first steps (half of them at most), profiled, of a cautious plan; 0: trust --calibration or the catalogue")
       ->capture_default_str();
-  command.add_option("--calibration", flags.calibration, "run file whose measurements replace the catalogue's");
+  command.add_option("--calibration", flags.calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
   command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
   command.add_option("--save-every", flags.save_every, "steps between checkpoints (one is always written at the end)");

@@ -27,7 +27,7 @@ Result<ExitCode> simulate_file(const SimulateFlags& flags) {
   if (!plan) return fail(plan.error());
   auto own = own_costs(plan->platform);
   if (!own) return fail(own.error());
-  const auto costs = load_costs(flags.calibration, std::move(*own));
+  const auto costs = load_costs(flags.calibration, std::move(*own), plan->platform);
   if (!costs) return fail(costs.error());
   const auto prediction = predict(*plan, **costs, {.skips = flags.skips});
   if (!prediction) return fail(prediction.error());
@@ -46,7 +46,7 @@ void add_simulate(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("simulate", "Verify a plan and time it");
   command->footer("Example: plimsoll simulate plan.json --calibration run.plimsoll");
   command->add_option("PLAN", flags->plan, "a plan file")->required();
-  command->add_option("--calibration", flags->calibration, "run file whose measurements replace the catalogue's");
+  command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command->add_option("--skip-probability", flags->skips, "of a step whose fp16 gradients overflow, so that nothing is updated")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

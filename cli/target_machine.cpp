@@ -37,7 +37,11 @@ Result<TargetMachine> catalogued(const MachineFlags& flags, const MachineOptions
   if (!gpu) return fail(gpu.error());
   auto platform = gpu_platform(*gpu, options);
   if (!platform) return fail(platform.error());
-  return advised(std::move(*platform), *gpu);
+  TargetMachine machine = advised(std::move(*platform), *gpu);
+  if (is_alias(*gpu, flags.gpu)) {
+    machine.notes.push_back(fmt::format("'{}' taken for the {}; write another board's name out", flags.gpu, gpu->name));
+  }
+  return machine;
 }
 
 /// The computer that a probe was made on, as it was then.
@@ -110,7 +114,8 @@ Result<void> check_file_alone(const MachineFlags& flags) {
       {"--on", !flags.gpu.empty()},         {"--ram", !flags.ram.empty()},
       {"--ssd", !flags.ssd.empty()},        {"--pcie", !flags.pcie.empty()},
       {"--cpu-cores", flags.cpu_cores.has_value()}, {"--dram-bandwidth", flags.dram_gbs.has_value()},
-      {"--device-memory", !flags.device_memory.empty()}, {"--desktop", flags.desktop}};
+      {"--device-memory", !flags.device_memory.empty()}, {"--desktop", flags.desktop},
+      {"--os", flags.os != "linux"},        {"--gpus", flags.gpus != 1}};
   for (const auto& [option, is_given] : given) {
     if (!is_given) continue;
     return fail({.kind = ErrorKind::kInput,
@@ -132,7 +137,7 @@ Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::
                  : own                       ? own_computer(flags, *options)
                                              : catalogued(flags, *options);
   if (!machine) return machine;
-  auto costs = load_costs(calibration, machine->costs);
+  auto costs = load_costs(calibration, machine->costs, machine->platform);
   if (!costs) return fail(costs.error());
   machine->costs = std::move(*costs);
   return machine;

@@ -26,12 +26,16 @@ class CataloguePlatform {
 
   Result<DescribedPlatform> build() {
     described_.platform.name = gpu_.name;
+    if (is_simulated_only(gpu_)) {
+      note(fmt::format("{} is simulated only, from published figures: plimsoll has no kernels for it", gpu_.name));
+    }
     if (auto added = add_device_memory(); !added) return tl::make_unexpected(added.error());
     if (auto added = add_host_memory(); !added) return tl::make_unexpected(added.error());
     add_processors();
     add_pcie();
     add_queues();
     if (options_.ssd) add_drives();
+    if (options_.gpus > 1) note_further_gpus();
     return std::move(described_);
   }
 
@@ -43,19 +47,23 @@ class CataloguePlatform {
     return fmt::format("{}.{}", item, to_text(gpu_.board));
   }
 
-  /// Bytes of one overhead, which is noted.
-  Bytes overhead(std::string_view item, std::string_view words) {
-    const auto* row = find_overhead(built_in_memory_overheads(), item, gpu_);
-    if (row == nullptr) return Bytes(0);
-    const Bytes bytes = overhead_bytes(*row, gpu_);
-    note(fmt::format("{} of {}: {} ({})", to_text(bytes), gpu_.name, words, row->conditions));
-    return bytes;
+  static std::string_view words_of(std::string_view item) {
+    if (item == "carve_out") return "never visible to a program";
+    if (item == "context") return "CUDA context";
+    return item == "desktop" ? "kept for the desktop" : "kept by the display driver";
   }
 
   Result<void> add_device_memory() {
-    Bytes usable =
-        gpu_.memory - overhead("carve_out", "never visible to a program") - overhead("context", "CUDA context");
-    if (options_.desktop) usable -= overhead("desktop", "kept for the desktop");
+    Bytes usable = gpu_.memory;
+    for (const MemoryOverhead* row : overheads_of(gpu_, options_.os, options_.desktop)) {
+      const Bytes bytes = overhead_bytes(*row, gpu_);
+      note(fmt::format("{} of {}: {} ({})", to_text(bytes), gpu_.name, words_of(row->item), row->conditions));
+      usable -= bytes;
+    }
+    if (options_.os != OperatingSystem::kLinux) {
+      note("what a program takes beyond that spills into host memory without an error, many times slower: it counts as not "
+           "fitting");
+    }
     const Bytes capacity = options_.device_memory.value_or(gpu_.memory);
     usable = std::min(usable, capacity);
     if (usable <= Bytes(0)) return nothing_left("the GPU's memory");
@@ -65,15 +73,26 @@ class CataloguePlatform {
 
   Result<void> add_host_memory() {
     const auto& defaults = machine_defaults();
-    const Bytes ram = options_.ram.value_or(kGiB * static_cast<std::int64_t>(defaults.at(board_key("ram"))));
-    if (!options_.ram) note(fmt::format("{} of RAM assumed", to_text(ram)));
+    const Bytes assumed = kGiB * static_cast<std::int64_t>(defaults.at(board_key("ram")));
+    const bool guest = options_.os == OperatingSystem::kWsl2;
+    const Bytes ram = options_.ram.value_or(guest ? scaled(assumed, defaults.at("ram.wsl2")) : assumed);
+    if (!options_.ram) note(fmt::format("{} of RAM assumed{}", to_text(ram), guest ? " for the virtual machine" : ""));
     const Bytes least = kGiB * static_cast<std::int64_t>(defaults.at("host.reserved"));
     const Bytes reserved = std::max(least, scaled(ram, defaults.at("host.reserved_share")));
     note(
         fmt::format("{} of RAM left to the operating system, the driver and the program (assumed)", to_text(reserved)));
     if (ram <= reserved) return nothing_left("RAM");
-    host_ = add_space(platform(), "host", SpaceKind::kHost, ram, ram - reserved);
+    host_ = add_space(platform(), "host", SpaceKind::kHost, ram, std::min(ram - reserved, pinnable(ram)));
     return {};
+  }
+
+  /// A plan's memory is pinned, so that what cannot be pinned is of no use to it.
+  Bytes pinnable(Bytes ram) {
+    if (options_.os == OperatingSystem::kLinux) return ram;
+    const Bytes most = scaled(ram, machine_defaults().at(fmt::format("pinned.{}", to_text(options_.os))));
+    note(fmt::format("at most {} of RAM can be pinned under {}, and copies to the GPU need pinned memory", to_text(most),
+                     to_text(options_.os)));
+    return most;
   }
 
   [[nodiscard]] Result<void> nothing_left(std::string_view what) const {
@@ -134,6 +153,15 @@ class CataloguePlatform {
                           .bytes_per_second = link.d2h,
                           .latency = link.latency,
                           .path = {{.resource = d2h}, {.resource = both}, {.resource = dram_}}});
+  }
+
+  /// How the others would be reached: plans of plimsoll's own are for one device.
+  void note_further_gpus() {
+    const double nvlink = gpu_.nvlink_gbs.value_or(0);
+    const std::string joined =
+        nvlink > 0 ? fmt::format("NVLink ({:.0f} GB/s, both ways together)", nvlink) : std::string("host memory");
+    note(fmt::format("{} GPUs, joined by {}: --stack pytorch and its kind share a batch over them; plimsoll's own plans use one",
+                     options_.gpus, joined));
   }
 
   /// The CPU's kernels are the optimizer's: they hold all cores and the share of DRAM bandwidth at which it runs.

@@ -14,6 +14,8 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",  "amd",       "instinct",
                                         "gpu",    "with",    "design", "generation"};
+constexpr std::string_view kJoined[] = {"quadrortx", "titanrtx", "rtx", "gtx"};
+constexpr std::string_view kSuffixes[] = {"super", "max", "ti", "q"};
 constexpr std::size_t kLongestName = 200;
 
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
@@ -24,13 +26,37 @@ bool is_maker(std::string_view word) {
   return std::find(std::begin(kMakers), std::end(kMakers), word) != std::end(kMakers);
 }
 
+/// Words that people write without a space behind a family or a model's number: "rtx3090", "2080ti", "2080supermaxq".
+void split_word(std::string_view word, Words& words) {
+  for (const std::string_view family : kJoined) {
+    if (!word.starts_with(family) || (word.size() == family.size() && family.size() == 3)) continue;
+    if (family.size() > 3) words.emplace_back(family.substr(0, family.size() - 3));
+    words.emplace_back(family.substr(family.size() - 3));
+    word.remove_prefix(family.size());
+    break;
+  }
+  constexpr std::size_t kDigits = 4;
+  const bool numbered = word.size() > kDigits && std::all_of(word.begin(), word.begin() + kDigits,
+                                                            [](unsigned char c) { return std::isdigit(c) != 0; });
+  Words rest;
+  for (std::string_view left = numbered ? word.substr(kDigits) : std::string_view(); !left.empty();) {
+    const auto* known = std::find_if(std::begin(kSuffixes), std::end(kSuffixes),
+                                     [&](std::string_view suffix) { return left.starts_with(suffix); });
+    if (known == std::end(kSuffixes)) return void(words.emplace_back(word));
+    rest.emplace_back(*known);
+    left.remove_prefix(known->size());
+  }
+  if (!word.empty()) words.emplace_back(rest.empty() ? word : word.substr(0, kDigits));
+  words.insert(words.end(), rest.begin(), rest.end());
+}
+
 /// Lower-cased words of a name without the maker's; "laptop" and "mobile" are the same word.
 Words words_of(std::string_view name) {
   Words words;
   std::string word;
   const auto finish = [&] {
     if (word == "laptop") word = "mobile";
-    if (!word.empty() && !is_maker(word)) words.push_back(word);
+    if (!word.empty() && !is_maker(word)) split_word(word, words);
     word.clear();
   };
   for (const char c : name) {
@@ -103,6 +129,24 @@ bool may_be_taken(const GpuEntry& gpu, const Words& rest) {
   return is_build(rest) && !(open_size && gpu.board == GpuBoard::kGeForce);
 }
 
+bool states_size(const Words& words) { return std::any_of(words.begin(), words.end(), is_size); }
+
+/// Without a size that is the board's own, where its name has none: "RTX 3090 24GB".
+Words without_own_size(Words wanted, const GpuEntry& gpu, const Words& known) {
+  if (states_size(known)) return wanted;
+  const auto gib = (gpu.memory.count + kGiB.count / 2) / kGiB.count;
+  std::erase(wanted, fmt::format("{}gb", gib));
+  return wanted;
+}
+
+/// "8x RTX 4090 (PCIe4 x16)" is "RTX 4090".
+std::string_view without_remarks(std::string_view name) {
+  name = name.substr(0, name.find('('));
+  const std::size_t digits = name.find_first_not_of("0123456789");
+  const bool counted = digits != std::string_view::npos && digits > 0 && name.substr(digits).starts_with("x ");
+  return counted ? name.substr(digits + 2) : name;
+}
+
 Error ambiguous(std::string_view name, const Words& builds, const Words& models) {
   std::string what = fmt::format("'{}' does not say which board is meant", name);
   if (!builds.empty()) what += fmt::format(": {}", fmt::join(builds, ", "));
@@ -118,15 +162,25 @@ Error ambiguous(std::string_view name, const Words& builds, const Words& models)
 
 }  // namespace
 
+bool is_alias(const GpuEntry& gpu, std::string_view name) {
+  const Words wanted = words_of(without_remarks(name.substr(0, kLongestName)));
+  return std::any_of(gpu.aliases.begin(), gpu.aliases.end(),
+                     [&](const std::string& alias) { return is_same(wanted, words_of(alias)); });
+}
+
 Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view name) {
   name = name.substr(0, kLongestName);
-  const Words wanted = words_of(name);
+  for (const auto& gpu : entries) {
+    if (gpu.name == name) return gpu;
+  }
+  const Words stated = words_of(without_remarks(name));
   const GpuEntry* only = nullptr;
   Words builds;
   Words models;
   for (const auto& gpu : entries) {
     const Words known = words_of(gpu.name);
-    if (is_same(wanted, known)) return gpu;
+    const Words wanted = without_own_size(stated, gpu, known);
+    if (is_same(wanted, known) || (!stated.empty() && is_alias(gpu, name))) return gpu;
     const auto rest = wanted.empty() ? std::nullopt : left_open(wanted, known);
     if (!rest) continue;
     if (may_be_taken(gpu, *rest)) only = &gpu;

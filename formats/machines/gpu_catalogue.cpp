@@ -43,6 +43,18 @@ std::optional<int> small_count(CsvFields& fields, std::string_view column) {
   return static_cast<int>(*value);
 }
 
+/// Between semicolons.
+std::vector<std::string> names_in(std::string_view text) {
+  std::vector<std::string> names;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(';'));
+    text.remove_prefix(std::min(name.size() + 1, text.size()));
+    const std::size_t first = name.find_first_not_of(' ');
+    if (first != std::string_view::npos) names.emplace_back(name.substr(first));
+  }
+  return names;
+}
+
 GpuEntry read_entry(CsvFields& fields) {
   GpuEntry gpu;
   gpu.name = fields.text("name");
@@ -68,6 +80,7 @@ GpuEntry read_entry(CsvFields& fields) {
   gpu.pcie_lanes = small_count(fields, "pcie_lanes");
   gpu.nvlink_gbs = rate(fields, "nvlink_gbs_total");
   gpu.power_watts = rate(fields, "tdp_w");
+  if (fields.has("aliases")) gpu.aliases = names_in(fields.text("aliases"));
   gpu.source = fields.text("source");
   return gpu;
 }
@@ -83,6 +96,9 @@ Result<std::vector<GpuEntry>> read_gpu_catalogue(std::string_view csv, std::stri
     CsvFields fields(*table, row);
     GpuEntry gpu = read_entry(fields);
     if (!names.insert(gpu.name).second) fields.refuse("name", fmt::format("'{}' stands there twice", gpu.name));
+    for (const std::string& alias : gpu.aliases) {
+      if (!names.insert(alias).second) fields.refuse("aliases", fmt::format("'{}' stands there twice", alias));
+    }
     if (fields.error()) return fail(*fields.error());
     entries.push_back(std::move(gpu));
   }
@@ -95,6 +111,8 @@ const std::vector<GpuEntry>& built_in_gpu_catalogue() {
       read_gpu_catalogue(embedded_platforms(kFile), std::string(kFile)).value();
   return entries;
 }
+
+bool is_simulated_only(const GpuEntry& gpu) { return gpu.compute_capability.starts_with("gfx"); }
 
 PrecisionAdvice default_precision(const GpuEntry& gpu) {
   if (gpu.bf16_tflops.value_or(0) > 0) {

@@ -42,6 +42,7 @@ struct GpuEntry {
   std::optional<int> pcie_lanes;
   std::optional<double> nvlink_gbs;  ///< both directions together
   std::optional<double> power_watts;
+  std::vector<std::string> aliases;  ///< shorter names that are taken for this board, though they leave its build open
   std::string source;
 };
 
@@ -57,10 +58,17 @@ Result<std::vector<GpuEntry>> read_gpu_catalogue(std::string_view csv, std::stri
 /// The catalogue that the program carries (data/platforms/gpus.csv).
 const std::vector<GpuEntry>& built_in_gpu_catalogue();
 
-/// The entry that `name` means. Case, spaces, dashes, the order of words and the maker's name do not matter. A name
+/// The entry that `name` means. Case, spaces, dashes, the order of words, the maker's name, remarks in brackets and a count
+/// before it ("8x") do not matter, nor a size that is the board's own. A name
 /// that leaves open which of several boards it is (or how much memory a consumer board has) is an error that lists
 /// them.
 Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view name);
+
+/// Whether `name` is one of the shorter names of `gpu`, which leave open which build is meant.
+bool is_alias(const GpuEntry& gpu, std::string_view name);
+
+/// Whether plimsoll can only foretell how a GPU would do: it has no kernels for its maker's boards.
+bool is_simulated_only(const GpuEntry& gpu);
 
 /// bf16 where there are matrix units for it, else fp16 with a scaled loss, else fp32.
 PrecisionAdvice default_precision(const GpuEntry& gpu);

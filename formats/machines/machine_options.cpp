@@ -11,6 +11,7 @@ namespace {
 constexpr int kNewestPcie = 5;
 constexpr int kMostCores = 4096;
 constexpr int kMostDrives = 64;
+constexpr int kMostGpus = 65536;
 constexpr int kDeepestQueue = 1024;
 constexpr double kFastestGbs = 1e5;
 
@@ -42,7 +43,7 @@ Result<void> check_lanes(std::optional<int> lanes) {
 }  // namespace
 
 Result<void> validate(const MachineOptions& options, const GpuEntry& gpu) {
-  const std::array<Result<void>, 12> checks{
+  const std::array<Result<void>, 13> checks{
       check_bytes("RAM", options.ram),
       check_bytes("the drive", options.ssd),
       check_bytes("device memory", options.device_memory),
@@ -54,6 +55,7 @@ Result<void> validate(const MachineOptions& options, const GpuEntry& gpu) {
       check_lanes(options.pcie_lanes),
       check_count("the number of CPU cores", options.cpu_cores, kMostCores),
       check_count("the number of drives", options.ssd_count, kMostDrives),
+      check_count("the number of GPUs", options.gpus, kMostGpus),
       check_count("the drive's queue depth", options.ssd_queue_depth, kDeepestQueue),
   };
   for (const auto& check : checks) {

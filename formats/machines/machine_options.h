@@ -4,6 +4,7 @@
 
 #include "core/base/quantity.h"
 #include "core/base/result.h"
+#include "core/platform/operating_system.h"
 #include "formats/machines/gpu_catalogue.h"
 
 namespace plimsoll {
@@ -20,6 +21,8 @@ struct MachineOptions {
   std::optional<int> cpu_cores;
   std::optional<double> dram_gbs;  ///< reached, not nominal
   bool desktop = false;            ///< the GPU drives a desktop too
+  OperatingSystem os = OperatingSystem::kLinux;
+  int gpus = 1;                    ///< of the same kind, in slots like the first one's
   int ssd_count = 1;               ///< drives that data is striped over
   double ssd_together = 1;         ///< drive-seconds a second and drive while it reads and writes at once, 1 to 2
   std::optional<double> ssd_uplink_gbs;  ///< that all drives share, both ways together: their switch's, or their striping's

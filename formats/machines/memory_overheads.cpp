@@ -67,6 +67,21 @@ const MemoryOverhead* find_overhead(const std::vector<MemoryOverhead>& rows, std
   return found == rows.end() ? nullptr : &*found;
 }
 
+std::vector<const MemoryOverhead*> overheads_of(const GpuEntry& gpu, OperatingSystem os, bool desktop) {
+  const bool consumer = gpu.board == GpuBoard::kGeForce || gpu.board == GpuBoard::kLaptop;
+  const bool displays = os != OperatingSystem::kLinux && gpu.board != GpuBoard::kDatacenter;
+  std::vector<std::string_view> items{"context"};
+  // Windows shows all of a consumer board's memory and keeps its share of it later.
+  if (!displays || !consumer) items.insert(items.begin(), "carve_out");
+  if (displays || desktop) items.emplace_back(displays ? "wddm" : "desktop");
+  std::vector<const MemoryOverhead*> rows;
+  for (const std::string_view item : items) {
+    const MemoryOverhead* row = find_overhead(built_in_memory_overheads(), item, gpu);
+    if (row != nullptr) rows.push_back(row);
+  }
+  return rows;
+}
+
 Bytes overhead_bytes(const MemoryOverhead& row, const GpuEntry& gpu) {
   const double memory_mib = static_cast<double>(gpu.memory.count) / static_cast<double>(kMiB.count);
   const double mib =

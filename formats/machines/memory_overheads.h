@@ -7,6 +7,7 @@
 
 #include "core/base/quantity.h"
 #include "core/base/result.h"
+#include "core/platform/operating_system.h"
 #include "formats/machines/gpu_catalogue.h"
 
 namespace plimsoll {
@@ -35,6 +36,11 @@ const std::vector<MemoryOverhead>& built_in_memory_overheads();
 /// The first row of `item` that matches the board, if any.
 const MemoryOverhead* find_overhead(const std::vector<MemoryOverhead>& rows, std::string_view item,
                                     const GpuEntry& gpu);
+
+/// Rows of the table that the program carries which apply to a board: what it never shows ("carve_out"), the program's "context",
+/// and a "desktop", or under Windows and WSL2 what their display driver ("wddm") keeps, desktop or not. There a program is not
+/// refused memory beyond: the driver moves it to the host, many times slower, which counts as not fitting.
+std::vector<const MemoryOverhead*> overheads_of(const GpuEntry& gpu, OperatingSystem os, bool desktop);
 
 /// max(at_least, nominal_share · memory + mib + mib_per_multiprocessor · multiprocessors), rounded up to whole MiB.
 Bytes overhead_bytes(const MemoryOverhead& row, const GpuEntry& gpu);

@@ -174,4 +174,8 @@ std::optional<double> CsvFields::optional_number(std::string_view column) {
   return value;
 }
 
+bool CsvFields::has(std::string_view column) const {
+  return std::find(table_.header.begin(), table_.header.end(), column) != table_.header.end();
+}
+
 }  // namespace plimsoll

@@ -38,6 +38,8 @@ class CsvFields {
  public:
   CsvFields(const CsvTable& table, const CsvRow& row) : table_(table), row_(row) {}
 
+  /// Whether the table has such a column at all.
+  [[nodiscard]] bool has(std::string_view column) const;
   std::string text(std::string_view column);
   double number(std::string_view column);
   std::optional<double> optional_number(std::string_view column);  ///< nothing when the field is empty

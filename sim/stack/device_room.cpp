@@ -20,8 +20,13 @@ Bytes device_overhead(std::string_view item, const GpuEntry& gpu) {
 }
 
 DeviceRoom device_room(const GpuEntry& gpu, const StackSetup& setup) {
-  DeviceRoom room{.context = context_of(gpu, setup), .others = setup.desktop ? device_overhead("desktop", gpu) : Bytes(0), .usable = {}};
-  room.usable = gpu.memory - device_overhead("carve_out", gpu) - room.context - room.others;
+  DeviceRoom room{.context = context_of(gpu, setup), .others = {}, .usable = {}};
+  Bytes hidden;
+  for (const MemoryOverhead* row : overheads_of(gpu, setup.os, setup.desktop)) {
+    if (row->item == "carve_out") hidden += overhead_bytes(*row, gpu);
+    if (row->item == "desktop" || row->item == "wddm") room.others += overhead_bytes(*row, gpu);
+  }
+  room.usable = gpu.memory - hidden - room.context - room.others;
   if (setup.device_memory) room.usable = std::min(room.usable, *setup.device_memory);
   return room;
 }

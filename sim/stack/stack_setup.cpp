@@ -35,8 +35,6 @@ constexpr Names<Recomputation, 4> kRecomputations{{{Recomputation::kNone, "none"
 constexpr Names<OptimizerLoop, 3> kLoops{
     {{OptimizerLoop::kForeach, "foreach"}, {OptimizerLoop::kFused, "fused"}, {OptimizerLoop::kForLoop, "for-loop"}}};
 constexpr Names<Home, 3> kHomes{{{Home::kDevice, "gpu"}, {Home::kHost, "cpu"}, {Home::kDrive, "ssd"}}};
-constexpr Names<OperatingSystem, 3> kSystems{
-    {{OperatingSystem::kLinux, "linux"}, {OperatingSystem::kWsl2, "wsl2"}, {OperatingSystem::kWindows, "windows"}}};
 
 template <typename Value, std::size_t count>
 std::string_view name_in(const Names<Value, count>& names, Value value) {
@@ -64,12 +62,10 @@ std::string_view to_text(AttentionKernel attention) { return name_in(kAttentions
 std::string_view to_text(Recomputation recomputation) { return name_in(kRecomputations, recomputation); }
 std::string_view to_text(OptimizerLoop loop) { return name_in(kLoops, loop); }
 std::string_view to_text(Home home) { return name_in(kHomes, home); }
-std::string_view to_text(OperatingSystem os) { return name_in(kSystems, os); }
 Result<Stack> parse_stack(std::string_view text) { return value_in(kStacks, text, "software stack"); }
 Result<ModuleStyle> parse_module_style(std::string_view text) { return value_in(kStyles, text, "style of modules"); }
 Result<AttentionKernel> parse_attention_kernel(std::string_view text) { return value_in(kAttentions, text, "attention"); }
 Result<OptimizerLoop> parse_optimizer_loop(std::string_view text) { return value_in(kLoops, text, "loop of an optimizer"); }
-Result<OperatingSystem> parse_operating_system(std::string_view text) { return value_in(kSystems, text, "operating system"); }
 
 std::string describe(const StackSetup& setup) {
   std::string text = fmt::format("{} modules", to_text(setup.modules));

@@ -8,6 +8,7 @@
 
 #include "core/base/quantity.h"
 #include "core/base/result.h"
+#include "core/platform/operating_system.h"
 
 namespace plimsoll {
 
@@ -36,8 +37,6 @@ enum class OptimizerLoop : std::uint8_t { kForeach, kFused, kForLoop };
 
 /// Where one kind of data waits.
 enum class Home : std::uint8_t { kDevice, kHost, kDrive };
-
-enum class OperatingSystem : std::uint8_t { kLinux, kWsl2, kWindows };
 
 /// How a model is trained by a program that is not ours: everything beside model and recipe that decides memory or time.
 struct StackSetup {
@@ -78,12 +77,10 @@ std::string_view to_text(AttentionKernel attention);
 std::string_view to_text(Recomputation recomputation);
 std::string_view to_text(OptimizerLoop loop);
 std::string_view to_text(Home home);
-std::string_view to_text(OperatingSystem os);
 Result<Stack> parse_stack(std::string_view text);
 Result<ModuleStyle> parse_module_style(std::string_view text);
 Result<AttentionKernel> parse_attention_kernel(std::string_view text);
 Result<OptimizerLoop> parse_optimizer_loop(std::string_view text);
-Result<OperatingSystem> parse_operating_system(std::string_view text);
 
 /// "pytorch, huggingface modules, flash attention, full recomputation": for people.
 std::string describe(const StackSetup& setup);

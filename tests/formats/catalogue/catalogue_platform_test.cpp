@@ -216,3 +216,33 @@ TEST_CASE("every board of the catalogue makes a platform whose links carry posit
     for (const auto& s : platform.spaces) CHECK((s.usable > Bytes(0) && s.usable <= s.capacity));
   }
 }
+TEST_CASE("Windows and WSL2 leave a program less of a GPU than Linux, and a pinned share of RAM") {
+  const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "RTX 2060 6GB");
+  const auto usable = [&](OperatingSystem os, SpaceKind kind) {
+    const auto described = gpu_platform(gpu, {.ram = 32 * kGiB, .os = os});
+    REQUIRE(described);
+    return described->platform.at(*described->platform.space(kind)).usable;
+  };
+  // 6144 MiB less 401 never visible and 160 of context; under Windows less 1024 of the display driver and 160.
+  CHECK(usable(OperatingSystem::kLinux, SpaceKind::kDevice) == 5583 * kMiB);
+  CHECK(usable(OperatingSystem::kWindows, SpaceKind::kDevice) == 4960 * kMiB);
+  CHECK(usable(OperatingSystem::kWsl2, SpaceKind::kDevice) == 4960 * kMiB);
+  CHECK(usable(OperatingSystem::kLinux, SpaceKind::kHost) == 30 * kGiB);
+  CHECK(usable(OperatingSystem::kWindows, SpaceKind::kHost) == 16 * kGiB);
+}
+
+TEST_CASE("what Windows does beyond a GPU's memory, several GPUs, and another maker's are said in words") {
+  const auto said = [](const char* name, const MachineOptions& options) {
+    const auto described = gpu_platform(*find_gpu(built_in_gpu_catalogue(), name), options);
+    REQUIRE(described);
+    std::string all;
+    for (const std::string& words : described->defaults) all += words + "\n";
+    return all;
+  };
+  CHECK_THAT(said("RTX 2060 6GB", {.os = OperatingSystem::kWindows}), Catch::Contains("counts as not fitting"));
+  CHECK_THAT(said("RTX 3090", {.gpus = 2}), Catch::Contains("2 GPUs, joined by NVLink (112 GB/s"));
+  CHECK_THAT(said("RTX 4090", {.gpus = 2}), Catch::Contains("joined by host memory"));
+  CHECK_THAT(said("RX 7900 XTX", {}), Catch::Contains("simulated only"));
+  CHECK_FALSE(gpu_platform(*find_gpu(built_in_gpu_catalogue(), "RTX 4090"), {.gpus = 0}));
+}
+
