@@ -56,6 +56,15 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::Range(1, 4096))->group("software");
   command.add_flag("--update-in-backward", flags.update_in_backward, "every parameter is updated as soon as its gradient is there")
       ->group("software");
+  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron)")->check(CLI::Range(1, 1024))->group("software");
+  command.add_option("--pp", flags.stages, "stages of a pipeline (megatron)")->check(CLI::Range(1, 1024))->group("software");
+  command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")->check(CLI::Range(1, 1024))->group("software");
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")->check(CLI::Range(1, 1024))->group("software");
+  command.add_flag("--sequence-parallel", flags.sequence_parallel, "norms and dropouts on a part of the sequence (megatron)")->group("software");
+  command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
+  command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
+  command.add_flag("--deterministic", flags.deterministic, "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")->group("software");
   command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
 }
 
@@ -85,6 +94,14 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;
   setup.update_in_backward = flags.update_in_backward;
+  setup.tensor_ranks = flags.tensor_ranks;
+  setup.stages = flags.stages;
+  setup.chunks = flags.chunks;
+  setup.context_ranks = flags.context_ranks;
+  setup.sequence_parallel = flags.sequence_parallel;
+  setup.reduce_bucket = flags.reduce_bucket;
+  setup.overlaps_communication = !flags.no_overlap;
+  setup.deterministic = flags.deterministic;
   setup.expandable_segments = flags.expandable_segments;
   return setup;
 }

@@ -25,6 +25,14 @@ struct StackFlags {
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;
   bool update_in_backward = false;
+  std::int64_t tensor_ranks = 1;
+  std::int64_t stages = 1;
+  std::int64_t chunks = 1;
+  std::int64_t context_ranks = 1;
+  bool sequence_parallel = false;
+  std::int64_t reduce_bucket = 500'000'000;
+  bool no_overlap = false;
+  bool deterministic = false;
   bool expandable_segments = false;
 
   /// Whether another program than ours trains.

@@ -7,6 +7,7 @@
 #include "sim/stack/device_room.h"
 #include "sim/stack/kernel_seconds.h"
 #include "sim/stack/llmc/llmc_arenas.h"
+#include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/training_steps.h"
 
@@ -26,14 +27,21 @@ tl::unexpected<Error> unsupported(std::string what) {
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kColossalai) return unsupported("colossalai is not modelled yet");
-  if (setup.tensor_ranks > 1 || setup.stages > 1) return unsupported("tensor ranks and stages are not modelled yet");
+  if (setup.stack != Stack::kMegatron && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
+    return unsupported("tensor ranks and stages are modelled of megatron alone");
+  }
   return {};
 }
 
-TapeOptions tape_options(const GpuEntry& gpu) {
+bool is_hopper_or_later(const GpuEntry& gpu) {
+  return gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
+}
+
+TapeOptions tape_options(const GpuEntry& gpu, const StackSetup& setup) {
   TapeOptions options;
-  const bool hopper = gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
-  if (hopper) options.product_workspace = 32 * kMiB;
+  if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
+  // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.
+  if (setup.stack == Stack::kMegatron && !setup.transformer_engine) options.product_workspace = options.product_workspace + options.product_workspace;
   return options;
 }
 
@@ -109,6 +117,17 @@ StackPrediction reserved_once(const LlmcArenas& arenas, const DeviceRoom& room) 
   return prediction;
 }
 
+/// The first stage holds most micro-batches, the last one the logits.
+std::int64_t neediest_stage(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (setup.stages == 1) return 0;
+  const auto needs = [&](std::int64_t stage) {
+    Tape tape(tape_options(gpu, setup));
+    run_megatron_steps(tape, spec, recipe, setup, stage, gpu.compute_capability);
+    return replay_log(tape.log(), {}).allocated;
+  };
+  return needs(0) > needs(setup.stages - 1) ? 0 : setup.stages - 1;
+}
+
 Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   const DeviceRoom room = device_room(gpu, setup);
   if (setup.stack == Stack::kLlmc) {
@@ -117,6 +136,11 @@ Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const 
     return reserved_once(llmc_arenas(spec, recipe, setup), room);
   }
   if (const auto modelled = check_modelled(setup); !modelled) return fail(modelled.error());
+  if (setup.stack == Stack::kMegatron) {
+    if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());
+    const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
+    return replayed(tape, run_megatron_steps(tape, spec, recipe, setup, stage, gpu.compute_capability), setup, room);
+  }
   const StepMarks marks = run_training_steps(tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   return replayed(tape, marks, setup, room);
 }
@@ -124,7 +148,7 @@ Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const 
 }  // namespace
 
 Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  Tape tape(tape_options(gpu));
+  Tape tape(tape_options(gpu, setup));
   auto prediction = predict_memory(tape, spec, recipe, setup, gpu);
   if (!prediction) return prediction;
   const auto time = time_of(tape, gpu, recipe.precision == Precision::kTf32);

@@ -52,6 +52,9 @@ struct StackSetup {
   int zero = 0;                   ///< 1 optimizer states, 2 and gradients, 3 and parameters are shared out over the ranks (FSDP)
   std::int64_t tensor_ranks = 1;
   std::int64_t stages = 1;        ///< of a pipeline
+  std::int64_t chunks = 1;        ///< of layers that a stage interleaves
+  std::optional<std::int64_t> stage;  ///< the one that is told; nothing: which needs most
+  std::int64_t context_ranks = 1; ///< that share a sequence
   bool sequence_parallel = false;
   Home parameters = Home::kDevice;
   Home gradients = Home::kDevice;
@@ -59,6 +62,8 @@ struct StackSetup {
   Home activations = Home::kDevice;
   std::int64_t reduce_bucket = 500'000'000;  ///< elements that DeepSpeed reduces at once
   bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
+  bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
+  bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
   bool expandable_segments = false;
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes

@@ -11,16 +11,16 @@
 namespace plimsoll {
 namespace {
 
-/// Micro-batches from the third on change no peak, and add their passes' time.
+/// Micro-batches from the third on change no peak, and add their passes' time; a pipeline is full after two rounds.
 constexpr std::int64_t kSimulatedMicroBatches = 2;
 
-Recipe folded(Recipe recipe) {
-  recipe.accumulate = std::min(recipe.accumulate, kSimulatedMicroBatches);
+Recipe folded(Recipe recipe, const StackSetup& setup) {
+  recipe.accumulate = std::min(recipe.accumulate, kSimulatedMicroBatches * setup.stages);
   return recipe;
 }
 
-double step_seconds(const StackTime& time, const Recipe& recipe) {
-  const std::int64_t simulated = folded(recipe).accumulate;
+double step_seconds(const StackTime& time, const Recipe& recipe, const StackSetup& setup) {
+  const std::int64_t simulated = folded(recipe, setup).accumulate;
   const double passes = time.forward + time.backward;
   return time.step + passes * static_cast<double>(recipe.accumulate - simulated) / static_cast<double>(simulated);
 }
@@ -40,7 +40,7 @@ std::optional<double> measured(const StackPrediction& prediction, const RowState
     case Measure::kFits: return prediction.fits ? 1.0 : 0.0;
     case Measure::kStep:
       if (prediction.time.step <= 0) return std::nullopt;
-      return step_seconds(prediction.time, statement.recipe);
+      return step_seconds(prediction.time, statement.recipe, statement.setup);
   }
   return std::nullopt;
 }
@@ -73,7 +73,7 @@ class PredictionBook {
   std::size_t id_of(const RowStatement& statement) {
     ModelSpec spec = statement.spec;
     spec.name.clear();
-    const std::string recipe = canonical_text(folded(statement.recipe));
+    const std::string recipe = canonical_text(folded(statement.recipe, statement.setup));
     auto& alike = alike_[fmt::format("{}\n{}\n{}", canonical_text(spec), recipe, statement.gpu.name)];
     for (const auto& [setup, id] : alike) {
       if (setup == statement.setup) return id;
@@ -127,7 +127,7 @@ std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const 
     }
     auto found = known.find(id);
     if (found == known.end()) {
-      found = known.emplace(id, predict(statement.spec, folded(statement.recipe), statement.setup, statement.gpu)).first;
+      found = known.emplace(id, predict(statement.spec, folded(statement.recipe, statement.setup), statement.setup, statement.gpu)).first;
     }
     judge(outcomes.back(), found->second);
   }

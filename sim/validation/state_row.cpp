@@ -17,7 +17,7 @@ bool is_unmodelled_table(PublishedTable table) {
 
 }  // namespace
 
-std::int64_t stated_gpus(const StackSetup& setup) { return setup.data_ranks * setup.tensor_ranks * setup.stages; }
+std::int64_t stated_gpus(const StackSetup& setup) { return setup.data_ranks * setup.tensor_ranks * setup.stages * setup.context_ranks; }
 
 Result<RowLexicon> shipped_lexicon() {
   RowLexicon lexicon{.rules = {}, .zoo = built_in_zoo(), .gpus = built_in_gpu_catalogue()};
@@ -37,7 +37,7 @@ StatedRow state_row(const PublishedRow& row, const RowLexicon& lexicon) {
   RowStatement statement;
   if (!facts.is_refused()) {
     statement.spec = state_model(facts, lexicon);
-    statement.setup = state_setup(facts);
+    statement.setup = state_setup(facts, statement.spec.layers);
     statement.recipe = state_recipe(facts, statement.spec, statement.setup);
     statement.gpu = state_gpu(facts, lexicon);
     state_value(facts, statement);

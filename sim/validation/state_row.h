@@ -25,7 +25,7 @@ StatedRow state_row(const PublishedRow& row, const RowLexicon& lexicon);
 
 // The parts of a statement, each in its file; each notes in `facts` what it cannot state or has to assume.
 ModelSpec state_model(RowFacts& facts, const RowLexicon& lexicon);
-StackSetup state_setup(RowFacts& facts);
+StackSetup state_setup(RowFacts& facts, std::int64_t layers);
 Recipe state_recipe(RowFacts& facts, const ModelSpec& spec, const StackSetup& setup);
 GpuEntry state_gpu(RowFacts& facts, const RowLexicon& lexicon);
 /// Fills measure and published value in.

@@ -53,6 +53,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.update_in_backward = facts.is_true("update_in_backward");
   setup.keeps_gradients = facts.is_true("keeps_gradients");
   setup.eager_modules = facts.is_true("eager_modules");
+  setup.deterministic = facts.is_true("deterministic");
+  setup.transformer_engine = facts.fact("engine") != "false";
   take_word(facts, "os", parse_operating_system, setup.os);
 }
 
@@ -78,22 +80,33 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.tensor_ranks = facts.whole("tp", "tensor_ranks").value_or(1);
   setup.stages = facts.whole("pp", "stages").value_or(1);
   setup.sequence_parallel = facts.is_true("sequence_parallel");
-  if (facts.whole_fact("context_ranks").value_or(1) > 1) facts.refuse("context parallelism", "no setup has it");
-  const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages);
-  const auto named = facts.whole("dp", "data_ranks");
+  setup.context_ranks = facts.whole_fact("context_ranks").value_or(1);
+  if (setup.context_ranks > 1 && setup.stack != Stack::kMegatron) facts.refuse("context parallelism", "no setup but megatron's has it");
+  if (facts.fact("told_stage") == "last") setup.stage = setup.stages - 1;
+  const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages * setup.context_ranks);
+  auto named = facts.whole("dp", "data_ranks");
+  if (named == 0) named.reset();  // what the GPUs leave
   const std::int64_t gpus = named ? *named * inner : facts.whole_or_open("n_gpu", "gpus", inner, "number of GPUs");
   setup.data_ranks = gpus / inner;
   if (gpus % inner != 0) {
-    facts.refuse("contradictory ranks",
-                 fmt::format("{} GPUs are no multiple of {} x {}", gpus, setup.tensor_ranks, setup.stages));
+    facts.refuse("contradictory ranks", fmt::format("{} GPUs are no multiple of {} x {} x {}", gpus, setup.tensor_ranks, setup.stages,
+                                                    setup.context_ranks));
   }
   setup.zero = static_cast<int>(facts.whole_fact("zero").value_or(0));
   if (facts.fact("zero").empty() && setup.data_ranks > 1) facts.leave_open("sharding");
 }
 
+/// Layers of an interleaved chunk, as Megatron-LM is told them.
+void take_chunks(RowFacts& facts, StackSetup& setup, std::int64_t layers) {
+  const auto chunk = facts.whole_fact("chunk_layers");
+  if (!chunk || *chunk == 0) return;
+  if (layers % (setup.stages * *chunk) != 0) return facts.refuse("contradictory ranks", fmt::format("{} layers in chunks of {}", layers, *chunk));
+  setup.chunks = layers / (setup.stages * *chunk);
+}
+
 }  // namespace
 
-StackSetup state_setup(RowFacts& facts) {
+StackSetup state_setup(RowFacts& facts, std::int64_t layers) {
   StackSetup setup;
   take_kernels(facts, setup);
   take_recomputation(facts, setup);
@@ -101,6 +114,7 @@ StackSetup state_setup(RowFacts& facts) {
   take_word(facts, "loop", parse_optimizer_loop, setup.loop);
   take_homes(facts, setup);
   take_ranks(facts, setup);
+  take_chunks(facts, setup, layers);
   return setup;
 }
 

@@ -81,15 +81,15 @@ Tensor Transformer::run_block(std::size_t index, const Tensor& x, const BlockCon
 }
 
 Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
-  const bool checkpoints = setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery;
-  if (!checkpoints) {
+  if (setup_.recomputation == Recomputation::kNone) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) x = run_block(i, x, context);
     return x;
   }
   const auto every = static_cast<std::size_t>(setup_.recomputation == Recomputation::kEvery ? std::max<std::int64_t>(1, setup_.every) : 1);
   for (std::size_t first = 0; first < blocks_.size(); first += every) {
     const std::size_t last = std::min(first + every, blocks_.size());
-    x = checkpoint(tape_, x, [this, first, last, context](const Tensor& input) {
+    const auto keep = setup_.recomputation == Recomputation::kSelective ? selective_checkpoint : checkpoint;
+    x = keep(tape_, x, [this, first, last, context](const Tensor& input) {
       Tensor inner = input;
       for (std::size_t i = first; i < last; ++i) inner = run_block(i, inner, context);
       return inner;
@@ -160,7 +160,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
     tape_.at("loss");
     const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
     if (!rules_.holds_logits) result.logits = {};
-    result.loss = cross_entropy(tape_, wide);
+    result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);
   });
   return result;
 }

@@ -40,7 +40,8 @@ void UnitSharding::add(Parameter& parameter) {
 void UnitSharding::make_shards(Unit& unit) {
   const auto shard = [&](std::int64_t elements, DType dtype, bool trained) {
     Parameter& made = shards_.emplace_back();
-    made.value = tape_.empty({share(elements)}, dtype, Holding::kParameters);
+    made.value = options_.offloads ? Tensor{.storage = nullptr, .shape = {share(elements)}, .dtype = dtype}
+                                   : tape_.empty({share(elements)}, dtype, Holding::kParameters);
     made.trained = trained;
     shards_of_[&unit].push_back(&made);
   };
@@ -83,7 +84,11 @@ void UnitSharding::move(const std::string& place) {
 void UnitSharding::request(Unit& unit) {
   if (unit.gathered || unit.arriving) return;
   if (retired_ == &unit) retired_ = nullptr;
-  const Tensor own = options_.state_type ? tape_.empty({unit.bytes / options_.ranks}, kMaskType, Holding::kWorkspace, kGatherStream) : Tensor{};
+  const bool copies = options_.state_type || options_.offloads;
+  if (options_.offloads) {
+    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = DType::kBf16, .bytes = static_cast<double>(unit.bytes / options_.ranks)});
+  }
+  const Tensor own = copies ? tape_.empty({unit.bytes / options_.ranks}, kMaskType, Holding::kWorkspace, kGatherStream) : Tensor{};
   if (options_.flat) {
     unit.flat->return_to_device();
     unit.gathered = true;
@@ -141,11 +146,20 @@ void UnitSharding::reduce_flat(Unit& unit) {
   last_reduced_ = std::move(whole);
   collective(static_cast<double>(last_reduced_.bytes().count), options_.ranks, type);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
+  hand_out(unit, part);
+}
+
+/// A rank's part of the sum becomes the shards' gradients: as it is, cast, or copied to host memory.
+void UnitSharding::hand_out(Unit& unit, const Tensor& part) {
+  if (options_.offloads) {
+    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = part.dtype, .bytes = static_cast<double>(part.bytes().count)});
+    return;
+  }
   for (Parameter* shard : shards_of_[&unit]) {
     if (!shard->trained || shard->gradient) continue;
-    shard->gradient = shard->value.dtype == type && part.elements() == shard->value.elements()
-                          ? part
-                          : tape_.empty(shard->value.shape, shard->value.dtype, Holding::kGradients, kReduceStream);
+    const bool same = shard->value.dtype == part.dtype;
+    shard->gradient = shard->value;
+    shard->gradient.storage = same ? part.storage : tape_.empty(shard->value.shape, shard->value.dtype, Holding::kGradients, kReduceStream).storage;
   }
 }
 
@@ -158,11 +172,7 @@ void UnitSharding::reduce_each(Unit& unit) {
   last_reduced_ = std::move(input);
   collective(static_cast<double>(last_reduced_.bytes().count), options_.ranks, type);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
-  for (Parameter* shard : shards_of_[&unit]) {
-    if (!shard->trained || shard->gradient) continue;
-    shard->gradient = shard->value;
-    shard->gradient.storage = part.storage;
-  }
+  hand_out(unit, part);
 }
 
 void UnitSharding::begin(bool) { current_ = nullptr; }
@@ -179,7 +189,15 @@ void UnitSharding::end() {
   current_ = nullptr;
 }
 
+Bytes UnitSharding::host() const {
+  if (!options_.offloads) return {};
+  Bytes bytes;
+  for (const Parameter& shard : shards_) bytes += Bytes((shard.trained ? 4 : 1) * shard.value.bytes().count);
+  return bytes;
+}
+
 void UnitSharding::update(const Recipe& recipe, OptimizerLoop loop) {
+  if (options_.offloads) return;
   step(with_gradients(shards_), recipe, loop);
   for (Parameter& shard : shards_) shard.gradient = {};
 }

@@ -16,6 +16,7 @@ struct UnitShardingOptions {
   bool keeps_after_forward = false;  ///< SHARD_GRAD_OP
   std::optional<DType> state_type;   ///< of shards and what is kept for them; nothing: as the parameters
   bool reduces_in_fp32 = false;
+  bool offloads = false;             ///< shards wait and are updated in host memory
 };
 
 /// PyTorch's FSDP: parameters are gathered unit by unit (a block each, and the rest) on a stream of their own, freed after
@@ -27,6 +28,8 @@ class UnitSharding : public StateSharing {
   void begin(bool last_micro_batch) override;
   void end() override;
   void update(const Recipe& recipe, OptimizerLoop loop) override;
+  /// Shards, and of what is trained gradients and both moments.
+  [[nodiscard]] Bytes host() const override;
 
  private:
   struct Unit {
@@ -48,6 +51,7 @@ class UnitSharding : public StateSharing {
   void reduce(Unit& unit);
   void reduce_flat(Unit& unit);
   void reduce_each(Unit& unit);
+  void hand_out(Unit& unit, const Tensor& part);
   [[nodiscard]] bool is_block(const Unit& unit) const { return &unit != &units_.front(); }
   [[nodiscard]] std::int64_t share(std::int64_t elements) const { return (elements + options_.ranks - 1) / options_.ranks; }
 

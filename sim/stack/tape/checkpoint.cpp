@@ -50,4 +50,16 @@ Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const 
   });
 }
 
+Tensor selective_checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host) {
+  const auto kept = std::make_shared<KeptResults>();
+  // What was kept is forgotten when the segment has run for the second time.
+  return checkpoint(tape, x, [&tape, kept, segment](const Tensor& input) {
+    Tensor out;
+    tape.with_kept(*kept, [&] { out = segment(input); });
+    kept->again = true;
+    kept->products = 0;
+    return out;
+  }, to_host);
+}
+
 }  // namespace plimsoll

@@ -85,4 +85,16 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits) {
   });
 }
 
+Tensor fused_cross_entropy(Tape& tape, const Tensor& logits) {
+  Tensor loss = tape.empty({logits.elements() / logits.size(-1)}, DType::kFp32);
+  const Tensor sums = tape.empty(loss.shape, DType::kFp32);
+  tape.stream(size(logits), logits.dtype);
+  return tape.record(std::move(loss), {&logits}, [saved = logits.detached(), sums](Tape& t, Tensors) {
+    t.stream(2 * size(saved), saved.dtype);
+    Tensors results;
+    results.push_back(saved);
+    return results;
+  });
+}
+
 }  // namespace plimsoll

@@ -85,10 +85,14 @@ struct AttentionCall {
 Tensor fused_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionCall& call);
 /// Mean negative log-likelihood of rows; logits as fp32. Saves log-probabilities.
 Tensor cross_entropy(Tape& tape, const Tensor& logits);
+/// In one kernel: saves the logits and a sum a row, and writes the gradient over the logits (FlashAttention's loss).
+Tensor fused_cross_entropy(Tape& tape, const Tensor& logits);
 
 // --- checkpoints
 /// Runs `segment` without saving anything but x, and once more when its gradient is asked for (Chen et al. 2016). With
 /// `to_host` x waits in host memory in between.
 Tensor checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host = false);
+/// The same, with the results of every other product and of fused attention kept (torchtitan's default per operator).
+Tensor selective_checkpoint(Tape& tape, const Tensor& x, const std::function<Tensor(const Tensor&)>& segment, bool to_host = false);
 
 }  // namespace plimsoll

@@ -50,9 +50,12 @@ Tensor linear(Tape& tape, const Tensor& input, const Weights& weights) {
   Shape shape = x.shape;
   shape.back() = outputs;
   const Tensor rows = x.contiguous() ? x : contiguous(tape, x);
-  Tensor out = tape.empty(shape, x.dtype);
-  tape.product(1, x.elements() / x.size(-1), outputs, x.size(-1), x.dtype);
-  if (bias) tape.bias_workspace();
+  Tensor out = tape.results_of(StackKernelSort::kProduct, [&] {
+    Tensors made{tape.empty(shape, x.dtype)};
+    tape.product(1, x.elements() / x.size(-1), outputs, x.size(-1), x.dtype);
+    if (bias) tape.bias_workspace();
+    return made;
+  }).front();
   LinearMemory memory{.x = weight.needs_gradient() ? rows.detached() : Tensor{},
                       .weight = rows.needs_gradient() ? weight.detached() : Tensor{},
                       .x_shape = x.shape,
@@ -95,19 +98,23 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   const Tensor q = tape.as_autocast(query);
   const Tensor k = tape.as_autocast(key);
   const Tensor v = tape.as_autocast(value);
-  Tensor out = tape.empty(q.shape, q.dtype);
-  out.order = q.order;
   const std::int64_t batch = q.shape[0];
   // The memory-efficient kernel pads its sums to 32 rows.
   const std::int64_t padded = call.flash ? call.sequence : (call.sequence + 31) / 32 * 32;
-  const Tensor sums = tape.empty({batch, call.heads, padded}, DType::kFp32);
-  const Tensor random = tape.empty({2}, kIndexType);
   const double volume = static_cast<double>(batch * call.heads) * static_cast<double>(call.sequence) *
                         static_cast<double>(call.keys) * static_cast<double>(call.head_dim) * (call.causal ? 0.5 : 1.0);
   const StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = q.dtype, .causal = call.causal, .batch = batch * call.heads,
                            .m = call.sequence, .n = call.keys, .k = call.head_dim, .flops = 4 * volume,
                            .bytes = 2 * size(q) + size(k) + size(v)};
-  tape.launch(kernel);
+  const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
+    Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32), tape.empty({2}, kIndexType)};
+    results[0].order = q.order;
+    tape.launch(kernel);
+    return results;
+  });
+  const Tensor& out = made[0];
+  const Tensor sums = made[1];
+  const Tensor random = made[2];
   const Tensor saved_q = q.detached();
   const Tensor saved_k = k.detached();
   const Tensor saved_v = v.detached();

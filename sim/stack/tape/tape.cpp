@@ -107,6 +107,25 @@ void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int6
           .bytes = elements * static_cast<double>(size_of(dtype))});
 }
 
+Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& make) {
+  if (kept_ == nullptr) return make();
+  const bool keeps = sort == StackKernelSort::kAttention || ++kept_->products % 2 == 1;
+  if (!keeps) return make();
+  if (kept_->again) {
+    Tensors known = std::move(kept_->kept.front());
+    kept_->kept.pop_front();
+    return known;
+  }
+  kept_->kept.push_back(make());
+  return kept_->kept.back();
+}
+
+void Tape::with_kept(KeptResults& kept, const std::function<void()>& work) {
+  KeptResults* before = std::exchange(kept_, &kept);
+  work();
+  kept_ = before;
+}
+
 void Tape::bias_workspace() {
   if (options_.bias_workspace > Bytes(0)) empty({options_.bias_workspace.count}, kMaskType, Holding::kWorkspace);
 }

@@ -51,6 +51,14 @@ struct Place {
   std::string what;
 };
 
+/// Results that a selective checkpoint keeps while its segment runs, and hands out when it runs again: those of every other
+/// product and of fused attention, as operator-level checkpointing does it by default.
+struct KeptResults {
+  std::deque<Tensors> kept;
+  std::int64_t products = 0;
+  bool again = false;
+};
+
 /// Records a framework's eager execution without numbers: tensors are born and die as its reference counts have it, operations
 /// note what backward needs, kernels are listed. Not thread-safe.
 class Tape {
@@ -95,6 +103,11 @@ class Tape {
   /// Holds cuBLASLt's workspace for a moment.
   void bias_workspace();
 
+  /// What a product or attention makes: new tensors, or those that a selective checkpoint kept. `make` also launches.
+  Tensors results_of(StackKernelSort sort, const std::function<Tensors()>& make);
+  /// Runs `work` with those results kept or handed out.
+  void with_kept(KeptResults& kept, const std::function<void()>& work);
+
   // Where we are.
   void step(std::int64_t step) { step_ = step; }
   void phase(Phase phase) { phase_ = phase; }
@@ -128,6 +141,7 @@ class Tape {
   bool grad_enabled_ = true;
   bool again_ = false;
   bool without_memory_ = false;
+  KeptResults* kept_ = nullptr;
   std::function<void(const std::string&)> moved_;
   std::uint64_t next_sequence_ = 0;
   std::int64_t step_ = 0;

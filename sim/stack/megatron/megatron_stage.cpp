@@ -1,0 +1,143 @@
+#include "sim/stack/megatron/megatron_stage.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+/// The vocabulary is padded so that every rank's part is a multiple of this.
+constexpr std::int64_t kVocabularyStep = 128;
+
+std::int64_t padded_part(std::int64_t vocabulary, std::int64_t ranks) {
+  return (vocabulary + kVocabularyStep * ranks - 1) / (kVocabularyStep * ranks) * kVocabularyStep;
+}
+
+Weights make_linear(Tape& tape, const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, DType dtype) {
+  Weights made{.weight = &tape.parameter(name + ".weight", {outputs, inputs}, dtype)};
+  if (bias) made.bias = &tape.parameter(name + ".bias", {outputs}, dtype);
+  return made;
+}
+
+Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, std::int64_t width, DType dtype) {
+  Weights made{.weight = &tape.parameter(name + ".weight", {width}, dtype)};
+  if (spec.norm == NormKind::kLayerNorm) made.bias = &tape.parameter(name + ".bias", {width}, dtype);
+  return made;
+}
+
+}  // namespace
+
+MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::string_view capability) {
+  const bool fused = setup.attention != AttentionKernel::kEager;
+  const double usual = spec.positions == PositionKind::kLearned ? 0.1 : 0;
+  return {.tensor_ranks = setup.tensor_ranks, .sequence_parallel = setup.sequence_parallel && setup.tensor_ranks > 1,
+          .batch = recipe.micro_batch, .sequence = recipe.sequence / setup.context_ranks, .dropout = setup.dropout.value_or(usual),
+          .fused_attention = fused, .copies_attention = fused && capability != "9.0" && recipe.micro_batch > 1,
+          .recomputes_attention = setup.recomputation == Recomputation::kSelective,
+          .type = recipe.precision == Precision::kFp32 ? DType::kFp32 : compute_dtype(recipe.precision)};
+}
+
+MegatronStage::MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe&, const StackSetup& setup, std::int64_t stage,
+                             const MegatronCut& cut)
+    : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
+      layers_a_chunk_(spec.layers / (setup.stages * setup.chunks)) {
+  if (stage == 0) make_embeddings();
+  for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(fmt::format("block {}", i));
+  if (stage + 1 == setup.stages) make_head();
+}
+
+void MegatronStage::make_embeddings() {
+  tokens_ = &tape_.parameter("tokens", {vocabulary_, spec_.hidden}, cut_.type);
+  if (spec_.positions == PositionKind::kLearned) positions_ = &tape_.parameter("positions", {spec_.max_positions, spec_.hidden}, cut_.type);
+  if (spec_.token_types > 0) types_ = &tape_.parameter("token types", {spec_.token_types, spec_.hidden}, cut_.type);
+}
+
+void MegatronStage::make_layer(const std::string& name) {
+  Layer made;
+  const std::int64_t h = spec_.hidden;
+  made.norm1 = make_norm(tape_, name + ".norm1", spec_, h, cut_.type);
+  made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type);
+  made.projection = make_linear(tape_, name + ".projection", part(spec_.attention_width()), h, spec_.projection_bias, cut_.type);
+  made.norm2 = make_norm(tape_, name + ".norm2", spec_, h, cut_.type);
+  made.feed_in = make_linear(tape_, name + ".feed", h, part(spec_.ffn_in_width()), spec_.mlp_bias, cut_.type);
+  made.feed_out = make_linear(tape_, name + ".feed.out", part(spec_.ffn), h, spec_.mlp_bias, cut_.type);
+  layers_.push_back(std::move(made));
+}
+
+void MegatronStage::make_head() {
+  const std::int64_t h = spec_.hidden;
+  final_norm_ = make_norm(tape_, "final norm", spec_, h, cut_.type);
+  if (spec_.head == HeadKind::kMaskedToken) {
+    // BERT's head: two sentences in order or not, and hidden tokens.
+    transform_ = make_linear(tape_, "transform", h, h, true, cut_.type);
+    transform_norm_ = make_norm(tape_, "transform norm", spec_, h, cut_.type);
+    output_bias_ = &tape_.parameter("output bias", {vocabulary_}, cut_.type);
+    pooler_ = make_linear(tape_, "pooler", h, h, true, cut_.type);
+  }
+  // A tied matrix is there once more on the last of several stages.
+  output_ = spec_.tied_head && tokens_ != nullptr ? tokens_ : &tape_.parameter("output", {vocabulary_, h}, cut_.type);
+}
+
+Tensor MegatronStage::received() {
+  Tensor leaf = tape_.empty({cut_.stream_rows(), spec_.hidden}, cut_.type);
+  leaf.maker = std::make_shared<Node>();
+  return leaf;
+}
+
+Tensor MegatronStage::embed() {
+  tape_.at("embedding");
+  const Tensor indices = tape_.empty({cut_.rows()}, kIndexType);
+  Tensor x = embedding(tape_, indices, *tokens_);
+  if (positions_ != nullptr) x = add(tape_, x, embedding(tape_, tape_.empty({cut_.rows()}, kIndexType), *positions_));
+  if (types_ != nullptr) x = add(tape_, x, embedding(tape_, indices, *types_));
+  if (cut_.sequence_parallel) {
+    Tensor own = tape_.empty({cut_.stream_rows(), spec_.hidden}, cut_.type);
+    x = tape_.record(std::move(own), {&x}, [whole = x.shape, type = cut_.type](Tape& t, Tensors) {
+      Tensors results;
+      results.push_back(t.empty(whole, type));
+      return results;
+    });
+  }
+  return dropout(tape_, x, cut_.dropout);
+}
+
+Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
+  const auto norm = [&](const Tensor& rows, const Weights& own) {
+    return spec_.norm == NormKind::kLayerNorm ? layer_norm(tape_, rows, own) : fused_rms_norm(tape_, rows, *own.weight);
+  };
+  Tensor inner = column_parallel(tape_, norm(x, weights.norm1), weights.qkv, cut_);
+  inner = core_attention(tape_, inner, spec_, cut_);
+  inner = row_parallel(tape_, inner, weights.projection, cut_);
+  const Tensor middle = bias_dropout_add(tape_, std::exchange(inner, {}), weights.projection.bias, x, cut_.dropout);
+  inner = column_parallel(tape_, norm(middle, weights.norm2), weights.feed_in, cut_);
+  inner = fused_activation(tape_, inner, part(spec_.ffn));
+  inner = row_parallel(tape_, inner, weights.feed_out, cut_);
+  return bias_dropout_add(tape_, std::exchange(inner, {}), weights.feed_out.bias, middle, cut_.dropout);
+}
+
+Tensor MegatronStage::head(const Tensor& x) {
+  tape_.at("head");
+  Tensor rows = spec_.norm == NormKind::kLayerNorm ? layer_norm(tape_, x, final_norm_) : fused_rms_norm(tape_, x, *final_norm_.weight);
+  if (transform_.weight != nullptr) rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, transform_)), transform_norm_);
+  const Tensor logits = column_parallel(tape_, rows, {.weight = output_, .bias = output_bias_}, cut_);
+  rows = {};
+  tape_.at("loss");
+  return parallel_cross_entropy(tape_, logits);
+}
+
+Tensor MegatronStage::forward(const Tensor& input, std::int64_t chunk) {
+  Tensor x = is_first(chunk) ? embed() : input;
+  for (std::int64_t i = chunk * layers_a_chunk_; i < (chunk + 1) * layers_a_chunk_; ++i) {
+    tape_.at(fmt::format("block {}", i));
+    const Layer& own = layers_[static_cast<std::size_t>(i)];
+    if (setup_.recomputation == Recomputation::kFull || setup_.recomputation == Recomputation::kEvery) {
+      x = checkpoint(tape_, x, [this, &own](const Tensor& rows) { return layer(rows, own); });
+    } else {
+      x = layer(x, own);
+    }
+  }
+  return is_last(chunk) ? head(std::exchange(x, {})) : x;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "core/model/recipe.h"
+#include "sim/stack/megatron/megatron_layers.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// What one rank of a pipeline stage holds of a model, and its forward pass chunk by chunk.
+class MegatronStage {
+ public:
+  MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage, const MegatronCut& cut);
+
+  [[nodiscard]] bool is_first(std::int64_t chunk) const { return stage_ == 0 && chunk == 0; }
+  [[nodiscard]] bool is_last(std::int64_t chunk) const { return stage_ + 1 == setup_.stages && chunk + 1 == setup_.chunks; }
+  /// What comes from the stage before, as a leaf that wants a gradient.
+  [[nodiscard]] Tensor received();
+  /// The loss of the last chunk, the stream of any other.
+  Tensor forward(const Tensor& input, std::int64_t chunk);
+  /// Ends of the model that stand on this stage.
+  [[nodiscard]] const MegatronCut& cut() const { return cut_; }
+
+ private:
+  struct Layer {
+    Weights norm1, qkv, projection, norm2, feed_in, feed_out;
+  };
+
+  void make_layer(const std::string& name);
+  void make_embeddings();
+  void make_head();
+  Tensor embed();
+  Tensor layer(const Tensor& x, const Layer& weights);
+  Tensor head(const Tensor& x);
+  [[nodiscard]] std::int64_t part(std::int64_t whole) const { return whole / cut_.tensor_ranks; }
+
+  Tape& tape_;
+  const ModelSpec& spec_;
+  const StackSetup& setup_;
+  std::int64_t stage_;
+  MegatronCut cut_;
+  std::int64_t vocabulary_;  ///< padded, this rank's part
+  std::int64_t layers_a_chunk_;
+  std::vector<Layer> layers_;
+  Parameter* tokens_ = nullptr;
+  Parameter* positions_ = nullptr;
+  Parameter* types_ = nullptr;
+  Weights final_norm_;
+  Weights transform_;
+  Weights transform_norm_;
+  Weights pooler_;
+  Parameter* output_ = nullptr;
+  Parameter* output_bias_ = nullptr;
+};
+
+/// How the setup cuts a model on a GPU of that compute capability: cuDNN's attention, taken on 9.0, writes its result in order;
+/// FlashAttention's lies batch first.
+MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::string_view capability);
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+#include "sim/stack/megatron/megatron_states.h"
+
+#include "sim/stack/optimizer_step.h"
+
+namespace plimsoll {
+
+bool joins_weights(const StackSetup& setup) { return setup.zero > 0; }
+
+MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
+    : tape_(tape), ranks_(setup.data_ranks), distributed_(joins_weights(setup)) {
+  for (Parameter& parameter : tape.parameters()) {
+    elements_ += parameter.value.elements();
+    type_ = parameter.value.dtype;
+    // What autograd hands over is added into the buffer at once.
+    parameter.after_gradient = [&tape](Parameter& ready) {
+      tape.stream(2 * static_cast<double>(ready.gradient.bytes().count), DType::kFp32);
+      ready.gradient = {};
+    };
+  }
+  if (distributed_) weights_ = tape.empty({elements_}, type_, Holding::kParameters);
+  const bool wide = type_ != DType::kFp16;
+  gradients_ = tape.empty({elements_}, wide ? DType::kFp32 : type_, Holding::kGradients);
+  make_masters(recipe);
+}
+
+void MegatronStates::make_masters(const Recipe&) {
+  if (distributed_) {
+    Parameter& made = masters_.emplace_back();
+    made.value = tape_.empty({(elements_ + ranks_ - 1) / ranks_}, DType::kFp32, Holding::kOptimizer);
+    return;
+  }
+  for (Parameter& parameter : tape_.parameters()) {
+    Parameter& made = masters_.emplace_back();
+    made.value = size_of(type_) == 2 ? tape_.empty(parameter.value.shape, DType::kFp32, Holding::kOptimizer) : parameter.value;
+  }
+}
+
+void MegatronStates::reduce_gradients() {
+  if (ranks_ < 2) return;
+  const double share = static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_);
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = gradients_.dtype,
+                .bytes = (distributed_ ? 1 : 2) * share * static_cast<double>(gradients_.bytes().count)});
+}
+
+void MegatronStates::update(const Recipe& recipe) {
+  std::vector<Parameter*> trained;
+  for (Parameter& master : masters_) {
+    master.gradient = master.value;
+    if (gradients_.dtype == DType::kFp32) {
+      master.gradient.storage = gradients_.storage;
+    } else {
+      master.gradient = tape_.empty(master.value.shape, DType::kFp32, Holding::kGradients);
+    }
+    trained.push_back(&master);
+  }
+  if (recipe.clip > 0) clip_gradients(tape_, trained);
+  optimizer_step(tape_, trained, recipe, OptimizerLoop::kFused);
+  for (Parameter& master : masters_) master.gradient = {};
+  if (!distributed_ || ranks_ < 2) return;
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = type_,
+                .bytes = static_cast<double>(weights_.bytes().count) * static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_)});
+}
+
+}  // namespace plimsoll

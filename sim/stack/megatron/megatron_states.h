@@ -1,0 +1,37 @@
+#pragma once
+
+#include <deque>
+#include <vector>
+
+#include "core/model/recipe.h"
+#include "sim/stack/stack_setup.h"
+#include "sim/stack/tape/tape.h"
+
+namespace plimsoll {
+
+/// Megatron-LM's buffers: gradients side by side in fp32 (two bytes with fp16), an fp32 copy of two-byte weights with its
+/// states, and with the distributed optimizer weights side by side and a rank's share of copy and states.
+class MegatronStates {
+ public:
+  MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup);
+
+  void reduce_gradients();
+  void update(const Recipe& recipe);
+
+ private:
+  void make_masters(const Recipe& recipe);
+
+  Tape& tape_;
+  std::int64_t ranks_;
+  bool distributed_;
+  std::int64_t elements_ = 0;
+  DType type_ = DType::kBf16;
+  Tensor weights_;    ///< side by side, of the distributed optimizer
+  Tensor gradients_;
+  std::deque<Parameter> masters_;
+};
+
+/// Whether weights are made without memory, because they will lie side by side.
+bool joins_weights(const StackSetup& setup);
+
+}  // namespace plimsoll

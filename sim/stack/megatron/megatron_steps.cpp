@@ -1,0 +1,156 @@
+#include "sim/stack/megatron/megatron_steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "sim/stack/megatron/megatron_states.h"
+
+namespace plimsoll {
+namespace {
+
+// Transformer Engine's cuBLAS workspace.
+constexpr Bytes kEngineWorkspace = 4 * kMiB;
+constexpr Bytes kEngineWorkspaceHopper = 32 * kMiB;
+
+Tensor engine_workspace(Tape& tape, const StackSetup& setup, std::string_view capability) {
+  if (!setup.transformer_engine) return {};
+  const bool older = capability < "9.0" && capability.size() == 3;
+  return tape.empty({(older ? kEngineWorkspace : kEngineWorkspaceHopper).count}, kMaskType, Holding::kWorkspace);
+}
+
+/// A chunk that went forward and waits for its backward pass.
+struct Waiting {
+  Tensor input;
+  Tensor output;
+};
+
+/// Tokens, labels, positions, weights of losses, and a mask for every sequence.
+Tensors batch_of(Tape& tape, const MegatronCut& cut) {
+  Tensors held;
+  for (int i = 0; i < 3; ++i) held.push_back(tape.empty({cut.rows()}, kIndexType));
+  held.push_back(tape.empty({cut.rows()}, DType::kFp32));
+  held.push_back(tape.empty({cut.rows() * cut.sequence}, kMaskType));
+  return held;
+}
+
+void send(Tape& tape, const MegatronCut& cut, std::int64_t width) {
+  tape.launch({.sort = StackKernelSort::kCollective, .dtype = cut.type,
+               .bytes = static_cast<double>(cut.stream_rows() * width * size_of(cut.type))});
+}
+
+class StageRun {
+ public:
+  StageRun(Tape& tape, MegatronStage& stage, std::int64_t width, std::int64_t chunks)
+      : tape_(tape), stage_(stage), width_(width), waiting_(static_cast<std::size_t>(chunks)) {}
+
+  void pass(const StagePass& pass) { pass.backward ? backward(pass.chunk) : forward(pass.chunk); }
+
+ private:
+  void forward(std::int64_t chunk) {
+    tape_.phase(Phase::kForward);
+    tape_.at("batch");
+    if (stage_.is_first(chunk) || stage_.is_last(chunk)) batch_ = batch_of(tape_, stage_.cut());
+    Waiting made;
+    if (!stage_.is_first(chunk)) made.input = stage_.received();
+    made.output = stage_.forward(made.input, chunk);
+    if (!stage_.is_last(chunk)) {
+      send(tape_, stage_.cut(), width_);
+      made.output.storage.reset();  // the next stage has it; its history is enough
+    }
+    waiting_[static_cast<std::size_t>(chunk)].push_back(std::move(made));
+  }
+
+  void backward(std::int64_t chunk) {
+    tape_.phase(Phase::kBackward);
+    tape_.at("loss");
+    auto& queue = waiting_[static_cast<std::size_t>(chunk)];
+    Waiting done = std::move(queue.front());
+    queue.pop_front();
+    const Shape shape = done.output.shape;
+    Tensors gradients;
+    gradients.push_back(tape_.empty(shape, stage_.is_last(chunk) ? DType::kFp32 : stage_.cut().type));
+    Tensors inputs;
+    if (done.input) inputs.push_back(std::move(done.input));
+    Tensors roots;
+    roots.push_back(std::move(done.output));
+    sent_ = {};
+    sent_ = tape_.backward_to(roots, std::move(gradients), inputs);
+    if (!inputs.empty()) send(tape_, stage_.cut(), width_);
+  }
+
+  Tape& tape_;
+  MegatronStage& stage_;
+  std::int64_t width_;
+  Tensors batch_;
+  Tensors sent_;  ///< the gradient of the last input, until the next one is there
+  std::vector<std::deque<Waiting>> waiting_;
+};
+
+tl::unexpected<Error> contradiction(std::string what) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "choose degrees that divide it"});
+}
+
+}  // namespace
+
+std::vector<StagePass> stage_passes(std::int64_t stage, std::int64_t stages, std::int64_t chunks, std::int64_t micro_batches) {
+  const std::int64_t total = micro_batches * chunks;
+  std::int64_t warm = stages - stage - 1;
+  if (chunks > 1) warm = micro_batches == stages ? total : 2 * warm + (chunks - 1) * stages;
+  warm = std::min(warm, total);
+  const auto chunk_of = [&](std::int64_t i) { return chunks > 1 ? i % (stages * chunks) / stages : 0; };
+  std::vector<StagePass> passes;
+  for (std::int64_t i = 0; i < warm; ++i) passes.push_back({.backward = false, .chunk = chunk_of(i)});
+  for (std::int64_t i = warm; i < total + warm; ++i) {
+    if (i < total) passes.push_back({.backward = false, .chunk = chunk_of(i)});
+    passes.push_back({.backward = true, .chunk = chunks - 1 - chunk_of(i - warm)});
+  }
+  return passes;
+}
+
+Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  const std::int64_t t = setup.tensor_ranks;
+  if (spec.reads_images() || spec.head == HeadKind::kClass || spec.experts.count > 0) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} is neither a GPT nor a BERT", spec.name), .where = {}, .remedy = "choose --stack pytorch"});
+  }
+  if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
+    return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));
+  }
+  if (spec.layers % (setup.stages * setup.chunks) != 0) {
+    return contradiction(fmt::format("{} layers do not divide by {} stages of {} chunks", spec.layers, setup.stages, setup.chunks));
+  }
+  if (setup.chunks > 1 && recipe.accumulate % setup.stages != 0) {
+    return contradiction(fmt::format("{} micro-batches do not divide by {} stages, as interleaved chunks need", recipe.accumulate, setup.stages));
+  }
+  if (recipe.sequence % (setup.context_ranks * (setup.sequence_parallel ? t : 1)) != 0) {
+    return contradiction(fmt::format("a sequence of {} does not divide by its ranks", recipe.sequence));
+  }
+  return {};
+}
+
+StepMarks run_megatron_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage,
+                             std::string_view capability) {
+  StepMarks marks;
+  tape.at("model");
+  const Tensor engine = engine_workspace(tape, setup, capability);
+  tape.without_memory(joins_weights(setup));
+  MegatronStage model(tape, spec, recipe, setup, stage, megatron_cut(spec, recipe, setup, capability));
+  MegatronStates states(tape, recipe, setup);
+  marks.model = tape.log().events().size();
+  StageRun run(tape, model, spec.hidden, setup.chunks);
+  for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
+    tape.step(step);
+    tape.forget_kernels();
+    for (const StagePass& pass : stage_passes(stage, setup.stages, setup.chunks, recipe.accumulate)) run.pass(pass);
+    states.reduce_gradients();
+    tape.phase(Phase::kOptimizer);
+    tape.at("optimizer");
+    states.update(recipe);
+    marks.last_step = tape.log().events().size();
+    if (step == 1) marks.first_step = marks.last_step;
+  }
+  return marks;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,126 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "formats/models/resolve_model.h"
+#include "sim/stack/megatron/megatron_steps.h"
+#include "sim/stack/predict_stack.h"
+
+namespace plimsoll {
+namespace {
+
+const char* const kGolden = "gpt:layers=12,hidden=512,heads=8,vocab=50304,positions=1024";
+
+Recipe recipe(std::int64_t batch, std::int64_t sequence) {
+  Recipe made;
+  made.micro_batch = batch;
+  made.accumulate = 8;
+  made.sequence = sequence;
+  made.precision = Precision::kBf16Mixed;
+  return made;
+}
+
+StackSetup megatron(AttentionKernel attention, std::int64_t tensor_ranks, std::int64_t stages) {
+  StackSetup setup;
+  setup.stack = Stack::kMegatron;
+  setup.modules = ModuleStyle::kMegatron;
+  setup.attention = attention;
+  setup.loop = OptimizerLoop::kFused;
+  setup.tensor_ranks = tensor_ranks;
+  setup.stages = stages;
+  setup.stage = stages - 1;
+  setup.deterministic = true;  // as the functional tests are run
+  return setup;
+}
+
+StackPrediction predict(const std::string& model, const Recipe& made, const StackSetup& setup, const char* board) {
+  const auto prediction = predict_stack(*resolve_model(model), made, setup, *find_gpu(built_in_gpu_catalogue(), board));
+  REQUIRE(prediction);
+  return *prediction;
+}
+
+/// What one more layer adds to the activations at the peak.
+double activations_of_a_layer(const Recipe& made, const StackSetup& setup) {
+  const auto at = [&](int layers) {
+    const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=1024,heads=16,vocab=32768,positions=1024";
+    return predict(model, made, setup, "H100 SXM5 80GB").at_peak.activations.count;
+  };
+  return static_cast<double>(at(8) - at(4)) / 4;
+}
+
+}  // namespace
+
+TEST_CASE("A layer of Megatron keeps what the papers' formulas say") {
+  // Korthikanti et al. 2022: sbh (34 + 5 as/h), cut by t and by rows; and the norms' statistics, 16 bytes a row.
+  const double sbh = 1024.0 * 8 * 1024;
+  const double ass = 16.0 * 1024 * 1024 * 8;
+  const Recipe made = recipe(8, 1024);
+  StackSetup setup = megatron(AttentionKernel::kEager, 1, 1);
+  CHECK(activations_of_a_layer(made, setup) == Approx(34 * sbh + 5 * ass + 16 * 8192).epsilon(5e-3));
+  setup.tensor_ranks = 4;
+  CHECK(activations_of_a_layer(made, setup) == Approx((10 + 24.0 / 4) * sbh + 5 * ass / 4 + 16 * 8192).epsilon(5e-3));
+  setup.sequence_parallel = true;
+  CHECK(activations_of_a_layer(made, setup) == Approx((34 * sbh + 5 * ass) / 4 + 16 * 2048).epsilon(5e-3));
+  setup.recomputation = Recomputation::kSelective;
+  CHECK(activations_of_a_layer(made, setup) == Approx(34 * sbh / 4 + 16 * 2048).epsilon(5e-3));
+  setup.recomputation = Recomputation::kFull;
+  CHECK(activations_of_a_layer(made, setup) == Approx(2 * sbh / 4).epsilon(5e-3));
+}
+
+TEST_CASE("A stage runs one forward and one backward in turns once it is warm") {
+  using Passes = std::vector<StagePass>;
+  CHECK(stage_passes(1, 2, 1, 2) == Passes{{false, 0}, {true, 0}, {false, 0}, {true, 0}});
+  CHECK(stage_passes(0, 2, 1, 2) == Passes{{false, 0}, {false, 0}, {true, 0}, {true, 0}});
+  // Two chunks on the last of two stages: 2 · 0 + 1 · 2 passes ahead.
+  CHECK(stage_passes(1, 2, 2, 4) == Passes{{false, 0}, {false, 0}, {false, 1}, {true, 1}, {false, 1}, {true, 1}, {false, 0}, {true, 0},
+                                           {false, 0}, {true, 0}, {false, 1}, {true, 1}, {false, 1}, {true, 1}, {true, 0}, {true, 0}});
+}
+
+TEST_CASE("Megatron's golden peaks are met within 0.5 percent and 8 MiB") {
+  // NVIDIA/Megatron-LM, tests/functional_tests: mem-max-allocated-bytes of GPTs of 12 layers of 512, batch 4, 1024 tokens.
+  struct Row {
+    const char* gpu;
+    AttentionKernel attention;
+    std::int64_t tensor_ranks, stages;
+    Recomputation recomputation;
+    int zero;
+    double bytes;
+  };
+  constexpr auto kEager = AttentionKernel::kEager;
+  constexpr auto kFlash = AttentionKernel::kFlash;
+  const Row rows[] = {{"A100 80GB SXM4", kEager, 1, 1, Recomputation::kNone, 1, 4673069568.0},
+                      {"H100 SXM5 80GB", kFlash, 1, 1, Recomputation::kNone, 1, 2691792384.0},
+                      {"A100 80GB SXM4", kEager, 1, 1, Recomputation::kFull, 0, 2534070272.0},
+                      {"A100 80GB SXM4", kFlash, 2, 2, Recomputation::kNone, 0, 1411918336.0},
+                      {"A100 80GB SXM4", kEager, 2, 2, Recomputation::kNone, 0, 1898061312.0}};
+  for (const Row& row : rows) {
+    StackSetup setup = megatron(row.attention, row.tensor_ranks, row.stages);
+    setup.recomputation = row.recomputation;
+    setup.zero = row.zero;
+    setup.data_ranks = row.zero > 0 ? 8 : 1;
+    const auto peak = static_cast<double>(predict(kGolden, recipe(4, 1024), setup, row.gpu).peak.allocated.count);
+    INFO(row.bytes << " " << peak / row.bytes - 1);
+    CHECK(std::abs(peak - row.bytes) < std::min(0.005 * row.bytes, 8.0 * 1048576));
+  }
+}
+
+TEST_CASE("Interleaved chunks hold more micro-batches of fewer layers") {
+  // Three layers a stage as three chunks: 2 · 0 + 2 · 4 warm-up passes and one more, nine layers in all instead of three.
+  StackSetup setup = megatron(AttentionKernel::kEager, 1, 4);
+  const auto plain = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").peak.allocated;
+  setup.chunks = 3;
+  const auto chunked = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").peak.allocated;
+  const double layer = 34.0 * 1024 * 4 * 512 + 5.0 * 8 * 1024 * 1024 * 4;
+  CHECK(static_cast<double>((chunked - plain).count) == Approx(6 * layer).epsilon(0.02));
+}
+
+TEST_CASE("Degrees that do not divide a model are refused by name") {
+  const auto refused = predict_stack(*resolve_model(kGolden), recipe(4, 1024), megatron(AttentionKernel::kFlash, 3, 1),
+                                     *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4"));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().what.find("3 tensor ranks") != std::string::npos);
+}
+
+}  // namespace plimsoll
