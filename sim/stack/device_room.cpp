@@ -1,15 +1,26 @@
 #include "sim/stack/device_room.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "formats/machines/memory_overheads.h"
 
 namespace plimsoll {
 namespace {
 
+/// NCCL's kernels and buffers for the first group of ranks, and the buffers of every further one.
+Bytes communicators(const GpuEntry& gpu, const StackSetup& setup) {
+  const std::int64_t degrees[] = {setup.data_ranks, setup.tensor_ranks, setup.stages, setup.context_ranks};
+  const auto groups = std::count_if(std::begin(degrees), std::end(degrees), [](std::int64_t ranks) { return ranks > 1; });
+  if (groups == 0) return {};
+  Bytes bytes = device_overhead("nccl", gpu);
+  for (std::int64_t more = 1; more < groups; ++more) bytes += device_overhead("nccl_group", gpu);
+  return bytes;
+}
+
 Bytes context_of(const GpuEntry& gpu, const StackSetup& setup) {
   if (setup.stack == Stack::kLlmc) return device_overhead("llm.c", gpu);
-  return device_overhead(setup.eager_modules ? "eager_context" : "context", gpu);
+  return device_overhead(setup.eager_modules ? "eager_context" : "context", gpu) + communicators(gpu, setup);
 }
 
 }  // namespace

@@ -26,7 +26,6 @@ tl::unexpected<Error> unsupported(std::string what) {
 
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
-  if (setup.stack == Stack::kColossalai) return unsupported("colossalai is not modelled yet");
   if (setup.stack != Stack::kMegatron && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
     return unsupported("tensor ranks and stages are modelled of megatron alone");
   }

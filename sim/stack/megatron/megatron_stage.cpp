@@ -28,6 +28,14 @@ Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, st
 
 }  // namespace
 
+std::int64_t layers_of_chunk(const ModelSpec& spec, const StackSetup& setup, std::int64_t stage) {
+  const std::int64_t parts = setup.stages * setup.chunks;
+  if (spec.layers % parts == 0) return spec.layers / parts;
+  if (setup.chunks > 1 || (spec.layers + 2) % setup.stages != 0) return 0;
+  const std::int64_t ends = (stage == 0 ? 1 : 0) + (stage + 1 == setup.stages ? 1 : 0);
+  return (spec.layers + 2) / setup.stages - ends;
+}
+
 MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::string_view capability) {
   const bool fused = setup.attention != AttentionKernel::kEager;
   const double usual = spec.positions == PositionKind::kLearned ? 0.1 : 0;
@@ -41,7 +49,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
 MegatronStage::MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe&, const StackSetup& setup, std::int64_t stage,
                              const MegatronCut& cut)
     : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
-      layers_a_chunk_(spec.layers / (setup.stages * setup.chunks)) {
+      layers_a_chunk_(layers_of_chunk(spec, setup, stage)) {
   if (stage == 0) make_embeddings();
   for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(fmt::format("block {}", i));
   if (stage + 1 == setup.stages) make_head();

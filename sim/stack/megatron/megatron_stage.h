@@ -55,6 +55,10 @@ class MegatronStage {
   Parameter* output_bias_ = nullptr;
 };
 
+/// Layers of one chunk of a stage. Where they do not divide, embedding and head count as a layer each, and the first and last
+/// stage have one less; 0 when that does not divide either.
+std::int64_t layers_of_chunk(const ModelSpec& spec, const StackSetup& setup, std::int64_t stage);
+
 /// How the setup cuts a model on a GPU of that compute capability: cuDNN's attention, taken on 9.0, writes its result in order;
 /// FlashAttention's lies batch first.
 MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::string_view capability);

@@ -117,7 +117,7 @@ Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const S
   if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
     return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));
   }
-  if (spec.layers % (setup.stages * setup.chunks) != 0) {
+  if (layers_of_chunk(spec, setup, 0) < 1) {
     return contradiction(fmt::format("{} layers do not divide by {} stages of {} chunks", spec.layers, setup.stages, setup.chunks));
   }
   if (setup.chunks > 1 && recipe.accumulate % setup.stages != 0) {

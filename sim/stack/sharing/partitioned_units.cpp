@@ -33,7 +33,7 @@ PartitionedUnits::PartitionedUnits(Tape& tape, const Recipe& recipe, const Stack
 }
 
 void PartitionedUnits::add(Parameter& parameter) {
-  elements_ += parameter.value.elements();
+  bytes_ += parameter.value.bytes().count;
   if (parameter.trained) {
     trained_ += parameter.value.elements();
     type_ = parameter.value.dtype;
@@ -52,10 +52,11 @@ void PartitionedUnits::add(Parameter& parameter) {
   }
   units_[index].parameters.push_back(&parameter);
   units_[index].elements += parameter.value.elements();
+  units_[index].bytes += parameter.value.bytes().count;
 }
 
 void PartitionedUnits::make_partitions(const Recipe& recipe, const StackSetup& setup) {
-  if (parameter_home_ == Home::kDevice) parameter_part_ = tape_.empty({part(elements_)}, type_, Holding::kParameters);
+  if (parameter_home_ == Home::kDevice) parameter_part_ = tape_.empty({part(bytes_)}, kMaskType, Holding::kParameters);
   bucket_ = tape_.empty({bucket_elements_}, type_, Holding::kGradients);
   std::int64_t left = part(trained_);
   for (; left > 0; left -= kGroup) {
@@ -95,7 +96,7 @@ void PartitionedUnits::move(const std::string& place) {
 void PartitionedUnits::gather(Unit& unit) {
   if (unit.gathered || unit.parameters.empty()) return;
   unit.gathered = true;
-  const double bytes = static_cast<double>(unit.elements * size_of(type_));
+  const double bytes = static_cast<double>(unit.bytes);
   if (parameter_home_ != Home::kDevice) {
     tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
   }
@@ -156,7 +157,7 @@ Bytes PartitionedUnits::host() const {
   Bytes bytes;
   if (state_home_ == Home::kHost) bytes += Bytes((12 + 4 + half) * part(trained_));  // states, gradients in fp32 and as they came
   if (state_home_ == Home::kDrive) bytes += Bytes(half * part(trained_) + 4 * kSwapBuffers * kSwapBuffer);
-  if (parameter_home_ == Home::kHost) bytes += Bytes(half * part(elements_));
+  if (parameter_home_ == Home::kHost) bytes += Bytes(part(bytes_));
   if (parameter_home_ == Home::kDrive) bytes += Bytes(half * kSwapBuffers * kSwapBuffer);
   return bytes;
 }
@@ -164,7 +165,7 @@ Bytes PartitionedUnits::host() const {
 Bytes PartitionedUnits::drive() const {
   Bytes bytes;
   if (state_home_ == Home::kDrive) bytes += Bytes(12 * part(trained_));
-  if (parameter_home_ == Home::kDrive) bytes += Bytes(size_of(type_) * part(elements_));
+  if (parameter_home_ == Home::kDrive) bytes += Bytes(part(bytes_));
   return bytes;
 }
 

@@ -25,6 +25,7 @@ class PartitionedUnits : public StateSharing {
   struct Unit {
     std::vector<Parameter*> parameters;  ///< without those that stay
     std::int64_t elements = 0;
+    std::int64_t bytes = 0;
     std::int64_t before = 0;             ///< elements of the units before it
     bool gathered = false;
   };
@@ -46,7 +47,7 @@ class PartitionedUnits : public StateSharing {
   DType type_ = DType::kFp16;
   std::deque<Unit> units_;  ///< the first is what belongs to no block
   std::map<std::string, std::size_t> unit_at_;
-  std::int64_t elements_ = 0;
+  std::int64_t bytes_ = 0;  ///< of all parameters, gathered
   std::int64_t trained_ = 0;
   Tensor parameter_part_;
   Tensor gradient_part_;

@@ -1,6 +1,7 @@
 #include "sim/stack/sharing/state_sharing.h"
 
 #include "sim/stack/optimizer_step.h"
+#include "sim/stack/sharing/gemini_chunks.h"
 #include "sim/stack/sharing/gradient_buckets.h"
 #include "sim/stack/sharing/partitioned_states.h"
 #include "sim/stack/sharing/partitioned_units.h"
@@ -41,6 +42,7 @@ void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype) {
 
 bool shares_parameters(const StackSetup& setup) {
   if (setup.stack == Stack::kDeepspeed) return setup.zero == 3;
+  if (setup.stack == Stack::kColossalai) return true;
   return setup.stack == Stack::kPytorch && setup.data_ranks > 1 && setup.zero >= 2;
 }
 
@@ -52,6 +54,7 @@ bool has_half_weights(const Recipe& recipe, const StackSetup& setup) {
 std::unique_ptr<StateSharing> share_states(Tape& tape, const Recipe& recipe, const StackSetup& setup) {
   if (setup.stack == Stack::kDeepspeed && setup.zero == 3) return std::make_unique<PartitionedUnits>(tape, recipe, setup);
   if (setup.stack == Stack::kDeepspeed) return std::make_unique<PartitionedStates>(tape, recipe, setup);
+  if (setup.stack == Stack::kColossalai) return std::make_unique<GeminiChunks>(tape, setup);
   if (shares_parameters(setup)) return std::make_unique<UnitSharding>(tape, unit_options(recipe, setup));
   if (setup.data_ranks > 1) {
     return std::make_unique<GradientBuckets>(tape, GradientBucketOptions{.ranks = setup.data_ranks, .shares_states = setup.zero == 1});

@@ -116,6 +116,17 @@ TEST_CASE("Interleaved chunks hold more micro-batches of fewer layers") {
   CHECK(static_cast<double>((chunked - plain).count) == Approx(6 * layer).epsilon(0.02));
 }
 
+TEST_CASE("Embedding and head count as layers where a stage would have a part of one") {
+  ModelSpec spec = *resolve_model(kGolden);
+  const StackSetup setup = megatron(AttentionKernel::kFlash, 1, 4);
+  spec.layers = 14;  // 16 over four stages
+  CHECK(layers_of_chunk(spec, setup, 0) == 3);
+  CHECK(layers_of_chunk(spec, setup, 1) == 4);
+  CHECK(layers_of_chunk(spec, setup, 3) == 3);
+  spec.layers = 13;
+  CHECK(layers_of_chunk(spec, setup, 0) == 0);
+}
+
 TEST_CASE("Degrees that do not divide a model are refused by name") {
   const auto refused = predict_stack(*resolve_model(kGolden), recipe(4, 1024), megatron(AttentionKernel::kFlash, 3, 1),
                                      *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4"));

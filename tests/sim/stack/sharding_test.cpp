@@ -1,10 +1,13 @@
 #include <catch2/catch.hpp>
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "formats/models/resolve_model.h"
 #include "sim/stack/predict_stack.h"
 #include "sim/stack/replay_log.h"
+#include "sim/stack/sharing/chunk_layout.h"
 #include "sim/stack/training_steps.h"
 
 namespace plimsoll {
@@ -131,6 +134,54 @@ TEST_CASE("What ranks send to each other is listed as collectives") {
   // An all-reduce moves twice what a rank holds; sharding gathers twice and reduces once.
   CHECK(sent(nano(8, 0), Precision::kFp32) == Approx(2 * 4 * kParameters * 7 / 8));
   CHECK(sent(nano(8, 3), Precision::kBf16Mixed) == Approx(3 * 2 * kParameters * 7 / 8).epsilon(0.05));
+}
+
+TEST_CASE("Tensors fill chunks one behind the other, and a larger one has its own") {
+  const ChunkLayout layout = lay_out({6, 3, 4, 12, 2, 5}, 10);
+  CHECK(layout.sizes == std::vector<std::int64_t>{10, 10, 12, 10});
+  CHECK(layout.chunk_of == std::vector<std::size_t>{0, 0, 1, 2, 1, 3});
+}
+
+TEST_CASE("Gemini's chunks hold 14 bytes a parameter, shared out, gradients in place of parameters") {
+  const Recipe made = recipe(Precision::kBf16Mixed);
+  for (const std::int64_t ranks : {1, 8}) {
+    const double held = bytes(resident(kModel, made, nano(ranks, 3, Stack::kColossalai))) - 2 * kLogits;
+    CHECK(held == Approx(14 * kParameters / static_cast<double>(ranks)).epsilon(0.05));
+  }
+  StackSetup offloaded = nano(1, 3, Stack::kColossalai);
+  offloaded.optimizer = Home::kHost;
+  offloaded.parameters = Home::kHost;
+  const double host = bytes(predict(kModel, made, offloaded).host - predict(kModel, made, nano(1, 3, Stack::kColossalai)).host);
+  CHECK(host == Approx(14 * kParameters).epsilon(0.05));
+  CHECK(bytes(resident(kModel, made, offloaded)) - 2 * kLogits < 0.01 * kParameters);
+}
+
+TEST_CASE("Sharded states that wait in host memory leave the device") {
+  StackSetup setup = nano(8, 3);
+  setup.parameters = Home::kHost;
+  CHECK(bytes(resident(kModel, recipe(Precision::kBf16Mixed), setup)) - 2 * kLogits < 0.01 * kParameters);
+}
+
+TEST_CASE("Selective checkpoints keep every other product and attention's results") {
+  const auto kept = [](Recomputation recomputation) {
+    const auto at = [&](int layers) {
+      const std::string model = "llama:layers=" + std::to_string(layers) + ",hidden=512,heads=8,ffn=1536,vocab=32768,positions=1024";
+      Recipe made = recipe(Precision::kBf16);
+      made.micro_batch = 4;
+      made.sequence = 1024;
+      StackSetup setup;
+      setup.modules = ModuleStyle::kTorchTune;
+      setup.attention = AttentionKernel::kFlash;
+      setup.recomputation = recomputation;
+      setup.loop = OptimizerLoop::kFused;
+      return predict(model, made, setup).at_peak.activations.count;
+    };
+    return static_cast<double>(at(12) - at(8)) / 4;
+  };
+  // 4096 tokens in two bytes: the block's input; and q, v, attention, the gate, the last product (512, 512, 512, 1536, 512), with
+  // 8 sums in fp32.
+  CHECK(kept(Recomputation::kFull) == Approx(4096 * 2 * 512).epsilon(0.01));
+  CHECK(kept(Recomputation::kSelective) == Approx(4096 * (2 * (512 + 3584) + 4 * 8)).epsilon(0.01));
 }
 
 }  // namespace plimsoll

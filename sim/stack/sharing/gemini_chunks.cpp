@@ -1,0 +1,120 @@
+#include "sim/stack/sharing/gemini_chunks.h"
+
+#include "sim/stack/optimizer_step.h"
+
+namespace plimsoll {
+namespace {
+
+/// "block 3" of "block 3.norm1.weight"; nothing for what belongs to no block.
+std::string block_of(const std::string& parameter) {
+  const std::string name = parameter.substr(0, parameter.find('.'));
+  return name.find("block") == std::string::npos ? std::string() : name;
+}
+
+}  // namespace
+
+GeminiChunks::GeminiChunks(Tape& tape, const StackSetup& setup)
+    : StateSharing(tape), ranks_(setup.data_ranks), parameter_home_(setup.parameters), state_home_(setup.optimizer) {
+  std::vector<Parameter*> parameters;
+  for (Parameter& parameter : tape.parameters()) {
+    parameters.push_back(&parameter);
+    type_ = parameter.value.dtype;
+  }
+  make_chunks(parameters);
+  tape.on_move([this](const std::string& place) { move(place); });
+}
+
+void GeminiChunks::make_chunks(const std::vector<Parameter*>& parameters) {
+  std::vector<std::int64_t> sizes;
+  for (const Parameter* parameter : parameters) sizes.push_back(parameter->value.elements());
+  const ChunkLayout layout = search_chunks(sizes);
+  for (const std::int64_t elements : layout.sizes) {
+    Chunk& chunk = chunks_.emplace_back();
+    chunk.elements = elements;
+    chunk.gathered = tape_.log().make_absent(Bytes(elements * size_of(type_)), Holding::kParameters);
+    if (stays(chunk)) chunk.gathered->return_to_device();
+    if (!stays(chunk) && parameter_home_ == Home::kDevice) chunk.shard = tape_.empty({part(elements)}, type_, Holding::kParameters);
+    chunk.master.value = {.storage = nullptr, .shape = {part(elements)}, .dtype = DType::kFp32};
+    if (state_home_ == Home::kDevice) chunk.master.value = tape_.empty({part(elements)}, DType::kFp32, Holding::kOptimizer);
+  }
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    Chunk& chunk = chunks_[layout.chunk_of[i]];
+    chunk.parameters.push_back(parameters[i]);
+    parameters[i]->value.storage = chunk.gathered;
+    chunks_at_[block_of(parameters[i]->name)].insert(&chunk);
+    parameters[i]->after_gradient = [this, &chunk](Parameter& ready) { take(chunk, ready); };
+  }
+}
+
+void GeminiChunks::move(const std::string& place) {
+  if (tape_.phase() == Phase::kOptimizer) return;
+  const std::string unit = chunks_at_.contains(place) ? place : std::string();
+  if (!in_use_.empty() && unit == current_) return;
+  current_ = unit;
+  const std::set<Chunk*>& needed = chunks_at_[unit];
+  for (Chunk* chunk : in_use_) {
+    // A chunk with gradients of tensors that were used waits for the others.
+    const bool filling = tape_.phase() == Phase::kBackward && chunk->awaited > 0;
+    if (!needed.contains(chunk) && !filling) release(*chunk);
+  }
+  std::erase_if(in_use_, [](const Chunk* chunk) { return !chunk->gathered->is_there(); });
+  for (Chunk* chunk : needed) gather(*chunk);
+}
+
+void GeminiChunks::gather(Chunk& chunk) {
+  in_use_.insert(&chunk);
+  if (chunk.gathered->is_there()) return;
+  const double bytes = static_cast<double>(chunk.elements * size_of(type_));
+  if (parameter_home_ != Home::kDevice) {
+    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
+  }
+  chunk.gathered->return_to_device();
+  collective(bytes, ranks_, type_);
+}
+
+void GeminiChunks::release(Chunk& chunk) {
+  if (!stays(chunk)) chunk.gathered->leave();
+}
+
+void GeminiChunks::take(Chunk& chunk, Parameter& parameter) {
+  tape_.stream(2 * static_cast<double>(parameter.gradient.bytes().count), type_);
+  parameter.gradient = {};
+  if (chunk.awaited == 0) chunk.awaited = chunk.parameters.size();
+  if (--chunk.awaited > 0) return;
+  const double bytes = static_cast<double>(chunk.elements * size_of(type_));
+  collective(bytes, ranks_, type_);
+  if (state_home_ != Home::kDevice) {
+    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
+  }
+}
+
+void GeminiChunks::end() {
+  for (Chunk& chunk : chunks_) release(chunk);
+  in_use_.clear();
+  current_.clear();
+}
+
+void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
+  std::vector<Parameter*> masters;
+  for (Chunk& chunk : chunks_) {
+    if (state_home_ != Home::kDevice) {
+      tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(part(chunk.elements) * size_of(type_))});
+      continue;
+    }
+    chunk.master.gradient = chunk.master.value;  // gradients lie where the parameters were
+    masters.push_back(&chunk.master);
+  }
+  if (!masters.empty()) step(masters, recipe, loop);
+  for (Chunk& chunk : chunks_) chunk.master.gradient = {};
+}
+
+Bytes GeminiChunks::host() const {
+  Bytes bytes;
+  for (const Chunk& chunk : chunks_) {
+    if (state_home_ != Home::kDevice) bytes += Bytes(12 * part(chunk.elements));
+    if (parameter_home_ != Home::kDevice) bytes += Bytes(size_of(type_) * part(chunk.elements));
+  }
+  return bytes;
+}
+
+}  // namespace plimsoll

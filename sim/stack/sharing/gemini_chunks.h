@@ -1,0 +1,53 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/stack/sharing/chunk_layout.h"
+#include "sim/stack/sharing/state_sharing.h"
+
+namespace plimsoll {
+
+/// Colossal-AI's Gemini with its static placement: two-byte parameters in chunks of one size that ranks share out; a chunk is
+/// gathered while one of its tensors is used, takes its gradients in place of the parameters in backward, and is reduced when
+/// all are there. Chunks of the fp32 copy and of both moments go with it. Parts may wait in host memory.
+class GeminiChunks : public StateSharing {
+ public:
+  GeminiChunks(Tape& tape, const StackSetup& setup);
+
+  void end() override;
+  void update(const Recipe& recipe, OptimizerLoop loop) override;
+  [[nodiscard]] Bytes host() const override;
+
+ private:
+  struct Chunk {
+    std::int64_t elements = 0;
+    std::vector<Parameter*> parameters;
+    std::shared_ptr<Storage> gathered;
+    Tensor shard;
+    Parameter master;
+    std::size_t awaited = 0;  ///< gradients
+  };
+
+  void make_chunks(const std::vector<Parameter*>& parameters);
+  void move(const std::string& place);
+  void gather(Chunk& chunk);
+  void release(Chunk& chunk);
+  void take(Chunk& chunk, Parameter& parameter);
+  [[nodiscard]] std::int64_t part(std::int64_t elements) const { return (elements + ranks_ - 1) / ranks_; }
+  [[nodiscard]] bool stays(const Chunk& chunk) const { return ranks_ == 1 && parameter_home_ == Home::kDevice && chunk.elements > 0; }
+
+  std::int64_t ranks_;
+  Home parameter_home_;
+  Home state_home_;
+  DType type_ = DType::kFp16;
+  std::deque<Chunk> chunks_;
+  std::map<std::string, std::set<Chunk*>> chunks_at_;
+  std::set<Chunk*> in_use_;
+  std::string current_;
+};
+
+}  // namespace plimsoll
