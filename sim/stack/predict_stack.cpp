@@ -24,10 +24,17 @@ tl::unexpected<Error> unsupported(std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "leave the option out"});
 }
 
+/// Whether Megatron-LM's layers are cut by ranks: its own program, and Megatron-DeepSpeed's.
+bool cuts_layers(const StackSetup& setup) {
+  if (setup.stack == Stack::kMegatron) return true;
+  return setup.stack == Stack::kDeepspeed && setup.modules == ModuleStyle::kMegatron && setup.zero <= 1 &&
+         (setup.tensor_ranks > 1 || setup.stages > 1);
+}
+
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
-  if (setup.stack != Stack::kMegatron && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
-    return unsupported("tensor ranks and stages are modelled of megatron alone");
+  if (!cuts_layers(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
+    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1");
   }
   return {};
 }
@@ -38,9 +45,10 @@ bool is_hopper_or_later(const GpuEntry& gpu) {
 
 TapeOptions tape_options(const GpuEntry& gpu, const StackSetup& setup) {
   TapeOptions options;
+  options.compiled = setup.compile;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
   // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.
-  if (setup.stack == Stack::kMegatron && !setup.transformer_engine) options.product_workspace = options.product_workspace + options.product_workspace;
+  if (cuts_layers(setup) && !setup.transformer_engine) options.product_workspace = options.product_workspace + options.product_workspace;
   return options;
 }
 
@@ -135,7 +143,7 @@ Result<StackPrediction> predict_memory(Tape& tape, const ModelSpec& spec, const 
     return reserved_once(llmc_arenas(spec, recipe, setup), room);
   }
   if (const auto modelled = check_modelled(setup); !modelled) return fail(modelled.error());
-  if (setup.stack == Stack::kMegatron) {
+  if (cuts_layers(setup)) {
     if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());
     const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
     return replayed(tape, run_megatron_steps(tape, spec, recipe, setup, stage, gpu.compute_capability), setup, room);

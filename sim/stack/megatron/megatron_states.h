@@ -10,7 +10,8 @@
 namespace plimsoll {
 
 /// Megatron-LM's buffers: gradients side by side in fp32 (two bytes with fp16), an fp32 copy of two-byte weights with its
-/// states, and with the distributed optimizer weights side by side and a rank's share of copy and states.
+/// states, and with the distributed optimizer weights side by side and a rank's share of copy and states. Under DeepSpeed's
+/// pipeline autograd's own gradients stay beside what is summed up in fp32.
 class MegatronStates {
  public:
   MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup);
@@ -28,6 +29,7 @@ class MegatronStates {
   DType type_ = DType::kBf16;
   Tensor weights_;    ///< side by side, of the distributed optimizer
   Tensor gradients_;
+  Tensor own_gradients_;  ///< autograd's, in two bytes
   std::deque<Parameter> masters_;
 };
 

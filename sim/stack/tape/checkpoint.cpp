@@ -56,6 +56,7 @@ Tensor selective_checkpoint(Tape& tape, const Tensor& x, const std::function<Ten
   return checkpoint(tape, x, [&tape, kept, segment](const Tensor& input) {
     Tensor out;
     tape.with_kept(*kept, [&] { out = segment(input); });
+    if (!kept->again && tape.is_compiled() && kept->products % 2 == 1) kept->kept.pop_back();
     kept->again = true;
     kept->products = 0;
     return out;

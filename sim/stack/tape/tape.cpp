@@ -111,6 +111,7 @@ Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& m
   if (kept_ == nullptr) return make();
   const bool keeps = sort == StackKernelSort::kAttention || ++kept_->products % 2 == 1;
   if (!keeps) return make();
+  if (kept_->again && kept_->kept.empty()) return make();
   if (kept_->again) {
     Tensors known = std::move(kept_->kept.front());
     kept_->kept.pop_front();

@@ -42,6 +42,7 @@ struct Node {
 struct TapeOptions {
   Bytes product_workspace = Bytes(8519680);  ///< cuBLAS's, one for the forward and one for the backward thread
   Bytes bias_workspace = kMiB;               ///< cuBLASLt's, while a product with a bias runs
+  bool compiled = false;                     ///< what backward does not read is not kept, a checkpoint's last product too
 };
 
 /// Where in the steps something happened.
@@ -105,6 +106,7 @@ class Tape {
 
   /// What a product or attention makes: new tensors, or those that a selective checkpoint kept. `make` also launches.
   Tensors results_of(StackKernelSort sort, const std::function<Tensors()>& make);
+  [[nodiscard]] bool is_compiled() const { return options_.compiled; }
   /// Runs `work` with those results kept or handed out.
   void with_kept(KeptResults& kept, const std::function<void()>& work);
 

@@ -127,6 +127,14 @@ TEST_CASE("Embedding and head count as layers where a stage would have a part of
   CHECK(layers_of_chunk(spec, setup, 0) == 0);
 }
 
+TEST_CASE("Megatron-DeepSpeed keeps autograd's gradients beside the sums") {
+  StackSetup setup = megatron(AttentionKernel::kFlash, 2, 1);
+  const auto own = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").at_peak.gradients;
+  setup.stack = Stack::kDeepspeed;
+  const auto both = predict(kGolden, recipe(4, 1024), setup, "A100 80GB SXM4").at_peak.gradients;
+  CHECK(static_cast<double>(both.count) == Approx(1.5 * static_cast<double>(own.count)).epsilon(0.01));
+}
+
 TEST_CASE("Degrees that do not divide a model are refused by name") {
   const auto refused = predict_stack(*resolve_model(kGolden), recipe(4, 1024), megatron(AttentionKernel::kFlash, 3, 1),
                                      *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4"));
