@@ -16,6 +16,7 @@ constexpr double kLongSequence = 8192;
 // Of one or two runs that differ by more than this, neither is believed.
 constexpr double kAgreement = 1.2;
 constexpr double kFewRuns = 2;
+constexpr double kSlotWatts = 75;
 
 template <typename Row>
 std::vector<Row> embedded(std::string_view file, Result<std::vector<Row>> (*read)(std::string_view, std::string)) {
@@ -44,11 +45,17 @@ bool same_sort(const GpuEntry& a, const GpuEntry& b) {
 
 bool is_credible(const ProductRow& row) { return row.samples > kFewRuns || row.best <= kAgreement * row.median_large; }
 
-/// How far a measured board is from the one asked for; smaller is nearer.
-int distance(const GpuEntry& asked, const GpuEntry& measured) {
+/// Boards that a slot feeds run every product at their power limit, which tells nothing of others.
+bool is_slot_powered(const GpuEntry& gpu) { return gpu.board == GpuBoard::kProfessional && gpu.power_watts.value_or(kSlotWatts + 1) <= kSlotWatts; }
+
+/// How far a measured board is from the one asked for; smaller is nearer. What plain fp32 units reach is a matter of the
+/// architecture first, what matrix units reach one of the sort of board, whose power and accumulators they share.
+int distance(const GpuEntry& asked, const GpuEntry& measured, DType dtype) {
   if (asked.name == measured.name) return 0;
-  if (same_sort(asked, measured)) return asked.architecture == measured.architecture ? 1 : 2;
-  return 3;
+  const bool sort = same_sort(asked, measured);
+  const bool architecture = asked.architecture == measured.architecture;
+  if (sort && architecture) return 1;
+  return (dtype == DType::kFp32 ? architecture : sort) ? 2 : 3;
 }
 
 const GpuEntry* entry_named(std::string_view name) {
@@ -83,7 +90,8 @@ std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
   for (const auto& row : product_rows()) {
     const auto* measured = entry_named(row.gpu);
     if (measured == nullptr || row.precision != to_text(dtype) || !is_credible(row)) continue;
-    shares_at[static_cast<std::size_t>(distance(gpu, *measured))].push_back(row.median_large);
+    if (gpu.name != measured->name && is_slot_powered(*measured) && !is_slot_powered(gpu)) continue;
+    shares_at[static_cast<std::size_t>(distance(gpu, *measured, dtype))].push_back(row.median_large);
   }
   for (std::size_t i = 0; i < shares_at.size(); ++i) {
     if (shares_at[i].empty()) continue;

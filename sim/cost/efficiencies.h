@@ -17,8 +17,8 @@ struct Efficiency {
   CostOrigin origin = CostOrigin::kExtrapolated;
 };
 
-/// Matrix products: the median of large shapes measured on this GPU, else the median over the boards nearest in kind
-/// (same architecture, then same sort of board, then all). Nothing for types that no row has (fp64).
+/// Matrix products: the median of large shapes measured on this GPU, else the median over the boards nearest in kind (same
+/// architecture and sort of board, then the same architecture for fp32 and the same sort for matrix units, then all). Nothing for types that no row has (fp64).
 std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype);
 
 /// Streaming kernels against nominal memory bandwidth (copies and triads measured on this GPU, else what such kernels

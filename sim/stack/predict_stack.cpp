@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "sim/stack/device_room.h"
-#include "sim/stack/kernel_seconds.h"
 #include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
+#include "sim/stack/step_time.h"
 #include "sim/stack/training_steps.h"
 
 namespace plimsoll {
@@ -60,21 +60,6 @@ StackCategories categories(const Replay& replay) {
   const auto held = [&](Holding holding) { return replay.at_peak[static_cast<std::size_t>(holding)]; };
   return {.parameters = held(Holding::kParameters), .gradients = held(Holding::kGradients), .optimizer = held(Holding::kOptimizer),
           .activations = held(Holding::kActivations), .workspace = held(Holding::kWorkspace)};
-}
-
-Result<StackTime> time_of(const Tape& tape, const GpuEntry& gpu, bool tf32) {
-  StackTime time;
-  for (const StackKernel& kernel : tape.kernels()) {
-    const auto seconds = kernel_seconds(kernel, gpu, tf32);
-    if (!seconds) return fail(seconds.error());
-    (kernel.phase == Phase::kForward ? time.forward : kernel.phase == Phase::kBackward ? time.backward : time.optimizer) += *seconds;
-    time.hardware_flops += kernel.flops;
-    if (!kernel.again) time.model_flops += kernel.flops;
-  }
-  time.step = time.forward + time.backward + time.optimizer;
-  time.low = 0.8 * time.step;
-  time.high = 1.2 * time.step;
-  return time;
 }
 
 StackMemory memory_of(const Replay& replay, const DeviceRoom& room) {
@@ -158,7 +143,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   Tape tape(tape_options(gpu, setup));
   auto prediction = predict_memory(tape, spec, recipe, setup, gpu);
   if (!prediction) return prediction;
-  const auto time = time_of(tape, gpu, recipe.precision == Precision::kTf32);
+  const auto time = step_time(tape.kernels(), setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction->time = *time;
   return prediction;

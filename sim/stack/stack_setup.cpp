@@ -77,6 +77,8 @@ std::string describe(const StackSetup& setup) {
   if (setup.activations != Home::kDevice) text += fmt::format(", checkpoints wait on the {}", to_text(setup.activations));
   if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);
   if (setup.update_in_backward) text += ", updates in backward";
+  if (setup.half_weights) text += ", weights in two bytes";
+  if (setup.legacy_kernels) text += ", kernels of 2020";
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
   return text + fmt::format(", {} optimizer", to_text(setup.loop));

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string>
 #include <string_view>
 
 #include "core/base/quantity.h"
@@ -64,6 +63,8 @@ struct StackSetup {
   bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
   bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
   bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
+  bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
+  bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture
   bool expandable_segments = false;
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes

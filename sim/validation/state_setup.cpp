@@ -48,6 +48,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   if (!setup.dropout) facts.leave_open("dropout");
   setup.desktop = facts.is_true("desktop");
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
+  setup.half_weights = facts.is_true("half_weights");
+  setup.legacy_kernels = facts.is_true("legacy_kernels");
   setup.expandable_segments = facts.is_true("expandable");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
   setup.update_in_backward = facts.is_true("update_in_backward");

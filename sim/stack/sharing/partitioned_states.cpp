@@ -13,7 +13,7 @@ constexpr std::size_t kOverlappingBuffers = 2;
 }  // namespace
 
 PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
-    : StateSharing(tape), ranks_(setup.zero > 0 ? setup.data_ranks : 1), stage_(setup.zero), home_(setup.optimizer),
+    : StateSharing(tape), ranks_(setup.zero > 0 ? setup.data_ranks : 1), data_ranks_(setup.data_ranks), stage_(setup.zero), home_(setup.optimizer),
       bucket_elements_(setup.reduce_bucket), overlaps_(setup.overlaps_communication && setup.zero >= 2) {
   for (Parameter& parameter : tape.parameters()) {
     if (!parameter.trained) continue;
@@ -32,7 +32,7 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
   master_.gradient = {};
 }
 
-void PartitionedStates::begin(bool) {}
+void PartitionedStates::begin(bool last_micro_batch) { last_micro_batch_ = last_micro_batch; }
 
 void PartitionedStates::take(Parameter& parameter) {
   if (stage_ == 2 && buffers_.empty()) {
@@ -74,6 +74,7 @@ void PartitionedStates::keep_own_part(double bytes) {
 }
 
 void PartitionedStates::end() {
+  if (stage_ == 0 && last_micro_batch_) collective(2 * static_cast<double>(trained_ * size_of(type_)), data_ranks_, type_);
   reduce_bucket();
   buffers_.clear();
 }

@@ -25,7 +25,9 @@ class PartitionedStates : public StateSharing {
   void update_on_host(const Recipe& recipe);
   [[nodiscard]] bool offloads() const { return home_ != Home::kDevice; }
 
-  std::int64_t ranks_;
+  std::int64_t ranks_;         ///< that share states
+  std::int64_t data_ranks_;
+  bool last_micro_batch_ = true;
   int stage_;
   Home home_;
   std::int64_t bucket_elements_;

@@ -48,13 +48,14 @@ bool shares_parameters(const StackSetup& setup) {
 
 bool has_half_weights(const Recipe& recipe, const StackSetup& setup) {
   if (!is_mixed(recipe)) return false;
-  return setup.stack != Stack::kPytorch || shares_parameters(setup);
+  return setup.stack != Stack::kPytorch || setup.half_weights || shares_parameters(setup);
 }
 
 std::unique_ptr<StateSharing> share_states(Tape& tape, const Recipe& recipe, const StackSetup& setup) {
   if (setup.stack == Stack::kDeepspeed && setup.zero == 3) return std::make_unique<PartitionedUnits>(tape, recipe, setup);
   if (setup.stack == Stack::kDeepspeed) return std::make_unique<PartitionedStates>(tape, recipe, setup);
   if (setup.stack == Stack::kColossalai) return std::make_unique<GeminiChunks>(tape, setup);
+  if (setup.half_weights && is_mixed(recipe)) return std::make_unique<PartitionedStates>(tape, recipe, setup);
   if (shares_parameters(setup)) return std::make_unique<UnitSharding>(tape, unit_options(recipe, setup));
   if (setup.data_ranks > 1) {
     return std::make_unique<GradientBuckets>(tape, GradientBucketOptions{.ranks = setup.data_ranks, .shares_states = setup.zero == 1});

@@ -24,6 +24,13 @@ TEST_CASE("a board's own row comes before those of its relatives") {
   CHECK_FALSE(product_efficiency(gpu("RTX 3090"), DType::kFp64));
 }
 
+TEST_CASE("What a board without measurements reaches is that of its like, not of boards at a slot's power limit") {
+  // Quadro RTX 8000: fp32 as on GeForce boards of Turing, fp16 as on other workstation boards; the T4 alone would say 0.46 and 0.61.
+  CHECK(product_efficiency(gpu("Quadro RTX 8000"), DType::kFp32)->share == product_efficiency(gpu("RTX 2060 6GB"), DType::kFp32)->share);
+  CHECK(product_efficiency(gpu("Quadro RTX 8000"), DType::kFp16)->share > 0.68);
+  CHECK(product_efficiency(gpu("T4"), DType::kFp32)->share == 0.462);
+}
+
 TEST_CASE("two runs of one board that contradict each other are not believed") {
   // RTX 3080 10GB in bf16: two samples, best 1.086, median 0.753.
   CHECK(product_efficiency(gpu("RTX 3080 10GB"), DType::kBf16)->origin == CostOrigin::kExtrapolated);

@@ -1,0 +1,68 @@
+#include "sim/stack/kernel_rates.h"
+
+#include <fmt/format.h>
+
+#include "sim/cost/efficiencies.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kTera = 1e12;
+constexpr double kGiga = 1e9;
+constexpr double kMicro = 1e-6;
+
+double constant(std::string_view key) { return cost_constants().at(key); }
+
+/// The most particular of the keys "stack.product.datacenter.Hopper", "stack.product.datacenter".
+double board_constant(std::string_view what, const GpuEntry& gpu) {
+  const std::string sort = fmt::format("stack.{}.{}", what, to_text(gpu.board));
+  const std::string own = fmt::format("{}.{}", sort, gpu.architecture);
+  return constant(cost_constants().has(own) ? own : sort);
+}
+
+/// fp16 on a GPU without units for it is widened: such products run at the rate of fp32. bf16 has no such way.
+/// The units that compute products of a type, and the type under which they were measured.
+struct Units {
+  std::optional<double> tflops;
+  DType measured = DType::kFp32;
+};
+
+/// fp16 on a GPU without units for it is widened, and TF32 there is fp32; bf16 has no such way.
+Units units_of(const GpuEntry& gpu, DType type, Precision precision) {
+  if (type == DType::kBf16) return {gpu.bf16_tflops, DType::kBf16};
+  if (type == DType::kFp16 && gpu.fp16_tflops) return {gpu.fp16_tflops, DType::kFp16};
+  const bool tf32 = type == DType::kFp32 && precision == Precision::kTf32 && gpu.tf32_tflops;
+  return tf32 ? Units{gpu.tf32_tflops, DType::kTf32} : Units{gpu.fp32_tflops, DType::kFp32};
+}
+
+void set_products(KernelRates& rates, const GpuEntry& gpu, Precision precision) {
+  for (const DType type : {DType::kFp32, DType::kFp16, DType::kBf16}) {
+    const Units units = units_of(gpu, type, precision);
+    const auto alone = product_efficiency(gpu, units.measured);
+    if (!units.tflops || !alone) continue;
+    rates.nominal[type] = *units.tflops * kTera;
+    rates.products[type] = *units.tflops * kTera * alone->share * board_constant("product", gpu);
+  }
+}
+
+}  // namespace
+
+Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, Precision precision) {
+  if (gpu.memory_gbs <= 0) {
+    return fail({.kind = ErrorKind::kUncalibrated,
+                 .what = fmt::format("the memory bandwidth of {} is unknown", gpu.name),
+                 .where = {},
+                 .remedy = "choose a GPU whose bandwidth stands in data/platforms/gpus.csv"});
+  }
+  KernelRates rates{.gpu = gpu, .nominal = {}, .products = {}};
+  set_products(rates, gpu, precision);
+  rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
+  rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;
+  rates.updates = memory_efficiency(gpu).share * gpu.memory_gbs * kGiga * constant("stack.memory");
+  const double legacy = setup.legacy_kernels ? constant("stack.legacy.memory") : 1;
+  rates.streams = rates.updates * legacy / (setup.compile ? constant("stack.compiled.traffic") : 1);
+  rates.startup = constant("kernel.startup") * kMicro;
+  return rates;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "core/model/dtype.h"
+#include "core/model/recipe.h"
+#include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// What kernels of a program reach on a GPU within a training step: nominal rates, times the share that was measured of such
+/// kernels alone, times what a step leaves of that (keys `stack.*` of data/calibration/cost_constants.csv).
+struct KernelRates {
+  GpuEntry gpu;
+  std::map<DType, double> nominal;   ///< FLOP/s of the units that compute in a type; nothing where the GPU has none
+  std::map<DType, double> products;  ///< FLOP/s of large matrix products
+  double attention_share = 1;        ///< of what fused attention reaches alone
+  double operands = 0;               ///< bytes/s of the operands of products and attention
+  double streams = 0;                ///< of eager mode's bytes/s: a compiler leaves fewer bytes, which counts as a faster stream
+  double updates = 0;                ///< bytes/s of an optimizer's kernels
+  double startup = 0;                ///< seconds between one kernel's work and the next one's
+};
+
+/// A GPU without a known memory bandwidth is an error.
+Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, Precision precision);
+
+}  // namespace plimsoll
