@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/print_cross.h"
+#include "cli/print_operators.h"
 #include "cli/print_validation.h"
 #include "cli/validation_markdown.h"
 #include "formats/published/published_rows.h"
@@ -17,6 +18,7 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::string_view kOperatorMetric = "operator";
 constexpr Bytes kMostText{std::int64_t{64} << 20};
 
 Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& files) {
@@ -30,6 +32,25 @@ Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& fil
     std::move(rows->begin(), rows->end(), std::back_inserter(all));
   }
   return all;
+}
+
+/// Takes the benchmarks of operators out of `rows`.
+std::vector<PublishedRow> take_operators(std::vector<PublishedRow>& rows) {
+  const auto first = std::stable_partition(
+      rows.begin(), rows.end(), [](const PublishedRow& row) { return row.table != PublishedTable::kOperators; });
+  std::vector<PublishedRow> operators(std::make_move_iterator(first), std::make_move_iterator(rows.end()));
+  rows.erase(first, rows.end());
+  return operators;
+}
+
+void print_operators_as(const std::vector<OperatorOutcome>& outcomes, const RowFlags& flags) {
+  if (flags.csv) return print_operators_csv(outcomes);
+  if (flags.markdown) return print_operators_markdown(outcomes);
+  if (!flags.json) return print_operators(outcomes, flags.worst);
+  fmt::print("{}\n",
+             nlohmann::ordered_json{
+                 {"format_version", 1}, {"rows", outcomes.size()}, {"operators", operators_json(outcomes, flags.worst)}}
+                 .dump());
 }
 
 /// Rows of the wanted family and measure; rows that cannot be stated have no measure and stay where none is asked for.
@@ -53,13 +74,14 @@ void keep_wanted(std::vector<PublishedRow>& rows, std::vector<StatedRow>& stated
 }
 
 Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& flags) {
-  if (!flags.metric.empty() && !parse_measure(flags.metric)) {
+  if (!flags.metric.empty() && flags.metric != kOperatorMetric && !parse_measure(flags.metric)) {
     return fail({.kind = ErrorKind::kUnknownName,
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
-                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step"});
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator"});
   }
-  const bool known = std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
+  const bool known =
+      std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
   if (flags.family.empty() || known) return {};
   return fail({.kind = ErrorKind::kUnknownName,
                .what = fmt::format("no row is of the family '{}'", flags.family),
@@ -101,11 +123,19 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
   if (!rows) return fail(rows.error());
   const auto lexicon = shipped_lexicon();
   if (!lexicon) return fail(lexicon.error());
+  const std::vector<PublishedRow> operators = take_operators(*rows);
+  const bool operators_alone = flags.metric == kOperatorMetric || (rows->empty() && !operators.empty());
+  if (operators_alone) {
+    print_operators_as(judge_operators(operators, *lexicon), flags);
+    return ExitCode::kDone;
+  }
   std::vector<StatedRow> stated;
   for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
   if (auto known = check_names(stated, flags); !known) return fail(known.error());
   keep_wanted(*rows, stated, flags);
   if (auto shown = show(judge_rows(*rows, stated, predict_stack), flags); !shown) return fail(shown.error());
+  const bool everything = flags.metric.empty() && flags.family.empty() && !flags.csv && !flags.json && !flags.cross;
+  if (everything && !operators.empty()) print_operators_as(judge_operators(operators, *lexicon), flags);
   return ExitCode::kDone;
 }
 

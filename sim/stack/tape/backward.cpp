@@ -86,7 +86,7 @@ class Propagation {
       return;
     }
     tape_.stream(3 * static_cast<double>(sum.bytes().count), sum.dtype);
-    if (sum.storage.use_count() > 1) sum = tape_.empty(sum.shape, sum.dtype);
+    if (sum.storage.use_count() > 1 || sum.is_view) sum = tape_.empty(sum.shape, sum.dtype);
   }
 
   /// A parameter that is used several times waits for all parts of its gradient.

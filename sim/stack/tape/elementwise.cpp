@@ -134,6 +134,7 @@ Tensor softmax(Tape& tape, const Tensor& x, DType result) {
   tape.stream(size(x) + size(out), result);
   const Tensor saved = out.detached();
   return tape.record(std::move(out), {&x}, [saved, dtype = x.dtype](Tape& t, Tensors gradients) {
+    const Tensor product = t.options().hidden_copies ? written(t, saved, size(gradients[0])) : Tensor{};
     Tensor dx = t.empty(saved.shape, dtype);
     t.stream(size(saved) + size(gradients[0]) + size(dx), dtype);
     return only(std::move(dx));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/stack/tape/operations.h"
 
 namespace plimsoll {
@@ -22,6 +24,7 @@ Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gr
   const Tensor dy = gradient.contiguous() ? gradient : view(tape, gradient.detached(), gradient.shape);
   if (memory.weight) {
     results[0] = tape.empty(memory.x_shape, dy.dtype);
+    results[0].is_view = tape.options().hidden_copies && memory.x_shape.size() > 2;  // of the product of two matrices
     tape.product(1, rows, inputs, outputs, dy.dtype);
   }
   if (memory.x) {
@@ -61,6 +64,14 @@ Tensor linear(Tape& tape, const Tensor& input, const Weights& weights) {
                       .x_shape = x.shape,
                       .weight_shape = weight.shape,
                       .bias = bias && bias.needs_gradient()};
+  if (bias && tape.options().hidden_copies) {
+    // PyTorch transposes the weight after it has flattened x: the weight's gradient is handed on first.
+    return tape.record(std::move(out), {&weight, &bias, &rows}, [memory = std::move(memory)](Tape& t, Tensors gradients) {
+      Tensors results = linear_backward(t, memory, gradients[0]);
+      std::rotate(results.begin(), results.begin() + 1, results.end());
+      return results;
+    });
+  }
   return tape.record(std::move(out), {&rows, &weight, &bias}, [memory = std::move(memory)](Tape& t, Tensors gradients) {
     return linear_backward(t, memory, gradients[0]);
   });

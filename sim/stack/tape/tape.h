@@ -43,6 +43,10 @@ struct TapeOptions {
   Bytes product_workspace = Bytes(8519680);  ///< cuBLAS's, one for the forward and one for the backward thread
   Bytes bias_workspace = kMiB;               ///< cuBLASLt's, while a product with a bias runs
   bool compiled = false;                     ///< what backward does not read is not kept, a checkpoint's last product too
+  /// Copies that no tracker of tensors sees: softmax's backward on CUDA multiplies gradient and result before it sums rows,
+  /// a gradient that is a view of a product is never added to in place, and with a bias a weight's gradient is handed on
+  /// before its input's.
+  bool hidden_copies = false;
 };
 
 /// Where in the steps something happened.
@@ -65,6 +69,8 @@ struct KeptResults {
 class Tape {
  public:
   explicit Tape(TapeOptions options = {});
+
+  [[nodiscard]] const TapeOptions& options() const { return options_; }
 
   // Tensors.
   Tensor empty(Shape shape, DType dtype);

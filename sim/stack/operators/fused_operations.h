@@ -1,0 +1,22 @@
+#pragma once
+
+#include "sim/stack/tape/tape.h"
+
+namespace plimsoll {
+
+// What hand-written kernels allocate and keep, where it differs from PyTorch's own operations.
+
+/// activation(a) · b in one kernel: keeps a and b, whose places backward fills with their gradients.
+Tensor fused_gated_product(Tape& tape, const Tensor& a, const Tensor& b);
+
+/// An operator that keeps `saved` and writes one gradient of the input's size.
+Tensor fused_rows(Tape& tape, const Tensor& x, const Tensors& saved);
+
+/// Negative log-likelihood of rows in one kernel, forward and backward at once: the logits' place holds their gradient
+/// then.
+Tensor fused_cross_entropy(Tape& tape, const Tensor& logits);
+
+/// Sums partial gradients of a normalization's vectors: one row a multiprocessor in fp32 for each, then the sum.
+Tensors summed_partials(Tape& tape, std::int64_t multiprocessors, const Tensors& weights);
+
+}  // namespace plimsoll
