@@ -152,7 +152,7 @@ TEST_CASE("a system's name is a strategy for fit, plan and run, but for what del
   using Catch::Contains;
   CHECK_THAT(delayed.out, Contains("changes numbers"));
   CHECK(plimsoll_in(folder, tiny_run("3", {"--strategy", "zero-offload"})).code == 0);
-  const ChildEnd run = plimsoll_in(folder, tiny_run("3", {"--strategy", "zero-offload-delayed"}));
+  const ChildEnd run = plimsoll_in(folder, tiny_run("3", {"--strategy", "zero-offload-delayed", "--force"}));
   CHECK(run.code == 2);
   CHECK_THAT(run.err, Contains("gradients that wait"));
   const ChildEnd zenflow = plimsoll_in(folder, fit_with("zenflow"));

@@ -67,7 +67,7 @@ StackModel::Loss ConvModel::loss(std::optional<DType> autocast) {
   tape_.phase(Phase::kForward);
   tape_.with_autocast(autocast, [&] {
     std::vector<Tensor> values(net_.values.size());
-    values[0] = tape_.empty(shape_of(0), DType::kFp32);
+    values[0] = tape_.empty(shape_of(0), autocast ? DType::kFp32 : weights_.front().weight->value.dtype);
     const Tensor labels = tape_.empty({batch_}, kIndexType);
     for (std::size_t i = 0; i < net_.layers.size(); ++i) {
       const ConvLayer& layer = net_.layers[i];

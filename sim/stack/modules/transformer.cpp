@@ -53,7 +53,7 @@ void Transformer::make_head(const DenseMaker& make) {
 Tensor Transformer::embed() {
   const std::int64_t batch = recipe_.micro_batch;
   if (spec_.reads_images()) {
-    const Tensor pixels = tape_.empty({batch, spec_.image.patches(), spec_.image.patch_width()}, DType::kFp32);
+    const Tensor pixels = tape_.empty({batch, spec_.image.patches(), spec_.image.patch_width()}, tape_.autocast() ? DType::kFp32 : embeddings_.tokens->value.dtype);
     Tensor x = linear(tape_, pixels, embeddings_.patches);
     x = concatenate(tape_, {embeddings_.tokens->use(), x}, 1);
     x.shape = {batch, spec_.image.patches() + 1, spec_.hidden};

@@ -27,7 +27,7 @@ Tensor fused_rows(Tape& tape, const Tensor& x, const Tensors& saved) {
   });
 }
 
-Tensor fused_cross_entropy(Tape& tape, const Tensor& logits) {
+Tensor cross_entropy_in_place(Tape& tape, const Tensor& logits) {
   const std::int64_t rows = logits.elements() / logits.size(-1);
   // Losses of the rows, and their parts by the largest logits.
   const Tensor losses = tape.empty({rows}, DType::kFp32);

@@ -14,7 +14,7 @@ Tensor fused_rows(Tape& tape, const Tensor& x, const Tensors& saved);
 
 /// Negative log-likelihood of rows in one kernel, forward and backward at once: the logits' place holds their gradient
 /// then.
-Tensor fused_cross_entropy(Tape& tape, const Tensor& logits);
+Tensor cross_entropy_in_place(Tape& tape, const Tensor& logits);
 
 /// Sums partial gradients of a normalization's vectors: one row a multiprocessor in fp32 for each, then the sum.
 Tensors summed_partials(Tape& tape, std::int64_t multiprocessors, const Tensors& weights);
