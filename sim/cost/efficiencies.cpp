@@ -46,7 +46,9 @@ bool same_sort(const GpuEntry& a, const GpuEntry& b) {
 bool is_credible(const ProductRow& row) { return row.samples > kFewRuns || row.best <= kAgreement * row.median_large; }
 
 /// Boards that a slot feeds run every product at their power limit, which tells nothing of others.
-bool is_slot_powered(const GpuEntry& gpu) { return gpu.board == GpuBoard::kProfessional && gpu.power_watts.value_or(kSlotWatts + 1) <= kSlotWatts; }
+bool is_slot_powered(const GpuEntry& gpu) {
+  return gpu.board == GpuBoard::kProfessional && gpu.power_watts.value_or(kSlotWatts + 1) <= kSlotWatts;
+}
 
 /// How far a measured board is from the one asked for; smaller is nearer. What plain fp32 units reach is a matter of the
 /// architecture first, what matrix units reach one of the sort of board, whose power and accumulators they share.

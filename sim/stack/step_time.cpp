@@ -37,7 +37,8 @@ bool is_transfer(StackKernelSort sort) { return sort == StackKernelSort::kToHost
 /// What the host's thread needs for one entry of the list: a loop over tensors issues every operation of an update by itself.
 double host_seconds(const StackKernel& kernel, const StackSetup& setup) {
   const ConstantTable& constants = cost_constants();
-  if (kernel.sort == StackKernelSort::kOptimizer && setup.loop == OptimizerLoop::kForLoop) return constants.at("stack.dispatch.update") * kMicro;
+  const bool loops = kernel.sort == StackKernelSort::kOptimizer && setup.loop == OptimizerLoop::kForLoop;
+  if (loops) return constants.at("stack.dispatch.update") * kMicro;
   return constants.at(setup.compile ? "stack.dispatch.compiled" : "stack.dispatch.eager") * kMicro;
 }
 
@@ -75,7 +76,8 @@ void set_interval(StackTime& time, const std::vector<StackKernel>& kernels, cons
 
 }  // namespace
 
-Result<StackTime> step_time(const std::vector<StackKernel>& kernels, const StackSetup& setup, Precision precision, const GpuEntry& gpu) {
+Result<StackTime> step_time(const std::vector<StackKernel>& kernels, const StackSetup& setup, Precision precision,
+                            const GpuEntry& gpu) {
   const auto rates = kernel_rates(gpu, setup, precision);
   if (!rates) return fail(rates.error());
   const auto phases = work_of(kernels, setup, *rates);

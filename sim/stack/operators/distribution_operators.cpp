@@ -18,9 +18,12 @@ struct Distributions {
   Tensor teacher;
 };
 
+std::int64_t tokens_of(const OperatorCase& asked) { return asked.has("BT") ? asked["BT"] : asked["B"] * asked["T"]; }
+
+std::int64_t vocabulary_of(const OperatorCase& asked) { return asked.has("V") ? asked["V"] : asked["vocab_size"]; }
+
 Distributions make(Tape& tape, const OperatorCase& asked) {
-  const bool swept_rows = asked.has("BT");
-  const Shape shape{swept_rows ? asked["BT"] : asked["B"] * asked["T"], swept_rows ? asked["vocab_size"] : asked["V"]};
+  const Shape shape{tokens_of(asked), vocabulary_of(asked)};
   return {.leaf = &tape.parameter("random", shape, asked.dtype),
           .student = tape.empty(shape, asked.dtype),
           .teacher = tape.empty(shape, asked.dtype)};
@@ -107,8 +110,8 @@ OperatorTest kernel_tvd_test(Tape& tape, const OperatorCase& asked) {
 
 /// Logits [B·T, V] with a target a row.
 OperatorTest cross_entropy_test(Tape& tape, const OperatorCase& asked) {
-  const std::int64_t rows = asked["B"] * asked["T"];
-  Parameter& logits = tape.parameter("logits", {rows, asked["V"]}, asked.dtype);
+  const std::int64_t rows = tokens_of(asked);
+  Parameter& logits = tape.parameter("logits", {rows, vocabulary_of(asked)}, asked.dtype);
   return {.held = {tape.empty({rows}, kIndexType)},
           .forward = [&tape, &logits] { return Tensors{cross_entropy(tape, leaf(tape, logits))}; },
           .gradient = ResultGradient::kScalar};
@@ -116,8 +119,8 @@ OperatorTest cross_entropy_test(Tape& tape, const OperatorCase& asked) {
 
 /// The leaf's gradient shares the logits' place.
 OperatorTest kernel_cross_entropy_test(Tape& tape, const OperatorCase& asked) {
-  const std::int64_t rows = asked["B"] * asked["T"];
-  Parameter& logits = tape.parameter("logits", {rows, asked["V"]}, asked.dtype);
+  const std::int64_t rows = tokens_of(asked);
+  Parameter& logits = tape.parameter("logits", {rows, vocabulary_of(asked)}, asked.dtype);
   logits.gradient = logits.value;
   return {.held = {tape.empty({rows}, kIndexType)},
           .forward = [&tape, &logits] { return Tensors{cross_entropy_in_place(tape, leaf(tape, logits))}; },
@@ -127,7 +130,7 @@ OperatorTest kernel_cross_entropy_test(Tape& tape, const OperatorCase& asked) {
 /// Rows [B·T, V] in a function of its own that keeps its result alone; forward it is made of PyTorch's operations. Both
 /// providers have the same figures.
 OperatorTest sparsemax_test(Tape& tape, const OperatorCase& asked) {
-  Parameter& x = tape.parameter("x", {asked["B"] * asked["T"], asked["V"]}, asked.dtype);
+  Parameter& x = tape.parameter("x", {tokens_of(asked), vocabulary_of(asked)}, asked.dtype);
   return {.held = {}, .forward = [&tape, &x] {
             const Tensor input = leaf(tape, x);
             Tensor out;
@@ -142,13 +145,13 @@ OperatorTest sparsemax_test(Tape& tape, const OperatorCase& asked) {
 }  // namespace
 
 OperatorPrograms distribution_programs() {
-  const std::vector<std::string_view> logits{"B", "T", "V"};
-  return {{"kl_div", "torch", {}, kl_div_test},
-          {"kl_div", "liger", {}, kernel_kl_div_test},
-          {"jsd", "torch", {}, jsd_test},
-          {"jsd", "liger", {}, kernel_jsd_test},
-          {"tvd", "torch", {}, tvd_test},
-          {"tvd", "liger", {}, kernel_tvd_test},
+  const std::vector<std::string_view> logits{"BT|B", "BT|T", "V|vocab_size"};
+  return {{"kl_div", "torch", logits, kl_div_test},
+          {"kl_div", "liger", logits, kernel_kl_div_test},
+          {"jsd", "torch", logits, jsd_test},
+          {"jsd", "liger", logits, kernel_jsd_test},
+          {"tvd", "torch", logits, tvd_test},
+          {"tvd", "liger", logits, kernel_tvd_test},
           {"cross_entropy", "huggingface", logits, cross_entropy_test},
           {"cross_entropy", "liger", logits, kernel_cross_entropy_test},
           {"sparsemax", "torch", logits, sparsemax_test},

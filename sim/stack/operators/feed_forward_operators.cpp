@@ -73,7 +73,7 @@ OperatorTest fused_tiles(Tape& tape, const OperatorCase& asked) { return in_tile
 }  // namespace
 
 OperatorPrograms feed_forward_programs() {
-  const std::vector<std::string_view> sizes{"T", "hidden_size", "intermediate_size"};
+  const std::vector<std::string_view> sizes{"T", "bsz|B", "hidden_size", "intermediate_size"};
   OperatorPrograms all;
   for (const std::string_view kernel : {"swiglu", "geglu"}) {
     all.push_back({kernel, "huggingface", sizes, plain_layer});

@@ -20,6 +20,25 @@ OperatorPrograms all_programs() {
   return all;
 }
 
+/// Bytes of any tensor made of these sizes can then be counted.
+constexpr double kLargestProduct = 4e18;
+
+double product_of_sizes(const OperatorCase& asked) {
+  double product = 1;
+  for (const auto& [name, size] : asked.sizes) product *= static_cast<double>(std::max<std::int64_t>(size, 1));
+  return product;
+}
+
+/// One of the names, divided by '|', is there.
+bool says(const OperatorCase& asked, std::string_view names) {
+  for (std::size_t from = 0; from <= names.size();) {
+    const std::size_t end = std::min(names.find('|', from), names.size());
+    if (asked.has(names.substr(from, end - from))) return true;
+    from = end + 1;
+  }
+  return false;
+}
+
 tl::unexpected<Error> refuse(ErrorKind kind, std::string what, const OperatorCase& asked, std::string remedy) {
   return fail({.kind = kind,
                .what = std::move(what),
@@ -58,9 +77,12 @@ Result<Bytes> predict_operator(const OperatorCase& asked) {
   });
   if (found == all.end()) return refuse_name(asked);
   for (const std::string_view size : found->sizes) {
-    if (!asked.has(size))
+    if (!says(asked, size))
       return refuse(ErrorKind::kInput, fmt::format("size not stated: {}", size), asked,
                     "the row's configuration names it");
+  }
+  if (product_of_sizes(asked) > kLargestProduct) {
+    return refuse(ErrorKind::kInput, "sizes too large", asked, "their product may reach 4e18");
   }
   Tape tape({.product_workspace = asked.product_workspace, .hidden_copies = true});
   const OperatorTest test = found->prepare(tape, asked);

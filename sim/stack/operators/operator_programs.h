@@ -13,7 +13,7 @@ namespace plimsoll {
 struct OperatorProgram {
   std::string_view kernel;
   std::string_view provider;
-  std::vector<std::string_view> sizes;  ///< what a case must say
+  std::vector<std::string_view> sizes;  ///< what a case must say; "BT|B": one of them
   OperatorTest (*prepare)(Tape& tape, const OperatorCase& asked) = nullptr;
 };
 

@@ -92,7 +92,7 @@ OperatorTest complex_rope_test(Tape& tape, const OperatorCase& asked) {
 }  // namespace
 
 OperatorPrograms rotary_programs() {
-  const std::vector<std::string_view> sizes{"num_q_heads", "num_kv_heads"};
+  const std::vector<std::string_view> sizes{"T|seq_len", "H|hidden_size", "num_q_heads", "num_kv_heads"};
   return {{"rope", "huggingface", sizes, rope_test},
           {"rope", "liger", sizes, in_place_rope_test},
           {"llama4_rope", "huggingface", sizes, complex_rope_test},

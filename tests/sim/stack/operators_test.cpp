@@ -106,6 +106,8 @@ TEST_CASE("an unknown operator, an unknown provider and a size that is not there
   CHECK(predict_operator({.kernel = "matmul", .provider = "torch"}).error().what == "unknown operator: matmul");
   CHECK(predict_operator({.kernel = "softmax", .provider = "jax"}).error().what == "unknown provider: jax");
   CHECK(predict_operator({.kernel = "softmax", .provider = "torch"}).error().what == "size not stated: N");
+  const OperatorCase huge{.kernel = "softmax", .provider = "torch", .sizes = {{"N", 5000000000000000000}}};
+  CHECK(predict_operator(huge).error().what == "sizes too large");
 }
 
 }  // namespace plimsoll

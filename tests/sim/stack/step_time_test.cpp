@@ -31,7 +31,8 @@ StackKernel product(std::int64_t m, std::int64_t n, std::int64_t k, DType type =
           .bytes = elements * static_cast<double>(size_of(type))};
 }
 
-StackTime time_of(const std::string& model, const Recipe& recipe, const StackSetup& setup, std::string_view gpu = "A100 40GB SXM4") {
+StackTime time_of(const std::string& model, const Recipe& recipe, const StackSetup& setup,
+                  std::string_view gpu = "A100 40GB SXM4") {
   return predict_stack(resolve_model(model).value(), recipe, setup, gpu_named(gpu)).value().time;
 }
 
@@ -57,7 +58,8 @@ TEST_CASE("A kernel takes its start and the longer of arithmetic and traffic") {
 }
 
 TEST_CASE("A rate that nobody knows is an error that names GPU and type") {
-  const auto refused = kernel_seconds(product(64, 64, 64, DType::kBf16), kernel_rates(gpu_named("RTX 2080 Ti"), {}, Precision::kBf16).value());
+  const auto refused = kernel_seconds(product(64, 64, 64, DType::kBf16),
+                                      kernel_rates(gpu_named("RTX 2080 Ti"), {}, Precision::kBf16).value());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().what.find("RTX 2080 Ti") != std::string::npos);
   CHECK(refused.error().what.find("bf16") != std::string::npos);
@@ -100,7 +102,8 @@ TEST_CASE("Of collectives a phase shows what its kernels do not hide, and the la
   CHECK(hidden.step == Approx(alone + collective_seconds(25e6, gpu)));
   CHECK(hidden.exposed_communication == Approx(collective_seconds(25e6, gpu)));
   const StackKernel huge{.sort = StackKernelSort::kCollective, .phase = Phase::kBackward, .bytes = 1e12};
-  CHECK(step_time({kernel, huge, bucket}, {}, Precision::kFp32, gpu).value().step == Approx(collective_seconds(1e12, gpu) + collective_seconds(25e6, gpu)));
+  CHECK(step_time({kernel, huge, bucket}, {}, Precision::kFp32, gpu).value().step ==
+        Approx(collective_seconds(1e12, gpu) + collective_seconds(25e6, gpu)));
 }
 
 TEST_CASE("Modules with NVLink send faster than boards on PCIe, and a later PCIe faster than an earlier one") {
