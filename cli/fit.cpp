@@ -56,8 +56,24 @@ Result<ExitCode> compare_all(const FitFlags& flags, const SearchProblem& problem
   return comparison->own.fits || some ? ExitCode::kDone : ExitCode::kMissed;
 }
 
+/// What does not go with another stack, or is missing for it.
+Result<void> check_other_stack(const FitFlags& flags) {
+  const auto refuse = [&](std::string what, std::string remedy) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+  };
+  if (flags.strategy != "auto") {
+    return refuse(fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", flags.strategy, flags.stack.stack),
+                  "leave --strategy or --stack out");
+  }
+  if (flags.machine.gpu.empty() || flags.machine.gpu == "this") {
+    return refuse(fmt::format("--stack {} needs a GPU of the catalogue", flags.stack.stack), "name one with --on");
+  }
+  return {};
+}
+
 /// Under another program than ours: what it would need and take.
 Result<ExitCode> fit_other_stack(const FitFlags& flags) {
+  if (const auto goes = check_other_stack(flags); !goes) return fail(goes.error());
   const auto model = describe_model(flags.model, flags.training);
   if (!model) return fail(model.error());
   const auto setup = stack_setup(flags, model->spec);
@@ -78,6 +94,7 @@ Result<ExitCode> fit_other_stack(const FitFlags& flags) {
 }
 
 Result<ExitCode> fit(const FitFlags& flags) {
+  if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
   if (flags.stack.other()) return fit_other_stack(flags);
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());

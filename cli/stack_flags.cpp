@@ -66,6 +66,21 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
   command.add_flag("--deterministic", flags.deterministic, "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")->group("software");
   command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == "software" && option->get_name() != "--stack") flags.options.push_back(option);
+  }
+}
+
+Result<void> check_stack_options(const StackFlags& flags) {
+  if (flags.other()) return {};
+  for (const CLI::Option* option : flags.options) {
+    if (option->count() == 0) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} says how another program trains", option->get_name()),
+                 .where = {},
+                 .remedy = "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
+  }
+  return {};
 }
 
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
@@ -35,11 +36,16 @@ struct StackFlags {
   bool deterministic = false;
   bool expandable_segments = false;
 
+  std::vector<const CLI::Option*> options;  ///< all of the above but the first
+
   /// Whether another program than ours trains.
   [[nodiscard]] bool other() const { return stack != "plimsoll"; }
 };
 
 void add_stack_flags(CLI::App& command, StackFlags& flags);
+
+/// Refuses, by name, options of other programs where ours trains: they would be ignored.
+Result<void> check_stack_options(const StackFlags& flags);
 
 /// The setup that the flags mean for a model; an option that does not go with the stack is named.
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec);
