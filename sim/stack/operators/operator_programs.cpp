@@ -22,11 +22,17 @@ OperatorPrograms all_programs() {
 
 /// Bytes of any tensor made of these sizes can then be counted.
 constexpr double kLargestProduct = 4e18;
+constexpr std::int64_t kLargestSize = std::int64_t{1} << 31;
 
-double product_of_sizes(const OperatorCase& asked) {
+/// Whether one size, or all that the operator is made of together, are beyond counting.
+bool too_large(const OperatorCase& asked, const OperatorProgram& program) {
   double product = 1;
-  for (const auto& [name, size] : asked.sizes) product *= static_cast<double>(std::max<std::int64_t>(size, 1));
-  return product;
+  for (const auto& [name, size] : asked.sizes) {
+    if (size > kLargestSize) return true;
+    const bool own = std::any_of(program.sizes.begin(), program.sizes.end(), [&](std::string_view names) { return names.find(name) != names.npos; });
+    if (own) product *= static_cast<double>(std::max<std::int64_t>(size, 1));
+  }
+  return product > kLargestProduct;
 }
 
 /// One of the names, divided by '|', is there.
@@ -81,8 +87,8 @@ Result<Bytes> predict_operator(const OperatorCase& asked) {
       return refuse(ErrorKind::kInput, fmt::format("size not stated: {}", size), asked,
                     "the row's configuration names it");
   }
-  if (product_of_sizes(asked) > kLargestProduct) {
-    return refuse(ErrorKind::kInput, "sizes too large", asked, "their product may reach 4e18");
+  if (too_large(asked, *found)) {
+    return refuse(ErrorKind::kInput, "sizes too large", asked, "each may reach 2^31, their product 4e18");
   }
   Tape tape({.product_workspace = asked.product_workspace, .hidden_copies = true});
   const OperatorTest test = found->prepare(tape, asked);
