@@ -107,6 +107,7 @@ Result<ExitCode> fit(const FitFlags& flags) {
   auto recipe =
       make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
   if (!recipe) return fail(recipe.error());
+  note_clipping(*recipe, machine->notes);
   if (const auto taken = take_system(strategy->family, *recipe, machine->notes); !taken) return fail(taken.error());
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
   if (flags.strategy == "all") return compare_all(flags, {model->spec, *recipe, machine->platform, *machine->costs}, *machine);

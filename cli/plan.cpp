@@ -43,6 +43,7 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (!machine) return fail(machine.error());
   auto recipe = make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
   if (!recipe) return fail(recipe.error());
+  note_clipping(*recipe, machine->notes);
   if (recipe->schedule != LrSchedule::kConstant) recipe->total_steps = flags.steps;
   if (const auto taken = take_system(strategy->family, *recipe, machine->notes); !taken) return fail(taken.error());
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());

@@ -53,7 +53,8 @@ std::string comparison_text(const SystemComparison& comparison, const Recipe& re
                       "gpu0", "host", "ssd", "limited by", "to ours");
   for (const FitAnswer& answer : all) text += line_of(answer, comparison.own, width);
   for (const LeftOut& left : comparison.left_out) text += fmt::format("  {:<{}}  no plan: {}\n", left.system, width, left.why);
-  return text + "  ! needs more of this memory than there is\n";
+  text += "  ! needs more of this memory than there is\n";
+  return text + "  ours is searched for a shorter time beside them; without --strategy all it may be faster\n";
 }
 
 std::string comparison_json(const SystemComparison& comparison) { return to_json(in_order(comparison)); }

@@ -62,11 +62,17 @@ void print_worst(const std::vector<RowOutcome>& outcomes, std::size_t count) {
   }
 }
 
-void print_targets(const std::vector<TargetResult>& targets) {
+/// A target that no row tells of is missed by all rows there are; a part of them, or a user's own, need not have any.
+std::string_view verdict(const TargetResult& result, bool all_rows) {
+  if (!all_rows && result.rows == 0) return "no row";
+  return result.is_missed() ? "missed" : "";
+}
+
+void print_targets(const std::vector<TargetResult>& targets, bool all_rows) {
   fmt::print("\n{:<44} {:<10} {:>10} {:>10} {:>6}\n", "targets", "figure", "must be", "is", "rows");
   for (const TargetResult& result : targets) {
     fmt::print("{:<44} {:<10} {:>10.3g} {:>10} {:>6}  {}\n", result.target.name, result.target.statistic, result.target.bound,
-               result.reached ? fmt::format("{:.3g}", *result.reached) : "-", result.rows, result.is_missed() ? "missed" : "");
+               result.reached ? fmt::format("{:.3g}", *result.reached) : "-", result.rows, verdict(result, all_rows));
   }
 }
 
@@ -84,7 +90,7 @@ void print_text(const std::vector<RowOutcome>& outcomes, const std::vector<Targe
   fmt::print("{:<10} {:<24} {:>5} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8}   {}\n", "measure", "family", "rows", "fully",
              "median", "mean", "95th", "worst", "bias", "f.median", "f.95th", "order (median / worst) of sweeps");
   for (const RowGroup& group : summarize_rows(outcomes)) print_group(group);
-  print_targets(targets);
+  print_targets(targets, flags.files.empty() && flags.family.empty() && flags.metric.empty());
   print_worst(outcomes, flags.worst);
   print_reasons(outcomes);
 }

@@ -107,6 +107,7 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
   if (!training) return fail(training.error());
   auto recipe = make_recipe(*training, model->spec, machine.precision, machine.precision_reason, notes);
   if (!recipe) return fail(recipe.error());
+  note_clipping(*recipe, notes);
   if (recipe->schedule != LrSchedule::kConstant) recipe->total_steps = flags.steps;
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
   if (resumed && resumed->matmul && flags.matmul.empty()) {

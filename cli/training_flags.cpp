@@ -210,11 +210,13 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
                               recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
   note_experts(spec, recipe, notes);
-  if (recipe.clip > 0) {
-    notes.push_back("every step clipped: plans that update during backward (overlapped) make each update twice; a run learns "
-                    "how often it happens");
-  }
   return recipe;
+}
+
+void note_clipping(const Recipe& recipe, std::vector<std::string>& notes) {
+  if (recipe.clip <= 0) return;
+  notes.push_back("every step clipped: plans that update during backward (overlapped) make each update twice; a run learns "
+                  "how often it happens");
 }
 
 }  // namespace plimsoll

@@ -52,4 +52,7 @@ Result<ModelDescription> describe_model(const std::string& name, const TrainingF
 Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
                            const std::string& precision_reason, std::vector<std::string>& notes);
 
+/// What is assumed of clipping by plans of ours.
+void note_clipping(const Recipe& recipe, std::vector<std::string>& notes);
+
 }  // namespace plimsoll

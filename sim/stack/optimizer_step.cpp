@@ -10,8 +10,6 @@ namespace {
 constexpr std::int64_t kSmallestCompressed = 4096;
 constexpr std::int64_t kScaledBlock = 256;
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 using StateList = std::vector<std::pair<Shape, DType>>;
 
 StateList factored(const Shape& shape) {
@@ -54,8 +52,8 @@ void make_states(Tape& tape, Parameter& parameter, const Recipe& recipe) {
 
 /// Reads and writes of one update, every tensor once each way.
 double update_traffic(const Parameter& parameter) {
-  double bytes = 2 * size(parameter.value) + size(parameter.gradient);
-  for (const Tensor& state : parameter.states) bytes += 2 * size(state);
+  double bytes = 2 * traffic(parameter.value) + traffic(parameter.gradient);
+  for (const Tensor& state : parameter.states) bytes += 2 * traffic(state);
   return bytes;
 }
 
@@ -129,7 +127,7 @@ void clip_gradients(Tape& tape, const std::vector<Parameter*>& trained) {
   double bytes = 0;
   for (const Parameter* parameter : trained) {
     norms.push_back(tape.empty({1}, DType::kFp32));
-    bytes += 3 * size(parameter->gradient);
+    bytes += 3 * traffic(parameter->gradient);
   }
   tape.stream(bytes);
 }
@@ -154,7 +152,7 @@ void update_in_backward(Tape& tape, const Recipe& recipe) {
 
 void clear_gradients(Tape& tape, bool keep) {
   for (Parameter& parameter : tape.parameters()) {
-    if (keep && parameter.gradient) tape.stream(size(parameter.gradient));
+    if (keep && parameter.gradient) tape.stream(traffic(parameter.gradient));
     if (!keep) parameter.gradient = {};
   }
 }

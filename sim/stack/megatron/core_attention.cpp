@@ -19,7 +19,7 @@ Scores scores_of(const ModelSpec& spec, const MegatronCut& cut) {
 }
 
 Tensor joined_gradient(Tape& tape, const Tensor& qkv) {
-  tape.stream(2 * static_cast<double>(qkv.bytes().count), qkv.dtype);
+  tape.stream(2 * traffic(qkv), qkv.dtype);
   return tape.empty(qkv.shape, qkv.dtype);
 }
 
@@ -27,7 +27,7 @@ Tensor unfused(Tape& tape, const Tensor& qkv, const Shape& result, const Scores&
   Tensor raw = tape.empty(scores.shape(), qkv.dtype);
   tape.product(scores.batch, scores.rows, scores.keys, scores.width, qkv.dtype);
   const Tensor shares = tape.empty(scores.shape(), qkv.dtype);
-  const double bytes = static_cast<double>(shares.bytes().count);
+  const double bytes = traffic(shares);
   tape.stream(2 * bytes, qkv.dtype);
   raw = {};
   const Tensor mask = cut.dropout > 0 ? tape.empty(scores.shape(), kMaskType) : Tensor{};
@@ -66,7 +66,7 @@ Tensor fused(Tape& tape, const Tensor& qkv, const Shape& result, const Scores& s
                      .bytes = static_cast<double>(qkv.bytes().count + inner.bytes().count)};
   tape.launch(kernel);
   Tensor out = cut.copies_attention ? tape.empty(result, qkv.dtype) : inner;
-  if (cut.copies_attention) tape.stream(2 * static_cast<double>(out.bytes().count), qkv.dtype);
+  if (cut.copies_attention) tape.stream(2 * traffic(out), qkv.dtype);
   return tape.record(std::move(out), {&qkv}, [=, saved = qkv.detached(), kept = Tensors{inner, sums}](Tape& t, Tensors gradients) {
     StackKernel again = kernel;
     again.backward = true;

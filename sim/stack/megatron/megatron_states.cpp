@@ -13,7 +13,7 @@ MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetu
     type_ = parameter.value.dtype;
     // What autograd hands over is added into the buffer at once.
     parameter.after_gradient = [&tape](Parameter& ready) {
-      tape.stream(2 * static_cast<double>(ready.gradient.bytes().count), DType::kFp32);
+      tape.stream(2 * traffic(ready.gradient), DType::kFp32);
       ready.gradient = {};
     };
   }
@@ -40,7 +40,7 @@ void MegatronStates::reduce_gradients() {
   if (ranks_ < 2) return;
   const double share = static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_);
   tape_.launch({.sort = StackKernelSort::kCollective, .dtype = gradients_.dtype,
-                .bytes = (distributed_ ? 1 : 2) * share * static_cast<double>(gradients_.bytes().count)});
+                .bytes = (distributed_ ? 1 : 2) * share * traffic(gradients_)});
 }
 
 void MegatronStates::update(const Recipe& recipe) {
@@ -59,7 +59,7 @@ void MegatronStates::update(const Recipe& recipe) {
   for (Parameter& master : masters_) master.gradient = {};
   if (!distributed_ || ranks_ < 2) return;
   tape_.launch({.sort = StackKernelSort::kCollective, .dtype = type_,
-                .bytes = static_cast<double>(weights_.bytes().count) * static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_)});
+                .bytes = traffic(weights_) * static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_)});
 }
 
 }  // namespace plimsoll

@@ -8,7 +8,7 @@ void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, double
   if (cut.tensor_ranks < 2) return;
   const auto ranks = static_cast<double>(cut.tensor_ranks);
   tape.launch({.sort = StackKernelSort::kCollective, .dtype = whole.dtype,
-               .bytes = times * static_cast<double>(whole.bytes().count) * (ranks - 1) / ranks});
+               .bytes = times * traffic(whole) * (ranks - 1) / ranks});
 }
 
 /// All rows of what is cut by rows; itself otherwise.
@@ -33,7 +33,7 @@ Tensor summed(Tape& tape, Tensor whole, const Shape& own, const MegatronCut& cut
 /// The bias' gradient exists for a moment until it is added into its buffer.
 Tensor bias_gradient(Tape& tape, const Tensor& dy, bool there, std::int64_t width) {
   if (!there) return {};
-  tape.stream(static_cast<double>(dy.bytes().count), dy.dtype);
+  tape.stream(traffic(dy), dy.dtype);
   return tape.empty({width}, dy.dtype);
 }
 

@@ -3,12 +3,10 @@
 namespace plimsoll {
 namespace {
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 /// The decoded weight; it lives as long as its product.
 Tensor decoded(Tape& tape, const Tensor& codes, const Shape& shape, DType dtype) {
   Tensor weight = tape.empty(shape, dtype);
-  tape.stream(size(codes) + size(weight), dtype);
+  tape.stream(traffic(codes) + traffic(weight), dtype);
   return weight;
 }
 

@@ -20,12 +20,12 @@ Tensor activated(Tape& tape, const Tensor& x, const BlockContext& context) {
 Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContext& context) {
   if (!context.rules.fused_pointwise) return multiply(tape, from_input(tape, gate), up);
   Tensor out = tape.empty(gate.shape, gate.dtype);
-  tape.stream(3 * static_cast<double>(out.bytes().count), out.dtype);
+  tape.stream(3 * traffic(out), out.dtype);
   return tape.record(std::move(out), {&gate, &up}, [g = gate.detached(), u = up.detached()](Tape& t, Tensors) {
     Tensors results;
     results.push_back(t.empty(g.shape, g.dtype));
     results.push_back(t.empty(u.shape, u.dtype));
-    t.stream(5 * static_cast<double>(g.bytes().count), g.dtype);
+    t.stream(5 * traffic(g), g.dtype);
     return results;
   });
 }

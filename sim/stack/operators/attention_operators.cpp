@@ -5,12 +5,6 @@
 namespace plimsoll {
 namespace {
 
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 // --- neighborhood attention: each token attends to a window of others, by way of all scores
 
 struct Projections {

@@ -7,12 +7,6 @@ namespace {
 
 Tensor like(Tape& tape, const Tensor& x) { return tape.empty(x.shape, x.dtype); }
 
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 /// One tensor's numbers seen at every place of another shape.
 Tensor spread(const Tensor& x, const Shape& shape) {
   Tensor out = x.detached();

@@ -7,12 +7,6 @@
 namespace plimsoll {
 namespace {
 
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 /// Gated experts: E × (gate and up [2·I, H], down [H, I]), each token sent to K of them.
 struct Experts {
   Parameter* x = nullptr;

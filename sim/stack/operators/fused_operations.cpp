@@ -3,16 +3,6 @@
 #include "sim/stack/tape/operations.h"
 
 namespace plimsoll {
-namespace {
-
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
-}  // namespace
-
 Tensor fused_gated_product(Tape& tape, const Tensor& a, const Tensor& b) {
   Tensor out = tape.empty(a.shape, a.dtype);
   return tape.record(std::move(out), {&a, &b}, [saved_a = a.detached(), saved_b = b.detached()](Tape&, Tensors) {

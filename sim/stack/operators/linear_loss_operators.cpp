@@ -8,12 +8,6 @@
 namespace plimsoll {
 namespace {
 
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 /// Hidden states [rows, H] and a head [V, H] without bias.
 struct Head {
   Parameter* x = nullptr;

@@ -5,12 +5,6 @@
 namespace plimsoll {
 namespace {
 
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 /// Logits [S, B, V ÷ tensor ranks] in fp32, a target a token.
 struct Logits {
   Parameter* leaf = nullptr;

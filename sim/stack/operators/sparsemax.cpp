@@ -7,12 +7,6 @@
 namespace plimsoll {
 namespace {
 
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 Tensor like(Tape& tape, const Tensor& x) { return tape.empty(x.shape, x.dtype); }
 
 /// Longest row that torch.sort orders where its result lies.

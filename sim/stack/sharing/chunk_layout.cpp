@@ -27,20 +27,6 @@ std::int64_t largest_usual(const std::vector<std::int64_t>& tensors) {
   return largest;
 }
 
-std::int64_t unused(const std::vector<std::int64_t>& tensors, std::int64_t chunk) {
-  std::int64_t total = 0;
-  std::int64_t left = 0;
-  for (const std::int64_t tensor : tensors) {
-    if (tensor > chunk) continue;
-    if (tensor > left) {
-      total += left;
-      left = chunk;
-    }
-    left -= tensor;
-  }
-  return total + left;
-}
-
 }  // namespace
 
 ChunkLayout lay_out(const std::vector<std::int64_t>& tensors, std::int64_t chunk) {
@@ -64,19 +50,37 @@ ChunkLayout lay_out(const std::vector<std::int64_t>& tensors, std::int64_t chunk
   return layout;
 }
 
+std::int64_t chunk_waste(const std::vector<std::int64_t>& tensors, std::int64_t chunk) {
+  std::int64_t waste = 0;
+  std::int64_t left = 0;
+  for (const std::int64_t tensor : tensors) {
+    if (tensor > chunk) continue;
+    if (tensor > left) {
+      waste += left;
+      left = chunk;
+    }
+    left -= tensor;
+  }
+  return waste + left;
+}
+
+std::int64_t best_chunk(const std::vector<std::int64_t>& tensors, const ChunkRange& range) {
+  std::int64_t best = range.least;
+  std::int64_t least = chunk_waste(tensors, best);
+  for (std::int64_t chunk = range.least + range.interval; chunk <= range.most && least > 0; chunk += range.interval) {
+    const std::int64_t waste = chunk_waste(tensors, chunk);
+    if (waste >= least) continue;
+    best = chunk;
+    least = waste;
+  }
+  return best;
+}
+
 ChunkLayout search_chunks(const std::vector<std::int64_t>& tensors) {
   if (tensors.empty()) return {};
   const std::int64_t total = std::accumulate(tensors.begin(), tensors.end(), std::int64_t{0});
   const std::int64_t first = std::min(rounded(std::max(kLeast, largest_usual(tensors))), rounded(total));
-  std::int64_t best = first;
-  std::int64_t least = unused(tensors, first);
-  for (std::int64_t chunk = first + kStep; chunk <= first + kRange && least > 0; chunk += kStep) {
-    const std::int64_t left = unused(tensors, chunk);
-    if (left >= least) continue;
-    best = chunk;
-    least = left;
-  }
-  return lay_out(tensors, best);
+  return lay_out(tensors, best_chunk(tensors, {.least = first, .most = first + kRange, .interval = kStep}));
 }
 
 }  // namespace plimsoll

@@ -77,7 +77,7 @@ void GeminiChunks::release(Chunk& chunk) {
 }
 
 void GeminiChunks::take(Chunk& chunk, Parameter& parameter) {
-  tape_.stream(2 * static_cast<double>(parameter.gradient.bytes().count), type_);
+  tape_.stream(2 * traffic(parameter.gradient), type_);
   parameter.gradient = {};
   if (chunk.awaited == 0) chunk.awaited = chunk.parameters.size();
   if (--chunk.awaited > 0) return;

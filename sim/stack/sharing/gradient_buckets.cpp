@@ -10,8 +10,6 @@ namespace {
 /// Parameters are sent round in pieces of at most so many bytes, two at a time.
 constexpr Bytes kBroadcast = 250 * kMiB;
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 /// What the first rank updates: the largest parameter goes to whom has the least.
 std::vector<Parameter*> first_ranks(std::vector<Parameter*> parameters, std::int64_t ranks) {
   std::stable_sort(parameters.begin(), parameters.end(), [](const Parameter* a, const Parameter* b) { return a->value.elements() > b->value.elements(); });
@@ -93,11 +91,11 @@ void GradientBuckets::take(Parameter& parameter) {
   if (!reduces_ || std::find(arrivals_.begin(), arrivals_.end(), &parameter) != arrivals_.end()) return;
   arrivals_.push_back(&parameter);
   Bucket& bucket = buckets_[bucket_of_.at(&parameter)];
-  tape_.stream(2 * size(parameter.gradient), parameter.gradient.dtype);
+  tape_.stream(2 * traffic(parameter.gradient), parameter.gradient.dtype);
   if (options_.gradients_are_views) {
     parameter.gradient.storage = bucket.memory.storage;
   }
-  if (++bucket.ready == bucket.parameters) collective(2 * size(bucket.memory), options_.ranks, bucket.memory.dtype);
+  if (++bucket.ready == bucket.parameters) collective(2 * traffic(bucket.memory), options_.ranks, bucket.memory.dtype);
 }
 
 void GradientBuckets::update(const Recipe& recipe, OptimizerLoop loop) {
@@ -106,7 +104,7 @@ void GradientBuckets::update(const Recipe& recipe, OptimizerLoop loop) {
     step(trained, recipe, loop);
   } else {
     double bytes = 0;
-    for (const Parameter* parameter : trained) bytes += size(parameter->value);
+    for (const Parameter* parameter : trained) bytes += traffic(parameter->value);
     step(first_ranks(std::move(trained), options_.ranks), recipe, loop);
     collective(bytes, options_.ranks, DType::kFp32);
   }

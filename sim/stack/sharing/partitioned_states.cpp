@@ -45,7 +45,7 @@ void PartitionedStates::take(Parameter& parameter) {
   in_bucket_.push_back(&parameter);
   bucket_filled_ += elements;
   if (stage_ < 2 || elements > bucket_elements_) return;
-  tape_.stream(2 * static_cast<double>(parameter.gradient.bytes().count), type_);
+  tape_.stream(2 * traffic(parameter.gradient), type_);
   parameter.gradient.storage = buffers_.front().storage;
 }
 

@@ -115,7 +115,7 @@ void PartitionedUnits::take(Parameter& parameter) {
   in_bucket_.push_back(&parameter);
   bucket_filled_ += elements;
   if (elements > bucket_elements_) return;
-  tape_.stream(2 * static_cast<double>(parameter.gradient.bytes().count), type_);
+  tape_.stream(2 * traffic(parameter.gradient), type_);
   parameter.gradient.storage = bucket_.storage;
 }
 

@@ -141,10 +141,10 @@ void UnitSharding::reduce(Unit& unit) {
 void UnitSharding::reduce_flat(Unit& unit) {
   const DType type = unit.parameters.front()->value.dtype;
   Tensor whole = tape_.empty({unit.trained}, type, Holding::kGradients);
-  tape_.stream(2 * static_cast<double>(whole.bytes().count), type);
+  tape_.stream(2 * traffic(whole), type);
   for (Parameter* parameter : unit.parameters) parameter->gradient = {};
   last_reduced_ = std::move(whole);
-  collective(static_cast<double>(last_reduced_.bytes().count), options_.ranks, type);
+  collective(traffic(last_reduced_), options_.ranks, type);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
   hand_out(unit, part);
 }
@@ -152,7 +152,7 @@ void UnitSharding::reduce_flat(Unit& unit) {
 /// A rank's part of the sum becomes the shards' gradients: as it is, cast, or copied to host memory.
 void UnitSharding::hand_out(Unit& unit, const Tensor& part) {
   if (options_.offloads) {
-    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = part.dtype, .bytes = static_cast<double>(part.bytes().count)});
+    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = part.dtype, .bytes = traffic(part)});
     return;
   }
   for (Parameter* shard : shards_of_[&unit]) {
@@ -167,10 +167,10 @@ void UnitSharding::reduce_each(Unit& unit) {
   last_reduced_ = {};
   const DType type = options_.reduces_in_fp32 ? DType::kFp32 : unit.parameters.front()->value.dtype;
   Tensor input = tape_.empty({unit.trained}, type, Holding::kWorkspace);
-  tape_.stream(1.5 * static_cast<double>(input.bytes().count), type);
+  tape_.stream(1.5 * traffic(input), type);
   for (Parameter* parameter : unit.parameters) parameter->gradient = {};
   last_reduced_ = std::move(input);
-  collective(static_cast<double>(last_reduced_.bytes().count), options_.ranks, type);
+  collective(traffic(last_reduced_), options_.ranks, type);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
   hand_out(unit, part);
 }

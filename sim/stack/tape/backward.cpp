@@ -85,7 +85,7 @@ class Propagation {
       sum = std::move(gradient);
       return;
     }
-    tape_.stream(3 * static_cast<double>(sum.bytes().count), sum.dtype);
+    tape_.stream(3 * traffic(sum), sum.dtype);
     if (sum.storage.use_count() > 1 || sum.is_view) sum = tape_.empty(sum.shape, sum.dtype);
   }
 
@@ -102,11 +102,11 @@ class Propagation {
     if (!parameter.gradient) {
       // Autograd takes a gradient over if nobody else holds it; otherwise it copies.
       const bool own = gradient.storage.use_count() == 1 && gradient.dtype == parameter.value.dtype;
-      if (!own) tape_.stream(2 * static_cast<double>(gradient.bytes().count), gradient.dtype);
+      if (!own) tape_.stream(2 * traffic(gradient), gradient.dtype);
       parameter.gradient = own ? std::move(gradient) : tape_.empty(gradient.shape, parameter.value.dtype);
       parameter.gradient.storage->rename(Holding::kGradients);
     } else {
-      tape_.stream(3 * static_cast<double>(gradient.bytes().count), gradient.dtype);
+      tape_.stream(3 * traffic(gradient), gradient.dtype);
     }
     gradient = {};
     if (parameter.after_gradient) parameter.after_gradient(parameter);

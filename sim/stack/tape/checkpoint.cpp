@@ -29,7 +29,7 @@ Tensors run_again(Tape& tape, const Tensor& x, const std::function<Tensor(const 
 }
 
 Tensor moved(Tape& tape, const Tensor& x, StackKernelSort way) {
-  tape.launch({.sort = way, .dtype = x.dtype, .bytes = static_cast<double>(x.bytes().count)});
+  tape.launch({.sort = way, .dtype = x.dtype, .bytes = traffic(x)});
   return x;
 }
 

@@ -3,14 +3,6 @@
 namespace plimsoll {
 namespace {
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
-}
-
 Tensor like(Tape& tape, const Tensor& x) { return tape.empty(x.shape, x.dtype); }
 
 void launch(Tape& tape, const Tensor& x, const Tensor& y, const ConvolutionCall& call, bool backward) {
@@ -19,7 +11,7 @@ void launch(Tape& tape, const Tensor& x, const Tensor& y, const ConvolutionCall&
   tape.launch({.sort = StackKernelSort::kConvolution, .dtype = x.dtype, .backward = backward, .m = rows, .n = channels,
                .k = call.inputs_per_output,
                .flops = 2.0 * static_cast<double>(rows) * static_cast<double>(channels) * static_cast<double>(call.inputs_per_output),
-               .bytes = size(x) + size(y)});
+               .bytes = traffic(x) + traffic(y)});
 }
 
 }  // namespace
@@ -42,7 +34,7 @@ Tensor convolution(Tape& tape, const Tensor& input, const Weights& weights, cons
                        launch(t, saved, gradients[0], call, true);
                        if (has_bias) {
                          results[2] = t.empty({call.made[1]}, kept.dtype);
-                         t.stream(size(gradients[0]), kept.dtype);
+                         t.stream(traffic(gradients[0]), kept.dtype);
                        }
                        return results;
                      });
@@ -54,22 +46,22 @@ Tensor batch_norm(Tape& tape, const Tensor& x, const Weights& weights) {
   const Tensor mean = tape.empty(weight.shape, DType::kFp32);
   const Tensor root = tape.empty(weight.shape, DType::kFp32);
   Tensor out = like(tape, x);
-  tape.stream(3 * size(x), x.dtype);  // once for the statistics, once for the numbers
+  tape.stream(3 * traffic(x), x.dtype);  // once for the statistics, once for the numbers
   return tape.record(std::move(out), {&x, &weight, &bias}, [saved = x.detached(), mean, root, weight](Tape& t, Tensors gradients) {
     Tensors results;
     results.push_back(like(t, saved));
     results.push_back(t.empty(weight.shape, weight.dtype));
     results.push_back(t.empty(weight.shape, weight.dtype));
-    t.stream(3 * size(saved) + 2 * size(gradients[0]), saved.dtype);
+    t.stream(3 * traffic(saved) + 2 * traffic(gradients[0]), saved.dtype);
     return results;
   });
 }
 
 Tensor relu_in_place(Tape& tape, const Tensor& x) {
-  tape.stream(2 * size(x), x.dtype);
+  tape.stream(2 * traffic(x), x.dtype);
   const Tensor saved = x.detached();
   return tape.record(x.detached(), {&x}, [saved](Tape& t, Tensors gradients) {
-    t.stream(3 * size(saved), saved.dtype);
+    t.stream(3 * traffic(saved), saved.dtype);
     return only(like(t, gradients[0]));
   });
 }
@@ -77,24 +69,24 @@ Tensor relu_in_place(Tape& tape, const Tensor& x) {
 Tensor max_pool(Tape& tape, const Tensor& x, Shape made) {
   Tensor out = tape.empty(made, x.dtype);
   const Tensor places = tape.empty(std::move(made), kIndexType);
-  tape.stream(size(x) + size(out) + size(places), x.dtype);
+  tape.stream(traffic(x) + traffic(out) + traffic(places), x.dtype);
   return tape.record(std::move(out), {&x}, [saved = x.detached(), places](Tape& t, Tensors gradients) {
-    t.stream(size(saved) + size(gradients[0]) + size(places), saved.dtype);
+    t.stream(traffic(saved) + traffic(gradients[0]) + traffic(places), saved.dtype);
     return only(like(t, saved));
   });
 }
 
 Tensor average_pool(Tape& tape, const Tensor& x, Shape made) {
   Tensor out = tape.empty(std::move(made), x.dtype);
-  tape.stream(size(x) + size(out), x.dtype);
+  tape.stream(traffic(x) + traffic(out), x.dtype);
   return tape.record(std::move(out), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {
-    t.stream(size(saved) + size(gradients[0]), saved.dtype);
+    t.stream(traffic(saved) + traffic(gradients[0]), saved.dtype);
     return only(like(t, saved));
   });
 }
 
 Tensor add_in_place(Tape& tape, const Tensor& a, const Tensor& b) {
-  tape.stream(3 * size(a), a.dtype);
+  tape.stream(3 * traffic(a), a.dtype);
   return tape.record(a.detached(), {&a, &b}, [](Tape&, Tensors gradients) {
     Tensors results;
     results.push_back(gradients[0]);

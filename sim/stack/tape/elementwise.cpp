@@ -5,22 +5,14 @@
 namespace plimsoll {
 namespace {
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 DType wider(DType a, DType b) { return size_of(a) >= size_of(b) ? a : b; }
 
 /// A new tensor like `x` that a kernel writes while it reads `read` bytes.
 Tensor written(Tape& tape, const Tensor& x, double read) {
   Tensor out = tape.empty(x.shape, x.dtype);
   out.order = x.order;
-  tape.stream(read + size(out), x.dtype);
+  tape.stream(read + traffic(out), x.dtype);
   return out;
-}
-
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
 }
 
 /// The gradient of an operand that was broadcast or narrower: summed up or cast, else the very same.
@@ -28,7 +20,7 @@ Tensor as_operand(Tape& tape, const Tensor& gradient, const Shape& shape, DType 
   const bool same = elements_of(shape) == gradient.elements() && dtype == gradient.dtype;
   if (same) return gradient;
   Tensor out = tape.empty(shape, dtype);
-  tape.stream(size(gradient) + size(out), dtype);
+  tape.stream(traffic(gradient) + traffic(out), dtype);
   return out;
 }
 
@@ -37,7 +29,7 @@ Tensor as_operand(Tape& tape, const Tensor& gradient, const Shape& shape, DType 
 Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
   const Tensor& larger = a.elements() >= b.elements() ? a : b;
   Tensor out = tape.empty(larger.shape, wider(a.dtype, b.dtype));
-  tape.stream(size(a) + size(b) + size(out), out.dtype);
+  tape.stream(traffic(a) + traffic(b) + traffic(out), out.dtype);
   const bool need_a = a.needs_gradient();
   const bool need_b = b.needs_gradient();
   return tape.record(std::move(out), {&a, &b},
@@ -52,7 +44,7 @@ Tensor add(Tape& tape, const Tensor& a, const Tensor& b) {
 Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b) {
   const Tensor& larger = a.elements() >= b.elements() ? a : b;
   Tensor out = tape.empty(larger.shape, wider(a.dtype, b.dtype));
-  tape.stream(size(a) + size(b) + size(out), out.dtype);
+  tape.stream(traffic(a) + traffic(b) + traffic(out), out.dtype);
   const Tensor saved_a = b.needs_gradient() ? a.detached() : Tensor{};
   const Tensor saved_b = a.needs_gradient() ? b.detached() : Tensor{};
   const Tensor shape_a{.storage = nullptr, .shape = a.shape, .dtype = a.dtype};
@@ -61,7 +53,7 @@ Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b) {
     const auto towards = [&](const Tensor& other, const Tensor& own) -> Tensor {
       if (!other) return {};
       Tensor product = t.empty(gradients[0].shape, gradients[0].dtype);
-      t.stream(2 * size(gradients[0]) + size(other), product.dtype);
+      t.stream(2 * traffic(gradients[0]) + traffic(other), product.dtype);
       return as_operand(t, product, own.shape, own.dtype);
     };
     Tensors results(2);
@@ -72,37 +64,37 @@ Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b) {
 }
 
 Tensor scale(Tape& tape, const Tensor& x) {
-  return tape.record(written(tape, x, size(x)), {&x}, [](Tape& t, Tensors gradients) {
-    return only(written(t, gradients[0], size(gradients[0])));
+  return tape.record(written(tape, x, traffic(x)), {&x}, [](Tape& t, Tensors gradients) {
+    return only(written(t, gradients[0], traffic(gradients[0])));
   });
 }
 
 Tensor shift(Tape& tape, const Tensor& x) {
-  return tape.record(written(tape, x, size(x)), {&x}, [](Tape&, Tensors gradients) { return only(std::move(gradients[0])); });
+  return tape.record(written(tape, x, traffic(x)), {&x}, [](Tape&, Tensors gradients) { return only(std::move(gradients[0])); });
 }
 
 Tensor masked(Tape& tape, const Tensor& x) { return shift(tape, x); }
 
 Tensor from_input(Tape& tape, const Tensor& x) {
-  return tape.record(written(tape, x, size(x)), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {
-    return only(written(t, gradients[0], size(saved) + size(gradients[0])));
+  return tape.record(written(tape, x, traffic(x)), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {
+    return only(written(t, gradients[0], traffic(saved) + traffic(gradients[0])));
   });
 }
 
 Tensor from_result(Tape& tape, const Tensor& x) {
-  Tensor out = written(tape, x, size(x));
+  Tensor out = written(tape, x, traffic(x));
   const Tensor saved = out.detached();
   return tape.record(std::move(out), {&x}, [saved](Tape& t, Tensors gradients) {
-    return only(written(t, gradients[0], size(saved) + size(gradients[0])));
+    return only(written(t, gradients[0], traffic(saved) + traffic(gradients[0])));
   });
 }
 
 Tensor power(Tape& tape, const Tensor& x) {
-  return tape.record(written(tape, x, size(x)), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {
+  return tape.record(written(tape, x, traffic(x)), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {
     // gradient · (exponent · x^(exponent − 1)): the power, its multiple and the product are there at once.
-    const Tensor lower = written(t, saved, size(saved));
-    const Tensor multiple = written(t, saved, size(saved));
-    return only(written(t, gradients[0], 2 * size(saved)));
+    const Tensor lower = written(t, saved, traffic(saved));
+    const Tensor multiple = written(t, saved, traffic(saved));
+    return only(written(t, gradients[0], 2 * traffic(saved)));
   });
 }
 
@@ -110,10 +102,10 @@ Tensor mean_of_rows(Tape& tape, const Tensor& x) {
   Shape shape = x.shape;
   shape.back() = 1;
   Tensor out = tape.empty(std::move(shape), x.dtype);
-  tape.stream(size(x), x.dtype);
+  tape.stream(traffic(x), x.dtype);
   return tape.record(std::move(out), {&x}, [whole = x.shape, dtype = x.dtype](Tape& t, Tensors) {
     Tensor spread = t.empty(whole, dtype);
-    t.stream(size(spread), dtype);
+    t.stream(traffic(spread), dtype);
     return only(std::move(spread));
   });
 }
@@ -123,20 +115,20 @@ Tensor dropout(Tape& tape, const Tensor& x, double share) {
   Tensor out = tape.empty(x.shape, x.dtype);
   out.order = x.order;
   const Tensor mask = tape.empty(x.shape, kMaskType);
-  tape.stream(2 * size(x) + size(mask), x.dtype);
+  tape.stream(2 * traffic(x) + traffic(mask), x.dtype);
   return tape.record(std::move(out), {&x}, [mask](Tape& t, Tensors gradients) {
-    return only(written(t, gradients[0], size(gradients[0]) + size(mask)));
+    return only(written(t, gradients[0], traffic(gradients[0]) + traffic(mask)));
   });
 }
 
 Tensor softmax(Tape& tape, const Tensor& x, DType result) {
   Tensor out = tape.empty(x.shape, result);
-  tape.stream(size(x) + size(out), result);
+  tape.stream(traffic(x) + traffic(out), result);
   const Tensor saved = out.detached();
   return tape.record(std::move(out), {&x}, [saved, dtype = x.dtype](Tape& t, Tensors gradients) {
-    const Tensor product = t.options().hidden_copies ? written(t, saved, size(gradients[0])) : Tensor{};
+    const Tensor product = t.options().hidden_copies ? written(t, saved, traffic(gradients[0])) : Tensor{};
     Tensor dx = t.empty(saved.shape, dtype);
-    t.stream(size(saved) + size(gradients[0]) + size(dx), dtype);
+    t.stream(traffic(saved) + traffic(gradients[0]) + traffic(dx), dtype);
     return only(std::move(dx));
   });
 }

@@ -3,8 +3,6 @@
 namespace plimsoll {
 namespace {
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 Tensor in_fp32(Tape& tape, const Tensor& x) { return tape.autocast() ? cast(tape, x, DType::kFp32) : x; }
 
 /// Gradients of a normalization: dx, and the weight's by way of partial sums.
@@ -12,11 +10,11 @@ Tensors norm_backward(Tape& tape, const Tensor& x, const Tensor& dy, const Shape
   Tensors results(3);
   results[0] = tape.empty(x.shape, x.dtype);
   results[0].order = x.order;
-  tape.stream(size(x) + size(dy) + size(results[0]), x.dtype);
+  tape.stream(traffic(x) + traffic(dy) + traffic(results[0]), x.dtype);
   if (!weight.empty()) {
     results[1] = tape.empty(weight, weight_type);
     if (bias) results[2] = tape.empty(weight, weight_type);
-    tape.stream(size(x) + size(dy), x.dtype);
+    tape.stream(traffic(x) + traffic(dy), x.dtype);
   }
   return results;
 }
@@ -32,7 +30,7 @@ Tensor layer_norm(Tape& tape, const Tensor& input, const Weights& weights) {
   rows.back() = 1;
   const Tensor mean = tape.empty(rows, DType::kFp32);
   const Tensor root = tape.empty(rows, DType::kFp32);
-  tape.stream(size(x) + size(out), x.dtype);
+  tape.stream(traffic(x) + traffic(out), x.dtype);
   const Shape shape = weight && weight.needs_gradient() ? weight.shape : Shape{};
   return tape.record(std::move(out), {&x, &weight, &bias},
                      [saved = x.detached(), mean, root, shape, type = weight ? weight.dtype : DType::kFp32, has_bias = bool(bias)](
@@ -45,7 +43,7 @@ Tensor fused_rms_norm(Tape& tape, const Tensor& x, Parameter& parameter) {
   Shape rows = x.shape;
   rows.back() = 1;
   const Tensor root = tape.empty(rows, DType::kFp32);
-  tape.stream(size(x) + size(out), x.dtype);
+  tape.stream(traffic(x) + traffic(out), x.dtype);
   const Shape shape = weight.needs_gradient() ? weight.shape : Shape{};
   return tape.record(std::move(out), {&x, &weight}, [saved = x.detached(), root, shape, type = weight.dtype](Tape& t, Tensors gradients) {
     Tensors results = norm_backward(t, saved, gradients[0], shape, type, false);
@@ -59,11 +57,11 @@ Tensor embedding(Tape& tape, const Tensor& indices, Parameter& table) {
   Shape shape = indices.shape;
   shape.push_back(weight.shape[1]);
   Tensor out = tape.empty(std::move(shape), weight.dtype);
-  tape.stream(2 * size(out), out.dtype);
+  tape.stream(2 * traffic(out), out.dtype);
   return tape.record(std::move(out), {&weight}, [indices, rows = weight.shape, type = weight.dtype](Tape& t, Tensors gradients) {
     Tensors results(1);
     results[0] = t.empty(rows, type);
-    t.stream(size(results[0]) + 2 * size(gradients[0]), type);
+    t.stream(traffic(results[0]) + 2 * traffic(gradients[0]), type);
     return results;
   });
 }
@@ -71,16 +69,16 @@ Tensor embedding(Tape& tape, const Tensor& indices, Parameter& table) {
 Tensor cross_entropy(Tape& tape, const Tensor& logits) {
   const Tensor x = in_fp32(tape, logits);
   const Tensor log_probabilities = tape.empty(x.shape, x.dtype);
-  tape.stream(2 * size(x), x.dtype);
+  tape.stream(2 * traffic(x), x.dtype);
   const Tensor weight = tape.empty({1}, DType::kFp32);
   Tensor loss = tape.empty({1}, DType::kFp32);
   return tape.record(std::move(loss), {&x}, [log_probabilities, weight](Tape& t, Tensors) {
     // The likelihood's gradient, zeros but for the targets, then the softmax's.
     const Tensor sparse = t.empty(log_probabilities.shape, log_probabilities.dtype);
-    t.stream(size(sparse), sparse.dtype);
+    t.stream(traffic(sparse), sparse.dtype);
     Tensors results(1);
     results[0] = t.empty(log_probabilities.shape, log_probabilities.dtype);
-    t.stream(3 * size(sparse), sparse.dtype);
+    t.stream(3 * traffic(sparse), sparse.dtype);
     return results;
   });
 }
@@ -88,9 +86,9 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits) {
 Tensor fused_cross_entropy(Tape& tape, const Tensor& logits) {
   Tensor loss = tape.empty({logits.elements() / logits.size(-1)}, DType::kFp32);
   const Tensor sums = tape.empty(loss.shape, DType::kFp32);
-  tape.stream(size(logits), logits.dtype);
+  tape.stream(traffic(logits), logits.dtype);
   return tape.record(std::move(loss), {&logits}, [saved = logits.detached(), sums](Tape& t, Tensors) {
-    t.stream(2 * size(saved), saved.dtype);
+    t.stream(2 * traffic(saved), saved.dtype);
     Tensors results;
     results.push_back(saved);
     return results;

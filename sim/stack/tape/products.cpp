@@ -5,8 +5,6 @@
 namespace plimsoll {
 namespace {
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 /// What a linear layer's backward needs of its forward.
 struct LinearMemory {
   Tensor x;       ///< nothing when the weight is frozen
@@ -33,7 +31,7 @@ Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gr
   }
   if (memory.bias) {
     results[2] = tape.empty({outputs}, dy.dtype);
-    tape.stream(size(dy), dy.dtype);
+    tape.stream(traffic(dy), dy.dtype);
   }
   return results;
 }
@@ -116,7 +114,7 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
                         static_cast<double>(call.keys) * static_cast<double>(call.head_dim) * (call.causal ? 0.5 : 1.0);
   const StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = q.dtype, .causal = call.causal, .batch = batch * call.heads,
                            .m = call.sequence, .n = call.keys, .k = call.head_dim, .flops = 4 * volume,
-                           .bytes = 2 * size(q) + size(k) + size(v)};
+                           .bytes = 2 * traffic(q) + traffic(k) + traffic(v)};
   const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
     Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32), tape.empty({2}, kIndexType)};
     results[0].order = q.order;

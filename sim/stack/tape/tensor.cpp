@@ -1,5 +1,7 @@
 #include "sim/stack/tape/tensor.h"
 
+#include <utility>
+
 namespace plimsoll {
 
 std::int64_t elements_of(const Shape& shape) {
@@ -23,6 +25,18 @@ Tensor Tensor::detached() const {
   copy.parameter = nullptr;
   return copy;
 }
+
+inline namespace eager {
+
+Tensors only(Tensor gradient) {
+  Tensors all;
+  all.push_back(std::move(gradient));
+  return all;
+}
+
+double traffic(const Tensor& x) { return static_cast<double>(x.bytes().count); }
+
+}  // namespace eager
 
 Tensor Parameter::use() {
   Tensor tensor = value;

@@ -53,6 +53,12 @@ struct Tensor {
 
 using Tensors = std::vector<Tensor>;
 
+/// A list of one: what a node of one input gives back.
+Tensors only(Tensor gradient);
+
+/// Bytes of x, as kernels that read or write it count them.
+double traffic(const Tensor& x);
+
 /// A trained (or frozen) leaf.
 struct Parameter {
   std::string name;

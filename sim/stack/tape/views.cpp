@@ -6,10 +6,8 @@
 namespace plimsoll {
 namespace {
 
-double size(const Tensor& x) { return static_cast<double>(x.bytes().count); }
-
 Tensor copy_of(Tape& tape, const Tensor& x) {
-  tape.stream(2 * size(x), x.dtype);
+  tape.stream(2 * traffic(x), x.dtype);
   return tape.empty(x.shape, x.dtype);
 }
 
@@ -32,12 +30,6 @@ Tensor swapped(const Tensor& x, std::size_t first, std::size_t second) {
   std::replace(out.order.begin(), out.order.end(), kStrided, static_cast<std::uint8_t>(second));
   if (std::is_sorted(out.order.begin(), out.order.end())) out.order.clear();
   return out;
-}
-
-Tensors only(Tensor gradient) {
-  Tensors all;
-  all.push_back(std::move(gradient));
-  return all;
 }
 
 }  // namespace
@@ -65,7 +57,7 @@ namespace {
 Tensors parts_of(Tape& tape, const Tensor& x, Tensors outs) {
   return tape.record_all(std::move(outs), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors) {
     Tensor whole = t.empty(shape, dtype);
-    t.stream(2 * size(whole), dtype);
+    t.stream(2 * traffic(whole), dtype);
     return only(std::move(whole));
   });
 }
@@ -98,7 +90,7 @@ Tensor narrow(Tape& tape, const Tensor& x, std::size_t dimension, std::int64_t c
   out.shape[dimension] = count;
   return tape.record(std::move(out), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors) {
     Tensor whole = t.empty(shape, dtype);
-    t.stream(1.5 * size(whole), dtype);
+    t.stream(1.5 * traffic(whole), dtype);
     return only(std::move(whole));
   });
 }
@@ -114,7 +106,7 @@ Tensor concatenate(Tape& tape, const Tensors& parts, std::size_t dimension) {
     shapes.push_back(part.shape);
   }
   Tensor out = tape.empty(shape, parts.front().dtype);
-  tape.stream(2 * size(out), out.dtype);
+  tape.stream(2 * traffic(out), out.dtype);
   return tape.record(std::move(out), inputs, [shapes](Tape&, Tensors gradients) {
     Tensors views;  // narrow views of the one gradient
     for (const Shape& part : shapes) {
@@ -131,11 +123,11 @@ Tensor cast(Tape& tape, const Tensor& x, DType dtype) {
   if (x.dtype == dtype) return x;
   Tensor out = tape.empty(x.shape, dtype);
   out.order = x.order;
-  tape.stream(size(x) + size(out), dtype);
+  tape.stream(traffic(x) + traffic(out), dtype);
   return tape.record(std::move(out), {&x}, [from = x.dtype](Tape& t, Tensors gradients) {
     Tensor wide = t.empty(gradients[0].shape, from);
     wide.order = gradients[0].order;
-    t.stream(size(gradients[0]) + size(wide), from);
+    t.stream(traffic(gradients[0]) + traffic(wide), from);
     return only(std::move(wide));
   });
 }
@@ -145,10 +137,10 @@ Tensor repeat_heads(Tape& tape, const Tensor& x, std::int64_t times) {
   Shape shape = x.shape;
   shape[1] *= times;
   Tensor out = tape.empty(std::move(shape), x.dtype);
-  tape.stream(size(x) + size(out), x.dtype);
+  tape.stream(traffic(x) + traffic(out), x.dtype);
   return tape.record(std::move(out), {&x}, [shape = x.shape, dtype = x.dtype](Tape& t, Tensors gradients) {
     Tensor sum = t.empty(shape, dtype);
-    t.stream(size(gradients[0]) + size(sum), dtype);
+    t.stream(traffic(gradients[0]) + traffic(sum), dtype);
     return only(std::move(sum));
   });
 }

@@ -7,7 +7,7 @@
 
 #include "sim/planner/systems/checkpoint_segments.h"
 #include "sim/planner/systems/choose_open.h"
-#include "sim/planner/systems/chunk_size.h"
+#include "sim/stack/sharing/chunk_layout.h"
 
 namespace plimsoll {
 namespace {
