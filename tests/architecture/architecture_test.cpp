@@ -22,6 +22,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"profiler", {"core", "formats"}},
     {"executor", {"core", "formats"}},
     {"session", {"core", "formats", "sim", "profiler", "executor"}},
+    {"gui", {"core", "formats", "sim"}},
     {"cli", {"core", "formats", "sim", "profiler", "executor", "session"}},
 };
 

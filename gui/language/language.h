@@ -1,0 +1,49 @@
+#pragma once
+
+#include <QHash>
+#include <QTranslator>
+
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace plimsoll::gui {
+
+enum class Language { kEnglish, kChinese };
+
+/// "en" or "zh" (also "zh_CN"), else nothing.
+std::optional<Language> parse_language(const QString& text);
+QString to_text(Language language);
+
+/// The catalogues' names, one for each folder of the window: "gui/language/zh_app.json".
+const std::vector<std::string>& catalogue_files();
+
+/// Texts by their English, whatever asks for them; Qt's own dialogs find theirs here too.
+class Catalogue final : public QTranslator {
+ public:
+  using QTranslator::QTranslator;
+
+  /// Adds the texts of a JSON object {"English": "中文"}.
+  Result<void> add(std::string_view json, const std::string& where);
+
+  QString translate(const char* context, const char* english, const char* remark, int count) const override;
+  bool isEmpty() const override { return texts_.isEmpty(); }
+
+  [[nodiscard]] const QHash<QByteArray, QString>& texts() const { return texts_; }
+
+ private:
+  QHash<QByteArray, QString> texts_;
+};
+
+/// Makes the language that of the program, from now on; windows are told by QEvent::LanguageChange.
+/// `catalogue` lives as long as the program.
+void speak(Language language, Catalogue& catalogue);
+
+/// The catalogue with all texts of the window.
+Result<void> fill_chinese(Catalogue& catalogue);
+
+/// Whether a font with Chinese signs is installed; without one they are boxes.
+bool can_show_chinese();
+
+}  // namespace plimsoll::gui

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <QCoreApplication>
+#include <QString>
+
+namespace plimsoll::gui {
+
+/// The text in the language of the window. Every visible text is a literal in a call of this function: the catalogues are
+/// checked against these calls (tests/gui/language_test.cpp).
+inline QString say(const char* english) { return QCoreApplication::translate("plimsoll", english); }
+
+}  // namespace plimsoll::gui

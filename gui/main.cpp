@@ -1,0 +1,51 @@
+#include <QApplication>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "core/base/error.h"
+#include "gui/app/command_line.h"
+#include "gui/app/main_window.h"
+#include "gui/app/screenshot.h"
+
+namespace {
+
+int ended(const plimsoll::Error& error) {
+  std::fprintf(stderr, "plimsoll-gui: %s%s%s\n", error.where.c_str(), error.where.empty() ? "" : ": ", error.what.c_str());
+  if (!error.remedy.empty()) std::fprintf(stderr, "  %s\n", error.remedy.c_str());
+  return error.kind == plimsoll::ErrorKind::kInput ? 2 : 4;
+}
+
+/// Without a screen a picture can still be taken, help printed, and anything else refused in words.
+void choose_platform(int argc, char** argv) {
+  const bool no_screen = qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+  if (!no_screen || !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) return;
+  for (int i = 1; i < argc; ++i) {
+    const QByteArray argument(argv[i]);
+    if (argument.startsWith("--screenshot") || argument == "--help" || argument == "-h" || argument == "--version") {
+      qputenv("QT_QPA_PLATFORM", "offscreen");
+      return;
+    }
+  }
+  std::fputs("plimsoll-gui: there is no display\n"
+             "  start it on a desktop, set QT_QPA_PLATFORM=vnc, or take a picture with --screenshot FILE\n", stderr);
+  std::exit(4);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  choose_platform(argc, argv);
+  QApplication application(argc, argv);
+  QApplication::setApplicationName("plimsoll");
+  QApplication::setApplicationVersion(PLIMSOLL_VERSION);
+  const auto options = plimsoll::gui::read_command_line(QApplication::arguments(), PLIMSOLL_VERSION);
+  if (!options) return ended(options.error());
+  plimsoll::gui::MainWindow window(*options);
+  if (options->screenshot.isEmpty()) {
+    window.show();
+    return QApplication::exec();
+  }
+  const auto taken = plimsoll::gui::take_screenshot(window, options->screenshot);
+  return taken ? 0 : ended(taken.error());
+}
