@@ -7,6 +7,7 @@
 #include "cli/machine_flags.h"
 #include "cli/output_file.h"
 #include "cli/probe_command.h"
+#include "cli/this_machine.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/text/write_text_file.h"
@@ -98,6 +99,12 @@ ExitCode list_gpus(bool json) {
   return ExitCode::kDone;
 }
 
+Result<ExitCode> print_this(const MachineFlags& flags, const std::string& output) {
+  if (output.empty() && flags.gpu.empty() && flags.machine_file.empty()) return print_this_machine(flags);
+  return fail({.kind = ErrorKind::kInput, .what = "--this prints this computer: --on, --machine and -o do not go with it",
+               .where = {}, .remedy = "leave them out"});
+}
+
 /// What was asked for: the catalogue, a machine file, or a probe.
 Result<ExitCode> answer(const MachineFlags& flags, const std::string& output, bool probes, bool json) {
   const bool file = !flags.gpu.empty() && !output.empty();
@@ -123,12 +130,15 @@ void add_machines(CLI::App& app, ExitCode& code) {
   command->add_flag(
       "--probe", *probe,
       "measure this computer (and the drive of --ssd-folder, after writing 4 GiB to it); fit, plan and run use it");
+  auto own = std::make_shared<bool>(false);
+  command->add_flag("--this", *own, "this computer under --ram, --device-memory, --ssd and so on, with its probe, as JSON")
+      ->excludes("--probe")->excludes("--json");
   command->add_option("-o,--output", *output,
                       "where the probe goes (default: the cache), or with --on the machine's parts, with --probe as measured");
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
-  command->callback([json, probe, output, machine, &code] {
-    const auto ended = answer(*machine, *output, *probe, *json);
+  command->callback([json, probe, own, output, machine, &code] {
+    const auto ended = *own ? print_this(*machine, *output) : answer(*machine, *output, *probe, *json);
     code = ended ? *ended : report_error(ended.error());
   });
 }

@@ -2,17 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <tuple>
 
 #include "core/graph/expert_shape.h"
+#include "core/model/step_size.h"
 #include "formats/models/resolve_model.h"
 
 namespace plimsoll {
 namespace {
-
-constexpr std::int64_t kDefaultSequence = 1024;
-constexpr double kMostInstructions = 1e6;
 
 Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
   if (!flags.global_batch) return flags.accumulate;
@@ -22,21 +19,6 @@ Result<std::int64_t> micro_batches(const TrainingFlags& flags) {
          .what = fmt::format("--global-batch {} is not a multiple of --batch {}", *flags.global_batch, flags.batch)});
   }
   return *flags.global_batch / flags.batch;
-}
-
-/// A step of more instructions than a computer can plan is refused before it fills the memory. Forward, backward and
-/// optimizer of a layer are about 40 kernels and copies.
-Result<void> check_step_size(const ModelSpec& spec, const Recipe& recipe) {
-  const double instructions = 40.0 * static_cast<double>(spec.layers) * static_cast<double>(recipe.accumulate);
-  if (instructions <= kMostInstructions) return {};
-  return fail(
-      {.kind = ErrorKind::kInput,
-       .what = fmt::format(
-           "{} layers x {} micro-batches make a step of about {:.0f} million instructions; {:.0f} million can be "
-           "planned",
-           spec.layers, recipe.accumulate, instructions * 1e-6, kMostInstructions * 1e-6),
-       .where = {},
-       .remedy = "use a smaller --accumulate (and a larger --batch), or fewer layers"});
 }
 
 /// A number that the rule does not read would be ignored in silence.
@@ -200,8 +182,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   const auto schedule = parse_lr_schedule(flags.schedule);
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;
-  const std::int64_t usual = spec.reads_images() ? spec.max_positions : std::min(kDefaultSequence, spec.longest_sequence());
-  recipe.sequence = flags.sequence.value_or(usual);
+  recipe.sequence = flags.sequence.value_or(usual_sequence(spec));
   if (!flags.sequence)
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
   if (spec.head == HeadKind::kMaskedToken && spec.mask_token < 0) {

@@ -1,9 +1,12 @@
 #include "gui/app/pages.h"
 
+#include "gui/explore/explore_page.h"
+
 namespace plimsoll::gui {
 
 const std::vector<MakePage>& all_pages() {
   static const std::vector<MakePage> kPages{
+      make_explore_page,
   };
   return kPages;
 }

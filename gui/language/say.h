@@ -9,4 +9,7 @@ namespace plimsoll::gui {
 /// checked against these calls (tests/gui/language_test.cpp).
 inline QString say(const char* english) { return QCoreApplication::translate("plimsoll", english); }
 
+/// Marks a text that is said later: `say(label.english)`.
+constexpr const char* to_say(const char* english) { return english; }
+
 }  // namespace plimsoll::gui

@@ -1,0 +1,246 @@
+#include "gui/explore/choice_form.h"
+
+#include <QCheckBox>
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QSignalBlocker>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "core/model/optimizer.h"
+#include "formats/machines/gpu_catalogue.h"
+#include "formats/models/model_zoo.h"
+#include "gui/explore/strategy_fields.h"
+#include "gui/explore/words.h"
+#include "gui/fields/form_card.h"
+#include "gui/fields/name_field.h"
+#include "gui/fields/step_field.h"
+#include "gui/language/say.h"
+#include "sim/planner/systems/offload_system.h"
+
+namespace plimsoll::gui {
+namespace {
+
+QStringList model_names() {
+  QStringList names;
+  for (const ZooModel& model : built_in_zoo()) names << QString::fromStdString(model.name);
+  return names;
+}
+
+QStringList gpu_names() {
+  QStringList names{QStringLiteral("this")};
+  for (const GpuEntry& gpu : built_in_gpu_catalogue()) names << QString::fromStdString(gpu.name);
+  return names;
+}
+
+/// A list of which each entry has a value beside its text.
+QComboBox* list_of(std::initializer_list<const char*> values) {
+  auto* list = new QComboBox;
+  for (const char* value : values) list->addItem(QString::fromLatin1(value), QString::fromLatin1(value));
+  return list;
+}
+
+constexpr const char* kByHand = "by hand";
+
+}  // namespace
+
+ChoiceForm::ChoiceForm(QWidget* parent)
+    : QWidget(parent), model_card_(new FormCard(to_say("Model"))), machine_card_(new FormCard(to_say("Machine"))),
+      training_card_(new FormCard(to_say("Training"))), strategy_card_(new FormCard(to_say("Strategy"))) {
+  make_model_card();
+  make_machine_card();
+  make_training_card();
+  make_strategy_card();
+  auto* column = new QVBoxLayout(this);
+  column->setContentsMargins(0, 0, 4, 0);
+  column->setSpacing(10);
+  for (FormCard* card : {model_card_, machine_card_, training_card_, strategy_card_}) column->addWidget(card);
+  column->addStretch();
+}
+
+void ChoiceForm::tell(const char* what) {
+  if (!signalsBlocked()) Q_EMIT changed(choices_, QString::fromLatin1(what));
+}
+
+template <typename Field, typename Member>
+void ChoiceForm::bind_number(Field* field, Member Choices::*member, const char* what) {
+  field->setObjectName(QString::fromLatin1(what));
+  connect(field, &Field::changed, this, [this, member, what](double value) { choices_.*member = static_cast<Member>(value), tell(what); });
+}
+
+void ChoiceForm::bind_list(QComboBox* list, QString Choices::*member, const char* what) {
+  list->setObjectName(QString::fromLatin1(what));
+  connect(list, &QComboBox::activated, this, [this, list, member, what] { choices_.*member = list->currentData().toString(), tell(what); });
+}
+
+void ChoiceForm::make_model_card() {
+  model_ = new NameField(model_names());
+  model_->setObjectName("model");
+  auto* browse = new QToolButton;
+  browse->setText(QStringLiteral("…"));
+  browse->setObjectName("browse");
+  auto* row = new QWidget;
+  auto* line = new QHBoxLayout(row);
+  line->setContentsMargins(0, 0, 0, 0);
+  line->addWidget(model_, 1);
+  line->addWidget(browse);
+  row->setFocusProxy(model_);
+  model_card_->add_wide(row);
+  connect(model_, &NameField::changed, this, [this](const QString& name) { choices_.model = name, tell("model"); });
+  connect(browse, &QToolButton::clicked, this, &ChoiceForm::browseRequested);
+}
+
+void ChoiceForm::make_machine_card() {
+  gpu_ = new NameField(gpu_names());
+  gpu_->setObjectName("gpu");
+  gpus_ = new StepField(doubling(1, 8));
+  ram_ = new StepField(doubling(4, 4096));
+  ssd_ = new StepField({0, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000});
+  pcie_ = list_of({"", "3x4", "3x8", "3x16", "4x4", "4x8", "4x16", "5x8", "5x16"});
+  device_memory_ = new StepField(doubling(0, 256));
+  desktop_ = new QCheckBox;
+  machine_card_->add(to_say("GPU"), gpu_);
+  machine_card_->add(to_say("How many"), gpus_);
+  machine_card_->add(to_say("RAM"), ram_);
+  machine_card_->add(to_say("SSD"), ssd_);
+  machine_card_->add(to_say("PCIe"), pcie_);
+  machine_card_->add(to_say("Cap"), device_memory_);
+  machine_card_->add_wide(desktop_);
+  connect(gpu_, &NameField::changed, this, [this](const QString& name) {
+    choices_.gpu = name == gpu_->itemText(0) ? QStringLiteral("this") : name;
+    tell("gpu");
+  });
+  bind_number(gpus_, &Choices::gpus, "gpus");
+  bind_number(ram_, &Choices::ram_gib, "ram");
+  bind_number(ssd_, &Choices::ssd_gb, "ssd");
+  bind_number(device_memory_, &Choices::device_memory_gib, "device_memory");
+  bind_list(pcie_, &Choices::pcie, "pcie");
+  desktop_->setObjectName("desktop");
+  connect(desktop_, &QCheckBox::toggled, this, [this](bool on) { choices_.desktop = on, tell("desktop"); });
+}
+
+void ChoiceForm::make_training_card() {
+  batch_ = new StepField(doubling(1, 4096));
+  accumulate_ = new StepField(doubling(1, 1024));
+  sequence_ = new StepField({0, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072});
+  precision_ = list_of({"", "fp32", "tf32", "fp16-mixed", "bf16-mixed", "bf16"});
+  optimizer_ = new QComboBox;
+  for (const QString& name : QString::fromStdString(optimizer_names()).split(QStringLiteral(", "))) optimizer_->addItem(name, name);
+  lora_ = new StepField(doubling(0, 512));
+  base_bits_ = list_of({"", "16", "8", "4"});
+  tokens_ = new QLineEdit;
+  training_card_->add(to_say("Batch"), batch_);
+  training_card_->add(to_say("Accumulate"), accumulate_);
+  training_card_->add(to_say("Sequence"), sequence_);
+  training_card_->add(to_say("Precision"), precision_);
+  training_card_->add(to_say("Optimizer"), optimizer_);
+  training_card_->add(to_say("LoRA rank"), lora_);
+  training_card_->add(to_say("Base"), base_bits_);
+  training_card_->add(to_say("Tokens"), tokens_);
+  bind_number(batch_, &Choices::batch, "batch");
+  bind_number(accumulate_, &Choices::accumulate, "accumulate");
+  bind_number(sequence_, &Choices::sequence, "sequence");
+  bind_number(lora_, &Choices::lora_rank, "lora");
+  bind_list(precision_, &Choices::precision, "precision");
+  bind_list(optimizer_, &Choices::optimizer, "optimizer");
+  base_bits_->setObjectName("base_bits");
+  connect(base_bits_, &QComboBox::activated, this, [this] { choices_.base_bits = base_bits_->currentData().toInt(), tell("base_bits"); });
+  tokens_->setObjectName("tokens");
+  connect(tokens_, &QLineEdit::editingFinished, this, [this] {
+    const auto count = tokens_->text().isEmpty() ? std::optional<double>(0) : parse_count(tokens_->text());
+    if (!count || *count == choices_.tokens) return;
+    choices_.tokens = *count;
+    tell("tokens");
+  });
+}
+
+void ChoiceForm::make_strategy_card() {
+  strategy_ = list_of({"auto"});
+  for (const std::string& name : strategy_names()) {
+    const QString text = QString::fromStdString(name);
+    const OffloadSystem* system = find_system(name);
+    if (system == nullptr || system->refusal.empty()) strategy_->addItem(text, text);
+  }
+  strategy_->addItem(QString(), QString::fromLatin1(kByHand));
+  strategy_->setObjectName("strategy");
+  by_hand_ = new StrategyFields;
+  strategy_card_->add_wide(strategy_);
+  strategy_card_->add_wide(by_hand_);
+  connect(strategy_, &QComboBox::activated, this, [this] {
+    const QString value = strategy_->currentData().toString();
+    if (value == QLatin1String(kByHand)) {
+      if (!choices_.exact) choices_.exact = Strategy{};
+    } else {
+      choices_.exact.reset();
+      choices_.strategy = value;
+    }
+    tell("strategy");
+  });
+  connect(by_hand_, &StrategyFields::changed, this, [this](const Strategy& strategy) { choices_.exact = strategy, tell("by_hand"); });
+}
+
+void ChoiceForm::show_choices(const Choices& choices) {
+  const QSignalBlocker quiet(this);
+  choices_ = choices;
+  const auto pick = [](QComboBox* list, const QString& value) { list->setCurrentIndex(std::max(0, list->findData(value))); };
+  model_->show_name(choices.model);
+  gpu_->show_name(choices.gpu == QLatin1String("this") ? gpu_->itemText(0) : choices.gpu);
+  gpus_->show_value(choices.gpus);
+  ram_->show_value(choices.ram_gib);
+  ssd_->show_value(choices.ssd_gb);
+  device_memory_->show_value(choices.device_memory_gib);
+  pick(pcie_, choices.pcie);
+  desktop_->setChecked(choices.desktop);
+  batch_->show_value(static_cast<double>(choices.batch));
+  accumulate_->show_value(static_cast<double>(choices.accumulate));
+  sequence_->show_value(static_cast<double>(choices.sequence));
+  pick(precision_, choices.precision);
+  pick(optimizer_, choices.optimizer);
+  lora_->show_value(static_cast<double>(choices.lora_rank));
+  pick(base_bits_, choices.base_bits == 0 ? QString() : QString::number(choices.base_bits));
+  training_card_->set_row_visible(base_bits_, choices.lora_rank > 0);
+  tokens_->setText(choices.tokens > 0 ? count_text(choices.tokens).remove(' ') : QString());
+  pick(strategy_, choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
+  by_hand_->setVisible(choices.exact.has_value());
+  if (choices.exact) by_hand_->show_strategy(*choices.exact);
+  choices_ = choices;  // fields that were shown another value have written theirs
+}
+
+void ChoiceForm::fill_lists() {
+  gpu_->setItemText(0, say("this computer"));
+  pcie_->setItemText(0, say("the GPU's own"));
+  precision_->setItemText(0, say("best on the GPU"));
+  base_bits_->setItemText(0, say("as it is computed with"));
+  for (int i = 1; i < base_bits_->count(); ++i) base_bits_->setItemText(i, say("%1 bits").arg(base_bits_->itemData(i).toString()));
+  for (int i = 1; i < pcie_->count(); ++i) pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
+  strategy_->setItemText(0, say("the fastest that fits"));
+  strategy_->setItemText(strategy_->count() - 1, say("by hand"));
+}
+
+void ChoiceForm::retranslate() {
+  const QSignalBlocker quiet(this);
+  for (FormCard* card : {model_card_, machine_card_, training_card_, strategy_card_}) card->retranslate();
+  by_hand_->retranslate();
+  fill_lists();
+  gpus_->set_words({}, {});
+  ram_->set_words(QStringLiteral(" GiB"), {});
+  ssd_->set_words(QStringLiteral(" GB"), say("none"));
+  device_memory_->set_words(QStringLiteral(" GiB"), say("none"));
+  sequence_->set_words({}, say("usual"));
+  lora_->set_words({}, say("off"));
+  desktop_->setText(say("The GPU drives a desktop too"));
+  tokens_->setPlaceholderText(say("of the whole training, 300B"));
+  model_->setAccessibleName(say("Model"));
+  model_->setToolTip(say("a name, a shape in words, or drop a config.json, .safetensors or folder"));
+  findChild<QToolButton*>("browse")->setToolTip(say("Choose a model file"));
+  findChild<QToolButton*>("browse")->setAccessibleName(say("Choose a model file"));
+  strategy_->setAccessibleName(say("Strategy"));
+  const std::pair<StepField*, const char*> named[] = {
+      {gpus_, to_say("How many")}, {ram_, to_say("RAM")}, {ssd_, to_say("SSD")}, {device_memory_, to_say("Cap")},
+      {batch_, to_say("Batch")}, {accumulate_, to_say("Accumulate")}, {sequence_, to_say("Sequence")}, {lora_, to_say("LoRA rank")}};
+  for (const auto& [field, name] : named) field->set_name(say(name));
+}
+
+}  // namespace plimsoll::gui

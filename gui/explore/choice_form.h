@@ -1,0 +1,75 @@
+#pragma once
+
+#include <QWidget>
+
+#include <vector>
+
+#include "gui/explore/choices.h"
+
+class QCheckBox;
+class QComboBox;
+class QLabel;
+class QLineEdit;
+
+namespace plimsoll::gui {
+
+class FormCard;
+class NameField;
+class StepField;
+class StrategyFields;
+
+/// The fields of the Explore page. They show choices and tell of every change; what a change means is the page's matter.
+class ChoiceForm final : public QWidget {
+  Q_OBJECT
+
+ public:
+  explicit ChoiceForm(QWidget* parent = nullptr);
+
+  void show_choices(const Choices& choices);
+  void retranslate();
+
+ Q_SIGNALS:
+  /// `what` names the field ("batch"): changes of one field in a row are one change to a user.
+  void changed(const plimsoll::gui::Choices& choices, const QString& what);
+  /// A model is to be chosen from the disk.
+  void browseRequested();
+
+ private:
+  void make_model_card();
+  void make_machine_card();
+  void make_training_card();
+  void make_strategy_card();
+  void fill_lists();
+  template <typename Field, typename Member>
+  void bind_number(Field* field, Member Choices::*member, const char* what);
+  void bind_list(QComboBox* list, QString Choices::*member, const char* what);
+  void tell(const char* what);
+
+  Choices choices_;
+  FormCard* model_card_;
+  FormCard* machine_card_;
+  FormCard* training_card_;
+  FormCard* strategy_card_;
+  NameField* model_;
+  NameField* gpu_;
+  StepField* gpus_;
+  StepField* ram_;
+  StepField* ssd_;
+  QComboBox* pcie_;
+  StepField* device_memory_;
+  QCheckBox* desktop_;
+  StepField* batch_;
+  StepField* accumulate_;
+  StepField* sequence_;
+  QComboBox* precision_;
+  QComboBox* optimizer_;
+  StepField* lora_;
+  QComboBox* base_bits_;
+  QLineEdit* tokens_;
+  QComboBox* strategy_;
+  StrategyFields* by_hand_;
+};
+
+}  // namespace plimsoll::gui
+
+Q_DECLARE_METATYPE(plimsoll::gui::Choices)

@@ -1,0 +1,289 @@
+#include "gui/explore/explore_page.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QFrame>
+#include <QHBoxLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QScrollArea>
+#include <QSplitter>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTextBrowser>
+#include <QUndoStack>
+#include <QVBoxLayout>
+
+#include "gui/explore/alternatives_model.h"
+#include "gui/explore/choice_command.h"
+#include "gui/explore/choice_form.h"
+#include "gui/explore/load_line.h"
+#include "gui/explore/scatter.h"
+#include "gui/explore/verdict_card.h"
+#include "gui/explore/words.h"
+#include "gui/language/say.h"
+
+namespace plimsoll::gui {
+namespace {
+
+constexpr int kPauseMilliseconds = 15;  ///< in which a dragged slider's changes become one
+constexpr int kFormWidth = 348;
+
+QFrame* card_of(QLabel* heading, QWidget* content) {
+  auto* card = new QFrame;
+  card->setProperty("card", true);
+  auto* column = new QVBoxLayout(card);
+  column->setContentsMargins(16, 12, 16, 12);
+  heading->setProperty("heading", true);
+  column->addWidget(heading);
+  column->addWidget(content, 1);
+  return card;
+}
+
+QTextBrowser* text_view() {
+  auto* view = new QTextBrowser;
+  view->setFrameShape(QFrame::NoFrame);
+  view->setOpenLinks(false);
+  return view;
+}
+
+}  // namespace
+
+std::unique_ptr<Page> make_explore_page(const PageContext& context) { return std::make_unique<ExplorePage>(context); }
+
+ExplorePage::ExplorePage(const PageContext& context)
+    : context_(context), own_(context.engine), form_(new ChoiceForm), card_(new VerdictCard), load_line_(new LoadLine),
+      load_heading_(new QLabel), scatter_(new Scatter), scatter_heading_(new QLabel), details_(new QTabWidget),
+      alternatives_(new AlternativesModel(this)), table_(new QTableView), help_(text_view()), notes_(text_view()) {
+  auto* row = new QHBoxLayout(this);
+  row->setContentsMargins(12, 12, 12, 12);
+  row->setSpacing(12);
+  row->addWidget(make_left());
+  row->addWidget(make_right(), 1);
+  connect_parts();
+  const auto chosen = with_options(choices_, context.choices);
+  form_->show_choices(chosen ? *chosen : choices_);
+  set_choices(chosen ? *chosen : choices_);
+  if (!chosen) card_->show_error(QString::fromStdString(chosen.error().text()));
+}
+
+ExplorePage::~ExplorePage() = default;
+
+QWidget* ExplorePage::make_left() {
+  auto* scroll = new QScrollArea;
+  scroll->setWidget(form_);
+  scroll->setWidgetResizable(true);
+  scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+  scroll->setFixedWidth(kFormWidth);
+  scroll->setFocusPolicy(Qt::NoFocus);
+  scroll->viewport()->setAutoFillBackground(false);
+  form_->setAutoFillBackground(false);
+  return scroll;
+}
+
+QWidget* ExplorePage::make_right() {
+  auto* right = new QWidget;
+  auto* column = new QVBoxLayout(right);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->setSpacing(12);
+  column->addWidget(card_);
+  column->addWidget(make_charts(), 3);
+  column->addWidget(make_details(), 2);
+  return right;
+}
+
+QWidget* ExplorePage::make_charts() {
+  auto* charts = new QWidget;
+  auto* row = new QHBoxLayout(charts);
+  row->setContentsMargins(0, 0, 0, 0);
+  row->setSpacing(12);
+  auto* bars = new QWidget;
+  auto* column = new QVBoxLayout(bars);
+  column->setContentsMargins(0, 0, 0, 0);
+  column->addWidget(load_line_);
+  column->addStretch();
+  row->addWidget(card_of(load_heading_, bars), 11);
+  row->addWidget(card_of(scatter_heading_, scatter_), 9);
+  return charts;
+}
+
+QWidget* ExplorePage::make_details() {
+  table_->setModel(alternatives_);
+  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
+  table_->setSelectionMode(QAbstractItemView::SingleSelection);
+  table_->setShowGrid(false);
+  table_->setFrameShape(QFrame::NoFrame);
+  table_->setWordWrap(false);
+  table_->setAlternatingRowColors(true);
+  table_->setTabKeyNavigation(false);
+  table_->verticalHeader()->hide();
+  table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
+  table_->horizontalHeader()->setStretchLastSection(true);
+  table_->horizontalHeader()->setHighlightSections(false);
+  table_->setObjectName("alternatives");
+  details_->addTab(table_, QString());
+  details_->addTab(help_, QString());
+  details_->addTab(notes_, QString());
+  details_->setDocumentMode(true);
+  auto* card = new QFrame;
+  card->setProperty("card", true);
+  auto* column = new QVBoxLayout(card);
+  column->setContentsMargins(10, 8, 10, 10);
+  column->addWidget(details_);
+  return card;
+}
+
+void ExplorePage::connect_parts() {
+  pause_.setSingleShot(true);
+  pause_.setInterval(kPauseMilliseconds);
+  connect(&pause_, &QTimer::timeout, this, &ExplorePage::start_job);
+  connect(form_, &ChoiceForm::changed, this, &ExplorePage::choose);
+  connect(form_, &ChoiceForm::browseRequested, this, &ExplorePage::browse);
+  connect(scatter_, &Scatter::chosen, this, &ExplorePage::choose_strategy);
+  connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) { choose_strategy(alternatives_->strategy(index.row())); });
+  connect(&job_, &LatestJob::finished, this, [this] { card_->show_working(false); });
+  connect(&own_, &OwnComputerQuestion::answered, this, &ExplorePage::start_job);
+  connect(&own_, &OwnComputerQuestion::refused, this, [this](const QString& why) {
+    take(fail({.kind = ErrorKind::kEnvironment, .what = why.toStdString(), .where = {}, .remedy = {}}));
+    card_->show_working(false);
+  });
+}
+
+QString ExplorePage::title() const { return say("Explore"); }
+
+void ExplorePage::retranslate() {
+  form_->retranslate();
+  form_->show_choices(choices_);
+  card_->retranslate();
+  load_line_->retranslate();
+  scatter_->retranslate();
+  alternatives_->retranslate();
+  load_heading_->setText(say("Load line: what lives where at the fullest moment"));
+  scatter_heading_->setText(say("Strategies that were tried: step time against device memory"));
+  details_->setTabText(0, say("Alternatives"));
+  details_->setTabText(1, say("What would help"));
+  details_->setTabText(2, say("Where the numbers are from"));
+  table_->setAccessibleName(say("Alternatives"));
+  help_->setAccessibleName(say("What would help"));
+  notes_->setAccessibleName(say("Where the numbers are from"));
+  show_notes();
+  show_help();
+  table_->resizeColumnsToContents();
+}
+
+void ExplorePage::apply_theme(const Theme& theme) {
+  card_->apply_theme(theme);
+  load_line_->apply_theme(theme);
+  scatter_->apply_theme(theme);
+  show_notes();
+  show_help();
+}
+
+bool ExplorePage::busy() const { return pause_.isActive() || job_.busy() || own_.busy(); }
+
+std::vector<NamedTable> ExplorePage::tables() const { return {{QStringLiteral("alternatives"), alternatives_}}; }
+
+bool ExplorePage::open_file(const QString& path) {
+  const QFileInfo file(path);
+  const QString ending = file.suffix().toLower();
+  const bool folder = file.isDir() && (QFileInfo(path + "/config.json").isFile() || QFileInfo(path + "/model.safetensors").isFile());
+  if (!folder && ending != "safetensors" && file.fileName() != "config.json") return false;
+  Choices choices = choices_;
+  choices.model = file.absoluteFilePath();
+  choose(choices, QStringLiteral("model"));
+  return true;
+}
+
+void ExplorePage::browse() {
+  const QString path = QFileDialog::getOpenFileName(this, say("Choose a model file"), {}, say("Models (config.json *.safetensors)"));
+  if (!path.isEmpty()) open_file(path);
+}
+
+void ExplorePage::choose(const Choices& choices, const QString& what) {
+  if (choices == choices_) return;
+  context_.undo.push(new ChoiceCommand(this, choices_, choices, what));
+}
+
+void ExplorePage::choose_strategy(const Strategy& strategy) {
+  Choices choices = choices_;
+  choices.exact = strategy;
+  choose(choices, QStringLiteral("picked"));
+}
+
+void ExplorePage::set_choices(const Choices& choices) {
+  choices_ = choices;
+  form_->show_choices(choices);
+  replan();
+}
+
+void ExplorePage::replan() {
+  card_->show_working(true);
+  if (choices_.gpu == QLatin1String("this")) own_.ask(choices_);
+  pause_.start();
+}
+
+void ExplorePage::start_job() {
+  if (choices_.gpu == QLatin1String("this") && !own_.answer()) return;
+  const std::optional<OwnComputer> own = choices_.gpu == QLatin1String("this") ? own_.answer() : std::nullopt;
+  const std::optional<Strategy> known = verdict_ ? std::optional(verdict_->plan->plan.strategy) : std::nullopt;
+  job_.start([this, choices = choices_, own, known](const Stop& stop, const LatestJob::Deliver& deliver) {
+    const auto problem = make_problem(choices, own ? &*own : nullptr);
+    if (!problem) return deliver([this, error = problem.error()] { take(fail(error)); });
+    if (known && !choices.exact) {
+      const auto first = first_look(*problem, *known, stop);
+      if (first) deliver([this, first] { take(first); });  // where it cannot be lowered here the search says why
+    }
+    const auto answer = full_answer(*problem, choices, stop);
+    deliver([this, answer] { take(answer); });
+  });
+}
+
+void ExplorePage::take(const Result<SharedVerdict>& verdict) {
+  if (!verdict) {
+    if (verdict.error().kind == ErrorKind::kInterrupted) return;
+    verdict_ = nullptr;
+    card_->show_error(QString::fromStdString(verdict.error().text()));
+    Q_EMIT planChosen(nullptr);
+    return show_verdict();
+  }
+  verdict_ = *verdict;
+  card_->show_verdict(verdict_, choices_.tokens);
+  show_verdict();
+  if (verdict_->searched) Q_EMIT planChosen(verdict_->plan);
+  Q_EMIT verdictShown(verdict_->searched);
+}
+
+void ExplorePage::show_verdict() {
+  const bool any = verdict_ != nullptr;
+  load_line_->show_memory(any ? verdict_->plan->answer.memory : std::vector<SpaceAnswer>());
+  if (!any || verdict_->searched) {
+    alternatives_->show_verdict(verdict_);
+    table_->resizeColumnsToContents();
+    const Bytes usable = any && !verdict_->plan->answer.memory.empty() ? verdict_->plan->answer.memory.front().usable : Bytes(0);
+    scatter_->show_points(any ? scatter_points(*verdict_) : std::vector<ScatterPoint>(), usable,
+                          any ? verdict_->plan->plan.strategy : Strategy());
+    show_help();
+  }
+  show_notes();
+}
+
+void ExplorePage::show_help() {
+  QString text;
+  if (verdict_ && verdict_->searched) {
+    for (const QString& hint : what_would_help(verdict_->plan->answer)) text += QStringLiteral("<p>•&nbsp; %1</p>").arg(hint.toHtmlEscaped());
+  }
+  help_->setHtml(text);
+}
+
+void ExplorePage::show_notes() {
+  if (!verdict_) return notes_->clear();
+  const FitAnswer& answer = verdict_->plan->answer;
+  QString text = QStringLiteral("<p><b>%1</b> %2</p>")
+                     .arg(origin_words(answer.calibration_kind), QString::fromStdString(answer.calibration_source).toHtmlEscaped());
+  if (answer.lower_bound_seconds) text += QStringLiteral("<p>%1</p>").arg(say("No plan takes less than %1.").arg(seconds_text(*answer.lower_bound_seconds)));
+  text += QStringLiteral("<p>%1</p><ul>").arg(say("Assumed:"));
+  for (const std::string& note : verdict_->notes) text += QStringLiteral("<li>%1</li>").arg(QString::fromStdString(note).toHtmlEscaped());
+  notes_->setHtml(text + QStringLiteral("</ul>"));
+}
+
+}  // namespace plimsoll::gui

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <QObject>
+
+#include <optional>
+
+#include "gui/explore/problem.h"
+
+class QProcess;
+
+namespace plimsoll::gui {
+
+/// Asks the plimsoll program what this computer is; the window itself looks at no hardware.
+class OwnComputerQuestion final : public QObject {
+  Q_OBJECT
+
+ public:
+  OwnComputerQuestion(QString engine, QObject* parent = nullptr);
+  ~OwnComputerQuestion() override;
+
+  /// Asks about this computer under the choices' caps, unless that is what is known or asked already.
+  void ask(const Choices& choices);
+  /// What was answered to the last question; nothing while it is open.
+  [[nodiscard]] const std::optional<OwnComputer>& answer() const { return answer_; }
+  [[nodiscard]] bool busy() const { return process_ != nullptr; }
+
+ Q_SIGNALS:
+  void answered();
+  /// Why there is no answer.
+  void refused(const QString& text);
+
+ private:
+  void take_answer(QProcess& process, int code);
+  void stop();
+
+  QString engine_;
+  QStringList asked_;
+  QProcess* process_ = nullptr;
+  std::optional<OwnComputer> answer_;
+};
+
+}  // namespace plimsoll::gui

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/model/recipe.h"
+#include "core/platform/platform.h"
+#include "gui/explore/choices.h"
+#include "sim/cost/cost_model.h"
+
+namespace plimsoll::gui {
+
+/// What the choices mean: a model, how it is trained, and on what.
+struct Problem {
+  ModelSpec spec;
+  Recipe recipe;
+  Platform platform;
+  std::shared_ptr<const CostModel> costs;
+  std::vector<std::string> notes;  ///< what was assumed
+};
+
+/// This computer as the plimsoll program described it; `costs` are null where nothing was measured.
+struct OwnComputer {
+  Platform platform;
+  std::shared_ptr<const CostModel> costs;
+  std::vector<std::string> notes;
+};
+
+/// Reads the choices' model, and the machine that they name; `own` is used where that is this computer. May read files and
+/// take tens of milliseconds. An error says which choice cannot be had, and why.
+Result<Problem> make_problem(const Choices& choices, const OwnComputer* own);
+
+}  // namespace plimsoll::gui

@@ -1,0 +1,70 @@
+#include "gui/jobs/latest_job.h"
+
+#include <QMetaObject>
+
+namespace plimsoll::gui {
+
+LatestJob::LatestJob(QObject* parent) : QObject(parent), thread_([this] { run(); }) {}
+
+LatestJob::~LatestJob() {
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+    waiting_.reset();
+    stop_running();
+  }
+  changed_.notify_one();
+  thread_.join();
+}
+
+void LatestJob::stop_running() {
+  if (running_) running_->store(true);
+}
+
+void LatestJob::start(Work work) {
+  auto piece = std::make_unique<Piece>(Piece{std::move(work), std::make_shared<std::atomic<bool>>(false), ++latest_});
+  busy_ = true;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_running();
+    waiting_ = std::move(piece);
+  }
+  changed_.notify_one();
+}
+
+void LatestJob::cancel() {
+  ++latest_;
+  busy_ = false;
+  const std::lock_guard lock(mutex_);
+  stop_running();
+  waiting_.reset();
+}
+
+void LatestJob::run() {
+  while (true) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return ends_ || waiting_; });
+    if (ends_) return;
+    const std::unique_ptr<Piece> piece = std::move(waiting_);
+    running_ = piece->stop;
+    lock.unlock();
+    perform(*piece);
+    lock.lock();
+    running_.reset();
+  }
+}
+
+void LatestJob::perform(const Piece& piece) {
+  const auto post = [this, number = piece.number](std::function<void()> what) {
+    QMetaObject::invokeMethod(this, [this, number, what = std::move(what)] {
+      if (number == latest_) what();
+    }, Qt::QueuedConnection);
+  };
+  piece.work(piece.stop, post);
+  post([this] {
+    busy_ = false;
+    Q_EMIT finished();
+  });
+}
+
+}  // namespace plimsoll::gui
