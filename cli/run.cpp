@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/progress_lines.h"
 #include "cli/run_flags.h"
 #include "cli/run_printer.h"
 #include "cli/stop_signals.h"
@@ -71,18 +72,21 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
 }
 
-Result<RunOutcome> conduct(const RunRequest& request, bool quiet) {
+Result<RunOutcome> conduct(const RunRequest& request, bool quiet, ProgressLines& lines) {
   const std::atomic<bool>& stop = stop_on_signals();
   std::signal(SIGPIPE, SIG_IGN);  // a viewer of the progress that goes away ("| head") does not end a training
   RunPrinter printer(quiet);
-  return run_session(request, printer.watcher(), stop);
+  return run_session(request, lines.beside(printer.watcher()), stop);
 }
 
 Result<ExitCode> run(const RunFlags& flags) {
+  if (const auto open = check_progress(flags.progress_fd); !open) return fail(open.error());
+  ProgressLines lines(flags.progress_fd);
   auto request = make_run_request(flags);
-  if (!request) return fail(request.error());
-  const auto outcome = conduct(*request, flags.quiet);
-  if (!outcome) return fail(outcome.error());
+  if (!request) return lines.end(request.error()), fail(request.error());
+  const auto outcome = conduct(*request, flags.quiet, lines);
+  if (!outcome) return lines.end(outcome.error()), fail(outcome.error());
+  lines.end(*outcome, flags.output);
   print_outcome(*outcome, flags);
   if (!outcome->interrupted) return ExitCode::kDone;
   if (!flags.quiet) {

@@ -290,6 +290,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--resume", flags.resume,
                      "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
   command.add_flag("-q,--quiet", flags.quiet, "no progress");
+  command.add_option("--progress-fd", flags.progress_fd, "open file descriptor that gets one JSON object a line (docs/progress-lines.md)");
   command.add_flag("--json", flags.json, "machine-readable answer");
 }
 

@@ -35,6 +35,7 @@ struct RunFlags {
   std::string output = "run.plimsoll";
   bool force = false;
   bool quiet = false;
+  int progress_fd = -1;
   bool json = false;
   std::vector<std::string> given;  ///< names of the options that were written on the command line
   std::string command;             ///< the command line as typed

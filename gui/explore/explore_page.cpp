@@ -14,8 +14,8 @@
 #include <QUndoStack>
 #include <QVBoxLayout>
 
+#include "gui/app/change_command.h"
 #include "gui/explore/alternatives_model.h"
-#include "gui/explore/choice_command.h"
 #include "gui/explore/choice_form.h"
 #include "gui/explore/load_line.h"
 #include "gui/explore/scatter.h"
@@ -201,7 +201,8 @@ void ExplorePage::browse() {
 
 void ExplorePage::choose(const Choices& choices, const QString& what) {
   if (choices == choices_) return;
-  context_.undo.push(new ChoiceCommand(this, choices_, choices, what));
+  context_.undo.push(
+      new ChangeCommand(this, &ExplorePage::set_choices, choices_, choices, what, static_cast<int>(ChangeId::kExplore)));
 }
 
 void ExplorePage::choose_strategy(const Strategy& strategy) {
