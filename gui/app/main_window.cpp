@@ -70,6 +70,7 @@ void MainWindow::add_pages(const WindowOptions& options) {
     });
     connect(page, &Page::planChosen, this, [this](const SharedPlan& plan) {
       plan_ = plan;
+      build_menus();
       for (Page* other : pages_) other->show_plan(plan);
     });
   }
@@ -111,6 +112,8 @@ void MainWindow::show_page(const QString& name) {
     if (pages_[i]->name() != name) continue;
     stack_->setCurrentIndex(static_cast<int>(i));
     rail_->show_page(static_cast<int>(i));
+    pages_[i]->setFocus(Qt::OtherFocusReason);
+    build_menus();
     if (settings_ != nullptr) settings_->setValue("window/page", name);
   }
 }

@@ -9,6 +9,7 @@
 
 #include "gui/app/command_line.h"
 #include "gui/app/page.h"
+#include "gui/jobs/latest_job.h"
 #include "gui/language/language.h"
 
 class QActionGroup;
@@ -55,6 +56,10 @@ class MainWindow final : public QMainWindow {
   void retranslate();
   void build_menus();
   void add_file_menu();
+  void add_export_menu(QMenu& file);
+  void export_of_plan(const QString& name, const QString& kind, Result<void> (*write)(const PredictedPlan&, const QString&));
+  QString ask_for_file(const QString& name, const QString& kinds);
+  void tell_of(const Result<void>& written, const QString& path);
   void add_view_menu();
   void add_help_menu();
   void remember_file(const QString& path);
@@ -70,6 +75,8 @@ class MainWindow final : public QMainWindow {
   Language language_ = Language::kEnglish;
   Catalogue catalogue_;
   SharedPlan plan_;
+  LatestJob export_job_;
+  QString export_folder_;
   PageRail* rail_;
   QStackedWidget* stack_;
   std::vector<Page*> pages_;

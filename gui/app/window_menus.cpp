@@ -32,6 +32,7 @@ void MainWindow::add_file_menu() {
     recent->addAction(QFileInfo(path).fileName(), this, [this, path] { open_file(path); })->setToolTip(path);
   }
   recent->setEnabled(!recent->isEmpty());
+  add_export_menu(*file);
   file->addSeparator();
   file->addAction(say("&Quit"), QKeySequence::Quit, this, &QWidget::close);
 }

@@ -58,6 +58,7 @@ ChoiceForm::ChoiceForm(QWidget* parent)
   column->setSpacing(10);
   for (FormCard* card : {model_card_, machine_card_, training_card_, strategy_card_}) column->addWidget(card);
   column->addStretch();
+  setFocusProxy(model_);
 }
 
 void ChoiceForm::tell(const char* what) {

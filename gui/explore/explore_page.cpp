@@ -60,6 +60,7 @@ ExplorePage::ExplorePage(const PageContext& context)
   row->setSpacing(12);
   row->addWidget(make_left());
   row->addWidget(make_right(), 1);
+  setFocusProxy(form_);
   connect_parts();
   const auto chosen = with_options(choices_, context.choices);
   form_->show_choices(chosen ? *chosen : choices_);
@@ -87,8 +88,8 @@ QWidget* ExplorePage::make_right() {
   column->setContentsMargins(0, 0, 0, 0);
   column->setSpacing(12);
   column->addWidget(card_);
-  column->addWidget(make_charts(), 3);
-  column->addWidget(make_details(), 2);
+  column->addWidget(make_charts());
+  column->addWidget(make_details(), 1);
   return right;
 }
 

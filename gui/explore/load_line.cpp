@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
+#include <set>
 
 #include "gui/explore/load_line_layout.h"
 #include "gui/explore/words.h"
@@ -21,6 +23,18 @@ constexpr double kMarkRoom = 16;  ///< above and below a bar for the mark's circ
 constexpr double kGap = 8;
 constexpr double kRadius = 5;
 constexpr std::array kCategories{"parameters", "gradients", "optimizer", "activations", "workspace", "slack", "framework"};
+
+std::vector<const char*> shown_categories(const std::vector<SpaceAnswer>& memory) {
+  std::set<std::string_view> present;
+  for (const SpaceAnswer& space : memory) {
+    const LoadLineLayout layout = lay_out_load_line(space, QRectF(0, 0, 1, 1));
+    for (const auto& segment : layout.segments) present.insert(segment.category);
+    if (!layout.unusable.isEmpty()) present.insert("framework");
+  }
+  std::vector<const char*> shown;
+  std::copy_if(kCategories.begin(), kCategories.end(), std::back_inserter(shown), [&](const char* name) { return present.count(name) > 0; });
+  return shown;
+}
 
 double title_height(const QWidget& widget) { return widget.fontMetrics().height() + 4; }
 
@@ -63,7 +77,7 @@ void LoadLine::describe() {
 QSize LoadLine::sizeHint() const {
   const std::size_t rows = std::max<std::size_t>(memory_.size(), 2);
   const double row = title_height(*this) + kBarHeight + kMarkRoom + kGap;
-  return {520, static_cast<int>(static_cast<double>(rows) * row + title_height(*this) + 2 * kMargin)};
+  return {520, static_cast<int>(static_cast<double>(rows) * row + 2 * title_height(*this) + 2 * kMargin)};
 }
 
 QSize LoadLine::minimumSizeHint() const { return {320, sizeHint().height()}; }
@@ -145,21 +159,22 @@ void LoadLine::paint_mark(QPainter& painter, double x, const QRectF& bar) const 
   painter.drawLine(QPointF(x, bar.top()), QPointF(x, bar.bottom()));
 }
 
+/// The categories that a bar has; a second line takes what the first has no room for.
 void LoadLine::paint_legend(QPainter& painter, double top) const {
   double x = kMargin;
   const QFontMetricsF metrics(font());
-  for (const char* category : kCategories) {
+  for (const char* category : shown_categories(memory_)) {
     const QString words = category_words(category);
-    const double width = 16 + metrics.horizontalAdvance(words) + 14;
-    if (x + width - 14 > this->width() - kMargin) break;
+    const double wide = 16 + metrics.horizontalAdvance(words) + 14;
+    if (x + wide - 14 > width() - kMargin) x = kMargin, top += title_height(*this);
     const QRectF swatch(x, top + title_height(*this) / 2 - 5, 10, 10);
     const bool slack = QLatin1String(category) == QLatin1String("slack"), unusable = QLatin1String(category) == QLatin1String("framework");
     painter.fillRect(swatch, unusable || slack ? theme_.raised : theme_.category(category));
     if (slack) painter.fillRect(swatch, QBrush(theme_.faint_text, Qt::Dense6Pattern));
     if (unusable) painter.fillRect(swatch, QBrush(theme_.faint_text, Qt::BDiagPattern));
     painter.setPen(theme_.faint_text);
-    painter.drawText(QRectF(x + 16, top, width, title_height(*this)), Qt::AlignLeft | Qt::AlignVCenter, words);
-    x += width;
+    painter.drawText(QRectF(x + 16, top, wide, title_height(*this)), Qt::AlignLeft | Qt::AlignVCenter, words);
+    x += wide;
   }
 }
 

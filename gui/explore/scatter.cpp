@@ -134,7 +134,11 @@ void Scatter::paint_points(QPainter& painter, const ScatterScale& scale) const {
     if (!point.best) fill.setAlpha(120);
     painter.setPen(point.fits ? QPen(theme_.panel, 1) : QPen(theme_.bad, 1.5));
     painter.setBrush(point.fits ? QBrush(fill) : QBrush(Qt::NoBrush));
-    painter.drawEllipse(place, kRadius, kRadius);
+    if (scale.beyond(point.device)) {
+      painter.drawPolygon(QPolygonF({place + QPointF(-5, -5), place + QPointF(4, 0), place + QPointF(-5, 5)}));  // further right
+    } else {
+      painter.drawEllipse(place, kRadius, kRadius);
+    }
     const bool is_chosen = point.strategy == chosen_;
     if (!is_chosen && under_ != i) continue;
     painter.setBrush(Qt::NoBrush);

@@ -50,9 +50,10 @@ std::vector<ScatterPoint> scatter_points(const Verdict& verdict) {
 }
 
 ScatterScale::ScatterScale(const std::vector<ScatterPoint>& points, Bytes usable, const QRectF& plot) : plot_(plot) {
+  const double room_beyond = 2 * static_cast<double>(usable.count);
   double most = static_cast<double>(usable.count), low = HUGE_VAL, high = 0;
   for (const ScatterPoint& point : points) {
-    most = std::max(most, static_cast<double>(point.device.count));
+    most = std::max(most, std::min(static_cast<double>(point.device.count), room_beyond));
     low = std::min(low, point.seconds);
     high = std::max(high, point.seconds);
   }
@@ -64,7 +65,7 @@ ScatterScale::ScatterScale(const std::vector<ScatterPoint>& points, Bytes usable
 }
 
 double ScatterScale::x(Bytes device) const {
-  return plot_.left() + plot_.width() * static_cast<double>(device.count) / most_bytes_;
+  return plot_.left() + plot_.width() * std::min(1.0, static_cast<double>(device.count) / most_bytes_);
 }
 
 double ScatterScale::y(double seconds) const {

@@ -30,10 +30,11 @@ void mark_best(std::vector<ScatterPoint>& points);
 /// How the plane is drawn: memory to the right, time upwards (by its logarithm).
 class ScatterScale {
  public:
-  /// Holds all points and the usable memory, with some room around them.
+  /// Holds the usable memory and as much again; what needs more than that stands at the right edge.
   ScatterScale(const std::vector<ScatterPoint>& points, Bytes usable, const QRectF& plot);
 
   [[nodiscard]] double x(Bytes device) const;
+  [[nodiscard]] bool beyond(Bytes device) const { return static_cast<double>(device.count) > most_bytes_; }
   [[nodiscard]] double y(double seconds) const;
   [[nodiscard]] QPointF at(const ScatterPoint& point) const { return {x(point.device), y(point.seconds)}; }
   /// Where axes have marks: round values.

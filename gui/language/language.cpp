@@ -1,6 +1,7 @@
 #include "gui/language/language.h"
 
-#include <QCoreApplication>
+#include <QApplication>
+#include <QFont>
 #include <QFontDatabase>
 #include <QLocale>
 
@@ -50,11 +51,27 @@ Result<void> fill_chinese(Catalogue& catalogue) {
   return {};
 }
 
+namespace {
+
+/// Signs that the desktop's font lacks come from a plain Chinese one, where one of these is installed, in its regular weight.
+void prefer_chinese_font() {
+  QFont font = QApplication::font();
+  QStringList families{font.family()};
+  for (const char* family : {"Noto Sans CJK SC", "WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Microsoft YaHei", "PingFang SC"}) {
+    families << QString::fromLatin1(family);
+  }
+  font.setFamilies(families);
+  QApplication::setFont(font);
+}
+
+}  // namespace
+
 void speak(Language language, Catalogue& catalogue) {
   const bool chinese = language == Language::kChinese;
   QLocale::setDefault(chinese ? QLocale(QLocale::Chinese, QLocale::China) : QLocale(QLocale::English, QLocale::UnitedStates));
   QCoreApplication::removeTranslator(&catalogue);
   if (chinese) QCoreApplication::installTranslator(&catalogue);
+  prefer_chinese_font();
 }
 
 bool can_show_chinese() { return !QFontDatabase::families(QFontDatabase::SimplifiedChinese).isEmpty(); }

@@ -117,6 +117,7 @@ void LineChart::paint_axes(QPainter& painter, const Scale& scale) const {
     painter.setPen(theme_.faint_text);
     painter.drawText(QRectF(0, at - 10, scale.plot.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, words_(y));
   }
+  if (values_.empty()) return;
   painter.setPen(theme_.faint_text);
   for (const double x : round_marks(scale.x_low, scale.x_high, kMarks)) {
     if (x != std::floor(x)) continue;

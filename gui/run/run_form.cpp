@@ -26,6 +26,7 @@ RunForm::RunForm(QWidget* parent)
   column->setSpacing(10);
   column->addWidget(what_card_);
   column->addWidget(how_card_);
+  setFocusProxy(model_);
 }
 
 void RunForm::tell(const char* what) {
@@ -121,6 +122,8 @@ void RunForm::show_choices(const RunChoices& choices) {
   model_->setCursorPosition(0);
   data_->setText(choices.data);
   folder_->setText(choices.folder);
+  folder_->setCursorPosition(0);
+  data_->setCursorPosition(0);
   steps_->show_value(static_cast<double>(choices.steps));
   batch_->show_value(static_cast<double>(choices.batch));
   accumulate_->show_value(static_cast<double>(choices.accumulate));

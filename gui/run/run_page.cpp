@@ -55,6 +55,7 @@ RunPage::RunPage(const PageContext& context)
   row->setSpacing(12);
   row->addWidget(make_left());
   row->addWidget(make_right(), 1);
+  setFocusProxy(form_);
   connect_parts();
   form_->show_choices(choices_);
   runs_->look(choices_.folder);

@@ -47,10 +47,20 @@ QString sheet_of(const Theme& theme) {
       "QToolButton[rail=\"true\"]:checked { background: @raised; color: @accent; font-weight: 600; }"
       "QToolButton[rail=\"true\"]:focus { border: 2px solid @accent; }"
       "QWidget[rail=\"bar\"] { background: @panel; border-right: 1px solid @border; }"
+      "QHeaderView::section { background: @panel; color: @faint; border: none; border-bottom: 1px solid @border; padding: 4px 8px; }"
+      "QTableView { background: @panel; alternate-background-color: @window; selection-background-color: @raised; }"
+      "QTableView::item { padding: 0 8px; }"
+      "QTableView::item:selected { background: @raised; color: @text; }"
+      "QTabBar::tab { padding: 6px 12px; color: @faint; background: transparent; border: none; border-bottom: 2px solid transparent; }"
+      "QTabBar::tab:selected { color: @text; border-bottom: 2px solid @accent; }"
+      "QTabBar::tab:focus { color: @accent; }"
+      "QTabWidget::pane { border: none; }"
+      "QTextBrowser { background: @panel; }"
       "QScrollArea { background: transparent; border: none; }"
       "QSplitter::handle { background: transparent; }");
   const auto put = [&](const char* name, const QColor& color) { sheet.replace(QLatin1String(name), color.name()); };
   put("@panel", theme.panel);
+  put("@window", theme.window);
   put("@border", theme.border);
   put("@faint", theme.faint_text);
   put("@text", theme.text);
