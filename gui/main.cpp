@@ -42,6 +42,10 @@ int main(int argc, char** argv) {
   const auto options = plimsoll::gui::read_command_line(QApplication::arguments(), PLIMSOLL_VERSION);
   if (!options) return ended(options.error());
   plimsoll::gui::MainWindow window(*options);
+  if (!options->page.isEmpty() && window.page(options->page) == nullptr) {
+    return ended({.kind = plimsoll::ErrorKind::kInput, .what = "there is no page '" + options->page.toStdString() + "'", .where = {},
+                  .remedy = "plimsoll-gui --help lists the pages"});
+  }
   if (options->screenshot.isEmpty()) {
     window.show();
     return QApplication::exec();

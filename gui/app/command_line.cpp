@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "gui/explore/choices.h"
+
 namespace plimsoll::gui {
 namespace {
 
@@ -45,6 +47,7 @@ void add_options(QCommandLineParser& parser) {
   parser.addOption({"language", "en or zh", "LANGUAGE"});
   parser.addOption({"theme", "system, light or dark", "THEME"});
   parser.addOption({"screenshot", "write what the window shows as PNG or SVG and exit", "FILE"});
+  parser.addOption(QCommandLineOption("start", "begin what the page's main button begins: on the run page, the run"));
   parser.addOption({"size", "of the window, 1440x900", "WIDTHxHEIGHT"});
   parser.addOption({"settings", "file in which settings are kept", "FILE"});
   parser.addPositionalArgument("FILES", "models, run files, plans and traces to open", "[FILES…]");
@@ -75,10 +78,12 @@ Result<WindowOptions> read_command_line(const QStringList& arguments, const QStr
     std::exit(0);
   }
   WindowOptions options{.files = parser.positionalArguments(), .page = parser.value("page"), .theme = parser.value("theme"),
+                        
                         .screenshot = parser.value("screenshot"), .settings = parser.value("settings")};
   for (const Choice& choice : kChoices) {
     if (parser.isSet(choice.name)) options.choices.insert(choice.name, parser.value(choice.name));
   }
+  if (const auto choices = with_options({}, options.choices); !choices) return fail(choices.error());
   if (parser.isSet("language")) {
     options.language = parse_language(parser.value("language"));
     if (!options.language) return fail(bad("--language is en or zh"));
@@ -86,6 +91,7 @@ Result<WindowOptions> read_command_line(const QStringList& arguments, const QStr
   if (!options.theme.isEmpty() && options.theme != "light" && options.theme != "dark" && options.theme != "system") {
     return fail(bad("--theme is system, light or dark"));
   }
+  options.start = parser.isSet("start");
   if (parser.isSet("size")) {
     const auto size = read_size(parser.value("size"));
     if (!size) return fail(size.error());

@@ -19,6 +19,7 @@ struct WindowOptions {
   std::optional<Language> language; ///< nothing: as it was left
   QString theme;                    ///< "light", "dark", "system"; empty: as it was left
   QString screenshot;               ///< writes what is shown there and exits
+  bool start = false;               ///< begins what the page's main button begins
   QSize size;                       ///< of the window; empty: as it was left
   QString settings;                 ///< where settings are kept; empty: the user's folder, and none with a screenshot
 };

@@ -8,6 +8,7 @@
 #include "gui/app/screenshot.h"
 #include "gui/export/write_exports.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 
 namespace plimsoll::gui {
 
@@ -54,7 +55,7 @@ void MainWindow::export_of_plan(const QString& name, const QString& kind, Result
 }
 
 void MainWindow::tell_of(const Result<void>& written, const QString& path) {
-  if (!written) return report(say("Cannot export"), QString::fromStdString(written.error().text()));
+  if (!written) return report(say("Cannot export"), say_engine(written.error().text()));
   export_folder_ = QFileInfo(path).absolutePath();
   statusBar()->showMessage(say("Wrote %1").arg(path));
 }

@@ -51,6 +51,8 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   add_pages(options);
   restore(options);
   for (const QString& file : options.files) open_file(file);
+  if (!options.page.isEmpty()) show_page(options.page);
+  if (options.start && current_page() != nullptr) current_page()->begin();
 }
 
 MainWindow::~MainWindow() { QCoreApplication::removeTranslator(&catalogue_); }

@@ -47,6 +47,8 @@ class Page : public QWidget {
   virtual bool open_file(const QString& path);
   /// The plan of the Explore page is another one now; null when there is none.
   virtual void show_plan(const SharedPlan& plan);
+  /// Begins what the page's main button begins; nothing where it has none.
+  virtual void begin() {}
   /// Whether something is being worked out that will change what is shown (a screenshot waits for it).
   [[nodiscard]] virtual bool busy() const { return false; }
   /// What can be exported as CSV.

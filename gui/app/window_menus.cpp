@@ -76,7 +76,7 @@ void MainWindow::choose_file() {
 void MainWindow::show_keys() {
   auto* box = new QMessageBox(QMessageBox::NoIcon, say("Keys"),
                               say("Ctrl+1 … Ctrl+5: pages\nCtrl+O: open a file\nCtrl+Z, Ctrl+Shift+Z: undo, redo\n"
-                                  "Ctrl+E: export the plan\nTab, Shift+Tab: next, previous field\nF1: this list"),
+                                  "Ctrl+E: export the plan\nTab, Shift+Tab: next, previous field\nEsc: stop the search\nF1: this list"),
                               QMessageBox::Ok, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->open();

@@ -7,6 +7,7 @@
 #include <QHeaderView>
 #include <QLabel>
 #include <QScrollArea>
+#include <QShortcut>
 #include <QSplitter>
 #include <QTabWidget>
 #include <QTableView>
@@ -22,6 +23,7 @@
 #include "gui/explore/verdict_card.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -142,6 +144,8 @@ void ExplorePage::connect_parts() {
   connect(form_, &ChoiceForm::browseRequested, this, &ExplorePage::browse);
   connect(scatter_, &Scatter::chosen, this, &ExplorePage::choose_strategy);
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) { choose_strategy(alternatives_->strategy(index.row())); });
+  connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
+          &ExplorePage::cancel_search);
   connect(&job_, &LatestJob::finished, this, [this] { card_->show_working(false); });
   connect(&own_, &OwnComputerQuestion::answered, this, &ExplorePage::start_job);
   connect(&own_, &OwnComputerQuestion::refused, this, [this](const QString& why) {
@@ -240,6 +244,12 @@ void ExplorePage::start_job() {
   });
 }
 
+void ExplorePage::cancel_search() {
+  pause_.stop();
+  job_.cancel();
+  card_->show_working(false);
+}
+
 void ExplorePage::take(const Result<SharedVerdict>& verdict) {
   if (!verdict) {
     if (verdict.error().kind == ErrorKind::kInterrupted) return;
@@ -281,10 +291,10 @@ void ExplorePage::show_notes() {
   if (!verdict_) return notes_->clear();
   const FitAnswer& answer = verdict_->plan->answer;
   QString text = QStringLiteral("<p><b>%1</b> %2</p>")
-                     .arg(origin_words(answer.calibration_kind), QString::fromStdString(answer.calibration_source).toHtmlEscaped());
+                     .arg(origin_words(answer.calibration_kind), say_engine(answer.calibration_source).toHtmlEscaped());
   if (answer.lower_bound_seconds) text += QStringLiteral("<p>%1</p>").arg(say("No plan takes less than %1.").arg(seconds_text(*answer.lower_bound_seconds)));
   text += QStringLiteral("<p>%1</p><ul>").arg(say("Assumed:"));
-  for (const std::string& note : verdict_->notes) text += QStringLiteral("<li>%1</li>").arg(QString::fromStdString(note).toHtmlEscaped());
+  for (const std::string& note : verdict_->notes) text += QStringLiteral("<li>%1</li>").arg(say_engine(note).toHtmlEscaped());
   notes_->setHtml(text + QStringLiteral("</ul>"));
 }
 

@@ -64,6 +64,7 @@ class ExplorePage final : public Page {
   void connect_parts();
   void replan();
   void start_job();
+  void cancel_search();
   void take(const Result<SharedVerdict>& verdict);
   void show_verdict();
   void show_notes();

@@ -10,6 +10,7 @@
 #include "gui/explore/time_bar.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -101,7 +102,7 @@ void VerdictCard::show_error(const QString& text) {
 
 void VerdictCard::show_working(bool working) {
   working_ = working;
-  working_label_->setText(working ? say("searching…") : QString());
+  working_label_->setText(working ? say("searching… (Esc stops)") : QString());
 }
 
 void VerdictCard::apply_theme(const Theme& theme) {
@@ -129,7 +130,7 @@ void VerdictCard::fill() {
   QPalette colored = palette();
   if (!error_.isEmpty() || !verdict_) {
     sentence_->setText(error_.isEmpty() ? QString() : say("No verdict"));
-    plan_->setText(error_);
+    plan_->setText(say_engine(error_.toStdString()).toHtmlEscaped());
     colored.setColor(QPalette::WindowText, theme_.warning);
     sentence_->setPalette(colored);
     return;

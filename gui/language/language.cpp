@@ -5,6 +5,8 @@
 #include <QFontDatabase>
 #include <QLocale>
 
+#include <algorithm>
+
 #include <nlohmann/json.hpp>
 
 namespace plimsoll {
@@ -30,17 +32,79 @@ const std::vector<std::string>& catalogue_files() {
   return kFiles;
 }
 
-Result<void> Catalogue::add(std::string_view json, const std::string& where) {
+namespace {
+
+Result<std::vector<std::pair<std::string, std::string>>> read_texts(std::string_view json, const std::string& where) {
   const auto read = nlohmann::json::parse(json, nullptr, false);
   if (!read.is_object()) return fail({.kind = ErrorKind::kInput, .what = "not a JSON object of texts", .where = where});
+  std::vector<std::pair<std::string, std::string>> texts;
   for (const auto& [english, chinese] : read.items()) {
     if (!chinese.is_string()) return fail({.kind = ErrorKind::kInput, .what = "not a text", .where = where + ": " + english});
-    texts_.insert(QByteArray::fromStdString(english), QString::fromStdString(chinese.get<std::string>()));
+    texts.emplace_back(english, chinese.get<std::string>());
+  }
+  return texts;
+}
+
+const QRegularExpression& placeholder() {
+  static const QRegularExpression kPlaceholder(QStringLiteral("%(\\d)"));
+  return kPlaceholder;
+}
+
+}  // namespace
+
+Result<void> Catalogue::add(std::string_view json, const std::string& where) {
+  const auto texts = read_texts(json, where);
+  if (!texts) return fail(texts.error());
+  for (const auto& [english, chinese] : *texts) texts_.insert(QByteArray::fromStdString(english), QString::fromStdString(chinese));
+  return {};
+}
+
+Result<void> Catalogue::add_patterns(std::string_view json, const std::string& where) {
+  const auto texts = read_texts(json, where);
+  if (!texts) return fail(texts.error());
+  for (const auto& [english, chinese] : *texts) {
+    Pattern pattern{.chinese = QString::fromStdString(chinese)};
+    QString expression;
+    qsizetype at = 0;
+    const QString text = QString::fromStdString(english);
+    for (auto marks = placeholder().globalMatch(text); marks.hasNext();) {
+      const auto mark = marks.next();
+      expression += QRegularExpression::escape(text.mid(at, mark.capturedStart() - at)) + QStringLiteral("(.+?)");
+      pattern.numbers.push_back(mark.captured(1).toInt());
+      at = mark.capturedEnd();
+    }
+    expression += QRegularExpression::escape(text.mid(at));
+    pattern.english.setPattern(QRegularExpression::anchoredPattern(expression));
+    pattern.english.setPatternOptions(QRegularExpression::DotMatchesEverythingOption);
+    patterns_.push_back(std::move(pattern));
+  }
+  std::stable_sort(patterns_.begin(), patterns_.end(),
+                   [](const Pattern& a, const Pattern& b) { return a.english.pattern().size() > b.english.pattern().size(); });
+  return {};
+}
+
+/// What a pattern's placeholders stood for is looked up in turn.
+QString Catalogue::match(const QString& english) const {
+  for (const Pattern& pattern : patterns_) {
+    const auto found = pattern.english.match(english);
+    if (!found.hasMatch()) continue;
+    QString text;
+    qsizetype at = 0;
+    for (auto marks = placeholder().globalMatch(pattern.chinese); marks.hasNext();) {
+      const auto mark = marks.next();
+      const auto number = std::find(pattern.numbers.begin(), pattern.numbers.end(), mark.captured(1).toInt());
+      const QString part = found.captured(static_cast<int>(number - pattern.numbers.begin()) + 1);
+      const QString known = part == english ? QString() : match(part);
+      text += pattern.chinese.mid(at, mark.capturedStart() - at) + (known.isEmpty() ? part : known);
+      at = mark.capturedEnd();
+    }
+    return text + pattern.chinese.mid(at);
   }
   return {};
 }
 
-QString Catalogue::translate(const char* /*context*/, const char* english, const char* /*remark*/, int /*count*/) const {
+QString Catalogue::translate(const char* context, const char* english, const char* /*remark*/, int /*count*/) const {
+  if (context != nullptr && qstrcmp(context, "engine") == 0) return match(QString::fromUtf8(english));
   return texts_.value(QByteArray::fromRawData(english, static_cast<qsizetype>(qstrlen(english))));
 }
 
@@ -48,7 +112,7 @@ Result<void> fill_chinese(Catalogue& catalogue) {
   for (const std::string& file : catalogue_files()) {
     if (const auto added = catalogue.add(embedded_language(file), file); !added) return added;
   }
-  return {};
+  return catalogue.add_patterns(embedded_language(kEngineCatalogue), kEngineCatalogue);
 }
 
 namespace {

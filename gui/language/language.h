@@ -1,9 +1,12 @@
 #pragma once
 
 #include <QHash>
+#include <QRegularExpression>
 #include <QTranslator>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/result.h"
@@ -19,6 +22,9 @@ QString to_text(Language language);
 /// The catalogues' names, one for each folder of the window: "gui/language/zh_app.json".
 const std::vector<std::string>& catalogue_files();
 
+/// The catalogue of what the planner and the program say, with %1, %2 … for what differs.
+inline constexpr const char* kEngineCatalogue = "gui/language/zh_engine.json";
+
 /// Texts by their English, whatever asks for them; Qt's own dialogs find theirs here too.
 class Catalogue final : public QTranslator {
  public:
@@ -27,13 +33,25 @@ class Catalogue final : public QTranslator {
   /// Adds the texts of a JSON object {"English": "中文"}.
   Result<void> add(std::string_view json, const std::string& where);
 
+  /// Adds patterns, for texts of the context "engine".
+  Result<void> add_patterns(std::string_view json, const std::string& where);
+
   QString translate(const char* context, const char* english, const char* remark, int count) const override;
   bool isEmpty() const override { return texts_.isEmpty(); }
 
   [[nodiscard]] const QHash<QByteArray, QString>& texts() const { return texts_; }
 
  private:
+  struct Pattern {
+    QRegularExpression english;
+    std::vector<int> numbers;  ///< of the placeholders, in the order of the English text
+    QString chinese;
+  };
+
+  [[nodiscard]] QString match(const QString& english) const;
+
   QHash<QByteArray, QString> texts_;
+  std::vector<Pattern> patterns_;  ///< long ones first
 };
 
 /// Makes the language that of the program, from now on; windows are told by QEvent::LanguageChange.

@@ -33,6 +33,7 @@ class RunPage final : public Page {
   void apply_theme(const Theme& theme) override;
   bool open_file(const QString& path) override;
   void show_plan(const SharedPlan& plan) override;
+  void begin() override { start(); }
   [[nodiscard]] bool busy() const override;
   [[nodiscard]] std::vector<NamedTable> tables() const override;
 

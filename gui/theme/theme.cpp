@@ -73,7 +73,7 @@ QColor Theme::series(std::size_t n) const { return hue(dark, static_cast<Hue>(n 
 
 Theme light_theme() {
   return {.dark = false, .window = "#f3f5f8", .panel = "#ffffff", .raised = "#e8eef6", .border = "#d3dae3", .text = "#1b2430",
-          .faint_text = "#5a6573", .accent = "#0b66b5", .good = "#0a7d54", .warning = "#9a6700", .bad = "#c0321f",
+          .faint_text = "#5a6573", .accent = "#0b66b5", .good = "#0a7d54", .warning = "#8f6000", .bad = "#c0321f",
           .grid = "#e4e9ef"};
 }
 

@@ -153,16 +153,19 @@ TEST_CASE("a model that is not there is refused in words, and the window lives o
 TEST_CASE("a dropped config.json is the model, a truncated one a message") {
   const TemporaryFolder folder;
   const std::string good = folder.file("config.json");
-  std::ofstream(good) << R"({"model_type":"gpt2","n_embd":64,"n_layer":2,"n_head":4,"n_positions":64,"vocab_size":256})";
+  std::ofstream(good) << R"({"model_type":"gpt2","n_embd":64,"n_layer":3,"n_head":4,"n_positions":64,"vocab_size":256})";
   const auto window = test::make_window(folder, kStart);
   ExplorePage& page = explore(*window);
   QMimeData dropped;
   dropped.setUrls({QUrl::fromLocalFile(QString::fromStdString(good))});
+  QDragEnterEvent enter(QPoint(400, 300), Qt::CopyAction, &dropped, Qt::LeftButton, Qt::NoModifier);
+  QCoreApplication::sendEvent(window.get(), &enter);
+  REQUIRE(enter.isAccepted());
   QDropEvent drop(QPointF(400, 300), Qt::CopyAction, &dropped, Qt::LeftButton, Qt::NoModifier);
   QCoreApplication::sendEvent(window.get(), &drop);
   REQUIRE(settled(page));
   REQUIRE(page.verdict() != nullptr);
-  CHECK(page.verdict()->plan->plan.spec.layers == 2);
+  CHECK(page.verdict()->plan->plan.spec.layers == 3);
   CHECK(window->recent_files().contains(QString::fromStdString(good)));
   std::ofstream(good) << R"({"model_type":"gpt2","n_em)";
   turn(page, "batch", 2);

@@ -94,3 +94,24 @@ TEST_CASE("a catalogue that is no object of texts is refused by name") {
   REQUIRE_FALSE(refused);
   CHECK(refused.error().where.find("x.json") == 0);
 }
+
+TEST_CASE("what the planner says is translated by its pattern, what stands in it too, and the rest stays as it is") {
+  Catalogue catalogue;
+  REQUIRE(catalogue.add_patterns(R"json({"%1 CPU cores assumed": "假定有 %1 个 CPU 核", "%1 of %2: %3 (%4)": "%2 的 %1：%3（%4）",
+                                     "kept for the desktop": "留给桌面"})json", "x.json"));
+  const auto said = [&](const char* text) { return catalogue.translate("engine", text, nullptr, -1); };
+  CHECK(said("6 CPU cores assumed") == QStringLiteral("假定有 6 个 CPU 核"));
+  CHECK(said("600 MiB of T4: kept for the desktop (Linux)") == QStringLiteral("T4 的 600 MiB：留给桌面（Linux）"));
+  CHECK(said("nothing of the kind").isEmpty());
+}
+
+TEST_CASE("patterns of the planner's texts have the same placeholders in both languages") {
+  QFile file(QStringLiteral(PLIMSOLL_SOURCE_ROOT "/") + kEngineCatalogue);
+  REQUIRE(file.open(QIODevice::ReadOnly));
+  Catalogue catalogue;
+  REQUIRE(catalogue.add(file.readAll().toStdString(), "zh_engine.json"));
+  for (auto text = catalogue.texts().begin(); text != catalogue.texts().end(); ++text) {
+    INFO(text.key().toStdString());
+    CHECK(placeholders(QString::fromUtf8(text.key())) == placeholders(text.value()));
+  }
+}
