@@ -2,12 +2,14 @@
 
 #include "gui/explore/explore_page.h"
 #include "gui/run/run_page.h"
+#include "gui/timeline/timeline_page.h"
 
 namespace plimsoll::gui {
 
 const std::vector<MakePage>& all_pages() {
   static const std::vector<MakePage> kPages{
       make_explore_page,
+      make_timeline_page,
       make_run_page,
   };
   return kPages;

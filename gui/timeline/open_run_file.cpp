@@ -1,0 +1,60 @@
+#include "gui/timeline/open_run_file.h"
+
+#include <QFileInfo>
+
+#include <algorithm>
+#include <fstream>
+
+#include "gui/language/say.h"
+#include "gui/timeline/build_timeline.h"
+
+namespace plimsoll::gui {
+
+bool looks_like_database(const std::string& path) {
+  constexpr std::string_view kMagic = "SQLite format 3";
+  std::ifstream file(path, std::ios::binary);
+  std::string begin(kMagic.size(), '\0');
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  return file.gcount() == static_cast<std::streamsize>(kMagic.size()) && begin == kMagic;
+}
+
+Result<std::vector<NamedTimeline>> open_run_file(const std::string& path) {
+  const auto file = read_run_file(path);
+  if (!file) return fail(file.error());
+  std::vector<NamedTimeline> timelines;
+  for (const NamedTrace& named : file->traces) {
+    if (named.trace.events.empty()) continue;
+    auto timeline = build_timeline(*file, named, path);
+    if (!timeline) return fail(timeline.error());
+    timelines.push_back({named.name, std::move(*timeline)});
+  }
+  if (timelines.empty()) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "no step of this run was traced, so there is nothing to draw",
+                 .where = path,
+                 .remedy = "open the file of a run that reached its second step"});
+  }
+  std::stable_partition(timelines.begin(), timelines.end(), [](const NamedTimeline& named) { return named.name == "run"; });
+  return timelines;
+}
+
+bool TimelinePage::open_file(const QString& path) {
+  const bool named_so = path.endsWith(QLatin1String(".plimsoll"), Qt::CaseInsensitive);
+  if (!named_so && !looks_like_database(path.toStdString())) return false;
+  if (current() == nullptr) set_empty(say("Reading %1…").arg(QFileInfo(path).fileName()));
+  job_->start([this, path](const Stop&, const LatestJob::Deliver& deliver) {
+    auto opened = open_run_file(path.toStdString());
+    deliver([this, path, opened = std::move(opened)] {
+      if (!opened) {
+        retell();
+        Q_EMIT failed(say("Cannot open the run file"), QString::fromStdString(opened.error().text()));
+        return;
+      }
+      show_timelines(*opened, {});
+      Q_EMIT said(say("%1: %2 operations").arg(QFileInfo(path).fileName()).arg(current()->event_count()));
+    });
+  });
+  return true;
+}
+
+}  // namespace plimsoll::gui

@@ -1,0 +1,152 @@
+#include "gui/timeline/scene.h"
+
+#include <algorithm>
+
+namespace plimsoll::gui {
+namespace {
+
+bool runs_anything(const TimelineTrack& track) {
+  return std::any_of(track.lanes.begin(), track.lanes.end(), [](const EventLane& lane) { return lane.size() > 0; });
+}
+
+/// Whether as much is live at every moment.
+bool is_flat(const MemoryCurve& curve) {
+  const auto& points = curve.points();
+  return std::all_of(points.begin(), points.end(), [&](const CurvePoint& point) { return point.bytes == points.front().bytes; });
+}
+
+/// Stacks rows from the top down.
+class Stacker {
+ public:
+  Stacker(TimelineScene& scene, const SceneSizes& sizes) : scene_(scene), sizes_(sizes) {}
+
+  void add_tracks() {
+    std::size_t tracks = 0;
+    for (const SceneSource& source : scene_.sources) tracks = std::max(tracks, source.timeline->tracks.size());
+    for (std::size_t track = 0; track < tracks; ++track) {
+      bool any = false;
+      for (std::uint32_t source = 0; source < scene_.sources.size(); ++source) {
+        const auto& own = scene_.sources[source].timeline->tracks;
+        if (track >= own.size() || !runs_anything(own[track])) continue;
+        if (any) y_ += sizes_.pair_gap;
+        add_track(source, static_cast<std::uint32_t>(track), own[track]);
+        any = true;
+      }
+      if (any) y_ += sizes_.gap;
+    }
+  }
+
+  void add_curves() {
+    for (std::uint32_t source = 0; source < scene_.sources.size(); ++source) {
+      for (std::uint32_t curve = 0; curve < scene_.sources[source].timeline->curves.size(); ++curve) {
+        const int height = is_flat(scene_.sources[source].timeline->curves[curve]) ? sizes_.flat_curve : sizes_.curve;
+        scene_.curves.push_back({source, curve, y_ + sizes_.gap, height});
+        y_ += height + 2 * sizes_.gap;
+      }
+    }
+    scene_.height = y_;
+  }
+
+ private:
+  void add_track(std::uint32_t source, std::uint32_t track, const TimelineTrack& own) {
+    const auto lanes = static_cast<int>(own.lanes.size());
+    const int one = own.kind == QueueKind::kHostWork ? sizes_.chore : sizes_.lane;
+    const int height = lanes == 1 ? one : sizes_.narrow_lane;
+    for (int lane = 0; lane < lanes; ++lane) {
+      scene_.rows.push_back({source, track, static_cast<std::uint32_t>(lane), y_, height, lane == 0, height * lanes});
+      y_ += height;
+    }
+  }
+
+  TimelineScene& scene_;
+  const SceneSizes& sizes_;
+  int y_ = 0;
+};
+
+}  // namespace
+
+TimelineScene lay_out(std::vector<SceneSource> sources, const SceneSizes& sizes) {
+  TimelineScene scene;
+  scene.sources = std::move(sources);
+  bool first = true;
+  for (const SceneSource& source : scene.sources) {
+    const TimeBounds own{source.timeline->bounds.begin - source.origin, source.timeline->bounds.end - source.origin};
+    scene.bounds.begin = first ? own.begin : std::min(scene.bounds.begin, own.begin);
+    scene.bounds.end = first ? own.end : std::max(scene.bounds.end, own.end);
+    first = false;
+  }
+  Stacker stacker(scene, sizes);
+  stacker.add_tracks();
+  stacker.add_curves();
+  return scene;
+}
+
+SceneSizes sizes_for(const TimelineScene& scene, int height) {
+  constexpr int kTallest = 170;
+  SceneSizes sizes;
+  const int plain = lay_out(scene.sources, sizes).height;
+  const auto curved = static_cast<int>(
+      std::count_if(scene.curves.begin(), scene.curves.end(), [&](const SceneCurve& at) {
+        return !is_flat(scene.sources[at.source].timeline->curves[at.curve]);
+      }));
+  if (curved > 0 && height > plain) sizes.curve = std::min(sizes.curve + (height - plain) / curved, kTallest);
+  return sizes;
+}
+
+LaneEvent scene_times(const TimelineScene& scene, const SceneEvent& event) {
+  const SceneSource& source = scene.sources[event.source];
+  LaneEvent times = event_at(*source.timeline, event.ref);
+  times.start -= static_cast<std::int64_t>(source.origin);
+  times.end -= static_cast<std::int64_t>(source.origin);
+  return times;
+}
+
+std::optional<std::size_t> row_at(const TimelineScene& scene, double y) {
+  for (std::size_t row = 0; row < scene.rows.size(); ++row) {
+    if (y >= scene.rows[row].top && y < scene.rows[row].top + scene.rows[row].height) return row;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> curve_at(const TimelineScene& scene, double y) {
+  for (std::size_t curve = 0; curve < scene.curves.size(); ++curve) {
+    if (y >= scene.curves[curve].top && y < scene.curves[curve].top + scene.curves[curve].height) return curve;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::size_t> row_of(const TimelineScene& scene, const SceneEvent& event) {
+  for (std::size_t r = 0; r < scene.rows.size(); ++r) {
+    const SceneRow& row = scene.rows[r];
+    if (row.source == event.source && row.track == event.ref.track && row.lane == event.ref.lane) return r;
+  }
+  return std::nullopt;
+}
+
+std::optional<SceneEvent> event_under(const TimelineScene& scene, const TimeScale& scale, double x, double y, double reach) {
+  const auto at = row_at(scene, y);
+  if (!at) return std::nullopt;
+  const SceneRow& row = scene.rows[*at];
+  const EventRef lane{row.track, row.lane, 0};
+  const SceneSource& source = scene.sources[row.source];
+  const EventLane& events = lane_of(*source.timeline, lane);
+  const TimeScale own = own_scale(scale, source);
+  const auto found = [&](std::size_t index) {
+    return SceneEvent{row.source, {row.track, row.lane, static_cast<std::uint32_t>(index)}};
+  };
+  const std::size_t covering = events.first_ending_after(own.time_at(x));
+  if (covering < events.size() && static_cast<double>(events.start(covering)) <= own.time_at(x)) return found(covering);
+  const std::size_t first = events.first_ending_after(own.time_at(x - reach));
+  const std::size_t last = events.first_starting_from(own.time_at(x + reach), first);
+  const LaneBucket near = events.bucket(first, last);
+  if (near.longest == LaneBucket::kNone) return std::nullopt;
+  return found(near.longest);
+}
+
+TimeScale own_scale(const TimeScale& scale, const SceneSource& source) {
+  TimeScale own = scale;
+  own.begin += source.origin;
+  return own;
+}
+
+}  // namespace plimsoll::gui

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gui/timeline/timeline.h"
+
+namespace plimsoll::gui {
+
+/// A timeline in a scene. Scene time is its own time less `origin`.
+struct SceneSource {
+  SharedTimeline timeline;
+  double origin = 0;
+  std::string tag;  ///< "predicted", "measured"; empty where there is one source
+};
+
+/// A lane and where it is drawn, in pixels from the top of the rows.
+struct SceneRow {
+  std::uint32_t source = 0;
+  std::uint32_t track = 0;
+  std::uint32_t lane = 0;
+  int top = 0;
+  int height = 0;
+  bool first_of_track = false;
+  int track_height = 0;  ///< of all lanes of the track together
+};
+
+/// A memory curve and where it is drawn.
+struct SceneCurve {
+  std::uint32_t source = 0;
+  std::uint32_t curve = 0;
+  int top = 0;
+  int height = 0;
+};
+
+/// One or more timelines on one axis.
+struct TimelineScene {
+  std::vector<SceneSource> sources;
+  std::vector<SceneRow> rows;
+  std::vector<SceneCurve> curves;
+  int height = 0;
+  TimeBounds bounds;
+};
+
+/// Sizes of what is stacked, in pixels.
+struct SceneSizes {
+  int lane = 22;         ///< height of a track of one lane
+  int narrow_lane = 9;   ///< of each of several lanes
+  int chore = 14;        ///< height of a track of loading and reporting
+  int gap = 6;           ///< between tracks
+  int curve = 96;
+  int flat_curve = 34;   ///< of a curve that never changes
+  int pair_gap = 1;      ///< between the same track of two sources
+};
+
+/// Stacks tracks in which anything ran, queue by queue, each source's under the one before; then the memory curves.
+TimelineScene lay_out(std::vector<SceneSource> sources, const SceneSizes& sizes = {});
+
+/// Sizes with which the scene fills `height`: curves grow, up to a limit.
+SceneSizes sizes_for(const TimelineScene& scene, int height);
+
+/// An event of a scene.
+struct SceneEvent {
+  std::uint32_t source = 0;
+  EventRef ref;
+
+  bool operator==(const SceneEvent&) const = default;
+};
+
+/// Begin and end of an event in scene time.
+LaneEvent scene_times(const TimelineScene& scene, const SceneEvent& event);
+
+/// The row at height `y`, if there is one.
+std::optional<std::size_t> row_at(const TimelineScene& scene, double y);
+/// The curve at height `y`, if there is one.
+std::optional<std::size_t> curve_at(const TimelineScene& scene, double y);
+
+/// The row in which an event is drawn.
+std::optional<std::size_t> row_of(const TimelineScene& scene, const SceneEvent& event);
+
+/// The event under (x, y): the one that covers x, else the longest within `reach` pixels.
+std::optional<SceneEvent> event_under(const TimelineScene& scene, const TimeScale& scale, double x, double y, double reach = 2);
+
+/// The scale in a source's own time.
+TimeScale own_scale(const TimeScale& scale, const SceneSource& source);
+
+}  // namespace plimsoll::gui
