@@ -1,6 +1,7 @@
 #include "gui/app/pages.h"
 
 #include "gui/explore/explore_page.h"
+#include "gui/pipelines/pipeline_page.h"
 #include "gui/run/run_page.h"
 #include "gui/timeline/timeline_page.h"
 
@@ -11,6 +12,7 @@ const std::vector<MakePage>& all_pages() {
       make_explore_page,
       make_timeline_page,
       make_run_page,
+      make_pipeline_page,
   };
   return kPages;
 }

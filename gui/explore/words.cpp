@@ -88,6 +88,7 @@ QString category_words(std::string_view category) {
       Named{"parameters", to_say("parameters")},   Named{"gradients", to_say("gradients")},
       Named{"optimizer", to_say("optimizer states")}, Named{"activations", to_say("activations")},
       Named{"workspace", to_say("workspace")},     Named{"framework", to_say("not usable")},
+        Named{"activation_gradients", to_say("activation gradients")},
       Named{"slack", to_say("gaps between buffers")}};
   return words_of(kCategories, category);
 }

@@ -27,7 +27,9 @@ const std::vector<std::string>& catalogue_files() {
   static const std::vector<std::string> kFiles{
       "gui/language/zh_app.json",
       "gui/language/zh_explore.json",
+      "gui/language/zh_pipelines.json",
       "gui/language/zh_run.json",
+      "gui/language/zh_timeline.json",
   };
   return kFiles;
 }

@@ -4,18 +4,13 @@
 #include <cmath>
 
 #include "core/base/quantity.h"
+#include "gui/explore/words.h"
 #include "gui/language/say.h"
 #include "gui/timeline/timeline_painter.h"
 
 // What TimelinePainter draws on memory curves, and its arrows.
 
 namespace plimsoll::gui {
-namespace {
-
-QString bytes_text(std::int64_t bytes) { return QString::fromStdString(to_text(Bytes(bytes))); }
-
-}  // namespace
-
 void TimelinePainter::paint_curves() {
   for (const SceneCurve& curve : scene_.curves) paint_curve(curve);
 }
@@ -41,8 +36,8 @@ void TimelinePainter::paint_curve_names() {
     const MemoryCurve& curve = source.timeline->curves[at.curve];
     const QRectF area(10, row_y(at.top), state_.scale.left - 20, at.height);
     painter_.setPen(theme_.text);
-    painter_.drawText(area, Qt::AlignLeft | Qt::AlignTop, space_name(curve.space()));
-    QString under = say("%1 usable").arg(bytes_text(curve.usable()));
+    painter_.drawText(area, Qt::AlignLeft | Qt::AlignTop, space_words(curve.space()));
+    QString under = say("%1 usable").arg(bytes_text(Bytes(curve.usable())));
     if (!source.tag.empty()) under = QString::fromStdString(source.tag) + QStringLiteral("\n") + under;
     painter_.setPen(theme_.faint_text);
     painter_.drawText(area.adjusted(0, 18, 0, 0), Qt::AlignLeft | Qt::AlignTop, under);
@@ -63,7 +58,7 @@ void TimelinePainter::paint_peak(const SceneCurve& at, const MemoryCurve& curve,
   painter_.setBrush(of_all ? theme_.text : theme_.faint_text);
   painter_.drawEllipse(QPointF(x, y), 4.5, 4.5);
   painter_.setRenderHint(QPainter::Antialiasing, false);
-  const QString text = of_all ? say("peak %1").arg(bytes_text(peak.total())) : say("highest here %1").arg(bytes_text(peak.total()));
+  const QString text = of_all ? say("peak %1").arg(bytes_text(Bytes(peak.total()))) : say("highest here %1").arg(bytes_text(Bytes(peak.total())));
   const double width = painter_.fontMetrics().horizontalAdvance(text) + 10;
   const bool leftwards = x + width + 10 > state_.scale.left + state_.scale.width;
   const QRectF label(leftwards ? x - width - 8 : x + 8, std::max(y - 9, row_y(at.top) + 1), width, 18);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "gui/explore/words.h"
 #include "gui/language/say.h"
 #include "gui/timeline/work_colours.h"
 
@@ -37,7 +38,7 @@ std::vector<LegendEntry> legend_entries(const std::vector<SharedTimeline>& timel
   if (std::find(parts.begin(), parts.end(), true) != parts.end()) entries.push_back({QColor(), say("Memory")});
   for (std::size_t part = 0; part < kCurveParts; ++part) {
     const char* const name = name_of(static_cast<CurvePart>(part));
-    if (parts[part]) entries.push_back({theme.category(name), category_name(name)});
+    if (parts[part]) entries.push_back({theme.category(name), category_words(name)});
   }
   return entries;
 }

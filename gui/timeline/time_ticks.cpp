@@ -25,8 +25,8 @@ Unit unit_of(double distance) {
 /// "1,234,567".
 std::string grouped(std::int64_t value) {
   std::string digits = std::to_string(std::abs(value));
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), ",");
-  return value < 0 ? "-" + digits : digits;
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
+  return value < 0 ? fmt::format("-{}", digits) : digits;
 }
 
 }  // namespace
@@ -55,8 +55,8 @@ std::string tick_text(double time, double distance) {
 std::string duration_text(double ns) {
   const Nanoseconds whole(std::llround(std::abs(ns)));
   std::string text = to_text(whole);
-  if (text.ends_with(" us")) text.replace(text.size() - 2, 1, "µ");
-  return (ns < 0 ? "−" : "") + text;
+  if (text.ends_with(" us")) text = fmt::format("{}µs", std::string_view(text).substr(0, text.size() - 2));
+  return ns < 0 ? fmt::format("−{}", text) : text;
 }
 
 }  // namespace plimsoll::gui

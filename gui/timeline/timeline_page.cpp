@@ -9,6 +9,7 @@
 #include <QStackedWidget>
 #include <QToolButton>
 
+#include "gui/explore/words.h"
 #include "gui/language/say.h"
 #include "gui/timeline/build_timeline.h"
 #include "gui/timeline/legend.h"
@@ -246,13 +247,13 @@ void TimelinePage::show_peak(int index) {
   const auto text = [](std::int64_t bytes) { return QString::fromStdString(to_text(Bytes(bytes))); };
   std::vector<DetailLine> lines{{say("Live"), text(peak.total())}, {say("Reserved"), text(curve.packed())}, {say("Usable"), text(curve.usable())}};
   for (std::size_t part = 0; part < kCurveParts; ++part) {
-    if (peak.bytes[part] > 0) lines.push_back({category_name(name_of(static_cast<CurvePart>(part))), text(peak.bytes[part])});
+    if (peak.bytes[part] > 0) lines.push_back({category_words(name_of(static_cast<CurvePart>(part))), text(peak.bytes[part])});
   }
   constexpr std::size_t kLargest = 12;
   for (std::size_t i = 0; i < std::min(kLargest, curve.at_peak.size()); ++i) {
     lines.push_back({text(curve.at_peak[i].bytes), QString::fromStdString(curve.at_peak[i].name)});
   }
-  panel_->show_details(say("%1 at its peak").arg(space_name(curve.space())), lines);
+  panel_->show_details(say("%1 at its peak").arg(space_words(curve.space())), lines);
 }
 
 void TimelinePage::search(const QString& words) {

@@ -91,21 +91,4 @@ QString track_name(const Plan* plan, const std::string& queue) {
   return QString::fromStdString(queue);
 }
 
-QString space_name(const std::string& space) {
-  if (space == "gpu0") return say("GPU memory");
-  if (space == "host") return say("Host memory");
-  if (space == "ssd") return say("SSD");
-  return QString::fromStdString(space);
-}
-
-QString category_name(const std::string& category) {
-  if (category == "parameters") return say("parameters");
-  if (category == "optimizer") return say("optimizer state");
-  if (category == "gradients") return say("gradients");
-  if (category == "activations") return say("activations");
-  if (category == "activation_gradients") return say("activation gradients");
-  if (category == "workspace") return say("workspace");
-  return QString::fromStdString(category);
-}
-
 }  // namespace plimsoll::gui

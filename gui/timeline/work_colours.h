@@ -27,10 +27,4 @@ QString work_name(WorkClass work);
 /// A queue in the window's language: "GPU compute"; an unknown one keeps its name.
 QString track_name(const Plan* plan, const std::string& queue);
 
-/// A memory space: "GPU memory"; an unknown one keeps its name.
-QString space_name(const std::string& space);
-
-/// A category of memory: "activations".
-QString category_name(const std::string& category);
-
 }  // namespace plimsoll::gui

@@ -1,0 +1,267 @@
+#include <catch2/catch.hpp>
+
+#include <QAbstractItemModelTester>
+#include <QLineEdit>
+#include <QSignalSpy>
+#include <QTest>
+#include <QToolButton>
+#include <QWheelEvent>
+
+#include <fstream>
+
+#include "gui/timeline/build_timeline.h"
+#include "gui/timeline/side_panel.h"
+#include "gui/timeline/timeline_page.h"
+#include "gui/timeline/timeline_view.h"
+#include "sim/cost/catalogue_cost_model.h"
+#include "sim/des/simulate.h"
+#include "sim/planner/lower_to_plan.h"
+#include "tests/gui/timeline/qt_program.h"
+#include "tests/support/child_process.h"
+#include "tests/support/small_models.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/tiny_platform.h"
+
+using namespace plimsoll;
+using namespace plimsoll::gui;
+using plimsoll::test::begin_qt;
+using plimsoll::test::comes_true;
+
+namespace {
+
+SharedTimeline simulated_timeline() {
+  static const SharedTimeline known = [] {
+    const auto plan = lower_to_plan(test::small_model(Family::kGpt2, 2), test::small_recipe(2), test::tiny_platform(),
+                                    {.recompute_every = 1, .optimizer = Tier::kHost, .gradients = Tier::kHost});
+    const auto trace = simulate(*plan, "step", CatalogueCostModel(), {.steps = 4});
+    return build_timeline(std::make_shared<const Plan>(*plan), *trace);
+  }();
+  return known;
+}
+
+/// A shown page with a simulated step.
+struct Shown {
+  Shown() {
+    page.resize(1300, 800);
+    page.apply_theme(light_theme());
+    page.retranslate();
+    page.show();
+    page.show_timelines({{"plan", simulated_timeline()}}, QString::fromStdString(CatalogueCostModel().source()));
+  }
+  TimelineView& view() { return page.view(); }
+  [[nodiscard]] const Timeline& timeline() { return *view().scene().sources[0].timeline; }
+  /// Where the middle of an event is in the viewport.
+  QPoint middle_of(const EventRef& ref) {
+    const auto row = row_of(view().scene(), {0, ref});
+    REQUIRE(row);
+    const LaneEvent event = event_at(timeline(), ref);
+    const double x = view().state().scale.x_of(static_cast<double>(event.start + event.end) / 2);
+    const int y = ViewMetrics::kRows + view().scene().rows[*row].top + view().scene().rows[*row].height / 2 - view().state().scroll;
+    return {static_cast<int>(x), y};
+  }
+  void turn_wheel(const QPointF& at, int notches, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
+    QWheelEvent wheel(at, view().viewport()->mapToGlobal(at), {}, QPoint(0, 120 * notches), Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+    QCoreApplication::sendEvent(view().viewport(), &wheel);
+  }
+  /// Zooms until the event is wide, and clicks it.
+  void click(const EventRef& ref) {
+    const LaneEvent event = event_at(timeline(), ref);
+    view().show_range(static_cast<double>(event.start), static_cast<double>(event.end), 0.3);
+    QTest::mouseClick(view().viewport(), Qt::LeftButton, Qt::NoModifier, middle_of(ref));
+  }
+  EventRef some(const char* name) {
+    const auto found = next_match(timeline(), EventQuery(timeline(), name), std::nullopt);
+    REQUIRE(found);
+    return *found;
+  }
+
+  TimelinePage page;
+};
+
+/// A run file of a tiny training, made by the program; made once.
+const std::string& tiny_run_file() {
+  static const TemporaryFolder folder;
+  static const std::string path = [] {
+    const auto end = test::run_child({PLIMSOLL_PROGRAM, "run", "gpt:layers=2,hidden=32,heads=4,vocab=256,positions=32", "--data",
+                                      PLIMSOLL_SAMPLE_TEXT, "--steps", "8", "--device-memory", "16MiB", "--ram", "64MiB", "--matmul",
+                                      "openblas", "-o", "run.plimsoll", "--quiet"},
+                                     folder.path());
+    INFO(end.err);
+    REQUIRE(end.code == 0);
+    return folder.file("run.plimsoll");
+  }();
+  return path;
+}
+
+}  // namespace
+
+TEST_CASE("the page shows the step that stands for the others, with a row a queue that ran") {
+  begin_qt();
+  Shown shown;
+  const StepMark& step = *shown.timeline().step(shown.timeline().typical_step());
+  CHECK(step.step == 2);
+  CHECK(shown.view().state().scale.begin <= static_cast<double>(step.begin));
+  CHECK(shown.view().state().scale.end() >= static_cast<double>(step.end));
+  CHECK(shown.view().scene().rows.size() >= 4);
+  CHECK_FALSE(shown.page.grab().isNull());
+}
+
+TEST_CASE("the wheel zooms at the pointer, with Shift it pans") {
+  begin_qt();
+  Shown shown;
+  const TimeScale before = shown.view().state().scale;
+  shown.turn_wheel({500, 200}, 1);
+  const TimeScale closer = shown.view().state().scale;
+  CHECK(closer.span() == Approx(0.8 * before.span()));
+  CHECK(closer.time_at(500) == Approx(before.time_at(500)));
+  shown.turn_wheel({500, 200}, 1, Qt::ShiftModifier);
+  CHECK(shown.view().state().scale.begin < closer.begin);
+  CHECK(shown.view().state().scale.span() == Approx(closer.span()));
+}
+
+TEST_CASE("W S A D zoom and pan, Home shows everything") {
+  begin_qt();
+  Shown shown;
+  const double span = shown.view().state().scale.span();
+  QTest::keyClick(&shown.view(), Qt::Key_W);
+  CHECK(shown.view().state().scale.span() == Approx(0.8 * span));
+  const double begin = shown.view().state().scale.begin;
+  QTest::keyClick(&shown.view(), Qt::Key_D);
+  CHECK(shown.view().state().scale.begin > begin);
+  QTest::keyClick(&shown.view(), Qt::Key_A);
+  CHECK(shown.view().state().scale.begin == Approx(begin));
+  QTest::keyClick(&shown.view(), Qt::Key_S);
+  CHECK(shown.view().state().scale.span() == Approx(span));
+  QTest::keyClick(&shown.view(), Qt::Key_Home);
+  CHECK(shown.view().state().scale.begin == shown.timeline().bounds.begin);
+  CHECK(shown.view().state().scale.end() == Approx(shown.timeline().bounds.end));
+}
+
+TEST_CASE("a click on an operation shows its details, its cost's origin and its dependencies") {
+  begin_qt();
+  Shown shown;
+  const EventRef copy = shown.some("copy");
+  shown.click(copy);
+  REQUIRE(shown.view().state().selected);
+  CHECK(shown.view().state().selected->ref == copy);
+  CHECK(shown.page.panel().details_text().contains("extrapolated"));
+  CHECK_FALSE(shown.view().state().before.empty());
+  QTest::keyClick(&shown.view(), Qt::Key_BracketLeft);
+  REQUIRE(shown.view().state().selected);
+  CHECK_FALSE(shown.view().state().selected->ref == copy);
+  QTest::keyClick(&shown.view(), Qt::Key_Escape);
+  CHECK_FALSE(shown.view().state().selected);
+}
+
+TEST_CASE("full stop and comma go along a track") {
+  begin_qt();
+  Shown shown;
+  EventRef ref = shown.some("linear");
+  shown.click(ref);
+  QTest::keyClick(&shown.view(), Qt::Key_Period);
+  CHECK(shown.view().state().selected->ref.index == ref.index + 1);
+  QTest::keyClick(&shown.view(), Qt::Key_Comma);
+  CHECK(shown.view().state().selected->ref.index == ref.index);
+}
+
+TEST_CASE("dragging a stretch adds it up, and a click elsewhere keeps it until Escape") {
+  begin_qt();
+  Shown shown;
+  QAbstractItemModelTester tester(&shown.page.panel().model(), QAbstractItemModelTester::FailureReportingMode::Fatal);
+  QWidget* viewport = shown.view().viewport();
+  QTest::mousePress(viewport, Qt::LeftButton, Qt::NoModifier, {300, 120});
+  QTest::mouseMove(viewport, {420, 120});
+  QTest::mouseRelease(viewport, Qt::LeftButton, Qt::NoModifier, {420, 120});
+  REQUIRE(shown.view().state().range);
+  const TimeBounds range = *shown.view().state().range;
+  CHECK(range.begin == Approx(shown.view().state().scale.time_at(300)));
+  CHECK(range.end == Approx(shown.view().state().scale.time_at(420)));
+  CHECK(shown.page.panel().model().statistics().begin == range.begin);
+  CHECK(shown.page.panel().model().rowCount() > 0);
+  QTest::keyClick(&shown.view(), Qt::Key_Escape);
+  CHECK_FALSE(shown.view().state().range);
+}
+
+TEST_CASE("dragging with Shift pans, and the minimap jumps") {
+  begin_qt();
+  Shown shown;
+  QWidget* viewport = shown.view().viewport();
+  const double begin = shown.view().state().scale.begin;
+  QTest::mousePress(viewport, Qt::LeftButton, Qt::ShiftModifier, {400, 150});
+  QTest::mouseMove(viewport, {450, 150});
+  QTest::mouseRelease(viewport, Qt::LeftButton, Qt::ShiftModifier, {450, 150});
+  CHECK(shown.view().state().scale.begin == Approx(begin - 50 * shown.view().state().scale.ns_per_pixel));
+  CHECK_FALSE(shown.view().state().range);
+  QTest::mouseClick(viewport, Qt::LeftButton, Qt::NoModifier, {ViewMetrics::kGutter + 2, 10});
+  CHECK(shown.view().state().scale.begin == shown.timeline().bounds.begin);
+}
+
+TEST_CASE("searching finds, counts, goes to the next and comes round") {
+  begin_qt();
+  Shown shown;
+  auto* field = shown.page.findChild<QLineEdit*>("search");
+  QTest::keyClicks(field, "adamw");
+  QTest::keyClick(field, Qt::Key_Return);
+  REQUIRE(shown.view().state().selected);
+  const EventRef first = shown.view().state().selected->ref;
+  CHECK(shown.timeline().name_of(event_at(shown.timeline(), first).label) == "adamw");
+  QTest::keyClick(field, Qt::Key_Return);
+  CHECK_FALSE(shown.view().state().selected->ref == first);
+  QTest::keyClick(field, Qt::Key_Return, Qt::ShiftModifier);
+  CHECK(shown.view().state().selected->ref == first);
+}
+
+TEST_CASE("what the critical path leaves out grows pale") {
+  begin_qt();
+  Shown shown;
+  const QImage plain = shown.view().grab().toImage();
+  for (QToolButton* button : shown.page.findChildren<QToolButton*>()) {
+    if (button->text() == "Critical path") button->setChecked(true);
+  }
+  CHECK(shown.view().grab().toImage() != plain);
+}
+
+TEST_CASE("a click on a memory curve says what lies there at its peak") {
+  begin_qt();
+  Shown shown;
+  const SceneCurve& curve = shown.view().scene().curves.front();
+  QTest::mouseClick(shown.view().viewport(), Qt::LeftButton, Qt::NoModifier, {400, ViewMetrics::kRows + curve.top + 20});
+  CHECK(shown.page.panel().details_text().contains("parameters"));
+}
+
+TEST_CASE("a run file of a real training opens with its measured and its predicted steps") {
+  begin_qt();
+  TimelinePage page;
+  page.resize(1200, 700);
+  page.apply_theme(dark_theme());
+  page.retranslate();
+  page.show();
+  QSignalSpy failed(&page, &Page::failed);
+  REQUIRE(page.open_file(QString::fromStdString(tiny_run_file())));
+  REQUIRE(comes_true([&] { return !page.busy(); }));
+  CHECK(failed.isEmpty());
+  const Timeline& timeline = *page.view().scene().sources[0].timeline;
+  CHECK(timeline.kind == TraceKind::kMeasured);
+  CHECK(timeline.event_count() > 100);
+  CHECK_FALSE(timeline.curves.empty());
+  CHECK_FALSE(page.grab().isNull());
+}
+
+TEST_CASE("a truncated run file and one of another kind are refused in words, and the page stays as it was") {
+  begin_qt();
+  Shown shown;
+  const TemporaryFolder folder;
+  std::ifstream whole(tiny_run_file(), std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(whole), {}};
+  std::ofstream(folder.file("short.plimsoll"), std::ios::binary) << bytes.substr(0, bytes.size() / 3);
+  std::ofstream(folder.file("words.plimsoll")) << "this is no database";
+  for (const char* name : {"short.plimsoll", "words.plimsoll"}) {
+    QSignalSpy failed(&shown.page, &Page::failed);
+    REQUIRE(shown.page.open_file(QString::fromStdString(folder.file(name))));
+    REQUIRE(comes_true([&] { return !shown.page.busy(); }));
+    INFO(name);
+    REQUIRE(failed.count() == 1);
+    CHECK(failed[0][1].toString().contains(name));
+    CHECK(shown.timeline().event_count() == simulated_timeline()->event_count());
+  }
+}
