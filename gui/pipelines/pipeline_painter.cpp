@@ -99,7 +99,7 @@ void PipelinePainter::paint_columns() {
   const double bar = 92;
   painter_.setPen(theme_.faint_text);
   painter_.drawText(QRectF(left, 2, bar + 40, 30), Qt::AlignLeft | Qt::AlignBottom | Qt::TextWordWrap, say("Peak activations"));
-  painter_.drawText(QRectF(left + bar + 50, 2, kColumns - bar - 60, 30), Qt::AlignRight | Qt::AlignBottom, say("Weights"));
+  painter_.drawText(QRectF(left + bar + 40, 2, kColumns - bar - 72, 30), Qt::AlignRight | Qt::AlignBottom, say("Weights"));
   painter_.save();
   painter_.setClipRect(QRectF(left, kTop, kColumns, size_.height() - kTop));
   const double most = std::max(*std::max_element(pipeline_.peak_activations.begin(), pipeline_.peak_activations.end()), 1e-9);
@@ -111,7 +111,7 @@ void PipelinePainter::paint_columns() {
     painter_.fillRect(QRectF(left, top + height * 0.25, bar * share, height * 0.5), theme_.category("activations"));
     painter_.setPen(theme_.text);
     painter_.drawText(QRectF(left + bar + 8, top, 46, height), Qt::AlignLeft | Qt::AlignVCenter, number(pipeline_.peak_activations[rank]));
-    painter_.drawText(QRectF(left + bar + 50, top, kColumns - bar - 60 - 16, height), Qt::AlignRight | Qt::AlignVCenter,
+    painter_.drawText(QRectF(left + bar + 40, top, kColumns - bar - 72, height), Qt::AlignRight | Qt::AlignVCenter,
                       QStringLiteral("× %1").arg(pipeline_.weight_versions[rank]));
   }
   painter_.restore();
