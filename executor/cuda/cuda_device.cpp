@@ -1,0 +1,200 @@
+#include <cuda_runtime.h>
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "executor/cuda/cuda_launches.h"
+#include "executor/cuda/cuda_try.h"
+#include "executor/cuda/device.h"
+#include "executor/cuda/matmul_library.h"
+
+namespace plimsoll {
+namespace {
+
+/// The runtime's first device. The current device is a thread's own, so every entry sets it.
+class CudaDevice final : public Device {
+ public:
+  CudaDevice() {
+    use();
+    CUDA_TRY(cudaFree(nullptr));  // makes the context, whose memory is then known to be taken
+    CUDA_TRY(cudaGetDeviceProperties(&properties_, kDevice));
+    library_ = cuda::MatmulLibrary::open(no_library_);
+  }
+  ~CudaDevice() override {
+    cudaSetDevice(kDevice);
+    cudaDeviceSynchronize();
+    library_.reset();
+    for (cudaEvent_t event : events_) cudaEventDestroy(event);
+    for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
+  }
+  CudaDevice(const CudaDevice&) = delete;
+  CudaDevice& operator=(const CudaDevice&) = delete;
+
+  [[nodiscard]] DeviceInfo info() const override {
+    use();
+    DeviceInfo info{.name = properties_.name, .major = properties_.major, .minor = properties_.minor};
+    std::size_t free = 0, total = 0;
+    CUDA_TRY(cudaMemGetInfo(&free, &total));
+    info.free = Bytes(static_cast<std::int64_t>(free));
+    info.total = Bytes(static_cast<std::int64_t>(total));
+    int driver = 0, runtime = 0;
+    CUDA_TRY(cudaDriverGetVersion(&driver));
+    CUDA_TRY(cudaRuntimeGetVersion(&runtime));
+    info.software = fmt::format("driver for CUDA {}.{}, runtime {}.{}, products by {}", driver / 1000, driver / 10 % 100,
+                                runtime / 1000, runtime / 10 % 100,
+                                library_ ? library_->describe() : "tiles of our own (" + no_library_ + ")");
+    return info;
+  }
+
+  std::byte* reserve(Bytes bytes) override {
+    use();
+    void* memory = nullptr;
+    const cudaError_t status = cudaMalloc(&memory, static_cast<std::size_t>(bytes.count));
+    if (status == cudaErrorMemoryAllocation) {
+      (void)cudaGetLastError();  // it is not sticky, and later calls must not see it
+      throw_full(bytes);
+    }
+    cuda::check(status, "cudaMalloc");
+    return static_cast<std::byte*>(memory);
+  }
+
+  void release(std::byte* memory) override {
+    use();
+    CUDA_TRY(cudaFree(memory));
+  }
+
+  void pin(std::span<std::byte> memory) override {
+    use();
+    CUDA_TRY(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable));
+  }
+
+  void unpin(std::span<std::byte> memory) override {
+    use();
+    CUDA_TRY(cudaHostUnregister(memory.data()));
+  }
+
+  StreamId add_stream() override {
+    use();
+    const std::scoped_lock lock(mutex_);
+    CUDA_TRY(cudaStreamCreateWithFlags(&streams_.emplace_back(), cudaStreamNonBlocking));
+    return StreamId(streams_.size() - 1);
+  }
+
+  DeviceEventId add_event() override {
+    use();
+    const std::scoped_lock lock(mutex_);
+    CUDA_TRY(cudaEventCreate(&events_.emplace_back()));
+    return DeviceEventId(events_.size() - 1);
+  }
+
+  void copy(StreamId stream, std::byte* to, const std::byte* from, Bytes bytes) override {
+    use();
+    CUDA_TRY(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes.count), cudaMemcpyDefault, at(stream)));
+  }
+
+  void fill(StreamId stream, std::byte* memory, std::byte value, Bytes bytes) override {
+    use();
+    CUDA_TRY(cudaMemsetAsync(memory, static_cast<int>(value), static_cast<std::size_t>(bytes.count), at(stream)));
+  }
+
+  void launch(StreamId stream, const cuda::DeviceLaunch& launch, const std::byte* flag) override {
+    use();
+    const cuda::LaunchPlace place{at(stream), reinterpret_cast<const unsigned long long*>(flag), library_.get()};
+    for (const auto on_cuda : {cuda::dense_on_cuda, cuda::streaming_on_cuda, cuda::attention_on_cuda, cuda::loss_on_cuda,
+                               cuda::update_on_cuda}) {
+      if (on_cuda(place, launch)) return;
+    }
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = fmt::format("the CUDA backend has no kernel '{}'", to_text(launch.kernel.kind))});
+  }
+
+  void record(StreamId stream, DeviceEventId event) override {
+    use();
+    CUDA_TRY(cudaEventRecord(at(event), at(stream)));
+  }
+
+  void wait(StreamId stream, DeviceEventId event) override {
+    use();
+    CUDA_TRY(cudaStreamWaitEvent(at(stream), at(event), 0));
+  }
+
+  void synchronize(DeviceEventId event) override {
+    use();
+    CUDA_TRY(cudaEventSynchronize(at(event)));
+  }
+
+  void synchronize() override {
+    use();
+    CUDA_TRY(cudaDeviceSynchronize());
+  }
+
+  [[nodiscard]] Nanoseconds between(DeviceEventId from, DeviceEventId to) const override {
+    use();
+    float milliseconds = 0;
+    CUDA_TRY(cudaEventElapsedTime(&milliseconds, at(from), at(to)));
+    return Nanoseconds(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
+  }
+
+ private:
+  static constexpr int kDevice = 0;
+
+  static void use() { CUDA_TRY(cudaSetDevice(kDevice)); }
+
+  [[nodiscard]] cudaStream_t at(StreamId stream) const {
+    const std::scoped_lock lock(mutex_);
+    return streams_[stream.index];
+  }
+  [[nodiscard]] cudaEvent_t at(DeviceEventId event) const {
+    const std::scoped_lock lock(mutex_);
+    return events_[event.index];
+  }
+
+  [[noreturn]] void throw_full(Bytes wanted) const {
+    std::size_t free = 0, total = 0;
+    CUDA_TRY(cudaMemGetInfo(&free, &total));
+    const Bytes available(static_cast<std::int64_t>(free));
+    const Bytes missing = wanted > available ? wanted - available : Bytes(0);
+    throw DeviceFull({.kind = ErrorKind::kEnvironment,
+                      .what = fmt::format("{} has no room for {}: {} are free, in one piece or in several", properties_.name,
+                                          to_text(wanted), to_text(available)),
+                      .where = "gpu0",
+                      .remedy = "close other programs that use it, or plan for less with --device-memory"},
+                     missing);
+  }
+
+  cudaDeviceProp properties_{};
+  std::string no_library_;
+  std::unique_ptr<cuda::MatmulLibrary> library_;
+  mutable std::mutex mutex_;
+  std::deque<cudaStream_t> streams_;
+  std::deque<cudaEvent_t> events_;
+};
+
+}  // namespace
+
+std::string cuda_build() {
+  return fmt::format("built with CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100);
+}
+
+Result<std::shared_ptr<Device>> open_cuda_device() {
+  int devices = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status != cudaSuccess || devices == 0) {
+    (void)cudaGetLastError();
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = status == cudaErrorInsufficientDriver
+                             ? std::string("no NVIDIA driver here, or one older than this build's CUDA")
+                             : fmt::format("no CUDA device: {}", cudaGetErrorString(status)),
+                 .where = "--backend cuda",
+                 .remedy = "install the driver (nvidia-smi must list the GPU), or run with --backend cpu"});
+  }
+  try {
+    return std::shared_ptr<Device>(std::make_shared<CudaDevice>());
+  } catch (const EnvironmentError& error) {
+    return fail(error.error());
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,25 @@
+#include "executor/cuda/launch/update_places.h"
+
+#include "executor/kernels/update_operands.h"
+
+namespace plimsoll::cuda {
+
+UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t states) {
+  const bool in_place = operands[0].access == Access::kReadWrite;
+  std::size_t next = states + 2;
+  UpdatePlaces at{.gradient = operands[states + 1].data, .weights = operands[0].data};
+  if (next < operands.size() && operands[next].access == Access::kRead) at.factor = operands[next++].data;
+  const std::size_t first_new = in_place ? 0 : next;
+  if (!in_place) next += states + 1;
+  at.new_weights = operands[first_new].data;
+  for (std::size_t i = 0; i < states; ++i) {
+    at.states[i] = operands[1 + i].data;
+    at.new_states[i] = operands[first_new + 1 + i].data;
+  }
+  if (next < operands.size()) at.published = operands[next].data;
+  return at;
+}
+
+UpdateStep<float> update_numbers(const LaunchContext& context) { return kernels::update_step<float>(context, 1); }
+
+}  // namespace plimsoll::cuda

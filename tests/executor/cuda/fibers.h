@@ -1,0 +1,41 @@
+#pragma once
+
+#include <ucontext.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace plimsoll::test {
+
+/// The threads of a block, one after another on the calling thread: each runs until it comes to the barrier or ends; when all
+/// have, the next round begins.
+class Fibers {
+ public:
+  /// In which order a round takes the threads: a program that gives other bits backward lacks a barrier.
+  enum class Order { kForward, kBackward };
+
+  explicit Fibers(Order order = Order::kForward) : order_(order) {}
+
+  /// Calls `body(thread)` for every thread in [0, threads).
+  void run(int threads, const std::function<void(int)>& body);
+  /// The barrier: called from a body.
+  void sync();
+
+ private:
+  struct Fiber {
+    ucontext_t context{};
+    std::unique_ptr<char[]> stack;
+    bool ended = true;
+  };
+  static void enter();
+  void start(int thread);
+
+  Order order_;
+  std::vector<Fiber> fibers_;
+  ucontext_t scheduler_{};
+  const std::function<void(int)>* body_ = nullptr;
+  int current_ = 0;
+};
+
+}  // namespace plimsoll::test
