@@ -4,7 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/trace/trace.h"
-#include "executor/cpu/cpu_executor.h"
+#include "executor/executor.h"
 #include "sim/cost/cost_model.h"
 #include "sim/planner/migrate_plan.h"
 

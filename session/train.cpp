@@ -38,7 +38,7 @@ void append(Trace& whole, Trace part, const TrainWatcher& watcher) {
   whole.source = std::move(part.source);
 }
 
-Result<void> evaluate(CpuExecutor& executor, const BatchSource& batches, const TrainSchedule& schedule,
+Result<void> evaluate(Executor& executor, const BatchSource& batches, const TrainSchedule& schedule,
                       std::int64_t done, const TrainWatcher& watcher) {
   const auto loss = executor.evaluate(batches, schedule.evaluation_batches);
   if (!loss) return fail(loss.error());
@@ -48,7 +48,7 @@ Result<void> evaluate(CpuExecutor& executor, const BatchSource& batches, const T
 
 }  // namespace
 
-Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
+Result<void> save_checkpoint(const Plan& plan, Executor& executor, const TrainSchedule& schedule, std::int64_t done,
                              const TrainWatcher& watcher) {
   if (schedule.checkpoint.empty()) return {};
   const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
@@ -58,7 +58,7 @@ Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const Trai
   return saved;
 }
 
-Result<Trace> train(const Plan& plan, CpuExecutor& executor, const BatchSource& batches, const BatchSource* evaluation,
+Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;
   std::int64_t done = schedule.first_step;

@@ -8,7 +8,7 @@
 
 #include "core/base/result.h"
 #include "core/trace/trace.h"
-#include "executor/cpu/cpu_executor.h"
+#include "executor/executor.h"
 #include "executor/data/batch_source.h"
 
 namespace plimsoll {
@@ -35,13 +35,13 @@ struct TrainWatcher {
 };
 
 /// Writes the schedule's checkpoint, if it names one, and tells the watcher.
-Result<void> save_checkpoint(const Plan& plan, CpuExecutor& executor, const TrainSchedule& schedule, std::int64_t done,
+Result<void> save_checkpoint(const Plan& plan, Executor& executor, const TrainSchedule& schedule, std::int64_t done,
                              const TrainWatcher& watcher);
 
 /// Runs the steps of `schedule`, evaluating and saving in between, until its end, or this part's, or until `stop` turns
 /// true. At the end, and when stopped, what was done is saved. The trace's times run on through the pauses' ends: pauses
 /// take no time in it.
-Result<Trace> train(const Plan& plan, CpuExecutor& executor, const BatchSource& batches, const BatchSource* evaluation,
+Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop);
 
 }  // namespace plimsoll

@@ -20,7 +20,7 @@ Result<std::int64_t> resume(const RunRequest& request, const WriteState& write) 
 
 }  // namespace
 
-Result<std::int64_t> fill_state(CpuExecutor& executor, const RunRequest& request) {
+Result<std::int64_t> fill_state(Executor& executor, const RunRequest& request) {
   const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor.set_state(kind, group, fill); };
   executor.initialize();
   if (!request.init.empty()) {
@@ -35,7 +35,7 @@ Result<std::int64_t> fill_state(CpuExecutor& executor, const RunRequest& request
   return 0;
 }
 
-Result<void> save_trained(const CpuExecutor& executor, const RunRequest& request) {
+Result<void> save_trained(const Executor& executor, const RunRequest& request) {
   if (request.save.empty()) return {};
   const auto state = [&](TensorKind kind, GroupId group) { return executor.state(kind, group); };
   const SaveOptions& how = request.save_options;

@@ -2,16 +2,16 @@
 
 #include <cstdint>
 
-#include "executor/cpu/cpu_executor.h"
+#include "executor/executor.h"
 #include "session/run_session.h"
 
 namespace plimsoll {
 
 /// Gives the executor the state that the training begins with: weights from the seed or a file, adapters from a folder, or
 /// what a checkpoint holds. Returns the first step.
-Result<std::int64_t> fill_state(CpuExecutor& executor, const RunRequest& request);
+Result<std::int64_t> fill_state(Executor& executor, const RunRequest& request);
 
 /// Writes what was trained, weights or adapters, to where the request wants it. Nothing when it wants none.
-Result<void> save_trained(const CpuExecutor& executor, const RunRequest& request);
+Result<void> save_trained(const Executor& executor, const RunRequest& request);
 
 }  // namespace plimsoll

@@ -6,7 +6,6 @@
 #include <vector>
 
 namespace plimsoll {
-namespace {
 
 bool guard_is_set(const Program& program, const Instruction& instruction, std::int64_t step) {
   if (instruction.guard == kNoGuard) return true;
@@ -15,7 +14,6 @@ bool guard_is_set(const Program& program, const Instruction& instruction, std::i
   return std::any_of(begin, begin + flag.bytes.count, [](std::byte b) { return b != std::byte{0}; });
 }
 
-/// The uses that the instruction works on: all but its guard's flag.
 std::vector<OperandView> operands_of(const Program& program, const Instruction& instruction, std::int64_t step) {
   const std::span<const PlacedUse> uses = program.uses_of(instruction);
   std::vector<OperandView> views;
@@ -26,6 +24,8 @@ std::vector<OperandView> operands_of(const Program& program, const Instruction& 
   }
   return views;
 }
+
+namespace {
 
 void copy(const std::vector<OperandView>& operands) {
   std::memcpy(operands[1].data, operands[0].data, static_cast<std::size_t>(operands[0].bytes.count));
@@ -83,14 +83,13 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
   return report;
 }
 
-/// How many targets of the step count, where the instruction is a loss and not all do.
+}  // namespace
+
 std::optional<std::int64_t> targets_of(const ExecutionContext& context, const Instruction& launch, std::int64_t step) {
   const OpKind kind = context.plan.at(launch.kernel).kind;
   if (context.targets == nullptr || (kind != OpKind::kCrossEntropy && kind != OpKind::kLoss)) return std::nullopt;
   return context.targets->of_step(step);
 }
-
-}  // namespace
 
 BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t seed) {
   return {.seed = seed,

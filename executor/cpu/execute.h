@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "executor/cpu/program.h"
 #include "executor/data/batch_rows.h"
@@ -37,6 +38,15 @@ struct ExecutionContext {
   std::uint64_t data_seed = 0;        ///< key of what batches hold
   CountedTargets* targets = nullptr;  ///< of a corpus with a mask: how many targets of a step count
 };
+
+/// Whether the instruction's flag, in host memory, lets it run; without one it always does.
+bool guard_is_set(const Program& program, const Instruction& instruction, std::int64_t step);
+
+/// The uses that the instruction works on in that step: all but its guard's flag.
+std::vector<OperandView> operands_of(const Program& program, const Instruction& instruction, std::int64_t step);
+
+/// How many targets of the step count, where the instruction is a loss and not all do.
+std::optional<std::int64_t> targets_of(const ExecutionContext& context, const Instruction& launch, std::int64_t step);
 
 /// Which rows the batches of a program hold.
 BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t seed);

@@ -1,4 +1,5 @@
 #include <cuda_runtime.h>
+#include <fmt/format.h>
 
 #include <deque>
 #include <map>

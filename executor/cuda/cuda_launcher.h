@@ -37,7 +37,7 @@ class CudaLauncher {
   void run(const typename Program::Args& args) {
     const Index blocks = Program::blocks(args);
     if (blocks == 0) return;
-    if (blocks > kMostBlocks) throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "a launch of too many blocks"});
+    if (blocks > kMostBlocks) check(cudaErrorInvalidConfiguration, "a launch of too many blocks");
     constexpr std::size_t kShared = sizeof(typename Program::Shared);
     if constexpr (kShared > kPlainShared) {
       CUDA_TRY(cudaFuncSetAttribute(run_program<Program>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kShared)));

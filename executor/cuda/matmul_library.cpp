@@ -2,12 +2,14 @@
 
 #include <cublasLt.h>
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <mutex>
 
+#include "core/base/error.h"
 #include "executor/cuda/cuda_try.h"
 
 namespace plimsoll::cuda {

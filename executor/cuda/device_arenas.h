@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "executor/cpu/arena_set.h"
+#include "executor/cpu/program.h"
+#include "executor/cuda/device.h"
+
+namespace plimsoll {
+
+/// A plan's arenas where its device is: one reservation of the device's memory for each of its spaces, host memory prefaulted and
+/// pinned at its exact size, drives as files. Beside them the streams' scratch and a few words that the device hands to the host.
+class DeviceArenas {
+ public:
+  /// Throws EnvironmentError that says how many bytes are missing, before taking any; and `scratch` bytes for each of `streams`.
+  DeviceArenas(const Plan& plan, std::shared_ptr<Device> device, const DriveOptions& drives, Bytes scratch, std::size_t streams);
+  ~DeviceArenas();
+  DeviceArenas(const DeviceArenas&) = delete;
+  DeviceArenas& operator=(const DeviceArenas&) = delete;
+
+  [[nodiscard]] const ArenaSet& host() const { return host_; }
+  [[nodiscard]] std::byte* device_memory(SpaceId space) const { return device_memory_[space.index]; }
+  [[nodiscard]] std::byte* scratch(std::size_t stream) const { return scratch_ + stream * scratch_size_; }
+  [[nodiscard]] Bytes reserved_beside() const { return Bytes(static_cast<std::int64_t>(scratch_size_ * streams_)); }
+
+  /// The body with every use at its address, on the device or not.
+  [[nodiscard]] Program program_of(const Plan& plan, const Body& body) const;
+  /// What nothing has written reads as NaN.
+  void fill_canary(const Plan& plan, StreamId stream);
+
+ private:
+  void reserve_device(const Plan& plan);
+  void pin_host(const Plan& plan);
+  void release();
+
+  std::shared_ptr<Device> device_;
+  ArenaSet host_;
+  std::vector<std::byte*> device_memory_;  ///< by space; null where it is no device's
+  std::vector<std::span<std::byte>> pinned_;
+  std::size_t scratch_size_;
+  std::size_t streams_;
+  std::byte* scratch_ = nullptr;
+};
+
+}  // namespace plimsoll
