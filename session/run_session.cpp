@@ -100,7 +100,7 @@ class Session {
 
   /// An executor of that plan, filled with the state that the training begins with.
   Result<void> start(const Plan& plan) {
-    auto executor = CpuExecutor::create(plan, {.backend = "cpu", .drive = request_.drive});
+    auto executor = open_executor(request_.backend, plan, request_.drive);
     if (!executor) return fail(executor.error());
     executor_ = std::move(*executor);
     const auto first = fill_state(*executor_, request_);
@@ -357,7 +357,7 @@ class Session {
   const std::atomic<bool>& stop_;
   std::unique_ptr<BatchSource> batches_;
   std::unique_ptr<BatchSource> evaluation_;
-  std::unique_ptr<CpuExecutor> executor_;
+  std::unique_ptr<Executor> executor_;
   std::optional<RunFileLock> lock_;  // before the file, which goes first
   std::unique_ptr<RunFileWriter> file_;
   std::optional<ComparedProcess> process_;

@@ -10,6 +10,7 @@
 #include "core/trace/compare_traces.h"
 #include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/save_weights.h"
+#include "executor/open_executor.h"
 #include "formats/runs/run_file.h"
 #include "session/change_plan.h"
 #include "session/train.h"
@@ -37,6 +38,7 @@ struct RunRequest {
   SaveOptions save_options;
   std::string resume;    ///< a training checkpoint; may be empty
   std::string output;    ///< the run file
+  Backend backend = Backend::kCpu;              ///< what runs it
   DriveOptions drive;                           ///< where SSD data goes while it runs
   bool replace = false;  ///< an older run file of that name goes once the training can start
   RunMeta meta;

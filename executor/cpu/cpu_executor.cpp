@@ -18,6 +18,7 @@
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
 #include "executor/data/counter_random.h"
+#include "executor/held_out.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
@@ -265,18 +266,7 @@ Result<HeldOut> CpuExecutor::evaluate(const BatchSource& batches, std::int64_t c
   const TokenSource* masked = batches.masked_tokens();
   std::optional<CountedTargets> targets;
   if (masked != nullptr) targets.emplace(*masked, batch_rows(impl_->plan(), program, seed));
-  double losses = 0, right = 0, weights = 0;
-  for (const StepSummary& summary : record.steps) {
-    const double weight = targets ? static_cast<double>(targets->of_step(summary.step)) : 1;
-    losses += weight * summary.loss;
-    right += weight * summary.right;
-    weights += weight;
-  }
-  HeldOut found;
-  if (weights == 0) return found;
-  found.loss = losses / weights;
-  if (record.steps.front().right >= 0) found.right = right / weights;
-  return found;
+  return mean_of(record.steps, [&](std::int64_t step) { return targets ? static_cast<double>(targets->of_step(step)) : 1.0; });
 }
 
 Result<Trace> CpuExecutor::migrate(const Plan& migration, const Plan& next) {

@@ -98,20 +98,24 @@ BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t see
           .sequence = plan.recipe.sequence};
 }
 
-void execute_launch(const Plan& plan, const Program& program, std::uint32_t id, std::int64_t step, WorkerPool& pool,
-                    const MatrixProduct& product, std::optional<std::int64_t> targets) {
-  const Instruction& instruction = program.body.list.instructions[id];
-  const std::uint32_t micro_batch = program.body.micro_batches[id];
-  launch(plan.at(instruction.kernel), operands_of(program, instruction, step),
-         {.pool = &pool,
+LaunchContext launch_context(const Plan& plan, const Program& program, std::uint32_t id, std::int64_t step, WorkerPool& pool,
+                             const MatrixProduct& product, std::optional<std::int64_t> targets) {
+  return {.pool = &pool,
           .product = &product,
           .recipe = &plan.recipe,
           .rope_scaling = plan.spec.rope_scaling,
           .step = step,
           .experts = &plan.spec.experts,
-          .micro_batch = micro_batch,
-          .block = instruction.layer,
-          .targets = targets});
+          .micro_batch = program.body.micro_batches[id],
+          .block = program.body.list.instructions[id].layer,
+          .targets = targets};
+}
+
+void execute_launch(const Plan& plan, const Program& program, std::uint32_t id, std::int64_t step, WorkerPool& pool,
+                    const MatrixProduct& product, std::optional<std::int64_t> targets) {
+  const Instruction& instruction = program.body.list.instructions[id];
+  launch(plan.at(instruction.kernel), operands_of(program, instruction, step),
+         launch_context(plan, program, id, step, pool, product, targets));
 }
 
 Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t step) {

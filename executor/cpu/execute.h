@@ -55,6 +55,10 @@ BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t see
 /// Any thread may call it for any instruction that the law of plans lets start.
 Outcome execute(const ExecutionContext& context, std::uint32_t instruction, std::int64_t step);
 
+/// What a launch of step `step` is given besides its operands.
+LaunchContext launch_context(const Plan& plan, const Program& program, std::uint32_t launch, std::int64_t step, WorkerPool& pool,
+                             const MatrixProduct& product, std::optional<std::int64_t> targets);
+
 /// Carries out a launch alone, whatever its guard says; the rehearsal uses it.
 void execute_launch(const Plan& plan, const Program& program, std::uint32_t launch, std::int64_t step, WorkerPool& pool,
                     const MatrixProduct& product, std::optional<std::int64_t> targets = {});

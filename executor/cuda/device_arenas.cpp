@@ -9,12 +9,6 @@ namespace {
 
 bool is_device(const Plan& plan, SpaceId space) { return plan.platform.at(space).kind == SpaceKind::kDevice; }
 
-/// The plan's arenas but the device's.
-Plan without_device(Plan plan) {
-  std::erase_if(plan.arenas, [&](const Arena& arena) { return is_device(plan, arena.space); });
-  return plan;
-}
-
 /// Before anything is taken: other processes' memory counts as gone.
 void check_free(const Plan& plan, const Device& device, Bytes beside) {
   Bytes needed = beside;
@@ -33,13 +27,19 @@ void check_free(const Plan& plan, const Device& device, Bytes beside) {
       needed - info.free);
 }
 
+/// The plan's arenas but the device's, for which there must be room.
+Plan host_part(Plan plan, const Device& device, Bytes beside) {
+  check_free(plan, device, beside);
+  std::erase_if(plan.arenas, [&](const Arena& arena) { return is_device(plan, arena.space); });
+  return plan;
+}
+
 }  // namespace
 
 DeviceArenas::DeviceArenas(const Plan& plan, std::shared_ptr<Device> device, const DriveOptions& drives, Bytes scratch,
                            std::size_t streams)
     : device_(std::move(device)),
-      host_((check_free(plan, *device_, Bytes(align_up(scratch, kBufferAlignment).count * static_cast<std::int64_t>(streams))),
-             without_device(plan)),
+      host_(host_part(plan, *device_, Bytes(align_up(scratch, kBufferAlignment).count * static_cast<std::int64_t>(streams))),
             drives),
       device_memory_(plan.platform.spaces.size(), nullptr),
       scratch_size_(static_cast<std::size_t>(align_up(scratch, kBufferAlignment).count)),

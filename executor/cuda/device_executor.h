@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+
+#include "executor/cuda/device.h"
+#include "executor/executor.h"
+#include "executor/tiers/drive.h"
+
+namespace plimsoll {
+
+/// How to run, never what: nothing here changes a number.
+struct DeviceOptions {
+  std::int64_t threads = 0;       ///< of the host's kernels; 0 takes the platform's cores
+  bool canary = true;             ///< what nothing has written reads as NaN
+  std::uint64_t jitter_seed = 0;  ///< not 0: random delays before every instruction is given (for the stress test)
+  std::string backend;            ///< written into the trace's source
+  DriveOptions drive;             ///< where SSD arenas go
+};
+
+/// Runs a plan on a device and its host: a stream for each of the device's queues, one reservation of its memory, host memory
+/// pinned at its exact size; the host's kernels, drives and reports on threads of their own.
+class DeviceExecutor final : public Executor {
+ public:
+  /// Verifies the plan, checks that it can run there and that its arenas fit what is free of the device's memory, the host's and
+  /// the drives', reserves them, and rehearses every kernel once, so that nothing is loaded or taken while steps run. Errors say
+  /// what is missing.
+  static Result<std::unique_ptr<DeviceExecutor>> create(const Plan& plan, std::shared_ptr<Device> device,
+                                                        const DeviceOptions& options);
+  ~DeviceExecutor() override;
+  DeviceExecutor(const DeviceExecutor&) = delete;
+  DeviceExecutor& operator=(const DeviceExecutor&) = delete;
+
+  void initialize() override;
+  [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const override;
+  void set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte> place)>& fill) override;
+  Result<Trace> run_steps(const RunSegment& segment, const BatchSource& batches) override;
+  Result<HeldOut> evaluate(const BatchSource& batches, std::int64_t count) override;
+
+  /// Through host memory, which must have room for all states once more: the old plan's memory goes before the new one's comes.
+  /// The migration's own instructions are not carried out, so the trace holds no events.
+  Result<Trace> migrate(const Plan& migration, const Plan& next) override;
+  [[nodiscard]] const std::string& source() const override;
+  [[nodiscard]] std::vector<std::string> take_warnings() override;
+  [[nodiscard]] std::vector<SpacePeak> touched() const override;
+
+  /// What is reserved on the device beside the plan's arena.
+  [[nodiscard]] Bytes reserved_beside() const;
+
+ private:
+  struct Impl;
+  explicit DeviceExecutor(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <exception>
+#include <mutex>
+#include <vector>
+
+#include "executor/cpu/execute.h"
+#include "executor/cpu/run_lanes.h"
+#include "executor/cpu/arena.h"
+#include "executor/cuda/device.h"
+#include "executor/cuda/device_clock.h"
+#include "executor/cuda/event_plan.h"
+#include "executor/cuda/step_gate.h"
+#include "executor/executor.h"
+
+namespace plimsoll {
+
+/// What the runs of one plan on a device share.
+struct DeviceQueues {
+  Device& device;
+  std::vector<StreamId> streams;  ///< by queue; an invalid id where it is the host's
+  std::vector<std::byte*> scratch;  ///< by queue; null where it is the host's
+  StreamId clock;                   ///< on which nothing else runs
+};
+
+/// Puts one kernel of a program on a stream of the device, whatever its guard says when `guarded` is not set.
+void launch_on_device(const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id, std::int64_t step,
+                      std::optional<std::int64_t> targets, bool guarded);
+
+/// One segment of steps of a program, on the device and around it. An instruction of the device counts as done for the dispatcher
+/// once it is on its stream; the host waits for the device's events where EventPlan says so.
+class DeviceRun {
+ public:
+  DeviceRun(const DeviceQueues& queues, const ExecutionContext& context, const RunSegment& segment, std::uint64_t jitter_seed);
+
+  ~DeviceRun();
+  DeviceRun(const DeviceRun&) = delete;
+  DeviceRun& operator=(const DeviceRun&) = delete;
+
+  /// Blocks until all is done, on the device too.
+  LaneRecord run();
+
+ private:
+  using HostClock = DeviceClock::HostClock;
+  /// What an instruction of the device leaves of one step that is not forgotten yet.
+  struct Mark {
+    DeviceEventId started, ended;
+    bool given = false;
+  };
+
+  Outcome carry_out(std::uint32_t id, std::int64_t step);
+  Outcome on_device(std::uint32_t id, std::int64_t step);
+  Outcome on_host(std::uint32_t id, std::int64_t step);
+  void give(std::uint32_t id, std::int64_t step);
+  /// Brings the instruction's flag to the host, in the stream's order.
+  void fetch_flag(std::uint32_t id, std::int64_t step, StreamId stream);
+  void run_host_launch(std::uint32_t id, std::int64_t step);
+  /// Has the steps up to `place` read, whose marks are about to be used again.
+  void make_room(std::int64_t place);
+  void wait_on_host(std::uint32_t id, std::int64_t step);
+  /// Reads the times of one step of the segment.
+  void harvest(std::int64_t place);
+  [[nodiscard]] bool is_traced(std::int64_t step) const { return step >= segment_.first_traced_step; }
+  [[nodiscard]] Mark& mark(std::uint32_t id, std::int64_t step);
+  [[nodiscard]] std::uint64_t& flag_word(std::uint32_t id, std::int64_t step);
+  [[nodiscard]] bool is_on_device(std::uint32_t id) const;
+  [[nodiscard]] Nanoseconds now() const;
+  void note(TraceEvent event);
+
+  const DeviceQueues& queues_;
+  const ExecutionContext& context_;
+  const RunSegment& segment_;
+  std::uint64_t jitter_seed_;
+  EventPlan events_;
+  std::uint32_t ring_;
+  StepGate gate_;
+  HostClock::time_point origin_;
+  DeviceClock clock_;
+  std::vector<std::vector<Mark>> marks_;  ///< by step in the ring, then instruction
+  HostArena flags_;                       ///< what guards were, as marks_; pinned
+  std::mutex mutex_;                      ///< guards what follows
+  std::exception_ptr failure_;            ///< the first
+  std::int64_t harvested_ = 0;            ///< steps of the segment whose marks are read
+  std::vector<TraceEvent> trace_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,150 @@
+#include "executor/cuda/loaded_device_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "executor/cpu/fill_state.h"
+#include "executor/cpu/loaded_plan.h"
+#include "executor/cpu/published_weights.h"
+#include "executor/cuda/launch/supports.h"
+
+namespace plimsoll {
+namespace {
+
+std::int64_t worker_count(const Plan& plan, const DeviceOptions& options) {
+  if (options.threads > 0) return options.threads;
+  for (const Processor& processor : plan.platform.processors) {
+    if (processor.kind == ProcessorKind::kCpu) return std::max<std::int64_t>(1, processor.cores);
+  }
+  return 1;
+}
+
+std::size_t device_queues(const Platform& platform) {
+  std::size_t count = 0;
+  for (std::uint32_t q = 0; q < platform.queues.size(); ++q) count += is_device_queue(platform, QueueId(q)) ? 1 : 0;
+  return count;
+}
+
+Bytes largest_scratch(const Plan& plan) {
+  Bytes most;
+  for (const Kernel& kernel : plan.kernels) most = std::max(most, cuda::scratch_of(kernel));
+  return most;
+}
+
+DeviceQueues queues_of(const Plan& plan, Device& device, const DeviceArenas& arenas) {
+  DeviceQueues queues{.device = device, .streams = {}, .scratch = {}, .clock = device.add_stream()};
+  std::size_t of_device = 0;
+  for (std::uint32_t q = 0; q < plan.platform.queues.size(); ++q) {
+    const bool given = is_device_queue(plan.platform, QueueId(q));
+    queues.streams.push_back(given ? device.add_stream() : StreamId());
+    queues.scratch.push_back(given ? arenas.scratch(of_device++) : nullptr);
+  }
+  return queues;
+}
+
+bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
+
+/// For programs that load none.
+class NoData final : public BatchSource {
+ public:
+  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
+  void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
+};
+
+}  // namespace
+
+LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, const std::shared_ptr<Device>& device, const DeviceOptions& options)
+    : plan(verified),
+      pool(worker_count(plan, options)),
+      product(plan.recipe.matmul),
+      arenas(plan, device, options.drive, largest_scratch(plan), device_queues(plan.platform)),
+      queues(queues_of(plan, *device, arenas)),
+      step(arenas.program_of(plan, *plan.body("step"))),
+      evaluation(plan.body("evaluation") == nullptr ? std::nullopt
+                                                    : std::optional(arenas.program_of(plan, *plan.body("evaluation")))),
+      states(plan, step, arenas, *device, queues.clock) {
+  start_drives(options);
+  rehearse();
+  if (options.canary) arenas.fill_canary(plan, queues.clock);
+}
+
+void LoadedDevicePlan::start_drives(const DeviceOptions& options) {
+  source = options.backend + "; " + queues.device.info().software;
+  std::vector<const Program*> programs{&step};
+  if (evaluation) programs.push_back(&*evaluation);
+  for (Drive* drive : arenas.host().drives()) {
+    drive->start(memory_beside(*drive, programs));
+    source += fmt::format("; ssd: {}", drive->describe());
+  }
+}
+
+void LoadedDevicePlan::rehearse() {
+  std::vector<bool> rehearsed(plan.kernels.size(), false);
+  rehearse(step, rehearsed);
+  if (evaluation) rehearse(*evaluation, rehearsed);
+  queues.device.synchronize();
+}
+
+/// Zeros are valid operands of every kernel; what the arenas hold is lost.
+void LoadedDevicePlan::rehearse(const Program& program, std::vector<bool>& rehearsed) {
+  const NoData none;
+  const ExecutionContext context{plan, program, pool, product, none};
+  for (std::uint32_t id = 0; id < program.body.size(); ++id) {
+    const Instruction& instruction = program.body.list.instructions[id];
+    if (instruction.kind != InstructionKind::kLaunch || rehearsed[instruction.kernel.index]) continue;
+    const StreamId stream = queues.streams[instruction.queue.index];
+    rehearsed[instruction.kernel.index] = stream.valid();  // one that both sides run is loaded on the device
+    for (const PlacedUse& use : program.uses_of(instruction)) {
+      if (stream.valid()) queues.device.fill(stream, use.in_step(0), std::byte{0}, use.bytes);
+      else std::memset(use.in_step(0), 0, static_cast<std::size_t>(use.bytes.count));
+    }
+    if (stream.valid()) launch_on_device(queues, context, id, 0, std::nullopt, false);
+    else execute_launch(plan, program, id, 0, pool, product);
+  }
+}
+
+const StateBinding* LoadedDevicePlan::find(TensorKind kind, GroupId group) const {
+  for (const StateBinding& binding : plan.state) {
+    if (binding.kind == kind && binding.group == group) return &binding;
+  }
+  return nullptr;
+}
+
+const StateBinding* LoadedDevicePlan::find_kept(TensorKind kind, GroupId group) const {
+  const StateBinding* master = is_weights(kind) ? find(TensorKind::kMaster, group) : nullptr;
+  return master != nullptr ? master : find(is_weights(kind) ? TensorKind::kParameter : kind, group);
+}
+
+DType LoadedDevicePlan::dtype_of(const StateBinding& binding) const {
+  const Precision precision = plan.recipe.precision;
+  return binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
+}
+
+void LoadedDevicePlan::set(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) const {
+  const StateBinding* kept = find_kept(kind, group);
+  if (kept == nullptr) return;
+  states.write(*kept, fill);
+  if (kept->kind != TensorKind::kMaster) return;
+  const std::span<const std::byte> read = states.read(*kept, 0);
+  const std::vector<std::byte> weights(read.begin(), read.end());  // both may pass through one staging place
+  const StateBinding* published = find(TensorKind::kParameter, group);
+  states.write(*published, [&](std::span<std::byte> place) {
+    publish_weights(weights, dtype_of(*kept), place, dtype_of(*published));
+  });
+}
+
+void LoadedDevicePlan::initialize() {
+  for (const StateBinding& binding : plan.state) {
+    states.write(binding, [&](std::span<std::byte> bytes) {
+      if (is_weights(binding.kind)) {
+        fill_weights(plan.spec, plan.recipe, binding.group, dtype_of(binding), bytes, pool);
+      } else {
+        std::fill(bytes.begin(), bytes.end(), std::byte{0});
+      }
+    });
+  }
+}
+
+}  // namespace plimsoll

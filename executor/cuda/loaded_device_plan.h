@@ -1,0 +1,45 @@
+#pragma once
+
+#include <optional>
+
+#include "executor/cuda/device_arenas.h"
+#include "executor/cuda/device_executor.h"
+#include "executor/cuda/device_run.h"
+#include "executor/cuda/device_states.h"
+#include "executor/kernels/matrix_product.h"
+#include "executor/kernels/worker_pool.h"
+
+namespace plimsoll {
+
+/// A verified plan with its bodies laid over arenas, on the device and around it. Stays where it is: its parts refer to each other.
+struct LoadedDevicePlan {
+  /// Reserves, rehearses, and fills what nothing has written.
+  LoadedDevicePlan(const Plan& verified, const std::shared_ptr<Device>& device, const DeviceOptions& options);
+  LoadedDevicePlan(const LoadedDevicePlan&) = delete;
+  LoadedDevicePlan& operator=(const LoadedDevicePlan&) = delete;
+
+  [[nodiscard]] const StateBinding* find(TensorKind kind, GroupId group) const;
+  /// Of weights the copy that the optimizer updates, else the one that there is.
+  [[nodiscard]] const StateBinding* find_kept(TensorKind kind, GroupId group) const;
+  [[nodiscard]] DType dtype_of(const StateBinding& binding) const;
+  /// Lets `fill` write a state and publishes it where compute reads another copy.
+  void set(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) const;
+  void initialize();
+
+  const Plan plan;
+  WorkerPool pool;
+  MatrixProduct product;
+  DeviceArenas arenas;
+  DeviceQueues queues;
+  const Program step;
+  const std::optional<Program> evaluation;
+  const DeviceStates states;
+  std::string source;
+
+ private:
+  void start_drives(const DeviceOptions& options);
+  void rehearse();
+  void rehearse(const Program& program, std::vector<bool>& rehearsed);
+};
+
+}  // namespace plimsoll

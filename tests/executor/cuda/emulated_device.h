@@ -1,0 +1,72 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <random>
+
+#include "executor/cpu/arena.h"
+#include "executor/cuda/device.h"
+
+namespace plimsoll::test {
+
+/// A device on the host that does as little as it may: work waits on its stream until somebody waits for it, and then only what
+/// stands before it is done. What nothing orders comes too late, so a missing event shows as other numbers. With a seed, some
+/// other work is done in between, which shows what comes too early.
+class EmulatedDevice final : public Device {
+ public:
+  explicit EmulatedDevice(Bytes memory, std::uint64_t seed = 0) : capacity_(memory), random_(seed), eager_(seed != 0) {}
+
+  [[nodiscard]] DeviceInfo info() const override;
+  std::byte* reserve(Bytes bytes) override;
+  void release(std::byte* memory) override;
+  void pin(std::span<std::byte> memory) override;
+  void unpin(std::span<std::byte> memory) override;
+  StreamId add_stream() override;
+  DeviceEventId add_event() override;
+  void copy(StreamId stream, std::byte* to, const std::byte* from, Bytes bytes) override;
+  void fill(StreamId stream, std::byte* memory, std::byte value, Bytes bytes) override;
+  void launch(StreamId stream, const cuda::DeviceLaunch& launch, const std::byte* flag) override;
+  void record(StreamId stream, DeviceEventId event) override;
+  void wait(StreamId stream, DeviceEventId event) override;
+  void synchronize(DeviceEventId event) override;
+  void synchronize() override;
+  [[nodiscard]] Nanoseconds between(DeviceEventId from, DeviceEventId to) const override;
+
+  /// Events that streams were told to wait for.
+  [[nodiscard]] std::int64_t waits() const { return waits_; }
+  [[nodiscard]] Bytes reserved() const { return reserved_; }
+  [[nodiscard]] std::size_t pinned() const { return pinned_.size(); }
+
+ private:
+  /// A record (of which the event has had so many), a wait for one, or other work.
+  struct Task {
+    std::function<void()> work;
+    DeviceEventId waits_for, records;
+    std::uint64_t count = 0;
+  };
+  struct Event {
+    StreamId stream;
+    std::uint64_t given = 0, reached = 0;
+    Nanoseconds time;
+  };
+
+  void push(StreamId stream, Task task);
+  /// Does the stream's first task, and before it what that waits for.
+  void advance(StreamId stream);
+  void reach(DeviceEventId event, std::uint64_t count);
+  void wander();
+
+  mutable std::recursive_mutex mutex_;
+  Bytes capacity_, reserved_;
+  std::mt19937_64 random_;
+  bool eager_;
+  std::int64_t waits_ = 0;
+  std::map<std::byte*, std::unique_ptr<HostArena>> memory_;
+  std::map<std::byte*, std::size_t> pinned_;
+  std::deque<std::deque<Task>> streams_;
+  std::deque<Event> events_;
+};
+
+}  // namespace plimsoll::test
