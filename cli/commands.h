@@ -26,6 +26,9 @@ void add_generate(CLI::App& app, ExitCode& code);
 void add_machines(CLI::App& app, ExitCode& code);
 void add_models(CLI::App& app, ExitCode& code);
 void add_doctor(CLI::App& app, ExitCode& code);
+void add_profile(CLI::App& app, ExitCode& code);
+void add_import(CLI::App& app, ExitCode& code);
+void add_replay(CLI::App& app, ExitCode& code);
 
 /// The build's version, "0.1.0".
 const char* version();

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
@@ -6,12 +7,15 @@
 #include <span>
 
 #include "cli/commands.h"
+#include "cli/probe_cache.h"
 #include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/tiers/drive.h"
 #include "executor/tiers/drive_folder.h"
 #include "executor/tiers/locked_memory.h"
+#include "profiler/cupti/activity_capture.h"
+#include "profiler/probe/gpu_readiness.h"
 #include "profiler/probe/installed_gpus.h"
 #include "profiler/probe/this_computer.h"
 
@@ -47,6 +51,42 @@ std::string locked_text() {
                      to_text(*limit));
 }
 
+/// What a GPU run and a profile need here.
+std::vector<Finding> findings_here() {
+  return gpu_readiness({.root = {},
+                        .toolkits = {},
+                        .capture_built_in = capture_is_built_in(),
+                        .capture_text = capture_build_text(),
+                        .may_administer = ::geteuid() == 0,
+                        .locked_limit = locked_memory_limit()});
+}
+
+/// What was measured of the drive, or how to measure it.
+std::string drive_rates_text(const ThisComputer& here) {
+  const KnownProbe known = find_probe(here);
+  if (!known.probe || !known.probe->drive) return "not measured: plimsoll machines --probe --ssd-folder FOLDER";
+  const ProbedDrive& drive = *known.probe->drive;
+  return fmt::format("'{}' reads {:.2f} and writes {:.2f} GB/s alone, {:.2f} and {:.2f} GB/s at once (measured {}, its cache full)", drive.folder,
+                     drive.read.median * 1e-9, drive.write.median * 1e-9, drive.mixed_read.median * 1e-9,
+                     drive.mixed_write.median * 1e-9, known.probe->date);
+}
+
+void print_findings(const ThisComputer& here) {
+  fmt::print("rates     {}\n", drive_rates_text(here));
+  for (const Finding& finding : findings_here()) {
+    fmt::print("{:<9} {}{}\n", finding.subject == "pinned memory" ? "pinned" : finding.subject,
+               finding.state == FindingState::kGood ? "" : fmt::format("{}: ", to_text(finding.state)), finding.text);
+    if (!finding.remedy.empty()) fmt::print("          -> {}\n", finding.remedy);
+  }
+}
+
+nlohmann::ordered_json findings_json() {
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Finding& finding : findings_here())
+    list.push_back({{"subject", finding.subject}, {"state", to_text(finding.state)}, {"text", finding.text}, {"remedy", finding.remedy}});
+  return list;
+}
+
 void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std::string& folder) {
   fmt::print("plimsoll {}\n", version());
   fmt::print("cpu       {}: {} cores ({} physical), AVX2 {}, AVX-512 {}\n", here.cpu_model, here.logical_cores,
@@ -61,6 +101,7 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std:
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
   fmt::print("locked    {}\n", locked_text());
   fmt::print("cuda      {}\nssd       {}\n", kCuda, drive_text(folder));
+  print_findings(here);
 }
 
 nlohmann::ordered_json numa_json(const std::vector<NumaPart>& nodes) {
@@ -91,7 +132,9 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std:
         {"library", to_text(matmul.library)}}},
       {"cuda", kCuda},
       {"locked_memory", locked_text()},
-      {"ssd", drive_text(folder)}};
+      {"ssd", drive_text(folder)},
+      {"ssd_rates", drive_rates_text(here)},
+      {"checks", findings_json()}};
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 

@@ -6,8 +6,10 @@
 #include "cli/load_plan.h"
 #include "cli/run_printer.h"
 #include "cli/show_json.h"
+#include "cli/write_recording.h"
 #include "core/plan/expand.h"
 #include "formats/runs/run_file.h"
+#include "formats/traces/read_nsight.h"
 
 namespace plimsoll {
 namespace {
@@ -76,6 +78,17 @@ void print_run(const RunFile& run) {
   for (const LogLine& line : run.log) fmt::print("{}: {}\n", line.level, line.text);
 }
 
+/// What a profiler saw, where the file holds it.
+Result<void> print_activity(const std::string& file) {
+  const auto holds = holds_activity(file);
+  if (!holds) return fail(holds.error());
+  if (!*holds) return {};
+  const auto recording = read_nsight(file);
+  if (!recording) return fail(recording.error());
+  fmt::print("{}", recording_text(*recording));
+  return {};
+}
+
 Result<ExitCode> show(const ShowFlags& flags) {
   if (flags.file.size() > 5 && flags.file.ends_with(".json")) {
     const auto plan = read_plan_file(flags.file);
@@ -94,6 +107,7 @@ Result<ExitCode> show(const ShowFlags& flags) {
     fmt::print("{}", show_json(*run));
   } else {
     print_run(*run);
+    if (const auto shown = print_activity(flags.file); !shown) return fail(shown.error());
   }
   return ExitCode::kDone;
 }

@@ -1,0 +1,152 @@
+#include "sim/replay/replay.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/waiting_line.h"
+#include "formats/runs/short_kernel_name.h"
+#include "formats/traces/read_recording.h"
+
+namespace plimsoll {
+namespace {
+
+struct ReplayFlags {
+  std::string file;
+  std::vector<std::string> scales;
+  bool no_host_gaps = false;
+  bool json = false;
+};
+
+constexpr std::size_t kMostOnPath = 8;
+
+/// What fills the critical path, the most first: kernels by name, calls by name.
+std::vector<std::pair<std::string, Nanoseconds>> on_path(const Recording& recording, const Replayed& replayed) {
+  std::map<std::string, Nanoseconds> times;
+  for (const std::uint32_t id : replayed.path.nodes) {
+    const ReplayNode& node = replayed.graph.nodes[id];
+    if (node.kind == ReplayNodeKind::kFlight) continue;
+    const bool work = node.kind == ReplayNodeKind::kWork;
+    const std::string& name = recording.names.at(work ? recording.work[node.source].name : recording.calls[node.source].name);
+    times[work ? short_kernel_name(name) : name] += node.duration;
+  }
+  std::vector<std::pair<std::string, Nanoseconds>> list(times.begin(), times.end());
+  std::stable_sort(list.begin(), list.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+  if (list.size() > kMostOnPath) list.resize(kMostOnPath);
+  return list;
+}
+
+void print_text(const Recording& recording, const Replayed& replayed, bool what_if) {
+  const ReplayGraph& graph = replayed.graph;
+  fmt::print("{}: {} pieces of device work on {} streams, {} calls on {} threads\n", recording.source, replayed.events,
+             RecordingIndex(recording).streams().size(), recording.calls.size(), recording.threads.size());
+  fmt::print("  recorded {}, {} {} ({:+.2f} %)\n", to_text(replayed.traced), what_if ? "would take" : "replayed",
+             to_text(replayed.predicted), 100 * replayed.error());
+  if (!what_if) {
+    fmt::print("  starts of device work are off by {} (median), {} (nine of ten), {} (worst)\n", to_text(replayed.start_error_p50),
+               to_text(replayed.start_error_p90), to_text(replayed.start_error_worst));
+  }
+  const ReplayPath& path = replayed.path;
+  fmt::print("  critical path {}: device {}, CUDA calls {}, host between calls {}, launches {}\n", to_text(path.total),
+             to_text(path.device), to_text(path.calls), to_text(path.host), to_text(path.launch));
+  for (const auto& [name, time] : on_path(recording, replayed)) fmt::print("    {:>12}  {}\n", to_text(time), name);
+  fmt::print("  {} waits between streams recorded, {} inferred; {} handovers between threads", graph.recorded_edges, graph.inferred_edges,
+             graph.handovers);
+  fmt::print("; {} pieces of work of unknown launch held at their start\n", graph.pinned);
+}
+
+void print_json(const Recording& recording, const Replayed& replayed) {
+  using nlohmann::ordered_json;
+  const ReplayPath& path = replayed.path;
+  ordered_json top = ordered_json::array();
+  for (const auto& [name, time] : on_path(recording, replayed)) top.push_back({{"name", name}, {"seconds", to_seconds(time)}});
+  const ordered_json object{{"format_version", 1},
+                            {"events", replayed.events},
+                            {"traced_seconds", to_seconds(replayed.traced)},
+                            {"predicted_seconds", to_seconds(replayed.predicted)},
+                            {"error", replayed.error()},
+                            {"start_error_p50_seconds", to_seconds(replayed.start_error_p50)},
+                            {"start_error_p90_seconds", to_seconds(replayed.start_error_p90)},
+                            {"start_error_worst_seconds", to_seconds(replayed.start_error_worst)},
+                            {"critical_path_seconds", to_seconds(path.total)},
+                            {"critical_path",
+                             {{"device_seconds", to_seconds(path.device)},
+                              {"call_seconds", to_seconds(path.calls)},
+                              {"host_seconds", to_seconds(path.host)},
+                              {"launch_seconds", to_seconds(path.launch)},
+                              {"top", top}}},
+                            {"source", recording.source},
+                            {"streams", RecordingIndex(recording).streams().size()},
+                            {"stream_waits", {{"recorded", replayed.graph.recorded_edges}, {"inferred", replayed.graph.inferred_edges}}},
+                            {"thread_handovers", replayed.graph.handovers},
+                            {"pinned", replayed.graph.pinned}};
+  fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+}
+
+/// A rule that nothing fits would be ignored.
+Result<void> check_rules(const Recording& recording, const std::vector<ScaleRule>& rules) {
+  for (const ScaleRule& rule : rules) {
+    bool any = rule.part == ReplayPart::kGap || rule.part == ReplayPart::kCall;
+    const auto kind = static_cast<DeviceWorkKind>(rule.part);
+    for (const DeviceWork& work : recording.work)
+      any = any || (!any && work.kind == kind && fits(rule, recording.names.at(work.name)));
+    if (rule.part == ReplayPart::kCall) {
+      any = std::any_of(recording.calls.begin(), recording.calls.end(),
+                        [&](const HostCall& call) { return fits(rule, recording.names.at(call.name)); });
+    }
+    if (any) continue;
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("nothing in the trace fits '{}'", rule.pattern), .where = "--scale",
+                 .remedy = "plimsoll import FILE lists the kernels; a pattern is a part of a name, or with * the whole"});
+  }
+  return {};
+}
+
+Result<ExitCode> replay_file(const ReplayFlags& flags) {
+  ReplayOptions options{.scales = {}, .host_gaps = !flags.no_host_gaps};
+  for (const std::string& text : flags.scales) {
+    const auto rule = parse_scale_rule(text);
+    if (!rule) return fail(rule.error());
+    options.scales.push_back(*rule);
+  }
+  const WaitingLine waiting("replaying");
+  const auto recording = read_recording(flags.file);
+  if (!recording) return fail(recording.error());
+  if (auto known = check_rules(*recording, options.scales); !known) return fail(known.error());
+  auto replayed = replay(*recording, options);
+  if (!replayed) {
+    replayed.error().where = flags.file;
+    return fail(replayed.error());
+  }
+  if (flags.json) {
+    print_json(*recording, *replayed);
+  } else {
+    print_text(*recording, *replayed, flags.no_host_gaps || !flags.scales.empty());
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& app, ExitCode& code) {
+  auto flags = std::make_shared<ReplayFlags>();
+  CLI::App* command = app.add_subcommand("replay", "Run a recorded trace again in simulated time, and ask what if");
+  command->footer(
+      "TRACE is what import reads, or a run file with device activity.\n"
+      "Example: plimsoll replay trace.json.gz --scale kernel=gemm:0.8 --scale copy=HtoD:0.5");
+  command->add_option("TRACE", flags->file, "the trace")->required();
+  command->add_option("--scale", flags->scales,
+                      "PART=PATTERN:FACTOR, any number of them: what if these took FACTOR times as long; PART is kernel, copy, fill, call, gap")
+      ->allow_extra_args(false);
+  command->add_flag("--no-host-gaps", flags->no_host_gaps, "what if the host went from CUDA call to CUDA call without a pause");
+  command->add_flag("--json", flags->json, "machine-readable answer");
+  command->callback([flags, &code] {
+    const auto ended = replay_file(*flags);
+    code = ended ? *ended : report_error(ended.error());
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,17 @@
+#include "formats/traces/read_kineto.h"
+
+#include "formats/traces/kineto_reader.h"
+
+namespace plimsoll {
+
+Result<Recording> read_kineto(const std::string& path) {
+  auto source = ByteSource::open(path);
+  if (!source) return fail(source.error());
+  try {
+    return KinetoReader(std::move(*source)).read();
+  } catch (const EnvironmentError& error) {
+    return fail(error.error());
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,195 @@
+#include "formats/traces/trace_event.h"
+
+#include <fmt/format.h>
+
+#include "formats/traces/trace_numbers.h"
+
+namespace plimsoll {
+namespace {
+
+struct CategoryName {
+  std::string_view name;
+  EventCategory category;
+};
+
+constexpr CategoryName kCategories[] = {
+    {"kernel", EventCategory::kKernel},           {"cpu_op", EventCategory::kOperator},
+    {"cuda_runtime", EventCategory::kCall},       {"ac2g", EventCategory::kFlow},
+    {"python_function", EventCategory::kFunction}, {"cpu_instant_event", EventCategory::kMemory},
+    {"gpu_memcpy", EventCategory::kCopy},         {"gpu_memset", EventCategory::kFill},
+    {"cuda_driver", EventCategory::kCall},        {"user_annotation", EventCategory::kAnnotation},
+    {"cuda_sync", EventCategory::kWait},          {"fwdbwd", EventCategory::kFlow},
+    {"gpu_user_annotation", EventCategory::kDrawing}, {"Trace", EventCategory::kDrawing},
+    {"overhead", EventCategory::kDrawing},        {"async_cpu_to_gpu", EventCategory::kFlow},
+    {"forward_backward", EventCategory::kFlow},   {"async_gpu", EventCategory::kFlow},
+    {"async_cpu", EventCategory::kFlow},
+    {"Kernel", EventCategory::kKernel},           {"Memcpy", EventCategory::kCopy},
+    {"Memset", EventCategory::kFill},             {"Runtime", EventCategory::kCall},
+    {"Operator", EventCategory::kOperator},       {"Operation", EventCategory::kOperator},
+    {"hip_runtime", EventCategory::kCall},        {"privateuse1_runtime", EventCategory::kCall},
+};
+
+EventCategory category_of(std::string_view name) {
+  for (const CategoryName& known : kCategories) {
+    if (known.name == name) return known.category;
+  }
+  return EventCategory::kOther;
+}
+
+/// Passes over a value that is none of the kinds that were expected.
+void pass(JsonStream& json, JsonToken token) { json.skip_rest(token); }
+
+/// A number, which some write as a text. False where it is neither, or absent in the way of NaN and null.
+bool number_follows(JsonStream& json) {
+  const JsonToken token = json.next();
+  if (token == JsonToken::kNumber || token == JsonToken::kText) return true;
+  pass(json, token);
+  return false;
+}
+
+void read_time(JsonStream& json, std::int64_t& out, bool* has = nullptr) {
+  if (!number_follows(json)) return;
+  const auto time = microseconds(json.text());
+  if (!time) json.refuse(fmt::format("the time '{}' is no number of microseconds", json.text().substr(0, 40)));
+  out = *time;
+  if (has != nullptr) *has = true;
+}
+
+void read_whole(JsonStream& json, std::int64_t& out) {
+  if (!number_follows(json)) return;
+  if (const auto value = whole_number(json.text())) out = *value;
+}
+
+void read_bits(JsonStream& json, std::uint64_t& out) {
+  if (!number_follows(json)) return;
+  if (const auto value = bits_of(json.text())) out = *value;
+}
+
+void read_words(JsonStream& json, std::string& out) {
+  const JsonToken token = json.next();
+  if (token == JsonToken::kText || token == JsonToken::kNumber) {
+    out.assign(json.text());
+  } else {
+    pass(json, token);
+  }
+}
+
+void read_three(JsonStream& json, std::array<std::int64_t, 3>& out) {
+  const JsonToken open = json.next();
+  if (open != JsonToken::kArray) return pass(json, open);
+  std::size_t i = 0;
+  for (JsonToken token = json.next(); token != JsonToken::kArrayEnd; token = json.next(), ++i) {
+    if (token == JsonToken::kNumber && i < out.size()) {
+      out[i] = whole_number(json.text()).value_or(0);
+    } else {
+      pass(json, token);
+    }
+  }
+}
+
+void read_identity(JsonStream& json, std::int64_t& out, bool& numbered) {
+  const JsonToken token = json.next();
+  const bool word = token == JsonToken::kText || token == JsonToken::kNumber;
+  const auto value = word ? whole_number(json.text()) : std::nullopt;
+  if (value) out = *value;
+  if (!value) numbered = false;
+  if (!word) pass(json, token);
+}
+
+void read_argument(JsonStream& json, std::string_view key, TraceFileEvent& event) {
+  switch (key.size()) {
+    case 4:
+      if (key == "grid") return read_three(json, event.grid);
+      if (key == "name") return read_words(json, event.label);
+      if (key == "Addr") return read_bits(json, event.address);
+      break;
+    case 5:
+      if (key == "block") return read_three(json, event.block);
+      if (key == "bytes" || key == "Bytes") return read_whole(json, event.bytes);
+      break;
+    case 6:
+      if (key == "device") return read_whole(json, event.device);
+      if (key == "stream") return read_whole(json, event.stream);
+      break;
+    case 7:
+      if (key == "context") return read_whole(json, event.context);
+      break;
+    case 9:
+      if (key == "Device Id") return read_whole(json, event.device);
+      break;
+    case 11:
+      if (key == "correlation") return read_bits(json, event.correlation);
+      if (key == "Device Type") return read_whole(json, event.device_type);
+      break;
+    case 13:
+      if (key == "shared memory") return read_whole(json, event.shared_memory);
+      if (key == "graph node id") return read_bits(json, event.graph_node);
+      break;
+    case 14:
+      if (key == "Total Reserved") return read_whole(json, event.reserved);
+      if (key == "cuda_sync_kind") return read_words(json, event.wait_kind);
+      if (key == "wait_on_stream") return read_whole(json, event.wait_stream);
+      break;
+    case 15:
+      if (key == "Total Allocated") return read_whole(json, event.allocated);
+      break;
+    default:
+      if (key == "registers per thread") return read_whole(json, event.registers);
+      if (key == "wait_on_cuda_event_record_corr_id") return read_bits(json, event.event_correlation);
+      if (key == "wait_on_cuda_event_id") return read_whole(json, event.wait_event);
+      break;
+  }
+  json.skip();
+}
+
+void read_arguments(JsonStream& json, TraceFileEvent& event) {
+  const JsonToken open = json.next();
+  if (open != JsonToken::kObject) return pass(json, open);
+  for (std::string_view key; json.next_key(key);) read_argument(json, key, event);
+}
+
+/// As new, keeping the memory of its texts.
+void clear(TraceFileEvent& event) {
+  TraceFileEvent empty;
+  empty.name.swap(event.name);
+  empty.category_text.swap(event.category_text);
+  empty.wait_kind.swap(event.wait_kind);
+  empty.label.swap(event.label);
+  event = std::move(empty);
+  event.name.clear();
+  event.category_text.clear();
+  event.wait_kind.clear();
+  event.label.clear();
+}
+
+}  // namespace
+
+void read_event(JsonStream& json, TraceFileEvent& event) {
+  clear(event);
+  for (std::string_view key; json.next_key(key);) {
+    if (key == "ph") {
+      const JsonToken token = json.next();
+      if (token == JsonToken::kText && json.text().size() == 1) event.phase = json.text().front();
+      if (token != JsonToken::kText) pass(json, token);
+    } else if (key == "cat") {
+      read_words(json, event.category_text);
+      event.category = category_of(event.category_text);
+    } else if (key == "name") {
+      read_words(json, event.name);
+    } else if (key == "ts") {
+      read_time(json, event.start, &event.has_start);
+    } else if (key == "dur") {
+      read_time(json, event.duration);
+    } else if (key == "pid") {
+      read_identity(json, event.process, event.numbered);
+    } else if (key == "tid") {
+      read_identity(json, event.thread, event.numbered);
+    } else if (key == "args") {
+      read_arguments(json, event);
+    } else {
+      json.skip();
+    }
+  }
+}
+
+}  // namespace plimsoll

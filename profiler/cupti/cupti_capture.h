@@ -1,0 +1,55 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "profiler/cupti/activity_capture.h"
+#include "profiler/cupti/record_translator.h"
+
+namespace plimsoll {
+
+/// An ActivityCapture by CUPTI. Buffers come from a pool and go back when they were read, so that CUPTI never waits for one; a thread
+/// collects what is complete twice a second and compares clocks.
+class CuptiCapture : public ActivityCapture {
+ public:
+  static Result<std::unique_ptr<CuptiCapture>> start(const CaptureOptions& options);
+  ~CuptiCapture() override;
+
+  void enter(std::uint32_t step, std::uint32_t instruction) override;
+  void leave() override;
+  void read_memory() override;
+  void flush() override;
+  void stop() override;
+
+ private:
+  CuptiCapture(CuptiLibrary cupti, const std::string& spool, SpoolHeader header);
+
+  Result<void> enable();
+  static void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
+  static void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
+                                        std::size_t valid);
+  std::uint8_t* take_buffer();
+  void give_back(std::uint8_t* buffer);
+  void read_buffer(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
+  void compare_clocks();
+  void collect_until_stopped();
+
+  /// Whom CUPTI's callbacks mean, which carry no argument of ours.
+  static std::atomic<CuptiCapture*> current_;
+
+  CuptiLibrary cupti_;
+  SpoolWriter spool_;
+  RecordTranslator translator_;
+  std::vector<CUpti_ActivityKind> enabled_;
+  std::mutex pool_mutex_;
+  std::vector<std::uint8_t*> pool_;
+  std::mutex stop_mutex_;
+  std::condition_variable stopping_;
+  bool stopped_ = false;
+  std::thread collector_;
+};
+
+}  // namespace plimsoll

@@ -1,0 +1,64 @@
+#include "sim/replay/recording_index.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace plimsoll {
+namespace {
+
+/// The runtime's launch calls the driver's within it, and both may carry the correlation id of the work; the outer one is kept.
+bool contains(const HostCall& outer, const HostCall& inner) { return outer.start <= inner.start && inner.end <= outer.end; }
+
+}  // namespace
+
+RecordingIndex::RecordingIndex(const Recording& recording)
+    : call_of_(recording.work.size(), kNoIndex), work_of_(recording.calls.size()), threads_(recording.threads.size()) {
+  for (std::uint32_t i = 0; i < recording.calls.size(); ++i) {
+    const HostCall& call = recording.calls[i];
+    threads_[call.thread].push_back(i);
+    if (call.correlation == 0) continue;
+    const auto [known, is_new] = calls_.try_emplace({recording.threads[call.thread].process, call.correlation}, i);
+    if (!is_new && contains(call, recording.calls[known->second])) known->second = i;
+  }
+  std::map<DeviceStream, std::size_t> index_of;
+  for (std::uint32_t i = 0; i < recording.work.size(); ++i) {
+    const DeviceWork& work = recording.work[i];
+    call_of_[i] = call(work.on.process, work.correlation);
+    if (call_of_[i] != kNoIndex && recording.calls[call_of_[i]].start > work.start) call_of_[i] = kNoIndex;  // an id used twice
+    if (call_of_[i] != kNoIndex) work_of_[call_of_[i]].push_back(i);
+    const auto [at, is_new] = index_of.try_emplace(work.on, streams_.size());
+    if (is_new) streams_.push_back({.on = work.on, .work = {}, .submitted = {}});
+    Stream& stream = streams_[at->second];
+    const Nanoseconds submitted = call_of_[i] == kNoIndex ? Nanoseconds(INT64_MIN) : recording.calls[call_of_[i]].start;
+    stream.submitted.push_back(stream.work.empty() ? submitted : std::max(stream.submitted.back(), submitted));
+    stream.work.push_back(i);
+  }
+}
+
+std::uint32_t RecordingIndex::call(std::uint32_t process, std::uint64_t correlation) const {
+  if (correlation == 0) return kNoIndex;
+  const auto known = calls_.find({process, correlation});
+  return known == calls_.end() ? kNoIndex : known->second;
+}
+
+std::uint32_t RecordingIndex::last_submitted(std::size_t stream, Nanoseconds time) const {
+  const Stream& of = streams_[stream];
+  const auto after = std::lower_bound(of.submitted.begin(), of.submitted.end(), time);
+  return after == of.submitted.begin() ? kNoIndex : of.work[static_cast<std::size_t>(after - of.submitted.begin() - 1)];
+}
+
+std::uint32_t RecordingIndex::first_submitted(std::size_t stream, Nanoseconds time) const {
+  const Stream& of = streams_[stream];
+  const auto at = std::lower_bound(of.submitted.begin(), of.submitted.end(), time);
+  return at == of.submitted.end() ? kNoIndex : of.work[static_cast<std::size_t>(at - of.submitted.begin())];
+}
+
+std::vector<std::size_t> RecordingIndex::numbered(std::uint32_t process, std::int64_t stream) const {
+  std::vector<std::size_t> found;
+  for (std::size_t i = 0; i < streams_.size(); ++i) {
+    if (streams_[i].on.process == process && streams_[i].on.stream == stream) found.push_back(i);
+  }
+  return found;
+}
+
+}  // namespace plimsoll
