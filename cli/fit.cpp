@@ -5,147 +5,158 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/fit_flags.h"
 #include "cli/output_file.h"
+#include "cli/print_changes.h"
 #include "cli/print_comparison.h"
 #include "cli/print_fit.h"
-#include "cli/stack_flags.h"
+#include "cli/print_training.h"
 #include "cli/strategy_choice.h"
-#include "cli/target_machine.h"
-#include "cli/training_flags.h"
 #include "cli/waiting_line.h"
 #include "formats/runs/report_json.h"
-#include "formats/models/resolve_model.h"
-#include "sim/planner/fit_answer.h"
-#include "sim/stack/stack_answer.h"
+#include "formats/text/csv.h"
+#include "formats/text/read_text_file.h"
 
 namespace plimsoll {
 namespace {
 
-struct FitFlags {
-  std::string model;
-  MachineFlags machine;
-  TrainingFlags training;
-  StackFlags stack;
-  std::string strategy = "auto";
+struct FitOptions {
+  FitFlags asked;
   std::string save_strategy;
-  std::string calibration;
+  bool help_wanted = false;
+  bool all_changes = false;
+  std::string prices;
+  std::vector<std::string> price_of;
   bool json = false;
+  bool csv = false;
 };
 
-/// The setup that the flags mean, with what they say of the GPU's memory.
-Result<StackSetup> stack_setup(const FitFlags& flags, const ModelSpec& spec) {
-  auto setup = read_stack_setup(flags.stack, spec);
-  if (!setup) return setup;
-  const auto machine = read_machine_options(flags.machine);
-  if (!machine) return fail(machine.error());
-  setup->device_memory = machine->device_memory;
-  setup->desktop = machine->desktop;
-  setup->os = machine->os;
-  if (machine->gpus > 1 && setup->data_ranks == 1) setup->data_ranks = machine->gpus;
-  return setup;
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-Result<ExitCode> compare_all(const FitFlags& flags, const SearchProblem& problem, const TargetMachine& machine) {
+/// What --prices and --price-of say.
+Result<PriceList> read_prices(const FitOptions& options) {
+  PriceList list;
+  if (!options.prices.empty()) {
+    const auto text = read_text_file(options.prices, kMiB);
+    if (!text) return fail(text.error());
+    auto read = PriceList::read(*text, options.prices);
+    if (!read) return fail(read.error());
+    list = std::move(*read);
+  }
+  for (const std::string& text : options.price_of) {
+    const auto equals = text.rfind('=');
+    const auto price = equals == std::string::npos ? std::nullopt : parse_number(std::string_view(text).substr(equals + 1));
+    if (!price) return refuse(fmt::format("--price-of '{}' is not of the form ITEM=PRICE", text), "for example --price-of ram=3.5");
+    if (const auto set = list.set(text.substr(0, equals), *price, "--price-of"); !set) return fail(set.error());
+  }
+  return list;
+}
+
+Result<ExitCode> help_with(const FitOptions& options, const AskedQuestion& asked) {
+  const auto prices = read_prices(options);
+  if (!prices) return fail(prices.error());
+  std::optional<WaitingLine> waiting("trying every single change");
+  auto help = what_would_help(asked.question, *prices);
+  waiting.reset();
+  if (!help) return fail(help.error());
+  if (const auto billed = add_bill(options.asked.length, asked.question, help->today); !billed) return fail(billed.error());
+  if (options.json) fmt::print("{}", changes_json(*help));
+  else if (options.csv) fmt::print("{}", changes_csv(*help));
+  else fmt::print("{}{}{}", fit_text(help->today, asked.question.recipe, asked.machine), changes_text(*help, options.all_changes),
+                  notes_text(asked.notes));
+  return help->today.fits ? ExitCode::kDone : ExitCode::kMissed;
+}
+
+Result<ExitCode> compare_all(const FitOptions& options, const AskedQuestion& asked) {
+  const Question& question = asked.question;
   std::optional<WaitingLine> waiting("planning all systems");
-  const auto comparison = compare_systems(problem);
+  const auto comparison = compare_systems({question.spec, question.recipe, question.platform, *question.costs});
   waiting.reset();
   if (!comparison) return fail(comparison.error());
-  fmt::print("{}", flags.json ? comparison_json(*comparison)
-                              : comparison_text(*comparison, problem.recipe, machine.platform.name) + notes_text(machine.notes));
+  fmt::print("{}", options.json ? comparison_json(*comparison)
+                                : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
   const bool some = std::any_of(comparison->published.begin(), comparison->published.end(), [](const FitAnswer& a) { return a.fits; });
   return comparison->own.fits || some ? ExitCode::kDone : ExitCode::kMissed;
 }
 
-/// What does not go with another stack, or is missing for it.
-Result<void> check_other_stack(const FitFlags& flags) {
-  const auto refuse = [&](std::string what, std::string remedy) {
-    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
-  };
-  if (flags.strategy != "auto") {
-    return refuse(fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", flags.strategy, flags.stack.stack),
-                  "leave --strategy or --stack out");
+/// Options that the answer that is asked for has no place for.
+Result<void> check_options(const FitOptions& options) {
+  const bool length = options.asked.length.request.is_given();
+  if (options.asked.strategy == "all") {
+    if (length) return refuse("a whole training is billed for one strategy, not for all", "leave the length out, or choose a --strategy");
+    if (options.help_wanted) return refuse("--what-would-help asks about one strategy, not about all", "choose a --strategy");
   }
-  if (flags.machine.gpu.empty() || flags.machine.gpu == "this") {
-    return refuse(fmt::format("--stack {} needs a GPU of the catalogue", flags.stack.stack), "name one with --on");
+  if (options.csv && !options.help_wanted) {
+    return refuse("--csv is for the table of --what-would-help", "leave --csv out, or take --json");
+  }
+  if (!options.help_wanted && (options.all_changes || !options.prices.empty() || !options.price_of.empty())) {
+    return refuse("--all-changes, --prices and --price-of go with --what-would-help", "add --what-would-help");
+  }
+  if (options.help_wanted && !options.asked.calibration.empty()) {
+    return refuse("measurements of one machine say nothing of a changed one", "leave --calibration or --what-would-help out");
   }
   return {};
 }
 
-/// Under another program than ours: what it would need and take.
-Result<ExitCode> fit_other_stack(const FitFlags& flags) {
-  if (const auto goes = check_other_stack(flags); !goes) return fail(goes.error());
-  const auto model = describe_model(flags.model, flags.training);
-  if (!model) return fail(model.error());
-  const auto setup = stack_setup(flags, model->spec);
-  if (!setup) return fail(setup.error());
-  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.machine.gpu);
-  if (!gpu) return fail(gpu.error());
-  std::vector<std::string> notes;
-  const PrecisionAdvice advice = default_precision(*gpu);
-  const auto recipe = make_recipe(flags.training, model->spec, advice.precision, advice.reason, notes);
-  if (!recipe) return fail(recipe.error());
-  if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
-  const auto prediction = predict_stack(model->spec, *recipe, *setup, *gpu);
-  if (!prediction) return fail(prediction.error());
-  const FitAnswer answer = stack_answer(model->spec, *recipe, *setup, *gpu, *prediction);
-  notes.insert(notes.end(), prediction->assumptions.begin(), prediction->assumptions.end());
-  fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, *recipe, gpu->name) + notes_text(notes));
-  return answer.fits ? ExitCode::kDone : ExitCode::kMissed;
+void print_answer(const FitOptions& options, const AskedQuestion& asked, const FitAnswer& answer) {
+  if (options.json) {
+    fmt::print("{}", to_json(answer));
+    return;
+  }
+  std::vector<std::string> notes = asked.notes;
+  notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
+  fmt::print("{}", fit_text(answer, asked.question.recipe, asked.machine));
+  if (answer.training) {
+    fmt::print("{}", training_text(*answer.training));
+    notes.insert(notes.end(), answer.training->assumed.begin(), answer.training->assumed.end());
+  }
+  fmt::print("{}", notes_text(notes));
 }
 
-Result<ExitCode> fit(const FitFlags& flags) {
-  if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
-  if (flags.stack.other()) return fit_other_stack(flags);
-  const auto strategy = read_strategy_choice(flags.strategy);
-  if (!strategy) return fail(strategy.error());
-  if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
-  const auto model = describe_model(flags.model, flags.training);
-  if (!model) return fail(model.error());
-  auto machine = find_target_machine(flags.machine, flags.calibration);
-  if (!machine) return fail(machine.error());
-  for (const ModelNote& note : model->notes) machine->notes.push_back(note.text);
-  auto recipe =
-      make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
-  if (!recipe) return fail(recipe.error());
-  note_clipping(*recipe, machine->notes);
-  if (const auto taken = take_system(strategy->family, *recipe, machine->notes); !taken) return fail(taken.error());
-  if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
-  if (flags.strategy == "all") return compare_all(flags, {model->spec, *recipe, machine->platform, *machine->costs}, *machine);
+Result<ExitCode> fit(const FitOptions& options) {
+  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
+  if (const auto goes = check_options(options); !goes) return fail(goes.error());
+  if (const auto usable = check_strategy_output(options.save_strategy); !usable) return fail(usable.error());
+  const auto asked = read_question(options.asked);
+  if (!asked) return fail(asked.error());
+  if (options.asked.strategy == "all") return compare_all(options, *asked);
+  if (options.help_wanted) return help_with(options, *asked);
   std::optional<WaitingLine> waiting("looking for plans that fit");
-  const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs,
-                                  {.strategy = strategy->family, .exact = strategy->exact});
-  if (!search) return fail(search.error());
-  const auto answer = fit_answer(*search, {model->spec, *recipe, machine->platform, *machine->costs});
+  auto answer = answer_question(asked->question);
   waiting.reset();
   if (!answer) return fail(answer.error());
-  if (flags.json) {
-    fmt::print("{}", to_json(*answer));
-  } else {
-    fmt::print("{}{}", fit_text(*answer, *recipe, machine->platform.name), notes_text(machine->notes));
-  }
-  save_strategy(flags.save_strategy, answer->strategy);
+  if (const auto billed = add_bill(options.asked.length, asked->question, *answer); !billed) return fail(billed.error());
+  print_answer(options, *asked, *answer);
+  if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);
   return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
 }
 
 }  // namespace
 
 void add_fit(CLI::App& app, ExitCode& code) {
-  auto flags = std::make_shared<FitFlags>();
+  auto options = std::make_shared<FitOptions>();
   CLI::App* command = app.add_subcommand("fit", "Will the training fit, how fast, and what limits it?");
-  command->footer("Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB");
-  command->add_option("MODEL", flags->model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")
+  command->footer(
+      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
+      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
+      "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
+  command->add_option("MODEL", options->asked.model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")
       ->required();
-  add_machine_flags(*command, flags->machine);
-  add_shape_flags(*command, flags->training);
-  add_stack_flags(*command, flags->stack);
-  command
-      ->add_option("--strategy", flags->strategy, strategy_help(", all"))
-      ->capture_default_str();
-  command->add_option("--save-strategy", flags->save_strategy, "write what was found where it can be edited for --strategy FILE");
-  command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
-  command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
-    const auto ended = fit(*flags);
+  add_question_flags(*command, options->asked);
+  add_length_flags(*command, options->asked.length);
+  command->add_option("--save-strategy", options->save_strategy, "write what was found where it can be edited for --strategy FILE");
+  const std::string group = "What would help";
+  command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")->group(group);
+  command->add_flag("--all-changes", options->all_changes, "all GPUs that would help, not the best few")->group(group);
+  command->add_option("--prices", options->prices, "CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name")
+      ->group(group);
+  command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
+  command->add_flag("--json", options->json, "machine-readable answer");
+  command->add_flag("--csv", options->csv, "the changes of --what-would-help as CSV")->excludes("--json");
+  command->callback([options, &code] {
+    const auto ended = fit(*options);
     code = ended ? *ended : report_error(ended.error());
   });
 }

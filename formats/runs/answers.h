@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/model/adapter.h"
 #include "core/trace/compare_traces.h"
+#include "formats/training/training_answer.h"
 
 namespace plimsoll {
 
@@ -108,8 +109,16 @@ struct FitAnswer {
   std::optional<double> lower_bound_seconds;  ///< no plan is faster
   std::optional<Bytes> lower_bound_peak;      ///< no plan needs less
   std::vector<AlternativeAnswer> alternatives;
-  std::optional<double> training_seconds;  ///< of the whole training, when its length was given
-  std::optional<double> training_cost;     ///< when a price was given
+  std::int64_t gpus = 1;
+  struct Load {
+    std::string queue;
+    double busy_fraction = 0;
+  };
+  std::vector<Load> loads;  ///< of plans of ours: every queue, busiest first
+  Bytes drive_read;         ///< of one step
+  Bytes drive_written;
+  std::vector<std::string> assumed;  ///< of other stacks: what their rules took for granted
+  std::optional<TrainingAnswer> training;  ///< of the whole training, when its length was given
 };
 
 /// Predicted and measured peak of one space.

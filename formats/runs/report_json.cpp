@@ -143,9 +143,7 @@ std::string fit_document(const FitAnswer& a) {
                               .raw("peak_bytes", bytes_or_null(a.lower_bound_peak))
                               .str());
   json.raw("alternatives", lines(a.alternatives, alternative));
-  json.raw(
-      "training",
-      JsonLine().raw("seconds", number_or_null(a.training_seconds)).raw("cost", number_or_null(a.training_cost)).str());
+  json.raw("training", a.training ? to_json(*a.training) : JsonLine().raw("seconds", "null").raw("cost", "null").str());
   return json.str();
 }
 

@@ -70,6 +70,25 @@ double hardware_flops(const Plan& plan) {
   return flops;
 }
 
+/// Bytes that a step moves from or to a drive; those that a guard may skip count by its chance.
+Bytes drive_bytes(const Plan& plan, InstructionKind kind, double guard_chance) {
+  const FlatBody body = expand(plan, *plan.body("step"));
+  double bytes = 0;
+  for (const Instruction& instruction : body.list.instructions) {
+    if (instruction.kind != kind) continue;
+    const double chance = instruction.guard == kNoGuard ? 1 : guard_chance;
+    bytes += chance * static_cast<double>(body.uses(instruction).front().bytes.count);
+  }
+  return Bytes(std::llround(bytes));
+}
+
+void add_loads(FitAnswer& answer, const Plan& plan, const Prediction& prediction) {
+  for (const QueueLoad& load : prediction.queues) answer.loads.push_back({plan.platform.at(load.queue).name, load.busy_fraction});
+  const double chance = prediction.guarded ? prediction.guarded->probability : 1;
+  answer.drive_read = drive_bytes(plan, InstructionKind::kRead, chance);
+  answer.drive_written = drive_bytes(plan, InstructionKind::kWrite, chance);
+}
+
 /// Gradients, and what the optimizer keeps beside the weights that compute reads, for each parameter that is trained.
 Bytes training_bytes(const Plan& plan, std::int64_t trained) {
   const bool mixed = has_master_copy(plan.recipe.precision);
@@ -162,13 +181,14 @@ FitAnswer fit_answer(const Plan& plan, const Prediction& prediction, const Lower
   answer.memory = memory_of(plan, prediction.trace);
   answer.bottleneck = plan.platform.at(prediction.queues.front().queue).name;
   answer.bottleneck_busy_fraction = prediction.queues.front().busy_fraction;
+  add_loads(answer, plan, prediction);
   answer.calibration_kind = to_text(prediction.origin);
   answer.lower_bound_seconds = to_seconds(bound.step);
   answer.lower_bound_peak = bound.device;
   return answer;
 }
 
-Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& problem) {
+Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& problem, bool alternatives) {
   if (search.candidates.empty()) return fail({.kind = ErrorKind::kInput, .what = "no strategy was left to look at"});
   std::optional<Plan> nearest;
   std::optional<Prediction> outlook;
@@ -184,6 +204,7 @@ Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& pr
   const auto bound = lower_bound(plan, problem.costs);
   if (!bound) return fail(bound.error());
   FitAnswer answer = fit_answer(plan, search.plan ? *search.prediction : *outlook, *bound, problem.costs.source());
+  if (!alternatives) return answer;
   if (const auto added = add_alternatives(answer, problem, search); !added) return fail(added.error());
   return answer;
 }

@@ -59,6 +59,7 @@ FitAnswer stack_answer(const ModelSpec& spec, const Recipe& recipe, const StackS
   answer.stack = to_text(setup.stack);
   answer.strategy.name = answer.stack;
   answer.setup = describe(setup);
+  answer.gpus = setup.data_ranks * setup.tensor_ranks * setup.stages * setup.context_ranks;
   answer.memory.push_back(device_answer(gpu, prediction));
   answer.calibration_kind = origin_of(gpu, recipe);
   answer.calibration_source = "allocations by the stack's rules, kernels by published efficiencies (data/calibration)";

@@ -1,0 +1,160 @@
+#include "cli/fit_flags.h"
+
+#include <fmt/format.h>
+
+#include "cli/strategy_choice.h"
+#include "cli/target_machine.h"
+#include "formats/machines/catalogue_platform.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// What does not go with another stack, or is missing for it.
+Result<void> check_other_stack(const FitFlags& flags) {
+  if (flags.strategy != "auto") {
+    return refuse(fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", flags.strategy, flags.stack.stack),
+                  "leave --strategy or --stack out");
+  }
+  if (flags.machine.gpu.empty() || flags.machine.gpu == "this") {
+    return refuse(fmt::format("--stack {} needs a GPU of the catalogue", flags.stack.stack), "name one with --on");
+  }
+  return {};
+}
+
+/// Under another program than ours; its rules know GPUs, whatever is around them.
+Result<AskedQuestion> ask_other_stack(const FitFlags& flags) {
+  if (const auto goes = check_other_stack(flags); !goes) return fail(goes.error());
+  const auto model = describe_model(flags.model, flags.training);
+  if (!model) return fail(model.error());
+  auto setup = read_stack_setup(flags.stack, model->spec);
+  if (!setup) return fail(setup.error());
+  const auto options = read_machine_options(flags.machine);
+  if (!options) return fail(options.error());
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.machine.gpu);
+  if (!gpu) return fail(gpu.error());
+  AskedQuestion asked{.machine = gpu->name};
+  const PrecisionAdvice advice = default_precision(*gpu);
+  auto recipe = make_recipe(flags.training, model->spec, advice.precision, advice.reason, asked.notes);
+  if (!recipe) return fail(recipe.error());
+  asked.question.spec = model->spec;
+  asked.question.recipe = std::move(*recipe);
+  asked.question.stack = std::move(*setup);
+  auto placed = on_machine(std::move(asked.question), {*gpu, *options});
+  if (!placed) return fail(placed.error());
+  asked.question = std::move(*placed);
+  return asked;
+}
+
+/// The catalogue's GPU that the flags name, where they describe a machine by one.
+Result<std::optional<CataloguedMachine>> catalogued_machine(const MachineFlags& flags) {
+  if (!flags.machine_file.empty() || flags.gpu.empty() || flags.gpu == "this") return std::nullopt;
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.gpu);
+  if (!gpu) return fail(gpu.error());
+  const auto options = read_machine_options(flags);
+  if (!options) return fail(options.error());
+  return CataloguedMachine{*gpu, *options};
+}
+
+Result<AskedQuestion> ask_plimsoll(const FitFlags& flags) {
+  const auto strategy = read_strategy_choice(flags.strategy);
+  if (!strategy) return fail(strategy.error());
+  const auto model = describe_model(flags.model, flags.training);
+  if (!model) return fail(model.error());
+  auto machine = find_target_machine(flags.machine, flags.calibration);
+  if (!machine) return fail(machine.error());
+  for (const ModelNote& note : model->notes) machine->notes.push_back(note.text);
+  auto recipe = make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
+  if (!recipe) return fail(recipe.error());
+  note_clipping(*recipe, machine->notes);
+  if (const auto taken = take_system(strategy->family, *recipe, machine->notes); !taken) return fail(taken.error());
+  auto parts = catalogued_machine(flags.machine);
+  if (!parts) return fail(parts.error());
+  Question question{.spec = model->spec, .recipe = std::move(*recipe), .strategy = strategy->family, .exact = strategy->exact};
+  question.machine = std::move(*parts);
+  question.platform = std::move(machine->platform);
+  question.costs = std::move(machine->costs);
+  AskedQuestion asked{.question = std::move(question), .machine = {}, .notes = std::move(machine->notes)};
+  asked.machine = asked.question.platform.name;
+  return asked;
+}
+
+Result<std::optional<Preparation>> read_preparation(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  if (text == "ahead") return Preparation::kAhead;
+  if (text == "online") return Preparation::kOnLine;
+  if (text == "none") return Preparation::kNone;
+  return refuse(fmt::format("--prepare '{}' is no way to prepare data", text), "choose ahead, online or none");
+}
+
+}  // namespace
+
+void add_question_flags(CLI::App& command, FitFlags& flags) {
+  add_machine_flags(command, flags.machine);
+  add_shape_flags(command, flags.training);
+  add_stack_flags(command, flags.stack);
+  command.add_option("--strategy", flags.strategy, strategy_help(", all"))->capture_default_str();
+  command.add_option("--calibration", flags.calibration,
+                     "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
+}
+
+void add_length_flags(CLI::App& command, LengthFlags& flags) {
+  const std::string group = "Whole training";
+  command.add_option("--tokens", flags.request.tokens,
+                     "how long the training is: 300B, chinchilla (20 a parameter), chinchilla:40, or a data set: c4, the-pile, …")
+      ->group(group);
+  command.add_option("--samples", flags.request.samples, "the same in sequences or images: 1.2M, imagenet, coco, laion-5b")
+      ->group(group);
+  command.add_option("--epochs", flags.request.epochs, "how often over --tokens or --samples")->group(group);
+  const auto term = [&](CLI::Option* option) { flags.options.push_back(option->group(group)); };
+  term(command.add_option("--price", flags.terms.price_per_hour, "of a GPU with its share of the machine, an hour")
+           ->check(CLI::NonNegativeNumber));
+  term(command.add_option("--electricity", flags.terms.price_per_kwh, "price of a kWh")->check(CLI::NonNegativeNumber));
+  term(command.add_option("--tbw", flags.tbw, "bytes that all drives are rated for, e.g. 600TB (default: 600 TB a TB)"));
+  term(command.add_option("--checkpoint-hours", flags.terms.checkpoint_hours, "between two checkpoints (default: 1)")
+           ->check(CLI::Range(0.001, 1e6)));
+  term(command.add_option("--prepare", flags.prepare,
+                          "tokenize and decode ahead (texts' default), online (images' default) or none: it is done already"));
+}
+
+Result<AskedQuestion> read_question(const FitFlags& flags) {
+  if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
+  auto asked = flags.stack.other() ? ask_other_stack(flags) : ask_plimsoll(flags);
+  if (!asked) return asked;
+  if (const auto valid = validate(asked->question.recipe, asked->question.spec); !valid) return fail(valid.error());
+  return asked;
+}
+
+Result<BillTerms> read_bill_terms(const LengthFlags& flags) {
+  if (!flags.request.is_given()) {
+    for (const CLI::Option* option : flags.options) {
+      if (option->count() == 0) continue;
+      return refuse(fmt::format("{} is about a whole training", option->get_name()), "say how long it is with --tokens or --samples");
+    }
+  }
+  BillTerms terms = flags.terms;
+  const auto preparation = read_preparation(flags.prepare);
+  if (!preparation) return fail(preparation.error());
+  terms.preparation = *preparation;
+  if (!flags.tbw.empty()) {
+    const auto rated = parse_bytes(flags.tbw);
+    if (!rated) return fail(rated.error());
+    terms.drive_rated = static_cast<double>(rated->count);
+  }
+  return terms;
+}
+
+Result<void> add_bill(const LengthFlags& flags, const Question& question, FitAnswer& answer) {
+  const auto terms = read_bill_terms(flags);
+  if (!terms) return fail(terms.error());
+  if (!flags.request.is_given()) return {};
+  const auto length = training_length(flags.request, question.spec, question.recipe);
+  if (!length) return fail(length.error());
+  answer.training = bill_training(question, answer, *length, *terms);
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+#include "sim/answers/machine_facts.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "formats/machines/constant_table.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGpusOfHost = 8;
+constexpr double kGiga = 1e9;
+
+void set_drive(MachineFacts& facts, const Question& question) {
+  const Platform& platform = question.platform;
+  const auto ssd = platform.space(SpaceKind::kSsd);
+  const auto host = platform.space(SpaceKind::kHost);
+  if (!ssd || !host) {
+    facts.drive_read = kGiga * machine_defaults().at("ssd.read");
+    facts.drive_write = kGiga * machine_defaults().at("ssd.write");
+    facts.drive_words = fmt::format("no --ssd: data and checkpoints on a drive of {:.1f}/{:.1f} GB/s (assumed)",
+                                    facts.drive_read / kGiga, facts.drive_write / kGiga);
+    return;
+  }
+  facts.drive_read = platform.at(*platform.link(*ssd, *host)).bytes_per_second;
+  facts.drive_write = platform.at(*platform.link(*host, *ssd)).bytes_per_second;
+  facts.drive_bytes = static_cast<double>(platform.at(*ssd).capacity.count);
+  facts.drives = question.machine ? question.machine->options.ssd_count : 1;
+  facts.drive_words = fmt::format("data and checkpoints on the drive of the plan, {:.1f}/{:.1f} GB/s", facts.drive_read / kGiga,
+                                  facts.drive_write / kGiga);
+}
+
+}  // namespace
+
+MachineFacts machine_facts(const Question& question, std::int64_t gpus) {
+  MachineFacts facts;
+  facts.gpus = static_cast<double>(gpus);
+  facts.hosts = std::ceil(facts.gpus / kGpusOfHost);
+  for (const Processor& processor : question.platform.processors) {
+    if (processor.kind == ProcessorKind::kCpu) facts.cores = static_cast<double>(processor.cores);
+    else facts.has_gpu = true;
+  }
+  if (const auto host = question.platform.space(SpaceKind::kHost)) {
+    facts.ram_gib = static_cast<double>(question.platform.at(*host).capacity.count) / static_cast<double>(kGiB.count);
+  }
+  if (question.machine) {
+    facts.has_gpu = true;
+    facts.board_watts = question.machine->gpu.power_watts;
+    facts.board_origin = fmt::format("board power of {} in the catalogue", question.machine->gpu.name);
+  }
+  set_drive(facts, question);
+  return facts;
+}
+
+}  // namespace plimsoll

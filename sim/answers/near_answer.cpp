@@ -1,0 +1,95 @@
+#include "sim/answers/near_answer.h"
+
+#include <algorithm>
+
+#include "core/graph/buildable.h"
+#include "sim/planner/refine_candidates.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::size_t kLeast = 2;
+
+NearAnswer answer_of(const Question& question, const Candidate& best) {
+  NearAnswer answer{.fits = best.fits(), .short_of = best.shortfall(), .strategy = best.strategy};
+  if (!best.fits() || !best.step) return answer;
+  answer.step_seconds = to_seconds(*best.step);
+  answer.samples_per_second = static_cast<double>(question.recipe.micro_batch * question.recipe.accumulate) / answer.step_seconds;
+  return answer;
+}
+
+/// A strategy for so many layers: shares of more blocks than there are would be refused.
+Strategy clamped(Strategy strategy, std::int64_t layers) {
+  strategy.activation_blocks = std::min(strategy.activation_blocks, layers);
+  strategy.host_activation_blocks = std::min(strategy.host_activation_blocks, strategy.activation_blocks);
+  strategy.device_parameter_blocks = std::min(strategy.device_parameter_blocks, layers);
+  strategy.device_state_blocks = std::min(strategy.device_state_blocks, layers);
+  strategy.host_state_blocks = std::min(strategy.host_state_blocks, layers - strategy.device_state_blocks);
+  return strategy;
+}
+
+/// The known plans one after another: each has to beat the best before it to be looked at in full.
+Result<std::vector<Candidate>> try_known(const SearchProblem& problem, const std::vector<Strategy>& known) {
+  std::vector<Candidate> candidates;
+  std::optional<Error> refused;
+  std::optional<Nanoseconds> best;
+  for (const Strategy& strategy : known) {
+    auto tried = try_strategy(problem, clamped(strategy, problem.spec.layers), {.glance = true, .below = best});
+    if (!tried) {
+      if (tried.error().kind != ErrorKind::kInput) return fail(tried.error());
+      refused = tried.error();
+      continue;
+    }
+    if (tried->fits() && tried->step && !tried->glanced && (!best || *tried->step < *best)) best = tried->step;
+    candidates.push_back(std::move(*tried));
+  }
+  if (candidates.empty() && refused) return fail(*refused);
+  return candidates;
+}
+
+bool complete(const Candidate& candidate) { return candidate.fits() && candidate.step && !candidate.glanced; }
+
+const Candidate& best_of(const std::vector<Candidate>& candidates) {
+  return *std::min_element(candidates.begin(), candidates.end(), [](const Candidate& a, const Candidate& b) {
+    if (complete(a) != complete(b)) return complete(a);
+    return better(a, b);
+  });
+}
+
+Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
+  if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
+  const SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
+  auto candidates = try_known(problem, known);
+  if (!candidates) return fail(candidates.error());
+  std::size_t longest = 1;
+  for (const Candidate& candidate : *candidates) longest = std::max(longest, candidate.instructions);
+  const std::size_t most = std::clamp(effort.instruction_budget / longest, kLeast, std::max(kLeast, effort.evaluations));
+  if (effort.evaluations > 0) {
+    std::erase_if(*candidates, [](const Candidate& c) { return c.glanced && c.step; });  // known to be slower
+    if (const auto refined = refine_candidates(problem, {.family = {}, .evaluations = most, .threads = 1}, *candidates); !refined) {
+      return fail(refined.error());
+    }
+  }
+  return answer_of(question, best_of(*candidates));
+}
+
+}  // namespace
+
+NearAnswer short_form(const FitAnswer& answer) {
+  NearAnswer form{.fits = answer.fits, .strategy = answer.strategy};
+  for (const SpaceAnswer& space : answer.memory) form.short_of += std::max(Bytes(0), space.peak - space.usable);
+  if (!answer.fits) return form;
+  form.step_seconds = answer.step_seconds;
+  form.samples_per_second = answer.samples_per_second;
+  return form;
+}
+
+Result<NearAnswer> near_answer(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
+  if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
+  if (!question.stack && !question.exact && question.strategy == "auto" && !known.empty()) return search_near(question, known, effort);
+  const auto answer = answer_question(question, {.instruction_budget = effort.instruction_budget, .threads = 1, .alternatives = false});
+  if (!answer) return fail(answer.error());
+  return short_form(*answer);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/answers/question.h"
+
+namespace plimsoll {
+
+/// The short form of an answer.
+struct NearAnswer {
+  bool fits = false;
+  double step_seconds = 0;        ///< of what does not fit: 0
+  double samples_per_second = 0;
+  Bytes short_of;                 ///< what is missing over all memories; 0 when it fits
+  Strategy strategy;              ///< of a plan of ours
+};
+
+/// How far to look for a plan near the ones that are known.
+struct NearEffort {
+  std::size_t evaluations = 16;                  ///< strategies beside the known ones
+  std::size_t instruction_budget = 100'000;      ///< fewer evaluations where steps are long
+};
+
+/// The best plan of ours near `known`, plans of a question that differs little; of another program, its own. One thread; fails as
+/// answer_question does. With a strategy that was asked for by name, or to the letter, it is that one's.
+Result<NearAnswer> near_answer(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort = {});
+
+/// The same of an answer in full.
+NearAnswer short_form(const FitAnswer& answer);
+
+}  // namespace plimsoll

@@ -1,0 +1,58 @@
+#include "sim/answers/question.h"
+
+#include "formats/machines/catalogue_platform.h"
+#include "sim/cost/catalogue_cost_model.h"
+#include "sim/planner/fit_answer.h"
+#include "sim/stack/stack_answer.h"
+
+namespace plimsoll {
+namespace {
+
+/// The setup with what the machine says of the GPU and its system.
+StackSetup setup_on(const StackSetup& asked, const MachineOptions& options) {
+  StackSetup setup = asked;
+  setup.device_memory = options.device_memory;
+  setup.desktop = options.desktop;
+  setup.os = options.os;
+  if (options.gpus > 1 && setup.data_ranks == 1) setup.data_ranks = options.gpus;
+  return setup;
+}
+
+Result<FitAnswer> answer_for_stack(const Question& question) {
+  if (!question.machine) {
+    return fail({.kind = ErrorKind::kInput, .what = "another stack is foretold on a GPU of the catalogue", .where = "--stack",
+                 .remedy = "name one with --on"});
+  }
+  const StackSetup setup = setup_on(*question.stack, question.machine->options);
+  const GpuEntry& gpu = question.machine->gpu;
+  const auto prediction = predict_stack(question.spec, question.recipe, setup, gpu);
+  if (!prediction) return fail(prediction.error());
+  FitAnswer answer = stack_answer(question.spec, question.recipe, setup, gpu, *prediction);
+  answer.assumed = prediction->assumptions;
+  return answer;
+}
+
+}  // namespace
+
+Result<Question> on_machine(Question question, CataloguedMachine machine) {
+  auto platform = gpu_platform(machine.gpu, machine.options);
+  if (!platform) return fail(platform.error());
+  question.platform = std::move(platform->platform);
+  if (!question.costs) question.costs = std::make_shared<CatalogueCostModel>();
+  question.machine = std::move(machine);
+  return question;
+}
+
+Result<FitAnswer> answer_question(const Question& question, const Effort& effort) {
+  if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
+  if (question.stack) return answer_for_stack(question);
+  const SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
+  const auto search = search_plan(problem.spec, problem.recipe, problem.platform, problem.costs,
+                                  {.strategy = question.strategy, .exact = question.exact, .seeds = effort.seeds,
+                                   .instruction_budget = effort.instruction_budget, .refine = effort.refine,
+                                   .threads = effort.threads});
+  if (!search) return fail(search.error());
+  return fit_answer(*search, problem, effort.alternatives);
+}
+
+}  // namespace plimsoll
