@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/fit_flags.h"
+#include "cli/fit_workload.h"
 #include "cli/output_file.h"
 #include "cli/print_changes.h"
 #include "cli/print_comparison.h"
@@ -22,6 +23,7 @@ namespace {
 
 struct FitOptions {
   FitFlags asked;
+  WorkloadFlags workload;
   std::string save_strategy;
   bool help_wanted = false;
   bool all_changes = false;
@@ -115,7 +117,14 @@ void print_answer(const FitOptions& options, const AskedQuestion& asked, const F
   fmt::print("{}", notes_text(notes));
 }
 
+WorkloadRequest workload_request(const FitOptions& options) {
+  const FitFlags& flags = options.asked;
+  return {flags.model, flags.machine, flags.training, options.workload, flags.calibration, options.json};
+}
+
 Result<ExitCode> fit(const FitOptions& options) {
+  if (options.workload.exists()) return fit_workload(workload_request(options));
+  if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
   if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
   if (const auto goes = check_options(options); !goes) return fail(goes.error());
   if (const auto usable = check_strategy_output(options.save_strategy); !usable) return fail(usable.error());
@@ -146,6 +155,7 @@ void add_fit(CLI::App& app, ExitCode& code) {
       ->required();
   add_question_flags(*command, options->asked);
   add_length_flags(*command, options->asked.length);
+  add_workload_flags(*command, options->workload);
   command->add_option("--save-strategy", options->save_strategy, "write what was found where it can be edited for --strategy FILE");
   const std::string group = "What would help";
   command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")->group(group);
@@ -155,7 +165,8 @@ void add_fit(CLI::App& app, ExitCode& code) {
   command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
   command->add_flag("--json", options->json, "machine-readable answer");
   command->add_flag("--csv", options->csv, "the changes of --what-would-help as CSV")->excludes("--json");
-  command->callback([options, &code] {
+  command->callback([options, command, &code] {
+    options->workload.given = given_options(*command);
     const auto ended = fit(*options);
     code = ended ? *ended : report_error(ended.error());
   });

@@ -20,11 +20,25 @@ double product(double a, double b, double c) { return 2.0 * a * b * c; }
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 
+/// Keys that a query sees, in the mean over a sequence's queries. Of a decoder that writes, `positions` tokens are cached
+/// before them, and a window (`inputs`) bounds what each sees.
+double seen_keys(const OpShape& s) {
+  if (!is_causal(static_cast<AttentionKind>(s.variant))) return real(s.positions + s.sequence);
+  if (s.inputs == 0) return real(s.positions) + 0.5 * real(s.sequence + 1);
+  const double growing = real(std::clamp<std::int64_t>(s.inputs - s.positions, 0, s.sequence));
+  return (growing * real(s.positions) + 0.5 * growing * (growing + 1) + (real(s.sequence) - growing) * real(s.inputs)) / real(s.sequence);
+}
+
 /// One product of the visible part of the score matrix with a head-sized operand: of its lower triangle, or of all of it
 /// (padding counts, as its kernels' work does not depend on the data).
-double score_product(const OpShape& s) {
-  const bool causal = is_causal(static_cast<AttentionKind>(s.variant));
-  return product(real(s.rows), causal ? 0.5 * real(s.sequence + 1) : real(s.sequence), real(s.heads * s.head_dim));
+double score_product(const OpShape& s) { return product(real(s.rows), seen_keys(s), real(s.heads * s.head_dim)); }
+
+/// Tokens of the micro-batch's sequences whose keys and values attention reads.
+std::int64_t key_rows(const OpShape& s) {
+  if (s.positions == 0 && s.inputs == 0) return s.rows;
+  const std::int64_t seen = s.positions + s.sequence;
+  const std::int64_t keys = s.inputs > 0 ? std::min(seen, s.inputs + s.sequence - 1) : seen;
+  return s.rows / s.sequence * keys;
 }
 
 std::int64_t qkv_width(const OpShape& s) { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
@@ -166,7 +180,8 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight: return Bytes(e * (elements + s.inputs * s.outputs + s.rows * s.outputs));
-    case OpKind::kAttention: return Bytes(e * s.rows * (qkv_width(s) + s.heads * s.head_dim) + state * s.rows * s.heads);
+    case OpKind::kAttention:
+      return Bytes(e * (2 * s.rows * s.heads + 2 * key_rows(s) * s.kv_heads) * s.head_dim + state * s.rows * s.heads);
     case OpKind::kAttentionBackward:
       return Bytes(e * s.rows * (2 * qkv_width(s) + 2 * s.heads * s.head_dim) + state * s.rows * s.heads);
     case OpKind::kNorm: return Bytes(2 * e * elements + statistics);

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "cli/exit_code.h"
+#include "cli/machine_flags.h"
+#include "cli/training_flags.h"
+#include "cli/workload_flags.h"
+
+namespace plimsoll {
+
+/// What a workload beside training asks for.
+struct WorkloadRequest {
+  std::string model;
+  MachineFlags machine;
+  TrainingFlags training;
+  WorkloadFlags workload;
+  std::string calibration;
+  bool json = false;
+};
+
+/// `fit MODEL --workload NAME`; an unknown name is an error that lists those that are known.
+Result<ExitCode> fit_workload(const WorkloadRequest& request);
+
+Result<ExitCode> fit_inference(const WorkloadRequest& request);
+
+}  // namespace plimsoll

@@ -1,0 +1,56 @@
+#include "core/inference/inference_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+Result<void> refuse(const ModelSpec& spec, std::string_view what) {
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("{} {}; inference is known of decoders that write the next token", spec.name, what),
+               .where = {},
+               .remedy = "choose a decoder: plimsoll models lists them"});
+}
+
+Recipe recipe_of(const InferencePass& pass) {
+  Recipe recipe;
+  recipe.precision = pass.precision;
+  recipe.micro_batch = pass.sequences;
+  recipe.sequence = pass.new_tokens;
+  return recipe;
+}
+
+/// Attention reads what is cached; only each sequence's last token is projected to the vocabulary.
+void fit_to_pass(Op& op, Graph& graph, const InferencePass& pass) {
+  if (op.kind == OpKind::kAttention) {
+    op.shape.positions = pass.cached;
+    op.shape.inputs = graph.spec.window;
+  }
+  if (op.kind != OpKind::kLinear || op.block >= 0 || op.shape.outputs != graph.spec.vocabulary) return;
+  op.shape.rows = pass.sequences;
+  for (const Operand& operand : op.operands) {
+    if (writes(operand.access)) graph.tensors[operand.tensor.index].elements = pass.sequences * graph.spec.vocabulary;
+  }
+}
+
+}  // namespace
+
+Result<void> check_writes_tokens(const ModelSpec& spec) {
+  if (spec.is_conv_net()) return refuse(spec, "is a convolutional net");
+  if (spec.has_encoder_and_decoder()) return refuse(spec, "is an encoder with a decoder");
+  if (!spec.causal || spec.head != HeadKind::kNextToken) return refuse(spec, "is an encoder");
+  if (spec.positions == PositionKind::kRelative) return refuse(spec, "has relative positions");
+  if (spec.embedding_width > 0) return refuse(spec, "has token embeddings narrower than its stream");
+  return {};
+}
+
+Graph build_inference_graph(const ModelSpec& spec, const InferencePass& pass) {
+  Graph graph = build_training_graph(spec, recipe_of(pass), {.workers = 0, .evaluation = true});
+  std::erase_if(graph.ops, [](const Op& op) { return op.kind == OpKind::kLoss; });
+  for (Op& op : graph.ops) fit_to_pass(op, graph, pass);
+  return graph;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,62 @@
+#include "sim/inference/inference_task.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+Bytes stored(const ParameterTensor& tensor, DType type, GroupCode code) {
+  return (tensor.rows > 1 ? code : GroupCode{}).bytes_of(tensor.elements(), type);
+}
+
+}  // namespace
+
+Bytes StoredWeights::total() const {
+  Bytes sum = ends;
+  for (const Bytes& block : blocks) sum += block;
+  return sum;
+}
+
+StoredWeights store_weights(const ModelSpec& spec, DType type, GroupCode code) {
+  StoredWeights weights;
+  for (const ParameterGroup& group : lay_out_parameters(spec).groups) {
+    if (group.block < 0) {
+      weights.ends += Bytes(group.elements * size_of(type));
+      continue;
+    }
+    Bytes block;
+    for (const ParameterTensor& tensor : group.tensors) {
+      block += stored(tensor, type, code);
+      weights.largest_matrix = std::max(weights.largest_matrix, Bytes(tensor.elements() * size_of(type)));
+    }
+    weights.blocks.push_back(block);
+    weights.largest_block = std::max(weights.largest_block, block);
+  }
+  return weights;
+}
+
+Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
+  if (const auto writes = check_writes_tokens(task.spec); !writes) return writes;
+  if (task.prompt < 1 || task.new_tokens < 1 || task.sequences < 1) {
+    return refuse("prompts, new tokens and sequences are at least 1", "see --prompt, --new-tokens and --batch");
+  }
+  const std::int64_t length = task.prompt + task.new_tokens;
+  if (length > task.spec.max_positions) {
+    return refuse(fmt::format("{} + {} tokens are more than the {} positions of {}", task.prompt, task.new_tokens,
+                              task.spec.max_positions, task.spec.name),
+                  "shorten --prompt or --new-tokens");
+  }
+  if (policy.gpu_batch < 1 || policy.sequences() != task.sequences) {
+    return refuse(fmt::format("{} sequences are not whole batches of {}", task.sequences, policy.gpu_batch),
+                  "choose a --gpu-batch that divides --batch");
+  }
+  return {};
+}
+
+}  // namespace plimsoll
