@@ -8,6 +8,8 @@
 #include <QSaveFile>
 #include <QSvgGenerator>
 
+#include <algorithm>
+
 #include "gui/app/main_window.h"
 
 namespace plimsoll::gui {
@@ -68,7 +70,8 @@ Result<void> take_screenshot(MainWindow& window, const QString& path) {
   window.show();
   QElapsedTimer clock;
   clock.start();
-  const auto busy = [&] { return window.current_page() != nullptr && window.current_page()->busy(); };
+  const auto is_busy = [](Page* page) { return page->busy(); };  // one page's work may feed another
+  const auto busy = [&] { return std::any_of(window.pages().begin(), window.pages().end(), is_busy); };
   do {
     wait(kQuietMilliseconds);
     if (clock.elapsed() > kLongestWaitMilliseconds) return unwritten(path, QStringLiteral("the page was busy for ten minutes"));
