@@ -81,15 +81,16 @@ class ScheduleWriter {
   void write_ssd(Bytes bytes) {
     if (bytes > Bytes(0)) body_.copy(Space::kHost, Space::kSsd, bytes);
   }
+  /// Staging and the transfer itself go on together; without overlap the slower of them stands for both.
   void upload(Bytes bytes, bool pinned) {
     if (bytes <= Bytes(0)) return;
     if (!pinned) staged_.push_back(body_.stage(bytes));
-    body_.copy(Space::kHost, Space::kDevice, bytes);
+    if (pinned || policy_.overlap) body_.copy(Space::kHost, Space::kDevice, bytes);
   }
   void download(Bytes bytes, bool pinned) {
     if (bytes <= Bytes(0)) return;
     if (!pinned) body_.stage(bytes);
-    body_.copy(Space::kDevice, Space::kHost, bytes);
+    if (pinned || policy_.overlap) body_.copy(Space::kDevice, Space::kHost, bytes);
   }
 
   /// The thread that stages is the one that launches: kernels come after what it has staged.

@@ -8,12 +8,16 @@
 namespace plimsoll {
 namespace {
 
-/// Elementwise kernels of three operands whose traffic is that of a chain of eager ones. Reading 4-bit codes: two masks, a shift
-/// and a join of bytes (1 + 1 + 1 + 2 bytes a number), a division into fp16 (3) and an addition (4): 12 bytes, twice a kAdd's 6.
-/// Making them: least and largest (2 + 2), difference and quotient (4 + 4), rounding, clamping, a cast (4 + 4 + 3), shift and join
-/// (2): 25 bytes, four times a kAdd's.
-constexpr std::int64_t kReadingStreams = 2;
-constexpr std::int64_t kMakingStreams = 4;
+/// Bytes a number of chains of eager fp16 kernels over 4-bit codes in groups of 64, each operand once. Reading weights: a shift
+/// and a mask (1 each), their stores into halves of the result (1.5 each), a division and an addition in place (4 each). The cache
+/// is grouped along the heads' own width, so that the two stores write every other number of a row: whole sectors are read and
+/// written (4.5 each); keys and values are then turned for a batched product (4).
+constexpr std::int64_t kReadWeightBytes = 13;
+constexpr std::int64_t kReadCacheBytes = 19 + 4;
+/// Making codes: least and largest (2 each), difference, product, clamping, rounding (4 each), a cast (3), shift and join (3.5).
+constexpr std::int64_t kMakeBytes = 26;
+/// One kernel that reads a number of two bytes and writes its code, or the other way round.
+constexpr std::int64_t kFusedBytes = 3;
 
 bool is_weight_product(OpKind kind) { return kind == OpKind::kLinear || kind == OpKind::kExpertLinear; }
 
@@ -33,7 +37,7 @@ PassKernels::PassKernels(const InferenceTask& task, const OffloadPolicy& policy,
 void PassKernels::add(std::vector<PassKernel>& to, const Op& op) {
   if (op.kind == OpKind::kAttention) return add_attention(to, op);
   const std::int64_t matrices = std::max<std::int64_t>(1, op.shape.experts);
-  if (op.block >= 0 && is_weight_product(op.kind)) add_decoding(to, op.shape.inputs * op.shape.outputs * matrices, policy_.weight_code);
+  if (op.block >= 0 && is_weight_product(op.kind)) add_decoding(to, op.shape.inputs * op.shape.outputs * matrices, policy_.weight_code, kReadWeightBytes);
   to.push_back({.kernel = {op.kind, op.dtype, op.shape}});
 }
 
@@ -47,7 +51,7 @@ void PassKernels::add_attention(std::vector<PassKernel>& to, const Op& op) {
   if (there > 0) {
     OpShape shape = op.shape;
     shape.rows = there * pass_.new_tokens;
-    if (decodes) add_decoding(to, there * cached_tokens(task_.spec, pass_.cached) * width, policy_.cache_code);
+    if (decodes) add_decoding(to, there * cached_tokens(task_.spec, pass_.cached) * width, policy_.cache_code, kReadCacheBytes);
     to.push_back({.kernel = {op.kind, op.dtype, shape}});
   }
   if (on_cpu && away > 0) add_cpu_attention(to, op, away);
@@ -69,20 +73,18 @@ void PassKernels::add_cpu_attention(std::vector<PassKernel>& to, const Op& op, s
   to.push_back(attend);
 }
 
-void PassKernels::add_decoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code) {
-  if (!code.exists()) return;
-  if (policy_.eager_codes) return add_streams(to, numbers, kReadingStreams);
-  OpShape shape{.rows = 1, .inputs = numbers};
-  shape.variant = static_cast<std::uint8_t>(storage_of(code));
-  to.push_back({.kernel = {OpKind::kDequantize, task_.type(), shape}});
+void PassKernels::add_decoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code, std::int64_t eager_bytes) {
+  if (code.exists()) add_stream(to, numbers, policy_.eager_codes ? eager_bytes : kFusedBytes);
 }
 
 void PassKernels::add_encoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code) {
-  if (code.exists()) add_streams(to, numbers, policy_.eager_codes ? kMakingStreams : 1);
+  if (code.exists()) add_stream(to, numbers, policy_.eager_codes ? kMakeBytes : kFusedBytes);
 }
 
-void PassKernels::add_streams(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; ++i) to.push_back({.kernel = {OpKind::kAdd, task_.type(), {.rows = 1, .inputs = numbers}}});
+/// An elementwise kernel of that traffic: a sum has three operands.
+void PassKernels::add_stream(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t bytes) {
+  const std::int64_t of_sum = 3 * size_of(task_.type());
+  to.push_back({.kernel = {OpKind::kAdd, task_.type(), {.rows = 1, .inputs = numbers * bytes / of_sum}}});
 }
 
 }  // namespace plimsoll

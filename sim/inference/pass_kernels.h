@@ -30,9 +30,9 @@ class PassKernels {
   void add(std::vector<PassKernel>& to, const Op& op);
   void add_attention(std::vector<PassKernel>& to, const Op& op);
   void add_cpu_attention(std::vector<PassKernel>& to, const Op& op, std::int64_t sequences);
-  void add_decoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code);
+  void add_decoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code, std::int64_t eager_bytes);
   void add_encoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code);
-  void add_streams(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t count);
+  void add_stream(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t bytes);
 
   const InferenceTask& task_;
   const OffloadPolicy& policy_;
