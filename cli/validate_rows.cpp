@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "cli/print_cross.h"
+#include "cli/print_inference_rows.h"
 #include "cli/print_operators.h"
 #include "cli/print_validation.h"
 #include "cli/validation_markdown.h"
@@ -19,6 +20,7 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kOperatorMetric = "operator";
+constexpr std::string_view kInferenceMetric = "inference";
 constexpr Bytes kMostText{std::int64_t{64} << 20};
 
 Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& files) {
@@ -34,13 +36,17 @@ Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& fil
   return all;
 }
 
-/// Takes the benchmarks of operators out of `rows`.
-std::vector<PublishedRow> take_operators(std::vector<PublishedRow>& rows) {
-  const auto first = std::stable_partition(
-      rows.begin(), rows.end(), [](const PublishedRow& row) { return row.table != PublishedTable::kOperators; });
-  std::vector<PublishedRow> operators(std::make_move_iterator(first), std::make_move_iterator(rows.end()));
+/// Takes the rows of one kind out of `rows`.
+std::vector<PublishedRow> take_table(std::vector<PublishedRow>& rows, PublishedTable table) {
+  const auto first = std::stable_partition(rows.begin(), rows.end(), [&](const PublishedRow& row) { return row.table != table; });
+  std::vector<PublishedRow> taken(std::make_move_iterator(first), std::make_move_iterator(rows.end()));
   rows.erase(first, rows.end());
-  return operators;
+  return taken;
+}
+
+/// Rows of inference: those of the files, or the program's own.
+Result<std::vector<PublishedRow>> inference_rows(std::vector<PublishedRow>& rows, const RowFlags& flags) {
+  return flags.files.empty() ? shipped_inference_rows() : take_table(rows, PublishedTable::kInference);
 }
 
 void print_operators_as(const std::vector<OperatorOutcome>& outcomes, const RowFlags& flags) {
@@ -78,7 +84,7 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
     return fail({.kind = ErrorKind::kUnknownName,
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
-                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator"});
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator, inference"});
   }
   const bool known =
       std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
@@ -123,7 +129,13 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
   if (!rows) return fail(rows.error());
   const auto lexicon = shipped_lexicon();
   if (!lexicon) return fail(lexicon.error());
-  const std::vector<PublishedRow> operators = take_operators(*rows);
+  const auto inference = inference_rows(*rows, flags);
+  if (!inference) return fail(inference.error());
+  const std::vector<PublishedRow> operators = take_table(*rows, PublishedTable::kOperators);
+  if (flags.metric == kInferenceMetric || (rows->empty() && operators.empty() && !inference->empty())) {
+    print_inference_rows(judge_inference(*inference), flags.json, flags.csv);
+    return ExitCode::kDone;
+  }
   const bool operators_alone = flags.metric == kOperatorMetric || (rows->empty() && !operators.empty());
   if (operators_alone) {
     print_operators_as(judge_operators(operators, *lexicon), flags);
@@ -136,6 +148,7 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
   if (auto shown = show(judge_rows(*rows, stated, predict_stack), flags); !shown) return fail(shown.error());
   const bool everything = flags.metric.empty() && flags.family.empty() && !flags.csv && !flags.json && !flags.cross;
   if (everything && !operators.empty()) print_operators_as(judge_operators(operators, *lexicon), flags);
+  if (everything && !flags.markdown && !inference->empty()) print_inference_rows(judge_inference(*inference), false, false);
   return ExitCode::kDone;
 }
 

@@ -11,7 +11,7 @@
 namespace plimsoll {
 
 /// Which set of columns a file of published rows has.
-enum class PublishedTable : std::uint8_t { kMemory, kThroughput, kOffload, kParallel, kOperators };
+enum class PublishedTable : std::uint8_t { kMemory, kThroughput, kOffload, kParallel, kOperators, kInference };
 
 /// One measurement as its source printed it: the fields by column, nothing interpreted but the value.
 struct PublishedRow {

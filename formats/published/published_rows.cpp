@@ -40,7 +40,10 @@ const std::vector<TableShape>& table_shapes() {
        {"schedule", "params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "pp", "tp", "dp", "vpp",
         "gpu", "n_gpu", "unit", "source"}},
       {PublishedTable::kOperators, "kernel_operation_mode", "kernel_provider", "kernel_name", "metric_unit", "y_value_50",
-       {"x_name", "x_value", "extra_benchmark_config_str", "gpu_name"}}};
+       {"x_name", "x_value", "extra_benchmark_config_str", "gpu_name"}},
+      {PublishedTable::kInference, "cpu_attention", "system", "model", "metric", "value",
+       {"prompt", "new_tokens", "batch", "gpu_batch", "percent", "weight_bits", "cache_bits", "pageable", "eager_codes", "overlap",
+        "gpu", "ram_gb", "cores", "dram_gbs", "ssd_read_gbs", "ssd_write_gbs", "unit", "open", "source"}}};
   return shapes;
 }
 
@@ -61,7 +64,7 @@ Result<const TableShape*> checked_shape(const CsvTable& table) {
     return fail({.kind = ErrorKind::kInput,
                  .what = "the header is not one of published rows",
                  .where = table.where,
-                 .remedy = "take the columns of data/published/memory.csv, throughput.csv, offload.csv or parallel.csv"});
+                 .remedy = "take the columns of data/published/memory.csv, throughput.csv, offload.csv, parallel.csv or inference.csv"});
   }
   Columns needed = shape->needed;
   needed.insert(needed.begin(), {shape->system, shape->model, shape->metric, shape->value});
@@ -117,6 +120,11 @@ Result<std::vector<PublishedRow>> read_published_rows(std::string_view text, std
     rows.push_back(std::move(*row));
   }
   return rows;
+}
+
+Result<std::vector<PublishedRow>> shipped_inference_rows() {
+  constexpr std::string_view kName = "data/published/inference.csv";
+  return read_published_rows(embedded_published(kName), std::string(kName));
 }
 
 Result<std::vector<PublishedRow>> shipped_published_rows() {

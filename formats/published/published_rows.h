@@ -20,4 +20,7 @@ Result<std::vector<PublishedRow>> read_published_rows(std::string_view text, std
 /// The rows that the program carries: memory, throughput, offload, parallel, operators, in that order.
 Result<std::vector<PublishedRow>> shipped_published_rows();
 
+/// Rows of inference, which are no training steps: data/published/inference.csv.
+Result<std::vector<PublishedRow>> shipped_inference_rows();
+
 }  // namespace plimsoll

@@ -1,0 +1,59 @@
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+using namespace plimsoll::test;
+
+namespace {
+
+Arguments with(Arguments line, const Arguments& more) {
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+const Arguments kInference{"fit", "opt-1.3b", "--workload", "inference", "--on", "T4", "--ram", "64GB"};
+
+}  // namespace
+
+TEST_CASE("an inference is answered in words and in JSON, and says that it is simulated only") {
+  const TemporaryFolder folder;
+  const ChildEnd words = plimsoll_in(folder, with(kInference, {"--batch", "4"}));
+  CHECK(words.code == 0);
+  CHECK(words.out.find("FITS") != std::string::npos);
+  CHECK(words.out.find("simulated only") != std::string::npos);
+  const ChildEnd end = plimsoll_in(folder, with(kInference, {"--batch", "4", "--json"}));
+  const auto json = nlohmann::json::parse(end.out);
+  CHECK(json.at("verdict") == "fits");
+  CHECK(json.at("simulated_only") == true);
+  CHECK(json.at("kv_bytes_per_token") == 2 * 24 * 2048 * 2);
+  CHECK(json.at("memory").at(0).at("by_category").at("kv_cache") == 4 * 543 * 2 * 24 * 2048 * 2);
+}
+
+TEST_CASE("what does not fit ends with 3, and an option that would be ignored is named") {
+  const TemporaryFolder folder;
+  CHECK(plimsoll_in(folder, with(kInference, {"--batch", "4", "--percent", "100,0,100,0,100,0", "--device-memory", "1GiB"})).code == 3);
+  const std::pair<Arguments, std::string> refused[] = {{{"--optimizer", "sgd"}, "--optimizer"}, {{"--lora", "4"}, "--lora"},
+                                                       {{"--percent", "1,2"}, "--percent"},     {{"--cache-bits", "3"}, "--cache-bits"},
+                                                       {{"--batch", "4", "--gpu-batch", "3"}, "--gpu-batch"},
+                                                       {{"--prompt", "4000"}, "positions"}};
+  for (const auto& [options, named] : refused) {
+    const ChildEnd end = plimsoll_in(folder, with(kInference, options));
+    CHECK(end.code == 2);
+    CHECK(end.err.find(named) != std::string::npos);
+  }
+}
+
+TEST_CASE("a workload that is not known, a model that writes nothing, and options without their workload are refused") {
+  const TemporaryFolder folder;
+  const ChildEnd unknown = plimsoll_in(folder, {"fit", "gpt2", "--on", "T4", "--workload", "tea"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.err.find("inference") != std::string::npos);
+  const ChildEnd encoder = plimsoll_in(folder, {"fit", "bert-base", "--on", "T4", "--workload", "inference"});
+  CHECK(encoder.code == 2);
+  CHECK(encoder.err.find("is an encoder") != std::string::npos);
+  const ChildEnd training = plimsoll_in(folder, {"fit", "gpt2", "--on", "T4", "--prompt", "8"});
+  CHECK(training.code == 2);
+  CHECK(training.err.find("--workload") != std::string::npos);
+}
