@@ -26,15 +26,16 @@ Result<ExitCode> export_file(const ExportFlags& flags) {
   }
   const auto run = read_run_file(flags.run);
   if (!run) return fail(run.error());
-  const NamedTrace* measured = run->last_trace();
-  const Plan* plan = run->last_plan();
+  // A plan that was never run has its prediction alone.
+  const NamedTrace* shown = run->last_trace() == nullptr && !run->traces.empty() ? &run->traces.front() : run->last_trace();
+  const Plan* plan = shown == nullptr ? nullptr : run->plan(shown->trace.plan_digest);
   if (plan == nullptr)
     return fail({.kind = ErrorKind::kInput, .what = "the run file has no run in it", .where = flags.run});
   if (!flags.plan.empty()) write_text_file(flags.plan, write_plan(*plan));
   if (flags.chrome.empty()) return ExitCode::kDone;
   std::vector<const NamedTrace*> traces;
   for (const NamedTrace& trace : run->traces) {
-    if (trace.trace.plan_digest == measured->trace.plan_digest) traces.push_back(&trace);
+    if (trace.trace.plan_digest == shown->trace.plan_digest) traces.push_back(&trace);
   }
   std::ostringstream text;
   write_chrome_trace(text, *plan, traces, run->memory);

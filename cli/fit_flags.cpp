@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/other_stack.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "formats/machines/catalogue_platform.h"
@@ -13,37 +14,14 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-/// What does not go with another stack, or is missing for it.
-Result<void> check_other_stack(const FitFlags& flags) {
-  if (flags.strategy != "auto") {
-    return refuse(fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", flags.strategy, flags.stack.stack),
-                  "leave --strategy or --stack out");
-  }
-  if (flags.machine.gpu.empty() || flags.machine.gpu == "this") {
-    return refuse(fmt::format("--stack {} needs a GPU of the catalogue", flags.stack.stack), "name one with --on");
-  }
-  return {};
-}
-
-/// Under another program than ours; its rules know GPUs, whatever is around them.
+/// Under another program than ours; its rules know GPUs and what is around them.
 Result<AskedQuestion> ask_other_stack(const FitFlags& flags) {
-  if (const auto goes = check_other_stack(flags); !goes) return fail(goes.error());
-  const auto model = describe_model(flags.model, flags.training);
-  if (!model) return fail(model.error());
-  auto setup = read_stack_setup(flags.stack, model->spec);
-  if (!setup) return fail(setup.error());
-  const auto options = read_machine_options(flags.machine);
-  if (!options) return fail(options.error());
-  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.machine.gpu);
-  if (!gpu) return fail(gpu.error());
-  AskedQuestion asked{.machine = gpu->name};
-  const PrecisionAdvice advice = default_precision(*gpu);
-  auto recipe = make_recipe(flags.training, model->spec, advice.precision, advice.reason, asked.notes);
-  if (!recipe) return fail(recipe.error());
-  asked.question.spec = model->spec;
-  asked.question.recipe = std::move(*recipe);
-  asked.question.stack = std::move(*setup);
-  auto placed = on_machine(std::move(asked.question), {*gpu, *options});
+  auto other = read_other_stack(flags.model, flags.stack, flags.machine, flags.training, flags.strategy);
+  if (!other) return fail(other.error());
+  AskedQuestion asked{.question = {.spec = std::move(other->spec), .recipe = std::move(other->recipe), .stack = std::move(other->setup)},
+                      .machine = other->machine.gpu.name,
+                      .notes = std::move(other->notes)};
+  auto placed = on_machine(std::move(asked.question), std::move(other->machine));
   if (!placed) return fail(placed.error());
   asked.question = std::move(*placed);
   return asked;

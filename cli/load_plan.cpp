@@ -1,5 +1,7 @@
 #include "cli/load_plan.h"
 
+#include <fmt/format.h>
+
 #include <fstream>
 
 #include "core/plan/verify_plan.h"
@@ -8,6 +10,7 @@
 #include "formats/runs/run_file.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/sample_file.h"
+#include "sim/stack/lowering/allocation_events.h"
 
 namespace plimsoll {
 namespace {
@@ -22,11 +25,22 @@ Result<Plan> read_plan_file(const std::string& path) {
   return read_plan(*text, path);
 }
 
+Result<Plan> verified(Plan plan, const std::string& path) {
+  if (allocates_while_running(plan)) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("the plan is of {}, which allocates while it runs: it is simulated and compared, not executed",
+                                     plan.strategy.name),
+                 .where = path,
+                 .remedy = "plan it without --stack to run it here"});
+  }
+  if (const auto law = verify_plan(plan); !law) return fail(law.error());
+  return plan;
+}
+
 Result<Plan> load_plan(const std::string& path) {
   auto plan = read_plan_file(path);
   if (!plan) return plan;
-  if (const auto verified = verify_plan(*plan); !verified) return fail(verified.error());
-  return plan;
+  return verified(std::move(*plan), path);
 }
 
 Result<std::vector<Sample>> load_samples(const std::string& run_file) {

@@ -16,6 +16,9 @@ Result<Plan> read_plan_file(const std::string& path);
 /// Reads a plan file and proves that it obeys the law of plans.
 Result<Plan> load_plan(const std::string& path);
 
+/// A plan that was read from `path`, if it obeys that law. One that allocates while it runs is refused by name.
+Result<Plan> verified(Plan plan, const std::string& path);
+
 /// The cost samples of a run file; one without any is refused.
 Result<std::vector<Sample>> load_samples(const std::string& run_file);
 

@@ -4,18 +4,25 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/other_stack.h"
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
+#include "cli/timeline_file.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
+#include "core/plan/expand.h"
 #include "core/plan/verify_plan.h"
 #include "formats/plans/plan_json.h"
 #include "formats/runs/report_json.h"
 #include "formats/models/resolve_model.h"
 #include "formats/text/write_text_file.h"
 #include "sim/planner/fit_answer.h"
+#include "sim/planner/predict.h"
+#include "sim/stack/lowering/lower_stack.h"
+#include "sim/stack/setup_on.h"
+#include "sim/stack/stack_answer.h"
 
 namespace plimsoll {
 namespace {
@@ -29,11 +36,47 @@ struct PlanFlags {
   std::string save_strategy;
   std::string calibration;
   std::string output = "plan.json";
+  std::string timeline;
+  std::string command;
+  StackFlags stack;
   bool json = false;
 };
 
+/// Under another program than ours: what it does, written down. It is simulated and compared, never executed.
+Result<ExitCode> write_other_stack(const PlanFlags& flags) {
+  auto other = read_other_stack(flags.model, flags.stack, flags.machine, flags.training, flags.strategy);
+  if (!other) return fail(other.error());
+  const GpuEntry& gpu = other->machine.gpu;
+  const StackSetup setup = setup_on(other->setup, other->machine.options);
+  std::optional<WaitingLine> waiting("simulating the program's allocations");
+  const auto lowered = lower_stack(other->spec, other->recipe, setup, gpu);
+  waiting.reset();
+  if (!lowered) return fail(lowered.error());
+  const FitAnswer answer = stack_answer(other->spec, other->recipe, setup, gpu, lowered->prediction);
+  const auto& notes = lowered->prediction.assumptions;
+  other->notes.insert(other->notes.end(), notes.begin(), notes.end());
+  fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, other->recipe, gpu.name) + notes_text(other->notes));
+  write_text_file(flags.output, write_plan(lowered->plan));
+  fmt::print(stderr, "plimsoll: wrote {} ({} instructions a step; it allocates while it runs: simulate, show and export take it, run does not)\n",
+             flags.output, instruction_count(lowered->plan, *lowered->plan.body("step")));
+  if (!flags.timeline.empty()) write_timeline(flags.timeline, flags.command, lowered->plan, lowered->trace, lowered->memory);
+  return answer.fits ? ExitCode::kDone : ExitCode::kMissed;
+}
+
+/// The predicted steps of a plan of ours.
+Result<void> write_own_timeline(const PlanFlags& flags, const Plan& plan, const CostModel& costs) {
+  if (flags.timeline.empty()) return {};
+  const auto prediction = predict(plan, costs);
+  if (!prediction) return fail(prediction.error());
+  write_timeline(flags.timeline, flags.command, plan, prediction->trace, {});
+  return {};
+}
+
 Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (const auto usable = check_replaceable(flags.output, FileKind::kJson); !usable) return fail(usable.error());
+  if (const auto usable = check_timeline_output(flags.timeline); !usable) return fail(usable.error());
+  if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
+  if (flags.stack.other()) return write_other_stack(flags);
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
   if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
@@ -62,6 +105,7 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (!verified) return fail(verified.error());
   write_text_file(flags.output, write_plan(*search->plan));
   fmt::print(stderr, "plimsoll: wrote {} ({} instructions a step, verified)\n", flags.output, verified->instructions);
+  if (const auto written = write_own_timeline(flags, *search->plan, *machine->costs); !written) return fail(written.error());
   return ExitCode::kDone;
 }
 
@@ -75,9 +119,11 @@ void add_plan(CLI::App& app, ExitCode& code) {
   command->add_option("MODEL", flags->model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")
       ->required();
   command->add_option("-o,--output", flags->output, "where the plan goes")->capture_default_str();
+  command->add_option("--timeline", flags->timeline, "a run file with the plan, its predicted steps and memory, for show, export and the window");
   add_machine_flags(*command, flags->machine);
   add_shape_flags(*command, flags->training);
   add_number_flags(*command, flags->training);
+  add_stack_flags(*command, flags->stack);
   command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
   command->add_option("--strategy", flags->strategy, strategy_help())
       ->capture_default_str();

@@ -8,8 +8,10 @@
 #include "cli/show_json.h"
 #include "cli/write_recording.h"
 #include "core/plan/expand.h"
+#include "formats/plans/instruction_text.h"
 #include "formats/runs/run_file.h"
 #include "formats/traces/read_nsight.h"
+#include "sim/stack/lowering/allocation_events.h"
 
 namespace plimsoll {
 namespace {
@@ -20,18 +22,16 @@ struct ShowFlags {
   bool json = false;
 };
 
-std::string instruction_name(const Plan& plan, const Instruction& instruction) {
-  if (instruction.kind == InstructionKind::kLaunch) return std::string(to_text(plan.at(instruction.kernel).kind));
-  if (instruction.kind == InstructionKind::kHostWork) return std::string(to_text(instruction.task));
-  return std::string(to_text(instruction.kind));
-}
-
 void print_instructions(const Plan& plan) {
   const FlatBody body = expand(plan, *plan.body("step"));
   for (std::size_t i = 0; i < body.size(); ++i) {
     const Instruction& instruction = body.list.instructions[i];
     fmt::print("{:>6}  {:<10}{:<12}{:<24}", i, plan.platform.at(instruction.queue).name, to_text(instruction.phase),
-               instruction_name(plan, instruction));
+               instruction_name(plan, body, instruction));
+    if (instruction.kind == InstructionKind::kMarker && instruction.use_count > 0) {
+      const Buffer& buffer = plan.buffers[body.uses(instruction).back().target];
+      fmt::print(" {}, {} at {}", buffer.name, to_text(buffer.bytes), buffer.offset.count);
+    }
     for (const Dependency& dependency : body.dependencies(instruction)) {
       fmt::print(" after {}{}", dependency.target,
                  dependency.distance == 0 ? "" : fmt::format(" ({} steps before)", dependency.distance));
@@ -43,6 +43,7 @@ void print_instructions(const Plan& plan) {
 /// In words. A migration has no strategy.
 std::string purpose(const Plan& plan) {
   const Body* migrate = plan.body(kMigrateBody);
+  if (allocates_while_running(plan)) return "as that program allocates and launches; simulated, not executed";
   if (migrate == nullptr) return describe(plan.strategy);
   return fmt::format("moves the state to another layout in {} transfers", instruction_count(plan, *migrate));
 }

@@ -10,6 +10,8 @@
 #include "cli/waiting_line.h"
 #include "formats/runs/report_json.h"
 #include "sim/planner/fit_answer.h"
+#include "sim/stack/lowering/allocation_events.h"
+#include "sim/stack/lowering/simulate_dynamic.h"
 
 namespace plimsoll {
 namespace {
@@ -21,9 +23,24 @@ struct SimulateFlags {
   bool json = false;
 };
 
+/// A plan of another program: its allocator over its allocations, its launches at the times that they carry.
+Result<ExitCode> simulate_other(const SimulateFlags& flags, const Plan& plan) {
+  if (!flags.calibration.empty() || flags.skips > 0) {
+    return fail({.kind = ErrorKind::kInput, .what = "the plan is another program's, whose launches carry their times", .where = flags.plan,
+                 .remedy = "leave --calibration and --skip-probability out"});
+  }
+  const auto answer = simulate_dynamic(plan);
+  if (!answer) return fail(answer.error());
+  fmt::print("{}", flags.json ? to_json(*answer) : fit_text(*answer, plan.recipe, plan.platform.name));
+  return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
+}
+
 Result<ExitCode> simulate_file(const SimulateFlags& flags) {
   std::optional<WaitingLine> waiting("verifying and timing the plan");
-  const auto plan = load_plan(flags.plan);
+  auto read = read_plan_file(flags.plan);
+  if (!read) return fail(read.error());
+  if (allocates_while_running(*read)) return simulate_other(flags, *read);
+  const auto plan = verified(std::move(*read), flags.plan);
   if (!plan) return fail(plan.error());
   auto own = own_costs(plan->platform);
   if (!own) return fail(own.error());

@@ -29,6 +29,61 @@ Result<void> read_recompute(const std::string& text, StackSetup& setup) {
   return {};
 }
 
+tl::unexpected<Error> bad_offload(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--offload", .remedy = std::move(remedy)});
+}
+
+/// What a stack's own offloading knows: FSDP's of shards, DeepSpeed's of states (and of ZeRO-3's parameters), Gemini's chunks in
+/// host memory, and checkpoints of whoever recomputes.
+Result<void> check_offload(const StackSetup& setup) {
+  const bool parameters = setup.parameters != Home::kDevice, optimizer = setup.optimizer != Home::kDevice;
+  if (setup.activations == Home::kDrive) return bad_offload("no stack that is modelled keeps activations on a drive", "take activations:cpu");
+  if (setup.activations != Home::kDevice && setup.recomputation == Recomputation::kNone) {
+    return bad_offload("activations wait as checkpoints", "add --recompute full");
+  }
+  if (!parameters && !optimizer) return {};
+  switch (setup.stack) {
+    case Stack::kDeepspeed:
+      if (setup.zero == 0) return bad_offload("deepspeed offloads what ZeRO shares out", "add --zero 2, or 3 for parameters");
+      if (parameters && setup.zero != 3) return bad_offload("deepspeed offloads parameters with ZeRO-3 alone", "add --zero 3");
+      return {};
+    case Stack::kColossalai:
+      if (setup.parameters == Home::kDrive || setup.optimizer == Home::kDrive) {
+        return bad_offload("Gemini's chunks wait in host memory", "take params:cpu or optimizer:cpu");
+      }
+      return {};
+    case Stack::kPytorch:
+      if (setup.data_ranks > 1 && setup.zero >= 2 && setup.parameters == Home::kHost) return {};
+      return bad_offload("pytorch offloads FSDP's shards, with what belongs to them, to host memory", "add --dp N --zero 3, and take params:cpu");
+    default: return bad_offload(fmt::format("no offloading of {} is modelled", to_text(setup.stack)), "leave it out");
+  }
+}
+
+Result<void> read_offload(const std::vector<std::string>& items, StackSetup& setup) {
+  for (const std::string& item : items) {
+    const auto colon = item.find(':');
+    const std::string kind = item.substr(0, colon), place = colon == std::string::npos ? "" : item.substr(colon + 1);
+    Home* home = kind == "params" ? &setup.parameters : kind == "optimizer" ? &setup.optimizer : kind == "grads" ? &setup.gradients
+                 : kind == "activations" ? &setup.activations : nullptr;
+    if (home == nullptr || (place != "cpu" && place != "ssd")) {
+      return bad_offload(fmt::format("'{}' is not of the form KIND:PLACE", item), "kinds: params, grads, optimizer, activations; places: cpu, ssd");
+    }
+    *home = place == "cpu" ? Home::kHost : Home::kDrive;
+  }
+  if (setup.gradients != Home::kDevice && setup.gradients != setup.optimizer) {
+    return bad_offload("gradients go where the optimizer updates with them", "offload the optimizer to the same place, or leave grads out");
+  }
+  return check_offload(setup);
+}
+
+Result<void> read_placement(const std::string& placement, StackSetup& setup) {
+  setup.automatic_placement = placement == "auto";
+  if (!setup.automatic_placement) return {};
+  if (setup.stack != Stack::kColossalai) return bad_offload("--placement auto is Gemini's", "add --stack colossalai, or leave it out");
+  if (setup.parameters == Home::kDevice && setup.optimizer == Home::kDevice) return {};
+  return bad_offload("--placement auto decides itself what waits in host memory", "leave --offload out");
+}
+
 /// In whose code a model is usually trained under a stack.
 ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
   if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
@@ -66,6 +121,10 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
   command.add_flag("--deterministic", flags.deterministic, "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")->group("software");
   command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
+  command.add_option("--offload", flags.offload, "what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu")
+      ->delimiter(',')->group("software");
+  command.add_option("--placement", flags.placement, "of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)")
+      ->check(CLI::IsMember({"static", "auto"}))->capture_default_str()->group("software");
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group() == "software" && option->get_name() != "--stack") flags.options.push_back(option);
   }
@@ -118,6 +177,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.overlaps_communication = !flags.no_overlap;
   setup.deterministic = flags.deterministic;
   setup.expandable_segments = flags.expandable_segments;
+  if (const auto read = read_offload(flags.offload, setup); !read) return fail(read.error());
+  if (const auto read = read_placement(flags.placement, setup); !read) return fail(read.error());
   return setup;
 }
 

@@ -35,6 +35,8 @@ struct StackFlags {
   bool no_overlap = false;
   bool deterministic = false;
   bool expandable_segments = false;
+  std::vector<std::string> offload;  ///< "optimizer:cpu", "params:ssd", …
+  std::string placement = "static";  ///< of Gemini's chunks
 
   std::vector<const CLI::Option*> options;  ///< all of the above but the first
 

@@ -60,7 +60,7 @@ Result<TargetMachine> from_probe(const std::string& text, const std::string& pat
 Result<TargetMachine> from_parts(const std::string& text, const std::string& path) {
   const auto parts = read_machine_parts(text, path);
   if (!parts) return fail(parts.error());
-  const auto gpu = find_gpu(built_in_gpu_catalogue(), parts->gpus.front().name);
+  const auto gpu = gpu_of(parts->gpus.front().name, parts->gpus.front().stated, path);
   if (!gpu) return fail(gpu.error());
   auto platform = platform_of(*parts, *gpu);
   if (!platform) return fail(platform.error());

@@ -12,6 +12,7 @@
 #include "cli/validation_markdown.h"
 #include "formats/published/published_rows.h"
 #include "formats/text/read_text_file.h"
+#include "sim/validation/predict_row.h"
 #include "sim/validation/row_statistics.h"
 #include "sim/validation/state_row.h"
 #include "sim/validation/validation_targets.h"
@@ -145,7 +146,7 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
   for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
   if (auto known = check_names(stated, flags); !known) return fail(known.error());
   keep_wanted(*rows, stated, flags);
-  if (auto shown = show(judge_rows(*rows, stated, predict_stack), flags); !shown) return fail(shown.error());
+  if (auto shown = show(judge_rows(*rows, stated, predict_row), flags); !shown) return fail(shown.error());
   const bool everything = flags.metric.empty() && flags.family.empty() && !flags.csv && !flags.json && !flags.cross;
   if (everything && !operators.empty()) print_operators_as(judge_operators(operators, *lexicon), flags);
   if (everything && !flags.markdown && !inference->empty()) print_inference_rows(judge_inference(*inference), false, false);

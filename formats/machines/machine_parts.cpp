@@ -28,8 +28,9 @@ std::optional<double> rate_in(const JsonNode& node, std::string_view key) {
 }
 
 GpuPart read_gpu(const JsonNode& node, std::int64_t nodes) {
-  node.allow_only({"name", "pcie_generation", "pcie_lanes", "numa_node"});
-  GpuPart gpu{.name = node.at("name").text()};
+  node.allow_only({"name", "pcie_generation", "pcie_lanes", "numa_node", "memory", "bytes_per_second", "multiprocessors", "tflops",
+                   "board", "compute_capability"});
+  GpuPart gpu{.name = node.at("name").text(), .stated = read_stated_gpu(node)};
   if (const auto generation = count_in(node, "pcie_generation", 1, 5)) gpu.pcie_generation = static_cast<int>(*generation);
   if (const auto lanes = count_in(node, "pcie_lanes", 1, 16)) gpu.pcie_lanes = static_cast<int>(*lanes);
   gpu.numa_node = count_in(node, "numa_node", 0, nodes - 1);
@@ -110,7 +111,8 @@ std::string write_gpu(const GpuPart& gpu) {
   add_count(line, "pcie_generation", gpu.pcie_generation);
   add_count(line, "pcie_lanes", gpu.pcie_lanes);
   add_count(line, "numa_node", gpu.numa_node);
-  return line.str();
+  std::string text = line.str();
+  return text.insert(text.size() - 1, write_stated_gpu(gpu.stated));
 }
 
 std::string write_nvlink(const NvlinkPart& link) {

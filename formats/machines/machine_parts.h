@@ -10,13 +10,15 @@
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_options.h"
 #include "formats/machines/platform_parts.h"
+#include "formats/machines/stated_gpu.h"
 #include "formats/text/json_node.h"
 
 namespace plimsoll {
 
 /// A GPU in its slot.
 struct GpuPart {
-  std::string name;  ///< as in the catalogue
+  std::string name;  ///< as in the catalogue, or another with figures of its own
+  std::optional<StatedGpu> stated;
   std::optional<int> pcie_generation;
   std::optional<int> pcie_lanes;
   std::optional<std::int64_t> numa_node;
@@ -73,6 +75,9 @@ MachineParts read_parts(const JsonNode& node);
 /// The machine as plans see it, by way of the catalogue: the first GPU, all nodes' memory and cores as one host, the
 /// drives. What is stated and not used yet is said among the defaults.
 Result<DescribedPlatform> platform_of(const MachineParts& parts, const GpuEntry& gpu);
+
+/// What is around the first GPU, as options say it.
+MachineOptions options_of(const MachineParts& parts);
 
 /// What the options say about the machine around a GPU, and the catalogue's defaults, as parts to be edited.
 Result<MachineParts> parts_of(const GpuEntry& gpu, const MachineOptions& options);

@@ -27,6 +27,20 @@ void add_nodes(const std::vector<NumaPart>& nodes, MachineOptions& options) {
   if (all) options.dram_gbs = gbs;
 }
 
+/// What the file says and today's plans do not use.
+void note_unused(const MachineParts& parts, std::vector<std::string>& notes) {
+  if (parts.gpus.size() > 1) {
+    notes.push_back(fmt::format("not used yet: {} further GPUs and {} NVLinks (plans are for one device)", parts.gpus.size() - 1,
+                                parts.nvlinks.size()));
+  }
+  if (parts.numa_nodes.size() > 1) {
+    notes.push_back(fmt::format("not used yet: where GPUs and drives are among {} NUMA nodes (their memory and cores count as one host)",
+                                parts.numa_nodes.size()));
+  }
+}
+
+}  // namespace
+
 MachineOptions options_of(const MachineParts& parts) {
   MachineOptions options{.pcie_generation = parts.gpus.front().pcie_generation, .pcie_lanes = parts.gpus.front().pcie_lanes};
   add_nodes(parts.numa_nodes, options);
@@ -43,20 +57,6 @@ MachineOptions options_of(const MachineParts& parts) {
   }
   return options;
 }
-
-/// What the file says and today's plans do not use.
-void note_unused(const MachineParts& parts, std::vector<std::string>& notes) {
-  if (parts.gpus.size() > 1) {
-    notes.push_back(fmt::format("not used yet: {} further GPUs and {} NVLinks (plans are for one device)", parts.gpus.size() - 1,
-                                parts.nvlinks.size()));
-  }
-  if (parts.numa_nodes.size() > 1) {
-    notes.push_back(fmt::format("not used yet: where GPUs and drives are among {} NUMA nodes (their memory and cores count as one host)",
-                                parts.numa_nodes.size()));
-  }
-}
-
-}  // namespace
 
 Result<MachineParts> parts_of(const GpuEntry& gpu, const MachineOptions& options) {
   const auto described = gpu_platform(gpu, options);
@@ -87,6 +87,7 @@ Result<DescribedPlatform> platform_of(const MachineParts& parts, const GpuEntry&
   if (!described) return described;
   if (!parts.name.empty()) described->platform.name = parts.name;
   note_unused(parts, described->defaults);
+  for (std::string& note : extrapolation_notes(gpu)) described->defaults.push_back(std::move(note));
   return described;
 }
 

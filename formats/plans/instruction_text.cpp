@@ -8,6 +8,12 @@ std::string_view instruction_name(const Plan& plan, const Instruction& instructi
   return to_text(instruction.kind);
 }
 
+std::string_view instruction_name(const Plan& plan, const FlatBody& body, const Instruction& instruction) {
+  if (instruction.kind != InstructionKind::kMarker || instruction.use_count == 0) return instruction_name(plan, instruction);
+  if (instruction.use_count > 1) return "hand over";
+  return writes(body.uses(instruction).front().access) ? "allocate" : "free";
+}
+
 Bytes bytes_touched(const FlatBody& body, const Instruction& instruction) {
   const bool transfer = instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead ||
                         instruction.kind == InstructionKind::kWrite;

@@ -106,7 +106,7 @@ class ProcessWriter {
     args.integer("micro_batch", body_.micro_batches[event.instruction]);
     if (instruction.kernel.valid()) args.text("kernel", to_text(plan_.at(instruction.kernel).kind));
     args.integer("bytes", bytes_touched(body_, instruction).count).text("status", status_text(event.status));
-    JsonLine line = Elements::line("X", instruction_name(plan_, instruction), process_,
+    JsonLine line = Elements::line("X", instruction_name(plan_, body_, instruction), process_,
                                    first_thread_[instruction.queue.index] + lane);
     line.text("cat", to_text(instruction.phase));
     line.raw("ts", microseconds(event.start)).raw("dur", microseconds(event.end - event.start));

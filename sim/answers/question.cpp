@@ -3,20 +3,11 @@
 #include "formats/machines/catalogue_platform.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/planner/fit_answer.h"
+#include "sim/stack/setup_on.h"
 #include "sim/stack/stack_answer.h"
 
 namespace plimsoll {
 namespace {
-
-/// The setup with what the machine says of the GPU and its system.
-StackSetup setup_on(const StackSetup& asked, const MachineOptions& options) {
-  StackSetup setup = asked;
-  setup.device_memory = options.device_memory;
-  setup.desktop = options.desktop;
-  setup.os = options.os;
-  if (options.gpus > 1 && setup.data_ranks == 1) setup.data_ranks = options.gpus;
-  return setup;
-}
 
 Result<FitAnswer> answer_for_stack(const Question& question) {
   if (!question.machine) {
@@ -24,7 +15,7 @@ Result<FitAnswer> answer_for_stack(const Question& question) {
                  .remedy = "name one with --on"});
   }
   const StackSetup setup = setup_on(*question.stack, question.machine->options);
-  const GpuEntry& gpu = question.machine->gpu;
+  const GpuEntry gpu = gpu_in(question.machine->gpu, question.machine->options);
   const auto prediction = predict_stack(question.spec, question.recipe, setup, gpu);
   if (!prediction) return fail(prediction.error());
   FitAnswer answer = stack_answer(question.spec, question.recipe, setup, gpu, *prediction);

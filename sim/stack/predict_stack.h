@@ -63,4 +63,15 @@ struct StackPrediction {
 /// that are known of this GPU. Data-parallel ranks are alike; one of them is told.
 Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
 
+struct DeviceRoom;
+struct StackRun;
+class StorageLog;
+
+/// Memory alone, of allocations that somebody wrote down; the events' places are positions in `places`.
+StackPrediction predict_allocations(const StorageLog& log, const std::vector<std::string>& places, const DeviceRoom& room,
+                                    bool expandable_segments);
+
+/// The same as predict_stack, of steps that ran already.
+Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+
 }  // namespace plimsoll

@@ -25,6 +25,20 @@ SpaceAnswer device_answer(const GpuEntry& gpu, const StackPrediction& prediction
   return space;
 }
 
+/// Host memory or a drive, where a stack keeps something there; what there is stands beside it where the user said it.
+SpaceAnswer waiting_answer(const char* name, Bytes needed, Bytes there) {
+  SpaceAnswer space{.space = name, .capacity = there, .usable = there};
+  space.peak = space.peak_allocated = space.peak_reserved = space.peak_process = needed;
+  space.by_category.optimizer = needed;
+  return space;
+}
+
+void add_waiting(FitAnswer& answer, const StackSetup& setup, const StackPrediction& prediction) {
+  const bool offloads = setup.parameters != Home::kDevice || setup.optimizer != Home::kDevice || setup.automatic_placement;
+  if (offloads) answer.memory.push_back(waiting_answer("host", prediction.host, setup.host_memory.value_or(prediction.host)));
+  if (prediction.drive > Bytes(0)) answer.memory.push_back(waiting_answer("ssd", prediction.drive, prediction.drive));
+}
+
 std::string origin_of(const GpuEntry& gpu, const Recipe& recipe) {
   const auto known = product_efficiency(gpu, compute_dtype(recipe.precision));
   return std::string(to_text(known ? known->origin : CostOrigin::kExtrapolated));
@@ -61,6 +75,7 @@ FitAnswer stack_answer(const ModelSpec& spec, const Recipe& recipe, const StackS
   answer.setup = describe(setup);
   answer.gpus = setup.data_ranks * setup.tensor_ranks * setup.stages * setup.context_ranks;
   answer.memory.push_back(device_answer(gpu, prediction));
+  add_waiting(answer, setup, prediction);
   answer.calibration_kind = origin_of(gpu, recipe);
   answer.calibration_source = "allocations by the stack's rules, kernels by published efficiencies (data/calibration)";
   add_times(answer, recipe, setup, prediction.time);

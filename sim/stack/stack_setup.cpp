@@ -79,6 +79,11 @@ std::string describe(const StackSetup& setup) {
   if (setup.update_in_backward) text += ", updates in backward";
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
+  const std::pair<const char*, Home> homes[] = {{"parameters", setup.parameters}, {"optimizer", setup.optimizer}};
+  for (const auto& [what, home] : homes) {
+    if (home != Home::kDevice) text += fmt::format(", {} on the {}", what, to_text(home));
+  }
+  if (setup.automatic_placement) text += ", placed by Gemini";
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
   return text + fmt::format(", {} optimizer", to_text(setup.loop));

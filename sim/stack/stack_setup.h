@@ -71,6 +71,13 @@ struct StackSetup {
   bool keeps_gradients = false;  ///< zero_grad writes zeros and lets nothing go (PyTorch's default before 2.0)
   bool eager_modules = false;    ///< the driver loads every kernel at the start (CUDA before 11.7)
   OperatingSystem os = OperatingSystem::kLinux;
+  double dram_gbs = 0;         ///< reached by host memory; 0: what is assumed beside such a board
+  double drive_read_gbs = 0;   ///< of all drives together; 0: of one assumed drive
+  double drive_write_gbs = 0;
+  bool automatic_placement = false;  ///< Gemini's `auto`: what the warm-up leaves of the GPU holds parameters, then states
+  Bytes chunk_room;            ///< bytes of the GPU that Gemini fills so although their home is the host
+  std::string strategy = "auto";       ///< of plimsoll's own plans, which no other stack knows
+  std::optional<Bytes> host_memory;    ///< that there is; nothing: not judged
   std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory
   bool desktop = false;                ///< the GPU drives a desktop too
 

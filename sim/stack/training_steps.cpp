@@ -45,6 +45,7 @@ StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
   Tensor logits;  // of the step before, as long as the loop holds them
   for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
     tape.step(step);
+    marks.steady = tape.log().events().size();
     tape.forget_kernels();
     for (std::int64_t i = 0; i < recipe.accumulate; ++i) {
       tape.phase(Phase::kForward);

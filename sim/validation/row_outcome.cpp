@@ -13,9 +13,12 @@ namespace {
 
 /// Micro-batches from the third on change no peak, and add their passes' time; a pipeline is full after two rounds.
 constexpr std::int64_t kSimulatedMicroBatches = 2;
+/// Where sums of gradients wait elsewhere the first one fetches nothing, and more of the others tell what they take.
+constexpr std::int64_t kOffloadedMicroBatches = 8;
 
 Recipe folded(Recipe recipe, const StackSetup& setup) {
-  recipe.accumulate = std::min(recipe.accumulate, kSimulatedMicroBatches * setup.stages);
+  const bool waits = setup.optimizer != Home::kDevice || setup.stack == Stack::kPlimsoll;
+  recipe.accumulate = std::min(recipe.accumulate, (waits ? kOffloadedMicroBatches : kSimulatedMicroBatches) * setup.stages);
   return recipe;
 }
 

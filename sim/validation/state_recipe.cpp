@@ -37,9 +37,10 @@ std::int64_t sequence_of(RowFacts& facts, const ModelSpec& spec) {
 
 /// The batch of an offload row is per GPU, that of the other tables is told apart by its column.
 void take_batches(RowFacts& facts, Recipe& recipe, const StackSetup& setup) {
-  const bool one_column = facts.row().table == PublishedTable::kOffload;
+  const bool of_step = facts.fact("batch_is") == "step";  // an offload row's only column is that of a whole step
+  const bool one_column = facts.row().table == PublishedTable::kOffload && !of_step;
   const auto micro = facts.whole(one_column ? "batch" : "micro_batch", "micro_batch");
-  const auto global = facts.whole("global_batch", "global_batch");
+  const auto global = facts.whole(of_step ? "batch" : "global_batch", "global_batch");
   const auto accumulate = facts.whole_fact("accumulate");
   const std::int64_t ranks = setup.data_ranks;
   if (!micro && !global) return facts.refuse("micro-batch not stated", "");

@@ -77,6 +77,17 @@ void take_homes(RowFacts& facts, StackSetup& setup) {
   take_word(facts, "activations", parse_home, setup.activations);
 }
 
+/// The machine around the GPU: what a system keeps and updates there.
+void take_machine(RowFacts& facts, StackSetup& setup) {
+  constexpr double kGigabyte = 1e9;  // as sources print it
+  setup.dram_gbs = facts.number_fact("dram").value_or(0);
+  setup.drive_read_gbs = facts.number_fact("drive_read").value_or(0);
+  setup.drive_write_gbs = facts.number_fact("drive_write").value_or(0);
+  if (const auto bytes = facts.number_fact("host_memory")) setup.host_memory = Bytes(static_cast<std::int64_t>(*bytes * kGigabyte));
+  if (const auto bytes = facts.whole_fact("device_memory")) setup.device_memory = Bytes(*bytes);
+  if (!facts.fact("strategy").empty()) setup.strategy = facts.fact("strategy");
+}
+
 /// Ranks of data parallelism are what tensor parallelism and stages leave of all GPUs.
 void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.tensor_ranks = facts.whole("tp", "tensor_ranks").value_or(1);
@@ -115,6 +126,7 @@ StackSetup state_setup(RowFacts& facts, std::int64_t layers) {
   if (facts.fact("loop").empty()) facts.leave_open("the optimizer's loop");
   take_word(facts, "loop", parse_optimizer_loop, setup.loop);
   take_homes(facts, setup);
+  take_machine(facts, setup);
   take_ranks(facts, setup);
   take_chunks(facts, setup, layers);
   return setup;

@@ -141,6 +141,7 @@ StepMarks run_megatron_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
   StageRun run(tape, model, spec.hidden, setup.chunks);
   for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
     tape.step(step);
+    marks.steady = tape.log().events().size();
     tape.forget_kernels();
     for (const StagePass& pass : stage_passes(stage, setup.stages, setup.chunks, recipe.accumulate)) run.pass(pass);
     states.reduce_gradients();

@@ -20,22 +20,23 @@ GeminiChunks::GeminiChunks(Tape& tape, const StackSetup& setup)
     parameters.push_back(&parameter);
     type_ = parameter.value.dtype;
   }
-  make_chunks(parameters);
+  make_chunks(parameters, setup.chunk_room);
   tape.on_move([this](const std::string& place) { move(place); });
 }
 
-void GeminiChunks::make_chunks(const std::vector<Parameter*>& parameters) {
+void GeminiChunks::make_chunks(const std::vector<Parameter*>& parameters, Bytes room) {
   std::vector<std::int64_t> sizes;
   for (const Parameter* parameter : parameters) sizes.push_back(parameter->value.elements());
   const ChunkLayout layout = search_chunks(sizes);
-  for (const std::int64_t elements : layout.sizes) {
-    Chunk& chunk = chunks_.emplace_back();
-    chunk.elements = elements;
+  for (const std::int64_t elements : layout.sizes) chunks_.emplace_back().elements = elements;
+  place_chunks(room);
+  for (Chunk& chunk : chunks_) {
+    const std::int64_t elements = chunk.elements;
     chunk.gathered = tape_.log().make_absent(Bytes(elements * size_of(type_)), Holding::kParameters);
     if (stays(chunk)) chunk.gathered->return_to_device();
-    if (!stays(chunk) && parameter_home_ == Home::kDevice) chunk.shard = tape_.empty({part(elements)}, type_, Holding::kParameters);
+    if (!stays(chunk) && chunk.parameter_home == Home::kDevice) chunk.shard = tape_.empty({part(elements)}, type_, Holding::kParameters);
     chunk.master.value = {.storage = nullptr, .shape = {part(elements)}, .dtype = DType::kFp32};
-    if (state_home_ == Home::kDevice) chunk.master.value = tape_.empty({part(elements)}, DType::kFp32, Holding::kOptimizer);
+    if (chunk.state_home == Home::kDevice) chunk.master.value = tape_.empty({part(elements)}, DType::kFp32, Holding::kOptimizer);
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     Chunk& chunk = chunks_[layout.chunk_of[i]];
@@ -44,6 +45,16 @@ void GeminiChunks::make_chunks(const std::vector<Parameter*>& parameters) {
     chunks_at_[block_of(parameters[i]->name)].insert(&chunk);
     parameters[i]->after_gradient = [this, &chunk](Parameter& ready) { take(chunk, ready); };
   }
+}
+
+void GeminiChunks::place_chunks(Bytes room) {
+  const auto stay = [&](Home home, std::int64_t bytes) {
+    if (home == Home::kDevice || Bytes(bytes) > room) return home;
+    room -= Bytes(bytes);
+    return Home::kDevice;
+  };
+  for (Chunk& chunk : chunks_) chunk.parameter_home = stay(parameter_home_, size_of(type_) * part(chunk.elements));
+  for (Chunk& chunk : chunks_) chunk.state_home = stay(state_home_, 12 * part(chunk.elements));
 }
 
 void GeminiChunks::move(const std::string& place) {
@@ -65,8 +76,8 @@ void GeminiChunks::gather(Chunk& chunk) {
   in_use_.insert(&chunk);
   if (chunk.gathered->is_there()) return;
   const double bytes = static_cast<double>(chunk.elements * size_of(type_));
-  if (parameter_home_ != Home::kDevice) {
-    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
+  if (chunk.parameter_home != Home::kDevice) {
+    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .blocking = true, .bytes = bytes / static_cast<double>(ranks_)});
   }
   chunk.gathered->return_to_device();
   collective(bytes, ranks_, type_);
@@ -83,7 +94,7 @@ void GeminiChunks::take(Chunk& chunk, Parameter& parameter) {
   if (--chunk.awaited > 0) return;
   const double bytes = static_cast<double>(chunk.elements * size_of(type_));
   collective(bytes, ranks_, type_);
-  if (state_home_ != Home::kDevice) {
+  if (chunk.state_home != Home::kDevice) {
     tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
   }
 }
@@ -97,8 +108,10 @@ void GeminiChunks::end() {
 void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
   std::vector<Parameter*> masters;
   for (Chunk& chunk : chunks_) {
-    if (state_home_ != Home::kDevice) {
-      tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(part(chunk.elements) * size_of(type_))});
+    if (chunk.state_home != Home::kDevice) {
+      update_in_host_memory(recipe, part(chunk.elements), type_, chunk.state_home);
+      const double bytes = static_cast<double>(part(chunk.elements) * size_of(type_));
+      if (chunk.parameter_home == Home::kDevice) tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes});
       continue;
     }
     chunk.master.gradient = chunk.master.value;  // gradients lie where the parameters were
@@ -111,8 +124,8 @@ void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
 Bytes GeminiChunks::host() const {
   Bytes bytes;
   for (const Chunk& chunk : chunks_) {
-    if (state_home_ != Home::kDevice) bytes += Bytes(12 * part(chunk.elements));
-    if (parameter_home_ != Home::kDevice) bytes += Bytes(size_of(type_) * part(chunk.elements));
+    if (chunk.state_home == Home::kHost) bytes += Bytes(12 * part(chunk.elements));
+    if (chunk.parameter_home != Home::kDevice) bytes += Bytes(size_of(type_) * part(chunk.elements));
   }
   return bytes;
 }

@@ -11,9 +11,11 @@
 
 namespace plimsoll {
 
-/// Colossal-AI's Gemini with its static placement: two-byte parameters in chunks of one size that ranks share out; a chunk is
+/// Colossal-AI's Gemini: two-byte parameters in chunks of one size that ranks share out; a chunk is
 /// gathered while one of its tensors is used, takes its gradients in place of the parameters in backward, and is reduced when
-/// all are there. Chunks of the fp32 copy and of both moments go with it. Parts may wait in host memory.
+/// all are there. Chunks of the fp32 copy and of both moments go with it. Chunks may wait in host
+/// memory; of these as many as fill a given room stay on the GPU, parameters first, then states. Fetches are not prefetched
+/// (its default), so kernels wait for them.
 class GeminiChunks : public StateSharing {
  public:
   GeminiChunks(Tape& tape, const StackSetup& setup);
@@ -30,15 +32,19 @@ class GeminiChunks : public StateSharing {
     Tensor shard;
     Parameter master;
     std::size_t awaited = 0;  ///< gradients
+    Home parameter_home = Home::kDevice;
+    Home state_home = Home::kDevice;
   };
 
-  void make_chunks(const std::vector<Parameter*>& parameters);
+  void place_chunks(Bytes room);
+
+  void make_chunks(const std::vector<Parameter*>& parameters, Bytes room);
   void move(const std::string& place);
   void gather(Chunk& chunk);
   void release(Chunk& chunk);
   void take(Chunk& chunk, Parameter& parameter);
   [[nodiscard]] std::int64_t part(std::int64_t elements) const { return (elements + ranks_ - 1) / ranks_; }
-  [[nodiscard]] bool stays(const Chunk& chunk) const { return ranks_ == 1 && parameter_home_ == Home::kDevice && chunk.elements > 0; }
+  [[nodiscard]] bool stays(const Chunk& chunk) const { return ranks_ == 1 && chunk.parameter_home == Home::kDevice && chunk.elements > 0; }
 
   std::int64_t ranks_;
   Home parameter_home_;

@@ -32,7 +32,10 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
   master_.gradient = {};
 }
 
-void PartitionedStates::begin(bool last_micro_batch) { last_micro_batch_ = last_micro_batch; }
+void PartitionedStates::begin(bool last_micro_batch) {
+  last_micro_batch_ = last_micro_batch;
+  ++micro_batches_;
+}
 
 void PartitionedStates::take(Parameter& parameter) {
   if (stage_ == 2 && buffers_.empty()) {
@@ -66,11 +69,22 @@ void PartitionedStates::reduce_bucket() {
 void PartitionedStates::keep_own_part(double bytes) {
   const double own = bytes / static_cast<double>(ranks_);
   if (offloads()) {
-    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = own});
+    send_to_host(own);
     return;
   }
   if (!own_gradients_) own_gradients_ = tape_.empty(master_.value.shape, type_, Holding::kGradients);
   tape_.stream(2 * own, type_);
+}
+
+/// Sums over micro-batches are fetched, added on the GPU and sent back, and the kernels wait for that.
+void PartitionedStates::send_to_host(double bytes) {
+  const bool sums = micro_batches_ > 1;
+  if (sums) tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .blocking = true, .bytes = bytes});
+  if (sums) tape_.stream(3 * bytes, type_);
+  tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .blocking = sums, .bytes = bytes});
+  if (last_micro_batch_ && home_ == Home::kDrive) {
+    tape_.launch({.sort = StackKernelSort::kToDrive, .dtype = type_, .bytes = bytes * 4 / static_cast<double>(size_of(type_))});
+  }
 }
 
 void PartitionedStates::end() {
@@ -91,8 +105,9 @@ void PartitionedStates::update_on_device(const Recipe& recipe, OptimizerLoop loo
   tape_.stream(static_cast<double>(master_.value.elements() * (4 + size_of(type_))));
 }
 
-void PartitionedStates::update_on_host(const Recipe&) {
+void PartitionedStates::update_on_host(const Recipe& recipe) {
   for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
+  update_in_host_memory(recipe, master_.value.elements(), type_, home_);
   tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(master_.value.elements() * size_of(type_))});
 }
 
@@ -103,6 +118,7 @@ void PartitionedStates::update(const Recipe& recipe, OptimizerLoop loop) {
     update_on_device(recipe, loop);
   }
   if (stage_ > 0) collective(static_cast<double>(trained_ * size_of(type_)), ranks_, type_);
+  micro_batches_ = 0;
 }
 
 /// Master copy, both moments and the gradients in fp32, pinned; on a drive, the gradients and the buffers alone stay.

@@ -21,6 +21,7 @@ class PartitionedStates : public StateSharing {
   void take(Parameter& parameter);
   void reduce_bucket();
   void keep_own_part(double bytes);
+  void send_to_host(double bytes);
   void update_on_device(const Recipe& recipe, OptimizerLoop loop);
   void update_on_host(const Recipe& recipe);
   [[nodiscard]] bool offloads() const { return home_ != Home::kDevice; }
@@ -28,6 +29,7 @@ class PartitionedStates : public StateSharing {
   std::int64_t ranks_;         ///< that share states
   std::int64_t data_ranks_;
   bool last_micro_batch_ = true;
+  std::int64_t micro_batches_ = 0;  ///< of this step, so far
   int stage_;
   Home home_;
   std::int64_t bucket_elements_;

@@ -98,7 +98,9 @@ void PartitionedUnits::gather(Unit& unit) {
   unit.gathered = true;
   const double bytes = static_cast<double>(unit.bytes);
   if (parameter_home_ != Home::kDevice) {
-    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
+    const double own = bytes / static_cast<double>(ranks_);
+    if (parameter_home_ == Home::kDrive) tape_.launch({.sort = StackKernelSort::kFromDrive, .dtype = type_, .bytes = own});
+    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = own});
   }
   for (Parameter* parameter : unit.parameters) parameter->value.storage->return_to_device();
   collective(bytes, ranks_, type_);
@@ -125,7 +127,10 @@ void PartitionedUnits::reduce_bucket() {
   const Tensor own = tape_.empty({part(bucket_filled_)}, type_, Holding::kGradients, 2);
   collective(bytes, ranks_, type_);
   if (state_home_ != Home::kDevice) {
-    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
+    const double own = bytes / static_cast<double>(ranks_);
+    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = own});
+    // Gradients wait on the drive in fp32.
+    if (state_home_ == Home::kDrive) tape_.launch({.sort = StackKernelSort::kToDrive, .dtype = type_, .bytes = own * 4 / static_cast<double>(size_of(type_))});
   }
   for (Parameter* parameter : in_bucket_) parameter->gradient = {};
   in_bucket_.clear();
@@ -141,6 +146,8 @@ void PartitionedUnits::end() {
 void PartitionedUnits::update(const Recipe& recipe, OptimizerLoop loop) {
   const double bytes = static_cast<double>(part(trained_) * size_of(type_));
   if (state_home_ != Home::kDevice) {
+    for (const Parameter& group : groups_) update_in_host_memory(recipe, group.value.elements(), type_, state_home_);
+    if (parameter_home_ == Home::kDrive) tape_.launch({.sort = StackKernelSort::kToDrive, .dtype = type_, .bytes = bytes});
     if (parameter_home_ == Home::kDevice) tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes});
     return;
   }

@@ -34,6 +34,20 @@ void StateSharing::step(const std::vector<Parameter*>& trained, const Recipe& re
   optimizer_step(tape_, trained, recipe, loop);
 }
 
+void StateSharing::update_in_host_memory(const Recipe& recipe, std::int64_t elements, DType type, Home states) {
+  constexpr double kSingle = 4;  // bytes of an fp32 element
+  const auto count = static_cast<double>(elements);
+  const auto moments = static_cast<double>(state_tensors({elements}, DType::kFp32, recipe.optimizer).size());
+  const double kept = (1 + moments) * kSingle * count;
+  const auto launch = [&](StackKernelSort sort, double bytes) { tape_.launch({.sort = sort, .dtype = DType::kFp32, .bytes = bytes}); };
+  // Unscaled and clipped in place.
+  if (recipe.clip > 0 || scales_loss(recipe.precision)) launch(StackKernelSort::kHostPass, 2 * kSingle * count);
+  if (states == Home::kDrive) launch(StackKernelSort::kFromDrive, kept + kSingle * count);
+  // The gradient is read, the copy and the moments each way, the two-byte weights written.
+  launch(StackKernelSort::kHostUpdate, kSingle * count + 2 * kept + static_cast<double>(size_of(type)) * count);
+  if (states == Home::kDrive) launch(StackKernelSort::kToDrive, kept);
+}
+
 void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype) {
   if (ranks < 2) return;
   tape_.launch({.sort = StackKernelSort::kCollective, .dtype = dtype,

@@ -18,6 +18,10 @@ enum class StackKernelSort : std::uint8_t {
   kCollective,   ///< `bytes` a rank sends and receives
   kToHost,
   kToDevice,
+  kHostPass,     ///< `bytes` of host memory that norms, checks and unscaling read and write before an update
+  kHostUpdate,   ///< `bytes` of host memory that an update there reads and writes
+  kFromDrive,
+  kToDrive,
 };
 
 /// One launch: what it computes and moves.
@@ -28,12 +32,15 @@ struct StackKernel {
   bool backward = false;  ///< of attention
   bool causal = false;
   bool again = false;     ///< recomputed; no part of the model's own arithmetic
+  bool blocking = false;  ///< a copy that the GPU's kernels wait for
   std::int64_t batch = 1;
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   double flops = 0;
   double bytes = 0;
+  std::uint32_t place = 0;   ///< where in the step: index into the places of the tape
+  std::uint64_t events = 0;  ///< of the storage log, that came before it
 };
 
 }  // namespace plimsoll

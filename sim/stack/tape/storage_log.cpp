@@ -1,5 +1,7 @@
 #include "sim/stack/tape/storage_log.h"
 
+#include <algorithm>
+
 namespace plimsoll {
 
 Storage::Storage(std::shared_ptr<StorageLog> log, std::uint32_t id, Bytes bytes, Holding holding, std::uint8_t stream, bool there)
@@ -37,6 +39,7 @@ std::shared_ptr<Storage> StorageLog::make_absent(Bytes bytes, Holding holding, s
 
 void StorageLog::note(StorageEvent event) {
   event.place = place_;
+  next_ = std::max(next_, event.storage + 1);
   events_.push_back(event);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/stack/tape/place.h"
 #include "sim/stack/tape/stack_kernel.h"
 #include "sim/stack/tape/tensor.h"
 
@@ -47,13 +48,6 @@ struct TapeOptions {
   /// a gradient that is a view of a product is never added to in place, and with a bias a weight's gradient is handed on
   /// before its input's.
   bool hidden_copies = false;
-};
-
-/// Where in the steps something happened.
-struct Place {
-  std::int64_t step = 0;
-  Phase phase = Phase::kForward;
-  std::string what;
 };
 
 /// Results that a selective checkpoint keeps while its segment runs, and hands out when it runs again: those of every other

@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "formats/published/published_rows.h"
+#include "sim/validation/predict_row.h"
 #include "sim/validation/state_row.h"
 #include "sim/validation/validation_targets.h"
 
@@ -29,7 +30,7 @@ TEST_CASE("errors on shipped rows are no larger than they were") {
   REQUIRE(bounds);
   std::vector<StatedRow> stated;
   for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
-  const auto results = judge_targets(*bounds, summarize_rows(judge_rows(*rows, stated, predict_stack)));
+  const auto results = judge_targets(*bounds, summarize_rows(judge_rows(*rows, stated, predict_row)));
   for (const TargetResult& result : results) {
     INFO(result.target.name << ", " << result.target.statistic << ": " << result.reached.value_or(-1) << " of " << result.rows
                             << " rows, at most " << result.target.bound);

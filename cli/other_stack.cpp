@@ -1,0 +1,87 @@
+#include "cli/other_stack.h"
+
+#include <fmt/format.h>
+
+#include "formats/machines/machine_parts.h"
+#include "formats/models/resolve_model.h"
+#include "formats/text/read_text_file.h"
+#include "sim/stack/setup_on.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr Bytes kLargestMachineFile{std::int64_t{1} << 24};
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+Result<void> check_other_stack(const StackFlags& stack, const MachineFlags& machine, const std::string& strategy) {
+  if (strategy != "auto") {
+    return refuse(fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", strategy, stack.stack),
+                  "leave --strategy or --stack out");
+  }
+  if (machine.machine_file.empty() && (machine.gpu.empty() || machine.gpu == "this")) {
+    return refuse(fmt::format("--stack {} needs a GPU of the catalogue", stack.stack), "name one with --on, or state one with --machine");
+  }
+  if (!machine.machine_file.empty() && !machine.gpu.empty()) {
+    return refuse("--on does not go with --machine, whose file states the machine", "leave one of them out");
+  }
+  return {};
+}
+
+Result<CataloguedMachine> stated_machine(const std::string& path, MachineOptions options) {
+  const auto text = read_text_file(path, kLargestMachineFile);
+  if (!text) return fail(text.error());
+  if (!states_parts(*text)) {
+    return fail({.kind = ErrorKind::kInput, .what = "another stack needs a machine file that states parts", .where = path,
+                 .remedy = "write one with plimsoll machines --on GPU"});
+  }
+  const auto parts = read_machine_parts(*text, path);
+  if (!parts) return fail(parts.error());
+  const auto gpu = gpu_of(parts->gpus.front().name, parts->gpus.front().stated, path);
+  if (!gpu) return fail(gpu.error());
+  const MachineOptions stated = options_of(*parts);
+  options.ram = stated.ram;
+  options.dram_gbs = stated.dram_gbs;
+  options.ssd = stated.ssd;
+  options.ssd_count = stated.ssd_count;
+  options.ssd_read_gbs = stated.ssd_read_gbs;
+  options.ssd_write_gbs = stated.ssd_write_gbs;
+  if (stated.pcie_generation) options.pcie_generation = stated.pcie_generation;
+  if (stated.pcie_lanes) options.pcie_lanes = stated.pcie_lanes;
+  return CataloguedMachine{gpu_in(*gpu, options), options};
+}
+
+Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
+  const auto options = read_machine_options(flags);
+  if (!options) return fail(options.error());
+  if (!flags.machine_file.empty()) return stated_machine(flags.machine_file, *options);
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), flags.gpu);
+  if (!gpu) return fail(gpu.error());
+  return CataloguedMachine{gpu_in(*gpu, *options), *options};
+}
+
+}  // namespace
+
+Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& stack, const MachineFlags& machine,
+                                    const TrainingFlags& training, const std::string& strategy) {
+  if (const auto goes = check_other_stack(stack, machine, strategy); !goes) return fail(goes.error());
+  const auto described = describe_model(model, training);
+  if (!described) return fail(described.error());
+  const auto placed = find_machine(machine);
+  if (!placed) return fail(placed.error());
+  OtherStack other{.spec = described->spec, .recipe = {}, .setup = {}, .machine = *placed,
+                   .notes = extrapolation_notes(placed->gpu)};
+  auto setup = read_stack_setup(stack, other.spec);
+  if (!setup) return fail(setup.error());
+  other.setup = *setup;
+  const PrecisionAdvice advice = default_precision(placed->gpu);
+  const auto recipe = make_recipe(training, other.spec, advice.precision, advice.reason, other.notes);
+  if (!recipe) return fail(recipe.error());
+  if (const auto valid = validate(*recipe, other.spec); !valid) return fail(valid.error());
+  other.recipe = *recipe;
+  return other;
+}
+
+}  // namespace plimsoll

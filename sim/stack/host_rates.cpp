@@ -1,0 +1,41 @@
+#include "sim/stack/host_rates.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/machines/constant_table.h"
+#include "sim/cost/efficiencies.h"
+#include "sim/stack/collective_seconds.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+double stated_or(double stated, std::string_view key) { return (stated > 0 ? stated : machine_defaults().at(key)) * kGiga; }
+
+}  // namespace
+
+HostRates host_rates(const GpuEntry& gpu, const StackSetup& setup) {
+  const double dram = stated_or(setup.dram_gbs, fmt::format("dram.{}", to_text(gpu.board)));
+  const auto ranks = static_cast<double>(std::max<std::int64_t>(1, setup.data_ranks * setup.tensor_ranks * setup.stages));
+  return {.link = host_link_rate(gpu),
+          .updates = cost_constants().at("stack.host_update") * dram / ranks,
+          .reads = stated_or(setup.drive_read_gbs, "ssd.read") / ranks,
+          .writes = stated_or(setup.drive_write_gbs, "ssd.write") / ranks};
+}
+
+bool is_host_work(StackKernelSort sort) { return sort >= StackKernelSort::kToHost; }
+
+double host_work_seconds(const StackKernel& kernel, const HostRates& rates) {
+  switch (kernel.sort) {
+    case StackKernelSort::kHostPass:
+    case StackKernelSort::kHostUpdate: return kernel.bytes / rates.updates;
+    case StackKernelSort::kFromDrive: return kernel.bytes / rates.reads;
+    case StackKernelSort::kToDrive: return kernel.bytes / rates.writes;
+    default: return kernel.bytes / rates.link;
+  }
+}
+
+}  // namespace plimsoll

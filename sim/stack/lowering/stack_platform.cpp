@@ -1,0 +1,73 @@
+#include "sim/stack/lowering/stack_platform.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "formats/machines/constant_table.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kTera = 1e12;
+constexpr std::string_view kExpandable = "expandable segments";
+constexpr std::string_view kRanks = " ranks";
+
+MemorySpace space(std::string name, SpaceKind kind, Bytes capacity, Bytes usable) {
+  return {.name = std::move(name), .kind = kind, .capacity = capacity, .usable = usable};
+}
+
+Processor gpu_processor(const GpuEntry& gpu) {
+  return {.name = "gpu0", .kind = ProcessorKind::kGpu, .space = kStackDevice, .cores = std::max<std::int64_t>(1, gpu.multiprocessors),
+          .bytes_per_second = gpu.memory_gbs * kGiga, .fp32_flops = gpu.fp32_tflops.value_or(0) * kTera,
+          .fp16_flops = gpu.fp16_tflops.value_or(0) * kTera, .bf16_flops = gpu.bf16_tflops.value_or(0) * kTera,
+          .calibration_name = gpu.name};
+}
+
+Queue queue(std::string name, QueueKind kind, std::uint32_t processor) {
+  return {.name = std::move(name), .kind = kind, .processor = ProcessorId(processor), .demands = {}};
+}
+
+}  // namespace
+
+Platform stack_platform(const GpuEntry& gpu, const StackSetup& setup, const DeviceRoom& room) {
+  Platform platform{.name = gpu.name};
+  const Bytes ram = setup.host_memory.value_or(
+      kGiB * static_cast<std::int64_t>(machine_defaults().at(fmt::format("ram.{}", to_text(gpu.board)))));
+  platform.spaces = {space("gpu0", SpaceKind::kDevice, gpu.memory, room.usable),
+                     space("gpu0.context", SpaceKind::kDevice, room.context + room.others, room.context + room.others),
+                     space("host", SpaceKind::kHost, ram, ram), space("ssd", SpaceKind::kSsd, kGiB * 1024, kGiB * 1024)};
+  platform.processors = {gpu_processor(gpu), {.name = "cpu", .kind = ProcessorKind::kCpu, .space = kStackHost, .calibration_name = "cpu"}};
+  platform.queues = {queue("compute", QueueKind::kCompute, 0), queue("collectives", QueueKind::kCommunication, 0),
+                     queue("copies", QueueKind::kCopy, 0), queue("cpu", QueueKind::kHostCompute, 1),
+                     queue("ssd", QueueKind::kStorage, 1)};
+  // One that kernels wait for passes one that they do not, and those of one phase last into the next.
+  for (const StepLane lane : {StepLane::kCopies, StepLane::kCollectives, StepLane::kDrive}) platform.queues[queue_of(lane).index].width = 2;
+  return platform;
+}
+
+QueueId queue_of(StepLane lane) { return QueueId(static_cast<std::uint32_t>(lane)); }
+
+std::string stack_words(const StackSetup& setup) {
+  std::string words(to_text(setup.stack));
+  const std::int64_t ranks = setup.data_ranks;
+  if (ranks > 1) words += fmt::format(", {}{}", ranks, kRanks);
+  if (setup.expandable_segments) words += fmt::format(", {}", kExpandable);
+  return words;
+}
+
+Result<StackSetup> read_stack_words(std::string_view words) {
+  StackSetup setup;
+  const auto stack = parse_stack(words.substr(0, words.find(',')));
+  if (!stack) return fail(stack.error());
+  setup.stack = *stack;
+  setup.expandable_segments = words.ends_with(kExpandable);
+  const auto comma = words.find(", ");
+  if (comma == std::string_view::npos || words.find(kRanks) == std::string_view::npos) return setup;
+  const std::string_view number = words.substr(comma + 2);
+  std::from_chars(number.data(), number.data() + number.size(), setup.data_ranks);
+  return setup;
+}
+
+}  // namespace plimsoll

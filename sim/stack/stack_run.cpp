@@ -1,0 +1,90 @@
+#include "sim/stack/stack_run.h"
+
+#include <algorithm>
+
+#include "sim/stack/megatron/megatron_steps.h"
+#include "sim/stack/replay_log.h"
+#include "sim/stack/tape/tape.h"
+#include "sim/stack/training_steps.h"
+
+namespace plimsoll {
+namespace {
+
+/// What Gemini's automatic placement plans with of a GPU (Colossal-AI's chunk manager; PLANNERS, OFFLOAD 5).
+constexpr double kGeminiShare = 0.9;
+
+tl::unexpected<Error> unsupported(std::string what) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "leave the option out"});
+}
+
+/// Whether Megatron-LM's layers are cut by ranks: its own program, and Megatron-DeepSpeed's.
+bool cuts_layers(const StackSetup& setup) {
+  if (setup.stack == Stack::kMegatron) return true;
+  return setup.stack == Stack::kDeepspeed && setup.modules == ModuleStyle::kMegatron && setup.zero <= 1 &&
+         (setup.tensor_ranks > 1 || setup.stages > 1);
+}
+
+Result<void> check_modelled(const StackSetup& setup) {
+  if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
+  if (setup.stack == Stack::kLlmc) return unsupported("llm.c reserves its arenas once and allocates nothing while a step runs");
+  if (!cuts_layers(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
+    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1");
+  }
+  return {};
+}
+
+bool is_hopper_or_later(const GpuEntry& gpu) {
+  return gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
+}
+
+/// The first stage holds most micro-batches, the last one the logits.
+std::int64_t neediest_stage(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (setup.stages == 1) return 0;
+  const auto needs = [&](std::int64_t stage) {
+    const auto tape = make_tape(setup, gpu);
+    run_megatron_steps(*tape, spec, recipe, setup, stage, gpu.compute_capability);
+    return replay_log(tape->log(), {}).allocated;
+  };
+  return needs(0) > needs(setup.stages - 1) ? 0 : setup.stages - 1;
+}
+
+Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
+  if (!cuts_layers(setup)) {
+    run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
+  } else {
+    if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());
+    const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
+    run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
+  }
+  run.log = &run.tape->log();
+  run.kernels = run.tape->kernels();
+  run.places = run.tape->places();
+  return run;
+}
+
+}  // namespace
+
+std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
+  TapeOptions options;
+  options.compiled = setup.compile;
+  if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
+  // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.
+  if (cuts_layers(setup) && !setup.transformer_engine) options.product_workspace = options.product_workspace + options.product_workspace;
+  return std::make_shared<Tape>(options);
+}
+
+Result<StackRun> run_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (const auto modelled = check_modelled(setup); !modelled) return fail(modelled.error());
+  if (!setup.automatic_placement) return run_as_stated(spec, recipe, setup, gpu);
+  // The warm-up iteration has all chunks in host memory; what it leaves is filled afterwards.
+  StackSetup placed = setup;
+  placed.parameters = placed.optimizer = Home::kHost;
+  auto warm_up = run_as_stated(spec, recipe, placed, gpu);
+  if (!warm_up) return warm_up;
+  const auto planned = static_cast<std::int64_t>(kGeminiShare * static_cast<double>(warm_up->room.usable.count));
+  placed.chunk_room = std::max(Bytes(0), Bytes(planned) - replay_log(*warm_up->log, {}).allocated);
+  return run_as_stated(spec, recipe, placed, gpu);
+}
+
+}  // namespace plimsoll

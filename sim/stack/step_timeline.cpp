@@ -1,0 +1,176 @@
+#include "sim/stack/step_timeline.h"
+
+#include <algorithm>
+#include <array>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::array kPhases{Phase::kForward, Phase::kBackward, Phase::kOptimizer};
+
+/// Seconds of one phase by who is busy.
+struct PhaseWork {
+  std::array<double, kStepLanes> lanes{};
+  double dispatch = 0;
+  double kernel_dispatch = 0;  ///< of the GPU's kernels alone
+  double last_collective = 0;
+  double blocked = 0;  ///< of copies that kernels wait for
+  double passes = 0;  ///< of the host's seconds, those of norms and checks that come before an update
+
+  [[nodiscard]] double of(StepLane lane) const { return lanes[static_cast<std::size_t>(lane)]; }
+  [[nodiscard]] double kernels() const { return kernel_dispatch > 0 ? std::max(of(StepLane::kCompute), dispatch) : of(StepLane::kCompute); }
+  /// Of collectives, what kernels do not hide; the last of a phase has none left beside it.
+  [[nodiscard]] double exposed_collectives() const { return std::max(of(StepLane::kCollectives) - kernels(), last_collective); }
+};
+
+PhaseWork work_of(const std::vector<TimedLaunch>& launches, Phase phase) {
+  PhaseWork work;
+  for (const TimedLaunch& launch : launches) {
+    if (launch.phase != phase) continue;
+    const StepLane lane = lane_of(launch.sort);
+    work.dispatch += launch.dispatch;
+    if (lane == StepLane::kCompute) work.kernel_dispatch += launch.dispatch;
+    if (launch.blocking) {
+      work.blocked += launch.seconds;
+      continue;
+    }
+    work.lanes[static_cast<std::size_t>(lane)] += launch.seconds;
+    if (lane == StepLane::kCollectives) work.last_collective = launch.seconds;
+    if (launch.sort == StackKernelSort::kHostPass) work.passes += launch.seconds;
+  }
+  return work;
+}
+
+/// What copies, drives and the host add to a phase's kernels.
+double exposed_others(const PhaseWork& work, Phase phase) {
+  const double copies = work.of(StepLane::kCopies), drives = work.of(StepLane::kDrive), host = work.of(StepLane::kHost);
+  if (phase != Phase::kOptimizer) return std::max({copies, drives, host, work.kernels()}) - work.kernels();
+  const double updates = host - work.passes + drives;
+  if (host + drives == 0) return std::max(copies - work.kernels(), 0.0);
+  return work.passes + std::max(updates, copies);
+}
+
+/// Of that, what is no update: copies that are left over, and drives.
+double exposed_transfer(const PhaseWork& work, Phase phase, double exposed) {
+  return phase == Phase::kOptimizer ? std::max(exposed - work.of(StepLane::kHost), 0.0) : exposed;
+}
+
+/// Lays one phase out by itself; lanes but the GPU's end with it at the latest.
+class PhaseLayout {
+ public:
+  PhaseLayout(const std::vector<TimedLaunch>& launches, Phase phase, const PhaseWork& work, double length)
+      : launches_(launches), phase_(phase), work_(work), length_(length), left_(work.lanes) {}
+
+  /// Spans from the phase's own beginning, and how far its kernels are when each launch comes.
+  void write(StepTimeline& timeline, std::vector<double>& reached) {
+    for (std::size_t i = 0; i < launches_.size(); ++i) {
+      if (launches_[i].phase != phase_) continue;
+      reached[i] = ends_[0];
+      timeline.spans[i] = span_of(launches_[i]);
+      timeline.pauses[i] = pause(launches_[i]);
+    }
+  }
+
+ private:
+  LaunchSpan span_of(const TimedLaunch& launch) {
+    const StepLane lane = lane_of(launch.sort);
+    double& end = ends_[static_cast<std::size_t>(lane)];
+    if (launch.blocking) {
+      const double start = ends_[0];
+      ends_[0] += launch.seconds;
+      end = std::max(end, ends_[0]);
+      return {.lane = lane, .start = start, .end = ends_[0]};
+    }
+    if (lane == StepLane::kCompute) {
+      const double start = end;
+      end += launch.seconds + pause(launch);
+      return {.lane = lane, .start = start, .end = start + launch.seconds};
+    }
+    double& left = left_[static_cast<std::size_t>(lane)];
+    const bool serial = phase_ == Phase::kOptimizer && (lane == StepLane::kHost || lane == StepLane::kDrive);
+    if (serial) end = std::max(ends_[static_cast<std::size_t>(StepLane::kHost)], ends_[static_cast<std::size_t>(StepLane::kDrive)]);
+    const double natural = std::max(end, serial ? work_.kernels() + work_.blocked : ends_[0]);
+    const double start = std::max(end, std::min(natural, length_ - left));
+    left -= launch.seconds;
+    end = start + launch.seconds;
+    return {.lane = lane, .start = start, .end = end};
+  }
+
+  /// The share of a phase in which the GPU waits for the dispatching thread that falls to this launch.
+  [[nodiscard]] double pause(const TimedLaunch& launch) const {
+    if (lane_of(launch.sort) != StepLane::kCompute) return 0;
+    const double idle = work_.kernels() - work_.of(StepLane::kCompute);
+    return idle > 0 ? idle * launch.dispatch / work_.kernel_dispatch : 0;
+  }
+
+  const std::vector<TimedLaunch>& launches_;
+  Phase phase_;
+  const PhaseWork& work_;
+  double length_;
+  std::array<double, kStepLanes> left_;
+  std::array<double, kStepLanes> ends_{};
+};
+
+/// Phases take turns, micro-batch after micro-batch: each turn is moved to where the one before it ends.
+void join_turns(const std::vector<TimedLaunch>& launches, const std::vector<double>& reached, std::array<double, kPhases.size()> lengths,
+                StepTimeline& timeline) {
+  const auto index = [](Phase phase) { return static_cast<std::size_t>(std::find(kPhases.begin(), kPhases.end(), phase) - kPhases.begin()); };
+  // From the last turn backwards, each knows where its phase goes on.
+  std::vector<double> turn_length(launches.size());
+  for (std::size_t i = launches.size(); i-- > 0;) {
+    const bool begins = i == 0 || launches[i - 1].phase != launches[i].phase;
+    double& until = lengths[index(launches[i].phase)];
+    if (begins) turn_length[i] = until - reached[i];
+    if (begins) until = reached[i];
+  }
+  double begin = 0, next = 0, shift = 0;
+  for (std::size_t i = 0; i < launches.size(); ++i) {
+    if (i == 0 || launches[i - 1].phase != launches[i].phase) {
+      begin = next;
+      next = begin + turn_length[i];
+      shift = begin - reached[i];
+    }
+    timeline.spans[i].start += shift;
+    timeline.spans[i].end += shift;
+  }
+}
+
+}  // namespace
+
+StepLane lane_of(StackKernelSort sort) {
+  switch (sort) {
+    case StackKernelSort::kCollective: return StepLane::kCollectives;
+    case StackKernelSort::kToHost:
+    case StackKernelSort::kToDevice: return StepLane::kCopies;
+    case StackKernelSort::kHostPass:
+    case StackKernelSort::kHostUpdate: return StepLane::kHost;
+    case StackKernelSort::kFromDrive:
+    case StackKernelSort::kToDrive: return StepLane::kDrive;
+    default: return StepLane::kCompute;
+  }
+}
+
+StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches) {
+  StepTimeline timeline;
+  timeline.spans.resize(launches.size());
+  timeline.pauses.resize(launches.size());
+  std::vector<double> reached(launches.size());
+  std::array<double, kPhases.size()> lengths{};
+  StackTime& time = timeline.time;
+  for (std::size_t i = 0; i < kPhases.size(); ++i) {
+    const PhaseWork work = work_of(launches, kPhases[i]);
+    const double others = exposed_others(work, kPhases[i]);
+    lengths[i] = work.kernels() + work.blocked + work.exposed_collectives() + others;
+    time.exposed_communication += work.exposed_collectives();
+    time.exposed_transfer += work.blocked + exposed_transfer(work, kPhases[i], others);
+    time.step += lengths[i];
+    PhaseLayout(launches, kPhases[i], work, lengths[i]).write(timeline, reached);
+  }
+  time.forward = lengths[0];
+  time.backward = lengths[1];
+  time.optimizer = lengths[2];
+  join_turns(launches, reached, lengths, timeline);
+  return timeline;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,75 @@
+#include "sim/validation/predict_row.h"
+
+#include <fmt/format.h>
+
+#include "formats/machines/catalogue_platform.h"
+#include "sim/cost/catalogue_cost_model.h"
+#include "sim/planner/search_plan.h"
+
+namespace plimsoll {
+namespace {
+
+/// Strategies of a search are counted, not timed; this many instructions find what a longer search finds within a few percent.
+constexpr std::size_t kRowBudget = 60'000;
+
+MachineOptions options_of(const StackSetup& setup) {
+  MachineOptions options{.ram = setup.host_memory, .device_memory = setup.device_memory};
+  if (setup.dram_gbs > 0) options.dram_gbs = setup.dram_gbs;
+  if (setup.drive_read_gbs > 0) {
+    options.ssd = kGiB * 1024 * 64;
+    options.ssd_read_gbs = setup.drive_read_gbs;
+    options.ssd_write_gbs = setup.drive_write_gbs;
+  }
+  options.desktop = setup.desktop;
+  options.os = setup.os;
+  return options;
+}
+
+Result<SearchResult> searched(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, SearchOptions options) {
+  options.instruction_budget = kRowBudget;
+  return search_plan(spec, recipe, platform, CatalogueCostModel(), options);
+}
+
+/// Seconds that one more micro-batch adds to the plan's step.
+Result<double> further_micro_batch(const ModelSpec& spec, Recipe recipe, const Platform& platform, const SearchResult& found) {
+  if (recipe.accumulate < 2) return to_seconds(found.prediction->step);
+  const std::int64_t whole = recipe.accumulate;
+  recipe.accumulate = whole / 2;
+  const auto half = searched(spec, recipe, platform, {.exact = found.plan->strategy, .refine = false});
+  if (!half) return fail(half.error());
+  if (!half->prediction) return to_seconds(found.prediction->step) / static_cast<double>(whole);
+  return to_seconds(found.prediction->step - half->prediction->step) / static_cast<double>(whole - recipe.accumulate);
+}
+
+Result<StackPrediction> predict_own(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  const auto machine = gpu_platform(gpu, options_of(setup));
+  if (!machine) return fail(machine.error());
+  const Platform& platform = machine->platform;
+  const auto found = searched(spec, recipe, platform, {.strategy = setup.strategy});
+  if (!found) return fail(found.error());
+  StackPrediction prediction;
+  prediction.fits = found->plan.has_value();
+  prediction.certain = true;
+  if (!prediction.fits) return prediction;
+  prediction.usable = platform.at(*platform.space(SpaceKind::kDevice)).usable;
+  prediction.peak.allocated = prediction.peak.reserved = found->plan->arena_bytes(*platform.space(SpaceKind::kDevice));
+  prediction.host = found->plan->arena_bytes(*platform.space(SpaceKind::kHost));
+  const auto further = further_micro_batch(spec, recipe, platform, *found);
+  if (!further) return fail(further.error());
+  StackTime& time = prediction.time;
+  time.step = to_seconds(found->prediction->step);
+  time.low = to_seconds(found->prediction->low);
+  time.high = to_seconds(found->prediction->high);
+  time.forward = *further * static_cast<double>(recipe.accumulate);
+  prediction.assumptions.push_back(fmt::format("strategy {}", describe(found->plan->strategy)));
+  return prediction;
+}
+
+}  // namespace
+
+Result<StackPrediction> predict_row(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (setup.stack != Stack::kPlimsoll) return predict_stack(spec, recipe, setup, gpu);
+  return predict_own(spec, recipe, setup, gpu);
+}
+
+}  // namespace plimsoll

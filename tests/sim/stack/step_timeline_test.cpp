@@ -1,0 +1,105 @@
+#include "sim/stack/step_timeline.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/model/parameters.h"
+#include "formats/models/resolve_model.h"
+
+namespace plimsoll {
+namespace {
+
+TimedLaunch launch(StackKernelSort sort, Phase phase, double seconds, double dispatch = 0) {
+  return {.sort = sort, .phase = phase, .seconds = seconds, .dispatch = dispatch};
+}
+
+constexpr auto kStream = StackKernelSort::kStream;
+constexpr auto kForward = Phase::kForward;
+constexpr auto kBackward = Phase::kBackward;
+constexpr auto kUpdate = Phase::kOptimizer;
+
+}  // namespace
+
+TEST_CASE("Kernels run one after another, and wait in proportion where the host is slower") {
+  // 3 s of kernels, 6 s of dispatch: the phase lasts 6, each launch is followed by 3 · 3/6 = 1.5 s of waiting.
+  const StepTimeline timeline = lay_out_step({launch(kStream, kForward, 1, 3), launch(kStream, kForward, 2, 3)});
+  CHECK(timeline.time.step == Approx(6));
+  CHECK(timeline.spans[0].end == Approx(1));
+  CHECK(timeline.spans[1].start == Approx(2.5));
+  CHECK(timeline.spans[1].end == Approx(4.5));
+}
+
+TEST_CASE("Copies beside kernels cost what kernels do not hide, and blocking ones their whole time") {
+  const TimedLaunch kernel = launch(kStream, kBackward, 4), copy = launch(StackKernelSort::kToHost, kBackward, 3);
+  CHECK(lay_out_step({kernel, copy}).time.step == Approx(4));
+  CHECK(lay_out_step({kernel, copy, copy}).time.step == Approx(6));
+  TimedLaunch blocking = copy;
+  blocking.blocking = true;
+  const StepTimeline timeline = lay_out_step({kernel, blocking, kernel});
+  CHECK(timeline.time.step == Approx(11));
+  CHECK(timeline.time.exposed_transfer == Approx(3));
+  CHECK(timeline.spans[1].start == Approx(4));
+  CHECK(timeline.spans[2].start == Approx(7));
+}
+
+TEST_CASE("An update in host memory follows its passes, and new weights leave beside it") {
+  // 1 s of a kernel, then 2 s of unscaling, then the longer of 5 s of update and 3 s of copies: 8.
+  const StepTimeline timeline = lay_out_step({launch(kStream, kUpdate, 1), launch(StackKernelSort::kHostPass, kUpdate, 2),
+                                              launch(StackKernelSort::kHostUpdate, kUpdate, 5),
+                                              launch(StackKernelSort::kToDevice, kUpdate, 3)});
+  CHECK(timeline.time.optimizer == Approx(8));
+  CHECK(timeline.time.exposed_transfer == Approx(0));
+  CHECK(timeline.spans[1].start == Approx(1));
+  CHECK(timeline.spans[2].start == Approx(3));
+  CHECK(timeline.spans[3].end <= 8);
+}
+
+TEST_CASE("States on a drive are read before an update and written after it") {
+  // 4 s read, 2 s update, 6 s written, one after the other, then the same for a second group: 24 s, 20 of them the drive's.
+  std::vector<TimedLaunch> launches;
+  for (int group = 0; group < 2; ++group) {
+    launches.push_back(launch(StackKernelSort::kFromDrive, kUpdate, 4));
+    launches.push_back(launch(StackKernelSort::kHostUpdate, kUpdate, 2));
+    launches.push_back(launch(StackKernelSort::kToDrive, kUpdate, 6));
+  }
+  const StepTimeline timeline = lay_out_step(launches);
+  CHECK(timeline.time.step == Approx(24));
+  CHECK(timeline.time.exposed_transfer == Approx(20));
+  CHECK(timeline.spans[3].start == Approx(12));
+}
+
+TEST_CASE("ZeRO-Offload's update takes what 28 bytes a parameter and the new weights take of host memory") {
+  // GPT of 10 blocks of 1024: 12 · 1024² · 10 + … ≈ 128 M parameters; fp16: 30 bytes of update and 8 of unscaling each.
+  const ModelSpec spec = *resolve_model("gpt:layers=10,hidden=1024,heads=16,vocab=1024,positions=128");
+  Recipe recipe;
+  recipe.sequence = 128;
+  recipe.micro_batch = 1;
+  recipe.precision = Precision::kFp16Mixed;
+  StackSetup setup{.stack = Stack::kDeepspeed, .zero = 2, .optimizer = Home::kHost};
+  setup.dram_gbs = 100;
+  const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "V100 SXM2 32GB");
+  const double seconds = predict_stack(spec, recipe, setup, gpu)->time.optimizer;
+  const double parameters = static_cast<double>(parameter_count(spec));
+  CHECK(seconds == Approx(38 * parameters / (0.58 * 100e9)).epsilon(0.02));
+  setup.dram_gbs = 200;
+  CHECK(predict_stack(spec, recipe, setup, gpu)->time.optimizer == Approx(seconds / 2).epsilon(0.02));
+}
+
+TEST_CASE("Gemini's automatic placement takes no longer than all chunks in host memory, and fills more of the GPU") {
+  const ModelSpec spec = *resolve_model("gpt:layers=24,hidden=1024,heads=16,vocab=50304,positions=1024");
+  Recipe recipe;
+  recipe.sequence = 1024;
+  recipe.micro_batch = 2;
+  recipe.precision = Precision::kFp16Mixed;
+  const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "RTX 2080 Ti");
+  const StackSetup waiting{.stack = Stack::kColossalai, .parameters = Home::kHost, .optimizer = Home::kHost};
+  const StackSetup placed{.stack = Stack::kColossalai, .automatic_placement = true};
+  const auto host = predict_stack(spec, recipe, waiting, gpu), automatic = predict_stack(spec, recipe, placed, gpu);
+  REQUIRE(host);
+  REQUIRE(automatic);
+  CHECK(automatic->time.step < host->time.step);
+  CHECK(automatic->peak.allocated > host->peak.allocated);
+  CHECK(automatic->host < host->host);
+  CHECK(automatic->fits);
+}
+
+}  // namespace plimsoll
