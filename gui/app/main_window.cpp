@@ -48,6 +48,7 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   row->addWidget(stack_, 1);
   setCentralWidget(centre);
   if (const auto filled = fill_chinese(catalogue_); !filled) qWarning("%s", filled.error().what.c_str());
+  connect(&export_job_, &LatestJob::broke, this, [this](const QString& why) { report(say("Cannot export"), why); });
   add_pages(options);
   restore(options);
   for (const QString& file : options.files) open_file(file);

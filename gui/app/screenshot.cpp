@@ -18,6 +18,7 @@ namespace {
 constexpr qint64 kLongestWaitMilliseconds = 600'000;
 constexpr int kQuietMilliseconds = 300;  ///< in which layouts and started work settle
 constexpr double kPixelsAPoint = 2;
+constexpr int kSmallest = 0;  ///< of PNG's compressions
 
 tl::unexpected<Error> unwritten(const QString& path, const QString& why) {
   return fail({.kind = ErrorKind::kEnvironment, .what = "the picture cannot be written: " + why.toStdString(),
@@ -38,7 +39,7 @@ Result<void> write_png(const QString& path, const QSize& size, double ratio, con
   draw(painter);
   painter.end();
   QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || !image.save(&file, "PNG") || !file.commit()) return unwritten(path, file.errorString());
+  if (!file.open(QIODevice::WriteOnly) || !image.save(&file, "PNG", kSmallest) || !file.commit()) return unwritten(path, file.errorString());
   return {};
 }
 

@@ -42,6 +42,15 @@ QComboBox* list_of(std::initializer_list<const char*> values) {
   return list;
 }
 
+/// As parse_count reads it, without loss of what people write: "1.5B".
+QString short_count(double count) {
+  const std::pair<double, const char*> units[] = {{1e12, "T"}, {1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+  for (const auto& [size, name] : units) {
+    if (count >= size) return QString::number(count / size, 'g', 9) + QString::fromLatin1(name);
+  }
+  return QString::number(count, 'g', 9);
+}
+
 constexpr const char* kByHand = "by hand";
 
 }  // namespace
@@ -202,7 +211,7 @@ void ChoiceForm::show_choices(const Choices& choices) {
   lora_->show_value(static_cast<double>(choices.lora_rank));
   pick(base_bits_, choices.base_bits == 0 ? QString() : QString::number(choices.base_bits));
   training_card_->set_row_visible(base_bits_, choices.lora_rank > 0);
-  tokens_->setText(choices.tokens > 0 ? count_text(choices.tokens).remove(' ') : QString());
+  tokens_->setText(choices.tokens > 0 ? short_count(choices.tokens) : QString());
   pick(strategy_, choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
   by_hand_->setVisible(choices.exact.has_value());
   if (choices.exact) by_hand_->show_strategy(*choices.exact);

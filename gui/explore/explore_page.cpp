@@ -147,6 +147,9 @@ void ExplorePage::connect_parts() {
   connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
           &ExplorePage::cancel_search);
   connect(&job_, &LatestJob::finished, this, [this] { card_->show_working(false); });
+  connect(&job_, &LatestJob::broke, this, [this](const QString& why) {
+    take(fail({.kind = ErrorKind::kEnvironment, .what = why.toStdString(), .where = {}, .remedy = {}}));
+  });
   connect(&own_, &OwnComputerQuestion::answered, this, &ExplorePage::start_job);
   connect(&own_, &OwnComputerQuestion::refused, this, [this](const QString& why) {
     take(fail({.kind = ErrorKind::kEnvironment, .what = why.toStdString(), .where = {}, .remedy = {}}));
@@ -259,7 +262,7 @@ void ExplorePage::take(const Result<SharedVerdict>& verdict) {
     return show_verdict();
   }
   verdict_ = *verdict;
-  card_->show_verdict(verdict_, choices_.tokens);
+  card_->show_verdict(verdict_, choices_.tokens, choices_.gpus);
   show_verdict();
   if (verdict_->searched) Q_EMIT planChosen(verdict_->plan);
   Q_EMIT verdictShown(verdict_->searched);

@@ -88,8 +88,9 @@ VerdictCard::VerdictCard(QWidget* parent)
 
 QString VerdictCard::sentence() const { return sentence_->text(); }
 
-void VerdictCard::show_verdict(const SharedVerdict& verdict, double tokens) {
+void VerdictCard::show_verdict(const SharedVerdict& verdict, double tokens, int gpus) {
   verdict_ = verdict;
+  gpus_ = gpus;
   tokens_ = tokens;
   error_.clear();
   fill();
@@ -139,7 +140,8 @@ void VerdictCard::fill() {
   sentence_->setText(sentence_of(answer));
   colored.setColor(QPalette::WindowText, answer.fits ? theme_.good : theme_.bad);
   sentence_->setPalette(colored);
-  plan_->setText(QStringLiteral("<b>%1</b>: %2").arg(QString::fromStdString(answer.strategy.name), strategy_words(answer.strategy)));
+  plan_->setText(QStringLiteral("<b>%1</b>: %2").arg(QString::fromStdString(answer.strategy.name), strategy_words(answer.strategy)) +
+                 (gpus_ > 1 ? QStringLiteral("<br>") + say("This plan uses one of the %1 GPUs.").arg(gpus_) : QString()));
   fill_figures(answer);
   time_bar_->show_step(verdict_->plan->prediction.breakdown);
 }

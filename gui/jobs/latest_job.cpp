@@ -2,6 +2,8 @@
 
 #include <QMetaObject>
 
+#include <exception>
+
 namespace plimsoll::gui {
 
 LatestJob::LatestJob(QObject* parent) : QObject(parent), thread_([this] { run(); }) {}
@@ -60,7 +62,11 @@ void LatestJob::perform(const Piece& piece) {
       if (number == latest_) what();
     }, Qt::QueuedConnection);
   };
-  piece.work(piece.stop, post);
+  try {
+    piece.work(piece.stop, post);
+  } catch (const std::exception& error) {
+    post([this, why = QString::fromUtf8(error.what())] { Q_EMIT broke(why); });
+  }
   post([this] {
     busy_ = false;
     Q_EMIT finished();

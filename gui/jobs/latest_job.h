@@ -38,6 +38,8 @@ class LatestJob final : public QObject {
  Q_SIGNALS:
   /// The latest piece came to its end.
   void finished();
+  /// The latest piece was broken off by an exception: no memory, a disk that failed.
+  void broke(const QString& why);
 
  private:
   struct Piece {

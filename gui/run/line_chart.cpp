@@ -26,8 +26,8 @@ std::vector<double> round_marks(double low, double high, int count) {
   return marks;
 }
 
-LineChart::LineChart(std::size_t color, Words words, QWidget* parent)
-    : QWidget(parent), color_(color), words_(std::move(words)), theme_(light_theme()) {
+LineChart::LineChart(std::size_t color, Words words, double unit, QWidget* parent)
+    : QWidget(parent), color_(color), words_(std::move(words)), unit_(unit), theme_(light_theme()) {
   setMouseTracking(true);
 }
 
@@ -109,7 +109,8 @@ void LineChart::paintEvent(QPaintEvent* /*event*/) {
 
 void LineChart::paint_axes(QPainter& painter, const Scale& scale) const {
   const int rows = std::clamp(static_cast<int>(scale.plot.height() / 34), 2, kMarks + 1);
-  for (const double y : round_marks(scale.y_low, scale.y_high, rows)) {
+  for (const double mark : round_marks(scale.y_low / unit_, scale.y_high / unit_, rows)) {
+    const double y = mark * unit_;
     const double at = scale.at({scale.x_low, y}).y();
     painter.setPen(theme_.grid);
     painter.drawLine(QPointF(scale.plot.left(), at), QPointF(scale.plot.right(), at));

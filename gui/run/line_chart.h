@@ -17,7 +17,8 @@ class LineChart final : public QWidget {
   /// How a value is written at the axis and in tips.
   using Words = std::function<QString(double)>;
 
-  LineChart(std::size_t color, Words words, QWidget* parent = nullptr);
+  /// `unit` is what round values at the axis are multiples of: 2^20 for bytes that are told in MiB.
+  LineChart(std::size_t color, Words words, double unit = 1, QWidget* parent = nullptr);
 
   void clear();
   /// A value of step `x`; what is not finite leaves a gap.
@@ -51,6 +52,7 @@ class LineChart final : public QWidget {
 
   std::size_t color_;
   Words words_;
+  double unit_;
   QString title_;
   std::vector<QPointF> values_;
   std::vector<QPointF> marks_;

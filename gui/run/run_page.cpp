@@ -26,6 +26,7 @@ namespace plimsoll::gui {
 namespace {
 
 constexpr int kFormWidth = 348;
+constexpr int kWidestColumn = 200;
 constexpr std::size_t kFirstSteps = 1;  ///< that a median leaves out: the first of a process is not representative
 
 double median(std::vector<double> values) {
@@ -48,7 +49,7 @@ RunPage::RunPage(const PageContext& context)
     : context_(context), process_(context.engine), form_(new RunForm), start_(new QPushButton), stop_(new QPushButton),
       from_explore_(new QPushButton), compare_(new QPushButton), status_(new QLabel), throughput_(new QLabel),
       progress_(new QProgressBar), loss_(new LineChart(0, loss_text)), time_(new LineChart(2, seconds_text)),
-      memory_(new LineChart(3, mebibytes_text)), runs_heading_(new QLabel), runs_(new RunsModel(this)), table_(new QTableView) {
+      memory_(new LineChart(3, mebibytes_text, static_cast<double>(kMiB.count))), runs_heading_(new QLabel), runs_(new RunsModel(this)), table_(new QTableView) {
   choices_.folder = QStandardPaths::writableLocation(QStandardPaths::AppDataLocation) + QStringLiteral("/runs");
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(12, 12, 12, 12);
@@ -162,6 +163,7 @@ void RunPage::connect_parts() {
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &RunPage::show_buttons);
   connect(runs_, &QAbstractItemModel::modelReset, this, [this] {
     table_->resizeColumnsToContents();
+    for (int column = 0; column < RunsModel::kColumns; ++column) table_->setColumnWidth(column, std::min(kWidestColumn, table_->columnWidth(column)));
     if (runs_->rowCount() > 0) table_->setCurrentIndex(runs_->index(0, 0));
     show_buttons();
   });

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <thread>
 
 #include "gui/jobs/latest_job.h"
@@ -49,4 +50,18 @@ TEST_CASE("what was cancelled is not heard of") {
   test::wait_until([] { return false; }, 0);
   QCoreApplication::processEvents();
   CHECK_FALSE(heard);
+}
+
+TEST_CASE("an exception in the background is said on the window's thread, and the job goes on to the next piece") {
+  test::start_qt();
+  LatestJob job;
+  QString why;
+  QObject::connect(&job, &LatestJob::broke, [&](const QString& text) { why = text; });
+  job.start([](const Stop&, const LatestJob::Deliver&) { throw std::runtime_error("disk full"); });
+  REQUIRE(test::wait_until([&] { return !job.busy(); }));
+  CHECK(why == "disk full");
+  bool done = false;
+  job.start([&](const Stop&, const LatestJob::Deliver& deliver) { deliver([&] { done = true; }); });
+  REQUIRE(test::wait_until([&] { return !job.busy(); }));
+  CHECK(done);
 }

@@ -13,6 +13,8 @@
 #include <cmath>
 
 #include "formats/runs/run_file.h"
+#include "gui/explore/explore_page.h"
+#include "gui/export/write_exports.h"
 #include "gui/run/line_chart.h"
 #include "gui/run/run_page.h"
 #include "gui/run/runs_model.h"
@@ -150,4 +152,31 @@ TEST_CASE("a plan file says batch and memory itself, so that they are not passed
   choices.model = "gpt2";
   CHECK(run_arguments(choices, "r").contains("--batch"));
   CHECK(new_run_file(choices).endsWith(".plimsoll"));
+}
+
+TEST_CASE("a plan found for this computer is exported and trained as it is") {
+  const TemporaryFolder folder;
+  const auto window = test::make_window(folder, {{"model", "gpt:layers=2,hidden=32,heads=4,vocab=256,positions=32"}, {"on", "this"}, {"ram", "1GiB"}});
+  auto& explore = dynamic_cast<ExplorePage&>(*window->page("explore"));
+  REQUIRE(test::wait_until([&] { return !explore.busy(); }));
+  REQUIRE(explore.verdict() != nullptr);
+  CHECK(explore.verdict()->machine.find("this computer") == 0);
+  const QString path = QString::fromStdString(folder.file("plan.json"));
+  const auto exported = export_plan(*window->plan(), path);
+  INFO((exported ? std::string() : exported.error().text()));
+  REQUIRE(exported);
+  RunPage& page = run_page(*window);
+  RunChoices choices = tiny(folder, 12);
+  choices.model = path;
+  page.choose(choices, "all");
+  std::optional<RunEnd> end;
+  QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
+  page.start();
+  REQUIRE(test::wait_until([&] { return end.has_value(); }, 120));
+  INFO(end->text.toStdString());
+  CHECK(end->kind == RunEnd::Kind::kDone);
+  const auto run = read_run_file(end->file.toStdString());
+  REQUIRE(run);
+  REQUIRE(run->last_plan() != nullptr);
+  CHECK(run->last_plan()->strategy == window->plan()->plan.strategy);
 }
