@@ -26,6 +26,7 @@ QString to_text(Language language) { return language == Language::kEnglish ? QSt
 const std::vector<std::string>& catalogue_files() {
   static const std::vector<std::string> kFiles{
       "gui/language/zh_app.json",
+      "gui/language/zh_compare.json",
       "gui/language/zh_explore.json",
       "gui/language/zh_pipelines.json",
       "gui/language/zh_run.json",

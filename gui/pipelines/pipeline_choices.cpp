@@ -36,7 +36,8 @@ Result<TimedPipeline> time_pipeline(const PipelineChoices& choices) {
     if (!choices.file.isEmpty()) error.where = choices.file.toStdString() + (error.where.empty() ? "" : ": " + error.where);
     return fail(std::move(error));
   }
-  auto costs = even_costs(request.costs, {static_cast<std::uint32_t>(schedule->ranks()), schedule->stages, schedule->micro_batches});
+  auto costs =
+      even_costs(request.costs, {static_cast<std::uint32_t>(schedule->ranks()), schedule->stages, schedule->micro_batches});
   if (!costs) return fail(costs.error());
   TimedPipeline timed{.schedule = std::move(*schedule), .costs = std::move(*costs)};
   timed.timing = time_schedule(timed.schedule, timed.costs);

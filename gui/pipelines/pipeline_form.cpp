@@ -28,7 +28,9 @@ QDoubleSpinBox* make_cost() {
 }  // namespace
 
 PipelineForm::PipelineForm(QWidget* parent)
-    : QWidget(parent), schedule_card_(new FormCard(to_say("Schedule"))), cost_card_(new FormCard(to_say("Times of one micro-batch"))) {
+    : QWidget(parent),
+      schedule_card_(new FormCard(to_say("Schedule"))),
+      cost_card_(new FormCard(to_say("Times of one micro-batch"))) {
   make_schedule_card();
   make_cost_card();
   auto* column = new QVBoxLayout(this);

@@ -42,8 +42,16 @@ tl::unexpected<Error> nothing_drawn() {
 }  // namespace
 
 PipelinePage::PipelinePage(const PageContext& context)
-    : undo_(context.undo), theme_(context.theme), job_(new LatestJob(this)), form_(new PipelineForm), view_(new PipelineView),
-      legend_(new LegendBar), trouble_(new QLabel), open_(new QPushButton), svg_(new QPushButton), csv_(new QPushButton) {
+    : undo_(context.undo),
+      theme_(context.theme),
+      job_(new LatestJob(this)),
+      form_(new PipelineForm),
+      view_(new PipelineView),
+      legend_(new LegendBar),
+      trouble_(new QLabel),
+      open_(new QPushButton),
+      svg_(new QPushButton),
+      csv_(new QPushButton) {
   auto* left = new QWidget;
   left->setFixedWidth(kFormWidth);
   auto* column = new QVBoxLayout(left);
@@ -144,7 +152,8 @@ void PipelinePage::apply_theme(const Theme& theme) {
 
 void PipelinePage::choose(const PipelineChoices& choices, const QString& what) {
   if (choices == choices_) return;
-  undo_.push(new ChangeCommand(this, &PipelinePage::set_choices, choices_, choices, what, static_cast<int>(ChangeId::kPipelines)));
+  undo_.push(
+      new ChangeCommand(this, &PipelinePage::set_choices, choices_, choices, what, static_cast<int>(ChangeId::kPipelines)));
 }
 
 void PipelinePage::set_choices(const PipelineChoices& choices) {

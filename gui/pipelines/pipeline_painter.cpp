@@ -110,7 +110,8 @@ void PipelinePainter::paint_columns() {
     painter_.fillRect(QRectF(left, top + height * 0.25, bar, height * 0.5), theme_.window);
     painter_.fillRect(QRectF(left, top + height * 0.25, bar * share, height * 0.5), theme_.category("activations"));
     painter_.setPen(theme_.text);
-    painter_.drawText(QRectF(left + bar + 8, top, 46, height), Qt::AlignLeft | Qt::AlignVCenter, number(pipeline_.peak_activations[rank]));
+    painter_.drawText(QRectF(left + bar + 8, top, 46, height), Qt::AlignLeft | Qt::AlignVCenter,
+                      number(pipeline_.peak_activations[rank]));
     painter_.drawText(QRectF(left + bar + 40, top, kColumns - bar - 72, height), Qt::AlignRight | Qt::AlignVCenter,
                       QStringLiteral("× %1").arg(pipeline_.weight_versions[rank]));
   }
@@ -123,7 +124,10 @@ QString PipelinePainter::hint_of(const PipelineBox& box) const {
   const QString from = number(pipeline_.costs.units(time.begin));
   const QString to = number(pipeline_.costs.units(time.end));
   return say("%1 · stage %2 · micro-batch %3 · %4 to %5")
-      .arg(QString::fromStdString(to_text(op))).arg(op.stage.index).arg(op.micro_batch.index).arg(from, to);
+      .arg(QString::fromStdString(to_text(op)))
+      .arg(op.stage.index)
+      .arg(op.micro_batch.index)
+      .arg(from, to);
 }
 
 void PipelinePainter::paint_hint(const PipelineBox& box) {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
 
 #include "formats/plans/instruction_text.h"
 #include "formats/runs/queue_lanes.h"
@@ -53,11 +52,7 @@ void add_tracks(Timeline& timeline, const Trace& trace) {
     const Queue& queue = timeline.plan->platform.queues[q];
     timeline.tracks.push_back({queue.name, queue.kind, std::vector<EventLane>(lanes.count[q])});
   }
-  std::vector<std::uint32_t> order(trace.events.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::uint32_t a, std::uint32_t b) { return trace.events[a].start < trace.events[b].start; });
-  for (const std::uint32_t e : order) {
+  for (std::size_t e = 0; e < trace.events.size(); ++e) {
     const TraceEvent& event = trace.events[e];
     if (event.status == EventStatus::kSkipped) {
       timeline.skipped.push_back(event);
@@ -113,6 +108,8 @@ SharedTimeline build_timeline(std::shared_ptr<const Plan> plan, const Trace& tra
   timeline->source = trace.source;
   timeline->kind = trace.kind;
   timeline->plan_digest = trace.plan_digest;
+  timeline->peaks = trace.peaks;
+  timeline->calibrated_from = trace.calibrated_from;
   timeline->body_name = body;
   timeline->plan = std::move(plan);
   if (const Body* found = timeline->plan->body(body)) timeline->body = expand(*timeline->plan, *found);
@@ -139,6 +136,13 @@ Result<SharedTimeline> build_timeline(const RunFile& file, const NamedTrace& nam
                  .remedy = "run with --trace-steps 3"});
   }
   return build_timeline(std::make_shared<const Plan>(*plan), named.trace, named.body);
+}
+
+Trace whole_trace(const Timeline& timeline) {
+  Trace trace = trace_of_steps(timeline, 0, 0xffffffffu);
+  trace.peaks = timeline.peaks;
+  trace.calibrated_from = timeline.calibrated_from;
+  return trace;
 }
 
 Trace trace_of_steps(const Timeline& timeline, std::uint32_t first, std::uint32_t last) {

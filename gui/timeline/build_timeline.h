@@ -23,4 +23,7 @@ Result<SharedTimeline> build_timeline(const RunFile& file, const NamedTrace& nam
 /// The events of steps [first, last] as a trace again, for what works on traces.
 Trace trace_of_steps(const Timeline& timeline, std::uint32_t first, std::uint32_t last);
 
+/// All of it as a trace again, with its peaks.
+Trace whole_trace(const Timeline& timeline);
+
 }  // namespace plimsoll::gui

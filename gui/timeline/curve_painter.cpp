@@ -58,7 +58,8 @@ void TimelinePainter::paint_peak(const SceneCurve& at, const MemoryCurve& curve,
   painter_.setBrush(of_all ? theme_.text : theme_.faint_text);
   painter_.drawEllipse(QPointF(x, y), 4.5, 4.5);
   painter_.setRenderHint(QPainter::Antialiasing, false);
-  const QString text = of_all ? say("peak %1").arg(bytes_text(Bytes(peak.total()))) : say("highest here %1").arg(bytes_text(Bytes(peak.total())));
+  const QString text = of_all ? say("peak %1").arg(bytes_text(Bytes(peak.total())))
+                              : say("highest here %1").arg(bytes_text(Bytes(peak.total())));
   const double width = painter_.fontMetrics().horizontalAdvance(text) + 10;
   const bool leftwards = x + width + 10 > state_.scale.left + state_.scale.width;
   const QRectF label(leftwards ? x - width - 8 : x + 8, std::max(y - 9, row_y(at.top) + 1), width, 18);

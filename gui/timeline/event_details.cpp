@@ -17,8 +17,9 @@ QString text(const std::string& words) { return QString::fromStdString(words); }
 /// The sizes of a kernel that are set: "rows 1024 · inputs 1600 · outputs 6400".
 QString shape_text(const Kernel& kernel) {
   const OpShape& shape = kernel.shape;
-  const std::pair<const char*, std::int64_t> sizes[] = {{"rows", shape.rows},   {"inputs", shape.inputs}, {"outputs", shape.outputs},
-                                                        {"heads", shape.heads}, {"head", shape.head_dim}, {"sequence", shape.sequence}};
+  const std::pair<const char*, std::int64_t> sizes[] = {{"rows", shape.rows},       {"inputs", shape.inputs},
+                                                        {"outputs", shape.outputs}, {"heads", shape.heads},
+                                                        {"head", shape.head_dim},   {"sequence", shape.sequence}};
   std::string words(to_text(kernel.dtype));
   for (const auto& [name, size] : sizes) {
     if (size > 0) words += fmt::format(" · {} {}", name, size);
@@ -111,7 +112,8 @@ std::vector<DetailLine> event_details(const Timeline& timeline, const EventRef& 
   lines.push_back({say("Instruction"), QStringLiteral("#") + number(event.label)});
   if (instruction.layer >= 0) lines.push_back({say("Layer"), number(instruction.layer)});
   lines.push_back({say("Micro-batch"), number(timeline.body.micro_batches[event.label])});
-  if (instruction.kind == InstructionKind::kLaunch) lines.push_back({say("Shape"), shape_text(timeline.plan->at(instruction.kernel))});
+  if (instruction.kind == InstructionKind::kLaunch)
+    lines.push_back({say("Shape"), shape_text(timeline.plan->at(instruction.kernel))});
   lines.push_back({say("Touches"), text(to_text(bytes_touched(timeline.body, instruction)))});
   if (instruction.use_count > 0) lines.push_back({say("Buffers"), operands_text(timeline, instruction)});
   add_cost(lines, timeline, event, costs);

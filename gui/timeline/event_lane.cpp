@@ -48,7 +48,26 @@ EventLane::Node EventLane::node(std::size_t level, std::size_t i) const {
   return levels_[level - 1][i];
 }
 
+void EventLane::sort_events() {
+  if (std::is_sorted(starts_.begin(), starts_.end())) return;
+  std::vector<LaneEvent> events;
+  events.reserve(size());
+  for (std::size_t i = 0; i < size(); ++i) events.push_back(at(i));
+  std::stable_sort(events.begin(), events.end(), [](const LaneEvent& a, const LaneEvent& b) { return a.start < b.start; });
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    starts_[i] = events[i].start;
+    ends_[i] = events[i].end;
+    labels_[i] = events[i].label;
+    steps_[i] = events[i].step;
+  }
+}
+
 void EventLane::finish() {
+  sort_events();
+  starts_.shrink_to_fit();
+  ends_.shrink_to_fit();
+  labels_.shrink_to_fit();
+  steps_.shrink_to_fit();
   levels_.clear();
   for (std::size_t below = size(); below >= kFanOut; below /= kFanOut) {
     const std::size_t level = levels_.size();

@@ -27,9 +27,9 @@ struct LaneBucket {
 class EventLane {
  public:
   void reserve(std::size_t events);
-  /// Adds an event that begins no sooner than the last one ended.
+  /// Adds an event that overlaps none of the lane's; mostly one behind the last.
   void add(const LaneEvent& event);
-  /// Builds the forest; called once after the last event.
+  /// Puts the events in order of time and builds the forest; called once after the last event.
   void finish();
 
   [[nodiscard]] std::size_t size() const { return starts_.size(); }
@@ -53,6 +53,7 @@ class EventLane {
  private:
   static constexpr std::size_t kFanOut = 16;
 
+  void sort_events();
   struct Node {
     std::int64_t busy = 0;
     std::uint32_t longest = 0;

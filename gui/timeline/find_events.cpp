@@ -85,7 +85,8 @@ EventQuery::EventQuery(const Timeline& timeline, std::string_view text) : wanted
   const std::vector<std::string> words = words_of(text);
   if (words.empty()) return;
   for (std::uint32_t label = 0; label < timeline.labels.size(); ++label) {
-    const bool all = std::all_of(words.begin(), words.end(), [&](const auto& word) { return word_matches(timeline, label, word); });
+    const bool all =
+        std::all_of(words.begin(), words.end(), [&](const auto& word) { return word_matches(timeline, label, word); });
     if (!all) continue;
     wanted_[label] = 1;
     labels_.push_back(label);
@@ -96,7 +97,8 @@ std::optional<EventRef> next_match(const Timeline& timeline, const EventQuery& q
   return nearest(timeline, query, after, std::less<Place>());
 }
 
-std::optional<EventRef> previous_match(const Timeline& timeline, const EventQuery& query, const std::optional<EventRef>& before) {
+std::optional<EventRef> previous_match(const Timeline& timeline, const EventQuery& query,
+                                       const std::optional<EventRef>& before) {
   return nearest(timeline, query, before, std::greater<Place>());
 }
 

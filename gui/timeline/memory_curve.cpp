@@ -7,23 +7,17 @@ namespace plimsoll::gui {
 
 CurvePart curve_part(TensorKind kind) {
   switch (kind) {
-    case TensorKind::kParameter:
-      return CurvePart::kParameters;
+    case TensorKind::kParameter: return CurvePart::kParameters;
     case TensorKind::kGradient:
-    case TensorKind::kAccumulator:
-      return CurvePart::kGradients;
+    case TensorKind::kAccumulator: return CurvePart::kGradients;
     case TensorKind::kMaster:
     case TensorKind::kFirstMoment:
-    case TensorKind::kSecondMoment:
-      return CurvePart::kOptimizer;
-    case TensorKind::kActivationGradient:
-      return CurvePart::kActivationGradients;
-    case TensorKind::kWorkspace:
-      return CurvePart::kWorkspace;
+    case TensorKind::kSecondMoment: return CurvePart::kOptimizer;
+    case TensorKind::kActivationGradient: return CurvePart::kActivationGradients;
+    case TensorKind::kWorkspace: return CurvePart::kWorkspace;
     case TensorKind::kTokens:
     case TensorKind::kActivation:
-    case TensorKind::kScalar:
-      return CurvePart::kActivations;
+    case TensorKind::kScalar: return CurvePart::kActivations;
   }
   return CurvePart::kActivations;
 }
@@ -62,7 +56,8 @@ void MemoryCurve::build_levels() {
     std::vector<std::uint32_t> level(below / kFanOut);
     for (std::size_t n = 0; n < level.size(); ++n) {
       std::size_t best = npos;
-      for (std::size_t i = n * kFanOut; i < (n + 1) * kFanOut; ++i) best = higher(best, levels_.empty() ? i : levels_.back()[i]);
+      for (std::size_t i = n * kFanOut; i < (n + 1) * kFanOut; ++i)
+        best = higher(best, levels_.empty() ? i : levels_.back()[i]);
       level[n] = static_cast<std::uint32_t>(best);
     }
     levels_.push_back(std::move(level));
@@ -113,7 +108,8 @@ std::vector<LivingBuffer> living(const Plan& plan, const SpaceLedger& ledger) {
     const Buffer& buffer = plan.at(id);
     buffers.push_back({buffer.name, buffer.category, buffer.bytes.count});
   }
-  std::stable_sort(buffers.begin(), buffers.end(), [](const LivingBuffer& a, const LivingBuffer& b) { return a.bytes > b.bytes; });
+  std::stable_sort(buffers.begin(), buffers.end(),
+                   [](const LivingBuffer& a, const LivingBuffer& b) { return a.bytes > b.bytes; });
   return buffers;
 }
 

@@ -7,6 +7,7 @@
 
 #include "gui/language/say.h"
 #include "gui/timeline/build_timeline.h"
+#include "gui/timeline/open_chrome_trace.h"
 
 namespace plimsoll::gui {
 
@@ -38,18 +39,31 @@ Result<std::vector<NamedTimeline>> open_run_file(const std::string& path) {
   return timelines;
 }
 
+namespace {
+
+Result<std::vector<NamedTimeline>> open_trace(const std::string& path) {
+  auto timeline = open_chrome_trace(path);
+  if (!timeline) return fail(timeline.error());
+  return std::vector<NamedTimeline>{{"trace", std::move(*timeline)}};
+}
+
+}  // namespace
+
 bool TimelinePage::open_file(const QString& path) {
   const bool named_so = path.endsWith(QLatin1String(".plimsoll"), Qt::CaseInsensitive);
-  if (!named_so && !looks_like_database(path.toStdString())) return false;
+  const bool run = named_so || looks_like_database(path.toStdString());
+  if (!run && !looks_like_chrome_trace(path.toStdString())) return false;
   if (current() == nullptr) set_empty(say("Reading %1…").arg(QFileInfo(path).fileName()));
-  job_->start([this, path](const Stop&, const LatestJob::Deliver& deliver) {
-    auto opened = open_run_file(path.toStdString());
-    deliver([this, path, opened = std::move(opened)] {
+  job_->start([this, path, run](const Stop&, const LatestJob::Deliver& deliver) {
+    auto opened = run ? open_run_file(path.toStdString()) : open_trace(path.toStdString());
+    deliver([this, path, run, opened = std::move(opened)] {
       if (!opened) {
         retell();
-        Q_EMIT failed(say("Cannot open the run file"), QString::fromStdString(opened.error().text()));
+        const QString title = run ? say("Cannot open the run file") : say("Cannot open the trace");
+        Q_EMIT failed(title, QString::fromStdString(opened.error().text()));
         return;
       }
+      of_plan_ = false;
       show_timelines(*opened, {});
       Q_EMIT said(say("%1: %2 operations").arg(QFileInfo(path).fileName()).arg(current()->event_count()));
     });

@@ -13,7 +13,9 @@ constexpr double kGroundTint = 0.5;  // of a row's ground, between window and pa
 class RowsPainter {
  public:
   explicit RowsPainter(const RowsRequest& request)
-      : request_(request), device_(request.scale), ground_(mix(request.theme.panel.rgb(), request.theme.window.rgb(), kGroundTint)) {
+      : request_(request),
+        device_(request.scale),
+        ground_(mix(request.theme.panel.rgb(), request.theme.window.rgb(), kGroundTint)) {
     const QSize size = request.size * request.ratio;
     painted_.image = QImage(std::max(size.width(), 1), std::max(size.height(), 1), QImage::Format_RGB32);
     painted_.image.fill(request.theme.panel.rgb());

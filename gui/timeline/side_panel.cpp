@@ -43,8 +43,14 @@ QFrame* card(std::initializer_list<QWidget*> content, int stretched) {
 }  // namespace
 
 SidePanel::SidePanel(QWidget* parent)
-    : QWidget(parent), title_(heading()), details_(rich()), range_title_(heading()), tracks_(rich()), table_(new QTableView),
-      model_(new StatisticsModel(this)), theme_(light_theme()) {
+    : QWidget(parent),
+      title_(heading()),
+      details_(rich()),
+      range_title_(heading()),
+      tracks_(rich()),
+      table_(new QTableView),
+      model_(new StatisticsModel(this)),
+      theme_(light_theme()) {
   table_->setModel(model_);
   table_->verticalHeader()->hide();
   table_->verticalHeader()->setDefaultSectionSize(22);
@@ -83,9 +89,10 @@ void SidePanel::show_details(const QString& title, const std::vector<DetailLine>
 void SidePanel::show_nothing() {
   nothing_ = true;
   title_->setText(say("Nothing selected"));
-  details_->setText(QStringLiteral("<span style='color:%1'>%2</span>")
-                        .arg(theme_.faint_text.name(), say("Click an operation for its details and dependencies, click a memory curve "
-                                                           "for what lies there at its peak, drag to add up a stretch of time.")));
+  details_->setText(
+      QStringLiteral("<span style='color:%1'>%2</span>")
+          .arg(theme_.faint_text.name(), say("Click an operation for its details and dependencies, click a memory curve "
+                                             "for what lies there at its peak, drag to add up a stretch of time.")));
 }
 
 void SidePanel::show_tracks(const SelectionStatistics& statistics, const Timeline& timeline) {

@@ -25,7 +25,8 @@ Unit unit_of(double distance) {
 /// "1,234,567".
 std::string grouped(std::int64_t value) {
   std::string digits = std::to_string(std::abs(value));
-  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<std::size_t>(at), 1, ',');
+  for (auto at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
   return value < 0 ? fmt::format("-{}", digits) : digits;
 }
 

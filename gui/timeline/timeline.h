@@ -23,8 +23,8 @@ struct TimelineTrack {
 
 /// What a label of a lane stands for.
 struct TimelineLabel {
-  std::uint32_t name = 0;   ///< index into Timeline::names
-  std::uint8_t paint = 0;   ///< see paint_index
+  std::uint32_t name = 0;  ///< index into Timeline::names
+  std::uint8_t paint = 0;  ///< see paint_index
 };
 
 /// One step's stretch of time.
@@ -41,14 +41,16 @@ struct Timeline {
   std::shared_ptr<const Plan> plan;  ///< null for a trace of no plan
   std::string body_name = "step";
   std::string plan_digest;
-  FlatBody body;                     ///< labels are its instruction ids
+  FlatBody body;  ///< labels are its instruction ids
   std::vector<TimelineTrack> tracks;
-  std::vector<std::string> names;    ///< each once
+  std::vector<std::string> names;  ///< each once
   std::vector<TimelineLabel> labels;
   std::vector<StepMark> steps;
   std::vector<MemoryCurve> curves;
-  std::vector<TraceEvent> skipped;   ///< what a guard kept from running; in no lane
-  std::string no_curves_because;     ///< in words, when there are none
+  std::vector<TraceEvent> skipped;  ///< what a guard kept from running; in no lane
+  std::vector<SpacePeak> peaks;     ///< as the trace tells them
+  std::vector<std::string> calibrated_from;
+  std::string no_curves_because;  ///< in words, when there are none
   TimeBounds bounds;
 
   [[nodiscard]] const std::string& name_of(std::uint32_t label) const { return names[labels[label].name]; }
@@ -71,7 +73,9 @@ struct EventRef {
   bool operator==(const EventRef&) const = default;
 };
 
-inline const EventLane& lane_of(const Timeline& timeline, const EventRef& ref) { return timeline.tracks[ref.track].lanes[ref.lane]; }
+inline const EventLane& lane_of(const Timeline& timeline, const EventRef& ref) {
+  return timeline.tracks[ref.track].lanes[ref.lane];
+}
 inline LaneEvent event_at(const Timeline& timeline, const EventRef& ref) { return lane_of(timeline, ref).at(ref.index); }
 
 /// Where an instruction of a step stands, if it was traced.

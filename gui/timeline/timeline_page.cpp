@@ -31,9 +31,17 @@ QString trace_name(const NamedTimeline& named) {
 }  // namespace
 
 TimelinePage::TimelinePage(QWidget* parent)
-    : Page(parent), catalogue_(std::make_unique<CatalogueCostModel>()), theme_(light_theme()), job_(new LatestJob(this)),
-      stack_(new QStackedWidget), empty_(new QLabel), list_(new QComboBox), search_(new SearchBar), view_(new TimelineView),
-      panel_(new SidePanel), legend_(new LegendBar) {
+    : Page(parent),
+      catalogue_(std::make_unique<CatalogueCostModel>()),
+      theme_(light_theme()),
+      job_(new LatestJob(this)),
+      stack_(new QStackedWidget),
+      empty_(new QLabel),
+      list_(new QComboBox),
+      search_(new SearchBar),
+      view_(new TimelineView),
+      panel_(new SidePanel),
+      legend_(new LegendBar) {
   critical_ = make_button(true);
   bubbles_ = make_button(true);
   bubbles_->setChecked(true);
@@ -104,7 +112,8 @@ void TimelinePage::connect_view() {
   connect(whole_, &QToolButton::clicked, view_, &TimelineView::show_all);
   connect(step_, &QToolButton::clicked, this, &TimelinePage::show_step);
   for (const auto& keys : {QKeySequence(Qt::Key_Slash), QKeySequence(QKeySequence::Find)}) {
-    connect(new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, search_, &SearchBar::begin);
+    connect(new QShortcut(keys, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, search_,
+            &SearchBar::begin);
   }
 }
 
@@ -217,7 +226,8 @@ void TimelinePage::show_selected() {
   std::vector<SceneEvent> before, after;
   for (const EventRef& other : neighbours.before) before.push_back({0, other});
   for (const EventRef& other : neighbours.after) after.push_back({0, other});
-  auto lines = event_details(*timeline, *ref, {catalogue_->source() == costs_.toStdString() ? catalogue_.get() : nullptr, costs_});
+  auto lines =
+      event_details(*timeline, *ref, {catalogue_->source() == costs_.toStdString() ? catalogue_.get() : nullptr, costs_});
   lines.push_back({say("Waits for"), QString::number(before.size())});
   lines.push_back({say("Awaited by"), QString::number(after.size())});
   panel_->show_details(event_title(*timeline, *ref), lines);
@@ -245,7 +255,8 @@ void TimelinePage::show_peak(int index) {
   const MemoryCurve& curve = view_->scene().sources[at.source].timeline->curves[at.curve];
   const CurvePoint& peak = curve.points()[curve.peak()];
   const auto text = [](std::int64_t bytes) { return QString::fromStdString(to_text(Bytes(bytes))); };
-  std::vector<DetailLine> lines{{say("Live"), text(peak.total())}, {say("Reserved"), text(curve.packed())}, {say("Usable"), text(curve.usable())}};
+  std::vector<DetailLine> lines{
+      {say("Live"), text(peak.total())}, {say("Reserved"), text(curve.packed())}, {say("Usable"), text(curve.usable())}};
   for (std::size_t part = 0; part < kCurveParts; ++part) {
     if (peak.bytes[part] > 0) lines.push_back({category_words(name_of(static_cast<CurvePart>(part))), text(peak.bytes[part])});
   }
@@ -276,6 +287,7 @@ void TimelinePage::go_to(bool next) {
 }
 
 void TimelinePage::refresh_emphasis() {
+  if (current() == nullptr) return;
   if (!query_.empty()) {
     view_->set_emphasis(search_emphasis(view_->scene(), 0, query_));
   } else if (critical_->isChecked()) {
@@ -287,9 +299,20 @@ void TimelinePage::refresh_emphasis() {
 
 std::vector<NamedTable> TimelinePage::tables() const { return {{QStringLiteral("operations"), &panel_->model()}}; }
 
+void TimelinePage::forget_plan() {
+  job_->cancel();
+  timelines_.clear();
+  fill_list();
+  set_empty(say("No plan fits, so there is nothing to draw; the Explore page says what would help."));
+}
+
 void TimelinePage::show_plan(const SharedPlan& plan) {
-  if (plan == nullptr) return;
-  set_empty(say("Drawing the plan…"));
+  if (plan == nullptr) {
+    if (of_plan_) forget_plan();
+    return;
+  }
+  of_plan_ = true;
+  if (current() == nullptr) set_empty(say("Drawing the plan…"));
   job_->start([this, plan](const Stop&, const LatestJob::Deliver& deliver) {
     const std::shared_ptr<const Plan> own(plan, &plan->plan);
     const SharedTimeline timeline = build_timeline(own, plan->prediction.trace);

@@ -65,6 +65,7 @@ class TimelinePage final : public Page {
   void search(const QString& words);
   void go_to(bool next);
   void refresh_emphasis();
+  void forget_plan();
   void set_empty(const QString& why);
   [[nodiscard]] SharedTimeline current() const;
   [[nodiscard]] std::optional<EventRef> selected_ref() const;
@@ -73,6 +74,7 @@ class TimelinePage final : public Page {
   std::unique_ptr<DependencyIndex> dependencies_;
   std::unique_ptr<CostModel> catalogue_;
   QString costs_;
+  bool of_plan_ = false;  ///< what is shown is the Explore page's plan
   EventQuery query_;
   Theme theme_;
   LatestJob* job_;

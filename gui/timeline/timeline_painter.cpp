@@ -78,7 +78,8 @@ void TimelinePainter::paint_ruler() {
   for (const double time : tick_times(state_.scale, distance)) {
     const double x = std::round(state_.scale.x_of(time)) + 0.5;
     painter_.drawLine(QPointF(x, bottom - 5), QPointF(x, bottom - 1));
-    painter_.drawText(QRectF(x + 4, bottom - 18, kTickPixels, 16), Qt::AlignLeft | Qt::AlignVCenter, words(tick_text(time, distance)));
+    painter_.drawText(QRectF(x + 4, bottom - 18, kTickPixels, 16), Qt::AlignLeft | Qt::AlignVCenter,
+                      words(tick_text(time, distance)));
   }
   painter_.restore();
   painter_.setPen(theme_.border);
@@ -103,10 +104,12 @@ void TimelinePainter::paint_steps() {
     const double right = state_.scale.x_of(static_cast<double>(step.end) - source.origin);
     if (right < state_.scale.left || left > state_.scale.left + state_.scale.width || right - left < 4) continue;
     painter_.setPen(QPen(with_alpha(theme_.text, 0.35), 1, Qt::DashLine));
-    painter_.drawLine(QPointF(std::round(right) + 0.5, ViewMetrics::kMinimap + 2), QPointF(std::round(right) + 0.5, size_.height()));
+    painter_.drawLine(QPointF(std::round(right) + 0.5, ViewMetrics::kMinimap + 2),
+                      QPointF(std::round(right) + 0.5, size_.height()));
     const double shown_left = std::max(left, state_.scale.left) + 4;
     const double shown_right = std::min(right, state_.scale.left + state_.scale.width) - 4;
-    const QString name = say("step %1 · %2").arg(step.step).arg(words(duration_text(static_cast<double>(step.end - step.begin))));
+    const QString name =
+        say("step %1 · %2").arg(step.step).arg(words(duration_text(static_cast<double>(step.end - step.begin))));
     const double width = painter_.fontMetrics().horizontalAdvance(name);
     if (width > shown_right - shown_left) continue;
     painter_.setPen(theme_.text);
@@ -128,11 +131,13 @@ void TimelinePainter::paint_labels(const RowsImage& rows) {
     const EventLane& lane = timeline.tracks[row.track].lanes[row.lane];
     for (const LaneBox& box : rows.rows[r].boxes) {
       const TimelineLabel& label = timeline.labels[lane.label(box.event)];
-      const QRectF area(state_.scale.left + box.left / rows.ratio + 4, row_y(row.top), (box.right - box.left) / rows.ratio - 7, row.height);
+      const QRectF area(state_.scale.left + box.left / rows.ratio + 4, row_y(row.top), (box.right - box.left) / rows.ratio - 7,
+                        row.height);
       const QString text = metrics.elidedText(words(timeline.names[label.name]), Qt::ElideRight, area.width());
       if (text.size() < 3) continue;
-      painter_.setPen(text_on(QColor::fromRgb(rows.image.pixel(std::min(box.left + 1, rows.image.width() - 1),
-                                                               static_cast<int>((area.center().y() - ViewMetrics::kRows) * rows.ratio)))));
+      painter_.setPen(
+          text_on(QColor::fromRgb(rows.image.pixel(std::min(box.left + 1, rows.image.width() - 1),
+                                                   static_cast<int>((area.center().y() - ViewMetrics::kRows) * rows.ratio)))));
       painter_.drawText(area, Qt::AlignLeft | Qt::AlignVCenter, text);
     }
   }
@@ -148,7 +153,8 @@ void TimelinePainter::paint_bubbles(const RowsImage& rows) {
     if (track.kind != QueueKind::kCompute) continue;
     const EventLane& lane = track.lanes[row.lane];
     for (const LaneGap& gap : rows.rows[r].gaps) {
-      const QRectF area(state_.scale.left + gap.left / rows.ratio, row_y(row.top), (gap.right - gap.left) / rows.ratio, row.height);
+      const QRectF area(state_.scale.left + gap.left / rows.ratio, row_y(row.top), (gap.right - gap.left) / rows.ratio,
+                        row.height);
       painter_.fillRect(area, with_alpha(theme_.bad, 0.10));
       painter_.fillRect(area, QBrush(with_alpha(theme_.bad, 0.40), Qt::BDiagPattern));
       if (area.width() < kWorded || area.height() < 14) continue;
@@ -225,7 +231,8 @@ void TimelinePainter::paint_hint() {
                        words(duration_text(static_cast<double>(event.end - event.start)));
   const QRectF box = box_of(*state_.hovered);
   const double width = painter_.fontMetrics().horizontalAdvance(text) + 14;
-  const double x = std::clamp(box.center().x() - width / 2, state_.scale.left, std::max(state_.scale.left, size_.width() - width - 4));
+  const double x =
+      std::clamp(box.center().x() - width / 2, state_.scale.left, std::max(state_.scale.left, size_.width() - width - 4));
   const double below = box.bottom() + 6;
   const double y = below + 22 > size_.height() ? box.top() - 28 : below;
   painter_.setPen(QPen(theme_.border, 1));

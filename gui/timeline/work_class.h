@@ -18,6 +18,7 @@ enum class WorkClass : std::uint8_t {
   kWrite,
   kCollective,
   kLoad,
+  kKernel,     ///< a GPU kernel of a trace that does not tell its phase
   kOther,
 };
 inline constexpr std::size_t kWorkClasses = static_cast<std::size_t>(WorkClass::kOther) + 1;

@@ -20,6 +20,7 @@ QColor class_colour(const Theme& theme, WorkClass work) {
     case WorkClass::kWrite: return theme.dark ? storage.darker(135) : storage.darker(130);
     case WorkClass::kCollective: return theme.queue(QueueKind::kCommunication);
     case WorkClass::kLoad: return theme.queue(QueueKind::kHostWork);
+    case WorkClass::kKernel: return theme.queue(QueueKind::kCompute);
     case WorkClass::kOther: break;
   }
   return theme.part(TimePart::kIdle);
@@ -70,6 +71,7 @@ QString work_name(WorkClass work) {
     case WorkClass::kWrite: return say("Write to the SSD");
     case WorkClass::kCollective: return say("Communication");
     case WorkClass::kLoad: return say("Data loading");
+    case WorkClass::kKernel: return say("GPU kernel");
     case WorkClass::kOther: return say("Other work");
   }
   return say("Other work");
@@ -77,7 +79,8 @@ QString work_name(WorkClass work) {
 
 QString track_name(const Plan* plan, const std::string& queue) {
   if (queue == "compute") {
-    const bool gpu = plan != nullptr && !plan->platform.processors.empty() && plan->platform.processors[0].kind == ProcessorKind::kGpu;
+    const bool gpu =
+        plan != nullptr && !plan->platform.processors.empty() && plan->platform.processors[0].kind == ProcessorKind::kGpu;
     return gpu ? say("GPU compute") : say("Compute");
   }
   if (queue == "h2d") return say("Host → GPU");

@@ -24,7 +24,8 @@ LaneBucket summed(const EventLane& lane, std::size_t first, std::size_t last) {
   LaneBucket held;
   for (std::size_t i = first; i < last; ++i) {
     held.busy += lane.duration(i);
-    if (held.longest == LaneBucket::kNone || lane.duration(i) > lane.duration(held.longest)) held.longest = static_cast<std::uint32_t>(i);
+    if (held.longest == LaneBucket::kNone || lane.duration(i) > lane.duration(held.longest))
+      held.longest = static_cast<std::uint32_t>(i);
   }
   return held;
 }

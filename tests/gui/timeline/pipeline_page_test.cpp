@@ -31,7 +31,9 @@ struct Shown {
     page.show();
     settle();
   }
-  void settle() { REQUIRE(comes_true([&] { return !page.busy(); })); }
+  void settle() {
+    REQUIRE(comes_true([&] { return !page.busy(); }));
+  }
   StepField* field(const char* name) { return page.findChild<StepField*>(name); }
   double makespan() { return page.pipeline()->costs.units(page.pipeline()->timing.makespan); }
 
@@ -147,7 +149,8 @@ TEST_CASE("the wheel and W zoom into the schedule, Home shows all of it") {
   REQUIRE(view != nullptr);
   const double whole = view->scale().span();
   const QPointF at(400, 100);
-  QWheelEvent wheel(at, view->viewport()->mapToGlobal(at), {}, QPoint(0, 120), Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase, false);
+  QWheelEvent wheel(at, view->viewport()->mapToGlobal(at), {}, QPoint(0, 120), Qt::NoButton, Qt::NoModifier, Qt::NoScrollPhase,
+                    false);
   const double time = view->scale().time_at(400);
   QCoreApplication::sendEvent(view->viewport(), &wheel);
   CHECK(view->scale().span() == Approx(0.8 * whole));

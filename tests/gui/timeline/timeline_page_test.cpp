@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <QAbstractItemModelTester>
+#include <QLabel>
 #include <QLineEdit>
 #include <QSignalSpy>
 #include <QTest>
@@ -18,7 +19,7 @@
 #include "sim/des/simulate.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/gui/timeline/qt_program.h"
-#include "tests/support/child_process.h"
+#include "tests/gui/timeline/tiny_run.h"
 #include "tests/support/small_models.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_platform.h"
@@ -27,6 +28,7 @@ using namespace plimsoll;
 using namespace plimsoll::gui;
 using plimsoll::test::begin_qt;
 using plimsoll::test::comes_true;
+using plimsoll::test::tiny_run_file;
 
 namespace {
 
@@ -57,11 +59,13 @@ struct Shown {
     REQUIRE(row);
     const LaneEvent event = event_at(timeline(), ref);
     const double x = view().state().scale.x_of(static_cast<double>(event.start + event.end) / 2);
-    const int y = ViewMetrics::kRows + view().scene().rows[*row].top + view().scene().rows[*row].height / 2 - view().state().scroll;
+    const int y =
+        ViewMetrics::kRows + view().scene().rows[*row].top + view().scene().rows[*row].height / 2 - view().state().scroll;
     return {static_cast<int>(x), y};
   }
   void turn_wheel(const QPointF& at, int notches, Qt::KeyboardModifiers modifiers = Qt::NoModifier) {
-    QWheelEvent wheel(at, view().viewport()->mapToGlobal(at), {}, QPoint(0, 120 * notches), Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+    QWheelEvent wheel(at, view().viewport()->mapToGlobal(at), {}, QPoint(0, 120 * notches), Qt::NoButton, modifiers,
+                      Qt::NoScrollPhase, false);
     QCoreApplication::sendEvent(view().viewport(), &wheel);
   }
   /// Zooms until the event is wide, and clicks it.
@@ -78,21 +82,6 @@ struct Shown {
 
   TimelinePage page;
 };
-
-/// A run file of a tiny training, made by the program; made once.
-const std::string& tiny_run_file() {
-  static const TemporaryFolder folder;
-  static const std::string path = [] {
-    const auto end = test::run_child({PLIMSOLL_PROGRAM, "run", "gpt:layers=2,hidden=32,heads=4,vocab=256,positions=32", "--data",
-                                      PLIMSOLL_SAMPLE_TEXT, "--steps", "8", "--device-memory", "16MiB", "--ram", "64MiB", "--matmul",
-                                      "openblas", "-o", "run.plimsoll", "--quiet"},
-                                     folder.path());
-    INFO(end.err);
-    REQUIRE(end.code == 0);
-    return folder.file("run.plimsoll");
-  }();
-  return path;
-}
 
 }  // namespace
 
@@ -146,7 +135,8 @@ TEST_CASE("a click on an operation shows its details, its cost's origin and its 
   REQUIRE(shown.view().state().selected);
   CHECK(shown.view().state().selected->ref == copy);
   CHECK(shown.page.panel().details_text().contains(say("Alone")));
-  const bool told = shown.page.panel().details_text().contains("catalogue") || shown.page.panel().details_text().contains("extrapolated");
+  const bool told =
+      shown.page.panel().details_text().contains("catalogue") || shown.page.panel().details_text().contains("extrapolated");
   CHECK(told);
   CHECK_FALSE(shown.view().state().before.empty());
   QTest::keyClick(&shown.view(), Qt::Key_BracketLeft);
@@ -232,6 +222,24 @@ TEST_CASE("a click on a memory curve says what lies there at its peak") {
   CHECK(shown.page.panel().details_text().contains("parameters"));
 }
 
+TEST_CASE("where no plan fits, none is left on show") {
+  begin_qt();
+  TimelinePage page;
+  page.apply_theme(light_theme());
+  page.retranslate();
+  const auto plan = simulated_timeline()->plan;
+  auto found = std::make_shared<PredictedPlan>();
+  found->plan = *plan;
+  found->prediction.trace = trace_of_steps(*simulated_timeline(), 0, 3);
+  page.show_plan(found);
+  REQUIRE(comes_true([&] { return !page.busy(); }));
+  CHECK(page.view().scene().sources[0].timeline->event_count() > 100);
+  page.show_plan(nullptr);
+  bool said_so = false;
+  for (const QLabel* label : page.findChildren<QLabel*>()) said_so = said_so || label->text().startsWith("No plan fits");
+  CHECK(said_so);
+}
+
 TEST_CASE("a run file of a real training opens with its measured and its predicted steps") {
   begin_qt();
   TimelinePage page;
@@ -267,4 +275,47 @@ TEST_CASE("a truncated run file and one of another kind are refused in words, an
     CHECK(failed[0][1].toString().contains(name));
     CHECK(shown.timeline().event_count() == simulated_timeline()->event_count());
   }
+}
+
+TEST_CASE("a trace of another program opens: a track a thread, nested slices one lane deeper") {
+  begin_qt();
+  Shown shown;
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("kineto.json"))
+      << R"({"schemaVersion": 1, "traceEvents": [
+{"ph": "M", "name": "thread_name", "pid": 0, "tid": 7, "args": {"name": "stream 7"}},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10.5, "dur": 4, "args": {"name": "not this", "stream": 7}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD", "pid": 0, "tid": 8, "ts": 9, "dur": 1},
+{"ph": "B", "cat": "cpu_op", "name": "outer", "pid": 1, "tid": 1, "ts": 9},
+{"ph": "X", "cat": "cpu_op", "name": "inner", "pid": 1, "tid": 1, "ts": 10, "dur": 2},
+{"ph": "E", "pid": 1, "tid": 1, "ts": 20},
+{"ph": "i", "name": "mark", "pid": 1, "tid": 1, "ts": 12}]})";
+  REQUIRE(shown.page.open_file(QString::fromStdString(folder.file("kineto.json"))));
+  REQUIRE(comes_true([&] { return !shown.page.busy(); }));
+  const Timeline& timeline = shown.timeline();
+  CHECK(timeline.event_count() == 4);
+  REQUIRE(timeline.tracks.size() == 3);
+  CHECK(timeline.tracks[0].name == "stream 7");
+  const LaneEvent gemm = timeline.tracks[0].lanes[0].at(0);  // begins 1.5 us after the first slice
+  CHECK(gemm.start == 1500);
+  CHECK(gemm.end == 5500);
+  REQUIRE(timeline.tracks[2].lanes.size() == 2);
+  CHECK(timeline.name_of(timeline.tracks[2].lanes[0].label(0)) == "outer");
+  CHECK(timeline.name_of(timeline.tracks[2].lanes[1].label(0)) == "inner");
+  shown.click({0, 0, 0});
+  CHECK(shown.view().state().selected->ref == EventRef{0, 0, 0});
+  CHECK_FALSE(shown.page.grab().isNull());
+}
+
+TEST_CASE("a foreign trace that is cut off is refused with the byte") {
+  begin_qt();
+  Shown shown;
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("cut.json")) << R"({"traceEvents": [{"ph": "X", "name": "a", "pid": 0, "tid": 1, "ts": 1, "du)";
+  QSignalSpy failed(&shown.page, &Page::failed);
+  REQUIRE(shown.page.open_file(QString::fromStdString(folder.file("cut.json"))));
+  REQUIRE(comes_true([&] { return !shown.page.busy(); }));
+  REQUIRE(failed.count() == 1);
+  CHECK(failed[0][1].toString().contains("cut.json"));
+  CHECK(failed[0][1].toString().contains("byte"));
 }

@@ -1,0 +1,52 @@
+#include "gui/compare/compared_steps.h"
+
+#include <algorithm>
+
+#include "gui/timeline/build_timeline.h"
+
+namespace plimsoll::gui {
+namespace {
+
+void choose_steps(ComparedSteps& steps) {
+  steps.first_step = steps.first->typical_step();
+  steps.second_step = steps.second->typical_step();
+  if (steps.first->plan == nullptr || steps.second->plan == nullptr) {
+    steps.refused = "a trace without a plan has no instructions to match";
+    return;
+  }
+  auto comparison = compare_traces(*steps.first->plan, whole_trace(*steps.first), whole_trace(*steps.second));
+  if (!comparison) {
+    steps.refused = comparison.error().text();
+    return;
+  }
+  steps.first_step = comparison->predicted_step_index;
+  steps.second_step = comparison->measured_step_index;
+  steps.comparison = std::move(*comparison);
+}
+
+}  // namespace
+
+double ComparedSteps::matched() const {
+  if (ops.empty()) return 0;
+  const auto both = std::count_if(ops.begin(), ops.end(), [](const MatchedOp& op) { return op.in_both(); });
+  return static_cast<double>(both) / static_cast<double>(ops.size());
+}
+
+std::int64_t ComparedSteps::step_time(bool of_second) const {
+  const StepMark* mark = of_second ? second->step(second_step) : first->step(first_step);
+  return mark == nullptr ? 0 : mark->end - mark->begin;
+}
+
+std::shared_ptr<const ComparedSteps> compare_steps(SharedTimeline first, SharedTimeline second) {
+  auto steps = std::make_shared<ComparedSteps>();
+  steps->first = std::move(first);
+  steps->second = std::move(second);
+  choose_steps(*steps);
+  const bool one_plan = steps->first->plan_digest == steps->second->plan_digest && !steps->first->plan_digest.empty();
+  if (!one_plan) return steps;
+  steps->ops = match_ops(*steps->first, steps->first_step, *steps->second, steps->second_step);
+  steps->classes = add_up(*steps->first, steps->ops);
+  return steps;
+}
+
+}  // namespace plimsoll::gui
