@@ -157,6 +157,7 @@ QWidget* ComparePage::make_tables() {
 }
 
 void ComparePage::connect_parts() {
+  connect(job_, &LatestJob::broke, this, [this](const QString& why) { Q_EMIT failed(say("Cannot compare the traces"), why); });
   const auto chosen = [this] {
     first_ = first_list_->currentIndex();
     second_ = second_list_->currentIndex();

@@ -65,6 +65,7 @@ PipelinePage::PipelinePage(const PageContext& context)
   row->setSpacing(12);
   row->addWidget(left);
   row->addWidget(make_right(), 1);
+  connect(job_, &LatestJob::broke, this, [this](const QString& why) { Q_EMIT failed(say("Cannot draw the schedule"), why); });
   connect(form_, &PipelineForm::changed, this, &PipelinePage::choose);
   retime();
 }

@@ -100,6 +100,10 @@ QWidget* TimelinePage::make_centre() {
 }
 
 void TimelinePage::connect_view() {
+  connect(job_, &LatestJob::broke, this, [this](const QString& why) {
+    retell();
+    Q_EMIT failed(say("Cannot draw the trace"), why);
+  });
   connect(list_, &QComboBox::activated, this, &TimelinePage::choose);
   connect(view_, &TimelineView::selected, this, &TimelinePage::show_selected);
   connect(view_, &TimelineView::rangeSelected, this, &TimelinePage::show_range);
