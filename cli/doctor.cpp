@@ -10,6 +10,7 @@
 #include "cli/probe_cache.h"
 #include "core/base/error.h"
 #include "core/plan/plan.h"
+#include "executor/cuda/device.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/tiers/drive.h"
 #include "executor/tiers/drive_folder.h"
@@ -23,7 +24,15 @@ namespace plimsoll {
 namespace {
 
 constexpr std::int64_t kMatmulTrialMilliseconds = 400;
-constexpr const char* kCuda = "not built in: plans for GPUs are made and simulated, runs use the CPU backend";
+
+/// What this build has of CUDA, and what this computer has; without a device, what is missing.
+std::string cuda_text() {
+  const auto device = open_cuda_device();
+  if (!device) return fmt::format("{}; {}", cuda_build(), device.error().text());
+  const DeviceInfo info = (*device)->info();
+  return fmt::format("{}; {} (sm_{}{}), {} of {} free, {}", cuda_build(), info.name, info.major, info.minor, to_text(info.free),
+                     to_text(info.total), info.software);
+}
 
 /// How SSD data would move there; a megabyte is reserved and given back to find out.
 std::string drive_text(const std::string& folder) {
@@ -100,7 +109,9 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std:
   fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
   fmt::print("locked    {}\n", locked_text());
-  fmt::print("cuda      {}\nssd       {}\n", kCuda, drive_text(folder));
+  fmt::print("cuda      {}
+ssd       {}
+", cuda_text(), drive_text(folder));
   print_findings(here);
 }
 
@@ -130,7 +141,7 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std:
        {{"onednn_gflops", matmul.onednn_gflops},
         {"openblas_gflops", matmul.openblas_gflops},
         {"library", to_text(matmul.library)}}},
-      {"cuda", kCuda},
+      {"cuda", cuda_text()},
       {"locked_memory", locked_text()},
       {"ssd", drive_text(folder)},
       {"ssd_rates", drive_rates_text(here)},

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/cuda_machine.h"
 #include "cli/fixed_options.h"
 #include "cli/load_plan.h"
 #include "cli/output_file.h"
@@ -112,12 +113,12 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
   if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
   if (resumed && resumed->matmul && flags.matmul.empty()) {
     recipe->matmul = *resumed->matmul;
-  } else if (flags.matmul.empty()) {
+  } else if (flags.matmul.empty() && flags.backend == "cpu") {
     const MatmulChoice choice = choose_matmul_library(kMatmulTrialMilliseconds, compute_dtype(recipe->precision));
     recipe->matmul = choice.library;
     notes.push_back(fmt::format("matrix products by {} (measured: oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s a core)",
                                 to_text(choice.library), choice.onednn_gflops, choice.openblas_gflops));
-  } else {
+  } else if (!flags.matmul.empty()) {
     const auto library = parse_matmul(flags.matmul);
     if (!library) return fail(library.error());
     recipe->matmul = *library;
@@ -263,6 +264,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--steps", flags.steps, "optimizer steps in all")->capture_default_str();
   command.add_option("-o,--output", flags.output, "the run file")->capture_default_str();
   command.add_flag("--force", flags.force, "replace an existing run file");
+  command.add_option("--backend", flags.backend, "what runs the plan: cpu, or cuda (the GPU that is here)")->capture_default_str();
   add_machine_flags(command, flags.machine);
   add_shape_flags(command, flags.training);
   add_number_flags(command, flags.training);
@@ -308,8 +310,14 @@ void note_given(const CLI::App& command, RunFlags& flags) {
 Result<RunRequest> make_run_request(const RunFlags& flags) {
   if (const auto valid = check_numbers(flags); !valid) return fail(valid.error());
   if (const auto usable = check_outputs(flags); !usable) return fail(usable.error());
-  if (!flags.machine.gpu.empty() && flags.machine.gpu != "this") {
-    return fail(bad("this build runs on the CPU only, so --on does not go with run", "leave --on out, or ask fit"));
+  const auto backend = parse_backend(flags.backend);
+  if (!backend) return fail(backend.error());
+  if (*backend == Backend::kCuda && !flags.matmul.empty()) {
+    return fail(bad("--matmul chooses the CPU's library, so it does not go with --backend cuda", "leave --matmul out"));
+  }
+  if (*backend == Backend::kCpu && !flags.machine.gpu.empty() && flags.machine.gpu != "this") {
+    return fail(bad("--backend cpu runs on this computer's CPU, so --on does not go with it",
+                    "leave --on out, take --backend cuda, or ask fit"));
   }
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
@@ -319,8 +327,16 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   }
   MachineFlags machine_flags = flags.machine;
   if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);
+  if (*backend == Backend::kCuda) {
+    auto described = with_cuda_device(machine_flags);
+    if (!described) return fail(described.error());
+    machine_flags = *described;
+  }
   auto machine = find_target_machine(machine_flags, flags.calibration);
   if (!machine) return fail(machine.error());
+  if (*backend == Backend::kCuda) {
+    if (const auto limited = limit_to_free_memory(machine->platform); !limited) return fail(limited.error());
+  }
   std::vector<std::string> notes = machine->notes;
   RunRequest request;
   const auto taken = take_training(flags, *machine, request, notes);
@@ -339,6 +355,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.save = flags.save;
   request.save_options = *save_options;
   request.output = flags.output;
+  request.backend = *backend;
   request.drive.folder = machine_flags.ssd_folder;
   request.replace = flags.force;
   request.meta = meta_of(flags);

@@ -15,6 +15,7 @@ namespace plimsoll {
 /// The options of `run`, as typed.
 struct RunFlags {
   std::string model;  ///< a model, or a plan file; may be empty when a run is resumed
+  std::string backend = "cpu";
   MachineFlags machine;
   TrainingFlags training;
   std::string strategy = "auto";

@@ -328,7 +328,8 @@ class Session {
     trace->plan_digest = digest;
     add_measured_categories(plan, *trace);
     file_->add_peaks(stored, trace->peaks);
-    if (until == schedule.end_step) process_ = compare_process(plan, *trace, schedule);
+    const bool in_process = request_.backend == Backend::kCpu;  // a GPU's arena is not this process's memory
+    if (in_process && until == schedule.end_step) process_ = compare_process(plan, *trace, schedule);
     if (process_) file_->add_memory(process_samples(*process_, trace->steps.empty() ? Nanoseconds(0) : trace->steps.back().end));
     return trace;
   }

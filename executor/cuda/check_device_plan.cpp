@@ -18,8 +18,14 @@ tl::unexpected<Error> refuse(std::string what, std::string where = {}) {
 }
 
 Result<void> check_recipe(const Recipe& recipe) {
-  if (recipe.precision == Precision::kFp64) return refuse("the CUDA backend computes in fp32, tf32 and bf16, not in fp64");
-  if (scales_loss(recipe.precision)) return refuse("the CUDA backend has no updates of scaled losses, which fp16 needs");
+  const bool fp64 = recipe.precision == Precision::kFp64;
+  if (fp64 || scales_loss(recipe.precision)) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fp64 ? "the CUDA backend does not compute in fp64"
+                              : "the CUDA backend has no updates of scaled losses, which fp16 needs",
+                 .where = {},
+                 .remedy = "use --precision bf16-mixed (from sm_80 on), tf32 or fp32"});
+  }
   if (recipe.delay > 0) return refuse("the CUDA backend has no delayed updates");
   return {};
 }
@@ -61,7 +67,8 @@ Result<void> check_on_device(const Plan& plan, const FlatBody& body, const Instr
     }
     case InstructionKind::kCopy:
     case InstructionKind::kMarker: return {};
-    default: return refuse(fmt::format("the CUDA backend cannot run a {} on a queue of the device", to_text(instruction.kind)), where);
+    default:
+      return refuse(fmt::format("the CUDA backend cannot run a {} on a queue of the device", to_text(instruction.kind)), where);
   }
 }
 

@@ -40,7 +40,8 @@ class CudaLauncher {
     if (blocks > kMostBlocks) check(cudaErrorInvalidConfiguration, "a launch of too many blocks");
     constexpr std::size_t kShared = sizeof(typename Program::Shared);
     if constexpr (kShared > kPlainShared) {
-      CUDA_TRY(cudaFuncSetAttribute(run_program<Program>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(kShared)));
+      CUDA_TRY(cudaFuncSetAttribute(run_program<Program>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                    static_cast<int>(kShared)));
     }
     run_program<Program><<<static_cast<unsigned>(blocks), Program::kThreads, kShared, place_.stream>>>(args, place_.flag);
     CUDA_TRY(cudaGetLastError());

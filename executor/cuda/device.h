@@ -34,9 +34,9 @@ class DeviceFull : public EnvironmentError {
   Bytes missing_;
 };
 
-/// A processor with memory, streams and events of its own: CUDA's, or the one that tests run on the host. Work on one stream runs
-/// in the order in which it was given, streams beside each other; `wait` alone orders them. Any thread may call. Everything throws
-/// EnvironmentError where the device fails.
+/// A processor with memory, streams and events of its own: CUDA's, or the one that tests run on the host. Work on one stream
+/// runs in the order in which it was given, streams beside each other; `wait` alone orders them. Any thread may call.
+/// Everything throws EnvironmentError where the device fails.
 class Device {
  public:
   virtual ~Device() = default;

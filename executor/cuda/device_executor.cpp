@@ -185,7 +185,8 @@ std::vector<SpacePeak> DeviceExecutor::touched() const {
   for (const Arena& arena : loaded.plan.arenas) {
     const bool known = loaded.arenas.device_memory(arena.space) == nullptr &&
                        (impl_->options.canary || loaded.arenas.host().drive(arena.space) != nullptr);
-    peaks.push_back({.space = arena.space, .bytes = known ? loaded.arenas.host().touched(arena.space) : arena.bytes, .by_category = {}});
+    const Bytes bytes = known ? loaded.arenas.host().touched(arena.space) : arena.bytes;
+    peaks.push_back({.space = arena.space, .bytes = bytes, .by_category = {}});
   }
   return peaks;
 }

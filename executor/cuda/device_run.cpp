@@ -45,6 +45,12 @@ DeviceRun::DeviceRun(const DeviceQueues& queues, const ExecutionContext& context
 DeviceRun::~DeviceRun() {
   try {
     queues_.device.synchronize();
+    for (std::vector<Mark>& step : marks_) {
+      for (const Mark& left : step) {
+        queues_.events.give_back(left.started);
+        queues_.events.give_back(left.ended);
+      }
+    }
     queues_.device.unpin({flags_.data(), static_cast<std::size_t>(flags_.size().count)});
   } catch (const EnvironmentError&) {
     return;  // a device that failed keeps nothing
@@ -129,12 +135,12 @@ Outcome DeviceRun::on_device(std::uint32_t id, std::int64_t step) {
   }
   const bool traced = is_traced(step);
   if (traced) {
-    if (!own.started.valid()) own.started = queues_.device.add_event();
+    if (!own.started.valid()) own.started = queues_.events.take();
     queues_.device.record(stream, own.started);
   }
   give(id, step);
   if (traced || events_.records[id] != 0) {
-    if (!own.ended.valid()) own.ended = queues_.device.add_event();
+    if (!own.ended.valid()) own.ended = queues_.events.take();
     queues_.device.record(stream, own.ended);
   }
   own.given = traced;
@@ -152,7 +158,7 @@ void DeviceRun::give(std::uint32_t id, std::int64_t step) {
     if (guarded) {  // no copy engine reads flags: the host decides
       fetch_flag(id, step, stream);
       Mark& own = mark(id, step);
-      if (!own.ended.valid()) own.ended = queues_.device.add_event();
+      if (!own.ended.valid()) own.ended = queues_.events.take();
       queues_.device.record(stream, own.ended);
       queues_.device.synchronize(own.ended);
       if (flag_word(id, step) == 0) return;

@@ -15,9 +15,32 @@
 
 namespace plimsoll {
 
+/// Events that runs take and give back, as a device keeps each one that it ever made.
+class EventPool {
+ public:
+  explicit EventPool(Device& device) : device_(device) {}
+  DeviceEventId take() {
+    const std::scoped_lock lock(mutex_);
+    if (free_.empty()) return device_.add_event();
+    const DeviceEventId event = free_.back();
+    free_.pop_back();
+    return event;
+  }
+  void give_back(DeviceEventId event) {
+    const std::scoped_lock lock(mutex_);
+    if (event.valid()) free_.push_back(event);
+  }
+
+ private:
+  Device& device_;
+  std::mutex mutex_;
+  std::vector<DeviceEventId> free_;
+};
+
 /// What the runs of one plan on a device share.
 struct DeviceQueues {
   Device& device;
+  EventPool& events;
   std::vector<StreamId> streams;  ///< by queue; an invalid id where it is the host's
   std::vector<std::byte*> scratch;  ///< by queue; null where it is the host's
   StreamId clock;                   ///< on which nothing else runs

@@ -6,8 +6,8 @@
 
 namespace plimsoll {
 
-/// Runs a kernel on the host as the device would, to the bit: sums of squares and updates of elements. False: of any other kind the
-/// CPU's kernel will do.
+/// Runs a kernel on the host as the device would, to the bit: sums of squares and updates of elements. False: of any other
+/// kind the CPU's kernel will do.
 bool launch_as_on_device(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context);
 
 }  // namespace plimsoll

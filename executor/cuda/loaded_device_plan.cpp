@@ -33,8 +33,8 @@ Bytes largest_scratch(const Plan& plan) {
   return most;
 }
 
-DeviceQueues queues_of(const Plan& plan, Device& device, const DeviceArenas& arenas) {
-  DeviceQueues queues{.device = device, .streams = {}, .scratch = {}, .clock = device.add_stream()};
+DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, const DeviceArenas& arenas) {
+  DeviceQueues queues{.device = device, .events = events, .streams = {}, .scratch = {}, .clock = device.add_stream()};
   std::size_t of_device = 0;
   for (std::uint32_t q = 0; q < plan.platform.queues.size(); ++q) {
     const bool given = is_device_queue(plan.platform, QueueId(q));
@@ -60,7 +60,8 @@ LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, const std::shared_ptr<D
       pool(worker_count(plan, options)),
       product(plan.recipe.matmul),
       arenas(plan, device, options.drive, largest_scratch(plan), device_queues(plan.platform)),
-      queues(queues_of(plan, *device, arenas)),
+      events(*device),
+      queues(queues_of(plan, *device, events, arenas)),
       step(arenas.program_of(plan, *plan.body("step"))),
       evaluation(plan.body("evaluation") == nullptr ? std::nullopt
                                                     : std::optional(arenas.program_of(plan, *plan.body("evaluation")))),

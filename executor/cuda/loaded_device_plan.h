@@ -11,7 +11,8 @@
 
 namespace plimsoll {
 
-/// A verified plan with its bodies laid over arenas, on the device and around it. Stays where it is: its parts refer to each other.
+/// A verified plan with its bodies laid over arenas, on the device and around it. Stays where it is: its parts refer to each
+/// other.
 struct LoadedDevicePlan {
   /// Reserves, rehearses, and fills what nothing has written.
   LoadedDevicePlan(const Plan& verified, const std::shared_ptr<Device>& device, const DeviceOptions& options);
@@ -30,6 +31,7 @@ struct LoadedDevicePlan {
   WorkerPool pool;
   MatrixProduct product;
   DeviceArenas arenas;
+  EventPool events;
   DeviceQueues queues;
   const Program step;
   const std::optional<Program> evaluation;

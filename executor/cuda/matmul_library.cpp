@@ -156,7 +156,8 @@ class CublasLt final : public MatmulLibrary {
     find_algorithm(p, ready);
   }
 
-  void make_layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, Index rows, Index columns, Index stride, bool transposed) {
+  void make_layout(cublasLtMatrixLayout_t& layout, cudaDataType_t type, Index rows, Index columns, Index stride,
+                   bool transposed) {
     if (transposed) std::swap(rows, columns);
     BLAS_TRY(f_.create_layout(&layout, type, static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), stride));
   }

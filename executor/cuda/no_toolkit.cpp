@@ -3,7 +3,9 @@
 // In place of cuda_device.cpp in a build without the CUDA toolkit.
 namespace plimsoll {
 
-std::string cuda_build() { return "built without the CUDA toolkit: plans for GPUs are made and simulated, runs use the CPU backend"; }
+std::string cuda_build() {
+  return "built without the CUDA toolkit: plans for GPUs are made and simulated, runs use the CPU backend";
+}
 
 Result<std::shared_ptr<Device>> open_cuda_device() {
   return fail({.kind = ErrorKind::kEnvironment,

@@ -41,10 +41,11 @@ struct AttentionForward : AttentionTile {
     for (Index key = 0; key < end; key += kRows) {
       fetch_rows(thread, of_keys, at.qkv_width(), key, at.sequence, at.dim, shared.keys);
       block.sync();
+      float dots[kScores];
+      dot_with_rows(shared.queries[own_row], shared.keys, lane, at.dim, dots);
       for (int j = 0; j < kScores; ++j) {
         const int c = lane + kLanes * j;
-        const float score = at.scale * dot(shared.queries[own_row], shared.keys[c], at.dim);
-        shared.scores[own_row][c] = key + c < seen ? score : -INFINITY;
+        shared.scores[own_row][c] = key + c < seen ? at.scale * dots[j] : -INFINITY;
       }
       block.sync();
       fetch_rows(thread, of_values, at.qkv_width(), key, at.sequence, at.dim, shared.keys);

@@ -5,8 +5,8 @@
 #include "executor/cuda/kernels/attention_tiles.h"
 
 // With P = softmax of the scaled scores S = q kᵀ (Dao 2023, FlashAttention-2, algorithm 2):
-// dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(dO ∘ O)) / √d, dQ = dS K, dK = dSᵀ Q. Keys and queries are taken by programs of
-// their own, which recompute P: no sum crosses blocks, so every order of blocks gives the same bits.
+// dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(dO ∘ O)) / √d, dQ = dS K, dK = dSᵀ Q. Keys and queries are taken by programs
+// of their own, which recompute P: no sum crosses blocks, so every order of blocks gives the same bits.
 namespace plimsoll::cuda {
 
 template <typename S>
@@ -85,22 +85,24 @@ struct AttentionKeyGradients : AttentionTile {
     block.sync();  // the last tile's queries are done with
     fetch_rows(thread, queries, at.qkv_width(), place.query, at.sequence, at.dim, shared.passing);
     block.sync();
+    float dots[kScores];
+    dot_with_rows(shared.first[own_row], shared.passing, lane, at.dim, dots);
     for (int j = 0; j < kScores; ++j) {
       const int c = lane + kLanes * j;
       const Index row = place.query + c;
       const bool sees = row < at.sequence && place.key < at.seen(place.seq, row);
-      const float score = at.scale * dot(shared.first[own_row], shared.passing[c], at.dim);
-      shared.p[own_row][c] = sees ? std::exp(score - a.log_sum_exp[at.of_row(place.seq, row, place.head)]) : 0;
+      shared.p[own_row][c] = sees ? std::exp(at.scale * dots[j] - a.log_sum_exp[at.of_row(place.seq, row, place.head)]) : 0;
     }
     block.sync();
     fetch_rows(thread, a.dout + at.in_out(place.seq, 0, place.head), at.heads * at.dim, place.query, at.sequence, at.dim,
                shared.passing);
     block.sync();
+    dot_with_rows(shared.second[own_row], shared.passing, lane, at.dim, dots);
     for (int j = 0; j < kScores; ++j) {
       const int c = lane + kLanes * j;
       const Index row = place.query + c;
-      const float dp = dot(shared.second[own_row], shared.passing[c], at.dim), p = shared.p[own_row][c];
-      shared.ds[own_row][c] = p == 0 ? 0 : p * (dp - a.dots[at.of_row(place.seq, row, place.head)]) * at.scale;
+      const float p = shared.p[own_row][c];
+      shared.ds[own_row][c] = p == 0 ? 0 : p * (dots[j] - a.dots[at.of_row(place.seq, row, place.head)]) * at.scale;
     }
     add_weighted(shared.p[own_row], shared.passing, lane, at.dim, dv);
     block.sync();
@@ -134,24 +136,25 @@ struct AttentionQueryGradients : AttentionTile {
     fetch_rows(thread, a.dout + at.in_out(seq, 0, head), at.heads * at.dim, first, at.sequence, at.dim, shared.second);
     const Index row = first + own_row, last = (first + kRows < at.sequence ? first + kRows : at.sequence) - 1;
     const Index inside = row < last ? row : last, seen = at.seen(seq, inside), end = at.seen(seq, last);
-    const float shift = a.log_sum_exp[at.of_row(seq, inside, head)], dots = a.dots[at.of_row(seq, inside, head)];
+    const float shift = a.log_sum_exp[at.of_row(seq, inside, head)], own_dot = a.dots[at.of_row(seq, inside, head)];
     float dq[kOwn] = {};
     for (Index key = 0; key < end; key += kRows) {
       block.sync();  // the last tile's keys are done with
       fetch_rows(thread, keys, at.qkv_width(), key, at.sequence, at.dim, shared.passing);
       block.sync();
+      float dots[kScores];
+      dot_with_rows(shared.first[own_row], shared.passing, lane, at.dim, dots);
       for (int j = 0; j < kScores; ++j) {
         const int c = lane + kLanes * j;
-        const float score = at.scale * dot(shared.first[own_row], shared.passing[c], at.dim);
-        shared.p[own_row][c] = key + c < seen ? std::exp(score - shift) : 0;
+        shared.p[own_row][c] = key + c < seen ? std::exp(at.scale * dots[j] - shift) : 0;
       }
       block.sync();
       fetch_rows(thread, values, at.qkv_width(), key, at.sequence, at.dim, shared.passing);
       block.sync();
+      dot_with_rows(shared.second[own_row], shared.passing, lane, at.dim, dots);
       for (int j = 0; j < kScores; ++j) {
         const int c = lane + kLanes * j;
-        shared.ds[own_row][c] =
-            shared.p[own_row][c] * (dot(shared.second[own_row], shared.passing[c], at.dim) - dots) * at.scale;
+        shared.ds[own_row][c] = shared.p[own_row][c] * (dots[j] - own_dot) * at.scale;
       }
       block.sync();
       fetch_rows(thread, keys, at.qkv_width(), key, at.sequence, at.dim, shared.passing);

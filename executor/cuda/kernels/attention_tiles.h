@@ -48,10 +48,13 @@ PLIMSOLL_DEVICE void fetch_rows(int thread, const S* from, Index stride, Index f
   }
 }
 
-PLIMSOLL_DEVICE inline float dot(const float* a, const float* b, Index n) {
-  float sum = 0;
-  for (Index i = 0; i < n; ++i) sum += a[i] * b[i];
-  return sum;
+/// dots[j] = own · rows[lane + kLanes j]: an element of `own` is read once for all of them.
+PLIMSOLL_DEVICE inline void dot_with_rows(const float* own, const AttentionTile::Rows& rows, int lane, Index dim, float* dots) {
+  for (int j = 0; j < AttentionTile::kScores; ++j) dots[j] = 0;
+  for (Index i = 0; i < dim; ++i) {
+    const float element = own[i];
+    for (int j = 0; j < AttentionTile::kScores; ++j) dots[j] += element * rows[lane + AttentionTile::kLanes * j][i];
+  }
 }
 
 /// own[j] += Σ over the tile's rows r of factors[r] · rows[r][lane + kLanes j].

@@ -96,7 +96,8 @@ struct LossRows {
       if (a.right != nullptr) a.right[row] = best == target ? 1 : 0;
     }
     if (!a.backward) return;
-    const float share = (a.scale != nullptr ? static_cast<float>(*a.scale) : 1.0F) / static_cast<float>(a.targets.gradient_terms());
+    const float scale = a.scale != nullptr ? static_cast<float>(*a.scale) : 1.0F;
+    const float share = scale / static_cast<float>(a.targets.gradient_terms());
     for (Index i = block.thread(); i < a.width; i += kThreads) {
       put(x[i], std::exp(wide(x[i]) - most) * (share / sum) - (i == target ? share : 0));
     }

@@ -4,8 +4,8 @@
 
 namespace plimsoll::cuda {
 
-/// C = factor·A·B (+ C) (+ bias in every row): A as read is rows × depth, B depth × columns, all row-major; a transposed operand
-/// lies as its transpose.
+/// C = factor·A·B (+ C) (+ bias in every row): A as read is rows × depth, B depth × columns, all row-major; a transposed
+/// operand lies as its transpose.
 template <typename S>
 struct ProductArgs {
   Index rows, columns, depth;

@@ -66,7 +66,7 @@ void launch_linear_backward_weight(Launcher& launcher, const DeviceLaunch& l) {
                                    .c_stride = s.inputs,
                                    .factor = s.constant == 0 ? 1.0F : static_cast<float>(s.constant)});
   if (l.operands.size() < 4) return;
-  launcher.template run<ColumnSums<S>>({.rows = s.rows, .columns = s.outputs, .stride = stride, .x = l.at<S>(0), .sums = l.at<S>(3)});
+  launcher.template run<ColumnSums<S>>({s.rows, s.outputs, stride, l.at<S>(0), l.at<S>(3)});
 }
 
 inline float offset_of_weights(const OpShape& s) {
@@ -112,8 +112,8 @@ void launch_norm_backward(Launcher& launcher, const DeviceLaunch& l) {
   static_assert(NormWeightShares<S>::kRows == kReductionRows);  // the plan's workspace has room for so many tiles
   const Index tiles = NormWeightShares<S>::tiles(args);
   for (Index which = 0; which < args.sums; ++which) {
-    for_each(launcher, s.inputs,
-             SumShares<S>{args.partial + which * s.inputs, tiles, args.sums * s.inputs, l.at<S>(5 + static_cast<std::size_t>(which))});
+    S* sums = l.at<S>(5 + static_cast<std::size_t>(which));
+    for_each(launcher, s.inputs, SumShares<S>{args.partial + which * s.inputs, tiles, args.sums * s.inputs, sums});
   }
 }
 

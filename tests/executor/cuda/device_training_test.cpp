@@ -44,7 +44,11 @@ std::vector<Strategy> strategies() {
           {.name = "resident, recomputed", .recompute_every = 1},
           {.name = "optimizer on the host", .optimizer = Tier::kHost, .gradients = Tier::kHost},
           {.name = "optimizer on the host, in order", .recompute_every = 2, .optimizer = Tier::kHost, .overlap = false},
-          {.name = "streamed", .recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost},
+          {.name = "streamed",
+           .recompute_every = 1,
+           .parameters = Tier::kHost,
+           .optimizer = Tier::kHost,
+           .gradients = Tier::kHost},
           {.name = "on the drive", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 2}};
 }
 
@@ -111,7 +115,8 @@ TEST_CASE("a traced step has one event for each instruction, in the order of its
     if (event.step == 0) continue;
     for (const Dependency& dependency : body.dependencies(body.list.instructions[event.instruction])) {
       if (dependency.distance > event.step) continue;
-      CHECK(trace->events[(event.step - dependency.distance) * body.size() + dependency.target].end.count <= event.end.count + 1000000);
+      const std::size_t place = (event.step - dependency.distance) * body.size() + dependency.target;
+      CHECK(trace->events[place].end.count <= event.end.count + 1000000);  // two clocks
     }
   }
 }
@@ -137,7 +142,8 @@ TEST_CASE("what an executor took of the device and pinned goes with it") {
 }
 
 TEST_CASE("a training that goes on under another plan on the device keeps its bits, and evaluates the same") {
-  const Plan first = plan_of({.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
+  const Plan first =
+      plan_of({.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
   const Plan next = plan_of({});
   const auto whole = device_executor_of(next, std::make_shared<EmulatedDevice>(64 * kMiB));
   REQUIRE(whole->run_steps({.first_step = 0, .steps = 4}, kText));

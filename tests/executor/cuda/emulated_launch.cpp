@@ -1,5 +1,6 @@
 #include "tests/executor/cuda/emulated_launch.h"
 
+#include <mutex>
 #include <stdexcept>
 
 #include "executor/cuda/launch/attention.h"
@@ -13,7 +14,10 @@
 namespace plimsoll::test {
 
 void emulate(const cuda::DeviceLaunch& launch, Fibers::Order order) {
-  EmulatedLauncher launcher(order);
+  static std::mutex one_at_a_time;
+  static EmulatedLauncher forward(Fibers::Order::kForward), backward(Fibers::Order::kBackward);
+  const std::scoped_lock lock(one_at_a_time);
+  EmulatedLauncher& launcher = order == Fibers::Order::kForward ? forward : backward;
   const bool known = cuda::by_storage(launch.kernel.dtype, [&](auto type) {
     using S = typename decltype(type)::Type;
     return cuda::launch_dense<S>(launcher, launch) || cuda::launch_streaming<S>(launcher, launch) ||

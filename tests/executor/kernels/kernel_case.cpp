@@ -119,7 +119,7 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   const MatrixProduct product(options.library);
   Recipe recipe = case_recipe();
   recipe.precision = options.precision;
-  launch({.kind = c.kind, .dtype = dtype, .shape = c.shape}, views,
+  options.launch({.kind = c.kind, .dtype = dtype, .shape = c.shape}, views,
          {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep,
           .experts = &c.experts, .micro_batch = 1, .block = 2});
   Values results;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,15 @@ struct KernelCase {
 /// The elements of every operand as doubles.
 using Values = std::vector<std::vector<double>>;
 
+/// Runs a kernel on its operands, as plimsoll::launch does.
+using CaseLaunch = std::function<void(const Kernel&, std::span<const OperandView>, const LaunchContext&)>;
+
 struct CaseOptions {
   std::int64_t workers = 2;
   std::int64_t shuffle = 0;
   MatmulLibrary library = MatmulLibrary::kOneDnn;
   Precision precision = Precision::kFp32;  ///< of the recipe, for updates
+  CaseLaunch launch = plimsoll::launch;
 };
 
 /// Recipe and step that all cases run under.

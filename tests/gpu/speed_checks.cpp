@@ -1,0 +1,118 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "executor/cuda/loaded_device_plan.h"
+#include "formats/models/resolve_model.h"
+#include "tests/gpu/device_plans.h"
+#include "tests/support/tiny_training.h"
+
+namespace plimsoll::gpu {
+namespace {
+
+const RepeatedText kCorpus("the quick brown fox jumps over the lazy dog. ", 1 << 20);
+constexpr double kSustained = 1.0;  // seconds of each kernel
+
+Recipe speed_recipe() { return {.precision = Precision::kBf16Mixed, .micro_batch = 8, .sequence = 1024, .learning_rate = 1e-4}; }
+
+double median_step(const Trace& trace) {
+  std::vector<double> seconds;
+  for (std::size_t i = 1; i < trace.steps.size(); ++i) seconds.push_back(to_seconds(trace.steps[i].duration()));
+  std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+  return seconds[seconds.size() / 2];
+}
+
+/// One launch of an instruction, over and over for a while.
+double sustained(Device& device, const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id) {
+  const StreamId stream = queues.streams[context.program.body.list.instructions[id].queue.index];
+  const DeviceEventId begin = device.add_event(), end = device.add_event();
+  std::int64_t launches = 1;
+  while (true) {
+    device.record(stream, begin);
+    for (std::int64_t i = 0; i < launches; ++i) launch_on_device(queues, context, id, 1, std::nullopt, false);
+    device.record(stream, end);
+    device.synchronize(end);
+    const double seconds = to_seconds(device.between(begin, end));
+    if (seconds >= kSustained) return seconds / static_cast<double>(launches);
+    launches = std::max(2 * launches, static_cast<std::int64_t>(1.2 * kSustained * static_cast<double>(launches) / std::max(seconds, 1e-5)));
+  }
+}
+
+void resident(Bench& bench) {
+  const Plan plan = plan_for(machine_of(bench), taken(resolve_model("gpt2")), speed_recipe(), {});
+  double step = 0;
+  {
+    const auto executor = executor_on(bench, plan);
+    step = median_step(taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus)));
+  }
+  LoadedDevicePlan loaded(plan, bench.device(), {.canary = false, .backend = "cuda", .drive = {.folder = "/tmp"}});
+  loaded.initialize();
+  const ExecutionContext context{loaded.plan, loaded.step, loaded.pool, loaded.product, kCorpus};
+  std::map<std::uint32_t, double> seconds;
+  double sum = 0;
+  for (std::uint32_t id = 0; id < loaded.step.body.size(); ++id) {
+    const Instruction& instruction = loaded.step.body.list.instructions[id];
+    if (instruction.kind != InstructionKind::kLaunch || !loaded.queues.streams[instruction.queue.index].valid()) continue;
+    const auto [place, is_new] = seconds.try_emplace(instruction.kernel.index);
+    if (is_new) place->second = sustained(*bench.device(), loaded.queues, context, id);
+    sum += place->second;
+  }
+  const double tokens = static_cast<double>(plan.recipe.tokens_per_step()) / step;
+  bench.add("gpt2 step over its kernels' own times", step / sum, step <= sum / 0.9,
+            fmt::format("step {:.3f} ms, kernels {:.3f} ms, {:.0f} tokens/s", 1e3 * step, 1e3 * sum, tokens));
+  for (const auto& [kernel, time] : seconds) {
+    bench.add(fmt::format("kernel {} {}", kernel, to_text(plan.kernels[kernel].kind)), 1e6 * time, true, "us");
+  }
+}
+
+double rate(Device& device, std::span<const StreamId> streams, std::span<std::byte* const> to, std::span<std::byte* const> from,
+            Bytes bytes) {
+  const auto start = std::chrono::steady_clock::now();
+  constexpr int kTimes = 20;
+  for (int i = 0; i < kTimes; ++i) {
+    for (std::size_t k = 0; k < streams.size(); ++k) device.copy(streams[k], to[k], from[k], bytes);
+  }
+  device.synchronize();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return kTimes * static_cast<double>(bytes.count) / seconds / 1e9;
+}
+
+/// Each direction alone and beside the other; both must move.
+void copies(Bench& bench) {
+  Device& device = *bench.device();
+  const Bytes bytes = 256 * kMiB;
+  HostArena there(bytes), back(bytes);
+  device.pin({there.data(), static_cast<std::size_t>(bytes.count)});
+  device.pin({back.data(), static_cast<std::size_t>(bytes.count)});
+  std::byte* const memory[] = {device.reserve(bytes), device.reserve(bytes)};
+  const StreamId streams[] = {device.add_stream(), device.add_stream()};
+  std::byte* const to[] = {memory[0], back.data()};
+  std::byte* const from[] = {there.data(), memory[1]};
+  rate(device, streams, to, from, bytes);
+  const double h2d = rate(device, std::span(streams).first(1), std::span(to).first(1), std::span(from).first(1), bytes);
+  const double d2h = rate(device, std::span(streams).last(1), std::span(to).last(1), std::span(from).last(1), bytes);
+  const double both = rate(device, streams, to, from, bytes);
+  bench.add("to the device, GB/s", h2d, h2d > 1);
+  bench.add("to the host, GB/s", d2h, d2h > 1);
+  bench.add("each way with the other busy, GB/s", both, both > 0.6 * std::min(h2d, d2h));
+  device.unpin({there.data(), static_cast<std::size_t>(bytes.count)});
+  device.unpin({back.data(), static_cast<std::size_t>(bytes.count)});
+  for (std::byte* used : memory) device.release(used);
+}
+
+void clock(Bench& bench) {
+  const DeviceClock clock(*bench.device(), bench.device()->add_stream(), std::chrono::steady_clock::now());
+  const double uncertain = static_cast<double>(clock.uncertainty().count) / 1e3;
+  bench.add("", uncertain, uncertain < 50, "us");
+}
+
+}  // namespace
+
+std::vector<Check> speed_checks() {
+  return {{"clock", "device and host clock aligned within 50 us", clock},
+          {"copies", "pinned copies run both ways at once", copies},
+          {"resident-speed", "a step takes at most 1/0.9 of its kernels' own sustained times", resident}};
+}
+
+}  // namespace plimsoll::gpu

@@ -1,0 +1,83 @@
+#include <cmath>
+
+#include "executor/cpu/cpu_executor.h"
+#include "tests/gpu/device_plans.h"
+#include "tests/support/small_models.h"
+#include "tests/support/tiny_training.h"
+
+// Tiny models, step by step.
+namespace plimsoll::gpu {
+namespace {
+
+const RepeatedText kCorpus("the quick brown fox jumps over the lazy dog. ", 65536);
+
+Recipe recipe_in(Precision precision) {
+  Recipe recipe = tiny_recipe();
+  recipe.precision = precision;
+  return recipe;
+}
+
+std::vector<double> train_on(Executor& executor, std::int64_t steps, std::int64_t traced_from) {
+  return losses_of(taken(executor.run_steps({.first_step = 0, .steps = steps, .first_traced_step = traced_from}, kCorpus)));
+}
+
+void against_cpu(Bench& bench, Precision precision, double bound) {
+  for (const Family family : {Family::kGpt2, Family::kLlama, Family::kQwen3}) {
+    const ModelSpec spec = test::small_model(family, 2);
+    const Recipe recipe = recipe_in(precision);
+    const Plan on_cpu = taken(lower_to_plan(spec, recipe, tiny_machine(4), {}, {}));
+    auto reference = taken(CpuExecutor::create(on_cpu, {}));
+    reference->initialize();
+    const std::vector<double> expected = train_on(*reference, 20, 20);
+    const auto executor = executor_on(bench, plan_for(machine_of(bench), spec, recipe, {}));
+    const std::vector<double> found = train_on(*executor, 20, 20);
+    double worst = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) worst = std::max(worst, std::abs(found[i] / expected[i] - 1));
+    bench.add(spec.name, worst, worst < bound && found.back() < found.front());
+  }
+}
+
+/// Traced or not, with random delays or without.
+void all_strategies(Bench& bench) {
+  for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed}) {
+    const ModelSpec spec = test::small_model(Family::kLlama, 4);
+    const Recipe recipe = recipe_in(precision);
+    const Platform machine = machine_of(bench);
+    const std::vector<double> expected = train_on(*executor_on(bench, plan_for(machine, spec, recipe, {})), 6, 6);
+    std::uint64_t jitter = 0;
+    for (const Strategy& strategy : strategies()) {
+      const auto executor = executor_on(bench, plan_for(machine, spec, recipe, strategy), jitter++);
+      const std::vector<double> found = train_on(*executor, 6, 3);
+      int other = 0;
+      for (std::size_t i = 0; i < expected.size(); ++i) other += found[i] == expected[i] ? 0 : 1;
+      bench.add(std::string(to_text(precision)) + ", " + strategy.name, other, other == 0);
+    }
+  }
+}
+
+void early_updates(Bench& bench) {
+  Recipe recipe = recipe_in(Precision::kFp32);
+  recipe.clip = 0.9;
+  const ModelSpec spec = test::small_model(Family::kGpt2, 4);
+  const Platform machine = machine_of(bench);
+  const std::vector<double> expected = train_on(*executor_on(bench, plan_for(machine, spec, recipe, {})), 8, 8);
+  for (const Tier optimizer : {Tier::kDevice, Tier::kHost}) {
+    Strategy early{.name = "early"};
+    early.optimizer = optimizer;
+    early.gradients = optimizer;
+    early.update_in_backward = true;
+    const bool same = train_on(*executor_on(bench, plan_for(machine, spec, recipe, early)), 8, 4) == expected;
+    bench.add(optimizer == Tier::kDevice ? "on the device" : "on the host", same ? 0 : 1, same);
+  }
+}
+
+}  // namespace
+
+std::vector<Check> training_checks() {
+  return {{"losses-fp32", "20 steps within 1e-3 of the CPU's", [](Bench& b) { against_cpu(b, Precision::kFp32, 1e-3); }},
+          {"losses-bf16", "20 steps within 3e-2 of the CPU's", [](Bench& b) { against_cpu(b, Precision::kBf16Mixed, 3e-2); }},
+          {"strategies", "0 of 6 losses with other bits than the resident plan's", all_strategies},
+          {"exact-clipping", "early updates give the bits of clipping first", early_updates}};
+}
+
+}  // namespace plimsoll::gpu
