@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "cli/commands.h"
+#include "cli/measure_gpu.h"
 #include "cli/output_file.h"
 #include "cli/probe_cache.h"
 #include "formats/text/write_text_file.h"
@@ -123,6 +124,7 @@ Result<ExitCode> probe_this_machine(const ProbeRequest& request) {
   }
   write_text_file(*output, request.gpu ? parts_text(probe->parts, *request.gpu, request.stated_link) : write_probe(*probe));
   fmt::print(stderr, "plimsoll: wrote {}\n", *output);
+  if (!probe->parts.gpus.empty()) measure_gpu(gpu_rates_path(*output), probe->physical_cores);
   return ExitCode::kDone;
 }
 

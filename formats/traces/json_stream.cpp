@@ -69,7 +69,7 @@ bool JsonStream::fill() {
   window_at_ += from - buffer_.data();
   std::memmove(buffer_.data(), from, kept);
   if (kept >= buffer_.size() - 1) {
-    if (kept > kLongestText) refuse(fmt::format("a text or number longer than {} bytes", kLongestText));
+    if (kept >= kLongestText) refuse(fmt::format("a text or number longer than {} bytes", kLongestText));
     buffer_.resize(2 * kept + 1);
   }
   const std::size_t got = source_.read(buffer_.data() + kept, buffer_.size() - 1 - kept);

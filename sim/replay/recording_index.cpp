@@ -11,7 +11,7 @@ bool contains(const HostCall& outer, const HostCall& inner) { return outer.start
 
 }  // namespace
 
-RecordingIndex::RecordingIndex(const Recording& recording)
+RecordingIndex::RecordingIndex(const Recording& recording, Nanoseconds skew)
     : call_of_(recording.work.size(), kNoIndex), work_of_(recording.calls.size()), threads_(recording.threads.size()) {
   for (std::uint32_t i = 0; i < recording.calls.size(); ++i) {
     const HostCall& call = recording.calls[i];
@@ -24,7 +24,8 @@ RecordingIndex::RecordingIndex(const Recording& recording)
   for (std::uint32_t i = 0; i < recording.work.size(); ++i) {
     const DeviceWork& work = recording.work[i];
     call_of_[i] = call(work.on.process, work.correlation);
-    if (call_of_[i] != kNoIndex && recording.calls[call_of_[i]].start > work.start) call_of_[i] = kNoIndex;  // an id used twice
+    const bool too_early = call_of_[i] != kNoIndex && recording.calls[call_of_[i]].start > work.start + skew;
+    if (too_early) call_of_[i] = kNoIndex;  // an id used twice
     if (call_of_[i] != kNoIndex) work_of_[call_of_[i]].push_back(i);
     const auto [at, is_new] = index_of.try_emplace(work.on, streams_.size());
     if (is_new) streams_.push_back({.on = work.on, .work = {}, .submitted = {}});

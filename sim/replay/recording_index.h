@@ -14,7 +14,8 @@ inline constexpr std::uint32_t kNoIndex = 0xffffffffu;
 /// Who submitted what: the ways from a recording's calls to its device work and back. Indices are into Recording's lists.
 class RecordingIndex {
  public:
-  explicit RecordingIndex(const Recording& recording);
+  /// Clocks of host and device may be off by `skew`: work may seem to begin that much before the call that submitted it.
+  explicit RecordingIndex(const Recording& recording, Nanoseconds skew = {});
 
   /// One stream's work in the order in which it ran, which is the order of its submission.
   struct Stream {

@@ -15,8 +15,8 @@ constexpr Nanoseconds kLateForAQueue{20'000};
 
 class GraphBuilder {
  public:
-  GraphBuilder(const Recording& recording, const ReplayOptions& options)
-      : recording_(recording), options_(options), index_(recording), submit_node_(recording.calls.size(), kNoIndex),
+  GraphBuilder(const Recording& recording, const ReplayOptions& options, Nanoseconds skew)
+      : recording_(recording), options_(options), index_(recording, skew), submit_node_(recording.calls.size(), kNoIndex),
         return_node_(recording.calls.size(), kNoIndex), work_node_(recording.work.size(), kNoIndex) {
     graph_.constants = measure_launches(recording, index_);
     graph_.begin = span_of(recording).first;
@@ -268,8 +268,8 @@ void GraphBuilder::add_handovers() {
 
 }  // namespace
 
-ReplayGraph build_replay_graph(const Recording& recording, const ReplayOptions& options) {
-  return GraphBuilder(recording, options).build();
+ReplayGraph build_replay_graph(const Recording& recording, const ReplayOptions& options, Nanoseconds skew) {
+  return GraphBuilder(recording, options, skew).build();
 }
 
 }  // namespace plimsoll

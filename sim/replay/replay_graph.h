@@ -45,6 +45,7 @@ struct ReplayGraph {
 
 /// Builds the graph of a recording: each thread's calls one after another with the pauses between them, each stream's work one after
 /// another, work after its submission, what waits after what it waits for, streams after events.
-ReplayGraph build_replay_graph(const Recording& recording, const ReplayOptions& options);
+/// `skew` as for RecordingIndex.
+ReplayGraph build_replay_graph(const Recording& recording, const ReplayOptions& options, Nanoseconds skew);
 
 }  // namespace plimsoll

@@ -9,7 +9,7 @@ namespace {
 /// Later than this than its launch and its stream explain, work has waited for something else.
 constexpr Nanoseconds kUnexplained{2000};
 /// From the end of what was waited for to the start of what waited.
-constexpr Nanoseconds kHandover{8000};
+constexpr Nanoseconds kHandover{30'000};
 /// Clocks of old traces count whole microseconds.
 constexpr Nanoseconds kGrain{1000};
 
@@ -82,22 +82,28 @@ class EdgeFinder {
     const Nanoseconds gap = constants_.gap_of(work);
     const Nanoseconds explained = std::max(call.end + constants_.latency_of(call), free.count == INT64_MIN ? free : free + gap);
     if (work.start <= explained + kUnexplained) return;
-    const std::uint32_t from = ended_just_before(work);
+    const std::uint32_t from = ended_just_before(work, call);
     if (from == kNoIndex) return;
     found_.edges.push_back({from, id});
     ++found_.inferred;
   }
 
-  /// Work of another stream of the process that ended last before this started.
-  [[nodiscard]] std::uint32_t ended_just_before(const DeviceWork& work) const {
+  /// Work of another stream of the process, submitted earlier, that ended last before this started.
+  [[nodiscard]] std::uint32_t ended_just_before(const DeviceWork& work, const HostCall& call) const {
     auto at = std::upper_bound(by_end_.begin(), by_end_.end(), work.start + kGrain,
                                [&](Nanoseconds time, std::uint32_t id) { return time < recording_.work[id].end; });
     while (at != by_end_.begin()) {
       const DeviceWork& other = recording_.work[*--at];
       if (other.end + kHandover < work.start) break;
-      if (other.on.process == work.on.process && other.on != work.on && other.start < work.start) return *at;
+      const bool elsewhere = other.on.process == work.on.process && other.on != work.on;
+      if (elsewhere && other.start < work.start && submitted_before(*at, call)) return *at;
     }
     return kNoIndex;
+  }
+
+  [[nodiscard]] bool submitted_before(std::uint32_t work, const HostCall& call) const {
+    const std::uint32_t by = index_.call_of(work);
+    return by == kNoIndex || recording_.calls[by].start <= call.start;
   }
 
   const Recording& recording_;
