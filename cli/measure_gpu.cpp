@@ -33,8 +33,11 @@ void measure_gpu(const std::string& output, std::int64_t cores) {
     rates = measure_gpu_rates(**device, options);
   }
   for (const GpuRate& rate : rates) {
-    fmt::print(stderr, "  {:<44}{:>8.1f} {}{}\n", rate.work, rate.rate() * (rate.is_product ? 1e-12 : 1e-9), rate.is_product ? "TFLOP/s" : "GB/s",
-               rate.sustained.slowdown > 1.03 ? fmt::format("  (slower by {:.0f} % in the end)", 100 * (rate.sustained.slowdown - 1)) : "");
+    fmt::print(stderr, "  {:<44}{:>8.1f} {}{}\n", rate.work, rate.rate() * (rate.is_product ? 1e-12 : 1e-9),
+               rate.is_product ? "TFLOP/s" : "GB/s",
+               rate.sustained.slowdown > 1.03
+                   ? fmt::format("  (slower by {:.0f} % in the end)", 100 * (rate.sustained.slowdown - 1))
+                   : "");
   }
   write_text_file(output, gpu_rates_csv((*device)->name(), rates));
   fmt::print(stderr, "plimsoll: wrote {}\n", output);

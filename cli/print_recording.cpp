@@ -57,9 +57,11 @@ std::vector<std::pair<std::string, Total>> by_kernel(const Recording& recording)
 
 /// Time in which anything ran on a device.
 Nanoseconds busy_time(const Recording& recording) {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<Nanoseconds, Nanoseconds>> ends;  // by device: busy so far, until when
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<Nanoseconds, Nanoseconds>>
+      ends;  // by device: busy so far, until when
   for (const DeviceWork& work : recording.work) {
-    auto& [busy, until] = ends.try_emplace({work.on.process, work.on.device}, Nanoseconds(0), Nanoseconds(INT64_MIN)).first->second;
+    auto& [busy, until] =
+        ends.try_emplace({work.on.process, work.on.device}, Nanoseconds(0), Nanoseconds(INT64_MIN)).first->second;
     if (work.end <= until) continue;
     busy += work.end - std::max(work.start, until);
     until = work.end;
@@ -81,7 +83,8 @@ std::string recording_text(const Recording& recording) {
   const auto [first, last] = span_of(recording);
   std::string text = fmt::format("{}: {} from the first event to the last, a device busy for {}\n", recording.source,
                                  to_text(last - first), to_text(busy_time(recording)));
-  for (const RecordedDevice& device : recording.devices) text += fmt::format("  gpu{}: {}, {}\n", device.device, device.name, to_text(device.memory));
+  for (const RecordedDevice& device : recording.devices)
+    text += fmt::format("  gpu{}: {}, {}\n", device.device, device.name, to_text(device.memory));
   for (const auto& [sort, total] : by_sort(recording)) {
     text += fmt::format("  {:<14}{:>9}  {:>12}{}\n", sort, total.count, to_text(total.time),
                         total.bytes > 0 ? "  " + to_text(Bytes(total.bytes)) : "");
@@ -108,7 +111,10 @@ std::string recording_json(const Recording& recording) {
     work.push_back({{"kind", sort}, {"count", total.count}, {"seconds", to_seconds(total.time)}, {"bytes", total.bytes}});
   ordered_json streams = ordered_json::array();
   for (const auto& [on, total] : by_stream(recording))
-    streams.push_back({{"process", on.process}, {"device", on.device}, {"stream", on.stream}, {"count", total.count},
+    streams.push_back({{"process", on.process},
+                       {"device", on.device},
+                       {"stream", on.stream},
+                       {"count", total.count},
                        {"seconds", to_seconds(total.time)}});
   ordered_json kernels = ordered_json::array();
   for (const auto& [name, total] : by_kernel(recording))

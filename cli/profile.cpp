@@ -53,7 +53,9 @@ Result<std::string> find_library(const std::string& wanted) {
 std::string make_spool_folder(const std::string& output) {
   std::string path = fs::absolute(output).string() + ".spools-XXXXXX";
   if (::mkdtemp(path.data()) == nullptr) {
-    throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "no folder for device records can be made", .where = path,
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = "no folder for device records can be made",
+                            .where = path,
                             .remedy = "choose another place with -o FILE"});
   }
   return path;
@@ -62,7 +64,8 @@ std::string make_spool_folder(const std::string& output) {
 Result<void> check_output(const ProfileFlags& flags) {
   if (const auto usable = check_replaceable(flags.output, FileKind::kRunFile); !usable) return usable;
   if (flags.force || !fs::exists(flags.output)) return {};
-  return bad(ErrorKind::kInput, "the file exists already", flags.output, "choose another name with -o, or replace it with --force");
+  return bad(ErrorKind::kInput, "the file exists already", flags.output,
+             "choose another name with -o, or replace it with --force");
 }
 
 std::string command_text(const std::vector<std::string>& command) {
@@ -91,7 +94,8 @@ Result<ExitCode> profile(const ProfileFlags& flags) {
   if (auto usable = check_output(flags); !usable) return fail(usable.error());
   const auto library = find_library(flags.library);
   if (!library) return fail(library.error());
-  if (!capture_is_built_in()) return bad(ErrorKind::kEnvironment, "device capture is " + capture_build_text(), {}, "build where CUDA's toolkit is");
+  if (!capture_is_built_in())
+    return bad(ErrorKind::kEnvironment, "device capture is " + capture_build_text(), {}, "build where CUDA's toolkit is");
   const std::string folder = make_spool_folder(flags.output);
   const auto end = run_profiled({.command = flags.command, .library = *library, .cupti = flags.cupti, .folder = folder});
   if (!end) fs::remove_all(folder);
@@ -106,7 +110,8 @@ Result<ExitCode> profile(const ProfileFlags& flags) {
   if (!decoded) return fail(decoded.error());
   if (flags.force) remove_run_file(flags.output);
   const RunMeta meta = meta_of_recording("profile", command_text(flags.command), probe_this_computer().cpu_model);
-  if (auto written = write_recording(flags.output, meta, decoded->recording, decoded->notes); !written) return fail(written.error());
+  if (auto written = write_recording(flags.output, meta, decoded->recording, decoded->notes); !written)
+    return fail(written.error());
   fs::remove_all(folder);
   fmt::print(stderr, "{}", flags.json ? "" : recording_text(decoded->recording));
   if (flags.json) fmt::print("{}", recording_json(decoded->recording));
@@ -123,7 +128,8 @@ void add_profile(CLI::App& app, ExitCode& code) {
   CLI::App* command = app.add_subcommand("profile", "Run any CUDA program and record what its GPU does, in a run file");
   command->footer(
       "Example: plimsoll profile -o train.plimsoll -- python train.py\n"
-      "         sqlite3 train.plimsoll 'SELECT value, count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName GROUP BY 1'\n"
+      "         sqlite3 train.plimsoll 'SELECT value, count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL JOIN StringIds ON id = shortName "
+      "GROUP BY 1'\n"
       "The exit code is the program's own.");
   command->add_option("-o,--output", flags->output, "the run file")->capture_default_str();
   command->add_flag("--force", flags->force, "replace an existing run file");

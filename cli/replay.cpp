@@ -47,15 +47,15 @@ void print_text(const Recording& recording, const Replayed& replayed, bool what_
   fmt::print("  recorded {}, {} {} ({:+.2f} %)\n", to_text(replayed.traced), what_if ? "would take" : "replayed",
              to_text(replayed.predicted), 100 * replayed.error());
   if (!what_if) {
-    fmt::print("  starts of device work are off by {} (median), {} (nine of ten), {} (worst)\n", to_text(replayed.start_error_p50),
-               to_text(replayed.start_error_p90), to_text(replayed.start_error_worst));
+    fmt::print("  starts of device work are off by {} (median), {} (nine of ten), {} (worst)\n",
+               to_text(replayed.start_error_p50), to_text(replayed.start_error_p90), to_text(replayed.start_error_worst));
   }
   const ReplayPath& path = replayed.path;
   fmt::print("  critical path {}: device {}, CUDA calls {}, host between calls {}, launches {}\n", to_text(path.total),
              to_text(path.device), to_text(path.calls), to_text(path.host), to_text(path.launch));
   for (const auto& [name, time] : on_path(recording, replayed)) fmt::print("    {:>12}  {}\n", to_text(time), name);
-  fmt::print("  {} waits between streams recorded, {} inferred; {} handovers between threads", graph.recorded_edges, graph.inferred_edges,
-             graph.handovers);
+  fmt::print("  {} waits between streams recorded, {} inferred; {} handovers between threads", graph.recorded_edges,
+             graph.inferred_edges, graph.handovers);
   fmt::print("; {} pieces of work of unknown launch held at their start\n", graph.pinned);
 }
 
@@ -64,26 +64,27 @@ void print_json(const Recording& recording, const Replayed& replayed) {
   const ReplayPath& path = replayed.path;
   ordered_json top = ordered_json::array();
   for (const auto& [name, time] : on_path(recording, replayed)) top.push_back({{"name", name}, {"seconds", to_seconds(time)}});
-  const ordered_json object{{"format_version", 1},
-                            {"events", replayed.events},
-                            {"traced_seconds", to_seconds(replayed.traced)},
-                            {"predicted_seconds", to_seconds(replayed.predicted)},
-                            {"error", replayed.error()},
-                            {"start_error_p50_seconds", to_seconds(replayed.start_error_p50)},
-                            {"start_error_p90_seconds", to_seconds(replayed.start_error_p90)},
-                            {"start_error_worst_seconds", to_seconds(replayed.start_error_worst)},
-                            {"critical_path_seconds", to_seconds(path.total)},
-                            {"critical_path",
-                             {{"device_seconds", to_seconds(path.device)},
-                              {"call_seconds", to_seconds(path.calls)},
-                              {"host_seconds", to_seconds(path.host)},
-                              {"launch_seconds", to_seconds(path.launch)},
-                              {"top", top}}},
-                            {"source", recording.source},
-                            {"streams", RecordingIndex(recording).streams().size()},
-                            {"stream_waits", {{"recorded", replayed.graph.recorded_edges}, {"inferred", replayed.graph.inferred_edges}}},
-                            {"thread_handovers", replayed.graph.handovers},
-                            {"pinned", replayed.graph.pinned}};
+  const ordered_json object{
+      {"format_version", 1},
+      {"events", replayed.events},
+      {"traced_seconds", to_seconds(replayed.traced)},
+      {"predicted_seconds", to_seconds(replayed.predicted)},
+      {"error", replayed.error()},
+      {"start_error_p50_seconds", to_seconds(replayed.start_error_p50)},
+      {"start_error_p90_seconds", to_seconds(replayed.start_error_p90)},
+      {"start_error_worst_seconds", to_seconds(replayed.start_error_worst)},
+      {"critical_path_seconds", to_seconds(path.total)},
+      {"critical_path",
+       {{"device_seconds", to_seconds(path.device)},
+        {"call_seconds", to_seconds(path.calls)},
+        {"host_seconds", to_seconds(path.host)},
+        {"launch_seconds", to_seconds(path.launch)},
+        {"top", top}}},
+      {"source", recording.source},
+      {"streams", RecordingIndex(recording).streams().size()},
+      {"stream_waits", {{"recorded", replayed.graph.recorded_edges}, {"inferred", replayed.graph.inferred_edges}}},
+      {"thread_handovers", replayed.graph.handovers},
+      {"pinned", replayed.graph.pinned}};
   fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
 }
 
@@ -99,7 +100,9 @@ Result<void> check_rules(const Recording& recording, const std::vector<ScaleRule
                         [&](const HostCall& call) { return fits(rule, recording.names.at(call.name)); });
     }
     if (any) continue;
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("nothing in the trace fits '{}'", rule.pattern), .where = "--scale",
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("nothing in the trace fits '{}'", rule.pattern),
+                 .where = "--scale",
                  .remedy = "plimsoll import FILE lists the kernels; a pattern is a part of a name, or with * the whole"});
   }
   return {};
@@ -138,8 +141,10 @@ void add_replay(CLI::App& app, ExitCode& code) {
       "TRACE is what import reads, or a run file with device activity.\n"
       "Example: plimsoll replay trace.json.gz --scale kernel=gemm:0.8 --scale copy=HtoD:0.5");
   command->add_option("TRACE", flags->file, "the trace")->required();
-  command->add_option("--scale", flags->scales,
-                      "PART=PATTERN:FACTOR, any number of them: what if these took FACTOR times as long; PART is kernel, copy, fill, call, gap")
+  command
+      ->add_option("--scale", flags->scales,
+                   "PART=PATTERN:FACTOR, any number of them: what if these took FACTOR times as long; PART is kernel, copy, "
+                   "fill, call, gap")
       ->allow_extra_args(false);
   command->add_flag("--no-host-gaps", flags->no_host_gaps, "what if the host went from CUDA call to CUDA call without a pause");
   command->add_flag("--json", flags->json, "machine-readable answer");

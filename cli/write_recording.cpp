@@ -82,7 +82,8 @@ Result<void> write_recording(const std::string& path, const RunMeta& meta, const
     writer.add_memory(samples_of(recording));
     for (const std::string& note : notes) writer.add_log({.time = {}, .level = "info", .text = note});
     for (const RecordingLoss& loss : recording.losses)
-      writer.add_log({.time = {}, .level = "warning", .text = fmt::format("{} {} are not in this recording", loss.count, loss.what)});
+      writer.add_log(
+          {.time = {}, .level = "warning", .text = fmt::format("{} {} are not in this recording", loss.count, loss.what)});
     writer.close();
   }
   return add_recording(path, recording);

@@ -8,8 +8,8 @@
 
 namespace plimsoll {
 
-/// Writes a run file of a recording: its activity in Nsight's tables, its marked steps as the trace "recorded" (one event for each
-/// piece of device work, counted within its step), its memory as samples, and the notes and losses as lines of the log.
+/// Writes a run file of a recording: its activity in Nsight's tables, its marked steps as the trace "recorded" (one event for
+/// each piece of device work, counted within its step), its memory as samples, and the notes and losses as lines of the log.
 Result<void> write_recording(const std::string& path, const RunMeta& meta, const Recording& recording,
                              const std::vector<std::string>& notes);
 

@@ -11,7 +11,7 @@ struct Entry {
 };
 
 // In the order of ActivityTable. "end" is a word of SQL and stands in quotes.
-constexpr std::array<Entry, 21> kTables{{
+constexpr std::array<Entry, 22> kTables{{
     {"StringIds", "CREATE TABLE StringIds(id INTEGER NOT NULL PRIMARY KEY, value TEXT NOT NULL)"},
     {"CUPTI_ACTIVITY_KIND_KERNEL",
      R"(CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER NOT NULL, "end" INTEGER NOT NULL, deviceId INTEGER NOT NULL,
@@ -94,6 +94,9 @@ instruction INTEGER NOT NULL))"},
     {"activity_readings",
      R"(CREATE TABLE activity_readings(time INTEGER NOT NULL, deviceId INTEGER NOT NULL, freeBytes INTEGER NOT NULL,
 totalBytes INTEGER NOT NULL))"},
+    {"activity_event_waits",
+     R"(CREATE TABLE activity_event_waits(correlationId INTEGER NOT NULL, globalPid INTEGER NOT NULL,
+recordCorrelationId INTEGER NOT NULL, recordStreamId INTEGER NOT NULL))"},
 }};
 
 }  // namespace

@@ -4,8 +4,8 @@
 
 namespace plimsoll {
 
-/// Tables of device activity, each made when there is a row for it: those of an Nsight Systems export (schema 3.16), name by name and
-/// column by column, and a few of our own, whose names begin with "activity_".
+/// Tables of device activity, each made when there is a row for it: those of an Nsight Systems export (schema 3.16), name by name
+/// and column by column, and a few of our own, whose names begin with "activity_".
 enum class ActivityTable {
   kStringIds,
   kKernel,
@@ -28,6 +28,7 @@ enum class ActivityTable {
   kInstructions,
   kLosses,
   kReadings,
+  kEventWaits,
 };
 
 /// The table's name, and the statement that makes it (with its rows, where these are fixed).

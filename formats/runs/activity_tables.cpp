@@ -31,6 +31,7 @@ class Writer {
     write_fills();
     write_calls();
     write_waits();
+    write_event_waits();
     write_allocations();
     write_ranges();
     write_devices();
@@ -60,6 +61,7 @@ class Writer {
   void write_fills();
   void write_calls();
   void write_waits();
+  void write_event_waits();
   void write_allocations();
   void write_ranges();
   void write_devices();
@@ -105,7 +107,12 @@ void Writer::write_kernels() {
     for (const std::int32_t size : shape.grid) row.bind(std::int64_t{size});
     for (const std::int32_t size : shape.block) row.bind(std::int64_t{size});
     row.bind(std::int64_t{shape.static_shared}).bind(std::int64_t{shape.dynamic_shared}).bind(shape.local);
-    row.bind(std::int64_t{0}).bind(std::int64_t{0}).bind(std::int64_t{0}).bind(number(work.graph_node)).bind(std::int64_t{0}).run();
+    row.bind(std::int64_t{0})
+        .bind(std::int64_t{0})
+        .bind(std::int64_t{0})
+        .bind(number(work.graph_node))
+        .bind(std::int64_t{0})
+        .run();
   }
 }
 
@@ -157,6 +164,23 @@ void Writer::write_waits() {
   }
 }
 
+/// Which recording of an event each wait waited for: Nsight's table of waits has no place for it.
+void Writer::write_event_waits() {
+  const auto knows = [](const DeviceWait& wait) {
+    return wait.correlation != 0 && (wait.event_correlation != 0 || wait.event_stream >= 0);
+  };
+  if (std::none_of(recording_.waits.begin(), recording_.waits.end(), knows)) return;
+  Statement row = rows_of(ActivityTable::kEventWaits, 4);
+  for (const DeviceWait& wait : recording_.waits) {
+    if (!knows(wait)) continue;
+    row.bind(number(wait.correlation))
+        .bind(global_process(wait.on.process))
+        .bind(number(wait.event_correlation))
+        .bind(wait.event_stream)
+        .run();
+  }
+}
+
 void Writer::write_allocations() {
   if (recording_.allocations.empty()) return;
   make(ActivityTable::kMemoryUsage);
@@ -175,7 +199,8 @@ void Writer::write_ranges() {
   if (recording_.ranges.empty()) return;
   make(ActivityTable::kNvtxTypes);
   make(ActivityTable::kNvtx);
-  Statement row(database_, R"(INSERT INTO NVTX_EVENTS(start, "end", eventType, globalTid, textId, domainId) VALUES (?,?,?,?,?,?))");
+  Statement row(database_,
+                R"(INSERT INTO NVTX_EVENTS(start, "end", eventType, globalTid, textId, domainId) VALUES (?,?,?,?,?,?))");
   for (const MarkedRange& range : recording_.ranges) {
     const RecordedThread& thread = recording_.threads[range.thread];
     row.bind(range.start.count).bind(range.end.count).bind(kPushPopRange).bind(global_thread(thread.process, thread.thread));
@@ -186,7 +211,8 @@ void Writer::write_ranges() {
 void Writer::write_devices() {
   if (recording_.devices.empty()) return;
   make(ActivityTable::kGpuInfo);
-  Statement row(database_, R"(INSERT INTO TARGET_INFO_GPU(vmId, id, name, totalMemory, smCount, cuDevice, computeMajor, computeMinor)
+  Statement row(database_,
+                R"(INSERT INTO TARGET_INFO_GPU(vmId, id, name, totalMemory, smCount, cuDevice, computeMajor, computeMinor)
 VALUES (0,?,?,?,?,?,?,?))");
   for (const RecordedDevice& device : recording_.devices) {
     row.bind(device.device).bind(std::string_view(device.name)).bind(device.memory.count);
@@ -208,11 +234,17 @@ void Writer::write_streams() {
 
 void Writer::write_session() {
   make(ActivityTable::kSessionStart);
-  Statement start(database_, R"(INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?, strftime('%Y-%m-%d %H:%M:%S', ? / 1000000000,
+  Statement start(database_,
+                  R"(INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?, strftime('%Y-%m-%d %H:%M:%S', ? / 1000000000,
 'unixepoch'), strftime('%Y-%m-%d %H:%M:%S', ? / 1000000000, 'unixepoch', 'localtime')))");
   start.bind(recording_.epoch).bind(recording_.epoch).bind(recording_.epoch).run();
   const auto [first, last] = span_of(recording_);
-  rows_of(ActivityTable::kAnalysisDetails, 4).bind(std::int64_t{0}).bind((last - first).count).bind(first.count).bind(last.count).run();
+  rows_of(ActivityTable::kAnalysisDetails, 4)
+      .bind(std::int64_t{0})
+      .bind((last - first).count)
+      .bind(first.count)
+      .bind(last.count)
+      .run();
   Statement meta = rows_of(ActivityTable::kExportMeta, 2);
   meta.bind(std::string_view("EXPORT_SCHEMA_VERSION")).bind(std::string_view(kExportVersion)).run();
   meta.bind(std::string_view("EXPORT_PRODUCT")).bind(std::string_view("plimsoll")).run();
@@ -252,7 +284,9 @@ Result<void> add_recording(const std::string& run_file, const Recording& recordi
   Database database(run_file, Database::Mode::kCreate);
   if (auto known = check_version(database); !known) return fail(known.error());
   if (database.integer("SELECT count(*) FROM sqlite_master WHERE name = 'StringIds'") > 0) {
-    return fail({.kind = ErrorKind::kInput, .what = "the file holds a recording of device activity already", .where = run_file,
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "the file holds a recording of device activity already",
+                 .where = run_file,
                  .remedy = "name a new file"});
   }
   database.run("BEGIN IMMEDIATE");

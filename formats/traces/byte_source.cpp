@@ -25,7 +25,10 @@ Result<ByteSource> ByteSource::open(const std::string& path) {
   errno = 0;
   gzFile_s* const file = gzopen(path.c_str(), "rb");
   if (file == nullptr) {
-    return fail({.kind = ErrorKind::kInput, .what = "cannot be opened: " + std::system_category().message(errno), .where = path, .remedy = {}});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "cannot be opened: " + std::system_category().message(errno),
+                 .where = path,
+                 .remedy = {}});
   }
   gzbuffer(file, kUnpackBuffer);
   return ByteSource(path, file);

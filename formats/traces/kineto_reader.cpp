@@ -206,26 +206,33 @@ void KinetoReader::take_work(DeviceWorkKind kind) {
 }
 
 void KinetoReader::take_call() {
-  recording_.calls.push_back({.start = Nanoseconds(event_.start), .end = Nanoseconds(end()), .correlation = event_.correlation,
-                              .name = recording_.names.add(event_.name), .thread = thread()});
+  recording_.calls.push_back({.start = Nanoseconds(event_.start),
+                              .end = Nanoseconds(end()),
+                              .correlation = event_.correlation,
+                              .name = recording_.names.add(event_.name),
+                              .thread = thread()});
 }
 
 void KinetoReader::take_range(RangeKind kind) {
-  recording_.ranges.push_back({.start = Nanoseconds(event_.start), .end = Nanoseconds(end()),
-                               .name = recording_.names.add(event_.name), .thread = thread(), .kind = kind});
+  recording_.ranges.push_back({.start = Nanoseconds(event_.start),
+                               .end = Nanoseconds(end()),
+                               .name = recording_.names.add(event_.name),
+                               .thread = thread(),
+                               .kind = kind});
 }
 
 void KinetoReader::take_wait() {
   const auto unset = std::numeric_limits<std::uint32_t>::max();  // Kineto writes −1, in 32 or 64 bits, for what it does not know
   const bool knows = event_.event_correlation != 0 && event_.event_correlation != unset && event_.event_correlation != UINT64_MAX;
-  recording_.waits.push_back({.start = Nanoseconds(event_.start),
-                              .end = Nanoseconds(end()),
-                              .correlation = event_.correlation,
-                              .event_correlation = knows ? event_.event_correlation : 0,
-                              .on = {.process = 0, .device = small(event_.device), .context = small(event_.context), .stream = event_.stream},
-                              .event = event_.wait_event,
-                              .event_stream = event_.wait_stream == unset ? -1 : event_.wait_stream,
-                              .kind = wait_kind_of(event_.wait_kind.empty() ? event_.name : event_.wait_kind)});
+  recording_.waits.push_back(
+      {.start = Nanoseconds(event_.start),
+       .end = Nanoseconds(end()),
+       .correlation = event_.correlation,
+       .event_correlation = knows ? event_.event_correlation : 0,
+       .on = {.process = 0, .device = small(event_.device), .context = small(event_.context), .stream = event_.stream},
+       .event = event_.wait_event,
+       .event_stream = event_.wait_stream == unset ? -1 : event_.wait_stream,
+       .kind = wait_kind_of(event_.wait_kind.empty() ? event_.name : event_.wait_kind)});
 }
 
 void KinetoReader::take_memory() {
@@ -249,8 +256,10 @@ void KinetoReader::take_metadata() {
 void KinetoReader::begin_range() {
   if (!event_.numbered || !event_.has_start) return;
   const std::uint32_t on = thread();
-  open_[on].push_back({.start = Nanoseconds(event_.start), .end = Nanoseconds(event_.start),
-                       .name = recording_.names.add(event_.name), .thread = on,
+  open_[on].push_back({.start = Nanoseconds(event_.start),
+                       .end = Nanoseconds(event_.start),
+                       .name = recording_.names.add(event_.name),
+                       .thread = on,
                        .kind = event_.category == EventCategory::kOperator ? RangeKind::kOperator : RangeKind::kAnnotation});
 }
 

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <limits>
+#include <map>
+#include <tuple>
 
 namespace plimsoll {
 namespace {
@@ -97,8 +100,9 @@ void NsightReader::read_names() {
 void NsightReader::read_devices() {
   const TableColumns table = columns("TARGET_INFO_GPU", {"id"});
   if (!table.exists()) return;
-  Statement row = query(table, {table.or_else("cuDevice", "id"), table.or_else("name", "''"), table.or_else("totalMemory", "0"),
-                                table.or_else("computeMajor", "0"), table.or_else("computeMinor", "0"), table.or_else("smCount", "0")});
+  Statement row =
+      query(table, {table.or_else("cuDevice", "id"), table.or_else("name", "''"), table.or_else("totalMemory", "0"),
+                    table.or_else("computeMajor", "0"), table.or_else("computeMinor", "0"), table.or_else("smCount", "0")});
   while (row.step()) {
     recording_.devices.push_back({.device = small(row.integer(0)),
                                   .name = row.text(1),
@@ -120,11 +124,12 @@ void NsightReader::read_kernels() {
   const TableColumns t = columns("CUPTI_ACTIVITY_KIND_KERNEL", {"start", "end", "streamId"});
   if (!t.exists()) return;
   const std::string name = t.or_else("demangledName", t.or_else("shortName", "-1"));
-  Statement row = query(t, {"start", "\"end\"", t.or_else("deviceId", "0"), t.or_else("contextId", "0"), "streamId",
-                            t.or_else("correlationId", "0"), t.or_else("globalPid", "0"), name, t.or_else("registersPerThread", "0"),
-                            t.or_else("gridX", "1"), t.or_else("gridY", "1"), t.or_else("gridZ", "1"), t.or_else("blockX", "1"),
-                            t.or_else("blockY", "1"), t.or_else("blockZ", "1"), t.or_else("staticSharedMemory", "0"),
-                            t.or_else("dynamicSharedMemory", "0"), t.or_else("localMemoryPerThread", "0"), t.or_else("graphNodeId", "0")});
+  Statement row =
+      query(t, {"start", "\"end\"", t.or_else("deviceId", "0"), t.or_else("contextId", "0"), "streamId",
+                t.or_else("correlationId", "0"), t.or_else("globalPid", "0"), name, t.or_else("registersPerThread", "0"),
+                t.or_else("gridX", "1"), t.or_else("gridY", "1"), t.or_else("gridZ", "1"), t.or_else("blockX", "1"),
+                t.or_else("blockY", "1"), t.or_else("blockZ", "1"), t.or_else("staticSharedMemory", "0"),
+                t.or_else("dynamicSharedMemory", "0"), t.or_else("localMemoryPerThread", "0"), t.or_else("graphNodeId", "0")});
   while (row.step()) {
     DeviceWork work{.correlation = static_cast<std::uint64_t>(row.integer(5)),
                     .on = {process_of(row.integer(6)), small(row.integer(2)), small(row.integer(3)), row.integer(4)},
@@ -133,8 +138,10 @@ void NsightReader::read_kernels() {
                     .graph_node = static_cast<std::uint64_t>(row.integer(18)),
                     .kind = DeviceWorkKind::kKernel};
     read_stretch(row, 0, work.start, work.end);
-    LaunchShape shape{.registers = small_signed(row.integer(8)), .static_shared = small_signed(row.integer(15)),
-                      .dynamic_shared = small_signed(row.integer(16)), .local = row.integer(17)};
+    LaunchShape shape{.registers = small_signed(row.integer(8)),
+                      .static_shared = small_signed(row.integer(15)),
+                      .dynamic_shared = small_signed(row.integer(16)),
+                      .local = row.integer(17)};
     for (int i = 0; i < 3; ++i) {
       shape.grid[static_cast<std::size_t>(i)] = small_signed(row.integer(9 + i));
       shape.block[static_cast<std::size_t>(i)] = small_signed(row.integer(12 + i));
@@ -205,8 +212,9 @@ void NsightReader::read_calls() {
 void NsightReader::read_waits() {
   const TableColumns t = columns("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", {"start", "end", "syncType"});
   if (!t.exists()) return;
-  Statement row = query(t, {"start", "\"end\"", t.or_else("deviceId", "0"), t.or_else("contextId", "0"), t.or_else("streamId", "0"),
-                            t.or_else("correlationId", "0"), t.or_else("globalPid", "0"), "syncType", t.or_else("eventId", "0")});
+  Statement row =
+      query(t, {"start", "\"end\"", t.or_else("deviceId", "0"), t.or_else("contextId", "0"), t.or_else("streamId", "0"),
+                t.or_else("correlationId", "0"), t.or_else("globalPid", "0"), "syncType", t.or_else("eventId", "0")});
   while (row.step()) {
     const std::int64_t kind = row.integer(7);
     DeviceWait wait{.correlation = static_cast<std::uint64_t>(row.integer(5)),
@@ -215,6 +223,40 @@ void NsightReader::read_waits() {
                     .kind = kind >= 1 && kind <= 4 ? static_cast<WaitKind>(kind) : WaitKind::kUnknown};
     read_stretch(row, 0, wait.start, wait.end);
     recording_.waits.push_back(wait);
+  }
+}
+
+/// What a run file says of waits for events.
+void NsightReader::read_event_waits() {
+  const TableColumns t = columns("activity_event_waits", {"correlationId", "globalPid", "recordCorrelationId", "recordStreamId"});
+  if (!t.exists()) return join_events();
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::pair<std::uint64_t, std::int64_t>> known;
+  Statement row = query(t, {"correlationId", "globalPid", "recordCorrelationId", "recordStreamId"});
+  while (row.step()) {
+    known[{process_of(row.integer(1)), static_cast<std::uint64_t>(row.integer(0))}] = {static_cast<std::uint64_t>(row.integer(2)),
+                                                                                       row.integer(3)};
+  }
+  for (DeviceWait& wait : recording_.waits) {
+    const auto found = known.find({wait.on.process, wait.correlation});
+    if (found != known.end()) std::tie(wait.event_correlation, wait.event_stream) = found->second;
+  }
+}
+
+/// Newer exports list where events were recorded: a wait means the last recording of its event before it.
+void NsightReader::join_events() {
+  const TableColumns t = columns("CUPTI_ACTIVITY_KIND_CUDA_EVENT", {"correlationId", "eventId", "streamId"});
+  if (!t.exists()) return;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::map<std::uint64_t, std::int64_t>>
+      streams;  // by event: correlation, stream
+  Statement row = query(t, {"correlationId", "eventId", "streamId", t.or_else("globalPid", "0")});
+  while (row.step())
+    streams[{process_of(row.integer(3)), row.integer(1)}][static_cast<std::uint64_t>(row.integer(0))] = row.integer(2);
+  for (DeviceWait& wait : recording_.waits) {
+    const auto event = streams.find({wait.on.process, wait.event});
+    if (event == streams.end() || wait.correlation == 0) continue;
+    const auto after = event->second.lower_bound(wait.correlation);
+    if (after == event->second.begin()) continue;
+    std::tie(wait.event_correlation, wait.event_stream) = *std::prev(after);
   }
 }
 
@@ -242,25 +284,30 @@ void NsightReader::read_allocations() {
 void NsightReader::read_ranges() {
   const TableColumns t = columns("NVTX_EVENTS", {"start"});
   if (!t.exists() || !t.has("end")) return;
-  Statement row = query(t, {"start", "\"end\"", t.or_else("globalTid", "0"), t.or_else("textId", "NULL"), t.or_else("text", "NULL"),
-                            t.or_else("domainId", "0"), "\"end\" IS NULL", t.has("textId") ? "textId IS NULL" : "1"});
+  Statement row =
+      query(t, {"start", "\"end\"", t.or_else("globalTid", "0"), t.or_else("textId", "NULL"), t.or_else("text", "NULL"),
+                t.or_else("domainId", "0"), "\"end\" IS NULL", t.has("textId") ? "textId IS NULL" : "1"});
   while (row.step()) {
     if (row.integer(6) != 0) continue;  // a mark, or a category's or a domain's name
     MarkedRange range{.name = row.integer(7) == 0 ? name_of(row.integer(3)) : recording_.names.add(row.text(4)),
                       .thread = thread_of(row.integer(2)),
-                      .kind = row.integer(5) == kFrameworkDomain && recording_.source.rfind("Nsight", 0) != 0 ? RangeKind::kOperator
-                                                                                                           : RangeKind::kAnnotation};
+                      .kind = row.integer(5) == kFrameworkDomain && recording_.source.rfind("Nsight", 0) != 0
+                                  ? RangeKind::kOperator
+                                  : RangeKind::kAnnotation};
     read_stretch(row, 0, range.start, range.end);
     recording_.ranges.push_back(range);
   }
 }
 
 void NsightReader::read_ours() {
-  if (const TableColumns t = columns("activity_instructions", {"correlationId", "globalPid", "step", "instruction"}); t.exists()) {
+  if (const TableColumns t = columns("activity_instructions", {"correlationId", "globalPid", "step", "instruction"});
+      t.exists()) {
     Statement row = query(t, {"correlationId", "globalPid", "step", "instruction"});
     while (row.step())
-      recording_.instructions.push_back({.correlation = static_cast<std::uint64_t>(row.integer(0)), .process = process_of(row.integer(1)),
-                                         .step = small(row.integer(2)), .instruction = small(row.integer(3))});
+      recording_.instructions.push_back({.correlation = static_cast<std::uint64_t>(row.integer(0)),
+                                         .process = process_of(row.integer(1)),
+                                         .step = small(row.integer(2)),
+                                         .instruction = small(row.integer(3))});
   }
   if (const TableColumns t = columns("activity_losses", {"what", "count"}); t.exists()) {
     Statement row = query(t, {"what", "count"});
@@ -269,8 +316,10 @@ void NsightReader::read_ours() {
   if (const TableColumns t = columns("activity_readings", {"time", "deviceId", "freeBytes", "totalBytes"}); t.exists()) {
     Statement row = query(t, {"time", "deviceId", "freeBytes", "totalBytes"});
     while (row.step())
-      recording_.readings.push_back({.time = Nanoseconds(row.integer(0)), .device = small(row.integer(1)),
-                                     .free = Bytes(row.integer(2)), .total = Bytes(row.integer(3))});
+      recording_.readings.push_back({.time = Nanoseconds(row.integer(0)),
+                                     .device = small(row.integer(1)),
+                                     .free = Bytes(row.integer(2)),
+                                     .total = Bytes(row.integer(3))});
   }
 }
 
@@ -284,6 +333,7 @@ Recording NsightReader::read() {
   read_fills();
   read_calls();
   read_waits();
+  read_event_waits();
   read_allocations();
   read_ranges();
   read_ours();

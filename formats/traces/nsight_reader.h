@@ -31,6 +31,8 @@ class NsightReader {
   void read_fills();
   void read_calls();
   void read_waits();
+  void read_event_waits();
+  void join_events();
   void read_allocations();
   void read_ranges();
   void read_ours();

@@ -32,13 +32,15 @@ Result<Recording> read_recording(const std::string& path) {
   const std::string bytes = first_bytes(path);
   if (bytes.empty()) return refuse(path, "an empty file", "name a trace");
   if (begins(bytes, "SQLite format 3")) return read_nsight(path);
-  if (begins(bytes, "PLMSPOOL")) return refuse(path, "a spool that plimsoll profile did not convert", "profile the program again");
+  if (begins(bytes, "PLMSPOOL"))
+    return refuse(path, "a spool that plimsoll profile did not convert", "profile the program again");
   if (begins(bytes, "PK\x03\x04")) return refuse(path, "a zip archive", "unpack it, and name the trace in it");
   const std::size_t start = bytes.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   const bool json = start != std::string::npos && (bytes[start] == '{' || bytes[start] == '[');
   if (json || begins(bytes, "\x1f\x8b")) return read_kineto(path);
   return refuse(path, "no trace of a kind that is known",
-                "name a Chrome or Kineto trace (.json, .json.gz), an SQLite export of Nsight Systems (nsys export --type sqlite), or a run file");
+                "name a Chrome or Kineto trace (.json, .json.gz), an SQLite export of Nsight Systems (nsys export --type "
+                "sqlite), or a run file");
 }
 
 }  // namespace plimsoll

@@ -22,7 +22,8 @@ class ActivityCapture {
   /// What the calling thread submits from now on, until leave(), belongs to this instruction of the running plan.
   virtual void enter(std::uint32_t step, std::uint32_t instruction) = 0;
   virtual void leave() = 0;
-  /// Notes how much memory of the calling thread's current device is free: at an op's boundary, what a framework does not account for.
+  /// Notes how much memory of the calling thread's current device is free: at an op's boundary, what a framework does not account
+  /// for.
   virtual void read_memory() = 0;
   /// Collects what is complete, so that it survives the death of the process.
   virtual void flush() = 0;
@@ -32,6 +33,10 @@ class ActivityCapture {
 
 /// Starts a capture. Where this cannot be, the error says which library or permission is missing, with the remedy.
 Result<std::unique_ptr<ActivityCapture>> start_capture(const CaptureOptions& options);
+
+/// Makes CUPTI listen to NVTX, which asks the library that it loads for this with the way to its own functions. Returns what NVTX
+/// wants to hear: 1, or 0 where no CUPTI can be loaded.
+int listen_to_nvtx(const std::string& library, void* nvtx_functions);
 
 /// Whether this build can capture at all, and in words what it was built with.
 bool capture_is_built_in();

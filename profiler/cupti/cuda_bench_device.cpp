@@ -46,7 +46,8 @@ CudaBenchDevice::CudaBenchDevice(CudaLibraries cuda, std::string name) : cuda_(c
   attempt(cuda_.event_create(&begin_), "making an event");
   attempt(cuda_.event_create(&end_), "making an event");
   if (cuda_.blas_create(&blas_) != CUBLAS_STATUS_SUCCESS || cuda_.blas_set_stream(blas_, stream_) != CUBLAS_STATUS_SUCCESS) {
-    throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "cuBLAS does not start", .where = name_, .remedy = "free device memory"});
+    throw EnvironmentError(
+        {.kind = ErrorKind::kEnvironment, .what = "cuBLAS does not start", .where = name_, .remedy = "free device memory"});
   }
 }
 
@@ -137,11 +138,14 @@ double CudaBenchDevice::multiply(std::int64_t count) {
   attempt(cuda_.event_record(begin_, stream_), "recording an event");
   for (std::int64_t i = 0; i < count; ++i) {
     // Column-major: the same products as n × m of the transposed operands.
-    const cublasStatus_t status = cuda_.blas_multiply(blas_, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b_.address, type, n, a_.address, type,
-                                                      k, &zero, c_.address, type, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+    const cublasStatus_t status =
+        cuda_.blas_multiply(blas_, CUBLAS_OP_N, CUBLAS_OP_N, n, m, k, &one, b_.address, type, n, a_.address, type, k, &zero,
+                            c_.address, type, n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
     if (status == CUBLAS_STATUS_SUCCESS) continue;
-    throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "cuBLAS refuses a product: status " + std::to_string(status),
-                            .where = name_, .remedy = {}});
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = "cuBLAS refuses a product: status " + std::to_string(status),
+                            .where = name_,
+                            .remedy = {}});
   }
   return between_marks();
 }
@@ -150,8 +154,9 @@ void CudaBenchDevice::copy_once(CopyDirection direction, std::size_t bytes, cuda
   const bool up = direction == CopyDirection::kUp;
   void* const on_device = device_copy_[slot].address;
   void* const on_host = host_copy_[slot].address;
-  attempt(cuda_.memcpy_async(up ? on_device : on_host, up ? on_host : on_device, bytes, up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
-                             stream), "copying");
+  attempt(cuda_.memcpy_async(up ? on_device : on_host, up ? on_host : on_device, bytes,
+                             up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost, stream),
+          "copying");
 }
 
 double CudaBenchDevice::copy(CopyDirection direction, Bytes bytes, bool other_busy, std::int64_t count) {
@@ -180,8 +185,10 @@ Result<std::unique_ptr<BenchDevice>> open_bench_device() {
   int count = 0;
   const cudaError_t found = cuda->get_device_count(&count);
   if (found != cudaSuccess || count == 0) {
-    return fail({.kind = ErrorKind::kEnvironment, .what = found == cudaSuccess ? "no GPU is visible" : cuda->get_error_string(found),
-                 .where = "CUDA", .remedy = "ask plimsoll doctor what is missing"});
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = found == cudaSuccess ? "no GPU is visible" : cuda->get_error_string(found),
+                 .where = "CUDA",
+                 .remedy = "ask plimsoll doctor what is missing"});
   }
   try {
     return std::unique_ptr<BenchDevice>(std::make_unique<CudaBenchDevice>(*cuda, "gpu0"));

@@ -21,12 +21,18 @@ struct Wanted {
   bool needed;
 };
 constexpr Wanted kWanted[] = {
-    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true}, {CUPTI_ACTIVITY_KIND_MEMCPY, true},
-    {CUPTI_ACTIVITY_KIND_MEMSET, true},            {CUPTI_ACTIVITY_KIND_RUNTIME, true},
-    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},          {CUPTI_ACTIVITY_KIND_DRIVER, false},
-    {CUPTI_ACTIVITY_KIND_MEMORY2, false},          {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false},
-    {CUPTI_ACTIVITY_KIND_CUDA_EVENT, false},       {CUPTI_ACTIVITY_KIND_MARKER, false},
-    {CUPTI_ACTIVITY_KIND_DEVICE, false},           {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, false},
+    {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY, true},
+    {CUPTI_ACTIVITY_KIND_MEMSET, true},
+    {CUPTI_ACTIVITY_KIND_RUNTIME, true},
+    {CUPTI_ACTIVITY_KIND_MEMCPY2, false},
+    {CUPTI_ACTIVITY_KIND_DRIVER, false},
+    {CUPTI_ACTIVITY_KIND_MEMORY2, false},
+    {CUPTI_ACTIVITY_KIND_SYNCHRONIZATION, false},
+    {CUPTI_ACTIVITY_KIND_CUDA_EVENT, false},
+    {CUPTI_ACTIVITY_KIND_MARKER, false},
+    {CUPTI_ACTIVITY_KIND_DEVICE, false},
+    {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, false},
 };
 
 std::int64_t now(clockid_t clock) {
@@ -39,11 +45,11 @@ std::string remedy_for(CUptiResult result) {
   switch (result) {
     case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
     case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
-      return "let users profile: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d/, then reboot; or run as root";
+      return "let users profile: options nvidia NVreg_RestrictProfilingToAdminUsers=0 in /etc/modprobe.d/, then reboot; or run "
+             "as root";
     case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
       return "another profiler (Nsight, Kineto) holds this process: end it, or leave one of the two out";
-    default:
-      return "ask plimsoll doctor what is missing";
+    default: return "ask plimsoll doctor what is missing";
   }
 }
 
@@ -57,11 +63,13 @@ CuptiCapture::CuptiCapture(CuptiLibrary cupti, const std::string& spool, SpoolHe
 Result<std::unique_ptr<CuptiCapture>> CuptiCapture::start(const CaptureOptions& options) {
   auto cupti = load_cupti(options.library);
   if (!cupti) return fail(cupti.error());
-  const SpoolHeader header{.process = static_cast<std::uint32_t>(::getpid()), .started = now(CLOCK_REALTIME),
-                           .cupti_version = cupti->version};
+  const SpoolHeader header{
+      .process = static_cast<std::uint32_t>(::getpid()), .started = now(CLOCK_REALTIME), .cupti_version = cupti->version};
   std::unique_ptr<CuptiCapture> capture(new CuptiCapture(std::move(*cupti), options.spool, header));
   if (!capture->spool_.ok()) {
-    return fail({.kind = ErrorKind::kEnvironment, .what = "the spool cannot be created", .where = options.spool,
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = "the spool cannot be created",
+                 .where = options.spool,
                  .remedy = "check that its folder exists and may be written"});
   }
   current_ = capture.get();
@@ -100,7 +108,9 @@ Result<void> CuptiCapture::enable() {
     if (wanted.needed) result = answer;
   }
   if (result == CUPTI_SUCCESS) return {};
-  return fail({.kind = ErrorKind::kEnvironment, .what = "CUPTI does not capture: " + cupti_.text(result), .where = cupti_.path,
+  return fail({.kind = ErrorKind::kEnvironment,
+               .what = "CUPTI does not capture: " + cupti_.text(result),
+               .where = cupti_.path,
                .remedy = remedy_for(result)});
 }
 
@@ -111,7 +121,8 @@ void CuptiCapture::buffer_requested(std::uint8_t** buffer, std::size_t* size, st
   *most_records = 0;  // as many as fit
 }
 
-void CuptiCapture::buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+void CuptiCapture::buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
+                                    std::size_t valid) {
   if (CuptiCapture* const self = current_) {
     self->read_buffer(context, stream, buffer, valid);
     self->give_back(buffer);
@@ -173,7 +184,9 @@ void CuptiCapture::compare_clocks() {
     if (cupti_.get_timestamp(&capture) != CUPTI_SUCCESS) return;
     const std::int64_t after = now(CLOCK_REALTIME);
     if (after - before >= best.uncertainty) continue;
-    best = {.capture = static_cast<std::int64_t>(capture), .steady = steady, .calendar = before + (after - before) / 2,
+    best = {.capture = static_cast<std::int64_t>(capture),
+            .steady = steady,
+            .calendar = before + (after - before) / 2,
             .uncertainty = after - before};
   }
   spool_.add(best);

@@ -11,8 +11,8 @@
 
 namespace plimsoll {
 
-/// An ActivityCapture by CUPTI. Buffers come from a pool and go back when they were read, so that CUPTI never waits for one; a thread
-/// collects what is complete twice a second and compares clocks.
+/// An ActivityCapture by CUPTI. Buffers come from a pool and go back when they were read, so that CUPTI never waits for one; a
+/// thread collects what is complete twice a second and compares clocks.
 class CuptiCapture : public ActivityCapture {
  public:
   static Result<std::unique_ptr<CuptiCapture>> start(const CaptureOptions& options);

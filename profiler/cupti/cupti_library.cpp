@@ -3,6 +3,9 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <utility>
+
+#include "profiler/cupti/activity_capture.h"
 
 namespace plimsoll {
 namespace {
@@ -10,7 +13,8 @@ namespace {
 /// CUDA 12.0's: the first whose records begin as those that this was compiled against.
 constexpr std::uint32_t kOldestVersion = 18;
 
-constexpr std::array<const char*, 5> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so", "/usr/local/cuda/lib64/libcupti.so",
+constexpr std::array<const char*, 5> kNames{"libcupti.so.13", "libcupti.so.12", "libcupti.so",
+                                            "/usr/local/cuda/lib64/libcupti.so",
                                             "/usr/local/cuda/extras/CUPTI/lib64/libcupti.so"};
 
 /// The library and the name by which it was found.
@@ -61,6 +65,13 @@ void load_driver(CuptiLibrary& cupti) {
 
 }  // namespace
 
+int listen_to_nvtx(const std::string& wanted, void* nvtx_functions) {
+  const auto [library, path] = open_first(wanted);
+  if (library == nullptr) return 0;
+  auto* const initialize = reinterpret_cast<int (*)(void*)>(::dlsym(library, "InitializeInjectionNvtx2"));
+  return initialize == nullptr ? 0 : initialize(nvtx_functions);
+}
+
 std::string CuptiLibrary::text(CUptiResult result) const {
   const char* words = nullptr;
   if (get_result_string != nullptr) get_result_string(result, &words);
@@ -86,11 +97,15 @@ Result<CuptiLibrary> load_cupti(const std::string& wanted) {
   symbols.load(cupti.push_external, "cuptiActivityPushExternalCorrelationId");
   symbols.load(cupti.pop_external, "cuptiActivityPopExternalCorrelationId");
   if (!symbols.missing().empty()) {
-    return fail({.kind = ErrorKind::kEnvironment, .what = "this CUPTI has no " + symbols.missing(), .where = path,
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = "this CUPTI has no " + symbols.missing(),
+                 .where = path,
                  .remedy = "install CUPTI of CUDA 12 or newer"});
   }
   if (cupti.get_version(&cupti.version) != CUPTI_SUCCESS || cupti.version < kOldestVersion) {
-    return fail({.kind = ErrorKind::kEnvironment, .what = "CUPTI version " + std::to_string(cupti.version) + " is too old", .where = path,
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = "CUPTI version " + std::to_string(cupti.version) + " is too old",
+                 .where = path,
                  .remedy = "install CUPTI of CUDA 12 or newer"});
   }
   load_driver(cupti);

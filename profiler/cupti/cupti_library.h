@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-/// The functions of CUPTI that a capture calls. Loaded and not linked: a machine without CUPTI still starts the program, and a program
-/// that brings its own (PyTorch does) must not get a second one.
+/// The functions of CUPTI that a capture calls. Loaded and not linked: a machine without CUPTI still starts the program, and a
+/// program that brings its own (PyTorch does) must not get a second one.
 struct CuptiLibrary {
   decltype(&cuptiGetVersion) get_version = nullptr;
   decltype(&cuptiGetTimestamp) get_timestamp = nullptr;
@@ -25,7 +25,7 @@ struct CuptiLibrary {
   decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
   decltype(&cuptiActivityPushExternalCorrelationId) push_external = nullptr;
   decltype(&cuptiActivityPopExternalCorrelationId) pop_external = nullptr;
-  decltype(&cuMemGetInfo) memory_info = nullptr;    ///< of the driver; null where there is none
+  decltype(&cuMemGetInfo) memory_info = nullptr;  ///< of the driver; null where there is none
   decltype(&cuCtxGetDevice) current_device = nullptr;
 
   std::uint32_t version = 0;

@@ -7,9 +7,9 @@
 namespace plimsoll {
 namespace {
 
-// Another CUPTI than the one this was compiled against may hand out an older form of a record. What is read here stands at the same
-// place in all of them; members that came later are read only from a CUPTI that has them.
-#define PLIMSOLL_SAME_PLACE(member) \
+// Another CUPTI than the one this was compiled against may hand out an older form of a record. What is read here stands at the
+// same place in all of them; members that came later are read only from a CUPTI that has them.
+#define PLIMSOLL_SAME_PLACE(member)                                                                    \
   static_assert(offsetof(CUpti_ActivityKernel5, member) == offsetof(CUpti_ActivityKernel10, member) && \
                 offsetof(CUpti_ActivityKernel9, member) == offsetof(CUpti_ActivityKernel10, member))
 PLIMSOLL_SAME_PLACE(start);
@@ -78,33 +78,59 @@ void RecordTranslator::kernel(const CUpti_Activity& record) {
 
 void RecordTranslator::copy(const CUpti_Activity& record) {
   const auto& copy = as<CUpti_ActivityMemcpy6>(record);
-  spool_.add(CopyRecord{.start = copy.start, .end = copy.end, .bytes = copy.bytes, .graph_node = copy.graphNodeId,
-                        .device = copy.deviceId, .context = copy.contextId, .stream = copy.streamId,
-                        .correlation = copy.correlationId, .kind = copy.copyKind, .source_kind = memory_kind(copy.srcKind),
+  spool_.add(CopyRecord{.start = copy.start,
+                        .end = copy.end,
+                        .bytes = copy.bytes,
+                        .graph_node = copy.graphNodeId,
+                        .device = copy.deviceId,
+                        .context = copy.contextId,
+                        .stream = copy.streamId,
+                        .correlation = copy.correlationId,
+                        .kind = copy.copyKind,
+                        .source_kind = memory_kind(copy.srcKind),
                         .target_kind = memory_kind(copy.dstKind)});
 }
 
 void RecordTranslator::peer_copy(const CUpti_Activity& record) {
   const auto& copy = as<CUpti_ActivityMemcpyPtoP4>(record);
-  spool_.add(CopyRecord{.start = copy.start, .end = copy.end, .bytes = copy.bytes, .graph_node = copy.graphNodeId,
-                        .device = copy.deviceId, .context = copy.contextId, .stream = copy.streamId,
-                        .correlation = copy.correlationId, .kind = copy.copyKind, .source_kind = memory_kind(copy.srcKind),
+  spool_.add(CopyRecord{.start = copy.start,
+                        .end = copy.end,
+                        .bytes = copy.bytes,
+                        .graph_node = copy.graphNodeId,
+                        .device = copy.deviceId,
+                        .context = copy.contextId,
+                        .stream = copy.streamId,
+                        .correlation = copy.correlationId,
+                        .kind = copy.copyKind,
+                        .source_kind = memory_kind(copy.srcKind),
                         .target_kind = memory_kind(copy.dstKind)});
 }
 
 void RecordTranslator::fill(const CUpti_Activity& record) {
   const auto& fill = as<CUpti_ActivityMemset4>(record);
-  spool_.add(FillRecord{.start = fill.start, .end = fill.end, .bytes = fill.bytes, .graph_node = fill.graphNodeId,
-                        .device = fill.deviceId, .context = fill.contextId, .stream = fill.streamId,
-                        .correlation = fill.correlationId, .value = fill.value, .memory_kind = memory_kind(fill.memoryKind)});
+  spool_.add(FillRecord{.start = fill.start,
+                        .end = fill.end,
+                        .bytes = fill.bytes,
+                        .graph_node = fill.graphNodeId,
+                        .device = fill.deviceId,
+                        .context = fill.contextId,
+                        .stream = fill.streamId,
+                        .correlation = fill.correlationId,
+                        .value = fill.value,
+                        .memory_kind = memory_kind(fill.memoryKind)});
 }
 
 void RecordTranslator::memory(const CUpti_Activity& record) {
   const auto& memory = as<CUpti_ActivityMemory4>(record);
   const bool released = memory.memoryOperationType == CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_RELEASE;
   if (!released && memory.memoryOperationType != CUPTI_ACTIVITY_MEMORY_OPERATION_TYPE_ALLOCATION) return;
-  spool_.add(MemoryRecord{.time = memory.timestamp, .address = memory.address, .bytes = memory.bytes, .device = memory.deviceId,
-                          .context = memory.contextId, .stream = memory.streamId, .correlation = memory.correlationId,
+  spool_.add(MemoryRecord{.time = memory.timestamp,
+                          .address = memory.address,
+                          .bytes = memory.bytes,
+                          .device = memory.deviceId,
+                          .context = memory.contextId,
+                          .stream = memory.streamId,
+                          .correlation = memory.correlationId,
                           .released = static_cast<std::uint8_t>(released ? 1 : 0),
                           .memory_kind = memory_kind(static_cast<std::uint32_t>(memory.memoryKind))});
 }
@@ -115,25 +141,36 @@ void RecordTranslator::call(const CUpti_Activity& record, CUpti_CallbackDomain d
   if (cupti_.get_callback_name(domain, call.cbid, &name) != CUPTI_SUCCESS) name = nullptr;
   std::string_view text = text_of(name);
   const std::size_t suffix = text.rfind("_v");  // "cudaLaunchKernel_v7000" is known without its version
-  const bool is_version = suffix != std::string_view::npos && suffix + 2 < text.size() && text[suffix + 2] >= '0' && text[suffix + 2] <= '9';
+  const bool is_version =
+      suffix != std::string_view::npos && suffix + 2 < text.size() && text[suffix + 2] >= '0' && text[suffix + 2] <= '9';
   if (is_version) text = text.substr(0, suffix);
-  spool_.add(CallRecord{.start = call.start, .end = call.end, .process = call.processId, .thread = call.threadId,
-                        .correlation = call.correlationId, .name = spool_.name(text),
+  spool_.add(CallRecord{.start = call.start,
+                        .end = call.end,
+                        .process = call.processId,
+                        .thread = call.threadId,
+                        .correlation = call.correlationId,
+                        .name = spool_.name(text),
                         .result = static_cast<std::int32_t>(call.returnValue)});
 }
 
 void RecordTranslator::synchronization(const CUpti_Activity& record) {
   const auto& sync = as<CUpti_ActivitySynchronization2>(record);
-  spool_.add(SyncRecord{.start = sync.start, .end = sync.end,
+  spool_.add(SyncRecord{.start = sync.start,
+                        .end = sync.end,
                         .event_sync = cupti_.version >= kWithEventSerials ? sync.cudaEventSyncId : 0,
-                        .correlation = sync.correlationId, .context = sync.contextId, .stream = sync.streamId,
-                        .event = sync.cudaEventId, .kind = static_cast<std::uint32_t>(sync.type)});
+                        .correlation = sync.correlationId,
+                        .context = sync.contextId,
+                        .stream = sync.streamId,
+                        .event = sync.cudaEventId,
+                        .kind = static_cast<std::uint32_t>(sync.type)});
 }
 
 void RecordTranslator::event(const CUpti_Activity& record) {
   const auto& event = as<CUpti_ActivityCudaEvent2>(record);
   spool_.add(EventRecord{.event_sync = cupti_.version >= kWithEventSerials ? event.cudaEventSyncId : 0,
-                         .correlation = event.correlationId, .context = event.contextId, .stream = event.streamId,
+                         .correlation = event.correlationId,
+                         .context = event.contextId,
+                         .stream = event.streamId,
                          .event = event.eventId});
 }
 
@@ -142,8 +179,13 @@ void RecordTranslator::marker(const CUpti_Activity& record) {
   const bool begins = (marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_START) != 0;
   const bool ends = (marker.flags & CUPTI_ACTIVITY_FLAG_MARKER_END) != 0;
   const std::uint32_t thread = marker.objectKind == CUPTI_ACTIVITY_OBJECT_THREAD ? marker.objectId.pt.threadId : 0;
-  spool_.add(MarkRecord{.time = marker.timestamp, .id = marker.id, .thread = thread, .name = spool_.name(text_of(marker.name)),
-                        .kind = begins ? MarkKind::kBegin : ends ? MarkKind::kEnd : MarkKind::kMoment});
+  spool_.add(MarkRecord{.time = marker.timestamp,
+                        .id = marker.id,
+                        .thread = thread,
+                        .name = spool_.name(text_of(marker.name)),
+                        .kind = begins ? MarkKind::kBegin
+                                : ends ? MarkKind::kEnd
+                                       : MarkKind::kMoment});
 }
 
 void RecordTranslator::external(const CUpti_Activity& record) {
@@ -154,8 +196,11 @@ void RecordTranslator::external(const CUpti_Activity& record) {
 
 void RecordTranslator::device(const CUpti_Activity& record) {
   const auto& device = as<CUpti_ActivityDevice5>(record);
-  spool_.add(DeviceRecord{.memory = device.globalMemorySize, .device = device.id, .name = spool_.name(text_of(device.name)),
-                          .compute_major = device.computeCapabilityMajor, .compute_minor = device.computeCapabilityMinor,
+  spool_.add(DeviceRecord{.memory = device.globalMemorySize,
+                          .device = device.id,
+                          .name = spool_.name(text_of(device.name)),
+                          .compute_major = device.computeCapabilityMajor,
+                          .compute_minor = device.computeCapabilityMinor,
                           .multiprocessors = device.numMultiprocessors});
 }
 

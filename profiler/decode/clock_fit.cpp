@@ -27,8 +27,8 @@ double slope(std::span<const ClockPair> pairs) {
 }
 
 bool far_enough(std::span<const ClockPair> pairs) {
-  const auto [first, last] = std::minmax_element(pairs.begin(), pairs.end(),
-                                                 [](const ClockPair& a, const ClockPair& b) { return a.from < b.from; });
+  const auto [first, last] =
+      std::minmax_element(pairs.begin(), pairs.end(), [](const ClockPair& a, const ClockPair& b) { return a.from < b.from; });
   return static_cast<double>(last->from - first->from) >= kLeastSpanNs;
 }
 
@@ -43,7 +43,8 @@ std::int64_t ClockFit::operator()(std::int64_t from) const {
 
 ClockFit fit_clock(std::span<const ClockPair> pairs) {
   if (pairs.empty()) return {};
-  ClockFit fit{.anchor_from = pairs.front().from, .anchor_to = pairs.front().to, .rate = 1.0, .residual_ns = 0, .pairs = pairs.size()};
+  ClockFit fit{
+      .anchor_from = pairs.front().from, .anchor_to = pairs.front().to, .rate = 1.0, .residual_ns = 0, .pairs = pairs.size()};
   if (pairs.size() >= 2 && far_enough(pairs)) {
     const double rate = slope(pairs);
     if (std::fabs(rate - 1.0) <= kMostDrift) fit.rate = rate;

@@ -11,8 +11,8 @@ namespace {
 
 std::string clock_note(std::uint32_t process, const ClockFit& fit) {
   if (fit.pairs == 0) return fmt::format("process {}: nobody compared clocks; times are the capture's own", process);
-  return fmt::format("process {}: {} clock comparisons, drift {:.1f} parts in a million, off by at most {:.1f} us", process, fit.pairs,
-                     (fit.rate - 1.0) * 1e6, fit.residual_ns * 1e-3);
+  return fmt::format("process {}: {} clock comparisons, drift {:.1f} parts in a million, off by at most {:.1f} us", process,
+                     fit.pairs, (fit.rate - 1.0) * 1e6, fit.residual_ns * 1e-3);
 }
 
 /// What a spool that was not closed has lost.

@@ -7,12 +7,13 @@
 namespace plimsoll {
 namespace {
 
-using CallKey = std::pair<std::uint32_t, std::uint64_t>;   ///< process, correlation
+using CallKey = std::pair<std::uint32_t, std::uint64_t>;  ///< process, correlation
 using PlanKey = std::pair<std::uint32_t, std::uint32_t>;  ///< step, instruction
 
 std::map<CallKey, PlanKey> links_of(const Recording& recording) {
   std::map<CallKey, PlanKey> links;
-  for (const InstructionLink& link : recording.instructions) links[{link.process, link.correlation}] = {link.step, link.instruction};
+  for (const InstructionLink& link : recording.instructions)
+    links[{link.process, link.correlation}] = {link.step, link.instruction};
   return links;
 }
 

@@ -16,7 +16,8 @@ constexpr const char* kUnnamed = "(its name was lost)";
 std::string demangle(const std::string& name) {
   if (name.rfind("_Z", 0) != 0) return name;
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status),
+                                                         &std::free);
   return status == 0 && text ? std::string(text.get()) : name;
 }
 
@@ -29,10 +30,9 @@ WaitKind wait_kind(std::uint32_t kind) {
 }  // namespace
 
 SpoolDecoder::SpoolDecoder(Recording& recording, std::uint32_t process)
-    : recording_(recording),
-      process_(process),
-      before_{recording.work.size(),   recording.calls.size(),       recording.waits.size(),
-              recording.ranges.size(), recording.allocations.size(), recording.readings.size()} {}
+    : recording_(recording), process_(process), before_{recording.work.size(),        recording.calls.size(),
+                                                        recording.waits.size(),       recording.ranges.size(),
+                                                        recording.allocations.size(), recording.readings.size()} {}
 
 void SpoolDecoder::take(const SpoolRecord& record) {
   std::visit([this](const auto& value) { on(value); }, record);

@@ -115,7 +115,8 @@ Result<SpoolSummary> read_spool(const std::string& path, const Take& take) {
       bytes.resize(block.bytes);
       file->read_at(at + Bytes(sizeof(block)), bytes);
       const bool whole = XXH3_64bits_withSeed(bytes.data(), bytes.size(), block.number) == block.checksum;
-      if (!whole || !take_records(bytes, summary, take)) summary.trouble = fmt::format("the block at byte {} is damaged", at.count);
+      if (!whole || !take_records(bytes, summary, take))
+        summary.trouble = fmt::format("the block at byte {} is damaged", at.count);
     }
     if (!summary.trouble.empty()) break;
     ++summary.blocks;

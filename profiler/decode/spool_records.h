@@ -116,8 +116,9 @@ struct NameRecord {
   std::string text;
 };
 
-using SpoolRecord = std::variant<KernelRecord, CopyRecord, FillRecord, MemoryRecord, CallRecord, SyncRecord, EventRecord, MarkRecord,
-                                 ExternalRecord, LostRecord, ClockRecord, ReadingRecord, DeviceRecord, EndRecord, NameRecord>;
+using SpoolRecord =
+    std::variant<KernelRecord, CopyRecord, FillRecord, MemoryRecord, CallRecord, SyncRecord, EventRecord, MarkRecord,
+                 ExternalRecord, LostRecord, ClockRecord, ReadingRecord, DeviceRecord, EndRecord, NameRecord>;
 
 /// The number that stands before a record: its place in SpoolRecord.
 template <typename Record, std::size_t At = 0>

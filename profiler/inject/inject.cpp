@@ -35,7 +35,8 @@ void start(const std::string& folder) {
   const std::string base = folder + "/" + std::to_string(::getpid());
   auto started = start_capture({.spool = base + kSpoolSuffix, .library = text_of(kCuptiVariable)});
   if (!started) {
-    std::ofstream(base + kReasonSuffix) << started.error().where << ": " << started.error().what << "\n" << started.error().remedy << "\n";
+    std::ofstream(base + kReasonSuffix) << started.error().where << ": " << started.error().what << "\n"
+                                        << started.error().remedy << "\n";
     return;
   }
   capture = started->release();
@@ -53,4 +54,13 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   } catch (...) {  // the program comes first; profile sees that there is no spool
   }
   return 1;
+}
+
+/// Called by NVTX, with the way to its functions, when the program first names a range. CUPTI listens; this only says which one.
+extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(void* nvtx_functions) {
+  try {
+    return plimsoll::listen_to_nvtx(text_of(plimsoll::kCuptiVariable), nvtx_functions);
+  } catch (...) {
+    return 0;
+  }
 }

@@ -62,7 +62,8 @@ bool sets_the_same(const char* entry, const std::string& variable) {
 std::vector<std::string> environment_with(const std::vector<std::string>& variables) {
   std::vector<std::string> all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
-    const bool replaced = std::any_of(variables.begin(), variables.end(), [&](const auto& v) { return sets_the_same(*entry, v); });
+    const bool replaced =
+        std::any_of(variables.begin(), variables.end(), [&](const auto& v) { return sets_the_same(*entry, v); });
     if (!replaced) all.emplace_back(*entry);
   }
   all.insert(all.end(), variables.begin(), variables.end());
@@ -110,7 +111,9 @@ ProfiledEnd wait_for_end() {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   child = 0;
-  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0, .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0, .spools = {},
+  return {.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+          .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
+          .spools = {},
           .reasons = {}};
 }
 
@@ -128,10 +131,9 @@ void collect_left(const std::string& folder, ProfiledEnd& end) {
 }  // namespace
 
 std::vector<std::string> profile_environment(const ProfiledProgram& program) {
-  std::vector<std::string> variables{"CUDA_INJECTION64_PATH=" + program.library, std::string(kFolderVariable) + "=" + program.folder};
-  if (program.cupti.empty()) return variables;
-  variables.push_back(std::string(kCuptiVariable) + "=" + program.cupti);
-  variables.push_back("NVTX_INJECTION64_PATH=" + program.cupti);  // CUPTI collects NVTX ranges when it is the one NVTX loads
+  std::vector<std::string> variables{"CUDA_INJECTION64_PATH=" + program.library, "NVTX_INJECTION64_PATH=" + program.library,
+                                     std::string(kFolderVariable) + "=" + program.folder};
+  if (!program.cupti.empty()) variables.push_back(std::string(kCuptiVariable) + "=" + program.cupti);
   return variables;
 }
 

@@ -29,13 +29,13 @@ class BenchDevice {
 
   [[nodiscard]] virtual std::string name() const = 0;
   [[nodiscard]] virtual bool knows(DType dtype) const = 0;
-  /// Makes the operands of products of this shape, drawn from N(0, 1): what a product takes depends on its data's bits. They replace
-  /// those of the shape before.
+  /// Makes the operands of products of this shape, drawn from N(0, 1): what a product takes depends on its data's bits. They
+  /// replace those of the shape before.
   virtual void prepare(const ProductShape& shape) = 0;
   /// Seconds that `count` products of the prepared shape take, by the device's own clock.
   virtual double multiply(std::int64_t count) = 0;
-  /// Seconds that `count` copies of `bytes` between pinned host memory and the device take, by the device's own clock; with the other
-  /// direction busy all the while, if asked.
+  /// Seconds that `count` copies of `bytes` between pinned host memory and the device take, by the device's own clock; with the
+  /// other direction busy all the while, if asked.
   virtual double copy(CopyDirection direction, Bytes bytes, bool other_busy, std::int64_t count) = 0;
 };
 

@@ -10,7 +10,8 @@ std::vector<ProductShape> usual_products(const BenchDevice& device) {
   std::vector<ProductShape> shapes;
   for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
     if (!device.knows(dtype)) continue;
-    for (const auto& [n, k] : {std::pair<std::int64_t, std::int64_t>{768, 768}, {3072, 768}, {1600, 1600}, {6400, 1600}, {4096, 4096}, {14336, 4096}})
+    for (const auto& [n, k] :
+         {std::pair<std::int64_t, std::int64_t>{768, 768}, {3072, 768}, {1600, 1600}, {6400, 1600}, {4096, 4096}, {14336, 4096}})
       shapes.push_back({.dtype = dtype, .m = 4096, .n = n, .k = k});
   }
   return shapes;
@@ -76,12 +77,13 @@ std::vector<GpuRate> measure_gpu_rates(BenchDevice& device, const GpuRatesOption
 }
 
 std::string gpu_rates_csv(const std::string& device, const std::vector<GpuRate>& rates) {
-  std::string csv = "device,work,rate,unit,seconds_median,seconds_low,seconds_high,sustained_seconds,pieces,slowdown,host_gbs,origin\n";
+  std::string csv =
+      "device,work,rate,unit,seconds_median,seconds_low,seconds_high,sustained_seconds,pieces,slowdown,host_gbs,origin\n";
   for (const GpuRate& rate : rates) {
     const Spread& seconds = rate.sustained.seconds;
     csv += fmt::format("\"{}\",{},{:.4g},{},{:.6g},{:.6g},{:.6g},{:.3f},{},{:.4f},{:.4g},measured\n", device, rate.work,
-                       rate.rate() * (rate.is_product ? 1e-12 : 1e-9), rate.is_product ? "TFLOP/s" : "GB/s", seconds.median, seconds.low,
-                       seconds.high, rate.sustained.total_seconds, rate.sustained.pieces, rate.sustained.slowdown,
+                       rate.rate() * (rate.is_product ? 1e-12 : 1e-9), rate.is_product ? "TFLOP/s" : "GB/s", seconds.median,
+                       seconds.low, seconds.high, rate.sustained.total_seconds, rate.sustained.pieces, rate.sustained.slowdown,
                        rate.host_bytes_per_second * 1e-9);
   }
   return csv;

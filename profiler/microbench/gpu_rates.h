@@ -17,7 +17,7 @@ struct HostLoad {
 
 /// One row of a GPU's calibration.
 struct GpuRate {
-  std::string work;  ///< "product bf16 4096x4096x4096", "copy up 64 MiB", "copy down 64 MiB beside copy up"
+  std::string work;   ///< "product bf16 4096x4096x4096", "copy up 64 MiB", "copy down 64 MiB beside copy up"
   double amount = 0;  ///< floating-point operations, or bytes, of a piece
   bool is_product = false;
   Sustained sustained;
@@ -28,9 +28,10 @@ struct GpuRate {
 
 struct GpuRatesOptions {
   SustainOptions sustain;
-  std::vector<ProductShape> products;  ///< empty: the sizes of GPT-2 124M, GPT-2 1.5B and Llama 8B, in every type that the device knows
-  std::vector<Bytes> copies;           ///< empty: 1, 16 and 256 MiB
-  HostLoad optimizer;                  ///< the CPU's Adam: copies are measured beside it too, if it is given
+  std::vector<ProductShape>
+      products;               ///< empty: the sizes of GPT-2 124M, GPT-2 1.5B and Llama 8B, in every type that the device knows
+  std::vector<Bytes> copies;  ///< empty: 1, 16 and 256 MiB
+  HostLoad optimizer;         ///< the CPU's Adam: copies are measured beside it too, if it is given
   std::function<void(double share)> progress;  ///< how much is done
 };
 

@@ -39,7 +39,8 @@ Finding look_at_driver(const std::string& root) {
   const std::string line = first_line(root + "/proc/driver/nvidia/version");
   if (line.empty()) {
     return {"driver", FindingState::kMissing, "no NVIDIA driver is loaded",
-            "install one (Ubuntu: sudo ubuntu-drivers install; Debian: nvidia-driver) and reboot; in a container start it with --gpus all"};
+            "install one (Ubuntu: sudo ubuntu-drivers install; Debian: nvidia-driver) and reboot; in a container start it with "
+            "--gpus all"};
   }
   const std::string version = driver_version(line);
   const int branch = std::atoi(version.c_str());
@@ -48,7 +49,8 @@ Finding look_at_driver(const std::string& root) {
     return {"driver", FindingState::kLimited, fmt::format("NVIDIA {}: runs CUDA 12, not CUDA 13", version),
             fmt::format("update to branch {} or newer", kDriverOfCuda13)};
   }
-  return {"driver", FindingState::kMissing, version.empty() ? "a driver of unknown version: " + line : "NVIDIA " + version + ": too old",
+  return {"driver", FindingState::kMissing,
+          version.empty() ? "a driver of unknown version: " + line : "NVIDIA " + version + ": too old",
           fmt::format("update to branch {} or newer", kDriverOfCuda13)};
 }
 
@@ -63,7 +65,8 @@ int defined_in(const fs::path& header, const std::string& name) {
 }
 
 Finding look_at_toolkit(const ReadinessOptions& options) {
-  const std::vector<std::string> folders = options.toolkits.empty() ? std::vector<std::string>{"/usr/local/cuda"} : options.toolkits;
+  const std::vector<std::string> folders =
+      options.toolkits.empty() ? std::vector<std::string>{"/usr/local/cuda"} : options.toolkits;
   for (const std::string& folder : folders) {
     const int version = defined_in(options.root + folder + "/include/cuda.h", "CUDA_VERSION");
     if (version == 0) continue;
@@ -72,22 +75,28 @@ Finding look_at_toolkit(const ReadinessOptions& options) {
             fmt::format("CUDA {}.{} in {}{}", version / 1000, version % 1000 / 10, folder, compiler ? "" : ", without nvcc"),
             compiler ? "" : "install nvcc to build the CUDA backend (cuda-nvcc)"};
   }
-  return {"toolkit", FindingState::kMissing, "no CUDA toolkit is installed; it is needed to build the GPU parts, not to run a built program",
+  return {"toolkit", FindingState::kMissing,
+          "no CUDA toolkit is installed; it is needed to build the GPU parts, not to run a built program",
           "install cuda-toolkit, or pip install nvidia-cuda-toolkit's parts, and build again"};
 }
 
 /// Whether the driver lets users read counters and traces: its own answer, and what the next boot will do.
 Finding look_at_permissions(const ReadinessOptions& options) {
-  if (!options.capture_built_in) return {"profiling", FindingState::kMissing, options.capture_text, "install CUPTI (cuda-cupti) and build again"};
+  if (!options.capture_built_in)
+    return {"profiling", FindingState::kMissing, options.capture_text, "install CUPTI (cuda-cupti) and build again"};
   std::ifstream file(options.root + "/proc/driver/nvidia/params");
-  if (!file) return {"profiling", FindingState::kMissing, options.capture_text + "; no driver tells who may profile", "load the driver first"};
+  if (!file)
+    return {"profiling", FindingState::kMissing, options.capture_text + "; no driver tells who may profile",
+            "load the driver first"};
   for (std::string line; std::getline(file, line);) {
     if (line.rfind("RmProfilingAdminOnly:", 0) != 0) continue;
     const bool restricted = std::atoi(line.c_str() + line.find(':') + 1) != 0;
     if (!restricted) return {"profiling", FindingState::kGood, options.capture_text + "; all users may profile", {}};
-    if (options.may_administer) return {"profiling", FindingState::kGood, options.capture_text + "; only administrators may profile, and this is one", {}};
+    if (options.may_administer)
+      return {"profiling", FindingState::kGood, options.capture_text + "; only administrators may profile, and this is one", {}};
     return {"profiling", FindingState::kLimited,
-            options.capture_text + "; hardware counters are for administrators only (RmProfilingAdminOnly: 1), and some drivers refuse traces too",
+            options.capture_text +
+                "; hardware counters are for administrators only (RmProfilingAdminOnly: 1), and some drivers refuse traces too",
             "echo 'options nvidia NVreg_RestrictProfilingToAdminUsers=0' | sudo tee /etc/modprobe.d/nvidia-profiling.conf, "
             "sudo update-initramfs -u, reboot; or profile as root"};
   }
@@ -121,8 +130,11 @@ Finding look_at_link(const fs::path& device) {
   const std::string name = device.filename().string();
   const int width = slot.width > 0 ? std::min(own.width, slot.width) : own.width;
   const double speed = slot.speed > 0 ? std::min(own.speed, slot.speed) : own.speed;
-  Finding finding{"pcie", FindingState::kGood, fmt::format("{}: {} now; the board can {}, the slot {}", name, link_text(now), link_text(own),
-                                                           slot.width > 0 ? link_text(slot) : "does not tell"), {}};
+  Finding finding{"pcie",
+                  FindingState::kGood,
+                  fmt::format("{}: {} now; the board can {}, the slot {}", name, link_text(now), link_text(own),
+                              slot.width > 0 ? link_text(slot) : "does not tell"),
+                  {}};
   if (now.width < width) {
     finding.state = FindingState::kLimited;
     finding.remedy = "reseat the board; look whether an SSD or another card shares its lanes (the mainboard's manual)";
@@ -149,15 +161,19 @@ void look_at_links(const std::string& root, std::vector<Finding>& findings) {
   }
   std::sort(devices.begin(), devices.end());
   for (const fs::path& device : devices) findings.push_back(look_at_link(device));
-  if (devices.empty()) findings.push_back({"pcie", FindingState::kMissing, "no GPU in a PCIe slot", "plans for GPUs can be made and simulated"});
+  if (devices.empty())
+    findings.push_back({"pcie", FindingState::kMissing, "no GPU in a PCIe slot", "plans for GPUs can be made and simulated"});
 }
 
 Finding look_at_pinned(const std::optional<Bytes>& limit) {
   if (!limit) return {"pinned memory", FindingState::kGood, "no limit (ulimit -l)", {}};
   const bool modest = *limit < kModestLimit;
-  return {"pinned memory", modest ? FindingState::kLimited : FindingState::kGood,
-          fmt::format("{} may be locked by registering it (ulimit -l); what CUDA pins itself is not bound by that", to_text(*limit)),
-          modest ? "raise it: '* - memlock unlimited' in /etc/security/limits.conf and log in again; in a container --ulimit memlock=-1" : ""};
+  return {
+      "pinned memory", modest ? FindingState::kLimited : FindingState::kGood,
+      fmt::format("{} may be locked by registering it (ulimit -l); what CUDA pins itself is not bound by that", to_text(*limit)),
+      modest
+          ? "raise it: '* - memlock unlimited' in /etc/security/limits.conf and log in again; in a container --ulimit memlock=-1"
+          : ""};
 }
 
 }  // namespace

@@ -28,8 +28,8 @@ struct ReadinessOptions {
   std::optional<Bytes> locked_limit;  ///< of pinned memory; nothing: none
 };
 
-/// Looks at what the kernel, the driver and the file system tell, without starting CUDA: driver, toolkit, whether users may profile,
-/// lanes and generation of each GPU's link against what board and slot can, and the limit of pinned memory.
+/// Looks at what the kernel, the driver and the file system tell, without starting CUDA: driver, toolkit, whether users may
+/// profile, lanes and generation of each GPU's link against what board and slot can, and the limit of pinned memory.
 std::vector<Finding> gpu_readiness(const ReadinessOptions& options);
 
 std::string_view to_text(FindingState state);

@@ -28,7 +28,8 @@ AdamLoad::AdamLoad(std::size_t threads) : states_(threads) {
   for (States& states : states_) {
     for (std::vector<float>* list : {&states.weights, &states.gradient, &states.m, &states.v}) {
       list->resize(static_cast<std::size_t>(kElements));
-      for (std::size_t i = 0; i < list->size(); ++i) (*list)[i] = list == &states.v ? drawn[i % kDrawn] * drawn[i % kDrawn] : drawn[i % kDrawn];
+      for (std::size_t i = 0; i < list->size(); ++i)
+        (*list)[i] = list == &states.v ? drawn[i % kDrawn] * drawn[i % kDrawn] : drawn[i % kDrawn];
     }
   }
 }
@@ -53,7 +54,8 @@ double AdamLoad::stop() {
 }
 
 void AdamLoad::work(States& states) {
-  const UpdateStep<float> step{.beta1 = 0.9f, .beta2 = 0.999f, .step_size = 1e-4f, .inverse_root = 1, .epsilon = 1e-8f, .keep = 0.9999f};
+  const UpdateStep<float> step{
+      .beta1 = 0.9f, .beta2 = 0.999f, .step_size = 1e-4f, .inverse_root = 1, .epsilon = 1e-8f, .keep = 0.9999f};
   for (std::int64_t at = 0; running_; at = at + kPiece < kElements ? at + kPiece : 0) {
     float* const weights = states.weights.data() + at;
     float* const m = states.m.data() + at;

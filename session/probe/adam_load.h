@@ -7,7 +7,8 @@
 
 namespace plimsoll {
 
-/// The CPU's AdamW at work on its own fp32 states, larger than any cache, on some threads: what contends with DMA for the host's memory.
+/// The CPU's AdamW at work on its own fp32 states, larger than any cache, on some threads: what contends with DMA for the host's
+/// memory.
 class AdamLoad {
  public:
   /// Reserves the states, 112 MiB a thread, and fills them; nothing runs yet.

@@ -7,7 +7,8 @@
 
 namespace plimsoll {
 
-/// What a submission costs besides the call, on this machine: measured in the recording itself, one number for all work of a sort.
+/// What a submission costs besides the call, on this machine: measured in the recording itself, one number for all work of a
+/// sort.
 struct LaunchConstants {
   /// From the end of the work before on a stream to the start of the next, which had been waiting; by DeviceWorkKind.
   std::array<Nanoseconds, 3> gap{};
@@ -18,8 +19,8 @@ struct LaunchConstants {
   [[nodiscard]] Nanoseconds latency_of(const HostCall& call) const;
 };
 
-/// Gaps: the mean of those up to four times their median, of work that had been submitted 5 µs or more before its stream was free.
-/// Latencies: the median over work that found its stream idle, without what took four times as long as a quarter of it.
+/// Gaps: the mean of those up to four times their median, of work that had been submitted 5 µs or more before its stream was
+/// free. Latencies: the median over work that found its stream idle, without what took four times as long as a quarter of it.
 LaunchConstants measure_launches(const Recording& recording, const RecordingIndex& index);
 
 }  // namespace plimsoll

@@ -25,7 +25,8 @@ FlatBody nodes_as_instructions(const ReplayGraph& graph) {
     instruction.queue = QueueId(node.lane);
     instruction.first_dependency = static_cast<std::uint32_t>(body.list.dependencies.size());
     instruction.dependency_count = static_cast<std::uint32_t>(node.after.size());
-    for (const std::uint32_t before : node.after) body.list.dependencies.push_back({.target = before, .distance = 0, .local = true});
+    for (const std::uint32_t before : node.after)
+      body.list.dependencies.push_back({.target = before, .distance = 0, .local = true});
     body.list.instructions.push_back(instruction);
   }
   return body;
@@ -84,7 +85,8 @@ double Replayed::error() const {
 
 Result<Replayed> replay(const Recording& recording, const ReplayOptions& options) {
   const auto refuse = [](std::string what) {
-    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "name a trace of a program that used a GPU"});
+    return fail(
+        {.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "name a trace of a program that used a GPU"});
   };
   if (recording.work.empty()) return refuse("the trace holds no device work");
   if (recording.work.size() + recording.calls.size() > kMostNodes / 3) return refuse("the trace is too long to be replayed");

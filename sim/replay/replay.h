@@ -10,11 +10,11 @@ namespace plimsoll {
 
 /// Where the time of a chain goes.
 struct ReplayPath {
-  Nanoseconds total;   ///< from the chain's beginning to the end of everything
-  Nanoseconds device;  ///< device work
-  Nanoseconds calls;   ///< CUDA calls
-  Nanoseconds host;    ///< the host between calls
-  Nanoseconds launch;  ///< on the way to the device, and between pieces of work
+  Nanoseconds total;                 ///< from the chain's beginning to the end of everything
+  Nanoseconds device;                ///< device work
+  Nanoseconds calls;                 ///< CUDA calls
+  Nanoseconds host;                  ///< the host between calls
+  Nanoseconds launch;                ///< on the way to the device, and between pieces of work
   std::vector<std::uint32_t> nodes;  ///< of the graph, first to last
 };
 
@@ -35,9 +35,9 @@ struct Replayed {
   [[nodiscard]] double error() const;
 };
 
-/// Rebuilds what depends on what, and runs it under the simulator's rules with the recorded durations. Only durations, pauses of host
-/// threads and the order of submission are taken from the recording; when device work starts is found anew. Fails when there is no
-/// device work, or more than 2³⁰ nodes.
+/// Rebuilds what depends on what, and runs it under the simulator's rules with the recorded durations. Only durations, pauses of
+/// host threads and the order of submission are taken from the recording; when device work starts is found anew. Fails when there
+/// is no device work, or more than 2³⁰ nodes.
 Result<Replayed> replay(const Recording& recording, const ReplayOptions& options = {});
 
 }  // namespace plimsoll

@@ -16,8 +16,12 @@ constexpr Nanoseconds kLateForAQueue{20'000};
 class GraphBuilder {
  public:
   GraphBuilder(const Recording& recording, const ReplayOptions& options, Nanoseconds skew)
-      : recording_(recording), options_(options), index_(recording, skew), submit_node_(recording.calls.size(), kNoIndex),
-        return_node_(recording.calls.size(), kNoIndex), work_node_(recording.work.size(), kNoIndex) {
+      : recording_(recording),
+        options_(options),
+        index_(recording, skew),
+        submit_node_(recording.calls.size(), kNoIndex),
+        return_node_(recording.calls.size(), kNoIndex),
+        work_node_(recording.work.size(), kNoIndex) {
     graph_.constants = measure_launches(recording, index_);
     graph_.begin = span_of(recording).first;
   }
@@ -107,12 +111,21 @@ void GraphBuilder::add_call(std::uint32_t id, std::uint32_t lane, Nanoseconds ga
   const HostCall& call = recording_.calls[id];
   const std::string& name = recording_.names.at(call.name);
   const Nanoseconds submitted = submitted_at(id);
-  submit_node_[id] = add({.kind = ReplayNodeKind::kCall, .lane = lane, .source = id, .gap = gap,
-                          .duration = scaled(submitted - call.start, ReplayPart::kCall, name), .recorded_start = call.start,
-                          .recorded_end = submitted, .after = {}});
-  return_node_[id] = add({.kind = ReplayNodeKind::kReturn, .lane = lane, .source = id,
-                          .duration = scaled(call.end - submitted, ReplayPart::kCall, name), .recorded_start = submitted,
-                          .recorded_end = call.end, .after = {}});
+  submit_node_[id] = add({.kind = ReplayNodeKind::kCall,
+                          .lane = lane,
+                          .source = id,
+                          .gap = gap,
+                          .duration = scaled(submitted - call.start, ReplayPart::kCall, name),
+                          .recorded_start = call.start,
+                          .recorded_end = submitted,
+                          .after = {}});
+  return_node_[id] = add({.kind = ReplayNodeKind::kReturn,
+                          .lane = lane,
+                          .source = id,
+                          .duration = scaled(call.end - submitted, ReplayPart::kCall, name),
+                          .recorded_start = submitted,
+                          .recorded_end = call.end,
+                          .after = {}});
 }
 
 void GraphBuilder::add_stream(const RecordingIndex::Stream& stream) {
@@ -133,9 +146,14 @@ void GraphBuilder::add_stream(const RecordingIndex::Stream& stream) {
     } else if (begin != work.start) {
       gap = Nanoseconds(0);
     }
-    work_node_[id] = add({.kind = ReplayNodeKind::kWork, .lane = lane, .source = id, .gap = gap,
-                          .duration = scaled(work.end - begin, part, recording_.names.at(work.name)), .recorded_start = begin,
-                          .recorded_end = work.end, .after = {}});
+    work_node_[id] = add({.kind = ReplayNodeKind::kWork,
+                          .lane = lane,
+                          .source = id,
+                          .gap = gap,
+                          .duration = scaled(work.end - begin, part, recording_.names.at(work.name)),
+                          .recorded_start = begin,
+                          .recorded_end = work.end,
+                          .after = {}});
     free = first ? work.end : std::max(free, work.end);
   }
 }
@@ -148,14 +166,20 @@ void GraphBuilder::add_flights() {
       const HostCall& call = recording_.calls[id];
       for (const std::uint32_t work : index_.work_of(id)) {
         const DeviceWork& of = recording_.work[work];
-        const Nanoseconds latency = of.start < call.end ? Nanoseconds(0) : graph_.constants.latency_of(call) - graph_.constants.gap_of(of);
+        const Nanoseconds latency =
+            of.start < call.end ? Nanoseconds(0) : graph_.constants.latency_of(call) - graph_.constants.gap_of(of);
         if (latency <= Nanoseconds(0)) {
           graph_.nodes[work_node_[work]].after.push_back(submit_node_[id]);
           continue;
         }
         if (lane == kNoIndex) lane = new_lane(true);
-        const std::uint32_t flight = add({.kind = ReplayNodeKind::kFlight, .lane = lane, .source = work, .duration = latency,
-                                          .recorded_start = call.end, .recorded_end = call.end + latency, .after = {submit_node_[id]}});
+        const std::uint32_t flight = add({.kind = ReplayNodeKind::kFlight,
+                                          .lane = lane,
+                                          .source = work,
+                                          .duration = latency,
+                                          .recorded_start = call.end,
+                                          .recorded_end = call.end + latency,
+                                          .after = {submit_node_[id]}});
         graph_.nodes[work_node_[work]].after.push_back(flight);
       }
     }
@@ -244,7 +268,8 @@ void GraphBuilder::add_handovers() {
       if (next > end && next - end >= kLongPause) ends.push_back({end, next, thread, calls[i]});
     }
   }
-  std::sort(ends.begin(), ends.end(), [](const End& a, const End& b) { return std::tie(a.time, a.call) < std::tie(b.time, b.call); });
+  std::sort(ends.begin(), ends.end(),
+            [](const End& a, const End& b) { return std::tie(a.time, a.call) < std::tie(b.time, b.call); });
   for (std::uint32_t thread = 0; thread < index_.threads().size(); ++thread) {
     Nanoseconds free = graph_.begin;
     for (const std::uint32_t id : index_.threads()[thread]) {
@@ -252,11 +277,13 @@ void GraphBuilder::add_handovers() {
       const Nanoseconds before = free;
       free = std::max(free, call.end);
       if (call.start < before + kLongPause || graph_.nodes[submit_node_[id]].source != id) continue;
-      auto at = std::upper_bound(ends.begin(), ends.end(), call.start, [](Nanoseconds time, const End& end) { return time < end.time; });
+      auto at = std::upper_bound(ends.begin(), ends.end(), call.start,
+                                 [](Nanoseconds time, const End& end) { return time < end.time; });
       while (at != ends.begin() && ((--at)->thread == thread || at->next < call.start)) {
         if (at->time <= before) break;
       }
-      if (at == ends.end() || at->thread == thread || at->time <= before || at->time > call.start || at->next < call.start) continue;
+      if (at == ends.end() || at->thread == thread || at->time <= before || at->time > call.start || at->next < call.start)
+        continue;
       ReplayNode& node = graph_.nodes[submit_node_[id]];
       node.after.push_back(return_node_[at->call]);
       const Nanoseconds lag = scaled(call.start - at->time, ReplayPart::kGap, recording_.names.at(call.name));

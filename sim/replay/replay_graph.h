@@ -43,9 +43,9 @@ struct ReplayGraph {
   LaunchConstants constants;
 };
 
-/// Builds the graph of a recording: each thread's calls one after another with the pauses between them, each stream's work one after
-/// another, work after its submission, what waits after what it waits for, streams after events.
-/// `skew` as for RecordingIndex.
+/// Builds the graph of a recording: each thread's calls one after another with the pauses between them, each stream's work one
+/// after another, work after its submission, what waits after what it waits for, streams after events. `skew` as for
+/// RecordingIndex.
 ReplayGraph build_replay_graph(const Recording& recording, const ReplayOptions& options, Nanoseconds skew);
 
 }  // namespace plimsoll

@@ -15,7 +15,9 @@ constexpr std::pair<std::string_view, ReplayPart> kParts[] = {{"kernel", ReplayP
                                                               {"gap", ReplayPart::kGap}};
 
 tl::unexpected<Error> refuse(std::string_view text, std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::string(text),
+  return fail({.kind = ErrorKind::kInput,
+               .what = std::move(what),
+               .where = std::string(text),
                .remedy = "write PART=PATTERN:FACTOR, as in kernel=gemm:0.8; parts are kernel, copy, fill, call and gap"});
 }
 
@@ -56,7 +58,8 @@ Result<ScaleRule> parse_scale_rule(std::string_view text) {
   const std::string_view factor = text.substr(colon + 1);
   const auto [end, error] = std::from_chars(factor.data(), factor.data() + factor.size(), rule.factor);
   const bool number = error == std::errc() && end == factor.data() + factor.size() && std::isfinite(rule.factor);
-  if (!number || rule.factor < 0 || rule.factor > 1e6) return refuse(text, fmt::format("the factor '{}' is no number from 0 to 1000000", factor));
+  if (!number || rule.factor < 0 || rule.factor > 1e6)
+    return refuse(text, fmt::format("the factor '{}' is no number from 0 to 1000000", factor));
   return rule;
 }
 

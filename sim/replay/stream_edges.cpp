@@ -24,7 +24,8 @@ class EdgeFinder {
     }
     std::sort(wait_calls_.begin(), wait_calls_.end());
     for (std::uint32_t i = 0; i < recording.work.size(); ++i) by_end_.push_back(i);
-    std::stable_sort(by_end_.begin(), by_end_.end(), [&](std::uint32_t a, std::uint32_t b) { return recording.work[a].end < recording.work[b].end; });
+    std::stable_sort(by_end_.begin(), by_end_.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return recording.work[a].end < recording.work[b].end; });
   }
 
   StreamEdges find() {

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
+#include "tests/support/temporary_folder.h"
 
 using namespace plimsoll::test;
 

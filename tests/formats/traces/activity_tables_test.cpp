@@ -17,22 +17,63 @@ Recording one_of_each() {
   Recording r;
   r.source = "test";
   r.epoch = 1'750'000'000'000'000'000;
-  r.devices = {{.device = 0, .name = "RTX 2060", .memory = 6 * kGiB, .compute_major = 7, .compute_minor = 5, .multiprocessors = 30}};
+  r.devices = {
+      {.device = 0, .name = "RTX 2060", .memory = 6 * kGiB, .compute_major = 7, .compute_minor = 5, .multiprocessors = 30}};
   const std::uint32_t thread = r.thread(321, 99);
   r.threads[thread].name = "trainer";
   r.shapes = {{.grid = {4, 5, 6}, .block = {7, 8, 9}, .registers = 40, .static_shared = 1, .dynamic_shared = 2, .local = 3}};
   const DeviceStream on{321, 0, 1, 7};
-  r.work = {{.start = Nanoseconds(10), .end = Nanoseconds(30), .correlation = 5, .on = on, .name = r.names.add("void a::gemm<float>(float*)"),
-             .shape = 0, .kind = DeviceWorkKind::kKernel},
-            {.start = Nanoseconds(30), .end = Nanoseconds(70), .correlation = 6, .bytes = 4096, .on = on, .name = r.names.add("Memcpy HtoD"),
-             .kind = DeviceWorkKind::kCopy, .copy_kind = 1, .source_kind = 1, .target_kind = 2},
-            {.start = Nanoseconds(80), .end = Nanoseconds(90), .correlation = 7, .bytes = 64, .on = on, .name = r.names.add("Memset"),
-             .kind = DeviceWorkKind::kFill, .target_kind = 2}};
-  r.calls = {{.start = Nanoseconds(1), .end = Nanoseconds(5), .correlation = 5, .name = r.names.add("cudaLaunchKernel"), .thread = thread}};
-  r.waits = {{.start = Nanoseconds(40), .end = Nanoseconds(95), .correlation = 8, .on = on, .event = 3, .kind = WaitKind::kStream}};
+  r.work = {{.start = Nanoseconds(10),
+             .end = Nanoseconds(30),
+             .correlation = 5,
+             .on = on,
+             .name = r.names.add("void a::gemm<float>(float*)"),
+             .shape = 0,
+             .kind = DeviceWorkKind::kKernel},
+            {.start = Nanoseconds(30),
+             .end = Nanoseconds(70),
+             .correlation = 6,
+             .bytes = 4096,
+             .on = on,
+             .name = r.names.add("Memcpy HtoD"),
+             .kind = DeviceWorkKind::kCopy,
+             .copy_kind = 1,
+             .source_kind = 1,
+             .target_kind = 2},
+            {.start = Nanoseconds(80),
+             .end = Nanoseconds(90),
+             .correlation = 7,
+             .bytes = 64,
+             .on = on,
+             .name = r.names.add("Memset"),
+             .kind = DeviceWorkKind::kFill,
+             .target_kind = 2}};
+  r.calls = {{.start = Nanoseconds(1),
+              .end = Nanoseconds(5),
+              .correlation = 5,
+              .name = r.names.add("cudaLaunchKernel"),
+              .thread = thread}};
+  r.waits = {{.start = Nanoseconds(40),
+              .end = Nanoseconds(95),
+              .correlation = 8,
+              .event_correlation = 4,
+              .on = on,
+              .event = 3,
+              .event_stream = 9,
+              .kind = WaitKind::kStreamWaitsEvent}};
   r.ranges = {{.start = Nanoseconds(0), .end = Nanoseconds(100), .name = r.names.add("ProfilerStep#1"), .thread = thread},
-              {.start = Nanoseconds(1), .end = Nanoseconds(6), .name = r.names.add("aten::mm"), .thread = thread, .kind = RangeKind::kOperator}};
-  r.allocations = {{.time = Nanoseconds(2), .address = 4096, .bytes = 512, .allocated = 512, .reserved = 2048, .process = 321, .of_framework = true},
+              {.start = Nanoseconds(1),
+               .end = Nanoseconds(6),
+               .name = r.names.add("aten::mm"),
+               .thread = thread,
+               .kind = RangeKind::kOperator}};
+  r.allocations = {{.time = Nanoseconds(2),
+                    .address = 4096,
+                    .bytes = 512,
+                    .allocated = 512,
+                    .reserved = 2048,
+                    .process = 321,
+                    .of_framework = true},
                    {.time = Nanoseconds(9), .address = 4096, .bytes = -512, .process = 321}};
   r.readings = {{.time = Nanoseconds(50), .device = 0, .free = kGiB, .total = 6 * kGiB}};
   r.instructions = {{.correlation = 5, .process = 321, .step = 2, .instruction = 3}};
@@ -74,7 +115,9 @@ TEST_CASE("a recording comes back from a run file as it was") {
   CHECK(read->threads[read->calls[0].thread].name == "trainer");
   CHECK(read->threads[read->calls[0].thread].thread == 99);
   REQUIRE(read->waits.size() == 1);
-  CHECK(read->waits[0].kind == WaitKind::kStream);
+  CHECK(read->waits[0].kind == WaitKind::kStreamWaitsEvent);
+  CHECK(read->waits[0].event_correlation == 4);
+  CHECK(read->waits[0].event_stream == 9);
   REQUIRE(read->ranges.size() == 2);
   CHECK(read->ranges[1].kind == RangeKind::kOperator);
   CHECK(marked_steps(*read).size() == 1);
@@ -105,7 +148,9 @@ TEST_CASE("a query written for Nsight Systems runs on a run file") {
   write_run(folder.file("a.plimsoll"), one_of_each());
   Database database(folder.file("a.plimsoll"), Database::Mode::kRead);
   // As reports of Nsight Systems ask: kernels with the time since their launch, by name; copies by direction and memory.
-  Statement kernels(database, R"(SELECT names.value, count(*), sum(k."end" - k.start), min(k.start - r.start), k.globalPid / 0x1000000 % 0x1000000
+  Statement kernels(
+      database,
+      R"(SELECT names.value, count(*), sum(k."end" - k.start), min(k.start - r.start), k.globalPid / 0x1000000 % 0x1000000
     FROM CUPTI_ACTIVITY_KIND_KERNEL k JOIN StringIds names ON names.id = k.shortName
     JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId AND k.globalPid = r.globalTid & ~0xffffff
     GROUP BY k.shortName)");

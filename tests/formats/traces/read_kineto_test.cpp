@@ -1,7 +1,7 @@
 #include "formats/traces/read_kineto.h"
 
-#include <catch2/catch.hpp>
 #include <zlib.h>
+#include <catch2/catch.hpp>
 
 #include <filesystem>
 #include <fstream>
@@ -64,9 +64,11 @@ TEST_CASE("a kernel keeps its time to the nanosecond, its stream, its shape and 
 }
 
 TEST_CASE("old and new spellings of categories are the same") {
-  for (const auto& [kernel, call] : {std::pair{"kernel", "cuda_runtime"}, std::pair{"Kernel", "Runtime"}, std::pair{"kernel", "cuda_driver"}}) {
-    const std::string events = std::string(R"({"ph":"X","cat":")") + call + R"(","name":"l","pid":1,"tid":1,"ts":1,"dur":1},{"ph":"X","cat":")" +
-                               kernel + R"(","name":"k","pid":0,"tid":7,"ts":3,"dur":1,"args":{"device":0,"stream":7}})";
+  for (const auto& [kernel, call] :
+       {std::pair{"kernel", "cuda_runtime"}, std::pair{"Kernel", "Runtime"}, std::pair{"kernel", "cuda_driver"}}) {
+    const std::string events = std::string(R"({"ph":"X","cat":")") + call +
+                               R"(","name":"l","pid":1,"tid":1,"ts":1,"dur":1},{"ph":"X","cat":")" + kernel +
+                               R"(","name":"k","pid":0,"tid":7,"ts":3,"dur":1,"args":{"device":0,"stream":7}})";
     const Recording r = read_good(trace_of(events));
     CHECK(r.work.size() == 1);
     CHECK(r.calls.size() == 1);
@@ -74,9 +76,9 @@ TEST_CASE("old and new spellings of categories are the same") {
 }
 
 TEST_CASE("copies tell their direction and the memories that they join") {
-  const Recording r = read_good(trace_of(
-      R"x({"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH (Device -> Pinned)","pid":0,"tid":7,"ts":1,"dur":1,)x"
-      R"("args":{"stream":7,"bytes":4096}})"));
+  const Recording r = read_good(
+      trace_of(R"x({"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH (Device -> Pinned)","pid":0,"tid":7,"ts":1,"dur":1,)x"
+               R"("args":{"stream":7,"bytes":4096}})"));
   REQUIRE(r.work.size() == 1);
   CHECK(r.work[0].copy_kind == 2);
   CHECK(r.work[0].source_kind == 2);
@@ -85,8 +87,10 @@ TEST_CASE("copies tell their direction and the memories that they join") {
 }
 
 TEST_CASE("memory events of the device become the framework's curve") {
-  const std::string event = R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":5,"args":{"Device Type":)";
-  const std::string rest = R"(,"Device Id":0,"Addr":139926520725504,"Bytes":-512,"Total Allocated":1024,"Total Reserved":2097152}})";
+  const std::string event =
+      R"({"ph":"i","cat":"cpu_instant_event","name":"[memory]","pid":1,"tid":1,"ts":5,"args":{"Device Type":)";
+  const std::string rest =
+      R"(,"Device Id":0,"Addr":139926520725504,"Bytes":-512,"Total Allocated":1024,"Total Reserved":2097152}})";
   const Recording r = read_good(trace_of(event + "1" + rest + "," + event + "0" + rest));
   REQUIRE(r.allocations.size() == 1);  // type 0 is the host
   CHECK(r.allocations[0].bytes == -512);
@@ -109,7 +113,8 @@ TEST_CASE("a stream's wait keeps the stream and the record that it waits for") {
 }
 
 TEST_CASE("begins and ends of ranges join on their thread, and what stays open is counted") {
-  const Recording r = read_good(R"([{"ph":"B","name":"outer","pid":1,"tid":1,"ts":1},{"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},
+  const Recording r =
+      read_good(R"([{"ph":"B","name":"outer","pid":1,"tid":1,"ts":1},{"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},
     {"ph":"E","pid":1,"tid":1,"ts":3},{"ph":"E","pid":1,"tid":1,"ts":5},{"ph":"E","pid":1,"tid":1,"ts":6},{"ph":"B","name":"x","pid":1,"tid":2,"ts":1}])");
   REQUIRE(r.ranges.size() == 2);
   CHECK(r.names.at(r.ranges[0].name) == "outer");
@@ -210,8 +215,9 @@ TEST_CASE("texts and windows of any length fit together") {
   // The window is a megabyte: names and events lie across its end wherever they may.
   std::string events;
   for (int i = 0; i < 30; ++i) {
-    events += R"({"ph":"X","cat":"cpu_op","name":")" + std::string(static_cast<std::size_t>(i) * 9973, 'n') + R"(\n","pid":1,"tid":1,"ts":)" +
-              std::to_string(i) + R"(,"dur":1,"args":{"stack":")" + std::string(100'003, 's') + R"("}},)";
+    events += R"({"ph":"X","cat":"cpu_op","name":")" + std::string(static_cast<std::size_t>(i) * 9973, 'n') +
+              R"(\n","pid":1,"tid":1,"ts":)" + std::to_string(i) + R"(,"dur":1,"args":{"stack":")" + std::string(100'003, 's') +
+              R"("}},)";
   }
   const Recording r = read_good(trace_of(events));
   REQUIRE(r.ranges.size() == 30);
@@ -224,8 +230,9 @@ TEST_CASE("traces by others are read whole") {
     const char* file;
     std::size_t work, calls, streams, steps;
   };
-  for (const Expected& wanted : {Expected{"bert_small_h100.json.gz", 61, 132, 1, 1}, Expected{"event_sync_a100.json.gz", 6, 39, 3, 0},
-                                 Expected{"param_benchmark_a100.json.gz", 98, 361, 2, 0}}) {
+  for (const Expected& wanted :
+       {Expected{"bert_small_h100.json.gz", 61, 132, 1, 1}, Expected{"event_sync_a100.json.gz", 6, 39, 3, 0},
+        Expected{"param_benchmark_a100.json.gz", 98, 361, 2, 0}}) {
     const auto recording = read_recording(std::string(PLIMSOLL_TRACES) + "/" + wanted.file);
     INFO(wanted.file);
     REQUIRE(recording);

@@ -49,6 +49,21 @@ TEST_CASE("an export with other columns in another order is read by name") {
   CHECK(marked_steps(*read)[0].name == "step 1");
 }
 
+TEST_CASE("a wait means the last recording of its event before it, where the export lists them") {
+  const TemporaryFolder folder;
+  make(folder.file("events"), R"(CREATE TABLE StringIds(id, value);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(start, "end", syncType, streamId, correlationId, eventId);
+    INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5, 6, 2, 1, 20, 9), (1, 2, 2, 1, 5, 9);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_CUDA_EVENT(correlationId, eventId, streamId);
+    INSERT INTO CUPTI_ACTIVITY_KIND_CUDA_EVENT VALUES (10, 9, 7), (15, 9, 8), (25, 9, 3), (12, 4, 2))");
+  const auto read = read_nsight(folder.file("events"));
+  REQUIRE(read);
+  REQUIRE(read->waits.size() == 2);
+  CHECK(read->waits[0].event_stream == -1);  // nothing was recorded before call 5
+  CHECK(read->waits[1].event_stream == 8);
+  CHECK(read->waits[1].event_correlation == 15);
+}
+
 TEST_CASE("reading an export leaves nothing beside it") {
   const TemporaryFolder folder;
   make(folder.file("old.sqlite"), kOldExport);

@@ -1,5 +1,6 @@
-// A program that "touches CUDA" as the driver would on its behalf: it loads the library that CUDA_INJECTION64_PATH names and calls it.
-// What it does: "exit N", "signal N", "wait FILE" (makes FILE, then waits for a SIGTERM and exits with 5), "fork N", "plain N" (no CUDA).
+// A program that "touches CUDA" as the driver would on its behalf: it loads the library that CUDA_INJECTION64_PATH names and
+// calls it. What it does: "exit N", "signal N", "wait FILE" (makes FILE, then waits for a SIGTERM and exits with 5), "fork N",
+// "plain N" (no CUDA).
 
 #include <dlfcn.h>
 #include <sys/wait.h>

@@ -1,11 +1,11 @@
-// A libcupti without a GPU: it keeps CUPTI's manners (buffers are asked for, filled and given back; dropped records are counted) and
-// hands out the records of a small program when it is flushed by force.
+// A libcupti without a GPU: it keeps CUPTI's manners (buffers are asked for, filled and given back; dropped records are counted)
+// and hands out the records of a small program when it is flushed by force.
 
 #include <cupti.h>
 
 #include <cstdlib>
-#include <ctime>
 #include <cstring>
+#include <ctime>
 #include <string>
 
 namespace {
@@ -136,7 +136,8 @@ CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
   enabled &= ~(std::uint64_t{1} << kind);
   return CUPTI_SUCCESS;
 }
-CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc asks, CUpti_BuffersCallbackCompleteFunc ends) {
+CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc asks,
+                                                    CUpti_BuffersCallbackCompleteFunc ends) {
   request = asks;
   complete = ends;
   return CUPTI_SUCCESS;

@@ -137,8 +137,8 @@ TEST_CASE("what stands in the way of a profile is said in words, and the program
     const Setting old("FAKE_CUPTI_OLD", "1");
     CHECK(run_child(profile_of({"exit", "0"}), folder.path()).err.find("too old") != std::string::npos);
   }
-  const ChildEnd absent = run_child({PLIMSOLL_PROGRAM, "profile", "--cupti", "/nowhere/libcupti.so", "--", PLIMSOLL_FAKE_PROGRAM, "exit", "0"},
-                                    folder.path());
+  const ChildEnd absent = run_child(
+      {PLIMSOLL_PROGRAM, "profile", "--cupti", "/nowhere/libcupti.so", "--", PLIMSOLL_FAKE_PROGRAM, "exit", "0"}, folder.path());
   CHECK(absent.code == 0);
   CHECK(absent.err.find("CUPTI cannot be loaded") != std::string::npos);
   CHECK(files_in(folder) == 0);

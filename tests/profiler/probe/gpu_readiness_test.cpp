@@ -19,9 +19,11 @@ class FakeComputer {
     std::ofstream(folder_.file(path)) << text << "\n";
   }
   void driver(const std::string& version) {
-    file("proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  " + version + "  Sun Jul 27 07:13:22 UTC 2025");
+    file("proc/driver/nvidia/version",
+         "NVRM version: NVIDIA UNIX x86_64 Kernel Module  " + version + "  Sun Jul 27 07:13:22 UTC 2025");
   }
-  void gpu(const std::string& slot_width, const std::string& board_width, const std::string& now_width, const std::string& now_speed) {
+  void gpu(const std::string& slot_width, const std::string& board_width, const std::string& now_width,
+           const std::string& now_speed) {
     const std::string bridge = "sys/devices/pci0000:00/0000:00:01.0";
     file(bridge + "/max_link_width", slot_width);
     file(bridge + "/max_link_speed", "8.0 GT/s PCIe");
@@ -32,7 +34,8 @@ class FakeComputer {
     file(device + "/current_link_width", now_width);
     file(device + "/current_link_speed", now_speed);
     std::filesystem::create_directories(folder_.file("sys/bus/pci/devices"));
-    std::filesystem::create_directory_symlink("../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0", folder_.file("sys/bus/pci/devices/0000:01:00.0"));
+    std::filesystem::create_directory_symlink("../../../devices/pci0000:00/0000:00:01.0/0000:01:00.0",
+                                              folder_.file("sys/bus/pci/devices/0000:01:00.0"));
   }
   [[nodiscard]] Finding finding(const std::string& subject, ReadinessOptions options = {}) const {
     options.root = folder_.path();

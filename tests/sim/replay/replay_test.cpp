@@ -13,11 +13,14 @@ Nanoseconds us(std::int64_t count) { return Nanoseconds(1000 * count); }
 class Program {
  public:
   /// A launch on `thread` and its kernel on `stream`.
-  Program& launch(std::uint32_t thread, std::int64_t call, std::int64_t call_time, std::int64_t stream, std::int64_t start, std::int64_t time,
-                  const char* name = "kernel") {
+  Program& launch(std::uint32_t thread, std::int64_t call, std::int64_t call_time, std::int64_t stream, std::int64_t start,
+                  std::int64_t time, const char* name = "kernel") {
     ++correlation_;
     add_call(thread, "cudaLaunchKernel", call, call_time);
-    recording.work.push_back({.start = us(start), .end = us(start + time), .correlation = correlation_, .on = {1, 0, 1, stream},
+    recording.work.push_back({.start = us(start),
+                              .end = us(start + time),
+                              .correlation = correlation_,
+                              .on = {1, 0, 1, stream},
                               .name = recording.names.add(name)});
     return *this;
   }
@@ -36,7 +39,10 @@ class Program {
 
  private:
   void add_call(std::uint32_t thread, const char* name, std::int64_t start, std::int64_t time) {
-    recording.calls.push_back({.start = us(start), .end = us(start + time), .correlation = correlation_, .name = recording.names.add(name),
+    recording.calls.push_back({.start = us(start),
+                               .end = us(start + time),
+                               .correlation = correlation_,
+                               .name = recording.names.add(name),
                                .thread = recording.thread(1, thread)});
   }
 };
@@ -47,8 +53,8 @@ Replayed run(const Recording& recording, const ReplayOptions& options = {}) {
   return std::move(*replayed);
 }
 
-/// Launches of 5 µs every 10 µs, kernels of 100 µs: the device is the bottleneck. The first starts 2 µs after its call, the others 1 µs
-/// after the one before. A synchronization waits for the last and returns 3 µs later.
+/// Launches of 5 µs every 10 µs, kernels of 100 µs: the device is the bottleneck. The first starts 2 µs after its call, the
+/// others 1 µs after the one before. A synchronization waits for the last and returns 3 µs later.
 Recording device_bound() {
   Program program;
   for (int i = 0; i < 10; ++i) program.launch(1, 10 * i, 5, 7, 7 + 101 * i, 100);
@@ -88,7 +94,8 @@ TEST_CASE("faster kernels help where the device is the bottleneck, and only ther
 }
 
 TEST_CASE("without the host's pauses the calls lie end to end") {
-  // 10 launches of 5 µs; kernels of 10 µs behind each other with the latency of 2 µs for a gap: nobody waited, so no gap is known.
+  // 10 launches of 5 µs; kernels of 10 µs behind each other with the latency of 2 µs for a gap: nobody waited, so no gap is
+  // known.
   const Replayed replayed = run(host_bound(), {.host_gaps = false});
   CHECK(replayed.predicted < us(120));
   CHECK(replayed.predicted >= us(100));
@@ -120,8 +127,13 @@ TEST_CASE("a stream waits for the event of another stream") {
   program.launch(1, 20, 5, 2, 109, 50, "b").call(1, "cudaDeviceSynchronize", 30, 130);
   Recording recording = program.done();
   SECTION("as the record says") {
-    recording.waits.push_back({.start = us(9), .end = us(11), .correlation = wait, .event_correlation = record, .on = {1, 0, 1, 2},
-                               .event_stream = 1, .kind = WaitKind::kStreamWaitsEvent});
+    recording.waits.push_back({.start = us(9),
+                               .end = us(11),
+                               .correlation = wait,
+                               .event_correlation = record,
+                               .on = {1, 0, 1, 2},
+                               .event_stream = 1,
+                               .kind = WaitKind::kStreamWaitsEvent});
     const Replayed replayed = run(recording, {.scales = {{.part = ReplayPart::kKernel, .pattern = "a", .factor = 2}}});
     CHECK(replayed.graph.recorded_edges == 1);
     CHECK(replayed.predicted >= us(7 + 200 + 50));
@@ -156,7 +168,10 @@ TEST_CASE("work that was launched before the recording began is held where it be
   Program program;
   program.launch(1, 10, 5, 7, 400, 10);
   for (int i = 0; i < 3; ++i)
-    program.recording.work.push_back({.start = us(100 + 100 * i), .end = us(199 + 100 * i), .correlation = 77, .on = {1, 0, 1, 7},
+    program.recording.work.push_back({.start = us(100 + 100 * i),
+                                      .end = us(199 + 100 * i),
+                                      .correlation = 77,
+                                      .on = {1, 0, 1, 7},
                                       .name = program.recording.names.add("before")});
   const Replayed replayed = run(program.done());
   CHECK(replayed.graph.pinned == 1);
