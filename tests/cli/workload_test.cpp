@@ -5,6 +5,7 @@
 #include "tests/cli/program.h"
 #include "tests/support/temporary_folder.h"
 
+using namespace plimsoll;
 using namespace plimsoll::test;
 
 namespace {
