@@ -119,7 +119,7 @@ void print_answer(const FitOptions& options, const AskedQuestion& asked, const F
 
 WorkloadRequest workload_request(const FitOptions& options) {
   const FitFlags& flags = options.asked;
-  return {flags.model, flags.machine, flags.training, options.workload, flags.calibration, options.json};
+  return {flags.model, flags.machine, flags.training, options.workload, flags.stack, flags.calibration, options.json};
 }
 
 Result<ExitCode> fit(const FitOptions& options) {

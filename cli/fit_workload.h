@@ -2,6 +2,7 @@
 
 #include "cli/exit_code.h"
 #include "cli/machine_flags.h"
+#include "cli/stack_flags.h"
 #include "cli/training_flags.h"
 #include "cli/workload_flags.h"
 
@@ -13,6 +14,7 @@ struct WorkloadRequest {
   MachineFlags machine;
   TrainingFlags training;
   WorkloadFlags workload;
+  StackFlags stack;
   std::string calibration;
   bool json = false;
 };
@@ -21,5 +23,9 @@ struct WorkloadRequest {
 Result<ExitCode> fit_workload(const WorkloadRequest& request);
 
 Result<ExitCode> fit_inference(const WorkloadRequest& request);
+/// "dpo" and "ppo".
+Result<ExitCode> fit_alignment(const WorkloadRequest& request);
+/// "diffusion" and "evoformer": nets that no ModelSpec says, under PyTorch.
+Result<ExitCode> fit_net(const WorkloadRequest& request);
 
 }  // namespace plimsoll

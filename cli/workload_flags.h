@@ -24,6 +24,13 @@ struct WorkloadFlags {
   std::string pageable;  ///< "weights", "cache" or both
   bool eager_codes = false;
   bool no_overlap = false;
+  std::optional<std::int64_t> image;     ///< diffusion: pixels of a picture's height and width
+  std::optional<std::int64_t> residues;  ///< evoformer
+  std::optional<std::int64_t> msa;
+  std::optional<std::int64_t> attention_chunk;
+  std::string critic;  ///< ppo: a model as MODEL; empty: as the actor
+  std::string reward;
+  std::int64_t ppo_epochs = 1;
   std::vector<std::string> given;  ///< names of all options of the command line
 
   [[nodiscard]] bool exists() const { return !workload.empty(); }

@@ -134,4 +134,8 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   return predict_run(*run, recipe, setup, gpu);
 }
 
+Result<StackPrediction> predict_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  return predict_run(run_model(make, recipe, setup, gpu), recipe, setup, gpu);
+}
+
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
 #include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/stack_model_maker.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -73,5 +74,8 @@ StackPrediction predict_allocations(const StorageLog& log, const std::vector<std
 
 /// The same as predict_stack, of steps that ran already.
 Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+
+/// The same of any model under PyTorch.
+Result<StackPrediction> predict_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
 
 }  // namespace plimsoll

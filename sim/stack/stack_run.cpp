@@ -48,6 +48,13 @@ std::int64_t neediest_stage(const ModelSpec& spec, const Recipe& recipe, const S
   return needs(0) > needs(setup.stages - 1) ? 0 : setup.stages - 1;
 }
 
+/// What is written on the tape, in the run's own places.
+void take_tape(StackRun& run) {
+  run.log = &run.tape->log();
+  run.kernels = run.tape->kernels();
+  run.places = run.tape->places();
+}
+
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
@@ -57,13 +64,18 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
     const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
     run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
   }
-  run.log = &run.tape->log();
-  run.kernels = run.tape->kernels();
-  run.places = run.tape->places();
+  take_tape(run);
   return run;
 }
 
 }  // namespace
+
+StackRun run_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
+  run.marks = run_training_steps(*run.tape, make, recipe, setup);
+  take_tape(run);
+  return run;
+}
 
 std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   TapeOptions options;

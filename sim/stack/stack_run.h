@@ -8,6 +8,7 @@
 #include "core/model/recipe.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "sim/stack/device_room.h"
+#include "sim/stack/stack_model_maker.h"
 #include "sim/stack/stack_setup.h"
 #include "sim/stack/step_marks.h"
 #include "sim/stack/tape/place.h"
@@ -31,6 +32,9 @@ struct StackRun {
 /// Runs the setup's program without numbers; of a pipeline, the stage that needs most unless one is asked for. What is not
 /// modelled of a stack is refused by name, and so is llm.c, which reserves arenas once.
 Result<StackRun> run_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+
+/// The same of any model that is made on a tape, under PyTorch.
+StackRun run_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
 
 /// A tape with the workspaces that the GPU's libraries take in that setup.
 std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu);

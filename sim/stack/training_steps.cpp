@@ -33,10 +33,15 @@ void backward_pass(Tape& tape, Tensor loss, bool scaled) {
 }  // namespace
 
 StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules) {
+  return run_training_steps(
+      tape, [&](Tape& t, DType weights) { return make_stack_model(t, spec, recipe, setup, rules, weights); }, recipe, setup);
+}
+
+StepMarks run_training_steps(Tape& tape, const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup) {
   StepMarks marks;
   tape.at("model");
   tape.without_memory(shares_parameters(setup));
-  const auto model = make_stack_model(tape, spec, recipe, setup, rules, weight_type(recipe, setup));
+  const auto model = make(tape, weight_type(recipe, setup));
   const auto states = share_states(tape, recipe, setup);
   marks.host = states->host();
   marks.drive = states->drive();

@@ -59,3 +59,40 @@ TEST_CASE("a workload that is not known, a model that writes nothing, and option
   CHECK(training.code == 2);
   CHECK(training.err.find("--workload") != std::string::npos);
 }
+
+TEST_CASE("preference, reward, diffusion and the Evoformer are workloads with answers of their own") {
+  const TemporaryFolder folder;
+  const Arguments lines[] = {
+      {"fit", "gpt2", "--workload", "dpo", "--on", "A100 80GB SXM4", "--seq", "256", "--json"},
+      {"fit", "gpt2", "--workload", "ppo", "--on", "A100 80GB SXM4", "--prompt", "64", "--new-tokens", "16", "--json"},
+      {"fit", "dit-s/2", "--workload", "diffusion", "--on", "A100 80GB SXM4", "--batch", "4", "--json"},
+      {"fit", "evoformer", "--workload", "evoformer", "--on", "A100 80GB SXM4", "--residues", "64", "--msa", "16", "--recompute", "full", "--json"}};
+  for (const Arguments& line : lines) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(line[1] << ": " << end.err);
+    REQUIRE(end.code == 0);
+    const auto json = nlohmann::json::parse(end.out);
+    CHECK(json.at("verdict") == "fits");
+    CHECK(json.at("workload") == line[3]);
+    CHECK(json.at("step_seconds") > 0);
+    CHECK(json.at("simulated_only") == true);
+  }
+}
+
+TEST_CASE("a workload refuses models, sizes and options that are not its own") {
+  const TemporaryFolder folder;
+  const std::pair<Arguments, std::string> refused[] = {
+      {{"fit", "evoformer", "--workload", "diffusion", "--on", "T4"}, "--workload evoformer"},
+      {{"fit", "gpt2", "--workload", "diffusion", "--on", "T4"}, "dit-xl/2"},
+      {{"fit", "sd1.5-unet", "--workload", "diffusion", "--on", "T4", "--image", "500"}, "--image"},
+      {{"fit", "dit-s/2", "--workload", "diffusion", "--on", "T4", "--residues", "64"}, "--residues"},
+      {{"fit", "gpt2", "--workload", "dpo", "--on", "T4", "--reward", "gpt2"}, "--reward"},
+      {{"fit", "gpt2", "--workload", "ppo", "--on", "T4", "--seq", "64"}, "--seq"},
+      {{"fit", "gpt2", "--workload", "ppo", "--on", "T4", "--reward", "nothing"}, "nothing"}};
+  for (const auto& [line, named] : refused) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(line[1] << ' ' << end.err);
+    CHECK(end.code == 2);
+    CHECK(end.err.find(named) != std::string::npos);
+  }
+}

@@ -1,0 +1,169 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/fit_workload.h"
+#include "cli/target_machine.h"
+#include "cli/waiting_line.h"
+#include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/nets/net_zoo.h"
+#include "sim/stack/predict_stack.h"
+
+namespace plimsoll {
+namespace {
+
+/// What a user asks of a net, with what was left out.
+struct NetTask {
+  NetSpec net;
+  Recipe recipe;
+  StackSetup setup;
+  GpuEntry gpu;
+};
+
+tl::unexpected<Error> refuse(std::string what, std::string where, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+}
+
+/// Pictures are encoded into planes of an eighth of their size, which a net cuts or halves further.
+Result<void> take_image(NetSpec& net, std::int64_t pixels, std::int64_t multiple) {
+  if (pixels < multiple || pixels % multiple != 0) {
+    return refuse(fmt::format("{} pixels are no multiple of {}", pixels, multiple), "--image", fmt::format("choose one, for example {}", 8 * multiple));
+  }
+  if (auto* unet = std::get_if<UnetShape>(&net.shape)) unet->latent = pixels / 8;
+  if (auto* dit = std::get_if<DitShape>(&net.shape)) dit->latent = pixels / 8;
+  return {};
+}
+
+Result<NetSpec> shaped(const WorkloadRequest& request) {
+  auto net = find_net(request.model);
+  if (!net) return net;
+  const WorkloadFlags& flags = request.workload;
+  auto* trunk = std::get_if<EvoformerShape>(&net->shape);
+  if ((trunk != nullptr) != (flags.workload == "evoformer")) {
+    return refuse(fmt::format("{} is no net of --workload {}", net->name, flags.workload), "--workload",
+                  fmt::format("add --workload {}", trunk != nullptr ? "evoformer" : "diffusion"));
+  }
+  const std::int64_t multiple = std::holds_alternative<UnetShape>(net->shape) ? 64 : 16;
+  if (flags.image) {
+    if (const auto taken = take_image(*net, *flags.image, multiple); !taken) return fail(taken.error());
+  }
+  if (trunk == nullptr) return net;
+  trunk->residues = flags.residues.value_or(trunk->residues);
+  trunk->sequences = flags.msa.value_or(trunk->sequences);
+  trunk->chunk = flags.attention_chunk.value_or(0);
+  constexpr std::int64_t kMost = 8192;
+  for (const std::int64_t size : {trunk->residues, trunk->sequences, trunk->chunk + 1}) {
+    if (size < 1 || size > kMost) return refuse("residues, sequences and chunks are between 1 and 8192", "--residues, --msa, --attention-chunk", "");
+  }
+  return net;
+}
+
+Result<Recipe> recipe_of(const WorkloadRequest& request, const GpuEntry& gpu) {
+  Recipe recipe;
+  recipe.micro_batch = request.training.batch;
+  recipe.precision = default_precision(gpu).precision;
+  if (request.training.batch < 1) return refuse("a batch has at least one sample", "--batch", "");
+  if (!request.training.precision.empty()) {
+    const auto precision = parse_precision(request.training.precision);
+    if (!precision) return fail(precision.error());
+    recipe.precision = *precision;
+  }
+  const auto optimizer = parse_optimizer(request.training.optimizer);
+  if (!optimizer) return fail(optimizer.error());
+  return with_optimizer(recipe, *optimizer);
+}
+
+Result<NetTask> make_task(const WorkloadRequest& request) {
+  const auto net = shaped(request);
+  if (!net) return fail(net.error());
+  if (request.machine.gpu.empty() || request.machine.gpu == "this") return refuse("a net needs a GPU of the catalogue", "--on", "name one with --on");
+  const auto gpu = find_gpu(built_in_gpu_catalogue(), request.machine.gpu);
+  if (!gpu) return fail(gpu.error());
+  const auto recipe = recipe_of(request, *gpu);
+  if (!recipe) return fail(recipe.error());
+  StackFlags flags = request.stack;
+  flags.stack = "pytorch";
+  const auto setup = read_stack_setup(flags, {});
+  if (!setup) return fail(setup.error());
+  NetTask task{*net, *recipe, *setup, *gpu};
+  const auto machine = read_machine_options(request.machine);
+  if (!machine) return fail(machine.error());
+  task.setup.device_memory = machine->device_memory;
+  task.setup.desktop = machine->desktop;
+  task.setup.os = machine->os;
+  const bool whole = task.setup.recomputation == Recomputation::kFull || task.setup.recomputation == Recomputation::kNone;
+  const bool unet = std::holds_alternative<UnetShape>(net->shape);
+  if (!whole || (unet && task.setup.recomputation != Recomputation::kNone)) {
+    return refuse("this net has no such checkpoints", "--recompute", unet ? "leave it out" : "choose none or full");
+  }
+  return task;
+}
+
+std::string text_of(const NetTask& task, const StackPrediction& p, std::int64_t parameters, double multiply_adds) {
+  std::string text = fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", task.net.name, static_cast<double>(parameters) / 1e6,
+                                 to_text(task.recipe.precision), task.gpu.name, task.recipe.micro_batch, p.fits ? "FITS" : "DOES NOT FIT");
+  text += fmt::format("  forward {:.4g} G multiply-adds a sample\n", multiply_adds / 1e9);
+  text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n", to_text(from_seconds(p.time.step)),
+                      to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),
+                      static_cast<double>(task.recipe.micro_batch) / p.time.step, to_text(from_seconds(p.time.forward)),
+                      to_text(from_seconds(p.time.backward)), to_text(from_seconds(p.time.optimizer)));
+  text += fmt::format("  gpu0    allocated {}, reserved {}, process {}; usable {}, margin {}{}\n", to_text(p.peak.allocated), to_text(p.peak.reserved),
+                      to_text(p.peak.process), to_text(p.usable), p.margin < Bytes(0) ? "-" : "",
+                      to_text(p.margin < Bytes(0) ? Bytes(-p.margin.count) : p.margin));
+  text += fmt::format("  at the peak ({}): parameters {}, gradients {}, optimizer {}, activations {}\n", p.peak_at, to_text(p.at_peak.parameters),
+                      to_text(p.at_peak.gradients), to_text(p.at_peak.optimizer), to_text(p.at_peak.activations));
+  return text + "  simulated only: PyTorch's allocations by its rules, kernels by published efficiencies (data/calibration)\n";
+}
+
+std::string json_of(const NetTask& task, const StackPrediction& p, std::int64_t parameters, double multiply_adds) {
+  const nlohmann::ordered_json json{
+      {"format_version", 1},
+      {"workload", std::holds_alternative<EvoformerShape>(task.net.shape) ? "evoformer" : "diffusion"},
+      {"verdict", p.fits ? "fits" : "does_not_fit"},
+      {"model", {{"name", task.net.name}, {"parameters", parameters}, {"forward_multiply_adds", multiply_adds}}},
+      {"step_seconds", p.time.step},
+      {"step_seconds_low", p.time.low},
+      {"step_seconds_high", p.time.high},
+      {"samples_per_second", static_cast<double>(task.recipe.micro_batch) / p.time.step},
+      {"phases", {{"forward_seconds", p.time.forward}, {"backward_seconds", p.time.backward}, {"optimizer_seconds", p.time.optimizer}}},
+      {"memory",
+       {{{"space", "gpu0"},
+         {"usable_bytes", p.usable.count},
+         {"margin_bytes", p.margin.count},
+         {"peak_allocated_bytes", p.peak.allocated.count},
+         {"peak_reserved_bytes", p.peak.reserved.count},
+         {"peak_process_bytes", p.peak.process.count},
+         {"by_category",
+          {{"parameters", p.at_peak.parameters.count},
+           {"gradients", p.at_peak.gradients.count},
+           {"optimizer", p.at_peak.optimizer.count},
+           {"activations", p.at_peak.activations.count}}}}}},
+      {"simulated_only", true}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace
+
+Result<ExitCode> fit_net(const WorkloadRequest& request) {
+  std::vector<std::string> known{"--precision", "--optimizer", "--recompute", "--compile", "--optimizer-loop"};
+  const bool trunk = request.workload.workload == "evoformer";
+  const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk"}
+                                             : std::vector<std::string>{"--batch", "--attention", "--image"};
+  known.insert(known.end(), own.begin(), own.end());
+  if (const auto goes = check_given(request.workload, known); !goes) return fail(goes.error());
+  const auto task = make_task(request);
+  if (!task) return fail(task.error());
+  std::optional<WaitingLine> waiting("running the net without numbers");
+  const bool flash = !task->setup.attention || *task->setup.attention != AttentionKernel::kEager;
+  const bool recompute = task->setup.recomputation == Recomputation::kFull;
+  const auto prediction = predict_model(net_maker(task->net, task->recipe.micro_batch, flash, recompute), task->recipe, task->setup, task->gpu);
+  if (!prediction) return fail(prediction.error());
+  const std::int64_t parameters = net_parameters(task->net);
+  const double multiply_adds = net_multiply_adds(task->net);
+  waiting.reset();
+  fmt::print("{}", request.json ? json_of(*task, *prediction, parameters, multiply_adds) : text_of(*task, *prediction, parameters, multiply_adds));
+  return prediction->fits ? ExitCode::kDone : ExitCode::kMissed;
+}
+
+}  // namespace plimsoll
