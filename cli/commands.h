@@ -8,6 +8,9 @@ namespace plimsoll {
 
 /// Each adds one command; when the user asks for it, `code` tells how it ended.
 void add_fit(CLI::App& app, ExitCode& code);
+void add_curve(CLI::App& app, ExitCode& code);
+void add_headlines(CLI::App& app, ExitCode& code);
+void add_largest(CLI::App& app, ExitCode& code);
 void add_plan(CLI::App& app, ExitCode& code);
 void add_simulate(CLI::App& app, ExitCode& code);
 void add_run(CLI::App& app, ExitCode& code);

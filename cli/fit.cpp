@@ -50,7 +50,9 @@ Result<PriceList> read_prices(const FitOptions& options) {
   for (const std::string& text : options.price_of) {
     const auto equals = text.rfind('=');
     const auto price = equals == std::string::npos ? std::nullopt : parse_number(std::string_view(text).substr(equals + 1));
-    if (!price) return refuse(fmt::format("--price-of '{}' is not of the form ITEM=PRICE", text), "for example --price-of ram=3.5");
+    if (!price)
+      return refuse(fmt::format("--price-of '{}' is not of the form ITEM=PRICE", text),
+                    "for example --price-of ram=3.5");
     if (const auto set = list.set(text.substr(0, equals), *price, "--price-of"); !set) return fail(set.error());
   }
   return list;
@@ -79,7 +81,8 @@ Result<ExitCode> compare_all(const FitOptions& options, const AskedQuestion& ask
   if (!comparison) return fail(comparison.error());
   fmt::print("{}", options.json ? comparison_json(*comparison)
                                 : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
-  const bool some = std::any_of(comparison->published.begin(), comparison->published.end(), [](const FitAnswer& a) { return a.fits; });
+  const bool some = std::any_of(comparison->published.begin(), comparison->published.end(),
+                                [](const FitAnswer& a) { return a.fits; });
   return comparison->own.fits || some ? ExitCode::kDone : ExitCode::kMissed;
 }
 
@@ -87,7 +90,9 @@ Result<ExitCode> compare_all(const FitOptions& options, const AskedQuestion& ask
 Result<void> check_options(const FitOptions& options) {
   const bool length = options.asked.length.request.is_given();
   if (options.asked.strategy == "all") {
-    if (length) return refuse("a whole training is billed for one strategy, not for all", "leave the length out, or choose a --strategy");
+    if (length)
+      return refuse("a whole training is billed for one strategy, not for all",
+                    "leave the length out, or choose a --strategy");
     if (options.help_wanted) return refuse("--what-would-help asks about one strategy, not about all", "choose a --strategy");
   }
   if (options.csv && !options.help_wanted) {
@@ -156,11 +161,15 @@ void add_fit(CLI::App& app, ExitCode& code) {
   add_question_flags(*command, options->asked);
   add_length_flags(*command, options->asked.length);
   add_workload_flags(*command, options->workload);
-  command->add_option("--save-strategy", options->save_strategy, "write what was found where it can be edited for --strategy FILE");
+  command->add_option("--save-strategy", options->save_strategy,
+                      "write what was found where it can be edited for --strategy FILE");
   const std::string group = "What would help";
-  command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")->group(group);
+  command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")
+      ->group(group);
   command->add_flag("--all-changes", options->all_changes, "all GPUs that would help, not the best few")->group(group);
-  command->add_option("--prices", options->prices, "CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name")
+  command
+      ->add_option("--prices", options->prices,
+                   "CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name")
       ->group(group);
   command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
   command->add_flag("--json", options->json, "machine-readable answer");

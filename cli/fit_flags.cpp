@@ -110,7 +110,8 @@ Result<BillTerms> read_bill_terms(const LengthFlags& flags) {
   if (!flags.request.is_given()) {
     for (const CLI::Option* option : flags.options) {
       if (option->count() == 0) continue;
-      return refuse(fmt::format("{} is about a whole training", option->get_name()), "say how long it is with --tokens or --samples");
+      return refuse(fmt::format("{} is about a whole training", option->get_name()),
+                    "say how long it is with --tokens or --samples");
     }
   }
   BillTerms terms = flags.terms;

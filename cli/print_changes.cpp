@@ -39,10 +39,11 @@ std::string gain_text(const ChangeOutcome& outcome) {
 
 std::string line(const ChangeOutcome& outcome, std::size_t width, bool priced) {
   const std::string step = to_text(from_seconds(outcome.answer.step_seconds));
-  std::string text = fmt::format("  {:<{}}  {:>12}  {:>10}  {:<12}", outcome.name, width, gain_text(outcome), step, to_text(outcome.effect));
+  std::string text = fmt::format("  {:<{}}  {:>12}  {:>10}  {:<12}", outcome.name, width, gain_text(outcome), step,
+                                 to_text(outcome.effect));
   if (priced) {
     text += fmt::format("  {:>9}  {:>9}", outcome.price ? fmt::format("{:.0f}", *outcome.price) : "",
-                        outcome.price_of_speed ? fmt::format("{:.0f}", *outcome.price_of_speed) : "");
+                        outcome.price_of_speed.value_or(0) > 0 ? fmt::format("{:.0f}", *outcome.price_of_speed) : "");
   }
   while (text.back() == ' ') text.pop_back();
   return text + "\n";
@@ -86,18 +87,24 @@ std::string changes_text(const HelpAnswer& help, bool all) {
   for (const ChangeOutcome* outcome : shown) text += line(*outcome, width, priced);
   if (left_out > 0) text += fmt::format("  and {} other GPUs (--all-changes)\n", left_out);
   text += useless_lines(help);
-  for (const std::string& refused : help.refused) text += fmt::format("  not planned: {}\n", refused);
+  for (std::size_t i = 0; i < help.refused.size(); ++i) {
+    if (!all && i > 0) return text + fmt::format("  and {} others not planned (--all-changes)\n", help.refused.size() - i);
+    text += fmt::format("  not planned: {}\n", help.refused[i]);
+  }
   return text;
 }
 
 std::string changes_csv(const HelpAnswer& help) {
-  std::string text = "kind,change,changes,fits,helps,makes_it_fit,speed_up,step_seconds,samples_per_second,short_bytes,price,price_of_speed\n";
+  std::string text =
+      "kind,change,changes,fits,helps,makes_it_fit,speed_up,step_seconds,samples_per_second,short_bytes,price,price_of_"
+      "speed\n";
   for (const ChangeOutcome& o : help.outcomes) {
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(o.kind), csv_field(o.name), to_text(o.effect), o.answer.fits,
-                        o.helps(), o.makes_fit, o.speed_up > 0 ? json_number(o.speed_up) : "",
-                        o.answer.fits ? json_number(o.answer.step_seconds) : "",
-                        o.answer.fits ? json_number(o.answer.samples_per_second) : "", o.answer.short_of.count,
-                        o.price ? json_number(*o.price) : "", o.price_of_speed ? json_number(*o.price_of_speed) : "");
+    text +=
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(o.kind), csv_field(o.name), to_text(o.effect),
+                    o.answer.fits, o.helps(), o.makes_fit, o.speed_up > 0 ? json_number(o.speed_up) : "",
+                    o.answer.fits ? json_number(o.answer.step_seconds) : "",
+                    o.answer.fits ? json_number(o.answer.samples_per_second) : "", o.answer.short_of.count,
+                    o.price ? json_number(*o.price) : "", o.price_of_speed ? json_number(*o.price_of_speed) : "");
   }
   return text;
 }

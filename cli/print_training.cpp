@@ -25,8 +25,8 @@ std::string stage_lines(const TrainingAnswer& a) {
   std::string text = fmt::format("  {:<16}{:>12}{:>8}{:>14}\n", "stage", "time", "share", "at work");
   for (const TrainingStage& stage : a.stages) {
     if (stage.seconds < 1e-9 * a.seconds && stage.work_seconds < 1e-9 * a.seconds) continue;
-    text += fmt::format("  {:<16}{:>12}{:>7.1f}%{:>14}\n", stage.name, duration_text(stage.seconds), 100 * stage.seconds / a.seconds,
-                        duration_text(stage.work_seconds));
+    text += fmt::format("  {:<16}{:>12}{:>7.1f}%{:>14}\n", stage.name, duration_text(stage.seconds),
+                        100 * stage.seconds / a.seconds, duration_text(stage.work_seconds));
   }
   return text;
 }
@@ -73,8 +73,8 @@ std::string decimal_bytes_text(double bytes) {
 std::string training_text(const TrainingAnswer& a) {
   const std::string amount = a.tokens > 0 ? amount_text(a.tokens) + " tokens" : amount_text(a.samples) + " samples";
   std::string text = fmt::format("  training {} in {} steps{}: {} ({} to {})\n", amount, amount_text(a.steps),
-                                 a.epochs && *a.epochs != 1 ? fmt::format(", {:g} epochs", *a.epochs) : "", duration_text(a.seconds),
-                                 duration_text(a.seconds_low), duration_text(a.seconds_high));
+                                 a.epochs && *a.epochs != 1 ? fmt::format(", {:g} epochs", *a.epochs) : "",
+                                 duration_text(a.seconds), duration_text(a.seconds_low), duration_text(a.seconds_high));
   text += cost_line(a);
   if (a.energy_kwh) text += fmt::format("  energy  {:.4g} kWh at the wall, {:.0f} W on average\n", *a.energy_kwh,
                                         *a.energy_kwh * 3.6e6 / a.seconds);

@@ -13,8 +13,8 @@ constexpr double kNewSsdTerabytes = 2;
 constexpr int kFullLanes = 16;
 
 /// Adds a question on a changed machine; one that cannot be is left out.
-void add(const Question& question, std::vector<Change>& changes, std::string kind, std::string name, std::vector<Purchase> purchases,
-         const MachineOptions& options) {
+void add(const Question& question, std::vector<Change>& changes, std::string kind, std::string name,
+         std::vector<Purchase> purchases, const MachineOptions& options) {
   auto moved = on_machine(question, {question.machine->gpu, options});
   if (!moved) return;
   changes.push_back({std::move(kind), std::move(name), ChangeEffect::kTime, std::move(purchases), std::move(*moved)});
@@ -29,8 +29,8 @@ void add_ram(const Question& question, std::vector<Change>& changes) {
   for (const std::int64_t times : {2, 4}) {
     MachineOptions options = question.machine->options;
     options.ram = now * times;
-    add(question, changes, "RAM", fmt::format("{} of RAM", to_text(*options.ram)), {{"ram", in_gib(now) * static_cast<double>(times - 1)}},
-        options);
+    add(question, changes, "RAM", fmt::format("{} of RAM", to_text(*options.ram)),
+        {{"ram", in_gib(now) * static_cast<double>(times - 1)}}, options);
   }
 }
 
@@ -50,7 +50,8 @@ void add_drives(const Question& question, std::vector<Change>& changes) {
   MachineOptions more = now;
   more.ssd_count = now.ssd_count + 1;
   more.ssd = Bytes(now.ssd->count / now.ssd_count * more.ssd_count);
-  add(question, changes, "drive", fmt::format("{} such SSDs instead of {}", more.ssd_count, now.ssd_count), {{"ssd", of_one}}, more);
+  add(question, changes, "drive", fmt::format("{} such SSDs instead of {}", more.ssd_count, now.ssd_count),
+      {{"ssd", of_one}}, more);
   MachineOptions fast = now;
   fast.ssd_read_gbs = 2 * now.ssd_read_gbs.value_or(machine_defaults().at("ssd.read"));
   fast.ssd_write_gbs = 2 * now.ssd_write_gbs.value_or(machine_defaults().at("ssd.write"));
@@ -111,6 +112,16 @@ MachineOptions for_other_board(MachineOptions options) {
   return options;
 }
 
+/// Whether a board has nothing that the other has not: no more memory, and nothing faster.
+bool is_no_better(const GpuEntry& other, const GpuEntry& now) {
+  const auto no_more = [](const std::optional<double>& a, const std::optional<double>& b) {
+    return a.value_or(0) <= b.value_or(0);
+  };
+  return other.memory <= now.memory && other.memory_gbs <= now.memory_gbs && no_more(other.fp16_tflops, now.fp16_tflops) &&
+         no_more(other.bf16_tflops, now.bf16_tflops) && no_more(other.fp32_tflops, now.fp32_tflops) &&
+         other.pcie_generation.value_or(0) <= now.pcie_generation.value_or(0);
+}
+
 }  // namespace
 
 void add_machine_changes(const Question& question, std::vector<Change>& changes) {
@@ -128,7 +139,7 @@ void add_gpu_changes(const Question& question, std::vector<Change>& changes) {
   if (!question.machine) return;
   const GpuEntry& now = question.machine->gpu;
   for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
-    if (gpu.board != now.board || gpu.name == now.name) continue;
+    if (gpu.board != now.board || gpu.name == now.name || is_no_better(gpu, now)) continue;
     auto moved = on_machine(question, {gpu, for_other_board(question.machine->options)});
     if (!moved) continue;
     Change change{"GPU", gpu.name, ChangeEffect::kTime, {{gpu.name, 1}}, std::move(*moved)};

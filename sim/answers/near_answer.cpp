@@ -4,6 +4,7 @@
 
 #include "core/graph/buildable.h"
 #include "sim/planner/refine_candidates.h"
+#include "sim/planner/strategy_families.h"
 
 namespace plimsoll {
 namespace {
@@ -56,17 +57,36 @@ const Candidate& best_of(const std::vector<Candidate>& candidates) {
   });
 }
 
+/// Plans that the question's machine has room for in kind: with a drive that the known ones had not, one of each family
+/// that uses it.
+std::vector<Strategy> with_drive_families(const Question& question, std::vector<Strategy> known) {
+  const auto on_drive = [](const Strategy& s) { return s.name.ends_with("-ssd"); };
+  if (!question.platform.space(SpaceKind::kSsd) || std::any_of(known.begin(), known.end(), on_drive)) return known;
+  std::vector<std::string> seen;
+  for (Strategy& strategy : candidate_strategies(question.spec.layers, question.platform, question.recipe.precision,
+                                                 question.recipe.adapter.exists())) {
+    if (!on_drive(strategy) || strategy.recompute_every > 1 ||
+        std::find(seen.begin(), seen.end(), strategy.name) != seen.end())
+      continue;
+    seen.push_back(strategy.name);
+    known.push_back(std::move(strategy));
+  }
+  return known;
+}
+
 Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
   const SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
-  auto candidates = try_known(problem, known);
+  auto candidates = try_known(problem, with_drive_families(question, known));
   if (!candidates) return fail(candidates.error());
   std::size_t longest = 1;
   for (const Candidate& candidate : *candidates) longest = std::max(longest, candidate.instructions);
   const std::size_t most = std::clamp(effort.instruction_budget / longest, kLeast, std::max(kLeast, effort.evaluations));
   if (effort.evaluations > 0) {
     std::erase_if(*candidates, [](const Candidate& c) { return c.glanced && c.step; });  // known to be slower
-    if (const auto refined = refine_candidates(problem, {.family = {}, .evaluations = most, .threads = 1}, *candidates); !refined) {
+    if (const auto refined =
+            refine_candidates(problem, {.family = {}, .evaluations = most, .threads = 1, .starts = 1}, *candidates);
+        !refined) {
       return fail(refined.error());
     }
   }
@@ -86,8 +106,10 @@ NearAnswer short_form(const FitAnswer& answer) {
 
 Result<NearAnswer> near_answer(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
-  if (!question.stack && !question.exact && question.strategy == "auto" && !known.empty()) return search_near(question, known, effort);
-  const auto answer = answer_question(question, {.instruction_budget = effort.instruction_budget, .threads = 1, .alternatives = false});
+  if (!question.stack && !question.exact && question.strategy == "auto" && !known.empty())
+    return search_near(question, known, effort);
+  const auto answer =
+      answer_question(question, {.instruction_budget = effort.instruction_budget, .threads = 1, .alternatives = false});
   if (!answer) return fail(answer.error());
   return short_form(*answer);
 }

@@ -17,8 +17,8 @@ struct NearAnswer {
 
 /// How far to look for a plan near the ones that are known.
 struct NearEffort {
-  std::size_t evaluations = 16;                  ///< strategies beside the known ones
-  std::size_t instruction_budget = 100'000;      ///< fewer evaluations where steps are long
+  std::size_t evaluations = 6;              ///< strategies beside the known ones; 0: those alone
+  std::size_t instruction_budget = 60'000;  ///< fewer evaluations where steps are long
 };
 
 /// The best plan of ours near `known`, plans of a question that differs little; of another program, its own. One thread; fails as

@@ -40,7 +40,9 @@ Result<PriceList> PriceList::read(std::string_view csv, std::string where) {
 }
 
 Result<void> PriceList::set(const std::string& item, double price, const std::string& where) {
-  if (!(price >= 0)) return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is no price", price), .where = where, .remedy = {}});
+  if (!(price >= 0))
+    return fail(
+        {.kind = ErrorKind::kInput, .what = fmt::format("{} is no price", price), .where = where, .remedy = {}});
   const auto name = item_of(item, where);
   if (!name) return fail(name.error());
   prices_[*name] = price;

@@ -125,25 +125,29 @@ void add_wear(TrainingAnswer& bill, const FitAnswer& answer, const TrainingLengt
   else if (machine.drive_bytes) bill.drive_rated = training_constants().at("ssd.tbw_per_tb") * *machine.drive_bytes;
 }
 
-void add_notes(TrainingAnswer& bill, const TrainingLength& length, const BillTerms& terms, const MachineFacts& machine, double checkpoint) {
+void add_notes(TrainingAnswer& bill, const TrainingLength& length, const BillTerms& terms, const MachineFacts& machine,
+               double checkpoint) {
   const ConstantTable& constants = training_constants();
   bill.assumed = length.notes;
   if (preparation_of(length, terms) != Preparation::kNone) {
     const char* key = length.content == DataContent::kImage ? "image.per_core" : "text.megabytes_per_core";
     const auto& rate = constants.entry(key);
-    bill.assumed.push_back(fmt::format("data prepared {} at {:g} {} and core, {:g} cores ({})",
-                                       preparation_of(length, terms) == Preparation::kAhead ? "ahead of time" : "on line", rate.value,
-                                       rate.unit, machine.cores, rate.origin));
+    bill.assumed.push_back(
+        fmt::format("data prepared {} at {:g} {} and core, {:g} cores ({})",
+                    preparation_of(length, terms) == Preparation::kAhead ? "ahead of time" : "on line", rate.value,
+                    rate.unit, machine.cores, rate.origin));
   }
   const double hours = terms.checkpoint_hours.value_or(constants.at("checkpoint.hours"));
   bill.assumed.push_back(fmt::format("a checkpoint of {} every {:g} h and at the end{}, while the training waits",
-                                     to_text(Bytes(std::llround(checkpoint))), hours, terms.checkpoint_hours ? "" : " (assumed)"));
+                                     to_text(Bytes(std::llround(checkpoint))), hours,
+                                     terms.checkpoint_hours ? "" : " (assumed)"));
   bill.assumed.push_back(machine.drive_words);
   if (bill.drive_rated && !terms.drive_rated) {
     bill.assumed.push_back(fmt::format("drives rated for {:g} TB a TB ({})", constants.at("ssd.tbw_per_tb"),
                                        constants.entry("ssd.tbw_per_tb").origin));
   }
-  for (const PowerPart& part : bill.power) bill.assumed.push_back(fmt::format("{}: {:.1f} W ({})", part.name, part.watts, part.origin));
+  for (const PowerPart& part : bill.power)
+    bill.assumed.push_back(fmt::format("{}: {:.1f} W ({})", part.name, part.watts, part.origin));
   if (!bill.energy_kwh) bill.assumed.emplace_back("no energy: the GPU's board power is not in the catalogue");
 }
 
@@ -161,7 +165,8 @@ Bytes checkpoint_bytes(const ModelSpec& spec, const Recipe& recipe) {
   return bytes;
 }
 
-TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, const TrainingLength& length, const BillTerms& terms) {
+TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, const TrainingLength& length,
+                             const BillTerms& terms) {
   const MachineFacts machine = machine_facts(question, answer.gpus);
   const Preparation preparation = preparation_of(length, terms);
   const StepWork work = step_work(answer, length, machine, preparation);
@@ -179,11 +184,12 @@ TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, 
   add_stages(bill, answer, work, clock);
   bill.limit = limit_of(answer, work, bill);
   const double stepping = clock.steps / bill.seconds;
-  bill.power = power_parts(machine, {.gpu = answer.loads.empty() ? answer.bottleneck_busy_fraction * answer.step_seconds * stepping
-                                                                 : busy_of(answer, "compute") * answer.step_seconds * stepping,
-                                     .cpu = work.cpu * stepping + clock.ahead / bill.seconds,
-                                     .read = (work.reading + busy_of(answer, "ssd.read") * answer.step_seconds) * stepping,
-                                     .write = busy_of(answer, "ssd.write") * answer.step_seconds * stepping});
+  bill.power = power_parts(
+      machine, {.gpu = answer.loads.empty() ? answer.bottleneck_busy_fraction * answer.step_seconds * stepping
+                                            : busy_of(answer, "compute") * answer.step_seconds * stepping,
+                .cpu = work.cpu * stepping + clock.ahead / bill.seconds,
+                .read = (work.reading + busy_of(answer, "ssd.read") * answer.step_seconds) * stepping,
+                .write = busy_of(answer, "ssd.write") * answer.step_seconds * stepping});
   bill.energy_kwh = energy_kwh(machine, bill.power, bill.seconds);
   add_money(bill, answer, terms);
   add_wear(bill, answer, length, machine, clock, terms, checkpoint);

@@ -28,6 +28,7 @@ struct BillTerms {
 Bytes checkpoint_bytes(const ModelSpec& spec, const Recipe& recipe);
 
 /// Time, energy, money and wear of training as `answer` says for as long as `length` says.
-TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, const TrainingLength& length, const BillTerms& terms);
+TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, const TrainingLength& length,
+                             const BillTerms& terms);
 
 }  // namespace plimsoll

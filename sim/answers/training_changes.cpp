@@ -25,7 +25,8 @@ class TrainingChanges {
   void batches() {
     const Recipe& now = question_.recipe;
     add(fmt::format("micro-batch {}", 2 * now.micro_batch), ChangeEffect::kTraining, [](Recipe& r) { r.micro_batch *= 2; });
-    add(fmt::format("{} micro-batches a step", 4 * now.accumulate), ChangeEffect::kTraining, [](Recipe& r) { r.accumulate *= 4; });
+    add(fmt::format("{} micro-batches a step", 4 * now.accumulate), ChangeEffect::kTraining,
+        [](Recipe& r) { r.accumulate *= 4; });
     if (now.micro_batch % 2 == 0) {
       add(fmt::format("micro-batch {}, twice as many", now.micro_batch / 2), ChangeEffect::kRounding, [](Recipe& r) {
         r.micro_batch /= 2;
@@ -65,8 +66,8 @@ class TrainingChanges {
   }
 
   void optimizers() {
-    for (const OptimizerKind kind : {OptimizerKind::kAdam8bit, OptimizerKind::kAdafactor, OptimizerKind::kLion, OptimizerKind::kMomentum,
-                                     OptimizerKind::kSgd}) {
+    for (const OptimizerKind kind : {OptimizerKind::kAdam8bit, OptimizerKind::kAdafactor, OptimizerKind::kLion,
+                                     OptimizerKind::kMomentum, OptimizerKind::kSgd}) {
       if (kind == question_.recipe.optimizer) continue;
       add(fmt::format("optimizer {}", to_text(kind)), ChangeEffect::kTraining, [&](Recipe& r) { r = with_optimizer(r, kind); });
     }
@@ -84,8 +85,8 @@ class TrainingChanges {
       };
     };
     if (bare) add(fmt::format("LoRA of rank {}", kLoraRank), ChangeEffect::kTraining, lora(BaseStorage::kCompute));
-    add(bare ? fmt::format("LoRA of rank {}, the model in 4 bits", kLoraRank) : "the frozen model in 4 bits", ChangeEffect::kTraining,
-        lora(BaseStorage::kNf4));
+    add(bare ? fmt::format("LoRA of rank {}, the model in 4 bits", kLoraRank) : "the frozen model in 4 bits",
+        ChangeEffect::kTraining, lora(BaseStorage::kNf4));
   }
 
  private:
@@ -130,7 +131,8 @@ void add_software_changes(const Question& question, std::vector<Change>& changes
               [&](StackSetup& setup) { setup.recomputation = rule; });
   }
   add_setup(question, changes, "torch.compile", ChangeEffect::kRounding, [](StackSetup& setup) { setup.compile = true; });
-  add_setup(question, changes, "a fused optimizer", ChangeEffect::kRounding, [](StackSetup& setup) { setup.loop = OptimizerLoop::kFused; });
+  add_setup(question, changes, "a fused optimizer", ChangeEffect::kRounding,
+            [](StackSetup& setup) { setup.loop = OptimizerLoop::kFused; });
   for (const AttentionKernel kernel : {AttentionKernel::kEfficient, AttentionKernel::kFlash}) {
     add_setup(question, changes, fmt::format("{} attention", to_text(kernel)), ChangeEffect::kRounding,
               [&](StackSetup& setup) { setup.attention = kernel; });

@@ -23,9 +23,10 @@ std::vector<PowerPart> power_parts(const MachineFacts& machine, const BusyShares
   const auto origin = [&](std::string_view key) { return constants.entry(key).origin; };
   std::vector<PowerPart> parts;
   if (machine.board_watts) {
-    parts.push_back({"gpu", machine.gpus * mean_watts(*machine.board_watts, constants.at("gpu.idle_share"), busy.gpu),
-                     fmt::format("{}, busy {:.0f} %; while it waits {:g} of it ({})", machine.board_origin, 100 * std::min(1.0, busy.gpu),
-                                 constants.at("gpu.idle_share"), origin("gpu.idle_share"))});
+    parts.push_back(
+        {"gpu", machine.gpus * mean_watts(*machine.board_watts, constants.at("gpu.idle_share"), busy.gpu),
+         fmt::format("{}, busy {:.0f} %; while it waits {:g} of it ({})", machine.board_origin,
+                     100 * std::min(1.0, busy.gpu), constants.at("gpu.idle_share"), origin("gpu.idle_share"))});
   }
   const double cpu_busy = machine.has_gpu ? busy.cpu : busy.cpu + busy.gpu;  // without a GPU the CPU computes
   const double cpu = machine.cores * constants.at("cpu.watts_per_core");

@@ -10,10 +10,13 @@
 namespace plimsoll {
 namespace {
 
-/// Plans to start from: today's, and the best of each family that was not taken.
+/// Plans to start from: today's, and the best of each family that was not taken, the fastest first, whether they fit or not.
 std::vector<Strategy> known_plans(const FitAnswer& today) {
-  std::vector<Strategy> known{today.strategy};
-  for (const AlternativeAnswer& other : today.alternatives) known.push_back(other.choices);
+  std::vector<std::pair<double, Strategy>> plans{{today.step_seconds, today.strategy}};
+  for (const AlternativeAnswer& other : today.alternatives) plans.emplace_back(other.step_seconds, other.choices);
+  std::stable_sort(plans.begin(), plans.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Strategy> known;
+  for (auto& [step, strategy] : plans) known.push_back(std::move(strategy));
   return known;
 }
 
@@ -27,8 +30,42 @@ ChangeOutcome outcome_of(const Change& change, const NearAnswer& answer, double 
   outcome.makes_fit = answer.fits && !fits_today;
   if (answer.fits && fits_today) outcome.speed_up = samples_rate(answer, change.question) / today;
   outcome.price = prices.total(change.purchases);
-  if (outcome.price && outcome.speed_up >= ChangeOutcome::kLeastSpeedUp) outcome.price_of_speed = *outcome.price / (outcome.speed_up - 1);
+  if (outcome.price && outcome.speed_up >= ChangeOutcome::kLeastSpeedUp)
+    outcome.price_of_speed = *outcome.price / (outcome.speed_up - 1);
   return outcome;
+}
+
+using Answers = std::vector<std::optional<Result<NearAnswer>>>;
+
+constexpr NearEffort kGlance{.evaluations = 0};
+constexpr std::size_t kGpusSearched = 4;
+constexpr std::size_t kOthersSearched = 8;
+
+/// The changes after which known plans need not be the end of it: the most promising of the GPUs and of all others, and what has
+/// a price that is paid. Others keep the plan that is known, which makes their speed-up a lower bound.
+std::vector<std::size_t> worth_a_search(const std::vector<Change>& changes, const Answers& answers, const PriceList& prices) {
+  std::vector<std::size_t> chosen, gpus, others;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const bool ours = *answers[i] && !changes[i].question.stack && changes[i].question.strategy == "auto" &&
+                      !changes[i].question.exact;
+    if (!ours) continue;
+    if (prices.total(changes[i].purchases).value_or(0) > 0) chosen.push_back(i);
+    else (changes[i].kind == "GPU" ? gpus : others).push_back(i);
+  }
+  const auto rate = [&](std::size_t i) { return std::pair((*answers[i])->samples_per_second, -(*answers[i])->short_of.count); };
+  for (auto [list, most] : {std::pair(&gpus, kGpusSearched), std::pair(&others, kOthersSearched)}) {
+    std::stable_sort(list->begin(), list->end(), [&](std::size_t a, std::size_t b) { return rate(a) > rate(b); });
+    if (list->size() > most) list->resize(most);
+    chosen.insert(chosen.end(), list->begin(), list->end());
+  }
+  return chosen;
+}
+
+/// Goes on from the best of the known plans.
+void search_on(const Question& question, const std::vector<Strategy>& known, std::optional<Result<NearAnswer>>& answer) {
+  std::vector<Strategy> seeds{(*answer)->strategy};
+  if (!(*answer)->fits) seeds.insert(seeds.end(), known.begin(), known.end());
+  if (auto better = near_answer(question, seeds)) answer = std::move(better);
 }
 
 bool comes_first(const ChangeOutcome& a, const ChangeOutcome& b) {
@@ -45,8 +82,10 @@ Result<HelpAnswer> what_would_help(const Question& question, const PriceList& pr
   const NearAnswer now = short_form(*today);
   const double rate = samples_rate(now, question);
   const std::vector<Change> changes = list_changes(question);
-  std::vector<std::optional<Result<NearAnswer>>> answers(changes.size());
-  parallel_for(changes.size(), [&](std::size_t i) { answers[i] = near_answer(changes[i].question, known); }, threads);
+  Answers answers(changes.size());
+  parallel_for(changes.size(), [&](std::size_t i) { answers[i] = near_answer(changes[i].question, known, kGlance); }, threads);
+  const std::vector<std::size_t> closer = worth_a_search(changes, answers, prices);
+  parallel_for(closer.size(), [&](std::size_t i) { search_on(changes[closer[i]].question, known, answers[closer[i]]); }, threads);
   HelpAnswer help{.today = std::move(*today), .outcomes = {}, .refused = {}};
   for (std::size_t i = 0; i < changes.size(); ++i) {
     const Result<NearAnswer>& answer = *answers[i];

@@ -9,7 +9,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::size_t kStarts = 3;
 /// A move must gain at least one part in so many: what is less is beyond what a prediction means.
 constexpr std::int64_t kLeastGain = 1000;
 /// A strategy that is looked at to the end, and one of which only the busiest queue is added up, in parts of the budget.
@@ -77,7 +76,9 @@ class LocalSearch {
       const bool family_walks = std::any_of(walkers_.begin(), walkers_.end(), [&](std::size_t walker) {
         return candidates_[walker].strategy.name == candidates_[i].strategy.name;
       });
-      if (!family_walks && walkers_.size() < kStarts) walkers_.push_back(i);
+      // Where nothing fits, the least shortfall need not lead to a plan that fits: a memory that is left empty may.
+      const std::size_t most = candidates_[order.front()].fits() ? options_.starts : 2 * options_.starts;
+      if (!family_walks && walkers_.size() < most) walkers_.push_back(i);
     }
   }
 

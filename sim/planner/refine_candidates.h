@@ -11,6 +11,7 @@ struct RefineOptions {
   std::string family;             ///< only strategies of this family; empty: any
   std::size_t evaluations = 200;  ///< strategies that may be lowered besides those that are known
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
+  std::size_t starts = 3;         ///< candidates of different families that are walked from; twice as many where nothing fits
 };
 
 /// Whether `a` is the better plan: it fits and `b` does not, it is faster, or it is short of less.

@@ -104,7 +104,8 @@ TEST_CASE("energy is watts times hours at the wall, and money is hours and kWh b
 TEST_CASE("a drive wears by what steps and checkpoints write, against its rated bytes") {
   FitAnswer writes = answer();
   writes.drive_written = Bytes(1'000'000'000);
-  const TrainingAnswer bill = bill_training(ask(), writes, length_of(36e6), {.drive_rated = 600e12, .preparation = Preparation::kNone});
+  const TrainingAnswer bill =
+      bill_training(ask(), writes, length_of(36e6), {.drive_rated = 600e12, .preparation = Preparation::kNone});
   // 3,600 steps of 1 GB and two checkpoints of 1.4933 GB: 3,602.99 GB of 600 TB.
   CHECK(bill.drive_written == Approx(3600e9 + 2 * 12 * 124439808.0));
   CHECK(*bill.wear() == Approx(0.0060050).epsilon(1e-4));

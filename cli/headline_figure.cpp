@@ -1,0 +1,131 @@
+#include "cli/headline_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+#include "cli/fit_flags.h"
+#include "sim/schedule/make_schedule.h"
+#include "sim/schedule/time_schedule.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kHour = 3600;
+constexpr double kDay = 24 * kHour;
+constexpr double kYear = 365.25 * kDay;
+
+tl::unexpected<Error> refuse(std::string what, const Headline& headline) {
+  return fail({.kind = ErrorKind::kInput,
+               .what = std::move(what),
+               .where = fmt::format("headline '{}'", headline.id),
+               .remedy = {}});
+}
+
+/// Reads the words after the command's name; CLI11 takes them last first.
+Result<void> parse(CLI::App& app, const std::vector<std::string>& words, const Headline& headline) {
+  std::vector<std::string> rest(words.rbegin(), words.rend() - 1);
+  try {
+    app.parse(std::move(rest));
+  } catch (const CLI::ParseError& error) {
+    return refuse(error.what(), headline);
+  }
+  return {};
+}
+
+double state_bytes(const FitAnswer& answer) {
+  if (answer.memory.empty()) return 0;
+  const auto& by = answer.memory.front().by_category;
+  return static_cast<double>((by.parameters + by.gradients + by.optimizer).count);
+}
+
+double training_seconds(const FitAnswer& answer) { return answer.training ? answer.training->seconds : 0; }
+
+using FitFigure = std::function<double(const FitAnswer&)>;
+
+const std::map<std::string, FitFigure>& fit_figures() {
+  static const std::map<std::string, FitFigure> figures{
+      {"fits", [](const FitAnswer& a) { return a.fits ? 1.0 : 0.0; }},
+      {"step_seconds", [](const FitAnswer& a) { return a.step_seconds; }},
+      {"tokens_per_second", [](const FitAnswer& a) { return a.tokens_per_second; }},
+      {"model_tflops", [](const FitAnswer& a) { return a.model_tflops_per_gpu; }},
+      {"hardware_tflops", [](const FitAnswer& a) { return a.hardware_tflops_per_gpu; }},
+      {"tflops_8n", [](const FitAnswer& a) {
+         return 8e-12 * static_cast<double>(a.active_parameters) * a.tokens_per_second / static_cast<double>(a.gpus);
+       }},
+      {"hours", [](const FitAnswer& a) { return training_seconds(a) / kHour; }},
+      {"days", [](const FitAnswer& a) { return training_seconds(a) / kDay; }},
+      {"gpu_years", [](const FitAnswer& a) { return training_seconds(a) * static_cast<double>(a.gpus) / kYear; }},
+      {"cost_millions", [](const FitAnswer& a) { return a.training ? a.training->cost.value_or(0) * 1e-6 : 0; }},
+      {"state_gb", [](const FitAnswer& a) { return state_bytes(a) * 1e-9; }}};
+  return figures;
+}
+
+std::string missing(const FitAnswer& answer) {
+  std::string text;
+  for (const SpaceAnswer& space : answer.memory) {
+    if (space.margin() >= Bytes(0)) continue;
+    text += fmt::format("{}{} short of {}", text.empty() ? "" : ", ", space.space, to_text(space.peak - space.usable));
+  }
+  return text;
+}
+
+Result<HeadlineAnswer> fit_line(const std::vector<std::string>& words, const Headline& headline) {
+  const auto figure = fit_figures().find(headline.figure);
+  if (figure == fit_figures().end()) return refuse(fmt::format("'fit' has no figure '{}'", headline.figure), headline);
+  CLI::App app;
+  FitFlags flags;
+  app.add_option("MODEL", flags.model)->required();
+  add_question_flags(app, flags);
+  add_length_flags(app, flags.length);
+  if (const auto read = parse(app, words, headline); !read) return fail(read.error());
+  const auto asked = read_question(flags);
+  if (!asked) return fail(asked.error());
+  auto answer = answer_question(asked->question, {.alternatives = false});
+  if (!answer) return fail(answer.error());
+  if (const auto billed = add_bill(flags.length, asked->question, *answer); !billed) return fail(billed.error());
+  return HeadlineAnswer{figure->second(*answer), answer->fits, missing(*answer)};
+}
+
+Result<HeadlineAnswer> schedule_line(const std::vector<std::string>& words, const Headline& headline) {
+  ScheduleRequest request;
+  CLI::App app;
+  app.add_option("NAME", request.name)->required();
+  app.add_option("--stages", request.ranks)->required();
+  app.add_option("--micro-batches", request.micro_batches)->required();
+  app.add_option("--chunks", request.chunks);
+  if (const auto read = parse(app, words, headline); !read) return fail(read.error());
+  const auto schedule = make_schedule(request);
+  if (!schedule) return fail(schedule.error());
+  const PipelineShape shape{static_cast<std::uint32_t>(schedule->ranks()), schedule->stages, schedule->micro_batches};
+  const auto costs = even_costs(request.costs, shape);
+  if (!costs) return fail(costs.error());
+  const double bubble = time_schedule(*schedule, *costs).bubble_fraction();
+  if (headline.figure == "bubble_percent") return HeadlineAnswer{.value = 100 * bubble};
+  if (headline.figure == "bubble_of_ideal") return HeadlineAnswer{.value = bubble / (1 - bubble)};
+  return refuse(fmt::format("'schedule' has no figure '{}'", headline.figure), headline);
+}
+
+Result<HeadlineAnswer> answer_line(const std::vector<std::string>& words, const Headline& headline) {
+  if (!words.empty() && words.front() == "fit") return fit_line(words, headline);
+  if (!words.empty() && words.front() == "schedule") return schedule_line(words, headline);
+  return refuse("its command is neither 'fit' nor 'schedule'", headline);
+}
+
+}  // namespace
+
+Result<HeadlineAnswer> answer_headline(const Headline& headline) {
+  auto answer = answer_line(headline.command, headline);
+  if (!answer || headline.against.empty()) return answer;
+  const auto other = answer_line(headline.against, headline);
+  if (!other) return other;
+  if (answer->value <= 0) return refuse("a ratio to nothing", headline);
+  answer->value = other->value / answer->value;
+  answer->fits = answer->fits && other->fits;
+  if (answer->short_of.empty()) answer->short_of = other->short_of;
+  return answer;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,117 @@
+#include "sim/answers/contenders.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+#include "core/base/nearest_names.h"
+#include "sim/planner/parallel_for.h"
+#include "sim/planner/systems/offload_system.h"
+
+namespace plimsoll {
+namespace {
+
+/// Another program with settings that have a name here.
+struct OtherProgram {
+  std::string_view name;
+  std::string_view words;
+  Stack stack;
+  Recomputation recomputation;
+};
+
+constexpr std::array<OtherProgram, 4> kPrograms{{
+    {"pytorch", "PyTorch, everything on the GPU", Stack::kPytorch, Recomputation::kNone},
+    {"pytorch-recompute", "PyTorch, activation checkpointing", Stack::kPytorch, Recomputation::kFull},
+    {"deepspeed", "DeepSpeed without offloading", Stack::kDeepspeed, Recomputation::kNone},
+    {"megatron", "Megatron-LM on one GPU", Stack::kMegatron, Recomputation::kNone},
+}};
+
+ModuleStyle modules_of(Stack stack, const ModelSpec& spec) {
+  if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
+  if (spec.is_conv_net()) return ModuleStyle::kTorchVision;
+  return spec.reads_images() ? ModuleStyle::kTimm : ModuleStyle::kHuggingFace;
+}
+
+Question under_program(Question question, const OtherProgram& program) {
+  StackSetup setup;
+  setup.stack = program.stack;
+  setup.modules = modules_of(program.stack, question.spec);
+  setup.recomputation = program.recomputation;
+  question.stack = setup;
+  question.strategy = "auto";
+  question.exact.reset();
+  return question;
+}
+
+Result<Contender> contender(const Question& question, const std::string& name) {
+  for (const OtherProgram& program : kPrograms) {
+    if (program.name != name) continue;
+    if (!question.machine)
+      return fail({.kind = ErrorKind::kInput, .what = "other programs are foretold on a GPU of the catalogue"});
+    return Contender{name, std::string(program.words), under_program(question, program)};
+  }
+  Contender ours{name, name == "plimsoll" ? "the plan that plimsoll finds" : name, question};
+  ours.question.stack.reset();
+  ours.question.exact.reset();
+  ours.question.strategy = name == "plimsoll" ? "auto" : name;
+  const OffloadSystem* system = find_system(ours.question.strategy);
+  if (system == nullptr) return ours;
+  ours.words = system->paper;
+  if (!system->refusal.empty()) return fail({.kind = ErrorKind::kInput, .what = std::string(system->refusal)});
+  const auto recipe = recipe_for(*system, question.recipe);
+  if (!recipe) return fail(recipe.error());
+  ours.question.recipe = *recipe;
+  return ours;
+}
+
+}  // namespace
+
+std::vector<std::string> contender_names() {
+  std::vector<std::string> names;
+  for (const OtherProgram& program : kPrograms) names.emplace_back(program.name);
+  names.emplace_back("plimsoll");
+  for (std::string& name : strategy_names()) names.push_back(std::move(name));
+  return names;
+}
+
+std::vector<std::string> usual_contenders() { return {"pytorch", "pytorch-recompute", "zero-offload", "gemini", "plimsoll"}; }
+
+Result<std::vector<Contender>> contenders(const Question& question, const std::vector<std::string>& names,
+                                          std::vector<std::string>& left_out) {
+  const std::vector<std::string> all = contender_names();
+  std::vector<Contender> chosen;
+  for (const std::string& name : names) {
+    if (std::find(all.begin(), all.end(), name) == all.end()) {
+      return fail({.kind = ErrorKind::kUnknownName, .what = fmt::format("unknown strategy '{}'", name), .where = "--strategies",
+                   .remedy = did_you_mean(name, all)});
+    }
+    auto one = contender(question, name);
+    if (one) chosen.push_back(std::move(*one));
+    else left_out.push_back(fmt::format("{}: {}", name, one.error().what));
+  }
+  return chosen;
+}
+
+Result<std::vector<ContenderEdge>> largest_of(const std::vector<Contender>& all, const Growth& growth,
+                                              const LargestOptions& options, std::vector<std::string>& left_out,
+                                              const std::function<void(double)>& tell, unsigned threads) {
+  std::vector<std::optional<Result<LargestFit>>> edges(all.size());
+  std::atomic<std::size_t> done = 0;
+  const auto find = [&](std::size_t i) {
+    edges[i] = largest_fit(all[i].question, growth, options);
+    if (tell) tell(static_cast<double>(++done) / static_cast<double>(all.size()));
+  };
+  parallel_for(all.size(), find, threads);
+  std::vector<ContenderEdge> found;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Result<LargestFit>& edge = *edges[i];
+    if (edge) found.push_back({all[i].name, all[i].words, std::move(*edge)});
+    else if (edge.error().kind == ErrorKind::kUncalibrated) return fail(edge.error());
+    else left_out.push_back(fmt::format("{}: {}", all[i].name, edge.error().what));
+  }
+  return found;
+}
+
+}  // namespace plimsoll

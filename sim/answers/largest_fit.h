@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include "sim/answers/near_answer.h"
+#include "sim/answers/scaled_question.h"
+
+namespace plimsoll {
+
+/// Where something that grows stops fitting.
+struct LargestFit {
+  std::int64_t value = 0;          ///< the largest that fits; 0 when not even 1 does
+  NearAnswer answer;               ///< there
+  std::int64_t parameters = 0;     ///< there
+  std::optional<NearAnswer> beyond;  ///< one more, which does not fit; nothing where the search ended at its limit
+  bool monotone = true;            ///< nothing that was looked at fits above, or fails below
+  std::size_t looked_at = 0;
+};
+
+struct LargestOptions {
+  std::int64_t most = 4096;  ///< values above are not looked at
+};
+
+/// An answer to a value, as thorough as is asked.
+using FitProbe = std::function<Result<NearAnswer>(std::int64_t value, bool thorough)>;
+
+/// Doubles, halves the interval, and asks both sides of the edge thoroughly; where the farther one fits after all, goes on from
+/// there. `probe` is asked once for each value and thoroughness.
+Result<LargestFit> find_largest(const FitProbe& probe, const LargestOptions& options = {});
+
+/// The question grown to `value`, 1 being the smallest.
+using Growth = std::function<Result<Question>(const Question& question, std::int64_t value)>;
+
+/// Growing by an extent, or along models that stand in a row, the smallest first.
+Growth growth_of(Extent extent);
+Growth growth_along(std::vector<ModelSpec> models);
+
+/// How far the question can grow and its training still fits.
+Result<LargestFit> largest_fit(const Question& question, const Growth& growth, const LargestOptions& options = {});
+
+}  // namespace plimsoll

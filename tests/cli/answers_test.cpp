@@ -1,0 +1,125 @@
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "tests/cli/program.h"
+
+namespace plimsoll::test {
+namespace {
+
+using Catch::Contains;
+using nlohmann::json;
+
+Arguments with(Arguments line, const Arguments& more) {
+  line.insert(line.end(), more.begin(), more.end());
+  return line;
+}
+
+const Arguments kFit{"fit", kTinyModel, "--on", "RTX 2060 6GB", "--seq", "32"};
+
+}  // namespace
+
+TEST_CASE("fit with --tokens answers the contract's training object, and more tokens take longer") {
+  const TemporaryFolder folder;
+  const auto training_of = [&](const std::string& tokens) {
+    const ChildEnd end = plimsoll_in(folder, with(kFit, {"--tokens", tokens, "--price", "0.5", "--electricity", "0.3",
+                                                         "--prepare", "none", "--json"}));
+    CHECK(end.code == 0);
+    return json::parse(end.out)["training"];
+  };
+  const json one = training_of("1B"), ten = training_of("10B");
+  CHECK(one["steps"] == 31250000);  // 1e9 tokens, 32 a step
+  CHECK(ten["seconds"].get<double>() == Approx(10 * one["seconds"].get<double>()).epsilon(0.01));
+  CHECK(one["cost"].get<double>() == Approx(one["rent"].get<double>() + one["electricity"].get<double>()));
+  CHECK(one["rent"].get<double>() == Approx(0.5 * one["seconds"].get<double>() / 3600));
+  const json without = json::parse(plimsoll_in(folder, with(kFit, {"--json"})).out)["training"];
+  CHECK(without["seconds"].is_null());
+  CHECK(without["cost"].is_null());
+}
+
+TEST_CASE("options of a whole training without its length, and of help without asking for it, are refused by name") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const Arguments& more, const std::string& words) {
+    const ChildEnd end = plimsoll_in(folder, with(kFit, more));
+    CHECK(end.code == 2);
+    CHECK_THAT(end.err, Contains(words));
+  };
+  refused({"--price", "1"}, "--price");
+  refused({"--tbw", "600TB"}, "--tbw");
+  refused({"--epochs", "3"}, "--tokens");
+  refused({"--tokens", "the-pyle"}, "the-pile");
+  refused({"--tokens", "1B", "--prepare", "later"}, "ahead");
+  refused({"--price-of", "ram=3"}, "--what-would-help");
+  refused({"--csv"}, "--what-would-help");
+  refused({"--what-would-help", "--price-of", "ram"}, "ITEM=PRICE");
+  refused({"--what-would-help", "--price-of", "RTX 1234=5"}, "RTX 1234");
+  refused({"--what-would-help", "--strategy", "all"}, "--strategy");
+}
+
+TEST_CASE("--what-would-help answers in words, JSON and CSV with the same changes") {
+  const TemporaryFolder folder;
+  const Arguments asked = with(kFit, {"--what-would-help", "--price-of", "ram=3"});
+  const ChildEnd text = plimsoll_in(folder, asked);
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Contains("speed-up") && Contains("time only"));
+  const json answer = json::parse(plimsoll_in(folder, with(asked, {"--json"})).out);
+  CHECK(answer["today"]["verdict"] == "fits");
+  const std::string csv = plimsoll_in(folder, with(asked, {"--csv"})).out;
+  CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) == answer["changes"].size() + 1);
+  for (const json& change : answer["changes"]) {
+    if (change["helps"]) CHECK((change["makes_it_fit"] || change["speed_up"] >= 1.01));
+  }
+}
+
+TEST_CASE("largest says where each strategy ends, as a table, JSON, CSV and a chart") {
+  const TemporaryFolder folder;
+  const Arguments asked{"largest", kTinyModel, "--on",  "RTX 2060 6GB", "--device-memory",   "64MiB",  "--seq",
+                        "32",      "--what",   "batch", "--strategies", "resident,plimsoll", "--most", "512"};
+  const ChildEnd text = plimsoll_in(folder, with(asked, {"--svg", "chart.svg"}));
+  CHECK(text.code == 0);
+  CHECK_THAT(text.out, Contains("resident") && Contains("sequences"));
+  CHECK(std::filesystem::exists(folder.file("chart.svg")));
+  const json answer = json::parse(plimsoll_in(folder, with(asked, {"--json"})).out);
+  CHECK(answer["largest"][1]["largest"] >= answer["largest"][0]["largest"]);
+  CHECK_THAT(plimsoll_in(folder, with(asked, {"--csv"})).out, Contains("largest_sequences"));
+  CHECK(plimsoll_in(folder, with(asked, {"--strategy", "stream"})).code == 2);
+}
+
+TEST_CASE("curve prices every size of a family, the smallest first") {
+  const TemporaryFolder folder;
+  const Arguments asked{"curve",
+                        kTinyModel,
+                        "gpt:layers=3,hidden=32,heads=4,vocab=256,positions=32",
+                        "--on",
+                        "RTX 2060 6GB",
+                        "--tokens",
+                        "chinchilla",
+                        "--price",
+                        "1",
+                        "--seq",
+                        "32"};
+  const json answer = json::parse(plimsoll_in(folder, with(asked, {"--json"})).out);
+  REQUIRE(answer.size() == 2);
+  CHECK(answer[0]["parameters"] < answer[1]["parameters"]);
+  CHECK(answer[0]["training"]["seconds"] < answer[1]["training"]["seconds"]);
+  CHECK_THAT(plimsoll_in(folder, with(asked, {"--csv"})).out, Contains("seconds_low"));
+  CHECK_THAT(plimsoll_in(folder, with(asked, {"--svg", "curve.svg"})).out, Contains("parameters"));
+  CHECK(std::filesystem::exists(folder.file("curve.svg")));
+  CHECK(plimsoll_in(folder, {"curve", "--family", "gpt2", "--on", "RTX 2060 6GB"}).code == 2);
+  CHECK(plimsoll_in(folder, {"curve", "--family", "gtp2", "--on", "RTX 2060 6GB", "--tokens", "1B"}).code == 2);
+}
+
+TEST_CASE("a headline is answered by the command that it prints, and an unknown one is refused") {
+  const TemporaryFolder folder;
+  const json answer = json::parse(plimsoll_in(folder, {"headlines", "bubble-interleaved", "gist", "--json"}).out);
+  REQUIRE(answer.size() == 2);
+  // 7/16 of the ideal time against 7/(4·16): a quarter.
+  CHECK(answer[0]["ours"].get<double>() == Approx(4).epsilon(1e-6));
+  CHECK(answer[1]["ours"].is_null());
+  CHECK(plimsoll_in(folder, {"headlines", "bubbel"}).code == 2);
+}
+
+}  // namespace plimsoll::test

@@ -1,0 +1,120 @@
+#include <catch2/catch.hpp>
+
+#include "core/model/parameters.h"
+#include "formats/models/resolve_model.h"
+#include "sim/answers/contenders.h"
+#include "sim/answers/draw_chart.h"
+#include "sim/answers/largest_fit.h"
+
+namespace plimsoll {
+namespace {
+
+/// Fits up to one value for a quick look and up to another for a thorough one.
+FitProbe probe_of(std::int64_t quick, std::int64_t thorough) {
+  return [=](std::int64_t value, bool all) -> Result<NearAnswer> {
+    return NearAnswer{.fits = value <= (all ? thorough : quick), .short_of = Bytes(value)};
+  };
+}
+
+Question ask(const std::string& model) {
+  MachineOptions options;
+  options.ram = kGiB * 8;
+  options.device_memory = kGiB;
+  Question question{.spec = resolve_model(model).value(), .recipe = {.precision = Precision::kFp16Mixed, .sequence = 256}};
+  return on_machine(std::move(question), {find_gpu(built_in_gpu_catalogue(), "RTX 2060 6GB").value(), options}).value();
+}
+
+constexpr const char* kModel = "gpt:layers=2,hidden=256,heads=4,vocab=1000,positions=256";
+
+}  // namespace
+
+TEST_CASE("the largest fits and one more does not") {
+  for (const std::int64_t edge : {1, 2, 3, 37, 63, 64, 65, 100}) {
+    const LargestFit found = find_largest(probe_of(edge, edge), {.most = 1000}).value();
+    CHECK(found.value == edge);
+    REQUIRE(found.beyond);
+    CHECK(found.beyond->short_of == Bytes(edge + 1));
+    CHECK(found.monotone);
+  }
+}
+
+TEST_CASE("who looks closer at the edge may find it farther") {
+  for (const std::int64_t further : {30, 31, 37, 64}) {
+    const LargestFit found = find_largest(probe_of(30, further), {.most = 1000}).value();
+    CHECK(found.value == further);
+    CHECK(found.beyond.has_value());
+    CHECK(found.monotone);
+  }
+}
+
+TEST_CASE("what never fits is 0, and what always fits ends at the limit without an edge") {
+  CHECK(find_largest(probe_of(0, 0), {.most = 1000}).value().value == 0);
+  const LargestFit all = find_largest(probe_of(5000, 5000), {.most = 1000}).value();
+  CHECK(all.value == 1000);
+  CHECK_FALSE(all.beyond);
+}
+
+TEST_CASE("what fits beyond one that does not is found beside the edge, and told of") {
+  // All up to 8 fit, 9 and 10 do not, and 11 does: three beyond the edge is looked at.
+  const FitProbe hole = [](std::int64_t value, bool) -> Result<NearAnswer> {
+    return NearAnswer{.fits = value <= 8 || value == 11};
+  };
+  const LargestFit found = find_largest(hole, {.most = 100}).value();
+  CHECK(found.value == 11);
+  CHECK_FALSE(found.monotone);
+}
+
+TEST_CASE("both sides of a real edge are what a fit says of them") {
+  for (const Extent extent : {Extent::kLayers, Extent::kBatch, Extent::kSequence}) {
+    const Question question = ask(kModel);
+    const LargestFit found = largest_fit(question, growth_of(extent), {.most = 64}).value();
+    INFO(unit_of(extent) << " " << found.value);
+    REQUIRE(found.value > 0);
+    CHECK(answer_question(question_at(question, extent, found.value).value()).value().fits);
+    if (found.beyond) CHECK_FALSE(answer_question(question_at(question, extent, found.value + 1).value()).value().fits);
+  }
+}
+
+TEST_CASE("ours is never smaller than what everything on the GPU, or a static split, reaches") {
+  std::vector<std::string> left_out;
+  const auto all = contenders(ask(kModel), {"resident", "zero-offload", "plimsoll"}, left_out).value();
+  const auto edges = largest_of(all, growth_of(Extent::kLayers), {.most = 128}, left_out).value();
+  REQUIRE(edges.size() == 3);
+  CHECK(edges[2].largest.value >= edges[1].largest.value);
+  CHECK(edges[2].largest.value >= edges[0].largest.value);
+}
+
+TEST_CASE("along a row of models the largest is the last that fits") {
+  std::vector<ModelSpec> row;
+  for (const char* name : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}) row.push_back(resolve_model(name).value());
+  Question question = ask("gpt2");
+  question.strategy = "resident";
+  // Sixteen bytes for each of 124 M parameters are 2 GB: not in 1 GiB, but in 6 GB, where the 12 GB of 774 M are not.
+  CHECK(largest_fit(question, growth_along(row), {.most = 4}).value().value == 0);
+  CataloguedMachine whole = *question.machine;
+  whole.options.device_memory.reset();
+  const LargestFit found = largest_fit(on_machine(question, whole).value(), growth_along(row), {.most = 4}).value();
+  CHECK((found.value == 1 || found.value == 2));
+  CHECK(found.parameters == parameter_count(row[static_cast<std::size_t>(found.value - 1)]));
+}
+
+TEST_CASE("a wider model keeps the width of its heads and the shape of its feed-forward layer") {
+  const Question wide = question_at(ask(kModel), Extent::kWidth, 8).value();
+  CHECK(wide.spec.hidden == 512);
+  CHECK(wide.spec.heads == 8);
+  CHECK(wide.spec.ffn == 4 * 512);
+  CHECK(question_at(ask(kModel), Extent::kSequence, 8).value().recipe.sequence == 512);
+  CHECK_FALSE(question_at(ask("resnet50"), Extent::kLayers, 8));
+}
+
+TEST_CASE("an unknown strategy is refused with the nearest, and a chart names every bar") {
+  std::vector<std::string> left_out;
+  const auto none = contenders(ask(kModel), {"zero-ofload"}, left_out);
+  REQUIRE_FALSE(none);
+  CHECK_THAT(none.error().remedy, Catch::Contains("zero-offload"));
+  const std::string svg = draw_bars("Largest <here>", {{"pytorch", 1, "1 B"}, {"plimsoll", 3, "3 B"}});
+  CHECK_THAT(svg, Catch::StartsWith("<svg") && Catch::Contains("pytorch") && Catch::Contains("3 B") &&
+                      Catch::Contains("&lt;here&gt;"));
+}
+
+}  // namespace plimsoll
