@@ -17,7 +17,8 @@ namespace plimsoll {
 namespace {
 
 std::string text_of(const AlignmentAnswer& answer, const std::string& what, const std::string& machine) {
-  std::string text = fmt::format("{} on {}: {}\n  step    {}\n", what, machine, answer.fits ? "FITS" : "DOES NOT FIT", to_text(from_seconds(answer.seconds())));
+  std::string text = fmt::format("{} on {}: {}\n  step    {}\n", what, machine, answer.fits ? "FITS" : "DOES NOT FIT",
+                                 to_text(from_seconds(answer.seconds())));
   if (!answer.shortfall.empty()) text += fmt::format("  short   {}\n", answer.shortfall);
   text += fmt::format("  {:<16}{:<30}{:>14}{:>14}\n", "model", "weights", "on the device", "host");
   for (const ResidentModel& model : answer.models) {
@@ -25,30 +26,38 @@ std::string text_of(const AlignmentAnswer& answer, const std::string& what, cons
   }
   text += fmt::format("  {:<22}{:>12}{:>18}{:>14}\n", "phase", "time", "peak on device", "host");
   for (const AlignmentPhase& phase : answer.phases) {
-    text += fmt::format("  {:<22}{:>12}{:>18}{:>14}\n", phase.name, to_text(from_seconds(phase.seconds)), to_text(phase.device), to_text(phase.host));
+    text += fmt::format("  {:<22}{:>12}{:>18}{:>14}\n", phase.name, to_text(from_seconds(phase.seconds)), to_text(phase.device),
+                        to_text(phase.host));
   }
   text += fmt::format("  usable                {:>30}{:>14}\n", to_text(answer.device_usable), to_text(answer.host_usable));
   return text + "  simulated only: plimsoll runs no such step\n";
 }
 
 std::string json_of(const AlignmentAnswer& answer, const WorkloadRequest& request) {
-  nlohmann::ordered_json json{{"format_version", 1},
-                              {"workload", request.workload.workload},
-                              {"verdict", answer.fits ? "fits" : "does_not_fit"},
-                              {"model", {{"name", request.model}}},
-                              {"step_seconds", answer.seconds()},
-                              {"models", nlohmann::ordered_json::array()},
-                              {"phases", nlohmann::ordered_json::array()},
-                              {"memory",
-                               {{{"space", "gpu0"}, {"peak_bytes", answer.device_peak().count}, {"usable_bytes", answer.device_usable.count}},
-                                {{"space", "host"}, {"peak_bytes", answer.host_peak().count}, {"usable_bytes", answer.host_usable.count}}}},
-                              {"simulated_only", true}};
+  nlohmann::ordered_json json{
+      {"format_version", 1},
+      {"workload", request.workload.workload},
+      {"verdict", answer.fits ? "fits" : "does_not_fit"},
+      {"model", {{"name", request.model}}},
+      {"step_seconds", answer.seconds()},
+      {"models", nlohmann::ordered_json::array()},
+      {"phases", nlohmann::ordered_json::array()},
+      {"memory",
+       {{{"space", "gpu0"}, {"peak_bytes", answer.device_peak().count}, {"usable_bytes", answer.device_usable.count}},
+        {{"space", "host"}, {"peak_bytes", answer.host_peak().count}, {"usable_bytes", answer.host_usable.count}}}},
+      {"simulated_only", true}};
   for (const ResidentModel& model : answer.models) {
-    json["models"].push_back({{"role", model.role}, {"weights", model.place}, {"trained", model.trained},
-                              {"device_bytes", model.device.count}, {"host_bytes", model.host.count}});
+    json["models"].push_back({{"role", model.role},
+                              {"weights", model.place},
+                              {"trained", model.trained},
+                              {"device_bytes", model.device.count},
+                              {"host_bytes", model.host.count}});
   }
   for (const AlignmentPhase& phase : answer.phases) {
-    json["phases"].push_back({{"name", phase.name}, {"seconds", phase.seconds}, {"device_bytes", phase.device.count}, {"host_bytes", phase.host.count}});
+    json["phases"].push_back({{"name", phase.name},
+                              {"seconds", phase.seconds},
+                              {"device_bytes", phase.device.count},
+                              {"host_bytes", phase.host.count}});
   }
   return json.dump(2) + "\n";
 }
@@ -64,20 +73,27 @@ Result<PpoTask> make_ppo(const WorkloadRequest& request, const ModelSpec& actor,
   if (!critic) return fail(critic.error());
   const auto reward = model_or(flags.reward, actor);
   if (!reward) return fail(reward.error());
-  PpoTask task{.actor = actor, .critic = *critic, .reward = *reward, .recipe = recipe, .prompt = flags.prompt.value_or(256),
-               .new_tokens = flags.new_tokens.value_or(256), .epochs = flags.ppo_epochs};
+  PpoTask task{.actor = actor,
+               .critic = *critic,
+               .reward = *reward,
+               .recipe = recipe,
+               .prompt = flags.prompt.value_or(256),
+               .new_tokens = flags.new_tokens.value_or(256),
+               .epochs = flags.ppo_epochs};
   task.recipe.sequence = task.prompt + task.new_tokens;
   if (task.prompt < 1 || task.new_tokens < 1 || task.epochs < 1) {
-    return fail({.kind = ErrorKind::kInput, .what = "--prompt, --new-tokens and --ppo-epochs are at least 1", .where = {}, .remedy = {}});
+    return fail(
+        {.kind = ErrorKind::kInput, .what = "--prompt, --new-tokens and --ppo-epochs are at least 1", .where = {}, .remedy = {}});
   }
   return task;
 }
 
 std::vector<std::string> known_options(bool ppo) {
-  std::vector<std::string> known{"--batch", "--accumulate", "--global-batch", "--precision", "--loss-scale", "--optimizer", "--clip",
-                                 "--lora", "--lora-alpha", "--base-bits"};
-  const std::vector<std::string> more = ppo ? std::vector<std::string>{"--prompt", "--new-tokens", "--critic", "--reward", "--ppo-epochs"}
-                                            : std::vector<std::string>{"--seq"};
+  std::vector<std::string> known{"--batch",     "--accumulate", "--global-batch", "--precision",  "--loss-scale",
+                                 "--optimizer", "--clip",       "--lora",         "--lora-alpha", "--base-bits"};
+  const std::vector<std::string> more =
+      ppo ? std::vector<std::string>{"--prompt", "--new-tokens", "--critic", "--reward", "--ppo-epochs"}
+          : std::vector<std::string>{"--seq"};
   known.insert(known.end(), more.begin(), more.end());
   return known;
 }
@@ -110,8 +126,8 @@ Result<ExitCode> fit_alignment(const WorkloadRequest& request) {
   }
   waiting.reset();
   if (!answer) return fail(answer.error());
-  const std::string what = fmt::format("{} of {}, {} x {} {} of {} tokens", ppo ? "PPO" : "DPO", model->spec.name, recipe->accumulate,
-                                       recipe->micro_batch, ppo ? "sequences" : "pairs", recipe->sequence);
+  const std::string what = fmt::format("{} of {}, {} x {} {} of {} tokens", ppo ? "PPO" : "DPO", model->spec.name,
+                                       recipe->accumulate, recipe->micro_batch, ppo ? "sequences" : "pairs", recipe->sequence);
   fmt::print("{}", request.json ? json_of(*answer, request) : text_of(*answer, what, platform.name) + notes_text(machine->notes));
   return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
 }

@@ -78,9 +78,9 @@ Result<PolicyWishes> make_wishes(const WorkloadFlags& flags, std::int64_t sequen
 }  // namespace
 
 Result<ExitCode> fit_inference(const WorkloadRequest& request) {
-  const auto known = check_given(request.workload, {"--prompt", "--new-tokens", "--gpu-batch", "--percent", "--cpu-attention",
-                                                    "--weight-bits", "--cache-bits", "--pageable", "--eager-codes", "--no-overlap",
-                                                    "--batch", "--precision"});
+  const auto known =
+      check_given(request.workload, {"--prompt", "--new-tokens", "--gpu-batch", "--percent", "--cpu-attention", "--weight-bits",
+                                     "--cache-bits", "--pageable", "--eager-codes", "--no-overlap", "--batch", "--precision"});
   if (!known) return fail(known.error());
   const auto machine = find_target_machine(request.machine, request.calibration);
   if (!machine) return fail(machine.error());
@@ -92,7 +92,8 @@ Result<ExitCode> fit_inference(const WorkloadRequest& request) {
   const auto answer = answer_inference(*task, *wishes, machine->platform, *machine->costs);
   waiting.reset();
   if (!answer) return fail(answer.error());
-  fmt::print("{}", request.json ? inference_json(*answer) : inference_text(*answer, machine->platform.name) + notes_text(machine->notes));
+  fmt::print("{}", request.json ? inference_json(*answer)
+                                : inference_text(*answer, machine->platform.name) + notes_text(machine->notes));
   return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
 }
 

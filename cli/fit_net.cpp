@@ -28,7 +28,8 @@ tl::unexpected<Error> refuse(std::string what, std::string where, std::string re
 /// Pictures are encoded into planes of an eighth of their size, which a net cuts or halves further.
 Result<void> take_image(NetSpec& net, std::int64_t pixels, std::int64_t multiple) {
   if (pixels < multiple || pixels % multiple != 0) {
-    return refuse(fmt::format("{} pixels are no multiple of {}", pixels, multiple), "--image", fmt::format("choose one, for example {}", 8 * multiple));
+    return refuse(fmt::format("{} pixels are no multiple of {}", pixels, multiple), "--image",
+                  fmt::format("choose one, for example {}", 8 * multiple));
   }
   if (auto* unet = std::get_if<UnetShape>(&net.shape)) unet->latent = pixels / 8;
   if (auto* dit = std::get_if<DitShape>(&net.shape)) dit->latent = pixels / 8;
@@ -54,7 +55,8 @@ Result<NetSpec> shaped(const WorkloadRequest& request) {
   trunk->chunk = flags.attention_chunk.value_or(0);
   constexpr std::int64_t kMost = 8192;
   for (const std::int64_t size : {trunk->residues, trunk->sequences, trunk->chunk + 1}) {
-    if (size < 1 || size > kMost) return refuse("residues, sequences and chunks are between 1 and 8192", "--residues, --msa, --attention-chunk", "");
+    if (size < 1 || size > kMost)
+      return refuse("residues, sequences and chunks are between 1 and 8192", "--residues, --msa, --attention-chunk", "");
   }
   return net;
 }
@@ -77,7 +79,8 @@ Result<Recipe> recipe_of(const WorkloadRequest& request, const GpuEntry& gpu) {
 Result<NetTask> make_task(const WorkloadRequest& request) {
   const auto net = shaped(request);
   if (!net) return fail(net.error());
-  if (request.machine.gpu.empty() || request.machine.gpu == "this") return refuse("a net needs a GPU of the catalogue", "--on", "name one with --on");
+  if (request.machine.gpu.empty() || request.machine.gpu == "this")
+    return refuse("a net needs a GPU of the catalogue", "--on", "name one with --on");
   const auto gpu = find_gpu(built_in_gpu_catalogue(), request.machine.gpu);
   if (!gpu) return fail(gpu.error());
   const auto recipe = recipe_of(request, *gpu);
@@ -101,18 +104,20 @@ Result<NetTask> make_task(const WorkloadRequest& request) {
 }
 
 std::string text_of(const NetTask& task, const StackPrediction& p, std::int64_t parameters, double multiply_adds) {
-  std::string text = fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", task.net.name, static_cast<double>(parameters) / 1e6,
-                                 to_text(task.recipe.precision), task.gpu.name, task.recipe.micro_batch, p.fits ? "FITS" : "DOES NOT FIT");
+  std::string text =
+      fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", task.net.name, static_cast<double>(parameters) / 1e6,
+                  to_text(task.recipe.precision), task.gpu.name, task.recipe.micro_batch, p.fits ? "FITS" : "DOES NOT FIT");
   text += fmt::format("  forward {:.4g} G multiply-adds a sample\n", multiply_adds / 1e9);
-  text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n", to_text(from_seconds(p.time.step)),
-                      to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),
+  text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n",
+                      to_text(from_seconds(p.time.step)), to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),
                       static_cast<double>(task.recipe.micro_batch) / p.time.step, to_text(from_seconds(p.time.forward)),
                       to_text(from_seconds(p.time.backward)), to_text(from_seconds(p.time.optimizer)));
-  text += fmt::format("  gpu0    allocated {}, reserved {}, process {}; usable {}, margin {}{}\n", to_text(p.peak.allocated), to_text(p.peak.reserved),
-                      to_text(p.peak.process), to_text(p.usable), p.margin < Bytes(0) ? "-" : "",
+  text += fmt::format("  gpu0    allocated {}, reserved {}, process {}; usable {}, margin {}{}\n", to_text(p.peak.allocated),
+                      to_text(p.peak.reserved), to_text(p.peak.process), to_text(p.usable), p.margin < Bytes(0) ? "-" : "",
                       to_text(p.margin < Bytes(0) ? Bytes(-p.margin.count) : p.margin));
-  text += fmt::format("  at the peak ({}): parameters {}, gradients {}, optimizer {}, activations {}\n", p.peak_at, to_text(p.at_peak.parameters),
-                      to_text(p.at_peak.gradients), to_text(p.at_peak.optimizer), to_text(p.at_peak.activations));
+  text += fmt::format("  at the peak ({}): parameters {}, gradients {}, optimizer {}, activations {}\n", p.peak_at,
+                      to_text(p.at_peak.parameters), to_text(p.at_peak.gradients), to_text(p.at_peak.optimizer),
+                      to_text(p.at_peak.activations));
   return text + "  simulated only: PyTorch's allocations by its rules, kernels by published efficiencies (data/calibration)\n";
 }
 
@@ -126,7 +131,8 @@ std::string json_of(const NetTask& task, const StackPrediction& p, std::int64_t 
       {"step_seconds_low", p.time.low},
       {"step_seconds_high", p.time.high},
       {"samples_per_second", static_cast<double>(task.recipe.micro_batch) / p.time.step},
-      {"phases", {{"forward_seconds", p.time.forward}, {"backward_seconds", p.time.backward}, {"optimizer_seconds", p.time.optimizer}}},
+      {"phases",
+       {{"forward_seconds", p.time.forward}, {"backward_seconds", p.time.backward}, {"optimizer_seconds", p.time.optimizer}}},
       {"memory",
        {{{"space", "gpu0"},
          {"usable_bytes", p.usable.count},
@@ -157,12 +163,14 @@ Result<ExitCode> fit_net(const WorkloadRequest& request) {
   std::optional<WaitingLine> waiting("running the net without numbers");
   const bool flash = !task->setup.attention || *task->setup.attention != AttentionKernel::kEager;
   const bool recompute = task->setup.recomputation == Recomputation::kFull;
-  const auto prediction = predict_model(net_maker(task->net, task->recipe.micro_batch, flash, recompute), task->recipe, task->setup, task->gpu);
+  const auto prediction =
+      predict_model(net_maker(task->net, task->recipe.micro_batch, flash, recompute), task->recipe, task->setup, task->gpu);
   if (!prediction) return fail(prediction.error());
   const std::int64_t parameters = net_parameters(task->net);
   const double multiply_adds = net_multiply_adds(task->net);
   waiting.reset();
-  fmt::print("{}", request.json ? json_of(*task, *prediction, parameters, multiply_adds) : text_of(*task, *prediction, parameters, multiply_adds));
+  fmt::print("{}", request.json ? json_of(*task, *prediction, parameters, multiply_adds)
+                                : text_of(*task, *prediction, parameters, multiply_adds));
   return prediction->fits ? ExitCode::kDone : ExitCode::kMissed;
 }
 

@@ -12,8 +12,8 @@ std::string seconds(double value) { return to_text(from_seconds(value)); }
 
 std::string space_line(const InferenceSpace& space) {
   const InferenceBytes& b = space.needs;
-  return fmt::format("  {:<6}{:>14}{:>12}{:>12}   weights {}, KV cache {}, activations {}, workspace {}\n", space.space, to_text(b.total()),
-                     to_text(space.usable),
+  return fmt::format("  {:<6}{:>14}{:>12}{:>12}   weights {}, KV cache {}, activations {}, workspace {}\n", space.space,
+                     to_text(b.total()), to_text(space.usable),
                      space.margin() < Bytes(0) ? "-" + to_text(Bytes(-space.margin().count)) : to_text(space.margin()),
                      to_text(b.weights), to_text(b.cache), to_text(b.activations), to_text(b.workspace));
 }
@@ -21,8 +21,8 @@ std::string space_line(const InferenceSpace& space) {
 std::string time_lines(const InferenceAnswer& answer) {
   const double tokens = static_cast<double>(answer.task.sequences * answer.task.new_tokens);
   std::string text = fmt::format("  speed   {:.4g} tokens/s ({:.4g} to {:.4g}); {} tokens in {}\n", answer.tokens_per_second(),
-                                 tokens / answer.seconds_high, tokens / answer.seconds_low, answer.task.sequences * answer.task.new_tokens,
-                                 seconds(answer.time.seconds()));
+                                 tokens / answer.seconds_high, tokens / answer.seconds_low,
+                                 answer.task.sequences * answer.task.new_tokens, seconds(answer.time.seconds()));
   text += fmt::format("          first token of all sequences after {}", seconds(answer.time.prefill_seconds));
   if (answer.task.new_tokens > 1) {
     text += fmt::format(", then a step takes {} at first and {} in the end", seconds(answer.time.first_token_step),
@@ -69,21 +69,23 @@ nlohmann::ordered_json memory_json(const InferenceSpace& space) {
 std::string inference_text(const InferenceAnswer& answer, const std::string& machine) {
   const InferenceTask& task = answer.task;
   std::string text = fmt::format("{} ({:.4g} B parameters, {}) on {}, {} x {} + {} tokens: {}\n", task.spec.name,
-                                 static_cast<double>(answer.parameters) / 1e9, to_text(task.type()), machine, task.sequences, task.prompt,
-                                 task.new_tokens, answer.fits ? "FITS" : "DOES NOT FIT");
+                                 static_cast<double>(answer.parameters) / 1e9, to_text(task.type()), machine, task.sequences,
+                                 task.prompt, task.new_tokens, answer.fits ? "FITS" : "DOES NOT FIT");
   text += fmt::format("  policy  {}\n", to_text(answer.policy));
   text += time_lines(answer);
   const BusyQueue& busiest = answer.time.queues.front();
   text += fmt::format("  limit   {}, busy {:.0f} % of the time; no schedule of this policy takes less than {}\n", busiest.name,
                       100 * busiest.seconds / answer.time.seconds(), seconds(answer.bound_seconds));
-  text += fmt::format("  bytes   weights {} ({}), KV cache {} a token ({})\n", answer.weight_bytes.count, to_text(answer.weight_bytes),
-                      answer.cache_bytes_per_token.count, to_text(answer.cache_bytes_per_token));
+  text += fmt::format("  bytes   weights {} ({}), KV cache {} a token ({})\n", answer.weight_bytes.count,
+                      to_text(answer.weight_bytes), answer.cache_bytes_per_token.count, to_text(answer.cache_bytes_per_token));
   text += "  memory         needs      usable      margin   of that\n";
   for (const InferenceSpace& space : answer.memory) text += space_line(space);
   for (const InferenceAlternative& other : answer.alternatives) {
-    text += fmt::format("  other   {:.4g} tokens/s with {} on the device: {}\n", other.tokens_per_second, to_text(other.device), to_text(other.policy));
+    text += fmt::format("  other   {:.4g} tokens/s with {} on the device: {}\n", other.tokens_per_second, to_text(other.device),
+                        to_text(other.policy));
   }
-  text += fmt::format("  numbers {}: {}; simulated only, plimsoll runs no such schedule\n", to_text(answer.time.origin), answer.source);
+  text += fmt::format("  numbers {}: {}; simulated only, plimsoll runs no such schedule\n", to_text(answer.time.origin),
+                      answer.source);
   return text;
 }
 
@@ -121,7 +123,8 @@ std::string inference_json(const InferenceAnswer& answer) {
   json["bottleneck"] = {{"resource", answer.time.queues.front().name},
                         {"busy_fraction", answer.time.queues.front().seconds / answer.time.seconds()}};
   for (const InferenceAlternative& other : answer.alternatives) {
-    json["alternatives"].push_back({{"policy", policy_json(other.policy)}, {"tokens_per_second", other.tokens_per_second},
+    json["alternatives"].push_back({{"policy", policy_json(other.policy)},
+                                    {"tokens_per_second", other.tokens_per_second},
                                     {"device_bytes", other.device.count}});
   }
   return json.dump(2) + "\n";

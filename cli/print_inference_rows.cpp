@@ -11,11 +11,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string limit_of(const InferenceOutcome& outcome) { return outcome.answer ? outcome.answer->time.queues.front().name : std::string(); }
+std::string limit_of(const InferenceOutcome& outcome) {
+  return outcome.answer ? outcome.answer->time.queues.front().name : std::string();
+}
 
 void print_lines(const std::vector<InferenceOutcome>& outcomes) {
-  fmt::print("\n{:<26}{:<10}{:>7}{:>7}{:>11}{:>11}{:>9}  {}\n", "inference", "model", "prompt", "batch", "published", "predicted", "error",
-             "limited by");
+  fmt::print("\n{:<26}{:<10}{:>7}{:>7}{:>11}{:>11}{:>9}  {}\n", "inference", "model", "prompt", "batch", "published", "predicted",
+             "error", "limited by");
   for (const InferenceOutcome& outcome : outcomes) {
     const PublishedRow& row = *outcome.row;
     fmt::print("{:<26}{:<10}{:>7}{:>7}{:>11}", row.field("system"), row.field("model"), row.field("prompt"), row.field("batch"),
@@ -28,11 +30,12 @@ void print_lines(const std::vector<InferenceOutcome>& outcomes) {
 }
 
 void print_table(const std::vector<InferenceOutcome>& outcomes) {
-  fmt::print("place,system,model,prompt,new_tokens,batch,published_tokens_per_second,predicted_tokens_per_second,error,limit,refusal\n");
+  fmt::print(
+      "place,system,model,prompt,new_tokens,batch,published_tokens_per_second,predicted_tokens_per_second,error,limit,refusal\n");
   for (const InferenceOutcome& outcome : outcomes) {
     const PublishedRow& row = *outcome.row;
-    fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", row.place, csv_field(row.field("system")), row.field("model"), row.field("prompt"),
-               row.field("new_tokens"), row.field("batch"), row.field("value"),
+    fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", row.place, csv_field(row.field("system")), row.field("model"),
+               row.field("prompt"), row.field("new_tokens"), row.field("batch"), row.field("value"),
                outcome.answer ? fmt::format("{:.5g}", outcome.answer->tokens_per_second()) : "",
                outcome.error() ? fmt::format("{:.6f}", *outcome.error()) : "", limit_of(outcome), csv_field(outcome.refusal));
   }

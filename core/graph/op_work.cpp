@@ -26,7 +26,8 @@ double seen_keys(const OpShape& s) {
   if (!is_causal(static_cast<AttentionKind>(s.variant))) return real(s.positions + s.sequence);
   if (s.inputs == 0) return real(s.positions) + 0.5 * real(s.sequence + 1);
   const double growing = real(std::clamp<std::int64_t>(s.inputs - s.positions, 0, s.sequence));
-  return (growing * real(s.positions) + 0.5 * growing * (growing + 1) + (real(s.sequence) - growing) * real(s.inputs)) / real(s.sequence);
+  return (growing * real(s.positions) + 0.5 * growing * (growing + 1) + (real(s.sequence) - growing) * real(s.inputs)) /
+         real(s.sequence);
 }
 
 /// One product of the visible part of the score matrix with a head-sized operand: of its lower triangle, or of all of it

@@ -18,13 +18,15 @@ LayoutCost line_cost(double x, double w, double y, double p) {
   return {.weights = w / p, .activations = x, .forward = ring(y, p) / 2, .backward = ring(x, p) / 2};
 }
 
-/// Blocks of X are of all devices, blocks of W of a square. Y = X W moves X and W, dX = dY Wᵀ moves W and reduces dX, dW = Xᵀ dY moves X
-/// and reduces dW: dY stays where it is.
+/// Blocks of X are of all devices, blocks of W of a square. Y = X W moves X and W, dX = dY Wᵀ moves W and reduces dX, dW = Xᵀ dY
+/// moves X and reduces dW: dY stays where it is.
 LayoutCost square_cost(double x, double w, double side, double depth) {
   const double others = side - 1;
   const double squares = side * side;
   const double xb = x / (squares * depth), wb = w / squares;
-  return {.weights = wb, .activations = xb, .forward = others * (xb + wb),
+  return {.weights = wb,
+          .activations = xb,
+          .forward = others * (xb + wb),
           .backward = others * (wb + xb) + others * (xb + wb) + ring(wb, depth)};
 }
 
@@ -32,17 +34,22 @@ LayoutCost cube_cost(double x, double w, double y, double side) {
   const double others = side - 1;
   const double p = side * side * side;
   const double xb = x / p, wb = w / p, yb = y / p;
-  return {.weights = wb, .activations = xb, .forward = others * (xb + wb + yb), .backward = others * (yb + wb + xb) + others * wb};
+  return {
+      .weights = wb, .activations = xb, .forward = others * (xb + wb + yb), .backward = others * (yb + wb + xb) + others * wb};
 }
 
 }  // namespace
 
 std::int64_t DeviceGrid::side() const {
   switch (layout) {
-    case TensorLayout::kLine: return devices;
-    case TensorLayout::kSquare: return root(devices, 2);
-    case TensorLayout::kDeep: return depth > 0 ? root(devices / depth, 2) : 0;
-    case TensorLayout::kCube: return root(devices, 3);
+    case TensorLayout::kLine:
+      return devices;
+    case TensorLayout::kSquare:
+      return root(devices, 2);
+    case TensorLayout::kDeep:
+      return depth > 0 ? root(devices / depth, 2) : 0;
+    case TensorLayout::kCube:
+      return root(devices, 3);
   }
   return devices;
 }
@@ -66,10 +73,14 @@ LayoutCost layout_cost(const SharedLinear& linear, const DeviceGrid& grid) {
   const double x = linear.rows * linear.inputs, w = linear.inputs * linear.outputs, y = linear.rows * linear.outputs;
   const double side = real(grid.side());
   switch (grid.layout) {
-    case TensorLayout::kLine: return line_cost(x, w, y, side);
-    case TensorLayout::kSquare: return square_cost(x, w, side, 1);
-    case TensorLayout::kDeep: return square_cost(x, w, side, real(grid.depth));
-    case TensorLayout::kCube: return cube_cost(x, w, y, side);
+    case TensorLayout::kLine:
+      return line_cost(x, w, y, side);
+    case TensorLayout::kSquare:
+      return square_cost(x, w, side, 1);
+    case TensorLayout::kDeep:
+      return square_cost(x, w, side, real(grid.depth));
+    case TensorLayout::kCube:
+      return cube_cost(x, w, y, side);
   }
   return {};
 }
@@ -80,10 +91,14 @@ double layout_flops(const SharedLinear& linear, const DeviceGrid& grid) {
 
 std::string_view to_text(TensorLayout layout) {
   switch (layout) {
-    case TensorLayout::kLine: return "1D";
-    case TensorLayout::kSquare: return "2D";
-    case TensorLayout::kDeep: return "2.5D";
-    case TensorLayout::kCube: return "3D";
+    case TensorLayout::kLine:
+      return "1D";
+    case TensorLayout::kSquare:
+      return "2D";
+    case TensorLayout::kDeep:
+      return "2.5D";
+    case TensorLayout::kCube:
+      return "3D";
   }
   return "?";
 }

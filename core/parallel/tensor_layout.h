@@ -43,11 +43,11 @@ struct LayoutCost {
   double backward = 0;
 };
 
-/// Per device, in numbers received. Line: a pair of layers (columns, then rows) ends forward with an all-reduce of Y and backward with
-/// one of dX, rings that receive 2 (p − 1) / p of the tensor; a layer is charged half of its pair. Square: each of the three products
-/// Y = X W, dX = dY Wᵀ, dW = Xᵀ dY takes q − 1 further blocks of both operands that do not stay (SUMMA: two that are broadcast, or one
-/// broadcast and the result reduced). Deep: the same within a square, and an all-reduce of dW over the depth. Cube: each product gathers
-/// or scatters l − 1 further blocks of all three; dW finds X and dY gathered by the other two.
+/// Per device, in numbers received. Line: a pair of layers (columns, then rows) ends forward with an all-reduce of Y and backward
+/// with one of dX, rings that receive 2 (p − 1) / p of the tensor; a layer is charged half of its pair. Square: each of the three
+/// products Y = X W, dX = dY Wᵀ, dW = Xᵀ dY takes q − 1 further blocks of both operands that do not stay (SUMMA: two that are
+/// broadcast, or one broadcast and the result reduced). Deep: the same within a square, and an all-reduce of dW over the depth.
+/// Cube: each product gathers or scatters l − 1 further blocks of all three; dW finds X and dY gathered by the other two.
 LayoutCost layout_cost(const SharedLinear& linear, const DeviceGrid& grid);
 
 /// Floating-point operations of a device: the layer's share, forward and backward.

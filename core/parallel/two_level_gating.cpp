@@ -13,7 +13,8 @@ Result<void> validate(const TwoLevelGating& g) {
 
 TwoLevelWork two_level_work(const TwoLevelGating& g, std::int64_t hidden, std::int64_t width) {
   const auto h = static_cast<double>(hidden), w = static_cast<double>(width);
-  const auto groups = static_cast<double>(g.groups), all = static_cast<double>(g.experts()), chosen = static_cast<double>(g.experts_per_token());
+  const auto groups = static_cast<double>(g.groups), all = static_cast<double>(g.experts()),
+             chosen = static_cast<double>(g.experts_per_token());
   TwoLevelWork work;
   work.gate_parameters = h * (groups + all);
   work.expert_parameters = all * 2 * h * w;

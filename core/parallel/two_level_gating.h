@@ -6,8 +6,8 @@
 
 namespace plimsoll {
 
-/// A mixture of experts in groups: a first gate chooses groups, a gate of each chosen group its experts, and an expert's weight is
-/// the product of both (Shazeer et al. 2017, appendix B).
+/// A mixture of experts in groups: a first gate chooses groups, a gate of each chosen group its experts, and an expert's weight
+/// is the product of both (Shazeer et al. 2017, appendix B).
 struct TwoLevelGating {
   std::int64_t groups = 1;
   std::int64_t experts_per_group = 1;

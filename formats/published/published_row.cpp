@@ -31,7 +31,8 @@ std::string_view to_text(PublishedTable table) {
     case PublishedTable::kOffload: return "offload";
     case PublishedTable::kParallel: return "parallel";
     case PublishedTable::kOperators: return "operators";
-    case PublishedTable::kInference: return "inference";
+    case PublishedTable::kInference:
+      return "inference";
   }
   return "?";
 }

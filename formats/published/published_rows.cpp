@@ -28,22 +28,52 @@ struct TableShape {
 
 const std::vector<TableShape>& table_shapes() {
   static const std::vector<TableShape> shapes{
-      {PublishedTable::kMemory, "zero_stage", "system", "model", "metric", "value",
-       {"layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "micro_batch", "precision", "optimizer",
-        "checkpointing", "offload", "n_gpu", "gpu", "unit", "source", "notes"}},
-      {PublishedTable::kThroughput, "sharding", "system", "model", "metric", "value",
+      {PublishedTable::kMemory,
+       "zero_stage",
+       "system",
+       "model",
+       "metric",
+       "value",
+       {"layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "micro_batch", "precision", "optimizer", "checkpointing",
+        "offload", "n_gpu", "gpu", "unit", "source", "notes"}},
+      {PublishedTable::kThroughput,
+       "sharding",
+       "system",
+       "model",
+       "metric",
+       "value",
        {"params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "n_gpu", "gpu", "precision",
         "checkpointing", "unit", "source"}},
-      {PublishedTable::kOffload, "cpu_mem_gb", "system", "model", "metric", "value",
+      {PublishedTable::kOffload,
+       "cpu_mem_gb",
+       "system",
+       "model",
+       "metric",
+       "value",
        {"params_b", "layers", "hidden", "heads", "seq", "batch", "gpu", "gpu_mem_gb", "ssd", "pcie", "unit", "source"}},
-      {PublishedTable::kParallel, "interconnect", "system", "model", "metric", "value",
-       {"schedule", "params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "pp", "tp", "dp", "vpp",
-        "gpu", "n_gpu", "unit", "source"}},
-      {PublishedTable::kOperators, "kernel_operation_mode", "kernel_provider", "kernel_name", "metric_unit", "y_value_50",
+      {PublishedTable::kParallel,
+       "interconnect",
+       "system",
+       "model",
+       "metric",
+       "value",
+       {"schedule", "params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "pp", "tp", "dp", "vpp", "gpu",
+        "n_gpu", "unit", "source"}},
+      {PublishedTable::kOperators,
+       "kernel_operation_mode",
+       "kernel_provider",
+       "kernel_name",
+       "metric_unit",
+       "y_value_50",
        {"x_name", "x_value", "extra_benchmark_config_str", "gpu_name"}},
-      {PublishedTable::kInference, "cpu_attention", "system", "model", "metric", "value",
-       {"prompt", "new_tokens", "batch", "gpu_batch", "percent", "weight_bits", "cache_bits", "pageable", "eager_codes", "overlap",
-        "gpu", "ram_gb", "cores", "dram_gbs", "ssd_read_gbs", "ssd_write_gbs", "unit", "open", "source"}}};
+      {PublishedTable::kInference,
+       "cpu_attention",
+       "system",
+       "model",
+       "metric",
+       "value",
+       {"prompt", "new_tokens", "batch", "gpu_batch", "percent", "weight_bits", "cache_bits", "pageable", "eager_codes",
+        "overlap", "gpu", "ram_gb", "cores", "dram_gbs", "ssd_read_gbs", "ssd_write_gbs", "unit", "open", "source"}}};
   return shapes;
 }
 
@@ -61,10 +91,11 @@ const TableShape* shape_of(const std::vector<std::string>& header) {
 Result<const TableShape*> checked_shape(const CsvTable& table) {
   const TableShape* shape = shape_of(table.header);
   if (shape == nullptr) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = "the header is not one of published rows",
-                 .where = table.where,
-                 .remedy = "take the columns of data/published/memory.csv, throughput.csv, offload.csv, parallel.csv or inference.csv"});
+    return fail(
+        {.kind = ErrorKind::kInput,
+         .what = "the header is not one of published rows",
+         .where = table.where,
+         .remedy = "take the columns of data/published/memory.csv, throughput.csv, offload.csv, parallel.csv or inference.csv"});
   }
   Columns needed = shape->needed;
   needed.insert(needed.begin(), {shape->system, shape->model, shape->metric, shape->value});

@@ -6,7 +6,8 @@
 namespace plimsoll {
 
 double AlignmentAnswer::seconds() const {
-  return std::accumulate(phases.begin(), phases.end(), 0.0, [](double sum, const AlignmentPhase& phase) { return sum + phase.seconds; });
+  return std::accumulate(phases.begin(), phases.end(), 0.0,
+                         [](double sum, const AlignmentPhase& phase) { return sum + phase.seconds; });
 }
 
 Bytes AlignmentAnswer::device_peak() const {

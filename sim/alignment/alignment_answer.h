@@ -10,9 +10,9 @@ namespace plimsoll {
 
 /// A model that is there throughout a step.
 struct ResidentModel {
-  std::string role;      ///< "policy", "reference", "critic" …
-  std::string place;     ///< of its weights: "device", "host memory", or the plan's words
-  Bytes device;          ///< what it holds between phases
+  std::string role;   ///< "policy", "reference", "critic" …
+  std::string place;  ///< of its weights: "device", "host memory", or the plan's words
+  Bytes device;       ///< what it holds between phases
   Bytes host;
   bool trained = false;
 };

@@ -16,7 +16,8 @@ Bytes usable(const Platform& platform, SpaceKind kind) {
 }
 
 /// With the reference's weights there.
-Result<AlignmentAnswer> answer_with(const ModelSpec& spec, const Recipe& pairs, bool on_device, const Platform& platform, const CostModel& costs) {
+Result<AlignmentAnswer> answer_with(const ModelSpec& spec, const Recipe& pairs, bool on_device, const Platform& platform,
+                                    const CostModel& costs) {
   Recipe both = pairs;  // a sequence of each answer
   both.micro_batch = 2 * pairs.micro_batch;
   const bool shares = pairs.adapter.exists();
@@ -27,11 +28,17 @@ Result<AlignmentAnswer> answer_with(const ModelSpec& spec, const Recipe& pairs, 
   if (!reference) return fail(reference.error());
   const auto policy = plan_training(spec, both, less_memory(platform, device, host), costs);
   if (!policy) return fail(policy.error());
-  AlignmentAnswer answer{.device_usable = usable(platform, SpaceKind::kDevice), .host_usable = usable(platform, SpaceKind::kHost)};
+  AlignmentAnswer answer{.device_usable = usable(platform, SpaceKind::kDevice),
+                         .host_usable = usable(platform, SpaceKind::kHost)};
   answer.models = {{"policy", policy->strategy, policy->device_resting, policy->host_resting, true},
-                   {"reference", shares ? "the policy's base" : on_device ? "device" : "host memory", device, host, false}};
-  answer.phases = {{"reference", reference->seconds, device + policy->device_resting + reference->device, host + policy->host_resting},
-                   {"policy", policy->step_seconds, device + policy->device_peak, host + policy->host_peak}};
+                   {"reference",
+                    shares      ? "the policy's base"
+                    : on_device ? "device"
+                                : "host memory",
+                    device, host, false}};
+  answer.phases = {
+      {"reference", reference->seconds, device + policy->device_resting + reference->device, host + policy->host_resting},
+      {"policy", policy->step_seconds, device + policy->device_peak, host + policy->host_peak}};
   answer.fits = policy->fits && answer.device_peak() <= answer.device_usable && answer.host_peak() <= answer.host_usable;
   if (!answer.fits) {
     answer.shortfall = fmt::format("needs {} of {} on the device and {} of {} in host memory", to_text(answer.device_peak()),
@@ -42,7 +49,8 @@ Result<AlignmentAnswer> answer_with(const ModelSpec& spec, const Recipe& pairs, 
 
 }  // namespace
 
-Result<AlignmentAnswer> answer_dpo(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs) {
+Result<AlignmentAnswer> answer_dpo(const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
+                                   const CostModel& costs) {
   std::optional<AlignmentAnswer> best;
   for (const bool on_device : {true, false}) {
     auto answer = answer_with(spec, recipe, on_device, platform, costs);

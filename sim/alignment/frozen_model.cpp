@@ -13,7 +13,9 @@ namespace {
 Result<double> further_logits(const InferenceTask& task, std::int64_t passes, std::int64_t micro_batch, const Platform& platform,
                               const CostModel& costs) {
   Kernel head{.kind = OpKind::kLinear, .dtype = task.type()};
-  head.shape = {.rows = std::max<std::int64_t>(1, micro_batch * (task.prompt - 1)), .inputs = task.spec.hidden, .outputs = task.spec.vocabulary};
+  head.shape = {.rows = std::max<std::int64_t>(1, micro_batch * (task.prompt - 1)),
+                .inputs = task.spec.hidden,
+                .outputs = task.spec.vocabulary};
   const auto cost = costs.kernel(platform.at(platform.at(*platform.queue("compute")).processor), head);
   if (!cost) return fail(cost.error());
   return static_cast<double>(passes) * to_seconds(cost->median);
@@ -21,7 +23,9 @@ Result<double> further_logits(const InferenceTask& task, std::int64_t passes, st
 
 }  // namespace
 
-Bytes frozen_bytes(const ModelSpec& spec, Precision precision) { return store_weights(spec, compute_dtype(precision), {}).total(); }
+Bytes frozen_bytes(const ModelSpec& spec, Precision precision) {
+  return store_weights(spec, compute_dtype(precision), {}).total();
+}
 
 Result<FrozenPass> frozen_pass(const ModelSpec& spec, Precision precision, std::int64_t sequences, std::int64_t micro_batch,
                                std::int64_t length, bool on_device, const Platform& platform, const CostModel& costs) {

@@ -32,7 +32,8 @@ PlannedTraining numbers_of(const Plan& plan) {
 
 }  // namespace
 
-Result<PlannedTraining> plan_training(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs) {
+Result<PlannedTraining> plan_training(const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
+                                      const CostModel& costs) {
   const auto search = search_plan(spec, recipe, platform, costs, {.refine = false});
   if (!search) return fail(search.error());
   if (search->plan) {

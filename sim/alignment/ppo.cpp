@@ -71,16 +71,21 @@ class PpoStep {
   void name_models() {
     const std::string place = on_device_ ? "device" : "host memory";
     const auto frozen = [&](const char* role, Bytes bytes) {
-      return ResidentModel{role, bytes == Bytes(0) ? "the actor's base" : place, on_device_ ? bytes : Bytes(0), on_device_ ? Bytes(0) : bytes, false};
+      return ResidentModel{role, bytes == Bytes(0) ? "the actor's base" : place, on_device_ ? bytes : Bytes(0),
+                           on_device_ ? Bytes(0) : bytes, false};
     };
     answer_.models = {{"actor", actor_.strategy, actor_.device_resting, actor_.host_resting, true},
                       {"critic", critic_.strategy, critic_.device_resting, critic_.host_resting, true},
-                      frozen("reference", reference_), frozen("reward model", reward_)};
+                      frozen("reference", reference_),
+                      frozen("reward model", reward_)};
   }
 
   /// With the actor's weights where they rest, or a copy that streams; the other models leave what they do not hold.
   Result<void> generate() {
-    const InferenceTask writes{.spec = task_.actor, .prompt = task_.prompt, .new_tokens = task_.new_tokens, .sequences = sequences(),
+    const InferenceTask writes{.spec = task_.actor,
+                               .prompt = task_.prompt,
+                               .new_tokens = task_.new_tokens,
+                               .sequences = sequences(),
                                .precision = task_.recipe.precision};
     const Bytes own = std::min(actor_.device_weights, frozen_bytes(task_.actor, task_.recipe.precision));
     const Bytes taken = resting_device() - own;
@@ -97,7 +102,8 @@ class PpoStep {
   }
 
   Result<void> score_with(const char* name, const ModelSpec& spec, bool on_device) {
-    const auto pass = frozen_pass(spec, task_.recipe.precision, sequences(), task_.recipe.micro_batch, length(), on_device, platform_, costs_);
+    const auto pass =
+        frozen_pass(spec, task_.recipe.precision, sequences(), task_.recipe.micro_batch, length(), on_device, platform_, costs_);
     if (!pass) return fail(pass.error());
     answer_.phases.push_back({name, pass->seconds, resting_device() + pass->device, resting_host()});
     return {};
@@ -114,8 +120,8 @@ class PpoStep {
   }
 
   void train(const char* name, const PlannedTraining& model, const PlannedTraining& other) {
-    answer_.phases.push_back({name, static_cast<double>(task_.epochs) * model.step_seconds, device_ + other.device_resting + model.device_peak,
-                              host_ + other.host_resting + model.host_peak});
+    answer_.phases.push_back({name, static_cast<double>(task_.epochs) * model.step_seconds,
+                              device_ + other.device_resting + model.device_peak, host_ + other.host_resting + model.host_peak});
   }
 
   const PpoTask& task_;

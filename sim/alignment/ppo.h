@@ -10,7 +10,7 @@ struct PpoTask {
   ModelSpec actor;
   ModelSpec critic;  ///< a value a token: its head counts as the actor's
   ModelSpec reward;
-  Recipe recipe;     ///< micro-batches of whole sequences; of both trained models
+  Recipe recipe;  ///< micro-batches of whole sequences; of both trained models
   std::int64_t prompt = 256;
   std::int64_t new_tokens = 256;
   std::int64_t epochs = 1;  ///< times that both learn from what was generated

@@ -13,8 +13,12 @@ using Space = SpaceKind;
 class ScheduleWriter {
  public:
   ScheduleWriter(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform, std::int64_t cached)
-      : task_(task), policy_(policy), weights_(store_weights(task.spec, task.type(), policy.weight_code)),
-        kernels_(task, policy, cached), body_(platform, policy.overlap), cached_(cached) {
+      : task_(task),
+        policy_(policy),
+        weights_(store_weights(task.spec, task.type(), policy.weight_code)),
+        kernels_(task, policy, cached),
+        body_(platform, policy.overlap),
+        cached_(cached) {
     const GroupCode& code = policy.cache_code;
     const Bytes token = code.bytes_of(kv_numbers_per_block(task.spec), task.type());
     cache_ = policy.gpu_batch * cached_tokens(task.spec, cached) * token;
@@ -26,7 +30,9 @@ class ScheduleWriter {
     const auto layers = static_cast<std::int64_t>(weights_.blocks.size());
     for (std::int64_t stage = 0; stage <= layers; ++stage) {
       for (std::int64_t batch = 0; batch < policy_.batches; ++batch) {
-        load_weights(stage == layers ? weights_.blocks.front() : stage + 1 == layers ? weights_.ends : weights_.blocks[stage + 1]);
+        load_weights(stage == layers       ? weights_.blocks.front()
+                     : stage + 1 == layers ? weights_.ends
+                                           : weights_.blocks[stage + 1]);
         if (stage < layers) round_of_block(stage);
         if (stage == layers) compute(kernels_.ends());
         body_.end_round();

@@ -48,7 +48,8 @@ void add_alternatives(InferenceAnswer& answer, const std::vector<WeighedPolicy>&
     const std::pair<double, bool> sort{other.policy.cache.gpu, other.policy.cpu_attention};
     if (!other.fits || std::find(told.begin(), told.end(), sort) != told.end() || told.size() > kAlternatives) continue;
     told.push_back(sort);
-    answer.alternatives.push_back({other.policy, written(answer.task) / other.estimated_seconds, other.memory.at(SpaceKind::kDevice).total()});
+    answer.alternatives.push_back(
+        {other.policy, written(answer.task) / other.estimated_seconds, other.memory.at(SpaceKind::kDevice).total()});
   }
 }
 

@@ -36,10 +36,10 @@ struct InferenceAnswer {
   InferenceTime time;
   double seconds_low = 0;
   double seconds_high = 0;
-  double bound_seconds = 0;     ///< the policy's; no schedule of it is faster
+  double bound_seconds = 0;                        ///< the policy's; no schedule of it is faster
   std::optional<double> steady_tokens_per_second;  ///< with requests coming and going, where all is on the device
   std::vector<InferenceAlternative> alternatives;
-  std::string source;           ///< of the costs
+  std::string source;  ///< of the costs
 
   /// New tokens of all sequences, the first ones included, by the whole time: what FlexGen calls generation throughput.
   [[nodiscard]] double tokens_per_second() const;

@@ -20,13 +20,15 @@ void spread(InferenceMemory& memory, Bytes InferenceBytes::*what, Bytes whole, c
 
 /// The cache of one batch and one block.
 Bytes cache_of_layer(const InferenceTask& task, const OffloadPolicy& policy, GroupCode code) {
-  return policy.gpu_batch * cached_tokens(task.spec, task.held_tokens()) * code.bytes_of(kv_numbers_per_block(task.spec), task.type());
+  return policy.gpu_batch * cached_tokens(task.spec, task.held_tokens()) *
+         code.bytes_of(kv_numbers_per_block(task.spec), task.type());
 }
 
 void add_weight_buffers(InferenceMemory& memory, const OffloadPolicy& policy, const StoredWeights& weights) {
   const double away = 1 - policy.weights.gpu;
   if (away > 0) memory.at(SpaceKind::kDevice).workspace += share_of(2 * weights.largest_block, away);
-  if (policy.weights.ssd() > 0) memory.at(SpaceKind::kHost).workspace += share_of(2 * weights.largest_block, policy.weights.ssd());
+  if (policy.weights.ssd() > 0)
+    memory.at(SpaceKind::kHost).workspace += share_of(2 * weights.largest_block, policy.weights.ssd());
   if (policy.weight_code.exists()) memory.at(SpaceKind::kDevice).workspace += weights.largest_matrix;
 }
 
@@ -37,7 +39,8 @@ void add_cache_buffers(InferenceMemory& memory, const InferenceTask& task, const
   if (policy.cache.ssd() > 0) memory.at(SpaceKind::kHost).workspace += share_of(2 * layer, policy.cache.ssd());
   const Bytes wide = cache_of_layer(task, policy, {});
   if (policy.cache_code.exists() && !policy.cpu_attention) memory.at(SpaceKind::kDevice).workspace += wide;
-  if (policy.cpu_attention && away > 0) memory.at(SpaceKind::kHost).workspace += share_of(4 * Bytes(wide.count / size_of(task.type())), away);
+  if (policy.cpu_attention && away > 0)
+    memory.at(SpaceKind::kHost).workspace += share_of(4 * Bytes(wide.count / size_of(task.type())), away);
 }
 
 }  // namespace

@@ -11,9 +11,9 @@ namespace plimsoll {
 /// What one memory holds at most.
 struct InferenceBytes {
   Bytes weights;
-  Bytes cache;        ///< keys and values
+  Bytes cache;  ///< keys and values
   Bytes activations;
-  Bytes workspace;    ///< of transfers and codes
+  Bytes workspace;  ///< of transfers and codes
 
   [[nodiscard]] Bytes total() const { return weights + cache + activations + workspace; }
 };

@@ -26,7 +26,7 @@ struct StoredWeights {
   std::vector<Bytes> blocks;  ///< by layer
   Bytes ends;                 ///< embeddings and head
   Bytes largest_block;
-  Bytes largest_matrix;       ///< decoded
+  Bytes largest_matrix;  ///< decoded
 
   [[nodiscard]] Bytes total() const;
 };

@@ -10,15 +10,14 @@ namespace plimsoll {
 namespace {
 
 tl::unexpected<Error> not_percentages(std::string_view text, std::string_view option) {
-  return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("'{}' is not six percentages", text),
-               .where = std::string(option),
-               .remedy = "write weights on the GPU and the CPU, cache on both, activations on both, for example 20,80,0,100,0,100"});
+  return fail(
+      {.kind = ErrorKind::kInput,
+       .what = fmt::format("'{}' is not six percentages", text),
+       .where = std::string(option),
+       .remedy = "write weights on the GPU and the CPU, cache on both, activations on both, for example 20,80,0,100,0,100"});
 }
 
-bool is_share(const TierShares& shares) {
-  return shares.gpu >= 0 && shares.cpu >= 0 && shares.gpu + shares.cpu <= 1 + 1e-9;
-}
+bool is_share(const TierShares& shares) { return shares.gpu >= 0 && shares.cpu >= 0 && shares.gpu + shares.cpu <= 1 + 1e-9; }
 
 std::string words_of(std::string_view what, const TierShares& shares) {
   std::string words = fmt::format("{} {:.0f} % on the GPU", what, 100 * shares.gpu);

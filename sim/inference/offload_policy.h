@@ -23,15 +23,15 @@ struct OffloadPolicy {
   std::int64_t gpu_batch = 1;
   std::int64_t batches = 1;
   TierShares weights;
-  TierShares cache;        ///< keys and values
-  TierShares activations;  ///< what goes from layer to layer
+  TierShares cache;            ///< keys and values
+  TierShares activations;      ///< what goes from layer to layer
   bool cpu_attention = false;  ///< when decoding, the CPU attends to what of the cache is not on the device
   GroupCode weight_code;
   GroupCode cache_code;
   bool overlap = true;         ///< transfers beside computation
   bool pinned_weights = true;  ///< in host memory; what is not pinned passes through the hands of a CPU thread
   bool pinned_cache = true;
-  bool eager_codes = false;    ///< codes are made and read by chains of elementwise kernels, not by one
+  bool eager_codes = false;  ///< codes are made and read by chains of elementwise kernels, not by one
 
   bool operator==(const OffloadPolicy&) const = default;
   [[nodiscard]] std::int64_t sequences() const { return gpu_batch * batches; }

@@ -9,9 +9,9 @@ namespace plimsoll {
 namespace {
 
 /// Bytes a number of chains of eager fp16 kernels over 4-bit codes in groups of 64, each operand once. Reading weights: a shift
-/// and a mask (1 each), their stores into halves of the result (1.5 each), a division and an addition in place (4 each). The cache
-/// is grouped along the heads' own width, so that the two stores write every other number of a row: whole sectors are read and
-/// written (4.5 each); keys and values are then turned for a batched product (4).
+/// and a mask (1 each), their stores into halves of the result (1.5 each), a division and an addition in place (4 each). The
+/// cache is grouped along the heads' own width, so that the two stores write every other number of a row: whole sectors are read
+/// and written (4.5 each); keys and values are then turned for a batched product (4).
 constexpr std::int64_t kReadWeightBytes = 13;
 constexpr std::int64_t kReadCacheBytes = 19 + 4;
 /// Making codes: least and largest (2 each), difference, product, clamping, rounding (4 each), a cast (3), shift and join (3.5).
@@ -27,7 +27,8 @@ BaseStorage storage_of(GroupCode code) { return code.bits == 8 ? BaseStorage::kI
 
 PassKernels::PassKernels(const InferenceTask& task, const OffloadPolicy& policy, std::int64_t cached)
     : task_(task), policy_(policy) {
-  pass_ = {.sequences = policy.gpu_batch, .new_tokens = cached > 0 ? 1 : task.prompt, .cached = cached, .precision = task.precision};
+  pass_ = {
+      .sequences = policy.gpu_batch, .new_tokens = cached > 0 ? 1 : task.prompt, .cached = cached, .precision = task.precision};
   blocks_.resize(static_cast<std::size_t>(task.spec.layers));
   for (const Op& op : build_inference_graph(task.spec, pass_).ops) {
     add(op.block < 0 ? ends_ : blocks_[static_cast<std::size_t>(op.block)], op);
@@ -37,7 +38,8 @@ PassKernels::PassKernels(const InferenceTask& task, const OffloadPolicy& policy,
 void PassKernels::add(std::vector<PassKernel>& to, const Op& op) {
   if (op.kind == OpKind::kAttention) return add_attention(to, op);
   const std::int64_t matrices = std::max<std::int64_t>(1, op.shape.experts);
-  if (op.block >= 0 && is_weight_product(op.kind)) add_decoding(to, op.shape.inputs * op.shape.outputs * matrices, policy_.weight_code, kReadWeightBytes);
+  if (op.block >= 0 && is_weight_product(op.kind))
+    add_decoding(to, op.shape.inputs * op.shape.outputs * matrices, policy_.weight_code, kReadWeightBytes);
   to.push_back({.kernel = {op.kind, op.dtype, op.shape}});
 }
 
@@ -63,12 +65,15 @@ void PassKernels::add_cpu_attention(std::vector<PassKernel>& to, const Op& op, s
   OpShape shape = op.shape;
   shape.rows = sequences;
   const std::int64_t bytes = size_of(task_.type());
-  PassKernel widen{.kernel = {OpKind::kDequantize, DType::kFp32, {}}, .on_cpu = true, .fetch = Bytes(sequences * spec.qkv_width() * bytes)};
+  PassKernel widen{
+      .kernel = {OpKind::kDequantize, DType::kFp32, {}}, .on_cpu = true, .fetch = Bytes(sequences * spec.qkv_width() * bytes)};
   widen.kernel.shape.rows = sequences * cached_tokens(spec, pass_.cached + 1);
   widen.kernel.shape.inputs = kv_numbers_per_block(spec);
-  widen.kernel.shape.variant = static_cast<std::uint8_t>(policy_.cache_code.exists() ? storage_of(policy_.cache_code) : BaseStorage::kBf16);
+  widen.kernel.shape.variant =
+      static_cast<std::uint8_t>(policy_.cache_code.exists() ? storage_of(policy_.cache_code) : BaseStorage::kBf16);
   if (bytes == 2 || policy_.cache_code.exists()) to.push_back(widen);
-  PassKernel attend{.kernel = {op.kind, DType::kFp32, shape}, .on_cpu = true, .give_back = Bytes(sequences * spec.attention_width() * bytes)};
+  PassKernel attend{
+      .kernel = {op.kind, DType::kFp32, shape}, .on_cpu = true, .give_back = Bytes(sequences * spec.attention_width() * bytes)};
   if (bytes == 4 && !policy_.cache_code.exists()) attend.fetch = widen.fetch;
   to.push_back(attend);
 }

@@ -22,7 +22,9 @@ class PassKernels {
   PassKernels(const InferenceTask& task, const OffloadPolicy& policy, std::int64_t cached);
 
   [[nodiscard]] std::int64_t new_tokens() const { return pass_.new_tokens; }
-  [[nodiscard]] const std::vector<PassKernel>& block(std::int64_t layer) const { return blocks_[static_cast<std::size_t>(layer)]; }
+  [[nodiscard]] const std::vector<PassKernel>& block(std::int64_t layer) const {
+    return blocks_[static_cast<std::size_t>(layer)];
+  }
   /// Of embeddings and head.
   [[nodiscard]] const std::vector<PassKernel>& ends() const { return ends_; }
 

@@ -58,7 +58,8 @@ Result<CostOrigin> weakest(const Plan& plan, const CostModel& costs) {
 Result<double> over_passes(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
                            const std::function<double(const Plan&)>& estimate) {
   double sum = estimate(write_block_schedule(task, policy, platform, 0));
-  for (const auto& [cached, times] : sampled_steps(task)) sum += times * estimate(write_block_schedule(task, policy, platform, cached));
+  for (const auto& [cached, times] : sampled_steps(task))
+    sum += times * estimate(write_block_schedule(task, policy, platform, cached));
   return sum;
 }
 
@@ -78,7 +79,8 @@ double least_seconds(const Plan& plan, const Instruction& instruction) {
   if (instruction.use_count < 2) return 0;
   const InstructionList& list = plan.blocks.front().list;
   const Use& from = list.uses[instruction.first_use];
-  const auto link = platform.link(plan.buffers[from.target].space, plan.buffers[list.uses[instruction.first_use + 1].target].space);
+  const auto link =
+      platform.link(plan.buffers[from.target].space, plan.buffers[list.uses[instruction.first_use + 1].target].space);
   return link ? static_cast<double>(from.bytes.count) / platform.at(*link).bytes_per_second : 0;
 }
 
@@ -92,9 +94,10 @@ double least_seconds(const Plan& plan) {
 
 }  // namespace
 
-Result<double> pass_seconds(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform, const CostModel& costs,
-                            std::int64_t cached) {
-  const auto trace = simulate(write_block_schedule(task, policy, platform, cached), "step", costs, {.steps = 1, .keep_events = false});
+Result<double> pass_seconds(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
+                            const CostModel& costs, std::int64_t cached) {
+  const auto trace =
+      simulate(write_block_schedule(task, policy, platform, cached), "step", costs, {.steps = 1, .keep_events = false});
   if (!trace) return fail(trace.error());
   return to_seconds(trace->steps.front().duration());
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-
 namespace plimsoll {
 namespace {
 
@@ -19,7 +18,8 @@ Bytes usable(const Platform& platform, SpaceKind kind) {
 /// Finds shares for one choice of batches, cache on the device and attention.
 class Placer {
  public:
-  Placer(const InferenceTask& task, const Platform& platform, OffloadPolicy policy) : task_(task), platform_(platform), policy_(policy) {}
+  Placer(const InferenceTask& task, const Platform& platform, OffloadPolicy policy)
+      : task_(task), platform_(platform), policy_(policy) {}
 
   std::optional<OffloadPolicy> place(bool cache_first) {
     policy_.weights = {0, 0};
@@ -70,7 +70,8 @@ Result<double> shortened_seconds(InferenceTask task, std::int64_t layers, const 
 }
 
 /// Every further layer takes as long as the one before it.
-Result<double> estimate(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform, const CostModel& costs) {
+Result<double> estimate(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
+                        const CostModel& costs) {
   constexpr std::int64_t kFew = 2;
   const std::int64_t each = task.spec.experts.count > 0 ? task.spec.experts.every : 1;
   const std::int64_t few = kFew * each;
@@ -125,8 +126,8 @@ OffloadPolicy smallest(const InferenceTask& task, const PolicyWishes& wishes, co
 
 }  // namespace
 
-Result<std::vector<WeighedPolicy>> search_policies(const InferenceTask& task, const PolicyWishes& wishes, const Platform& platform,
-                                                   const CostModel& costs) {
+Result<std::vector<WeighedPolicy>> search_policies(const InferenceTask& task, const PolicyWishes& wishes,
+                                                   const Platform& platform, const CostModel& costs) {
   std::vector<OffloadPolicy> policies;
   if (wishes.exact) policies.push_back(*wishes.exact);
   if (!wishes.exact) policies = candidates(task, wishes, platform);

@@ -76,6 +76,7 @@ StackPrediction predict_allocations(const StorageLog& log, const std::vector<std
 Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
 
 /// The same of any model under PyTorch.
-Result<StackPrediction> predict_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+Result<StackPrediction> predict_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup,
+                                      const GpuEntry& gpu);
 
 }  // namespace plimsoll

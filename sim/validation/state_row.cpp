@@ -12,8 +12,8 @@ constexpr std::string_view kTables[] = {"data/published/systems.csv", "data/publ
                                         "data/published/spellings.csv", "data/published/notes.csv"};
 
 bool is_unmodelled_table(PublishedTable table) {
-  return table == PublishedTable::kOffload || table == PublishedTable::kParallel ||
-         table == PublishedTable::kOperators || table == PublishedTable::kInference;
+  return table == PublishedTable::kOffload || table == PublishedTable::kParallel || table == PublishedTable::kOperators ||
+         table == PublishedTable::kInference;
 }
 
 }  // namespace

@@ -35,9 +35,13 @@ TEST_CASE("an inference is answered in words and in JSON, and says that it is si
 
 TEST_CASE("what does not fit ends with 3, and an option that would be ignored is named") {
   const TemporaryFolder folder;
-  CHECK(plimsoll_in(folder, with(kInference, {"--batch", "4", "--percent", "100,0,100,0,100,0", "--device-memory", "1GiB"})).code == 3);
-  const std::pair<Arguments, std::string> refused[] = {{{"--optimizer", "sgd"}, "--optimizer"}, {{"--lora", "4"}, "--lora"},
-                                                       {{"--percent", "1,2"}, "--percent"},     {{"--cache-bits", "3"}, "--cache-bits"},
+  CHECK(
+      plimsoll_in(folder, with(kInference, {"--batch", "4", "--percent", "100,0,100,0,100,0", "--device-memory", "1GiB"})).code ==
+      3);
+  const std::pair<Arguments, std::string> refused[] = {{{"--optimizer", "sgd"}, "--optimizer"},
+                                                       {{"--lora", "4"}, "--lora"},
+                                                       {{"--percent", "1,2"}, "--percent"},
+                                                       {{"--cache-bits", "3"}, "--cache-bits"},
                                                        {{"--batch", "4", "--gpu-batch", "3"}, "--gpu-batch"},
                                                        {{"--prompt", "4000"}, "positions"}};
   for (const auto& [options, named] : refused) {
@@ -66,7 +70,8 @@ TEST_CASE("preference, reward, diffusion and the Evoformer are workloads with an
       {"fit", "gpt2", "--workload", "dpo", "--on", "A100 80GB SXM4", "--seq", "256", "--json"},
       {"fit", "gpt2", "--workload", "ppo", "--on", "A100 80GB SXM4", "--prompt", "64", "--new-tokens", "16", "--json"},
       {"fit", "dit-s/2", "--workload", "diffusion", "--on", "A100 80GB SXM4", "--batch", "4", "--json"},
-      {"fit", "evoformer", "--workload", "evoformer", "--on", "A100 80GB SXM4", "--residues", "64", "--msa", "16", "--recompute", "full", "--json"}};
+      {"fit", "evoformer", "--workload", "evoformer", "--on", "A100 80GB SXM4", "--residues", "64", "--msa", "16", "--recompute",
+       "full", "--json"}};
   for (const Arguments& line : lines) {
     const ChildEnd end = plimsoll_in(folder, line);
     INFO(line[1] << ": " << end.err);

@@ -22,8 +22,10 @@ Dit::Dit(Tape& tape, const DitShape& shape, std::int64_t batch, bool flash, bool
   positions_ = &tape.parameter("positions", {shape.tokens(), h}, weights, false);
   for (std::int64_t i = 0; i < shape.layers; ++i) {
     const std::string name = fmt::format("block {}", i);
-    blocks_.push_back({.modulation = make_.linear(name + ".modulation", h, 6 * h), .qkv = make_.linear(name + ".qkv", h, 3 * h),
-                       .out = make_.linear(name + ".out", h, h), .feed_in = make_.linear(name + ".feed in", h, kWider * h),
+    blocks_.push_back({.modulation = make_.linear(name + ".modulation", h, 6 * h),
+                       .qkv = make_.linear(name + ".qkv", h, 3 * h),
+                       .out = make_.linear(name + ".out", h, h),
+                       .feed_in = make_.linear(name + ".feed in", h, kWider * h),
                        .feed_out = make_.linear(name + ".feed out", kWider * h, h)});
   }
   last_modulation_ = make_.linear("last.modulation", h, 2 * h);
@@ -44,9 +46,11 @@ Tensor Dit::block(const Block& weights, const Tensor& x, const Tensor& condition
   const std::int64_t h = shape_.hidden;
   const Tensors parts = split(tape_, linear(tape_, from_input(tape_, condition), weights.modulation), {h, h, h, h, h, h});
   const Tensors qkv = split(tape_, linear(tape_, modulated(x, parts[0], parts[1]), weights.qkv), {h, h, h});
-  const Tensor attended = linear(tape_, net_attention(tape_, qkv[0], qkv[1], qkv[2], {.heads = shape_.heads, .flash = flash_}), weights.out);
+  const Tensor attended =
+      linear(tape_, net_attention(tape_, qkv[0], qkv[1], qkv[2], {.heads = shape_.heads, .flash = flash_}), weights.out);
   const Tensor middle = add(tape_, x, multiply(tape_, attended, parts[2]));
-  const Tensor fed = linear(tape_, from_input(tape_, linear(tape_, modulated(middle, parts[3], parts[4]), weights.feed_in)), weights.feed_out);
+  const Tensor fed =
+      linear(tape_, from_input(tape_, linear(tape_, modulated(middle, parts[3], parts[4]), weights.feed_in)), weights.feed_out);
   return add(tape_, middle, multiply(tape_, fed, parts[5]));
 }
 
@@ -57,8 +61,9 @@ StackModel::Loss Dit::loss(std::optional<DType> autocast) {
     const DType type = autocast ? DType::kFp32 : make_.dtype;
     const std::int64_t side = shape_.latent / shape_.patch;
     const Tensor latent = tape_.empty({batch_, shape_.planes, shape_.latent, shape_.latent}, type);
-    const Tensor planes = convolution(tape_, latent, patches_,
-                                      {.inputs_per_output = shape_.planes * shape_.patch * shape_.patch, .made = {batch_, shape_.hidden, side, side}});
+    const Tensor planes = convolution(
+        tape_, latent, patches_,
+        {.inputs_per_output = shape_.planes * shape_.patch * shape_.patch, .made = {batch_, shape_.hidden, side, side}});
     Tensor x = contiguous(tape_, transpose(tape_, view(tape_, planes, {batch_, shape_.hidden, side * side}), 1, 2));
     x = add(tape_, x, positions_->use());
     const Tensor c = condition();

@@ -23,20 +23,30 @@ Evoformer::Evoformer(Tape& tape, const EvoformerShape& shape, bool recompute, DT
 }
 
 Evoformer::Attention Evoformer::make_attention(const std::string& name, std::int64_t width, std::int64_t heads) const {
-  return {.norm = make_.norm(name + ".norm", width), .q = make_.linear(name + ".q", width, width, false),
-          .k = make_.linear(name + ".k", width, width, false), .v = make_.linear(name + ".v", width, width, false),
-          .gate = make_.linear(name + ".gate", width, width), .out = make_.linear(name + ".out", width, width), .heads = heads};
+  return {.norm = make_.norm(name + ".norm", width),
+          .q = make_.linear(name + ".q", width, width, false),
+          .k = make_.linear(name + ".k", width, width, false),
+          .v = make_.linear(name + ".v", width, width, false),
+          .gate = make_.linear(name + ".gate", width, width),
+          .out = make_.linear(name + ".out", width, width),
+          .heads = heads};
 }
 
 Evoformer::Product Evoformer::make_product(const std::string& name) const {
   const std::int64_t c = shape_.c_z;
-  return {.norm = make_.norm(name + ".norm", c), .left = make_.linear(name + ".left", c, c), .left_gate = make_.linear(name + ".left gate", c, c),
-          .right = make_.linear(name + ".right", c, c), .right_gate = make_.linear(name + ".right gate", c, c),
-          .norm_out = make_.norm(name + ".norm out", c), .out = make_.linear(name + ".out", c, c), .gate = make_.linear(name + ".gate", c, c)};
+  return {.norm = make_.norm(name + ".norm", c),
+          .left = make_.linear(name + ".left", c, c),
+          .left_gate = make_.linear(name + ".left gate", c, c),
+          .right = make_.linear(name + ".right", c, c),
+          .right_gate = make_.linear(name + ".right gate", c, c),
+          .norm_out = make_.norm(name + ".norm out", c),
+          .out = make_.linear(name + ".out", c, c),
+          .gate = make_.linear(name + ".gate", c, c)};
 }
 
 Evoformer::Transition Evoformer::make_transition(const std::string& name, std::int64_t width) const {
-  return {.norm = make_.norm(name + ".norm", width), .in = make_.linear(name + ".in", width, kWider * width),
+  return {.norm = make_.norm(name + ".norm", width),
+          .in = make_.linear(name + ".in", width, kWider * width),
           .out = make_.linear(name + ".out", kWider * width, width)};
 }
 

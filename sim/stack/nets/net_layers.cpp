@@ -11,7 +11,8 @@ Tensor written_out(Tape& tape, const Tensor& q, const Tensor& k, const Tensor& v
   Tensor scores = scale(tape, matmul(tape, q, transpose(tape, k, 2, 3)));
   if (bias) scores = add(tape, scores, bias);
   const DType narrow_type = scores.dtype;
-  const Tensor shares = cast(tape, softmax(tape, std::exchange(scores, {}), tape.autocast() ? DType::kFp32 : narrow_type), narrow_type);
+  const Tensor shares =
+      cast(tape, softmax(tape, std::exchange(scores, {}), tape.autocast() ? DType::kFp32 : narrow_type), narrow_type);
   return matmul(tape, shares, v);
 }
 
@@ -28,7 +29,8 @@ Weights NetMaker::convolution(const std::string& name, std::int64_t inputs, std:
 }
 
 Weights NetMaker::norm(const std::string& name, std::int64_t channels) const {
-  return {.weight = &tape.parameter(name + ".weight", {channels}, dtype), .bias = &tape.parameter(name + ".bias", {channels}, dtype)};
+  return {.weight = &tape.parameter(name + ".weight", {channels}, dtype),
+          .bias = &tape.parameter(name + ".bias", {channels}, dtype)};
 }
 
 Tensor group_norm(Tape& tape, const Tensor& input, const Weights& weights, std::int64_t groups) {
@@ -39,14 +41,15 @@ Tensor group_norm(Tape& tape, const Tensor& input, const Weights& weights, std::
   const Tensor root = tape.empty({x.size(0), groups}, DType::kFp32);
   Tensor out = tape.empty(x.shape, x.dtype);
   tape.stream(3 * traffic(x), x.dtype);  // once for the statistics, once for the numbers
-  return tape.record(std::move(out), {&x, &weight, &bias}, [saved = x.detached(), mean, root, weight](Tape& t, Tensors gradients) {
-    Tensors results;
-    results.push_back(t.empty(saved.shape, saved.dtype));
-    results.push_back(t.empty(weight.shape, weight.dtype));
-    results.push_back(t.empty(weight.shape, weight.dtype));
-    t.stream(3 * traffic(saved) + 2 * traffic(gradients[0]), saved.dtype);
-    return results;
-  });
+  return tape.record(std::move(out), {&x, &weight, &bias},
+                     [saved = x.detached(), mean, root, weight](Tape& t, Tensors gradients) {
+                       Tensors results;
+                       results.push_back(t.empty(saved.shape, saved.dtype));
+                       results.push_back(t.empty(weight.shape, weight.dtype));
+                       results.push_back(t.empty(weight.shape, weight.dtype));
+                       t.stream(3 * traffic(saved) + 2 * traffic(gradients[0]), saved.dtype);
+                       return results;
+                     });
 }
 
 Tensor upsample(Tape& tape, const Tensor& x) {
@@ -59,7 +62,8 @@ Tensor upsample(Tape& tape, const Tensor& x) {
   });
 }
 
-Tensor plane_convolution(Tape& tape, const Tensor& x, const Weights& weights, std::int64_t outputs, std::int64_t width, std::int64_t stride) {
+Tensor plane_convolution(Tape& tape, const Tensor& x, const Weights& weights, std::int64_t outputs, std::int64_t width,
+                         std::int64_t stride) {
   return convolution(tape, x, weights,
                      {.inputs_per_output = x.size(1) * width * width,
                       .made = {x.size(0), outputs, (x.size(2) + stride - 1) / stride, (x.size(3) + stride - 1) / stride}});
@@ -69,8 +73,9 @@ Tensor net_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tensor&
   const Tensor queries = heads_of(tape, q, how.heads), keys = heads_of(tape, k, how.heads), values = heads_of(tape, v, how.heads);
   Tensor out;
   if (how.flash && !bias) {
-    out = fused_attention(tape, queries, keys, values,
-                          {.heads = how.heads, .sequence = q.size(1), .keys = k.size(1), .head_dim = q.size(2) / how.heads, .causal = false});
+    out = fused_attention(
+        tape, queries, keys, values,
+        {.heads = how.heads, .sequence = q.size(1), .keys = k.size(1), .head_dim = q.size(2) / how.heads, .causal = false});
   } else {
     out = written_out(tape, queries, keys, values, bias);
   }

@@ -11,7 +11,7 @@ struct UnetShape {
   std::int64_t latent = 64;  ///< height and width of the latent planes: an eighth of the picture's
   std::int64_t planes = 4;   ///< in and out
   std::vector<std::int64_t> channels{320, 640, 1280, 1280};  ///< of each level; the last one has no attention
-  std::int64_t blocks = 2;   ///< of a level on the way down; one more on the way up
+  std::int64_t blocks = 2;                                   ///< of a level on the way down; one more on the way up
   std::int64_t heads = 8;
   std::int64_t context = 768;  ///< width of the text's tokens
   std::int64_t context_tokens = 77;
@@ -41,8 +41,8 @@ struct EvoformerShape {
   std::int64_t c_z = 128;
   std::int64_t msa_heads = 8;
   std::int64_t pair_heads = 4;
-  std::int64_t outer = 32;       ///< width of the outer products' factors
-  std::int64_t chunk = 0;        ///< rows that attention takes at once; 0: all
+  std::int64_t outer = 32;  ///< width of the outer products' factors
+  std::int64_t chunk = 0;   ///< rows that attention takes at once; 0: all
 };
 
 }  // namespace plimsoll

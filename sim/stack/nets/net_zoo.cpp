@@ -25,13 +25,15 @@ DitShape dit(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
 }
 
 const std::vector<NetSpec>& zoo() {
-  static const std::vector<NetSpec> nets{{"sd1.5-unet", UnetShape{}},       {"dit-xl/2", dit(28, 1152, 16)}, {"dit-l/2", dit(24, 1024, 16)},
-                                         {"dit-b/2", dit(12, 768, 12)},     {"dit-s/2", dit(12, 384, 6)},    {"evoformer", EvoformerShape{}}};
+  static const std::vector<NetSpec> nets{{"sd1.5-unet", UnetShape{}},    {"dit-xl/2", dit(28, 1152, 16)},
+                                         {"dit-l/2", dit(24, 1024, 16)}, {"dit-b/2", dit(12, 768, 12)},
+                                         {"dit-s/2", dit(12, 384, 6)},   {"evoformer", EvoformerShape{}}};
   return nets;
 }
 
 bool is_arithmetic(const StackKernel& kernel) {
-  return kernel.sort == StackKernelSort::kProduct || kernel.sort == StackKernelSort::kConvolution || kernel.sort == StackKernelSort::kAttention;
+  return kernel.sort == StackKernelSort::kProduct || kernel.sort == StackKernelSort::kConvolution ||
+         kernel.sort == StackKernelSort::kAttention;
 }
 
 }  // namespace
@@ -52,7 +54,9 @@ bool is_net(std::string_view name) { return find_net(name).has_value(); }
 
 StackModelMaker net_maker(const NetSpec& net, std::int64_t batch, bool flash, bool recompute) {
   return [net, batch, flash, recompute](Tape& tape, DType weights) -> std::unique_ptr<StackModel> {
-    return std::visit(Overloaded{[&](const UnetShape& s) -> std::unique_ptr<StackModel> { return std::make_unique<Unet>(tape, s, batch, flash, weights); },
+    return std::visit(Overloaded{[&](const UnetShape& s) -> std::unique_ptr<StackModel> {
+                                   return std::make_unique<Unet>(tape, s, batch, flash, weights);
+                                 },
                                  [&](const DitShape& s) -> std::unique_ptr<StackModel> {
                                    return std::make_unique<Dit>(tape, s, batch, flash, recompute, weights);
                                  },

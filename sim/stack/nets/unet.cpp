@@ -26,25 +26,35 @@ Unet::Unet(Tape& tape, const UnetShape& shape, std::int64_t batch, bool flash, D
 }
 
 Unet::Residual Unet::make_residual(const std::string& name, std::int64_t inputs, std::int64_t outputs) const {
-  Residual made{.norm1 = make_.norm(name + ".norm1", inputs), .conv1 = make_.convolution(name + ".conv1", inputs, outputs, kWindow),
+  Residual made{.norm1 = make_.norm(name + ".norm1", inputs),
+                .conv1 = make_.convolution(name + ".conv1", inputs, outputs, kWindow),
                 .time = make_.linear(name + ".time", kTimes * shape_.channels.front(), outputs),
-                .norm2 = make_.norm(name + ".norm2", outputs), .conv2 = make_.convolution(name + ".conv2", outputs, outputs, kWindow),
-                .shortcut = {}, .outputs = outputs};
+                .norm2 = make_.norm(name + ".norm2", outputs),
+                .conv2 = make_.convolution(name + ".conv2", outputs, outputs, kWindow),
+                .shortcut = {},
+                .outputs = outputs};
   if (inputs != outputs) made.shortcut = make_.convolution(name + ".shortcut", inputs, outputs, 1);
   return made;
 }
 
 Unet::Attention Unet::make_attention(const std::string& name, std::int64_t width, std::int64_t context) const {
-  return {.q = make_.linear(name + ".q", width, width, false), .k = make_.linear(name + ".k", context, width, false),
-          .v = make_.linear(name + ".v", context, width, false), .out = make_.linear(name + ".out", width, width)};
+  return {.q = make_.linear(name + ".q", width, width, false),
+          .k = make_.linear(name + ".k", context, width, false),
+          .v = make_.linear(name + ".v", context, width, false),
+          .out = make_.linear(name + ".out", width, width)};
 }
 
 Unet::Transformer Unet::make_transformer(const std::string& name, std::int64_t width) const {
-  return {.norm = make_.norm(name + ".norm", width), .in = make_.convolution(name + ".in", width, width, 1),
-          .norm1 = make_.norm(name + ".norm1", width), .norm2 = make_.norm(name + ".norm2", width),
-          .norm3 = make_.norm(name + ".norm3", width), .feed_in = make_.linear(name + ".feed in", width, 8 * width),
-          .feed_out = make_.linear(name + ".feed out", 4 * width, width), .out = make_.convolution(name + ".out", width, width, 1),
-          .self = make_attention(name + ".self", width, width), .cross = make_attention(name + ".cross", width, shape_.context)};
+  return {.norm = make_.norm(name + ".norm", width),
+          .in = make_.convolution(name + ".in", width, width, 1),
+          .norm1 = make_.norm(name + ".norm1", width),
+          .norm2 = make_.norm(name + ".norm2", width),
+          .norm3 = make_.norm(name + ".norm3", width),
+          .feed_in = make_.linear(name + ".feed in", width, 8 * width),
+          .feed_out = make_.linear(name + ".feed out", 4 * width, width),
+          .out = make_.convolution(name + ".out", width, width, 1),
+          .self = make_attention(name + ".self", width, width),
+          .cross = make_attention(name + ".cross", width, shape_.context)};
 }
 
 void Unet::make_down() {

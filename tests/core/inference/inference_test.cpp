@@ -39,7 +39,8 @@ Bytes traffic(const Graph& graph, OpKind kind) {
 
 }  // namespace
 
-TEST_CASE("a token's keys and values take 2 x layers x kv_heads x head_dim x bytes, and a window bounds how many tokens are kept") {
+TEST_CASE(
+    "a token's keys and values take 2 x layers x kv_heads x head_dim x bytes, and a window bounds how many tokens are kept") {
   ModelSpec spec = small_decoder();
   CHECK(kv_bytes_per_token(spec, DType::kFp16) == Bytes(2 * 3 * 2 * 8 * 2));
   CHECK(kv_cache_bytes(spec, 5, 20, DType::kFp16) == Bytes(5 * 20 * 192));

@@ -51,11 +51,14 @@ TEST_CASE("64 devices in 1, 2, 2.5 and 3 dimensions hold and receive what the pa
 }
 
 TEST_CASE("arithmetic is shared evenly, a depth of one is a square, and a line's volume does not shrink with its devices") {
-  for (const std::int64_t devices : {1, 64}) CHECK(layout_flops(kLinear, grid(TensorLayout::kCube, devices)) == 6.0 * 6400 * 320 * 640 / devices);
-  const LayoutCost square = layout_cost(kLinear, grid(TensorLayout::kSquare, 16)), deep = layout_cost(kLinear, grid(TensorLayout::kDeep, 16, 1));
+  for (const std::int64_t devices : {1, 64})
+    CHECK(layout_flops(kLinear, grid(TensorLayout::kCube, devices)) == 6.0 * 6400 * 320 * 640 / devices);
+  const LayoutCost square = layout_cost(kLinear, grid(TensorLayout::kSquare, 16)),
+                   deep = layout_cost(kLinear, grid(TensorLayout::kDeep, 16, 1));
   CHECK(square.forward == deep.forward);
   CHECK(square.backward == deep.backward);
-  CHECK(layout_cost(kLinear, grid(TensorLayout::kLine, 4096)).forward > layout_cost(kLinear, grid(TensorLayout::kLine, 64)).forward);
+  CHECK(layout_cost(kLinear, grid(TensorLayout::kLine, 4096)).forward >
+        layout_cost(kLinear, grid(TensorLayout::kLine, 64)).forward);
   for (const TensorLayout layout : {TensorLayout::kSquare, TensorLayout::kCube}) {
     CHECK(layout_cost(kLinear, grid(layout, 4096)).forward < layout_cost(kLinear, grid(layout, 64)).forward);
   }

@@ -13,7 +13,9 @@ using namespace plimsoll;
 
 namespace {
 
-Platform machine(const char* gpu, Bytes ram) { return with_cpu_rate(gpu_platform(*find_gpu(built_in_gpu_catalogue(), gpu), {.ram = ram})->platform); }
+Platform machine(const char* gpu, Bytes ram) {
+  return with_cpu_rate(gpu_platform(*find_gpu(built_in_gpu_catalogue(), gpu), {.ram = ram})->platform);
+}
 
 Recipe recipe() {
   Recipe made;
@@ -72,8 +74,13 @@ TEST_CASE("where the device is small the reference waits in host memory, and wha
 }
 
 TEST_CASE("PPO keeps four models, and every phase holds what rests of all of them") {
-  const PpoTask task{.actor = *resolve_model("gpt2"), .critic = *resolve_model("gpt2"), .reward = *resolve_model("gpt2-medium"),
-                     .recipe = recipe(), .prompt = 256, .new_tokens = 256, .epochs = 2};
+  const PpoTask task{.actor = *resolve_model("gpt2"),
+                     .critic = *resolve_model("gpt2"),
+                     .reward = *resolve_model("gpt2-medium"),
+                     .recipe = recipe(),
+                     .prompt = 256,
+                     .new_tokens = 256,
+                     .epochs = 2};
   const Platform platform = machine("A100 80GB SXM4", 128 * kGiB);
   const CatalogueCostModel costs;
   const auto answer = answer_ppo(task, platform, costs);

@@ -12,7 +12,8 @@ TEST_CASE("every rate of FlexGen's whose policy is told is predicted within 20 %
   REQUIRE(rows);
   int held = 0;
   for (const InferenceOutcome& outcome : judge_inference(*rows)) {
-    INFO(outcome.row->place << ": " << outcome.row->field("model") << ' ' << outcome.row->field("percent") << ' ' << outcome.refusal);
+    INFO(outcome.row->place << ": " << outcome.row->field("model") << ' ' << outcome.row->field("percent") << ' '
+                            << outcome.refusal);
     REQUIRE(outcome.answer);
     CHECK(outcome.answer->time.seconds() >= outcome.answer->bound_seconds);
     const bool told = outcome.row->field("system").starts_with("FlexGen") && !outcome.row->field("percent").empty();
@@ -25,7 +26,8 @@ TEST_CASE("every rate of FlexGen's whose policy is told is predicted within 20 %
 
 TEST_CASE("a row that cannot be read is refused with its column") {
   const auto rows = read_published_rows(
-      "system,model,prompt,new_tokens,batch,gpu_batch,percent,cpu_attention,weight_bits,cache_bits,pageable,eager_codes,overlap,gpu,ram_gb,"
+      "system,model,prompt,new_tokens,batch,gpu_batch,percent,cpu_attention,weight_bits,cache_bits,pageable,eager_codes,overlap,"
+      "gpu,ram_gb,"
       "cores,dram_gbs,ssd_read_gbs,ssd_write_gbs,metric,value,unit,open,source\n"
       "own,opt-1.3b,many,8,4,4,\"100,0,100,0,100,0\",no,16,16,,no,yes,T4,64,,,,,generation_throughput,5,tokens/s,,own\n",
       "own.csv");

@@ -11,12 +11,18 @@ using namespace plimsoll;
 namespace {
 
 Platform machine() {
-  const MachineOptions options{.ram = Bytes(208'000'000'000), .ssd = Bytes(1'500'000'000'000), .ssd_read_gbs = 2.0, .ssd_write_gbs = 1.0,
-                               .cpu_cores = 16, .dram_gbs = 73.0};
+  const MachineOptions options{.ram = Bytes(208'000'000'000),
+                               .ssd = Bytes(1'500'000'000'000),
+                               .ssd_read_gbs = 2.0,
+                               .ssd_write_gbs = 1.0,
+                               .cpu_cores = 16,
+                               .dram_gbs = 73.0};
   return with_cpu_rate(gpu_platform(*find_gpu(built_in_gpu_catalogue(), "T4"), options)->platform);
 }
 
-InferenceTask task_of(const char* model, std::int64_t sequences) { return {.spec = *resolve_model(model), .sequences = sequences}; }
+InferenceTask task_of(const char* model, std::int64_t sequences) {
+  return {.spec = *resolve_model(model), .sequences = sequences};
+}
 
 InferenceTime time_of(const InferenceTask& task, const OffloadPolicy& policy) {
   const Platform platform = machine();
@@ -66,7 +72,8 @@ TEST_CASE("no simulated time is below the policy's bound, and overlap is never s
   for (const TierShares& weights : {TierShares{1, 0}, TierShares{0.5, 0.5}, TierShares{0, 0.4}}) {
     for (const TierShares& cache : {TierShares{1, 0}, TierShares{0, 1}, TierShares{0.25, 0.25}}) {
       for (const bool attends : {false, true}) {
-        OffloadPolicy policy{.gpu_batch = 4, .batches = 3, .weights = weights, .cache = cache, .activations = {0, 1}, .cpu_attention = attends};
+        OffloadPolicy policy{
+            .gpu_batch = 4, .batches = 3, .weights = weights, .cache = cache, .activations = {0, 1}, .cpu_attention = attends};
         const double overlapped = time_of(task, policy).seconds();
         CHECK(overlapped >= *inference_bound(task, policy, machine()));
         policy.overlap = false;
@@ -87,10 +94,12 @@ TEST_CASE("a search answers with what fits, is no slower than any policy it weig
   CHECK(answer->policy.weights.gpu < 1);  // 60 GB do not fit into 16
   OffloadPolicy streamed{.gpu_batch = 16, .weights = {0, 1}, .cache = {0, 1}};
   CHECK(answer->time.seconds() <= time_of(task, streamed).seconds());
-  for (const InferenceAlternative& other : answer->alternatives) CHECK(other.tokens_per_second <= 1.01 * answer->tokens_per_second());
+  for (const InferenceAlternative& other : answer->alternatives)
+    CHECK(other.tokens_per_second <= 1.01 * answer->tokens_per_second());
 }
 
-TEST_CASE("what fits nowhere is answered with the least that is missing, and a policy with a drive that is not there is refused") {
+TEST_CASE(
+    "what fits nowhere is answered with the least that is missing, and a policy with a drive that is not there is refused") {
   const Platform platform = with_cpu_rate(gpu_platform(*find_gpu(built_in_gpu_catalogue(), "T4"), {.ram = 16 * kGiB})->platform);
   const CatalogueCostModel costs;
   const auto answer = answer_inference(task_of("opt-175b", 4), {}, platform, costs);

@@ -20,11 +20,13 @@ TEST_CASE("weights and KV cache of published models are right to the byte") {
   // Weights: total_size of model.safetensors.index.json on Hugging Face; of Llama 2 less layers · 64 · 4 bytes of rotary tables
   // (13476839424 − 8192, 137953316864 − 20480). Keys and values: 2 · layers · kv_heads · 128 · 2; 800 KB of a token of OPT-13B is
   // what the vLLM paper says (Kwon et al. 2023, section 3).
-  const PublishedBytes rows[] = {
-      {"llama2-7b", 13476831232, 2 * 32 * 32 * 128 * 2},   {"llama2-70b", 137953296384, 2 * 80 * 8 * 128 * 2},
-      {"llama3-8b", 16060522496, 2 * 32 * 8 * 128 * 2},    {"mistral-7b", 14483464192, 2 * 32 * 8 * 128 * 2},
-      {"mixtral-8x7b", 93405585408, 2 * 32 * 8 * 128 * 2}, {"qwen2.5-7b", 15231233024, 2 * 28 * 4 * 128 * 2},
-      {"opt-13b", 2 * 12853473280, 819200}};
+  const PublishedBytes rows[] = {{"llama2-7b", 13476831232, 2 * 32 * 32 * 128 * 2},
+                                 {"llama2-70b", 137953296384, 2 * 80 * 8 * 128 * 2},
+                                 {"llama3-8b", 16060522496, 2 * 32 * 8 * 128 * 2},
+                                 {"mistral-7b", 14483464192, 2 * 32 * 8 * 128 * 2},
+                                 {"mixtral-8x7b", 93405585408, 2 * 32 * 8 * 128 * 2},
+                                 {"qwen2.5-7b", 15231233024, 2 * 28 * 4 * 128 * 2},
+                                 {"opt-13b", 2 * 12853473280, 819200}};
   for (const PublishedBytes& row : rows) {
     INFO(row.model);
     const auto spec = resolve_model(row.model);

@@ -24,9 +24,11 @@ Bytes peak(const NetSpec& net, std::int64_t batch, bool recompute) {
 TEST_CASE("the U-net of Stable Diffusion 1.5 has the parameters of its checkpoint and the arithmetic that papers print") {
   const NetSpec net = *find_net("sd1.5-unet");
   CHECK(net_parameters(net) == 859520964);
-  // 338.7 G multiply-adds at 64 x 64 (Kim et al. 2023, BK-SDM, table 1, of version 1.4, the same net), which leave out attention's own
-  // products: 2 tokens · keys · width in five blocks of 4096, 1024 and 256 tokens and one of 64, with as many keys and with 77.
-  const double own = 5 * 2 * (4096.0 * (4096 + 77) * 320 + 1024.0 * (1024 + 77) * 640 + 256.0 * (256 + 77) * 1280) + 2 * 64.0 * (64 + 77) * 1280;
+  // 338.7 G multiply-adds at 64 x 64 (Kim et al. 2023, BK-SDM, table 1, of version 1.4, the same net), which leave out
+  // attention's own products: 2 tokens · keys · width in five blocks of 4096, 1024 and 256 tokens and one of 64, with as many
+  // keys and with 77.
+  const double own =
+      5 * 2 * (4096.0 * (4096 + 77) * 320 + 1024.0 * (1024 + 77) * 640 + 256.0 * (256 + 77) * 1280) + 2 * 64.0 * (64 + 77) * 1280;
   CHECK((net_multiply_adds(net) - own) / 1e9 == Approx(338.7).epsilon(0.005));
 }
 
@@ -42,9 +44,10 @@ TEST_CASE("diffusion transformers have their published parameters and arithmetic
 }
 
 TEST_CASE("an Evoformer block has the parameters of its algorithm, and 48 of them nearly all of AlphaFold's 93 million") {
-  // Row attention 329984 (with its bias' norm), column attention 328704, transition 526080, outer product 148160, triangle products
-  // 2 · 99584, triangle attentions 2 · 82944, pair transition 131968: the sums of norms, matrices and biases by hand.
-  CHECK(net_parameters({"one", EvoformerShape{.blocks = 1}}) == 329984 + 328704 + 526080 + 148160 + 2 * 99584 + 2 * 82944 + 131968);
+  // Row attention 329984 (with its bias' norm), column attention 328704, transition 526080, outer product 148160, triangle
+  // products 2 · 99584, triangle attentions 2 · 82944, pair transition 131968: the sums of norms, matrices and biases by hand.
+  CHECK(net_parameters({"one", EvoformerShape{.blocks = 1}}) ==
+        329984 + 328704 + 526080 + 148160 + 2 * 99584 + 2 * 82944 + 131968);
   CHECK(net_parameters(*find_net("evoformer")) == 48 * 1829952);
 }
 
@@ -53,7 +56,8 @@ TEST_CASE("an Evoformer's triangle attention grows with the cube of the residues
     return NetSpec{"own", EvoformerShape{.blocks = blocks, .sequences = 16, .residues = residues}};
   };
   // Scores and shares of four heads: residues³ each; everything else grows with the square.
-  const double small = static_cast<double>(peak(shape(2, 128), 1, false).count), large = static_cast<double>(peak(shape(2, 512), 1, false).count);
+  const double small = static_cast<double>(peak(shape(2, 128), 1, false).count),
+               large = static_cast<double>(peak(shape(2, 512), 1, false).count);
   CHECK(large / small > 20);
   CHECK(large / small < 64);
   // A block more: 16·128·256 + 128²·128 numbers in fp32 (the streams under autocast), and its weights, gradients and states.
