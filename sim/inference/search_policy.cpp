@@ -34,6 +34,16 @@ class Placer {
     return fits(inference_memory(task_, policy_), platform_) ? std::optional(policy_) : std::nullopt;
   }
 
+  /// Where nothing fits: as many weights on the device as go there, and all else in the lowest memory that there is.
+  OffloadPolicy place_anyway() {
+    const double host = platform_.space(SpaceKind::kSsd) ? 0 : 1;
+    policy_.cache = policy_.weights = {0, host};
+    policy_.activations = {0, 1};
+    if (room(SpaceKind::kDevice)) policy_.weights.gpu = largest(policy_.weights.gpu, 1, SpaceKind::kDevice);
+    policy_.weights.cpu = host * (1 - policy_.weights.gpu);
+    return policy_;
+  }
+
  private:
   void fill_cache() { policy_.cache.cpu = largest(policy_.cache.cpu, 1 - policy_.cache.gpu, SpaceKind::kHost); }
 
@@ -114,14 +124,12 @@ std::vector<OffloadPolicy> candidates(const InferenceTask& task, const PolicyWis
   return found;
 }
 
-/// Everything in the lowest memory that there is, one sequence at a time: nothing needs less of the device.
-OffloadPolicy smallest(const InferenceTask& task, const PolicyWishes& wishes, const Platform& platform) {
+/// In the smallest batches that are tried.
+OffloadPolicy nearest(const InferenceTask& task, const PolicyWishes& wishes, const Platform& platform) {
   OffloadPolicy policy = wishes.fixed;
-  policy.gpu_batch = wishes.gpu_batch.value_or(1);
+  policy.gpu_batch = gpu_batches(task, wishes).back();
   policy.batches = task.sequences / policy.gpu_batch;
-  policy.weights = policy.cache = platform.space(SpaceKind::kSsd) ? TierShares{0, 0} : TierShares{0, 1};
-  policy.activations = {0, 1};
-  return policy;
+  return Placer(task, platform, policy).place_anyway();
 }
 
 }  // namespace
@@ -131,7 +139,7 @@ Result<std::vector<WeighedPolicy>> search_policies(const InferenceTask& task, co
   std::vector<OffloadPolicy> policies;
   if (wishes.exact) policies.push_back(*wishes.exact);
   if (!wishes.exact) policies = candidates(task, wishes, platform);
-  if (policies.empty()) policies.push_back(smallest(task, wishes, platform));
+  if (policies.empty()) policies.push_back(nearest(task, wishes, platform));
   std::vector<WeighedPolicy> weighed;
   for (const OffloadPolicy& policy : policies) {
     if (const auto valid = validate(task, policy); !valid) return fail(valid.error());

@@ -105,6 +105,10 @@ TEST_CASE(
   const auto answer = answer_inference(task_of("opt-175b", 4), {}, platform, costs);
   REQUIRE(answer);
   CHECK_FALSE(answer->fits);
+  for (const InferenceSpace& space : answer->memory) {
+    if (space.space == "gpu0") CHECK(space.margin() >= Bytes(0));  // what is on the device fits there
+    if (space.space == "host") CHECK(space.margin() < Bytes(0));
+  }
   PolicyWishes wishes;
   wishes.exact = OffloadPolicy{.gpu_batch = 4, .weights = {0, 0.5}};
   const auto refused = answer_inference(task_of("opt-1.3b", 4), wishes, platform, costs);
