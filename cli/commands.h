@@ -23,6 +23,7 @@ void add_export(CLI::App& app, ExitCode& code);
 void add_tokenize(CLI::App& app, ExitCode& code);
 void add_schedule(CLI::App& app, ExitCode& code);
 void add_pack(CLI::App& app, ExitCode& code);
+void add_partition(CLI::App& app, ExitCode& code);
 void add_recompute(CLI::App& app, ExitCode& code);
 void add_merge(CLI::App& app, ExitCode& code);
 void add_generate(CLI::App& app, ExitCode& code);

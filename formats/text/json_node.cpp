@@ -64,6 +64,14 @@ std::vector<JsonNode> JsonNode::elements_of(std::string_view key) const {
   return has(key) ? at(key).elements() : std::vector<JsonNode>{};
 }
 
+std::vector<std::string> JsonNode::keys() const {
+  std::vector<std::string> keys;
+  if (!value_->is_object()) expected("an object");
+  if (!value_->is_object()) return keys;
+  for (const auto& member : value_->items()) keys.push_back(member.key());
+  return keys;
+}
+
 void JsonNode::allow_only(std::initializer_list<std::string_view> keys) const {
   if (!value_->is_object()) return expected("an object");
   for (const auto& [key, value] : value_->items()) {

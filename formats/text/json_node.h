@@ -40,6 +40,8 @@ class JsonNode {
   [[nodiscard]] std::vector<JsonNode> elements() const;
   /// The elements of the member `key`; none when it is absent.
   [[nodiscard]] std::vector<JsonNode> elements_of(std::string_view key) const;
+  /// The keys of an object, sorted.
+  [[nodiscard]] std::vector<std::string> keys() const;
   /// Notes a key that is not in the list, with the nearest names that are.
   void allow_only(std::initializer_list<std::string_view> keys) const;
 
