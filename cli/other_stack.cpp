@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/target_machine.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/models/resolve_model.h"
 #include "formats/text/read_text_file.h"
@@ -24,10 +25,7 @@ Result<void> check_other_stack(const StackFlags& stack, const MachineFlags& mach
   if (machine.machine_file.empty() && (machine.gpu.empty() || machine.gpu == "this")) {
     return refuse(fmt::format("--stack {} needs a GPU of the catalogue", stack.stack), "name one with --on, or state one with --machine");
   }
-  if (!machine.machine_file.empty() && !machine.gpu.empty()) {
-    return refuse("--on does not go with --machine, whose file states the machine", "leave one of them out");
-  }
-  return {};
+  return check_file_alone(machine);
 }
 
 Result<CataloguedMachine> stated_machine(const std::string& path, MachineOptions options) {

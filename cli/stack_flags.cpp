@@ -84,6 +84,16 @@ Result<void> read_placement(const std::string& placement, StackSetup& setup) {
   return bad_offload("--placement auto decides itself what waits in host memory", "leave --offload out");
 }
 
+Result<void> read_zenflow(const StackFlags& flags, StackSetup& setup) {
+  setup.selected_share = flags.zenflow;
+  setup.update_every = flags.zenflow_every;
+  if (flags.zenflow == 0) return {};
+  const bool offloads = setup.stack == Stack::kDeepspeed && (setup.zero == 1 || setup.zero == 2) && setup.optimizer == Home::kHost;
+  if (offloads) return {};
+  return fail({.kind = ErrorKind::kInput, .what = "ZenFlow splits the updates of ZeRO-1 or 2 whose states wait in host memory",
+               .where = "--zenflow", .remedy = "add --stack deepspeed --zero 2 --offload optimizer:cpu"});
+}
+
 /// In whose code a model is usually trained under a stack.
 ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
   if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
@@ -123,6 +133,10 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
   command.add_option("--offload", flags.offload, "what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu")
       ->delimiter(',')->group("software");
+  command.add_option("--zenflow", flags.zenflow, "share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to 0.1)")
+      ->check(CLI::Range(0.001, 0.999))->group("software");
+  command.add_option("--zenflow-every", flags.zenflow_every, "steps after which ZenFlow updates the others in host memory")
+      ->check(CLI::Range(1, 1024))->capture_default_str()->group("software");
   command.add_option("--placement", flags.placement, "of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)")
       ->check(CLI::IsMember({"static", "auto"}))->capture_default_str()->group("software");
   for (const CLI::Option* option : command.get_options()) {
@@ -179,6 +193,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.expandable_segments = flags.expandable_segments;
   if (const auto read = read_offload(flags.offload, setup); !read) return fail(read.error());
   if (const auto read = read_placement(flags.placement, setup); !read) return fail(read.error());
+  if (const auto read = read_zenflow(flags, setup); !read) return fail(read.error());
   return setup;
 }
 

@@ -36,6 +36,8 @@ struct StackFlags {
   bool deterministic = false;
   bool expandable_segments = false;
   std::vector<std::string> offload;  ///< "optimizer:cpu", "params:ssd", …
+  double zenflow = 0;
+  std::int64_t zenflow_every = 4;
   std::string placement = "static";  ///< of Gemini's chunks
 
   std::vector<const CLI::Option*> options;  ///< all of the above but the first

@@ -107,7 +107,8 @@ Result<TargetMachine> own_computer(const MachineFlags& flags, const MachineOptio
   return machine;
 }
 
-/// A machine file says all; an option beside it would be ignored.
+}  // namespace
+
 Result<void> check_file_alone(const MachineFlags& flags) {
   if (flags.machine_file.empty()) return {};
   const std::pair<const char*, bool> given[] = {
@@ -125,8 +126,6 @@ Result<void> check_file_alone(const MachineFlags& flags) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::string& calibration) {
   const auto options = read_machine_options(flags);

@@ -20,6 +20,9 @@ struct TargetMachine {
   std::vector<std::string> notes;
 };
 
+/// A machine file says all: an option beside it is refused, because it would be ignored.
+Result<void> check_file_alone(const MachineFlags& flags);
+
 /// The GPU named by --on, the machine of --machine, or this computer. `calibration` is a run file to take costs from,
 /// or empty.
 Result<TargetMachine> find_target_machine(const MachineFlags& flags, const std::string& calibration = {});

@@ -83,6 +83,9 @@ std::string describe(const StackSetup& setup) {
   for (const auto& [what, home] : homes) {
     if (home != Home::kDevice) text += fmt::format(", {} on the {}", what, to_text(home));
   }
+  if (setup.selected_share > 0) {
+    text += fmt::format(", ZenFlow ({:.0f} % of columns each step, the others every {} steps)", 100 * setup.selected_share, setup.update_every);
+  }
   if (setup.automatic_placement) text += ", placed by Gemini";
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);

@@ -59,6 +59,8 @@ struct StackSetup {
   Home gradients = Home::kDevice;
   Home optimizer = Home::kDevice;
   Home activations = Home::kDevice;
+  double selected_share = 0;      ///< ZenFlow: of the gradients' columns, those that the GPU updates in every step; 0: no ZenFlow
+  std::int64_t update_every = 4;  ///< ZenFlow: steps after which host memory updates the others
   std::int64_t reduce_bucket = 500'000'000;  ///< elements that DeepSpeed reduces at once
   bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
   bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8

@@ -45,7 +45,7 @@ Result<StackPrediction> predict_own(const ModelSpec& spec, const Recipe& recipe,
   const auto machine = gpu_platform(gpu, options_of(setup));
   if (!machine) return fail(machine.error());
   const Platform& platform = machine->platform;
-  const auto found = searched(spec, recipe, platform, {.strategy = setup.strategy});
+  const auto found = searched(spec, recipe, platform, {.strategy = setup.strategy, .refine = false});
   if (!found) return fail(found.error());
   StackPrediction prediction;
   prediction.fits = found->plan.has_value();

@@ -59,4 +59,81 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   CHECK_THAT(nowhere.err, Contains("--on"));
 }
 
+TEST_CASE("another stack's plan is simulated, shown and exported, and never run") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const Arguments what{kTinyModel, "--on", "RTX 3090", "--stack", "pytorch", "--batch", "2"};
+  Arguments plan{"plan", "-o", "other.json", "--timeline", "other.plimsoll", "--json"}, fit{"fit", "--json"};
+  plan.insert(plan.end(), what.begin(), what.end());
+  fit.insert(fit.end(), what.begin(), what.end());
+  const ChildEnd planned = plimsoll_in(folder, plan);
+  REQUIRE(planned.code == 0);
+  const json expected = json::parse(plimsoll_in(folder, fit).out);
+  const json simulated = json::parse(plimsoll_in(folder, {"simulate", "other.json", "--json"}).out);
+  for (const char* key : {"peak_requested_bytes", "peak_allocated_bytes", "peak_reserved_bytes", "peak_process_bytes"}) {
+    CHECK(simulated["memory"][0][key] == expected["memory"][0][key]);
+  }
+  CHECK(simulated["step_seconds"].get<double>() == Approx(expected["step_seconds"].get<double>()).epsilon(1e-6));
+  CHECK_THAT(plimsoll_in(folder, {"show", "other.json", "--instructions"}).out, Contains("allocate") && Contains("free"));
+  REQUIRE(plimsoll_in(folder, {"export", "other.plimsoll", "--chrome", "trace.json"}).code == 0);
+  const std::string chrome = read_whole(folder.file("trace.json"));
+  CHECK_THAT(chrome, Contains("\"allocate\"") && Contains("\"reserved\"") && Contains("\"activations\""));
+  const ChildEnd run = plimsoll_in(folder, {"run", "other.json", "--data", kText, "--steps", "1"});
+  CHECK(run.code == 2);
+  CHECK_THAT(run.err, Contains("allocates while it runs"));
+}
+
+TEST_CASE("offloading that a stack does not know is refused by name") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const auto refused = [&](const Arguments& more, const std::string& name) {
+    const ChildEnd end = plimsoll_in(folder, fit_under(more));
+    CHECK(end.code == 2);
+    CHECK_THAT(end.err, Contains(name));
+  };
+  refused({"--offload", "optimizer:cpu"}, "--offload");
+  refused({"--stack", "deepspeed", "--offload", "optimizer:cpu"}, "--zero");
+  refused({"--stack", "deepspeed", "--zero", "2", "--offload", "params:cpu"}, "ZeRO-3");
+  refused({"--stack", "colossalai", "--offload", "optimizer:ssd"}, "host memory");
+  refused({"--stack", "pytorch", "--offload", "optimizer:cpu"}, "FSDP");
+  refused({"--stack", "deepspeed", "--zero", "2", "--offload", "optimizer"}, "KIND:PLACE");
+  refused({"--stack", "pytorch", "--placement", "auto"}, "Gemini");
+  refused({"--stack", "pytorch", "--zenflow", "0.1"}, "ZenFlow");
+  const ChildEnd small = plimsoll_in(folder, fit_under({"--stack", "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--ram", "2GiB"}));
+  CHECK(small.code == 3);
+  CHECK_THAT(small.out, Contains("host memory"));
+}
+
+TEST_CASE("a GPU that the catalogue does not have is stated by its figures, and its answer is extrapolated") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const auto fit_on = [&](const std::string& gpu, const Arguments& more = {}) {
+    write_file(folder.file("desk.json"), R"({"format_version": 1, "name": "desk", "parts": {"gpus": [)" + gpu + "]}}");
+    Arguments line{"fit", "gpt2", "--machine", "desk.json", "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, line);
+  };
+  const std::string own = R"({"name": "Prototype X", "memory": "20GiB", "bytes_per_second": 8e11, "multiprocessors": 60, "tflops": )"
+                          R"({"fp32": 30, "tf32": 60, "fp16": 120, "bf16": 120}})";
+  for (const Arguments& more : {Arguments{}, Arguments{"--stack", "pytorch"}}) {
+    const ChildEnd end = fit_on(own, more);
+    INFO(end.err);
+    CHECK(end.code == 0);
+    const json answer = json::parse(end.out);
+    CHECK(answer["calibration"]["kind"] == "extrapolated");
+    CHECK(answer["memory"][0]["capacity_bytes"] == 20ll << 30);
+  }
+  const auto refused = [&](const std::string& gpu, const std::string& what) {
+    const ChildEnd end = fit_on(gpu);
+    CHECK(end.code == 2);
+    CHECK_THAT(end.err, Contains(what));
+  };
+  refused(R"({"name": "Prototype X", "memory": "20GiB"})", "bytes_per_second");
+  refused(R"({"name": "Prototype X", "memory": "20GiB", "bytes_per_second": 8e11, "multiprocessors": 60})", "tflops.fp32");
+  refused(R"({"name": "RTX 3090", "memory": "20GiB"})", "in the catalogue");
+  refused(R"({"name": "Prototype X", "memory": "20GiB", "tflops": {"bf16": 3}})", "without \"fp16\"");
+  refused(R"({"name": "Prototype X", "memory": "20GiB", "tflops": {"fp16": 90, "bf16": 90}, "compute_capability": "7.5"})", "8.0");
+  refused(R"({"name": "Prototype X", "memory": "20GiB", "tflops": {"fp16": 30, "tf32": 90}})", "sparsity");
+}
+
 }  // namespace plimsoll::test

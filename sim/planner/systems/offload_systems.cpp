@@ -158,7 +158,8 @@ std::vector<OffloadSystem> streaming_systems() {
                   "and updates behind the computation",
        .differs = "",
        .strategy = {.recompute_every = 1, .optimizer = kHost, .gradients = kHost},
-       .refusal = "its selection of columns is another optimizer, and no kernel here computes it"},
+       .refusal = "its selection of columns is another optimizer, and no kernel here computes it; --stack deepspeed --zenflow "
+                  "0.1 foretells what it needs and takes"},
       {.name = "megatrain",
        .paper = "Yuan et al. 2026, MegaTrain, arXiv 2604.05091",
        .choices = "weights and states in host memory, two layers' weights on the GPU; every fourth layer's input is kept; weights come "

@@ -14,7 +14,8 @@ constexpr std::size_t kOverlappingBuffers = 2;
 
 PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
     : StateSharing(tape), ranks_(setup.zero > 0 ? setup.data_ranks : 1), data_ranks_(setup.data_ranks), stage_(setup.zero), home_(setup.optimizer),
-      bucket_elements_(setup.reduce_bucket), overlaps_(setup.overlaps_communication && setup.zero >= 2) {
+      bucket_elements_(setup.reduce_bucket), overlaps_(setup.overlaps_communication && setup.zero >= 2),
+      selected_share_(setup.selected_share), update_every_(setup.update_every), recipe_(recipe) {
   for (Parameter& parameter : tape.parameters()) {
     if (!parameter.trained) continue;
     trained_ += parameter.value.elements();
@@ -23,6 +24,13 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
   }
   const std::int64_t part = (trained_ + ranks_ - 1) / ranks_;
   master_.value = {.storage = nullptr, .shape = {part}, .dtype = DType::kFp32};
+  if (selected_share_ > 0) {
+    const auto chosen = static_cast<std::int64_t>(selected_share_ * static_cast<double>(part));
+    selected_.value = tape.empty({chosen}, DType::kFp32, Holding::kOptimizer);
+    selected_.gradient = selected_.value;  // where they lie among the others' is not told
+    optimizer_step(tape, {&selected_}, recipe, OptimizerLoop::kFused);
+    selected_.gradient = {};
+  }
   if (offloads()) return;
   master_.value = tape.empty({part}, DType::kFp32, Holding::kOptimizer);
   if (stage_ == 0) return;
@@ -69,7 +77,7 @@ void PartitionedStates::reduce_bucket() {
 void PartitionedStates::keep_own_part(double bytes) {
   const double own = bytes / static_cast<double>(ranks_);
   if (offloads()) {
-    send_to_host(own);
+    send_to_host(own * (1 - selected_share_));
     return;
   }
   if (!own_gradients_) own_gradients_ = tape_.empty(master_.value.shape, type_, Holding::kGradients);
@@ -91,6 +99,24 @@ void PartitionedStates::end() {
   if (stage_ == 0 && last_micro_batch_) collective(2 * static_cast<double>(trained_ * size_of(type_)), data_ranks_, type_);
   reduce_bucket();
   buffers_.clear();
+  if (selected_share_ > 0 && last_micro_batch_) update_others_beside(recipe_);
+}
+
+/// A share of the update that comes every few steps: its passes, its copies of new weights, all beside the kernels of a step.
+void PartitionedStates::update_others_beside(const Recipe& recipe) {
+  const double share = (1 - selected_share_) / static_cast<double>(update_every_);
+  const auto others = static_cast<std::int64_t>(share * static_cast<double>(master_.value.elements()));
+  update_in_host_memory(recipe, others, type_, home_);
+  tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(others * size_of(type_))});
+}
+
+void PartitionedStates::update_selected(const Recipe& recipe) {
+  for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
+  // Norms of all columns are compared, the largest picked and updated.
+  tape_.stream(static_cast<double>(master_.value.elements() * size_of(type_)), type_);
+  selected_.gradient = tape_.empty(selected_.value.shape, DType::kFp32, Holding::kGradients);
+  optimizer_step(tape_, {&selected_}, recipe, OptimizerLoop::kFused);
+  selected_.gradient = {};
 }
 
 void PartitionedStates::update_on_device(const Recipe& recipe, OptimizerLoop loop) {
@@ -112,7 +138,9 @@ void PartitionedStates::update_on_host(const Recipe& recipe) {
 }
 
 void PartitionedStates::update(const Recipe& recipe, OptimizerLoop loop) {
-  if (offloads()) {
+  if (selected_share_ > 0) {
+    update_selected(recipe);
+  } else if (offloads()) {
     update_on_host(recipe);
   } else {
     update_on_device(recipe, loop);

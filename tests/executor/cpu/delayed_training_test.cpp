@@ -1,6 +1,10 @@
 // Updates that take the gradients of the step before (Recipe::delay), against the rule written out.
 #include <catch2/catch.hpp>
 
+#include <cstring>
+#include <span>
+#include <vector>
+
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
@@ -70,6 +74,67 @@ TEST_CASE("a delayed update changes no bit of any loss wherever and whenever a p
         ++run;
       }
     }
+  }
+}
+
+namespace {
+
+using Weights = std::vector<std::vector<double>>;
+
+/// All groups' weights (fp64).
+Weights weights_of(const CpuExecutor& executor, const Plan& plan) {
+  Weights weights;
+  for (const StateBinding& state : plan.state) {
+    if (state.kind != TensorKind::kParameter) continue;
+    const auto bytes = executor.state(state.kind, state.group);
+    weights.emplace_back(bytes.size() / sizeof(double));
+    std::memcpy(weights.back().data(), bytes.data(), bytes.size());
+  }
+  return weights;
+}
+
+void set_weights(CpuExecutor& executor, const Plan& plan, const Weights& weights) {
+  std::size_t next = 0;
+  for (const StateBinding& state : plan.state) {
+    if (state.kind != TensorKind::kParameter) continue;
+    const std::vector<double>& group = weights[next++];
+    executor.set_state(state.kind, state.group, [&](std::span<std::byte> place) { std::memcpy(place.data(), group.data(), place.size()); });
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a delayed step applies to the weights the gradient that the step before took at its own") {
+  // Gradient descent in fp64: what an undelayed step s takes off weights w is lr · g(s, w). The rule, written out:
+  // w(s + 1) = w(s) − lr · g(s − 1, w(s − 1)), and nothing is taken off in step 0.
+  Recipe recipe = with_optimizer(tiny_recipe(), OptimizerKind::kSgd);
+  recipe.precision = Precision::kFp64;
+  recipe.learning_rate = 0.1;
+  recipe.weight_decay = recipe.clip = 0;
+  Recipe late = recipe;
+  late.delay = 1;
+  const Plan plan = plan_of(recipe, {}), delayed_plan = plan_of(late, {});
+  const auto once = std::move(*CpuExecutor::create(plan, {})), run = std::move(*CpuExecutor::create(delayed_plan, {}));
+  run->initialize();
+  once->initialize();
+  Weights weights = weights_of(*run, delayed_plan), waiting;
+  REQUIRE(run->run_steps({.steps = kSteps, .first_traced_step = kSteps}, kText));
+  for (std::int64_t step = 0; step < kSteps; ++step) {
+    set_weights(*once, plan, weights);
+    REQUIRE(once->run_steps({.first_step = step, .steps = 1, .first_traced_step = step + 1}, kText));
+    Weights taken = weights_of(*once, plan);
+    for (std::size_t g = 0; g < taken.size(); ++g) {
+      for (std::size_t i = 0; i < taken[g].size(); ++i) {
+        taken[g][i] = weights[g][i] - taken[g][i];
+        if (!waiting.empty()) weights[g][i] -= waiting[g][i];
+      }
+    }
+    waiting = std::move(taken);
+  }
+  const Weights reached = weights_of(*run, delayed_plan);
+  REQUIRE(reached.size() == weights.size());
+  for (std::size_t g = 0; g < reached.size(); ++g) {
+    for (std::size_t i = 0; i < reached[g].size(); ++i) REQUIRE(reached[g][i] == Approx(weights[g][i]).margin(1e-13));
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "core/model/parameters.h"
 #include "formats/models/resolve_model.h"
+#include "sim/stack/stack_run.h"
 
 namespace plimsoll {
 namespace {
@@ -100,6 +101,28 @@ TEST_CASE("Gemini's automatic placement takes no longer than all chunks in host 
   CHECK(automatic->peak.allocated > host->peak.allocated);
   CHECK(automatic->host < host->host);
   CHECK(automatic->fits);
+}
+
+TEST_CASE("ZenFlow sends 1.13 times the gradients, and hides its updates behind the step") {
+  const ModelSpec spec = *resolve_model("gpt:layers=10,hidden=1024,heads=16,vocab=1024,positions=1024");
+  Recipe recipe;
+  recipe.sequence = 1024;
+  recipe.micro_batch = 8;
+  recipe.precision = Precision::kBf16Mixed;
+  recipe.clip = 0;
+  StackSetup setup{.stack = Stack::kDeepspeed, .zero = 2, .optimizer = Home::kHost};
+  const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "A100 40GB SXM4");
+  const double offloaded = predict_stack(spec, recipe, setup, gpu)->time.step;
+  setup.selected_share = 0.1;
+  const auto run = run_stack(spec, recipe, setup, gpu);
+  REQUIRE(run);
+  double copied = 0;
+  for (const StackKernel& kernel : run->kernels) {
+    if (kernel.sort == StackKernelSort::kToHost || kernel.sort == StackKernelSort::kToDevice) copied += kernel.bytes;
+  }
+  // (1 − 0.1) · 2 bytes of gradients, and a quarter of as many bytes of weights: 1.125 of the gradients' bytes.
+  CHECK(copied == Approx(1.125 * 2 * static_cast<double>(parameter_count(spec))).epsilon(0.001));
+  CHECK(predict_run(*run, recipe, setup, gpu)->time.step < offloaded);
 }
 
 }  // namespace plimsoll
