@@ -123,7 +123,7 @@ class CublasLt final : public MatmulLibrary {
   }
 
   static cudaDataType_t type_of(Elements elements) {
-    return elements == Elements::kBf16 ? CUDA_R_16BF : elements == Elements::kFp16 ? CUDA_R_16F : CUDA_R_32F;
+    return elements == Elements::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
   }
 
   static Signature signature_of(const Untyped& product) {
@@ -217,10 +217,6 @@ bool MatmulLibrary::multiply(const ProductArgs<float>& args, bool tf32, cudaStre
 
 bool MatmulLibrary::multiply(const ProductArgs<Bf16>& args, bool, cudaStream_t stream) {
   return multiply(Untyped{Elements::kBf16, untyped(args)}, stream);
-}
-
-bool MatmulLibrary::multiply(const ProductArgs<Fp16>& args, bool, cudaStream_t stream) {
-  return multiply(Untyped{Elements::kFp16, untyped(args)}, stream);
 }
 
 std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string& why) {

@@ -2,7 +2,7 @@
 
 #include "executor/cuda/host_twins.h"
 #include "executor/cuda/launch/supports.h"
-#include "tests/executor/kernels/kernel_case.h"
+#include "tests/executor/cuda/device_cases.h"
 #include "tests/gpu/check.h"
 
 // Kernels one by one, against the CPU's in fp64 on the same inputs.
@@ -30,14 +30,6 @@ CaseOptions on_device(Bench& bench) {
     device.release(scratch);
   };
   return {.launch = launch};
-}
-
-std::vector<KernelCase> device_cases() {
-  std::vector<KernelCase> cases;
-  for (const KernelCase& c : all_cases()) {
-    if (cuda::check_kernel({.kind = c.kind, .dtype = DType::kFp32, .shape = c.shape})) cases.push_back(c);
-  }
-  return cases;
 }
 
 double worst_distance(const KernelCase& c, const Values& found, const Values& expected) {

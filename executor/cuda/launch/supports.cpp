@@ -50,8 +50,7 @@ bool has_program(OpKind kind) {
 }  // namespace
 
 Result<void> check_kernel(const Kernel& kernel) {
-  const bool known = kernel.dtype == DType::kFp32 || kernel.dtype == DType::kTf32 || kernel.dtype == DType::kBf16 ||
-                     kernel.dtype == DType::kFp16;
+  const bool known = kernel.dtype == DType::kFp32 || kernel.dtype == DType::kTf32 || kernel.dtype == DType::kBf16;
   if (!known || !has_program(kernel.kind)) {
     return missing(fmt::format("kernel '{}' in {}", to_text(kernel.kind), to_text(kernel.dtype)));
   }

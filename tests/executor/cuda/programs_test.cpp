@@ -2,8 +2,8 @@
 
 #include "executor/cuda/host_twins.h"
 #include "executor/cuda/launch/supports.h"
+#include "tests/executor/cuda/device_cases.h"
 #include "tests/executor/cuda/emulated_launch.h"
-#include "tests/executor/kernels/kernel_case.h"
 
 namespace plimsoll::test {
 namespace {
@@ -15,14 +15,6 @@ CaseOptions emulated(Fibers::Order order) {
     emulate({kernel, operands, context, scratch.data()}, order);
   };
   return {.launch = launch};
-}
-
-std::vector<KernelCase> device_cases() {
-  std::vector<KernelCase> cases;
-  for (const KernelCase& c : all_cases()) {
-    if (cuda::check_kernel({.kind = c.kind, .dtype = DType::kFp32, .shape = c.shape})) cases.push_back(c);
-  }
-  return cases;
 }
 
 }  // namespace
