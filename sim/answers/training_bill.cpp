@@ -173,7 +173,7 @@ TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, 
   const double checkpoint = static_cast<double>(checkpoint_bytes(question.spec, question.recipe).count);
   const double hours = terms.checkpoint_hours.value_or(training_constants().at("checkpoint.hours"));
   Clock common;
-  common.steps = std::ceil(length.samples / samples_of_step(answer) - 1e-9);
+  common.steps = std::ceil(length.samples / samples_of_step(answer) * (1 - 1e-12));  // a rate is not exact
   common.checkpoint = checkpoint / machine.drive_write;
   if (preparation == Preparation::kAhead) common.ahead = length.set_samples * preparing_seconds(length, machine.cores);
   const Clock clock = clock_for(answer.step_seconds, work, common, hours);
