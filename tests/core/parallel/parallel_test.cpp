@@ -52,7 +52,7 @@ TEST_CASE("64 devices in 1, 2, 2.5 and 3 dimensions hold and receive what the pa
 
 TEST_CASE("arithmetic is shared evenly, a depth of one is a square, and a line's volume does not shrink with its devices") {
   for (const std::int64_t devices : {1, 64})
-    CHECK(layout_flops(kLinear, grid(TensorLayout::kCube, devices)) == 6.0 * 6400 * 320 * 640 / devices);
+    CHECK(layout_flops(kLinear, grid(TensorLayout::kCube, devices)) == 6.0 * 6400 * 320 * 640 / static_cast<double>(devices));
   const LayoutCost square = layout_cost(kLinear, grid(TensorLayout::kSquare, 16)),
                    deep = layout_cost(kLinear, grid(TensorLayout::kDeep, 16, 1));
   CHECK(square.forward == deep.forward);

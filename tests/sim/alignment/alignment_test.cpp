@@ -63,11 +63,11 @@ TEST_CASE("DPO's reference takes two bytes a parameter beside the policy, and no
 TEST_CASE("where the device is small the reference waits in host memory, and what fits nowhere is said to be short") {
   const ModelSpec spec = *resolve_model("gpt2-xl");
   const CatalogueCostModel costs;
-  const auto small = answer_dpo(spec, recipe(), machine("RTX 2060", 128 * kGiB), costs);
+  const auto small = answer_dpo(spec, recipe(), machine("RTX 2060 6GB", 128 * kGiB), costs);
   REQUIRE(small);
   CHECK(small->device_peak() <= small->device_usable);
   CHECK(small->fits);
-  const auto nowhere = answer_dpo(spec, recipe(), machine("RTX 2060", 8 * kGiB), costs);
+  const auto nowhere = answer_dpo(spec, recipe(), machine("RTX 2060 6GB", 8 * kGiB), costs);
   REQUIRE(nowhere);
   CHECK_FALSE(nowhere->fits);
   CHECK(nowhere->shortfall.find("host memory") != std::string::npos);
