@@ -78,7 +78,8 @@ Result<std::vector<PartitionLevel>> parse_levels(const std::string& devices, con
 }
 
 Result<PartitionMethod> method_of(const PartitionFlags& flags, bool has_ways) {
-  for (const auto method : {PartitionMethod::kPipeDream, PartitionMethod::kDnn, PartitionMethod::kAlpa, PartitionMethod::kPiper}) {
+  for (const auto method :
+       {PartitionMethod::kPipeDream, PartitionMethod::kDnn, PartitionMethod::kAlpa, PartitionMethod::kPiper}) {
     if (flags.method == to_text(method)) return method;
   }
   if (flags.method != "auto") {
@@ -112,7 +113,8 @@ Result<PartitionTask> task_of(const PartitionFlags& flags, LayerProfile profile,
   }
   const bool batches = method == PartitionMethod::kAlpa || method == PartitionMethod::kPiper;
   if (flags.micro_batches > 0 && !batches) {
-    return refuse(fmt::format("{} has no micro-batches", to_text(method)), "--micro-batches", "leave it out, or use --method alpa");
+    return refuse(fmt::format("{} has no micro-batches", to_text(method)), "--micro-batches",
+                  "leave it out, or use --method alpa");
   }
   constexpr std::size_t kUsual = 32;
   const std::size_t stated = profile.micro_batches > 0 ? profile.micro_batches : kUsual;
@@ -163,7 +165,9 @@ void add_partition(CLI::App& app, ExitCode& code) {
   command->add_option("--objective", flags->objective, "throughput, latency")
       ->capture_default_str()
       ->check(CLI::IsMember({"throughput", "latency"}));
-  command->add_option("--micro-batches", flags->micro_batches, "of one batch, for alpa and piper (default: 32, or what the profile says)")
+  command
+      ->add_option("--micro-batches", flags->micro_batches,
+                   "of one batch, for alpa and piper (default: 32, or what the profile says)")
       ->check(CLI::Range(1, 1'000'000));
   command->add_flag("--straight", flags->straight, "one device a stage: no replicas");
   command->add_flag("--use-fewer", flags->fewer, "leave devices idle where that is faster");

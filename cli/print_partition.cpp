@@ -29,7 +29,7 @@ std::string stages_json(const PartitionTask& task, const PartitionAnswer& answer
   const auto leaves = leaves_of(*answer.best);
   for (std::size_t i = 0; i < leaves.size(); ++i) {
     const PartitionStage& stage = *leaves[i].stage;
-    const StageCost& cost = answer.cost.stages[i];
+    const PartitionStageCost& cost = answer.cost.stages[i];
     const std::int64_t last = first + static_cast<std::int64_t>(stage.layers.size()) - 1;
     JsonLine line;
     line.integer("first", first).integer("last", last);
@@ -122,7 +122,7 @@ void print_partition(const std::string& file, const PartitionTask& task, const P
   fmt::print("  {:<20} {:.2f} times one device\n", "replicas only", answer.single_seconds / answer.data_parallel_seconds);
   fmt::print("  {:>5} {:>9} {:>7} {:>11} {:>11} {:>11}   layers\n", "stage", "replicas", "tensor", "time", "transfer", "memory");
   for (std::size_t i = 0; i < leaves.size(); ++i) {
-    const StageCost& cost = answer.cost.stages[i];
+    const PartitionStageCost& cost = answer.cost.stages[i];
     fmt::print("  {:>5} {:>9} {:>7} {:>11} {:>11} {:>11}   {}\n", i, leaves[i].replicas, leaves[i].stage->degree,
                time_text(cost.seconds), time_text(cost.transfer_seconds), to_text(cost.memory),
                layer_range(task, leaves[i].stage->layers));

@@ -17,10 +17,10 @@ using LayerId = StrongId<struct LayerTag>;
 struct LayerWay {
   std::string name;
   std::size_t degree = 1;
-  double seconds = 0;  ///< of one sample's forward and backward
-  Bytes parameters;    ///< of one device, which replicas sum the gradients of
-  Bytes stashed;       ///< on one device for each micro-batch between its forward and its backward
-  Bytes fixed;         ///< on one device, whatever the number of those
+  double seconds = 0;                    ///< of one sample's forward and backward
+  Bytes parameters;                      ///< of one device, which replicas sum the gradients of
+  Bytes stashed;                         ///< on one device for each micro-batch between its forward and its backward
+  Bytes fixed;                           ///< on one device, whatever the number of those
   std::map<LayerId, Bytes> input_sync;   ///< more to move when that layer is in another stage
   std::map<LayerId, Bytes> output_sync;  ///< the same for layers that read this one
 };

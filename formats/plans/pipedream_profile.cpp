@@ -71,8 +71,9 @@ class ProfileReader {
   void read_layer(std::string_view line) {
     const std::size_t first = line.find(" -- "), last = line.rfind(" -- ");
     if (first == std::string_view::npos || last == first) {
-      return refuse("a layer has the form NAME -- KIND -- forward_compute_time=…, backward_compute_time=…, "
-                    "activation_size=…, parameter_size=…");
+      return refuse(
+          "a layer has the form NAME -- KIND -- forward_compute_time=…, backward_compute_time=…, "
+          "activation_size=…, parameter_size=…");
     }
     Layer layer{.name = std::string(trimmed(line.substr(0, first)))};
     kinds_.emplace_back(trimmed(line.substr(first + 4, last - first - 4)));

@@ -9,23 +9,24 @@ namespace {
 using nlohmann::json;
 
 std::string layer(const std::string& name, int forward, int backward, int output, int parameters) {
-  return name + " -- Linear(4, 4) -- forward_compute_time=" + std::to_string(forward) + ".0, backward_compute_time=" +
-         std::to_string(backward) + ".0, activation_size=" + std::to_string(output) + ".0, parameter_size=" +
-         std::to_string(parameters) + ".0\n";
+  return name + " -- Linear(4, 4) -- forward_compute_time=" + std::to_string(forward) +
+         ".0, backward_compute_time=" + std::to_string(backward) + ".0, activation_size=" + std::to_string(output) +
+         ".0, parameter_size=" + std::to_string(parameters) + ".0\n";
 }
 
 /// Three layers of 3, 3 and 6 ms, outputs of 1000 bytes.
-const std::string kProfile = "node0 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=9.0, "
-                             "parameter_size=0.0\n" +
-                             layer("a", 1, 2, 1000, 10) + layer("b", 1, 2, 1000, 10) + layer("c", 2, 4, 1000, 10) +
-                             "\tnode0 -- a\n\ta -- b\n\tb -- c\n";
+const std::string kProfile =
+    "node0 -- Input0 -- forward_compute_time=0.0, backward_compute_time=0.0, activation_size=9.0, "
+    "parameter_size=0.0\n" +
+    layer("a", 1, 2, 1000, 10) + layer("b", 1, 2, 1000, 10) + layer("c", 2, 4, 1000, 10) + "\tnode0 -- a\n\ta -- b\n\tb -- c\n";
 
 }  // namespace
 
 TEST_CASE("partition gives stages, the slowest one's time and a bound") {
   const TemporaryFolder folder;
   write_file(folder.file("graph.txt"), kProfile);
-  const ChildEnd end = plimsoll_in(folder, {"partition", "graph.txt", "--devices", "2", "--bandwidth", "1GB/s", "--straight", "--json"});
+  const ChildEnd end =
+      plimsoll_in(folder, {"partition", "graph.txt", "--devices", "2", "--bandwidth", "1GB/s", "--straight", "--json"});
   INFO(end.err);
   REQUIRE(end.code == 0);
   const json answer = json::parse(end.out);
@@ -65,7 +66,8 @@ TEST_CASE("partition takes levels of devices and every method, and shows levels 
   REQUIRE(end.code == 0);
   CHECK(json::parse(end.out)["levels"][0].contains("stages"));
   for (const char* method : {"pipedream", "dnn", "alpa", "piper"}) {
-    const ChildEnd one = plimsoll_in(folder, {"partition", "graph.txt", "--devices", "2", "--bandwidth", "1e9", "--method", method});
+    const ChildEnd one =
+        plimsoll_in(folder, {"partition", "graph.txt", "--devices", "2", "--bandwidth", "1e9", "--method", method});
     INFO(method << one.err);
     CHECK(one.code == 0);
   }

@@ -26,16 +26,14 @@ struct Cell {
 class MeshTable {
  public:
   MeshTable(const PartitionTask& task, const Ideals& order)
-      : task_(task),
-        layers_(order.count() - 1),
-        devices_(task.devices()),
-        depth_(task.memory ? std::min(layers_, devices_) : 1) {
+      : task_(task), layers_(order.count() - 1), devices_(task.devices()), depth_(task.memory ? std::min(layers_, devices_) : 1) {
     for (const std::size_t mesh : mesh_sizes(task)) {
       for (std::uint32_t from = 0; from < layers_; ++from) {
         for (std::uint32_t to = from + 1; to <= layers_; ++to) add(order, from, to, mesh);
       }
     }
-    std::stable_sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) { return a.from > b.from; });
+    std::stable_sort(candidates_.begin(), candidates_.end(),
+                     [](const Candidate& a, const Candidate& b) { return a.from > b.from; });
   }
 
   /// The least sum of stages of which none takes longer than `most`.

@@ -31,7 +31,8 @@ std::vector<Change> hull_of(const std::vector<WayCost>& ways, std::uint32_t laye
     for (std::uint32_t k = 0; k < ways.size(); ++k) {
       if (ways[k].bytes >= ways[at].bytes) continue;
       const Change change{layer, k, ways[k].seconds - ways[at].seconds, ways[at].bytes - ways[k].bytes};
-      if (!next || change.price() < next->price() || (change.price() == next->price() && change.saved > next->saved)) next = change;
+      if (!next || change.price() < next->price() || (change.price() == next->price() && change.saved > next->saved))
+        next = change;
     }
     if (!next) return changes;
     changes.push_back(*next);

@@ -18,10 +18,17 @@ class StageCounter {
 
   Result<PartitionCost> count() {
     switch (partition_.method) {
-      case PartitionMethod::kPipeDream: count_pipedream(); break;
-      case PartitionMethod::kDnn: count_dnn(); break;
-      case PartitionMethod::kAlpa: count_alpa(); break;
-      case PartitionMethod::kPiper: return count_piper();
+      case PartitionMethod::kPipeDream:
+        count_pipedream();
+        break;
+      case PartitionMethod::kDnn:
+        count_dnn();
+        break;
+      case PartitionMethod::kAlpa:
+        count_alpa();
+        break;
+      case PartitionMethod::kPiper:
+        return count_piper();
     }
     return cost_;
   }
@@ -114,7 +121,7 @@ class StageCounter {
       const double in = i == 0 ? 0 : 2 * seconds_of(antichain_after(first - 1), bandwidth) / replicas;
       const double out = i == 0 || ends ? 0 : 2 * seconds_of(antichain_after(last), bandwidth) / replicas;
       for (std::size_t leaf = first; leaf <= last; ++leaf) {
-        StageCost& cost = cost_.stages[leaf];
+        PartitionStageCost& cost = cost_.stages[leaf];
         cost.sync_seconds += sync;
         cost.transfer_seconds = std::max({cost.transfer_seconds / replicas, in, out});
         cost.seconds = std::max({(cost.seconds + sync) / replicas, in, out});
@@ -123,7 +130,7 @@ class StageCounter {
   }
 
   void count_leaf(const PartitionStage& stage, std::size_t after, std::size_t own) {
-    StageCost cost;
+    PartitionStageCost cost;
     cost.compute_seconds = cost.seconds = compute(stage);
     const std::size_t in_flight = (after + own - 1) / own + 1;
     cost.memory = static_cast<std::int64_t>(in_flight) * (parameters(stage) + outputs(stage));
@@ -148,7 +155,7 @@ class StageCounter {
     std::vector<double> ends(leaves_.size());
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const PartitionStage& stage = *leaves_[i].stage;
-      StageCost cost;
+      PartitionStageCost cost;
       cost.compute_seconds = compute(stage);
       if (task_.latency) {
         for (const LayerId id : stage.layers) cost.compute_seconds -= layer(id).backward_seconds;
@@ -181,7 +188,7 @@ class StageCounter {
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const PartitionStage& stage = *leaves_[i].stage;
       const auto devices = static_cast<double>(stage.replicas);
-      StageCost cost;
+      PartitionStageCost cost;
       cost.compute_seconds = compute(stage);
       cost.sync_seconds = mesh_sync(parameters(stage), stage.replicas) / static_cast<double>(task_.micro_batches);
       if (i > 0) cost.transfer_seconds = 2 * seconds_of(boundary_after(i - 1), task_.levels.back().bandwidth) / devices;
@@ -204,13 +211,14 @@ class StageCounter {
     for (std::size_t i = 0; i < leaves_.size(); ++i) {
       const PartitionStage& stage = *leaves_[i].stage;
       if (stage.ways.size() != stage.layers.size()) return refuse(i, "not every layer has a way");
-      StageCost cost;
+      PartitionStageCost cost;
       const auto d = static_cast<double>(stage.replicas);
       const auto in_flight = static_cast<std::int64_t>((replicas + stage.replicas - 1) / stage.replicas);
       replicas -= stage.replicas;
       for (std::size_t k = 0; k < stage.layers.size(); ++k) {
         const auto& ways = layer(stage.layers[k]).ways;
-        if (stage.ways[k] >= ways.size() || ways[stage.ways[k]].degree != stage.degree) return refuse(i, "a layer's way is not there");
+        if (stage.ways[k] >= ways.size() || ways[stage.ways[k]].degree != stage.degree)
+          return refuse(i, "a layer's way is not there");
         count_way(stage.layers[k], ways[stage.ways[k]], i, d, in_flight, cost);
       }
       cost.seconds = cost.compute_seconds / d + cost.sync_seconds + cost.transfer_seconds;
@@ -219,7 +227,8 @@ class StageCounter {
     return cost_;
   }
 
-  void count_way(LayerId id, const LayerWay& way, std::size_t leaf, double d, std::int64_t in_flight, StageCost& cost) const {
+  void count_way(LayerId id, const LayerWay& way, std::size_t leaf, double d, std::int64_t in_flight,
+                 PartitionStageCost& cost) const {
     const double bandwidth = task_.levels.back().bandwidth;
     cost.compute_seconds += way.seconds;
     cost.sync_seconds += 4 * (d - 1) * seconds_of(way.parameters, bandwidth) / d / static_cast<double>(task_.micro_batches);

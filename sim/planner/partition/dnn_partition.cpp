@@ -28,8 +28,7 @@ std::optional<Partition> dnn_partition(const PartitionTask& task, const Ideals& 
       if (compute >= cells[to * row + 1].seconds) continue;  // no number of devices is better for it
       const Bytes size = ideals.parameters(to) + ideals.outputs(to) - ideals.parameters(from) - ideals.outputs(from);
       if (task.memory && size > *task.memory) continue;
-      const double load =
-          compute + 2 * static_cast<double>(tensors.crossing(from, to).count) / task.levels.back().bandwidth;
+      const double load = compute + 2 * static_cast<double>(tensors.crossing(from, to).count) / task.levels.back().bandwidth;
       for (std::size_t d = 1; d <= devices; ++d) {
         const double seconds = std::max(cells[from * row + d - 1].seconds, load);
         if (seconds < cells[to * row + d].seconds) cells[to * row + d] = {seconds, from};

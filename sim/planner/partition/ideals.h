@@ -39,8 +39,8 @@ class Ideals {
   [[nodiscard]] std::vector<LayerId> between(std::size_t from, std::size_t to) const;
 
   // Sums over a set's layers.
-  [[nodiscard]] double seconds(std::size_t index) const { return seconds_[index]; }        ///< forward and backward
-  [[nodiscard]] Bytes outputs(std::size_t index) const { return outputs_[index]; }         ///< of all of them
+  [[nodiscard]] double seconds(std::size_t index) const { return seconds_[index]; }  ///< forward and backward
+  [[nodiscard]] Bytes outputs(std::size_t index) const { return outputs_[index]; }   ///< of all of them
   [[nodiscard]] Bytes parameters(std::size_t index) const { return parameters_[index]; }
   [[nodiscard]] Bytes boundary(std::size_t index) const { return boundary_[index]; }  ///< outputs that others read
   /// The same as PipeDream counts it: of the last layers, and of all that branched and whose branches have not joined.

@@ -17,10 +17,14 @@ void append_leaves(const std::vector<PartitionStage>& stages, std::size_t replic
 
 const char* to_text(PartitionMethod method) {
   switch (method) {
-    case PartitionMethod::kPipeDream: return "pipedream";
-    case PartitionMethod::kDnn: return "dnn";
-    case PartitionMethod::kAlpa: return "alpa";
-    case PartitionMethod::kPiper: return "piper";
+    case PartitionMethod::kPipeDream:
+      return "pipedream";
+    case PartitionMethod::kDnn:
+      return "dnn";
+    case PartitionMethod::kAlpa:
+      return "alpa";
+    case PartitionMethod::kPiper:
+      return "piper";
   }
   return "?";
 }

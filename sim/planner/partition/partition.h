@@ -39,9 +39,9 @@ struct PartitionTask {
 
 /// Layers that run together.
 struct PartitionStage {
-  std::vector<LayerId> layers;  ///< in topological order
-  std::size_t replicas = 1;     ///< at its level
-  std::size_t degree = 1;       ///< devices that share each replica's tensors
+  std::vector<LayerId> layers;        ///< in topological order
+  std::size_t replicas = 1;           ///< at its level
+  std::size_t degree = 1;             ///< devices that share each replica's tensors
   std::vector<std::uint32_t> ways;    ///< Piper: by position in `layers`
   std::vector<PartitionStage> inner;  ///< how a replica is divided over the level below; none at the lowest
 };
@@ -54,7 +54,7 @@ struct Partition {
 };
 
 /// What one stage of the lowest level takes.
-struct StageCost {
+struct PartitionStageCost {
   double compute_seconds = 0;   ///< of all its layers on one device
   double sync_seconds = 0;      ///< of summing its gradients
   double transfer_seconds = 0;  ///< over its boundaries
@@ -64,7 +64,7 @@ struct StageCost {
 
 /// What an assignment takes, counted without the planner.
 struct PartitionCost {
-  std::vector<StageCost> stages;  ///< of the lowest level, in the order of the forward pass
+  std::vector<PartitionStageCost> stages;  ///< of the lowest level, in the order of the forward pass
   double slowest_seconds = 0;
   double objective = 0;  ///< what the method minimises: the slowest stage, one sample's latency or one batch's time
   Bytes memory;          ///< of the fullest device

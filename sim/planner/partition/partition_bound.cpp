@@ -77,10 +77,14 @@ double piper_bound(const PartitionTask& task) {
 
 double partition_bound(const PartitionTask& task, PartitionMethod method) {
   switch (method) {
-    case PartitionMethod::kPipeDream: return task.levels.size() == 1 ? replicated_bound(task) : divided(task);
-    case PartitionMethod::kDnn: return task.latency ? longest_way(task) : std::max(divided(task), fullest_layer(task));
-    case PartitionMethod::kAlpa: return divided(task) * static_cast<double>(task.micro_batches);
-    case PartitionMethod::kPiper: return piper_bound(task);
+    case PartitionMethod::kPipeDream:
+      return task.levels.size() == 1 ? replicated_bound(task) : divided(task);
+    case PartitionMethod::kDnn:
+      return task.latency ? longest_way(task) : std::max(divided(task), fullest_layer(task));
+    case PartitionMethod::kAlpa:
+      return divided(task) * static_cast<double>(task.micro_batches);
+    case PartitionMethod::kPiper:
+      return piper_bound(task);
   }
   return 0;
 }

@@ -33,7 +33,8 @@ PiperStages::PiperStages(const PartitionTask& task, const Ideals& ideals)
 
 Bytes PiperStages::room() const { return task_.memory.value_or(Bytes(std::numeric_limits<std::int64_t>::max() / 4)); }
 
-double PiperStages::way_seconds(LayerId id, const LayerWay& way, std::uint32_t from, std::uint32_t to, std::size_t replicas) const {
+double PiperStages::way_seconds(LayerId id, const LayerWay& way, std::uint32_t from, std::uint32_t to,
+                                std::size_t replicas) const {
   const auto d = static_cast<double>(replicas);
   const double bandwidth = task_.levels.back().bandwidth;
   Bytes moved;
@@ -57,7 +58,8 @@ std::vector<std::vector<WayCost>> PiperStages::costs(const std::vector<LayerId>&
     const auto& ways = task_.graph.layers[layers[i].index].ways;
     for (std::uint32_t k = 0; k < ways.size(); ++k) {
       if (ways[k].degree != shape.degree) continue;
-      costs[i].push_back({way_seconds(layers[i], ways[k], from, to, shape.replicas), in_flight * ways[k].stashed + ways[k].fixed});
+      costs[i].push_back(
+          {way_seconds(layers[i], ways[k], from, to, shape.replicas), in_flight * ways[k].stashed + ways[k].fixed});
       if (numbers != nullptr) (*numbers)[i].push_back(k);
     }
   }
@@ -85,7 +87,8 @@ double PiperStages::seconds(std::uint32_t from, std::uint32_t to, std::size_t sh
   return time.most;
 }
 
-std::vector<std::uint32_t> PiperStages::ways(std::uint32_t from, std::uint32_t to, std::size_t shape, std::size_t downstream) const {
+std::vector<std::uint32_t> PiperStages::ways(std::uint32_t from, std::uint32_t to, std::size_t shape,
+                                             std::size_t downstream) const {
   const auto in_flight = static_cast<std::int64_t>((downstream + shapes_[shape].replicas - 1) / shapes_[shape].replicas);
   std::vector<std::vector<std::uint32_t>> numbers;
   const auto all = costs(ideals_.between(from, to), from, to, shapes_[shape], in_flight, &numbers);

@@ -41,7 +41,8 @@ class PiperStages {
   [[nodiscard]] std::vector<std::vector<WayCost>> costs(const std::vector<LayerId>& layers, std::uint32_t from, std::uint32_t to,
                                                         const StageShape& shape, std::int64_t in_flight,
                                                         std::vector<std::vector<std::uint32_t>>* numbers) const;
-  [[nodiscard]] double way_seconds(LayerId id, const LayerWay& way, std::uint32_t from, std::uint32_t to, std::size_t replicas) const;
+  [[nodiscard]] double way_seconds(LayerId id, const LayerWay& way, std::uint32_t from, std::uint32_t to,
+                                   std::size_t replicas) const;
   [[nodiscard]] Bytes room() const;
 
   const PartitionTask& task_;

@@ -26,10 +26,14 @@ IdealLimits limits_of(const PartitionTask& task, PartitionMethod method) {
 
 std::optional<Partition> best_of(const PartitionTask& task, PartitionMethod method, const Ideals& ideals) {
   switch (method) {
-    case PartitionMethod::kPipeDream: return pipedream_partition(task, ideals);
-    case PartitionMethod::kDnn: return task.latency ? least_latency_partition(task, ideals) : dnn_partition(task, ideals);
-    case PartitionMethod::kAlpa: return alpa_partition(task, ideals);
-    case PartitionMethod::kPiper: return piper_partition(task, ideals);
+    case PartitionMethod::kPipeDream:
+      return pipedream_partition(task, ideals);
+    case PartitionMethod::kDnn:
+      return task.latency ? least_latency_partition(task, ideals) : dnn_partition(task, ideals);
+    case PartitionMethod::kAlpa:
+      return alpa_partition(task, ideals);
+    case PartitionMethod::kPiper:
+      return piper_partition(task, ideals);
   }
   return std::nullopt;
 }
@@ -39,7 +43,8 @@ double data_parallel_seconds(const PartitionTask& task, const Ideals& ideals) {
   double seconds = ideals.seconds(ideals.last()), inside = 1;
   for (const PartitionLevel& level : task.levels) {
     const auto m = static_cast<double>(level.devices);
-    const double sync = 4 * (m - 1) * static_cast<double>(ideals.parameters(ideals.last()).count) / (level.bandwidth * m) / inside;
+    const double sync =
+        4 * (m - 1) * static_cast<double>(ideals.parameters(ideals.last()).count) / (level.bandwidth * m) / inside;
     seconds = (seconds + sync) / m;
     inside = m;
   }
@@ -55,7 +60,7 @@ std::optional<Bytes> least_memory(PartitionTask task, PartitionMethod method, co
     task.memory = Bytes(high);
   } while (!best_of(task, method, ideals));
   low = std::max(low, high / 2);
-  while (high - low > high / 1000) {
+  while (high - low > std::max<std::int64_t>(1, high / 1000)) {
     const std::int64_t middle = low + (high - low) / 2;
     task.memory = Bytes(middle);
     (best_of(task, method, ideals) ? high : low) = middle;
@@ -82,16 +87,21 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
 
 Result<void> check_partition_task(const PartitionTask& task, PartitionMethod method) {
   const bool flat = method == PartitionMethod::kDnn || method == PartitionMethod::kPiper;
-  if (flat && task.levels.size() > 1) return refuse(fmt::format("{} knows one level of devices only", to_text(method)), "use --method pipedream");
-  if (method == PartitionMethod::kAlpa && task.levels.size() > 2) return refuse("alpa knows two levels of devices at most", "use --method pipedream");
-  if (task.latency && method != PartitionMethod::kDnn) return refuse(fmt::format("{} has no word for latency", to_text(method)), "use --method dnn");
-  if (method == PartitionMethod::kPiper && task.fewer) return refuse("piper leaves devices idle anyway where that is no slower", "leave --use-fewer out");
+  if (flat && task.levels.size() > 1)
+    return refuse(fmt::format("{} knows one level of devices only", to_text(method)), "use --method pipedream");
+  if (method == PartitionMethod::kAlpa && task.levels.size() > 2)
+    return refuse("alpa knows two levels of devices at most", "use --method pipedream");
+  if (task.latency && method != PartitionMethod::kDnn)
+    return refuse(fmt::format("{} has no word for latency", to_text(method)), "use --method dnn");
+  if (method == PartitionMethod::kPiper && task.fewer)
+    return refuse("piper leaves devices idle anyway where that is no slower", "leave --use-fewer out");
   if (method == PartitionMethod::kDnn && (task.fewer || task.straight)) {
     return refuse("dnn has no replicas and leaves devices idle anyway", "leave --straight and --use-fewer out");
   }
   double forward = 0;
   for (const Layer& layer : task.graph.layers) forward += layer.forward_seconds;
-  if (task.latency && forward == 0) return refuse("the profile does not tell the forward's time apart", "use --objective throughput");
+  if (task.latency && forward == 0)
+    return refuse("the profile does not tell the forward's time apart", "use --objective throughput");
   return {};
 }
 

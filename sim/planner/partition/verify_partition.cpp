@@ -64,7 +64,7 @@ Result<PartitionCost> verify_partition(const PartitionTask& task, const Partitio
   if (!places) return fail(places.error());
   auto cost = count_stages(task, partition, *places);
   if (!cost) return cost;
-  for (const StageCost& stage : cost->stages) {
+  for (const PartitionStageCost& stage : cost->stages) {
     cost->slowest_seconds = std::max(cost->slowest_seconds, stage.seconds);
     cost->memory = std::max(cost->memory, stage.memory);
   }
