@@ -2,15 +2,20 @@
 
 #include <filesystem>
 #include <memory>
+#include <set>
 
 #include "cli/commands.h"
+#include "cli/machine_flags.h"
 #include "cli/output_file.h"
+#include "cli/target_machine.h"
+#include "cli/training_flags.h"
 #include "cli/waiting_line.h"
 #include "formats/plans/chain_json.h"
 #include "formats/text/json_text.h"
 #include "formats/text/read_text_file.h"
 #include "formats/text/write_text_file.h"
 #include "sim/planner/chains/compare_chain_plans.h"
+#include "sim/planner/chains/model_chain.h"
 
 namespace plimsoll {
 namespace {
@@ -19,6 +24,10 @@ constexpr Bytes kMostText{256 * kMiB.count};
 
 struct RecomputeFlags {
   std::string file;
+  MachineFlags machine;
+  TrainingFlags training;
+  std::string calibration;
+  std::string save_chain;
   std::string budget;
   std::string save;
   bool curve = false;
@@ -102,6 +111,9 @@ void print_curve(const StepCurve& curve) {
 
 /// A schedule may replace a JSON file, but not the chain that it is for.
 Result<void> check_output(const RecomputeFlags& flags) {
+  if (!flags.save_chain.empty()) {
+    if (const auto usable = check_replaceable(flags.save_chain, FileKind::kJson); !usable) return usable;
+  }
   if (flags.save.empty()) return {};
   std::error_code absent;
   if (std::filesystem::equivalent(flags.save, flags.file, absent)) {
@@ -113,14 +125,46 @@ Result<void> check_output(const RecomputeFlags& flags) {
   return check_replaceable(flags.save, FileKind::kJson);
 }
 
+Result<BlockChain> read_chain_file(const RecomputeFlags& flags) {
+  const auto text = read_text_file(flags.file, kMostText);
+  if (!text) return fail(text.error());
+  return read_chain(*text, flags.file);
+}
+
+/// The chain of a model's micro-batch on the machine that the flags mean.
+Result<BlockChain> chain_of_model(const RecomputeFlags& flags) {
+  const auto model = describe_model(flags.file, flags.training);
+  if (!model) return fail(model.error());
+  auto machine = find_target_machine(flags.machine, flags.calibration);
+  if (!machine) return fail(machine.error());
+  const auto recipe = make_recipe(flags.training, model->spec, machine->precision, machine->precision_reason, machine->notes);
+  if (!recipe) return fail(recipe.error());
+  if (const auto valid = validate(*recipe, model->spec); !valid) return fail(valid.error());
+  return model_chain(model->spec, *recipe, machine->platform, *machine->costs);
+}
+
+/// Options that say something of a model mean nothing for a chain that is written out.
+Result<void> check_chain_options(const CLI::App& command, const RecomputeFlags& flags) {
+  if (!flags.machine.gpu.empty() || !flags.machine.machine_file.empty()) return {};
+  const std::set<std::string> own{"CHAIN", "--budget", "--save", "--curve", "--json", "--help"};
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->count() == 0 || own.contains(option->get_name())) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} is for a model, and a chain file has its own times and sizes", option->get_name()),
+                 .where = flags.file,
+                 .remedy = "leave it out, or name a model and a machine: plimsoll recompute MODEL --on GPU"});
+  }
+  return {};
+}
+
 Result<ExitCode> recompute(const RecomputeFlags& flags) {
   const auto budget = parse_bytes(flags.budget);
   if (!budget) return fail(budget.error());
   if (const auto usable = check_output(flags); !usable) return fail(usable.error());
-  const auto text = read_text_file(flags.file, kMostText);
-  if (!text) return fail(text.error());
-  const auto chain = read_chain(*text, flags.file);
+  const bool of_model = !flags.machine.gpu.empty() || !flags.machine.machine_file.empty();
+  const auto chain = of_model ? chain_of_model(flags) : read_chain_file(flags);
   if (!chain) return fail(chain.error());
+  if (!flags.save_chain.empty()) write_text_file(flags.save_chain, chain_json(*chain));
   const auto answer = [&] {
     const WaitingLine waiting("looking for the best schedule");
     return compare_chain_plans(*chain, *budget);
@@ -147,15 +191,23 @@ void add_recompute(CLI::App& app, ExitCode& code) {
       "forwards and\n"
       "backwards within the budget, beside keeping everything, square-root segments and Revolve; exit code 3 when none "
       "fits.\n"
-      "Example: plimsoll recompute chain.json --budget 3GiB --save schedule.json");
-  command->add_option("CHAIN", flags->file, "a JSON file")->required();
+      "With --on the chain is that of a model's micro-batch: its blocks' ways to keep and to compute again, timed by the\n"
+      "catalogue; the budget is then of activations beside the weights.\n"
+      "Example: plimsoll recompute chain.json --budget 3GiB --save schedule.json\n"
+      "         plimsoll recompute gpt2-xl --on \"RTX 2060 6GB\" --budget 1GiB --save-chain chain.json");
+  command->add_option("CHAIN", flags->file, "a JSON file, or with --on a model")->required();
   command->add_option("--budget", flags->budget, "bytes beside the chain's own input, as in 1048576 or 3GiB")
       ->required();
   command->add_option("--save", flags->save, "where the schedule goes, as JSON");
+  command->add_option("--save-chain", flags->save_chain, "where a model's chain goes, as JSON");
+  add_machine_flags(*command, flags->machine);
+  add_shape_flags(*command, flags->training);
+  command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's");
   command->add_flag("--curve", flags->curve, "print the least time for every budget");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
-    const auto ended = recompute(*flags);
+  command->callback([flags, command, &code] {
+    const auto usable = check_chain_options(*command, *flags);
+    const Result<ExitCode> ended = usable ? recompute(*flags) : Result<ExitCode>(fail(usable.error()));
     code = ended ? *ended : report_error(ended.error());
   });
 }

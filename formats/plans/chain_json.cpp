@@ -80,6 +80,26 @@ Result<BlockChain> read_chain(std::string_view text, const std::string& where) {
   return chain;
 }
 
+std::string chain_json(const BlockChain& chain) {
+  std::vector<std::string> blocks;
+  for (const ChainBlock& block : chain.blocks) {
+    std::vector<std::string> options;
+    for (const ChainOption& option : block.options) {
+      JsonLine line;
+      line.number("forward_seconds", option.forward_seconds).number("backward_seconds", option.backward_seconds);
+      line.integer("saved_bytes", option.saved.count).integer("forward_temporary_bytes", option.forward_temporary.count);
+      options.push_back(line.integer("backward_temporary_bytes", option.backward_temporary.count).str());
+    }
+    JsonLine line;
+    line.integer("input_bytes", block.input.count).number("forward_only_seconds", block.forward_only_seconds);
+    line.integer("forward_only_temporary_bytes", block.forward_only_temporary.count).raw("options", json_list(options));
+    blocks.push_back(line.str());
+  }
+  JsonLine line;
+  line.integer("format_version", kChainVersion).integer("output_bytes", chain.output.count);
+  return line.raw("blocks", json_lines(blocks, 0)).str() + "\n";
+}
+
 std::string chain_schedule_json(const ChainSchedule& schedule) {
   std::vector<std::string> entries;
   for (const ChainOp& op : schedule) entries.push_back(json_quote(to_text(op)));

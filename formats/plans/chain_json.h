@@ -14,6 +14,9 @@ inline constexpr std::size_t kMostChainBlocks = 1000;
 /// Reads a chain (docs/plan-format.md). Errors name the file and the key.
 Result<BlockChain> read_chain(std::string_view text, const std::string& where);
 
+/// The same form, one block a line.
+std::string chain_json(const BlockChain& chain);
+
 /// A schedule's entries as a JSON list of texts.
 std::string chain_schedule_json(const ChainSchedule& schedule);
 

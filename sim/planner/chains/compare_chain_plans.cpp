@@ -28,6 +28,32 @@ Result<ChainPlan> revolved(const BlockChain& chain, Bytes budget) {
   }
 }
 
+std::size_t most_options(const BlockChain& chain) {
+  std::size_t most = 0;
+  for (const ChainBlock& block : chain.blocks) most = std::max(most, block.options.size());
+  return most;
+}
+
+/// Every block by the option of one number (the last one of blocks that have fewer), nothing passed: the fastest that fits, or
+/// the smallest.
+Result<ChainPlan> same_option(const BlockChain& chain, Bytes budget) {
+  std::optional<ChainPlan> best;
+  for (std::uint32_t k = 0; k < most_options(chain); ++k) {
+    ChainSchedule schedule;
+    for (std::size_t i = 0; i < chain.blocks.size(); ++i) {
+      const auto last = static_cast<std::uint32_t>(chain.blocks[i].options.size() - 1);
+      schedule.push_back({ChainWork::kSave, ChainBlockId(i), std::min(k, last)});
+    }
+    for (std::size_t i = chain.blocks.size(); i-- > 0;) schedule.push_back({ChainWork::kBackward, ChainBlockId(i)});
+    auto plan = replayed(chain, "same option in each block", std::move(schedule), budget);
+    if (!plan) return plan;
+    const bool better = !best || (plan->fits ? !best->fits || plan->replay.seconds < best->replay.seconds
+                                             : !best->fits && plan->replay.peak < best->replay.peak);
+    if (better) best = std::move(*plan);
+  }
+  return *best;
+}
+
 Result<void> add_baselines(const BlockChain& chain, ChainAnswer& answer) {
   Result<ChainPlan> plans[] = {replayed(chain, "keep everything", keep_everything(chain), answer.budget),
                                replayed(chain, "√n segments", square_root_segments(chain), answer.budget),
@@ -36,6 +62,10 @@ Result<void> add_baselines(const BlockChain& chain, ChainAnswer& answer) {
     if (!plan) return fail(plan.error());
     answer.baselines.push_back(std::move(*plan));
   }
+  if (most_options(chain) < 2) return {};
+  auto same = same_option(chain, answer.budget);
+  if (!same) return fail(same.error());
+  answer.baselines.push_back(std::move(*same));
   return {};
 }
 

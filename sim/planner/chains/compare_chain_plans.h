@@ -25,7 +25,8 @@ struct ChainAnswer {
   std::optional<double> persistent_bound;  ///< of those that keep what they keep; the best's own time when `exact`
   bool exact = true;
   StepCurve curve;                   ///< of the whole chain
-  std::vector<ChainPlan> baselines;  ///< keep everything, √n segments, Revolve with the most inputs that fit
+  std::vector<ChainPlan> baselines;  ///< keep everything, √n segments, Revolve with the most inputs that fit; with
+                                     ///< several options, the same one in each block
 };
 
 /// The best schedule within `budget` and older rules beside it, all replayed. An error is a defect of this program.
