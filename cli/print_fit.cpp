@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "formats/runs/collisions.h"
+
 namespace plimsoll {
 namespace {
 
@@ -62,7 +64,14 @@ std::string time_lines(const FitAnswer& a) {
                         100 * a.redo->probability);
   }
   text += fmt::format("  limit   {}, busy {:.0f} % of the step", a.bottleneck, 100 * a.bottleneck_busy_fraction);
-  if (a.lower_bound_seconds) text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
+  if (a.lower_bound_seconds) {
+    text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
+    const double ratio = *a.lower_bound_seconds > 0 ? a.step_seconds / *a.lower_bound_seconds : 1;
+    text += fmt::format(" (this one {:.1f} % more)", 100 * (ratio - 1));
+  }
+  if (a.lower_bound_peak) {
+    text += fmt::format("\n  floor   {} of device memory for this plan's kernels in their order", to_text(*a.lower_bound_peak));
+  }
   return text + "\n";
 }
 
@@ -79,6 +88,45 @@ std::string adapter_line(const AdapterAnswer& a) {
     text += fmt::format("; frozen model {} ({}) instead of {}", to_text(a.base), to_text(a.adapter.base), to_text(a.whole_base));
   }
   return text + "\n";
+}
+
+/// Demands that collide: "optimizer 3.44 GiB and parameters 2.33 GiB".
+std::string collision_lines(const FitAnswer& answer) {
+  std::string text;
+  for (const CollisionAnswer& collision : collisions_of(answer)) {
+    std::string demands;
+    for (const auto& demand : collision.demands) {
+      demands += fmt::format("{}{} {}", demands.empty() ? "" : " and ", demand.what, to_text(demand.bytes));
+    }
+    text += fmt::format("  why     {} alone {} more than {}'s {}\n", demands, collision.demands.size() == 1 ? "is" : "are",
+                        collision.space, to_text(collision.usable));
+  }
+  return text;
+}
+
+/// What would make it fit, the least first.
+std::string change_lines(const FitAnswer& answer) {
+  std::string text;
+  std::vector<ChangeAnswer> changes = memory_changes(answer);
+  changes.insert(changes.end(), answer.smaller.begin(), answer.smaller.end());
+  for (const ChangeAnswer& change : changes) {
+    text += fmt::format("  {:<8}{} ({}, {} a step)\n", text.empty() ? "to fit" : "or", change.what, change.strategy,
+                        seconds(change.step_seconds));
+  }
+  return text;
+}
+
+/// "stays the fastest when …", and whether it would still fit.
+std::string margin_line(const MarginAnswer& m) {
+  std::string text = fmt::format("  margin  estimates off by {:g} %: ", m.percent);
+  if (m.against.empty()) {
+    text += "nothing else fits";
+  } else if (m.loss <= 0) {
+    text += fmt::format("it stays the fastest, by {:.1f} % before {} at worst ({})", -100 * m.loss, m.against, m.where);
+  } else {
+    text += fmt::format("{} would be {:.1f} % faster at worst ({})", m.against, 100 * m.loss / (1 + m.loss), m.where);
+  }
+  return text + (m.fits ? "; it still fits" : "; it would not fit if memory were off by as much") + "\n";
 }
 
 /// What of a plan that does not fit is missing.
@@ -132,7 +180,10 @@ std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string
   text += time_lines(a);
   text += memory_lines(a);
   text += allocator_lines(a);
+  if (a.margin) text += margin_line(*a.margin);
   text += missing_lines(a);
+  text += collision_lines(a);
+  text += change_lines(a);
   text += rejected_lines(a);
   text += fmt::format("  numbers {}: {}\n", a.calibration_kind, a.calibration_source);
   return text;

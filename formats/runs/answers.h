@@ -69,6 +69,23 @@ struct AdapterAnswer {
   Bytes whole_base;      ///< as compute reads it
 };
 
+/// One change with which a training that does not fit would fit.
+struct ChangeAnswer {
+  std::string what;      ///< "2.10 GiB more of gpu0", "--batch 2 --accumulate 4"
+  std::string strategy;  ///< the plan that would then run
+  double step_seconds = 0;
+  Bytes more;  ///< memory to be added, over all spaces
+};
+
+/// What errors of the estimates would mean for the plan answered with.
+struct MarginAnswer {
+  double percent = 0;   ///< by which kernels and links may be off, either way
+  double loss = 0;      ///< at worst, over the best plan of another family; negative: it stays the fastest
+  std::string against;  ///< that family; empty when nothing else fits
+  std::string where;    ///< "kernels 10 % slower, links 10 % faster"
+  bool fits = true;     ///< also if it needed that much more of every memory
+};
+
 /// What `fit`, `plan` and `simulate` answer. Rates and times of a plan that does not fit are those it would have.
 struct FitAnswer {
   bool fits = false;
@@ -101,6 +118,8 @@ struct FitAnswer {
     double step_seconds_always = 0;
   };
   std::optional<Redo> redo;
+  std::optional<MarginAnswer> margin;  ///< when it was asked for
+  std::vector<ChangeAnswer> smaller;  ///< of one that does not fit: what fits in the memory that there is
   std::vector<SpaceAnswer> memory;
   std::string bottleneck;  ///< the busiest resource
   double bottleneck_busy_fraction = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/runs/collisions.h"
 #include "formats/text/json_text.h"
 #include "formats/plans/strategy_json.h"
 
@@ -111,6 +112,39 @@ std::string adapter(const AdapterAnswer& a) {
   return line.integer("base_bytes", a.base.count).integer("whole_base_bytes", a.whole_base.count).str();
 }
 
+std::string collision(const CollisionAnswer& c) {
+  std::vector<std::string> demands;
+  for (const auto& demand : c.demands) {
+    demands.push_back(JsonLine().text("what", demand.what).integer("bytes", demand.bytes.count).str());
+  }
+  JsonLine line;
+  return line.text("space", c.space).integer("usable_bytes", c.usable.count).raw("demands", json_list(demands)).str();
+}
+
+std::string change(const ChangeAnswer& c) {
+  JsonLine line;
+  line.text("what", c.what).text("strategy", c.strategy).number("step_seconds", c.step_seconds);
+  return line.integer("more_bytes", c.more.count).str();
+}
+
+/// Memory to add, least first, then what fits as it is.
+std::vector<ChangeAnswer> changes_of(const FitAnswer& a) {
+  std::vector<ChangeAnswer> changes = memory_changes(a);
+  changes.insert(changes.end(), a.smaller.begin(), a.smaller.end());
+  return changes;
+}
+
+std::optional<double> gap_of(const FitAnswer& a) {
+  if (!a.lower_bound_seconds || *a.lower_bound_seconds <= 0) return std::nullopt;
+  return a.step_seconds / *a.lower_bound_seconds - 1;
+}
+
+std::string margin(const MarginAnswer& m) {
+  JsonLine line;
+  line.number("percent", m.percent).flag("stays_best", m.loss <= 0).number("loss", m.loss);
+  return line.text("against", m.against).text("where", m.where).flag("fits", m.fits).str();
+}
+
 std::string fit_document(const FitAnswer& a) {
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
@@ -141,7 +175,10 @@ std::string fit_document(const FitAnswer& a) {
   json.raw("lower_bound", JsonLine()
                               .raw("step_seconds", number_or_null(a.lower_bound_seconds))
                               .raw("peak_bytes", bytes_or_null(a.lower_bound_peak))
+                              .raw("gap", number_or_null(gap_of(a)))
                               .str());
+  if (a.margin) json.raw("margin", margin(*a.margin));
+  json.raw("collisions", lines(collisions_of(a), collision)).raw("changes", lines(changes_of(a), change));
   json.raw("alternatives", lines(a.alternatives, alternative));
   json.raw("training", a.training ? to_json(*a.training) : JsonLine().raw("seconds", "null").raw("cost", "null").str());
   return json.str();

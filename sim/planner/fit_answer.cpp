@@ -9,6 +9,7 @@
 #include "core/plan/expand.h"
 #include "sim/memory/process_need.h"
 #include "sim/planner/rejected_families.h"
+#include "sim/planner/smaller_batch.h"
 
 namespace plimsoll {
 namespace {
@@ -206,6 +207,10 @@ Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& pr
   FitAnswer answer = fit_answer(plan, search.plan ? *search.prediction : *outlook, *bound, problem.costs.source());
   if (!alternatives) return answer;
   if (const auto added = add_alternatives(answer, problem, search); !added) return fail(added.error());
+  if (search.plan) return answer;
+  const auto smaller = smaller_batch(problem);
+  if (!smaller) return fail(smaller.error());
+  if (*smaller) answer.smaller.push_back(**smaller);
   return answer;
 }
 
