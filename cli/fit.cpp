@@ -29,6 +29,7 @@ struct FitOptions {
   bool all_changes = false;
   std::string prices;
   std::vector<std::string> price_of;
+  double margin = 0;
   bool json = false;
   bool csv = false;
 };
@@ -95,6 +96,9 @@ Result<void> check_options(const FitOptions& options) {
                     "leave the length out, or choose a --strategy");
     if (options.help_wanted) return refuse("--what-would-help asks about one strategy, not about all", "choose a --strategy");
   }
+  if (options.margin > 0 && (options.asked.strategy == "all" || options.help_wanted)) {
+    return refuse("--margin-of is of one plan", "leave --margin-of out, or --strategy all and --what-would-help");
+  }
   if (options.csv && !options.help_wanted) {
     return refuse("--csv is for the table of --what-would-help", "leave --csv out, or take --json");
   }
@@ -138,7 +142,10 @@ Result<ExitCode> fit(const FitOptions& options) {
   if (options.asked.strategy == "all") return compare_all(options, *asked);
   if (options.help_wanted) return help_with(options, *asked);
   std::optional<WaitingLine> waiting("looking for plans that fit");
-  auto answer = answer_question(asked->question);
+  if (asked->question.stack && options.margin > 0) {
+    return refuse("--margin-of compares plans of plimsoll's", "leave --margin-of or --stack out");
+  }
+  auto answer = answer_question(asked->question, {.margin_percent = options.margin});
   waiting.reset();
   if (!answer) return fail(answer.error());
   if (const auto billed = add_bill(options.asked.length, asked->question, *answer); !billed) return fail(billed.error());
@@ -163,6 +170,10 @@ void add_fit(CLI::App& app, ExitCode& code) {
   add_workload_flags(*command, options->workload);
   command->add_option("--save-strategy", options->save_strategy,
                       "write what was found where it can be edited for --strategy FILE");
+  command
+      ->add_option("--margin-of", options->margin,
+                   "does the plan stay the best when kernels and links are off by so many percent?")
+      ->check(CLI::Range(0.0, 90.0));
   const std::string group = "What would help";
   command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")
       ->group(group);

@@ -3,6 +3,7 @@
 #include "formats/machines/catalogue_platform.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/planner/fit_answer.h"
+#include "sim/planner/plan_margin.h"
 #include "sim/stack/setup_on.h"
 #include "sim/stack/stack_answer.h"
 
@@ -43,7 +44,12 @@ Result<FitAnswer> answer_question(const Question& question, const Effort& effort
                                    .instruction_budget = effort.instruction_budget, .refine = effort.refine,
                                    .threads = effort.threads});
   if (!search) return fail(search.error());
-  return fit_answer(*search, problem, effort.alternatives);
+  auto answer = fit_answer(*search, problem, effort.alternatives);
+  if (!answer || !search->plan || effort.margin_percent <= 0) return answer;
+  const auto margin = plan_margin(problem, *search, effort.margin_percent);
+  if (!margin) return fail(margin.error());
+  answer->margin = *margin;
+  return answer;
 }
 
 }  // namespace plimsoll

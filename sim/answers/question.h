@@ -45,6 +45,7 @@ struct Effort {
   bool refine = true;
   unsigned threads = 0;
   bool alternatives = true;       ///< tell of the families that were not taken
+  double margin_percent = 0;      ///< above 0: tell whether a plan of ours stays the best when estimates are off by so much
 };
 
 /// The answer: of our own plans by search, of other programs by their rules.

@@ -40,11 +40,14 @@ TEST_CASE("fit names the demands that collide, each of them needed for that, and
   CHECK(answer["lower_bound"]["gap"] >= 0);
 }
 
-TEST_CASE("fit of a plan that fits names no collision") {
-  const json answer = fit({}, 0);
+TEST_CASE("fit of a plan that fits names no collision, and its margin when it is asked for") {
+  const json answer = fit({"--margin-of", "10"}, 0);
   CHECK(answer["collisions"].empty());
   CHECK(answer["changes"].empty());
-  CHECK_FALSE(answer.contains("margin"));
+  CHECK(answer["margin"]["percent"] == 10);
+  CHECK(answer["margin"]["stays_best"].is_boolean());
+  CHECK(answer["margin"]["fits"] == true);
+  CHECK_FALSE(fit({}, 0).contains("margin"));
 }
 
 TEST_CASE("recompute makes a chain of a model, finds its best schedule, and reads the chain that it wrote") {
