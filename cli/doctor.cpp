@@ -109,9 +109,7 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std:
   fmt::print("products  oneDNN {:.0f}, OpenBLAS {:.0f} GFLOP/s on one core in fp32; runs use {}\n",
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
   fmt::print("locked    {}\n", locked_text());
-  fmt::print("cuda      {}
-ssd       {}
-", cuda_text(), drive_text(folder));
+  fmt::print("cuda      {}\nssd       {}\n", cuda_text(), drive_text(folder));
   print_findings(here);
 }
 
