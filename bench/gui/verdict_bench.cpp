@@ -8,11 +8,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <ctime>
 #include <iterator>
 #include <vector>
 
 #include "gui/app/main_window.h"
 #include "gui/explore/explore_page.h"
+#include "gui/explore/problem.h"
 #include "gui/fields/step_field.h"
 
 namespace {
@@ -32,6 +35,8 @@ struct Case {
 struct Times {
   std::vector<double> first;  ///< milliseconds
   std::vector<double> full;
+  double problem_cpu = 0;     ///< processor time of reading model and machine, and of the first look, on one thread
+  double first_cpu = 0;
   double blocked = 0;         ///< the longest time between two turns of the event loop, less the tick
 };
 
@@ -64,6 +69,23 @@ void move(ExplorePage& page, StepField& slider, double value, Times& times) {
   times.full.push_back(full);
 }
 
+double cpu_milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+/// The work behind a first verdict, whatever else the computer does meanwhile.
+void measure_work(const ExplorePage& page, Times& times) {
+  const Stop never = std::make_shared<const std::atomic<bool>>(false);
+  const double start = cpu_milliseconds();
+  const auto problem = make_problem(page.choices(), nullptr);
+  times.problem_cpu = cpu_milliseconds() - start;
+  const auto looked = first_look(*problem, page.verdict()->plan->plan.strategy, never);
+  times.first_cpu = cpu_milliseconds() - start - times.problem_cpu;
+  if (!looked) fmt::print(stderr, "{}\n", looked.error().text());
+}
+
 Times measure(const Case& one) {
   WindowOptions options{.choices = {{"model", one.model}, {"on", one.gpu}, {"ram", one.ram}}};
   options.screenshot = "-";  // settings are neither read nor written
@@ -74,6 +96,7 @@ Times measure(const Case& one) {
   auto& slider = *page.findChild<StepField*>("ram");
   Times times;
   for (int i = 0; i < kMoves; ++i) move(page, slider, one.moves[i % 2], times);
+  measure_work(page, times);
   return times;
 }
 
@@ -89,8 +112,9 @@ int main(int argc, char** argv) {
   for (std::size_t i = 0; i < std::size(cases); ++i) {
     const Times times = measure(cases[i]);
     fmt::print("{{\"model\": \"{}\", \"gpu\": \"{}\", \"moves\": {}, \"first_ms_median\": {:.1f}, \"first_ms_p95\": {:.1f}, "
+               "\"read_cpu_ms\": {:.1f}, \"first_look_cpu_ms\": {:.1f}, "
                "\"full_ms_median\": {:.1f}, \"full_ms_p95\": {:.1f}, \"longest_block_ms\": {:.1f}}}{}\n",
-               cases[i].model, cases[i].gpu, kMoves, quantile(times.first, 0.5), quantile(times.first, 0.95),
+               cases[i].model, cases[i].gpu, kMoves, quantile(times.first, 0.5), quantile(times.first, 0.95), times.problem_cpu, times.first_cpu,
                quantile(times.full, 0.5), quantile(times.full, 0.95), times.blocked, i + 1 < std::size(cases) ? "," : "");
     std::fflush(stdout);
   }

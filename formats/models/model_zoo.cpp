@@ -126,15 +126,17 @@ Result<std::vector<ZooModel>> parse_model_zoo(std::string_view text, std::string
   return zoo;
 }
 
-std::vector<ZooModel> built_in_zoo() { return parse_model_zoo(embedded_models(kZooFile), kZooFile).value(); }
+const std::vector<ZooModel>& built_in_zoo() {
+  static const std::vector<ZooModel> zoo = parse_model_zoo(embedded_models(kZooFile), kZooFile).value();
+  return zoo;
+}
 
 Result<ZooModel> find_in_zoo(std::string_view name) {
-  std::vector<ZooModel> zoo = built_in_zoo();
   std::vector<std::string> names;
   const std::string key = zoo_key(name);
-  for (ZooModel& model : zoo) {
+  for (const ZooModel& model : built_in_zoo()) {
     const bool alias = std::any_of(model.aliases.begin(), model.aliases.end(), [&](const auto& a) { return zoo_key(a) == key; });
-    if (zoo_key(model.name) == key || alias) return std::move(model);
+    if (zoo_key(model.name) == key || alias) return model;
     names.push_back(model.name);
   }
   return fail({.kind = ErrorKind::kUnknownName,

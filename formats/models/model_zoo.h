@@ -26,7 +26,7 @@ struct ZooModel {
 Result<std::vector<ZooModel>> parse_model_zoo(std::string_view text, std::string_view where);
 
 /// The models that the program knows by name, in the file's order (families, then sizes).
-std::vector<ZooModel> built_in_zoo();
+const std::vector<ZooModel>& built_in_zoo();
 
 /// The model that `name` or an alias names, ignoring case, spaces, hyphens and underscores; unknown names suggest the nearest.
 Result<ZooModel> find_in_zoo(std::string_view name);

@@ -28,7 +28,7 @@
 namespace plimsoll::gui {
 namespace {
 
-constexpr int kPauseMilliseconds = 15;  ///< in which a dragged slider's changes become one
+constexpr int kPauseMilliseconds = 5;   ///< in which a dragged slider's changes become one
 constexpr int kFormWidth = 348;
 
 QFrame* card_of(QLabel* heading, QWidget* content) {
@@ -37,6 +37,7 @@ QFrame* card_of(QLabel* heading, QWidget* content) {
   auto* column = new QVBoxLayout(card);
   column->setContentsMargins(16, 12, 16, 12);
   heading->setProperty("heading", true);
+  heading->setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Fixed);  // a long one does not widen its card
   column->addWidget(heading);
   column->addWidget(content, 1);
   return card;
@@ -167,7 +168,7 @@ void ExplorePage::retranslate() {
   scatter_->retranslate();
   alternatives_->retranslate();
   load_heading_->setText(say("Load line: what lives where at the fullest moment"));
-  scatter_heading_->setText(say("Strategies that were tried: step time against device memory"));
+  scatter_heading_->setText(say("Strategies tried: time against memory"));
   details_->setTabText(0, say("Alternatives"));
   details_->setTabText(1, say("What would help"));
   details_->setTabText(2, say("Where the numbers are from"));

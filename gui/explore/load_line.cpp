@@ -116,8 +116,11 @@ void LoadLine::paint_row(QPainter& painter, std::size_t index) const {
   const double right = QFontMetricsF(bold).horizontalAdvance(margin) + 14;
   painter.setFont(font());
   painter.setPen(theme_.faint_text);
-  painter.drawText(place.title.adjusted(0, 0, -right, 0), Qt::AlignRight | Qt::AlignVCenter,
-                   say("needs %1 of %2 usable").arg(bytes_text(space.peak), bytes_text(space.usable)));
+  const double left = QFontMetricsF(bold).horizontalAdvance(space_words(space.space)) + 14;
+  const QRectF room = place.title.adjusted(left, 0, -right, 0);
+  QString need = say("needs %1 of %2 usable").arg(bytes_text(space.peak), bytes_text(space.usable));
+  if (QFontMetricsF(font()).horizontalAdvance(need) > room.width()) need = QStringLiteral("%1 / %2").arg(bytes_text(space.peak), bytes_text(space.usable));
+  if (QFontMetricsF(font()).horizontalAdvance(need) <= room.width()) painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, need);
   paint_bar(painter, space, place.bar);
 }
 
