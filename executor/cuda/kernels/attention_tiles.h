@@ -42,8 +42,9 @@ struct AttentionTile {
 template <typename S>
 PLIMSOLL_DEVICE void fetch_rows(int thread, const S* from, Index stride, Index first, Index end, Index dim,
                                 AttentionTile::Rows& to) {
-  for (Index e = thread; e < AttentionTile::kRows * dim; e += AttentionTile::kThreads) {
-    const Index row = e / dim, column = e % dim;
+  const int width = static_cast<int>(dim);  // divisions of 64 bits are slow on the device
+  for (int e = thread; e < AttentionTile::kRows * width; e += AttentionTile::kThreads) {
+    const int row = e / width, column = e % width;
     to[row][column] = first + row < end ? wide(from[(first + row) * stride + column]) : 0;
   }
 }
