@@ -217,12 +217,17 @@ void ComparePage::fill_lists() {
 
 void ComparePage::choose_pair(const std::vector<NamedTimeline>& added) {
   const int before = static_cast<int>(sources_.size());
-  int predicted = -1;
-  int measured = -1;
-  for (int i = 0; i < static_cast<int>(added.size()); ++i) {
-    int& kind = added[static_cast<std::size_t>(i)].timeline->kind == TraceKind::kPredicted ? predicted : measured;
-    if (kind < 0) kind = before + i;
-  }
+  const auto first_of = [&](TraceKind kind, const std::string& digest) {
+    const auto found = std::find_if(added.begin(), added.end(), [&](const NamedTimeline& named) {
+      return named.timeline->kind == kind && (digest.empty() || named.timeline->plan_digest == digest);
+    });
+    return found == added.end() ? -1 : before + static_cast<int>(found - added.begin());
+  };
+  const int measured = first_of(TraceKind::kMeasured, {});
+  const std::string plan = measured < 0 ? std::string() : added[static_cast<std::size_t>(measured - before)].timeline->plan_digest;
+  // A run's file has other plans' traces too: its warm-up's and the move's.
+  const int of_the_plan = first_of(TraceKind::kPredicted, plan);
+  const int predicted = of_the_plan >= 0 ? of_the_plan : first_of(TraceKind::kPredicted, {});
   const int first_before = second_ >= 0 ? second_ : first_;
   second_ = measured >= 0 ? measured : predicted;
   first_ = measured >= 0 && predicted >= 0 ? predicted : first_before >= 0 ? first_before : second_;

@@ -130,6 +130,9 @@ void PipelineForm::retranslate() {
   schedule_card_->retranslate();
   cost_card_->retranslate();
   chunks_->set_words({}, say("as usual"));
+  ranks_->set_name(say("Ranks"));
+  micro_batches_->set_name(say("Micro-batches"));
+  chunks_->set_name(say("Stages a rank"));
   overlapped_->setText(say("Forward and backward as one in the middle"));
   about_->setText(choices_.file.isEmpty() ? schedule_words(choices_.schedule) : say("Orders of %1").arg(choices_.file));
 }

@@ -28,8 +28,9 @@ Result<FitAnswer> answer_for_stack(const Question& question) {
 
 Result<Question> on_machine(Question question, CataloguedMachine machine) {
   auto platform = gpu_platform(machine.gpu, machine.options);
-  if (!platform) return fail(platform.error());
-  question.platform = std::move(platform->platform);
+  // Another program's own rules say what it needs of host memory; for a plan of ours something must be left.
+  if (!platform && (!question.stack || !validate(machine.options, machine.gpu))) return fail(platform.error());
+  if (platform) question.platform = std::move(platform->platform);
   if (!question.costs) question.costs = std::make_shared<CatalogueCostModel>();
   question.machine = std::move(machine);
   return question;

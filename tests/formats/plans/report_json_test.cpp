@@ -45,6 +45,8 @@ TEST_CASE("the JSON of fit has exactly the keys of the contract") {
                           "calibration",
                           "lower_bound",
                           "alternatives",
+                          "collisions",
+                          "changes",
                           "training"});
   CHECK(keys(out["model"]) == Keys{"name", "parameters"});
   CHECK(keys(out["phases"]) == Keys{"forward_seconds", "backward_seconds", "optimizer_seconds",
@@ -56,7 +58,7 @@ TEST_CASE("the JSON of fit has exactly the keys of the contract") {
         Keys{"parameters", "gradients", "optimizer", "activations", "workspace", "framework"});
   CHECK(keys(out["bottleneck"]) == Keys{"resource", "busy_fraction"});
   CHECK(keys(out["calibration"]) == Keys{"kind", "source"});
-  CHECK(keys(out["lower_bound"]) == Keys{"step_seconds", "peak_bytes"});
+  CHECK(keys(out["lower_bound"]) == Keys{"step_seconds", "peak_bytes", "gap"});
   CHECK(keys(out["alternatives"][0]) == Keys{"strategy", "step_seconds", "peak_bytes", "fits", "slower_by_seconds",
                                              "limited_by", "busy_fraction", "short_of", "choices"});
   CHECK(out["alternatives"][0]["fits"] == false);
