@@ -117,7 +117,7 @@ QWidget* ComparePage::make_top() {
   split->addWidget(card_of({view_}));
   split->addWidget(right);
   split->setStretchFactor(0, 1);
-  split->setSizes({900, 380});
+  split->setSizes({820, 460});
   return split;
 }
 

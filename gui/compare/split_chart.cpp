@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "gui/explore/time_bar.h"
+#include "gui/explore/words.h"
 #include "gui/language/say.h"
-#include "gui/timeline/time_ticks.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -15,9 +15,9 @@ constexpr double kNames = 34;   // beneath the bars
 constexpr double kValues = 18;  // above them
 
 QString value_text(const SplitBar& bar) {
-  if (bar.kind != SplitBar::Kind::kPart) return QString::fromStdString(duration_text(static_cast<double>(bar.to)));
-  const QString plus = bar.change() > 0 ? QStringLiteral("+") : QString();
-  return plus + QString::fromStdString(duration_text(static_cast<double>(bar.change())));
+  constexpr double kNano = 1e-9;
+  if (bar.kind != SplitBar::Kind::kPart) return seconds_text(kNano * static_cast<double>(bar.to));
+  return (bar.change() > 0 ? QStringLiteral("+") : QString()) + seconds_text(kNano * static_cast<double>(bar.change()));
 }
 
 }  // namespace
@@ -67,7 +67,7 @@ void SplitChart::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(this);
   if (bars_.empty()) return;
   QFont small = font();
-  small.setPointSizeF(small.pointSizeF() * 0.85);
+  small.setPointSizeF(small.pointSizeF() * 0.8);
   painter.setFont(small);
   const double width = static_cast<double>(rect().width()) / static_cast<double>(bars_.size());
   painter.setPen(theme_.border);

@@ -105,9 +105,9 @@ void Scatter::paint_usable(QPainter& painter, const ScatterScale& scale) const {
   const QString text = say("usable device memory");
   const double wide = fontMetrics().horizontalAdvance(text);
   const double left = std::min(x + 8, width() - wide - 4);
-  if (left < fontMetrics().horizontalAdvance(say("step time")) + 12) return;
-  painter.setPen(theme_.faint_text);
   const double at = left < x + 8 ? x - 8 - wide : left;
+  if (at < fontMetrics().horizontalAdvance(say("step time")) + 12) return;
+  painter.setPen(theme_.faint_text);
   painter.drawText(QRectF(at, 0, wide + 2, fontMetrics().height() + 2), Qt::AlignLeft | Qt::AlignTop, text);
 }
 

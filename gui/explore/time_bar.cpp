@@ -6,6 +6,7 @@
 #include <QToolTip>
 
 #include <algorithm>
+#include <numeric>
 
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
@@ -76,11 +77,25 @@ void TimeBar::paintEvent(QPaintEvent* /*event*/) {
   painter.setClipPath(shape);
   for (const Part& part : parts()) painter.fillRect(part.area.adjusted(0, 0, part.area.width() > 3 ? -1 : 0, 0), theme_.part(part.part));
   painter.restore();
+  paint_legend(painter);
+}
+
+void TimeBar::paint_legend(QPainter& painter) const {
+  std::vector<Part> named = parts();
+  const auto text_of = [](const Part& part) {
+    return QStringLiteral("%1 %2").arg(part_words(part.part), seconds_text(to_seconds(part.time)));
+  };
+  const auto wide_of = [&](const Part& part) { return fontMetrics().horizontalAdvance(text_of(part)) + 32; };
+  const auto needs = [&] {
+    return std::accumulate(named.begin(), named.end(), -16, [&](int sum, const Part& part) { return sum + wide_of(part); });
+  };
+  while (named.size() > 1 && needs() > width()) {
+    named.erase(std::min_element(named.begin(), named.end(), [](const Part& a, const Part& b) { return a.time < b.time; }));
+  }
   double x = 0;
-  for (const Part& part : parts()) {
-    const QString text = QStringLiteral("%1 %2").arg(part_words(part.part), seconds_text(to_seconds(part.time)));
-    const double wide = fontMetrics().horizontalAdvance(text) + 16;
-    if (x + wide > width()) break;
+  for (const Part& part : named) {
+    const QString text = text_of(part);
+    const double wide = wide_of(part) - 16;
     painter.fillRect(QRectF(x, kHeight + 6 + fontMetrics().height() / 2.0 - 5, 10, 10), theme_.part(part.part));
     painter.setPen(theme_.faint_text);
     painter.drawText(QRectF(x + 16, kHeight + 6, wide, fontMetrics().height()), Qt::AlignLeft | Qt::AlignVCenter, text);

@@ -7,6 +7,8 @@
 #include "core/trace/summarize.h"
 #include "gui/theme/theme.h"
 
+class QPainter;
+
 namespace plimsoll::gui {
 
 /// What a step's time goes into, as one bar whose parts add up to the step.
@@ -35,6 +37,8 @@ class TimeBar final : public QWidget {
   };
 
   [[nodiscard]] std::vector<Part> parts() const;
+  /// The names of as many parts as there is room for; the shortest parts go first.
+  void paint_legend(QPainter& painter) const;
 
   StepBreakdown step_;
   Theme theme_;

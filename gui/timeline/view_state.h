@@ -11,7 +11,7 @@ namespace plimsoll::gui {
 
 /// Where things lie in a timeline's widget, in logical pixels from its corner.
 struct ViewMetrics {
-  static constexpr int kGutter = 148;  ///< names of the tracks
+  static constexpr int kGutter = 172;  ///< names of the tracks
   static constexpr int kMinimap = 24;
   static constexpr int kRuler = 34;
   static constexpr int kRows = kMinimap + kRuler + 6;  ///< top of the first row, unscrolled
