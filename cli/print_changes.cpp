@@ -34,7 +34,7 @@ std::vector<const ChangeOutcome*> shown_of(const HelpAnswer& help, bool all, std
 
 std::string gain_text(const ChangeOutcome& outcome) {
   if (outcome.makes_fit) return "makes it fit";
-  return fmt::format("{:.2f} x", outcome.speed_up);
+  return fmt::format("{}{:.2f} x", outcome.at_least ? "≥ " : "", outcome.speed_up);
 }
 
 std::string line(const ChangeOutcome& outcome, std::size_t width, bool priced) {
@@ -54,7 +54,7 @@ std::string useless_lines(const HelpAnswer& help) {
   for (const ChangeOutcome& outcome : help.outcomes) {
     if (outcome.helps() || outcome.kind == "GPU") continue;
     const std::string how = !outcome.answer.fits ? fmt::format("short of {}", to_text(outcome.answer.short_of))
-                                                 : fmt::format("{:.2f} x", outcome.speed_up);
+                                                 : gain_text(outcome);
     text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", outcome.name, how);
   }
   return text.empty() ? text : "  no help: " + text + "\n";
@@ -64,7 +64,7 @@ std::string outcome_json(const ChangeOutcome& o) {
   JsonLine line;
   line.text("kind", o.kind).text("change", o.name).text("changes", to_text(o.effect)).flag("fits", o.answer.fits);
   line.flag("helps", o.helps()).flag("makes_it_fit", o.makes_fit);
-  line.raw("speed_up", o.speed_up > 0 ? json_number(o.speed_up) : "null");
+  line.raw("speed_up", o.speed_up > 0 ? json_number(o.speed_up) : "null").flag("at_least", o.at_least);
   line.raw("step_seconds", o.answer.fits ? json_number(o.answer.step_seconds) : "null");
   line.raw("samples_per_second", o.answer.fits ? json_number(o.answer.samples_per_second) : "null");
   line.integer("short_bytes", o.answer.short_of.count);
@@ -85,6 +85,9 @@ std::string changes_text(const HelpAnswer& help, bool all) {
   while (text.back() == ' ') text.pop_back();
   text += "\n";
   for (const ChangeOutcome* outcome : shown) text += line(*outcome, width, priced);
+  if (std::any_of(shown.begin(), shown.end(), [](const ChangeOutcome* o) { return o->at_least; })) {
+    text += "  ≥: with a plan near those known today; fit for the changed machine, or a price (--price-of), may find a faster one\n";
+  }
   if (left_out > 0) text += fmt::format("  and {} other GPUs (--all-changes)\n", left_out);
   text += useless_lines(help);
   for (std::size_t i = 0; i < help.refused.size(); ++i) {
@@ -97,14 +100,15 @@ std::string changes_text(const HelpAnswer& help, bool all) {
 std::string changes_csv(const HelpAnswer& help) {
   std::string text =
       "kind,change,changes,fits,helps,makes_it_fit,speed_up,step_seconds,samples_per_second,short_bytes,price,price_of_"
-      "speed\n";
+      "speed,at_least\n";
   for (const ChangeOutcome& o : help.outcomes) {
     text +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(o.kind), csv_field(o.name), to_text(o.effect),
+        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(o.kind), csv_field(o.name), to_text(o.effect),
                     o.answer.fits, o.helps(), o.makes_fit, o.speed_up > 0 ? json_number(o.speed_up) : "",
                     o.answer.fits ? json_number(o.answer.step_seconds) : "",
                     o.answer.fits ? json_number(o.answer.samples_per_second) : "", o.answer.short_of.count,
-                    o.price ? json_number(*o.price) : "", o.price_of_speed ? json_number(*o.price_of_speed) : "");
+                    o.price ? json_number(*o.price) : "", o.price_of_speed ? json_number(*o.price_of_speed) : "",
+                    o.at_least);
   }
   return text;
 }

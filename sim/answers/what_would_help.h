@@ -17,6 +17,7 @@ struct ChangeOutcome {
   ChangeEffect effect = ChangeEffect::kTime;
   NearAnswer answer;
   bool makes_fit = false;
+  bool at_least = false;             ///< found near known plans alone: a search as `fit` makes may find a faster one
   double speed_up = 0;               ///< rate over today's rate; 0 where either does not fit
   std::optional<double> price;       ///< of what has to be bought, where all of it is priced; 0 for nothing
   std::optional<double> price_of_speed;  ///< price for each 100 % that the training gets faster
