@@ -1,68 +1,72 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
-#include <sstream>
 
 #include "cli/commands.h"
-#include "cli/output_file.h"
-#include "formats/runs/chrome_trace.h"
-#include "formats/plans/plan_json.h"
-#include "formats/runs/run_file.h"
-#include "formats/text/write_text_file.h"
+#include "cli/export_flags.h"
+#include "cli/workload_flags.h"
+#include "formats/exporters/export_target.h"
 
 namespace plimsoll {
 namespace {
 
-struct ExportFlags {
-  std::string run;
-  std::string chrome;
-  std::string plan;
-};
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
 
-Result<ExitCode> export_file(const ExportFlags& flags) {
-  for (const std::string& path : {flags.chrome, flags.plan}) {
-    if (path.empty()) continue;
-    if (const auto usable = check_replaceable(path, FileKind::kJson); !usable) return fail(usable.error());
+/// Beside a file of ours; everything else describes a training that it has decided.
+constexpr std::string_view kOfExport[] = {"WHAT", "--to", "--output", "--nvme-path", "--json", "--chrome", "--perfetto", "--csv", "--nsight", "--plan"};
+
+Result<ExitCode> export_what(const ExportFlags& flags) {
+  if (!flags.of_run() && flags.target.empty()) {
+    return refuse("nothing to export", "add --to PROGRAM, or of a run file --chrome, --perfetto, --csv, --nsight or --plan FILE");
   }
-  const auto run = read_run_file(flags.run);
-  if (!run) return fail(run.error());
-  // A plan that was never run has its prediction alone.
-  const NamedTrace* shown = run->last_trace() == nullptr && !run->traces.empty() ? &run->traces.front() : run->last_trace();
-  const Plan* plan = shown == nullptr ? nullptr : run->plan(shown->trace.plan_digest);
-  if (plan == nullptr)
-    return fail({.kind = ErrorKind::kInput, .what = "the run file has no run in it", .where = flags.run});
-  if (!flags.plan.empty()) write_text_file(flags.plan, write_plan(*plan));
-  if (flags.chrome.empty()) return ExitCode::kDone;
-  std::vector<const NamedTrace*> traces;
-  for (const NamedTrace& trace : run->traces) {
-    if (trace.trace.plan_digest == shown->trace.plan_digest) traces.push_back(&trace);
+  if (flags.of_run() && !flags.target.empty()) {
+    return refuse("--to writes a plan, the other options a trace", "ask for one after the other");
   }
-  std::ostringstream text;
-  write_chrome_trace(text, *plan, traces, run->memory);
-  write_text_file(flags.chrome, text.str());
-  fmt::print(stderr, "plimsoll: wrote {}; open it in chrome://tracing or ui.perfetto.dev\n", flags.chrome);
-  return ExitCode::kDone;
+  return flags.of_run() ? export_run(flags) : export_to_program(flags);
+}
+
+void add_trace_options(CLI::App& command, ExportFlags& flags) {
+  const std::string group = "Traces of a run file";
+  command.add_option("--chrome", flags.chrome, "predicted and measured timeline for Chrome and Perfetto; import and replay read it")->group(group);
+  command.add_option("--perfetto", flags.perfetto, "the same as Perfetto's protobuf: tracks, flows, counters of memory")->group(group);
+  command.add_option("--csv", flags.csv, "one row an event")->group(group);
+  command.add_option("--nsight", flags.nsight, "a run file with the traces in Nsight Systems' tables")->group(group);
+  command.add_option("--plan", flags.plan, "the plan that ran")->group(group);
 }
 
 }  // namespace
 
+Result<void> check_export_alone(const ExportFlags& flags) {
+  for (const std::string& name : flags.given) {
+    if (std::find(std::begin(kOfExport), std::end(kOfExport), name) != std::end(kOfExport)) continue;
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is what the plan has decided", name), .where = flags.asked.model,
+                 .remedy = "leave it out, or name a model in place of the plan"});
+  }
+  return {};
+}
+
 void add_export(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "Write a run in formats that other programs open");
-  command->footer("Example: plimsoll export run.plimsoll --chrome trace.json");
-  command->add_option("RUN", flags->run, "a run file")->required();
-  auto* chrome =
-      command->add_option("--chrome", flags->chrome, "predicted and measured timeline for Chrome and Perfetto");
-  auto* plan = command->add_option("--plan", flags->plan, "the plan that ran");
-  command->callback([flags, chrome, plan, &code] {
-    if (chrome->empty() && plan->empty()) {
-      code = report_error({.kind = ErrorKind::kInput,
-                           .what = "nothing to export",
-                           .where = {},
-                           .remedy = "add --chrome FILE or --plan FILE"});
-      return;
-    }
-    const auto ended = export_file(*flags);
+  CLI::App* command = app.add_subcommand("export", "Write a plan for another program, or a run as a trace that others open");
+  command->footer(
+      "Example: plimsoll export gpt2-xl --on \"RTX 2060 6GB\" --ram 32GiB --to deepspeed -o ds.json\n"
+      "Example: plimsoll export plan.json --to fsdp2 -o fsdp2.json\n"
+      "Example: plimsoll export run.plimsoll --chrome trace.json");
+  command->add_option("WHAT", flags->asked.model, "a run file, a plan file, or a model as fit takes it")->required();
+  command->add_option("--to", flags->target, "the program: " + export_target_names());
+  command->add_option("-o,--output", flags->output, "where its options go (default: standard output)");
+  command->add_option("--nvme-path", flags->nvme, "the folder for what waits on an SSD (default: /local_nvme)");
+  add_trace_options(*command, *flags);
+  add_question_flags(*command, flags->asked);
+  add_number_flags(*command, flags->asked.training);
+  command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
+  command->add_flag("--json", flags->json, "machine-readable answer");
+  command->callback([flags, command, &code] {
+    flags->given = given_options(*command);
+    const auto ended = export_what(*flags);
     code = ended ? *ended : report_error(ended.error());
   });
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/stack_choice.h"
 #include "cli/target_machine.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/models/resolve_model.h"
@@ -17,11 +18,7 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-Result<void> check_other_stack(const StackFlags& stack, const MachineFlags& machine, const std::string& strategy) {
-  if (strategy != "auto") {
-    return refuse(fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", strategy, stack.stack),
-                  "leave --strategy or --stack out");
-  }
+Result<void> check_other_stack(const StackFlags& stack, const MachineFlags& machine) {
   if (machine.machine_file.empty() && (machine.gpu.empty() || machine.gpu == "this")) {
     return refuse(fmt::format("--stack {} needs a GPU of the catalogue", stack.stack), "name one with --on, or state one with --machine");
   }
@@ -64,7 +61,7 @@ Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
 
 Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& stack, const MachineFlags& machine,
                                     const TrainingFlags& training, const std::string& strategy) {
-  if (const auto goes = check_other_stack(stack, machine, strategy); !goes) return fail(goes.error());
+  if (const auto goes = check_other_stack(stack, machine); !goes) return fail(goes.error());
   const auto described = describe_model(model, training);
   if (!described) return fail(described.error());
   const auto placed = find_machine(machine);
@@ -73,9 +70,11 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
                    .notes = extrapolation_notes(placed->gpu)};
   auto setup = read_stack_setup(stack, other.spec);
   if (!setup) return fail(setup.error());
+  TrainingFlags decided = training;
+  if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   other.setup = *setup;
   const PrecisionAdvice advice = default_precision(placed->gpu);
-  const auto recipe = make_recipe(training, other.spec, advice.precision, advice.reason, other.notes);
+  const auto recipe = make_recipe(decided, other.spec, advice.precision, advice.reason, other.notes);
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, other.spec); !valid) return fail(valid.error());
   other.recipe = *recipe;

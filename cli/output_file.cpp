@@ -13,12 +13,12 @@ namespace plimsoll {
 namespace {
 
 std::string_view first_bytes(FileKind kind) {
-  constexpr std::string_view kFirst[] = {"SQLite format 3", "{", "<svg"};
+  constexpr std::string_view kFirst[] = {"SQLite format 3", "{", "<svg", "# plimsoll export", "\x0a\x04\x50\x01\x68\x01", "trace,kind,step,id,"};
   return kFirst[static_cast<std::size_t>(kind)];
 }
 
 std::string_view name_of(FileKind kind) {
-  constexpr std::string_view kNames[] = {"run file", "JSON file", "SVG file"};
+  constexpr std::string_view kNames[] = {"run file", "JSON file", "SVG file", "export of this program", "Perfetto trace", "table of a trace"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 

@@ -7,7 +7,7 @@
 namespace plimsoll {
 
 /// What a command is about to write.
-enum class FileKind { kRunFile, kJson, kSvg };
+enum class FileKind { kRunFile, kJson, kSvg, kExported, kPerfetto, kTraceCsv };
 
 /// True when `path` is a file that begins as files of that kind do.
 bool is_of_kind(const std::string& path, FileKind kind);

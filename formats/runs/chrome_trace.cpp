@@ -2,38 +2,25 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
-#include <utility>
 
 #include "core/plan/expand.h"
 #include "formats/plans/instruction_text.h"
 #include "formats/text/json_text.h"
-#include "formats/runs/queue_lanes.h"
+#include "formats/runs/trace_recording.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr std::uint32_t kStepsThread = 0;
+constexpr std::size_t kIssueProcess = 1'000'000;
 
 /// Exact microseconds: "1.234" for 1234 ns.
 std::string microseconds(Nanoseconds time) {
   const std::int64_t ns = time.count;
   const std::int64_t size = ns < 0 ? -ns : ns;
   return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
-}
-
-std::string_view status_text(EventStatus status) {
-  switch (status) {
-    case EventStatus::kPredicted:
-      return "predicted";
-    case EventStatus::kMeasured:
-      return "measured";
-    case EventStatus::kBounded:
-      return "bounded";
-    case EventStatus::kSkipped:
-      return "skipped";
-  }
-  return "?";
 }
 
 /// Streams the elements of one JSON array.
@@ -64,17 +51,13 @@ class Elements {
 class ProcessWriter {
  public:
   ProcessWriter(Elements& out, const Plan& plan, const NamedTrace& named, std::size_t process)
-      : out_(out), plan_(plan), named_(named), process_(process) {
-    if (const Body* body = plan.body(named.body)) body_ = expand(plan, *body);
-    lanes_ = assign_lanes(plan, body_, named.trace);
-    std::uint32_t thread = kStepsThread + 1;
-    for (const std::uint32_t count : lanes_.count) first_thread_.push_back(std::exchange(thread, thread + count));
-  }
+      : out_(out), plan_(plan), named_(named), process_(process), layout_(lay_out_trace(plan, named)), body_(layout_.body) {}
 
-  void write() {
+  /// `recorded` goes from piece of work to piece of work in the order of the trace.
+  void write(std::vector<DeviceWork>::const_iterator& recorded) {
     write_names();
     for (const StepSummary& step : named_.trace.steps) write_step(step);
-    for (std::size_t e = 0; e < named_.trace.events.size(); ++e) write_event(named_.trace.events[e], lanes_.lane[e]);
+    for (std::size_t e = 0; e < named_.trace.events.size(); ++e) write_event(e, recorded);
   }
 
  private:
@@ -83,22 +66,23 @@ class ProcessWriter {
     out_.name("process_name", process_, kStepsThread,
               fmt::format("{} ({}): {}", predicted ? "predicted" : "measured", named_.name, named_.trace.source));
     out_.name("thread_name", process_, kStepsThread, "steps");
-    for (std::size_t q = 0; q < lanes_.count.size(); ++q) {
-      for (std::uint32_t lane = 0; lane < lanes_.count[q]; ++lane) {
+    for (std::size_t q = 0; q < layout_.lanes.count.size(); ++q) {
+      for (std::uint32_t lane = 0; lane < layout_.lanes.count[q]; ++lane) {
         const std::string& name = plan_.platform.queues[q].name;
-        out_.name("thread_name", process_, first_thread_[q] + lane,
+        out_.name("thread_name", process_, layout_.first_lane[q] + lane,
                   lane == 0 ? name : fmt::format("{} #{}", name, lane + 1));
       }
     }
   }
 
   void write_step(const StepSummary& step) {
-    JsonLine line = Elements::line("X", fmt::format("step {}", step.step), process_, kStepsThread);
-    line.raw("ts", microseconds(step.start)).raw("dur", microseconds(step.duration()));
+    JsonLine line = Elements::line("X", fmt::format("ProfilerStep#{}", step.step), process_, kStepsThread);
+    line.text("cat", "user_annotation").raw("ts", microseconds(step.start)).raw("dur", microseconds(step.duration()));
     out_.add(line.raw("args", JsonLine().raw("loss", json_number_17(step.loss)).str()));
   }
 
-  void write_event(const TraceEvent& event, std::uint32_t lane) {
+  void write_event(std::size_t e, std::vector<DeviceWork>::const_iterator& recorded) {
+    const TraceEvent& event = named_.trace.events[e];
     const Instruction& instruction = body_.list.instructions[event.instruction];
     JsonLine args;
     args.integer("id", event.instruction).integer("step", event.step).text("kind", to_text(instruction.kind));
@@ -106,10 +90,15 @@ class ProcessWriter {
     args.integer("micro_batch", body_.micro_batches[event.instruction]);
     if (instruction.kernel.valid()) args.text("kernel", to_text(plan_.at(instruction.kernel).kind));
     args.integer("bytes", bytes_touched(body_, instruction).count).text("status", status_text(event.status));
-    JsonLine line = Elements::line("X", instruction_name(plan_, body_, instruction), process_,
-                                   first_thread_[instruction.queue.index] + lane);
-    line.text("cat", to_text(instruction.phase));
+    const bool drawn = takes_time(instruction), transfer = is_transfer(instruction);
+    const auto name = transfer ? transfer_name(plan_, body_, instruction) : std::string(instruction_name(plan_, body_, instruction));
+    JsonLine line = Elements::line("X", name, process_, layout_.lane_of(named_.trace, e));
+    line.text("cat", !drawn ? "Trace" : transfer ? "gpu_memcpy" : "kernel");
     line.raw("ts", microseconds(event.start)).raw("dur", microseconds(event.end - event.start));
+    if (drawn) {
+      args.integer("device", recorded->on.device).integer("stream", recorded->on.stream);
+      args.integer("correlation", static_cast<std::int64_t>((recorded++)->correlation));
+    }
     out_.add(line.raw("args", args.str()));
   }
 
@@ -117,10 +106,30 @@ class ProcessWriter {
   const Plan& plan_;
   const NamedTrace& named_;
   std::size_t process_;
-  FlatBody body_;
-  QueueLanes lanes_;
-  std::vector<std::uint32_t> first_thread_;  ///< of each queue
+  TraceLayout layout_;
+  const FlatBody& body_;
 };
+
+/// The thread that issues all work, beforehand and without taking time, and what streams waited for: for those who replay.
+void write_issue(Elements& out, const Recording& recording) {
+  if (recording.calls.empty()) return;
+  out.name("process_name", kIssueProcess, 0, "order of issue (takes no time)");
+  for (const HostCall& call : recording.calls) {
+    JsonLine line = Elements::line("X", recording.names.at(call.name), kIssueProcess, 0);
+    line.text("cat", "cuda_runtime").raw("ts", microseconds(call.start)).raw("dur", "0");
+    out.add(line.raw("args", JsonLine().integer("correlation", static_cast<std::int64_t>(call.correlation)).str()));
+  }
+  for (const DeviceWait& wait : recording.waits) {
+    JsonLine args;
+    args.text("cuda_sync_kind", "Stream Wait Event").integer("stream", wait.on.stream).integer("device", wait.on.device);
+    args.integer("correlation", static_cast<std::int64_t>(wait.correlation)).integer("wait_on_stream", wait.event_stream);
+    args.integer("wait_on_cuda_event_record_corr_id", static_cast<std::int64_t>(wait.event_correlation));
+    args.integer("wait_on_cuda_event_id", wait.event);
+    JsonLine line = Elements::line("X", "Stream Wait Event", kIssueProcess, 0);
+    line.text("cat", "cuda_sync").raw("ts", microseconds(wait.start)).raw("dur", "0");
+    out.add(line.raw("args", args.str()));
+  }
+}
 
 /// One counter a space; each event carries the last value of every category, as stacked counters need.
 void write_memory(Elements& out, std::span<const MemorySample> memory, std::size_t process) {
@@ -142,9 +151,15 @@ void write_memory(Elements& out, std::span<const MemorySample> memory, std::size
 void write_chrome_trace(std::ostream& out, const Plan& plan, const std::vector<const NamedTrace*>& traces,
                         std::span<const MemorySample> memory) {
   Elements elements(out);
+  Recording recording = recording_of_traces(plan, traces);
+  // Back to the order of issue, which is that of the traces' events.
+  std::sort(recording.work.begin(), recording.work.end(),
+            [](const DeviceWork& a, const DeviceWork& b) { return a.correlation < b.correlation; });
+  auto recorded = recording.work.cbegin();
   std::size_t process = 1;
-  for (const NamedTrace* named : traces) ProcessWriter(elements, plan, *named, process++).write();
+  for (const NamedTrace* named : traces) ProcessWriter(elements, plan, *named, process++).write(recorded);
   write_memory(elements, memory, process);
+  write_issue(elements, recording);
   elements.end();
 }
 

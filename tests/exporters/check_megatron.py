@@ -1,0 +1,42 @@
+"""Each argument of `export --to megatron` is one that Megatron-LM's parser has, with a value of its type (megatron_options.csv)."""
+import argparse
+import csv
+import pathlib
+import subprocess
+
+from support import equal, export
+
+GPU = ("--on", "A100 80GB", "--ram", "512GiB")
+TYPES = {"int": int, "float": float, "str": str}
+
+
+def parser():
+    made = argparse.ArgumentParser(allow_abbrev=False, exit_on_error=False)
+    for row in csv.DictReader((pathlib.Path(__file__).parent / "megatron_options.csv").read_text().splitlines()):
+        if row["type"] == "flag":
+            made.add_argument(row["option"], action="store_true")
+        else:
+            choices = row["choices"].split() or None
+            made.add_argument(row["option"], type=TYPES[row["type"]], nargs="*" if row["several"] else None, choices=None if row["several"] else choices)
+    return made
+
+
+def parsed(*arguments, name):
+    path = export("megatron", *arguments, name=name)
+    words = subprocess.run(["bash", "-c", f'source "{path}"; printf "%s\\n" "${{MEGATRON_ARGS[@]}}"'], capture_output=True, text=True, check=True)
+    return parser().parse_args(words.stdout.split("\n")[:-1])
+
+
+cut = parsed("gpt:layers=24,hidden=2048,heads=16,vocab=50257", *GPU, "--stack", "megatron", "--tp", "4", "--pp", "2", "--dp", "2", "--zero", "1", "--chunks", "2",
+             "--sequence-parallel", "--recompute", "selective", "--batch", "2", "--accumulate", "8", "--precision", "bf16-mixed", name="cut.sh")
+equal("ranks", (cut.tensor_model_parallel_size, cut.pipeline_model_parallel_size, cut.sequence_parallel), (4, 2, True))
+equal("chunks", cut.num_layers_per_virtual_pipeline_stage, 6)
+equal("batch", (cut.micro_batch_size, cut.global_batch_size), (2, 32))
+equal("recompute", (cut.recompute_granularity, cut.recompute_modules), ("selective", ["core_attn"]))
+equal("states", cut.use_distributed_optimizer, True)
+
+llama = parsed("llama-3.2-1b", *GPU, "--strategy", "zero-offload", "--batch", "2", name="llama.sh")
+equal("llama", (llama.swiglu, llama.normalization, llama.group_query_attention, llama.num_query_groups), (True, "RMSNorm", True, 8))
+equal("offload", (llama.optimizer_cpu_offload, llama.optimizer_offload_fraction), (True, 1.0))
+equal("recompute", (llama.recompute_granularity, llama.recompute_method, llama.recompute_num_layers), ("full", "uniform", 1))
+print("megatron's options all known")
