@@ -16,11 +16,13 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
 }
 
 /// Beside a file of ours; everything else describes a training that it has decided.
-constexpr std::string_view kOfExport[] = {"WHAT", "--to", "--output", "--nvme-path", "--json", "--chrome", "--perfetto", "--csv", "--nsight", "--plan"};
+constexpr std::string_view kOfExport[] = {"WHAT",     "--to",       "--output", "--nvme-path", "--json",
+                                          "--chrome", "--perfetto", "--csv",    "--nsight",    "--plan"};
 
 Result<ExitCode> export_what(const ExportFlags& flags) {
   if (!flags.of_run() && flags.target.empty()) {
-    return refuse("nothing to export", "add --to PROGRAM, or of a run file --chrome, --perfetto, --csv, --nsight or --plan FILE");
+    return refuse("nothing to export",
+                  "add --to PROGRAM, or of a run file --chrome, --perfetto, --csv, --nsight or --plan FILE");
   }
   if (flags.of_run() && !flags.target.empty()) {
     return refuse("--to writes a plan, the other options a trace", "ask for one after the other");
@@ -30,8 +32,13 @@ Result<ExitCode> export_what(const ExportFlags& flags) {
 
 void add_trace_options(CLI::App& command, ExportFlags& flags) {
   const std::string group = "Traces of a run file";
-  command.add_option("--chrome", flags.chrome, "predicted and measured timeline for Chrome and Perfetto; import and replay read it")->group(group);
-  command.add_option("--perfetto", flags.perfetto, "the same as Perfetto's protobuf: tracks, flows, counters of memory")->group(group);
+  command
+      .add_option("--chrome", flags.chrome,
+                  "predicted and measured timeline for Chrome and Perfetto; import and replay read it")
+      ->group(group);
+  command
+      .add_option("--perfetto", flags.perfetto, "the same as Perfetto's protobuf: tracks, flows, counters of memory")
+      ->group(group);
   command.add_option("--csv", flags.csv, "one row an event")->group(group);
   command.add_option("--nsight", flags.nsight, "a run file with the traces in Nsight Systems' tables")->group(group);
   command.add_option("--plan", flags.plan, "the plan that ran")->group(group);
@@ -42,7 +49,9 @@ void add_trace_options(CLI::App& command, ExportFlags& flags) {
 Result<void> check_export_alone(const ExportFlags& flags) {
   for (const std::string& name : flags.given) {
     if (std::find(std::begin(kOfExport), std::end(kOfExport), name) != std::end(kOfExport)) continue;
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is what the plan has decided", name), .where = flags.asked.model,
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} is what the plan has decided", name),
+                 .where = flags.asked.model,
                  .remedy = "leave it out, or name a model in place of the plan"});
   }
   return {};
@@ -50,7 +59,8 @@ Result<void> check_export_alone(const ExportFlags& flags) {
 
 void add_export(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<ExportFlags>();
-  CLI::App* command = app.add_subcommand("export", "Write a plan for another program, or a run as a trace that others open");
+  CLI::App* command =
+      app.add_subcommand("export", "Write a plan for another program, or a run as a trace that others open");
   command->footer(
       "Example: plimsoll export gpt2-xl --on \"RTX 2060 6GB\" --ram 32GiB --to deepspeed -o ds.json\n"
       "Example: plimsoll export plan.json --to fsdp2 -o fsdp2.json\n"

@@ -19,7 +19,9 @@ struct ExportFlags {
   std::string csv;
   std::string nsight;
   std::string plan;
-  [[nodiscard]] bool of_run() const { return !(chrome.empty() && perfetto.empty() && csv.empty() && nsight.empty() && plan.empty()); }
+  [[nodiscard]] bool of_run() const {
+    return !(chrome.empty() && perfetto.empty() && csv.empty() && nsight.empty() && plan.empty());
+  }
   // Of a plan or a training.
   std::string target;  ///< empty: no other program
   std::string output;  ///< empty: standard output

@@ -32,7 +32,8 @@ struct Found {
 };
 
 tl::unexpected<Error> refuse(std::string what, std::string where, std::string remedy) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
 }
 
 /// A plan file and not a model's config: it has bodies.
@@ -63,10 +64,13 @@ Result<Found> from_run(const ExportFlags& flags) {
 }
 
 void foretell(const FitAnswer& answer, const AskedQuestion& asked, ExportedTraining& training) {
-  training.foretold.push_back(fmt::format("{} on {}: {:.4g} s a step, {:.4g} tokens a second, {}", answer.fits ? "fits" : "does not fit",
-                                          asked.machine, answer.step_seconds, answer.tokens_per_second, asked.question.stack ? "under its own software" : "run by plimsoll"));
+  training.foretold.push_back(fmt::format("{} on {}: {:.4g} s a step, {:.4g} tokens a second, {}",
+                                          answer.fits ? "fits" : "does not fit", asked.machine, answer.step_seconds,
+                                          answer.tokens_per_second,
+                                          asked.question.stack ? "under its own software" : "run by plimsoll"));
   for (const SpaceAnswer& space : answer.memory) {
-    training.foretold.push_back(fmt::format("{}: needs {} of {} usable", space.space, to_text(space.peak), to_text(space.usable)));
+    training.foretold.push_back(
+        fmt::format("{}: needs {} of {} usable", space.space, to_text(space.peak), to_text(space.usable)));
   }
 }
 
@@ -90,7 +94,9 @@ Result<Found> from_search(const AskedQuestion& asked) {
                                   {.strategy = question.strategy, .exact = question.exact});
   if (!search) return fail(search.error());
   if (!search->plan) {
-    return fail({.kind = ErrorKind::kInfeasible, .what = "no plan fits, so there is none to export", .where = question.spec.name,
+    return fail({.kind = ErrorKind::kInfeasible,
+                 .what = "no plan fits, so there is none to export",
+                 .where = question.spec.name,
                  .remedy = "plimsoll fit with the same options says what would"});
   }
   const auto answer = fit_answer(*search, problem, false);
@@ -120,7 +126,9 @@ Result<Found> find_training(const ExportFlags& flags) {
   return from_plan(flags, *plan);
 }
 
-std::string script_beside(const std::string& output) { return std::filesystem::path(output).replace_extension(".py").string(); }
+std::string script_beside(const std::string& output) {
+  return std::filesystem::path(output).replace_extension(".py").string();
+}
 
 Result<void> check_output(const ExportFlags& flags) {
   if (flags.output.empty()) return {};
@@ -130,9 +138,10 @@ Result<void> check_output(const ExportFlags& flags) {
 
 void print_json(const ExportFlags& flags, ExportTarget target, const Found& found, const ExportedText& made) {
   const bool script = !flags.output.empty() && !made.script.empty();
-  const nlohmann::ordered_json object{{"format_version", 1}, {"target", to_text(target)}, {"of", found.training.origin}, {"fits", found.fits},
-                                      {"file", flags.output}, {"script", script ? script_beside(flags.output) : ""},
-                                      {"notes", made.notes}, {"text", made.text}};
+  const nlohmann::ordered_json object{
+      {"format_version", 1}, {"target", to_text(target)}, {"of", found.training.origin},
+      {"fits", found.fits},  {"file", flags.output},      {"script", script ? script_beside(flags.output) : ""},
+      {"notes", made.notes}, {"text", made.text}};
   fmt::print("{}\n", object.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 

@@ -29,8 +29,11 @@ Result<ShownTraces> shown_traces(const RunFile& run, const std::string& path) {
   const NamedTrace* shown = last == nullptr && !run.traces.empty() ? &run.traces.front() : last;
   ShownTraces found{.plan = shown == nullptr ? nullptr : run.plan(shown->trace.plan_digest)};
   if (found.plan == nullptr) {
-    return fail({.kind = ErrorKind::kInput, .what = "the run file has no run in it", .where = path,
-                 .remedy = "what another profiler recorded stands in it as Nsight's tables: plimsoll replay reads them"});
+    return fail(
+        {.kind = ErrorKind::kInput,
+         .what = "the run file has no run in it",
+         .where = path,
+         .remedy = "what another profiler recorded stands in it as Nsight's tables: plimsoll replay reads them"});
   }
   for (const NamedTrace& trace : run.traces) {
     if (trace.trace.plan_digest == shown->trace.plan_digest) found.traces.push_back(&trace);
@@ -39,14 +42,19 @@ Result<ShownTraces> shown_traces(const RunFile& run, const std::string& path) {
 }
 
 Result<void> check_outputs(const ExportFlags& flags) {
-  const std::pair<const std::string&, FileKind> outputs[] = {{flags.chrome, FileKind::kJson}, {flags.plan, FileKind::kJson},
-                                                             {flags.perfetto, FileKind::kPerfetto}, {flags.csv, FileKind::kTraceCsv},
+  const std::pair<const std::string&, FileKind> outputs[] = {{flags.chrome, FileKind::kJson},
+                                                             {flags.plan, FileKind::kJson},
+                                                             {flags.perfetto, FileKind::kPerfetto},
+                                                             {flags.csv, FileKind::kTraceCsv},
                                                              {flags.nsight, FileKind::kRunFile}};
   for (const auto& [path, kind] : outputs) {
     if (path.empty()) continue;
     if (const auto usable = check_replaceable(path, kind); !usable) return usable;
     if (path == flags.asked.model) {
-      return fail({.kind = ErrorKind::kInput, .what = "this is the run itself", .where = path, .remedy = "choose another name"});
+      return fail({.kind = ErrorKind::kInput,
+                   .what = "this is the run itself",
+                   .where = path,
+                   .remedy = "choose another name"});
     }
   }
   return {};
@@ -56,7 +64,8 @@ Result<void> write_nsight(const std::string& path, const ShownTraces& shown) {
   const Recording recording = recording_of_traces(*shown.plan, shown.traces);
   remove_run_file(path);
   const RunMeta meta = meta_of_recording("export", "plimsoll export --nsight " + path, shown.plan->platform.name);
-  return write_recording(path, meta, recording, {"made of the plan's traces: work is issued beforehand and in order, which takes no time"});
+  return write_recording(path, meta, recording,
+                         {"made of the plan's traces: work is issued beforehand and in order, which takes no time"});
 }
 
 }  // namespace
@@ -76,14 +85,21 @@ Result<ExitCode> export_run(const ExportFlags& flags) {
     fmt::print(stderr, "plimsoll: wrote {}; {}\n", path, hint);
   };
   if (!flags.plan.empty()) write_text_file(flags.plan, write_plan(*shown->plan));
-  write(flags.chrome, [&](std::ostream& out) { write_chrome_trace(out, *shown->plan, shown->traces, run->memory); },
-        "open it in chrome://tracing or ui.perfetto.dev");
-  write(flags.perfetto, [&](std::ostream& out) { write_perfetto_trace(out, *shown->plan, shown->traces, run->memory); },
-        "open it in ui.perfetto.dev");
-  write(flags.csv, [&](std::ostream& out) { write_trace_csv(out, *shown->plan, shown->traces); }, "times are nanoseconds");
+  write(
+      flags.chrome, [&](std::ostream& out) { write_chrome_trace(out, *shown->plan, shown->traces, run->memory); },
+      "open it in chrome://tracing or ui.perfetto.dev");
+  write(
+      flags.perfetto, [&](std::ostream& out) { write_perfetto_trace(out, *shown->plan, shown->traces, run->memory); },
+      "open it in ui.perfetto.dev");
+  write(
+      flags.csv, [&](std::ostream& out) { write_trace_csv(out, *shown->plan, shown->traces); },
+      "times are nanoseconds");
   if (flags.nsight.empty()) return ExitCode::kDone;
   if (const auto written = write_nsight(flags.nsight, *shown); !written) return fail(written.error());
-  fmt::print(stderr, "plimsoll: wrote {}, whose tables are those of Nsight Systems; plimsoll import, replay and SQLite open it\n", flags.nsight);
+  fmt::print(
+      stderr,
+      "plimsoll: wrote {}, whose tables are those of Nsight Systems; plimsoll import, replay and SQLite open it\n",
+      flags.nsight);
   return ExitCode::kDone;
 }
 

@@ -17,7 +17,9 @@ constexpr Bytes kLargestFile{std::int64_t{1} << 20};
 template <typename Flag, typename Value>
 Result<void> decide(Flag& flag, bool unset, const Value& value, const std::string& option, const std::string& file) {
   if (!unset && !(flag == value)) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} does not go with what the file says", option), .where = file,
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} does not go with what the file says", option),
+                 .where = file,
                  .remedy = fmt::format("leave {} out, or change the file", option)});
   }
   flag = value;
@@ -25,7 +27,8 @@ Result<void> decide(Flag& flag, bool unset, const Value& value, const std::strin
 }
 
 template <typename Value>
-Result<void> decide_optional(std::optional<Value>& flag, const std::optional<Value>& value, const std::string& option, const std::string& file) {
+Result<void> decide_optional(std::optional<Value>& flag, const std::optional<Value>& value, const std::string& option,
+                             const std::string& file) {
   if (!value) return {};
   return decide(flag, !flag, value, option, file);
 }
@@ -36,7 +39,10 @@ Result<void> decide_batch(const DeepspeedConfiguration& read, TrainingFlags& tra
   }
   if (!read.accumulate) return {};
   if (training.global_batch) {
-    return fail({.kind = ErrorKind::kInput, .what = "--global-batch does not go with gradient_accumulation_steps", .where = file, .remedy = "leave it out"});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "--global-batch does not go with gradient_accumulation_steps",
+                 .where = file,
+                 .remedy = "leave it out"});
   }
   return decide(training.accumulate, training.accumulate == 1, *read.accumulate, "--accumulate", file);
 }
@@ -46,14 +52,21 @@ Result<void> decide_numbers(const DeepspeedConfiguration& read, TrainingFlags& t
   if (read.precision) {
     const std::string named(to_text(*read.precision));
     const bool tf32 = training.precision == to_text(Precision::kTf32) && *read.precision == Precision::kFp32;
-    if (auto set = decide(training.precision, training.precision.empty(), tf32 ? training.precision : named, "--precision", file); !set) return set;
+    if (auto set = decide(training.precision, training.precision.empty(), tf32 ? training.precision : named,
+                          "--precision", file);
+        !set)
+      return set;
   }
   if (read.loss_scaling) {
-    if (auto set = decide(training.loss_scale, training.loss_scale == "dynamic", to_text(*read.loss_scaling), "--loss-scale", file); !set) return set;
+    if (auto set = decide(training.loss_scale, training.loss_scale == "dynamic", to_text(*read.loss_scaling),
+                          "--loss-scale", file);
+        !set)
+      return set;
   }
   if (read.optimizer) {
     const std::string named(to_text(*read.optimizer));
-    if (auto set = decide(training.optimizer, training.optimizer == "adamw", named, "--optimizer", file); !set) return set;
+    if (auto set = decide(training.optimizer, training.optimizer == "adamw", named, "--optimizer", file); !set)
+      return set;
   }
   if (read.clip) {
     if (auto set = decide(training.clip, training.clip == 1.0, *read.clip, "--clip", file); !set) return set;
@@ -67,18 +80,23 @@ Result<void> decide_numbers(const DeepspeedConfiguration& read, TrainingFlags& t
   return decide_optional(training.epsilon, read.epsilon, "--eps", file);
 }
 
-Result<void> take_file(const std::string& path, const ModelSpec& spec, TrainingFlags& training, StackSetup& setup, std::vector<std::string>& notes) {
+Result<void> take_file(const std::string& path, const ModelSpec& spec, TrainingFlags& training, StackSetup& setup,
+                       std::vector<std::string>& notes) {
   const auto text = read_text_file(path, kLargestFile);
   if (!text) return fail(text.error());
   if (setup.stack != Stack::kDeepspeed || !is_deepspeed(*text)) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("this is no configuration of {}", to_text(setup.stack)), .where = path,
-                 .remedy = "name a DeepSpeed JSON under --stack deepspeed, or leave --stack out for a strategy of plimsoll's"});
+    return fail(
+        {.kind = ErrorKind::kInput,
+         .what = fmt::format("this is no configuration of {}", to_text(setup.stack)),
+         .where = path,
+         .remedy = "name a DeepSpeed JSON under --stack deepspeed, or leave --stack out for a strategy of plimsoll's"});
   }
   auto read = read_deepspeed(*text, path);
   if (!read) return fail(read.error());
   if (const auto set = decide_numbers(*read, training, path); !set) return set;
   if (read->checkpoints) {
-    const std::int64_t blocks = std::max<std::int64_t>(1, spec.blocks()), count = std::clamp<std::int64_t>(*read->checkpoints, 1, blocks);
+    const std::int64_t blocks = std::max<std::int64_t>(1, spec.blocks()),
+                       count = std::clamp<std::int64_t>(*read->checkpoints, 1, blocks);
     read->training.checkpoints = ExportedCheckpoints::kBlocks;
     read->training.every = (blocks + count - 1) / count;
   }
@@ -95,13 +113,15 @@ Result<void> take_file(const std::string& path, const ModelSpec& spec, TrainingF
 
 }  // namespace
 
-Result<void> take_stack_choices(const std::string& strategy, const ModelSpec& spec, TrainingFlags& training, StackSetup& setup,
-                                std::vector<std::string>& notes) {
+Result<void> take_stack_choices(const std::string& strategy, const ModelSpec& spec, TrainingFlags& training,
+                                StackSetup& setup, std::vector<std::string>& notes) {
   if (strategy == "auto") return {};
-  const bool said = setup.zero > 0 || setup.parameters != Home::kDevice || setup.optimizer != Home::kDevice || setup.selected_share > 0 ||
-                    setup.automatic_placement;
+  const bool said = setup.zero > 0 || setup.parameters != Home::kDevice || setup.optimizer != Home::kDevice ||
+                    setup.selected_share > 0 || setup.automatic_placement;
   if (said) {
-    return fail({.kind = ErrorKind::kInput, .what = "--zero, --offload, --zenflow and --placement say what --strategy says", .where = {},
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "--zero, --offload, --zenflow and --placement say what --strategy says",
+                 .where = {},
                  .remedy = "leave them or --strategy out"});
   }
   if (strategy.ends_with(".json")) return take_file(strategy, spec, training, setup, notes);

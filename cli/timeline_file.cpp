@@ -23,7 +23,9 @@ void write_timeline(const std::string& path, const std::string& command, const P
                             .command = command,
                             .machine = plan.platform.name});
   file.add_plan("run", plan);
-  file.add_trace({.name = "predicted", .body = "step", .trace = trace});
+  NamedTrace predicted{.name = "predicted", .body = "step", .trace = trace};
+  predicted.trace.plan_digest = plan_digest(plan);  // a simulation does not know it
+  file.add_trace(predicted);
   file.add_memory(memory);
   file.close();
   fmt::print(stderr, "plimsoll: wrote {}; plimsoll export {} --chrome FILE makes a timeline of it\n", path, path);

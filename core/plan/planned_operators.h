@@ -19,8 +19,8 @@ struct PlannedOperator {
   bool operator==(const PlannedOperator&) const = default;
 };
 
-/// By block: the forward operators of the body "step", in their order. Blocks that the plan does not have stay empty; a plan
-/// whose launches name no operands (of another stack) has none at all.
+/// By block: the forward operators of the body "step", in their order. Blocks that the plan does not have stay empty; a
+/// plan whose launches name no operands (of another stack) has none at all.
 std::vector<std::vector<PlannedOperator>> planned_operators(const Plan& plan);
 
 }  // namespace plimsoll

@@ -26,15 +26,20 @@ KeyedLines common_keys(const ExportedTraining& training, std::string_view kind) 
   lines.text("mixed_precision", mixed_precision(training.recipe.precision));
   lines.integer("num_processes", training.data_ranks).integer("num_machines", 1).integer("machine_rank", 0);
   lines.text("gpu_ids", "all").text("rdzv_backend", "static").flag("same_network", true);
-  lines.text("main_training_function", "main").flag("use_cpu", false).flag("debug", false).flag("enable_cpu_affinity", false);
+  lines.text("main_training_function", "main")
+      .flag("use_cpu", false)
+      .flag("debug", false)
+      .flag("enable_cpu_affinity", false);
   lines.text("downcast_bf16", "no");
   return lines;
 }
 
 void note_program(const ExportedTraining& training, std::vector<std::string>& notes) {
   const Recipe& recipe = training.recipe;
-  notes.push_back(fmt::format("the training program brings the batch ({} sequences a device), the optimizer ({}, learning rate {}) and the "
-                              "schedule", recipe.micro_batch, to_text(recipe.optimizer), recipe.learning_rate));
+  notes.push_back(fmt::format(
+      "the training program brings the batch ({} sequences a device), the optimizer ({}, learning rate {}) and the "
+      "schedule",
+      recipe.micro_batch, to_text(recipe.optimizer), recipe.learning_rate));
 }
 
 }  // namespace
@@ -47,15 +52,17 @@ Result<ExportedText> accelerate_deepspeed_yaml(const ExportedTraining& training)
   lines.section("deepspeed_config:").indent(2);
   lines.integer("zero_stage", stage).integer("gradient_accumulation_steps", training.recipe.accumulate);
   lines.number("gradient_clipping", training.recipe.clip);
-  lines.text("offload_optimizer_device", device_of(training.optimizer)).text("offload_param_device", device_of(training.parameters));
+  lines.text("offload_optimizer_device", device_of(training.optimizer))
+      .text("offload_param_device", device_of(training.parameters));
   lines.text("offload_optimizer_nvme_path", training.optimizer == Tier::kSsd ? training.nvme : "none");
   lines.text("offload_param_nvme_path", training.parameters == Tier::kSsd ? training.nvme : "none");
   lines.flag("zero3_init_flag", stage == 3).flag("zero3_save_16bit_model", stage == 3);
   ExportedText out;
   out.notes = std::move(full->notes);
   note_program(training, out.notes);
-  out.notes.push_back("accelerate's keys name no buffers, ratios, buckets or drive settings: export --to deepspeed writes them, for "
-                      "deepspeed_config_file in place of deepspeed_config");
+  out.notes.push_back(
+      "accelerate's keys name no buffers, ratios, buckets or drive settings: export --to deepspeed writes them, for "
+      "deepspeed_config_file in place of deepspeed_config");
   out.text = heading(training, "accelerate-deepspeed", out.notes) + lines.str();
   return out;
 }
@@ -67,16 +74,20 @@ Result<ExportedText> accelerate_fsdp_yaml(const ExportedTraining& training) {
   lines.section("fsdp_config:").indent(2);
   lines.integer("fsdp_version", 2).flag("fsdp_reshard_after_forward", reshards(training));
   lines.flag("fsdp_offload_params", offloads_shards(training)).text("fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP");
-  lines.text("fsdp_transformer_layer_cls_to_wrap", blocks->block_class).text("fsdp_state_dict_type", "SHARDED_STATE_DICT");
+  lines.text("fsdp_transformer_layer_cls_to_wrap", blocks->block_class)
+      .text("fsdp_state_dict_type", "SHARDED_STATE_DICT");
   lines.flag("fsdp_cpu_ram_efficient_loading", true);
   lines.flag("fsdp_activation_checkpointing", training.checkpoints == ExportedCheckpoints::kBlocks);
   ExportedText out;
   note_program(training, out.notes);
   note_fsdp(training, out.notes);
-  out.notes.push_back(fmt::format("accelerate accumulates {} micro-batches and clips at {} where the program says so "
-                                  "(Accelerator(gradient_accumulation_steps=…), clip_grad_norm_)", training.recipe.accumulate, training.recipe.clip));
+  out.notes.push_back(
+      fmt::format("accelerate accumulates {} micro-batches and clips at {} where the program says so "
+                  "(Accelerator(gradient_accumulation_steps=…), clip_grad_norm_)",
+                  training.recipe.accumulate, training.recipe.clip));
   if (training.checkpoints == ExportedCheckpoints::kBlocks && training.every > 1) {
-    out.notes.push_back(fmt::format("accelerate checkpoints every block; the plan every {} blocks: export --to torch-checkpoint", training.every));
+    out.notes.push_back(fmt::format(
+        "accelerate checkpoints every block; the plan every {} blocks: export --to torch-checkpoint", training.every));
   }
   note_timing(training, "accelerate", out.notes);
   note_model(training, out.notes);

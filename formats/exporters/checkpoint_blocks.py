@@ -8,6 +8,7 @@ of the first block alone, "operators" keeps besides the outputs of the operators
 which they run. "on_cpu" sends what is kept to host memory. Needs PyTorch 2.4 or newer.
 """
 import contextlib
+import inspect
 import json
 
 import torch
@@ -61,6 +62,8 @@ def _run(segment, blocks, hidden, args, kwargs):
         options = {"use_reentrant": False, "preserve_rng_state": True}
         if segment["mode"] == "operators":
             options["context_fn"] = lambda: create_selective_checkpoint_contexts(KeptOperators(segment["keep"]))
+            if "respect_saved_tensors_hooks" in inspect.signature(checkpoint).parameters:
+                options["respect_saved_tensors_hooks"] = segment["on_cpu"]
         return checkpoint(forward, hidden, *args, **options, **kwargs)
 
 

@@ -76,7 +76,8 @@ ordered_json offloaded_parameters(const ExportedTraining& training) {
           {"pin_memory", true}};
 }
 
-/// Stage 3's prefetching: of a plan as many blocks ahead as it has further staging buffers; of a setup DeepSpeed's defaults.
+/// Stage 3's prefetching: of a plan as many blocks ahead as it has further staging buffers; of a setup DeepSpeed's
+/// defaults.
 void add_stage_three(const ExportedTraining& training, ordered_json& zero) {
   const bool plan = training.of_plan();
   zero["sub_group_size"] = 1'000'000'000;
@@ -104,13 +105,15 @@ ordered_json zero_block(const ExportedTraining& training, int stage) {
   if (training.parameters != Tier::kDevice) zero["offload_param"] = offloaded_parameters(training);
   if (stage == 3) add_stage_three(training, zero);
   if (training.selected_share > 0) {
-    zero["zenflow"] = {{"topk_ratio", training.selected_share}, {"select_strategy", "step"}, {"select_interval", 1},
-                       {"update_interval", training.update_every}, {"overlap_step", true}, {"full_warm_up_rounds", 0}};
+    zero["zenflow"] = {
+        {"topk_ratio", training.selected_share},    {"select_strategy", "step"}, {"select_interval", 1},
+        {"update_interval", training.update_every}, {"overlap_step", true},      {"full_warm_up_rounds", 0}};
   }
   return zero;
 }
 
-/// How many checkpoints the model makes. What they keep is the model's to decide: DeepSpeed's own function keeps inputs alone.
+/// How many checkpoints the model makes. What they keep is the model's to decide: DeepSpeed's own function keeps inputs
+/// alone.
 ordered_json checkpoint_block(const ExportedTraining& training) {
   const bool some = training.checkpoints != ExportedCheckpoints::kNone;
   const std::int64_t every = training.checkpoints == ExportedCheckpoints::kBlocks ? training.every : 1;
@@ -123,16 +126,24 @@ ordered_json checkpoint_block(const ExportedTraining& training) {
 }
 
 Result<void> check_deepspeed(const ExportedTraining& training) {
-  const TargetReach reach{.who = "deepspeed", .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .activations = Tier::kHost};
+  const TargetReach reach{
+      .who = "deepspeed", .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .activations = Tier::kHost};
   if (const auto goes = check_reach(training, reach); !goes) return goes;
   if (training.tensor_ranks * training.stages * training.context_ranks > 1) {
-    return cannot_export("DeepSpeed's configuration does not cut layers or make stages: Megatron's arguments do", "leave --tp, --pp and --cp out");
+    return cannot_export("DeepSpeed's configuration does not cut layers or make stages: Megatron's arguments do",
+                         "leave --tp, --pp and --cp out");
+  }
+  if (training.recipe.precision == Precision::kBf16 && deepspeed_stage(training) == 0) {
+    return cannot_export("deepspeed keeps states in bf16 with ZeRO alone",
+                         "add --zero 1, or take --precision bf16-mixed");
   }
   if (training.gradients != Tier::kDevice && training.optimizer == Tier::kDevice) {
-    return cannot_export("deepspeed's gradients leave the device only for an optimizer that is not there", "offload the optimizer, too");
+    return cannot_export("deepspeed's gradients leave the device only for an optimizer that is not there",
+                         "offload the optimizer, too");
   }
   if (training.parameters != Tier::kDevice && training.optimizer == Tier::kDevice && training.of_plan()) {
-    return cannot_export("deepspeed's ZeRO-3 updates parameters where they wait", "choose a strategy that moves the optimizer, too");
+    return cannot_export("deepspeed's ZeRO-3 updates parameters where they wait",
+                         "choose a strategy that moves the optimizer, too");
   }
   return {};
 }
@@ -143,33 +154,42 @@ void note_memory(const ExportedTraining& training, int stage, std::vector<std::s
   };
   const bool plan = training.of_plan();
   note(plan && stage > training.zero && training.data_ranks == 1,
-       fmt::format("ZeRO-{} on one GPU shares nothing out: it is the stage whose offloading does what the plan does", stage));
+       fmt::format("ZeRO-{} on one GPU shares nothing out: it is the stage whose offloading does what the plan does",
+                   stage));
   note(training.updates_away < 1 && training.optimizer != Tier::kDevice,
-       fmt::format("ratio {:.3f} of the updates is the CPU's (Twin-Flow, ZeRO-3 only): DeepSpeed chooses which, the plan chose whole blocks",
+       fmt::format("ratio {:.3f} of the updates is the CPU's (Twin-Flow, ZeRO-3 only): DeepSpeed chooses which, the "
+                   "plan chose whole blocks",
                    training.updates_away));
   note(training.parameters != Tier::kDevice && training.parameters_away < 1,
        fmt::format("{:.1f} % of the parameters stay on the device in the plan; DeepSpeed keeps small tensors or none "
-                   "(stage3_param_persistence_threshold)", 100 * (1 - training.parameters_away)));
+                   "(stage3_param_persistence_threshold)",
+                   100 * (1 - training.parameters_away)));
   note(training.states_in_host > 0,
-       fmt::format("{:.1f} % of the states stay in host memory in the plan; all of DeepSpeed's go to the drive", 100 * training.states_in_host));
+       fmt::format("{:.1f} % of the states stay in host memory in the plan; all of DeepSpeed's go to the drive",
+                   100 * training.states_in_host));
   note(plan && training.optimizer == Tier::kSsd && training.parameters == Tier::kDevice,
        "states on NVMe need ZeRO-3, whose parameters stay on the device here");
   note(training.optimizer == Tier::kSsd || training.parameters == Tier::kSsd,
        fmt::format("nvme_path is {}: name the drive's folder with --nvme-path; DeepSpeed needs libaio", training.nvme));
   note(training.checkpoints == ExportedCheckpoints::kOperators,
        "which operators of a block are kept is the model's to say: export --to torch-checkpoint writes it");
-  note(training.checkpoints == ExportedCheckpoints::kSelective, "selective recomputation is the model's to do: export --to torch-checkpoint of --stack pytorch writes it");
+  note(training.checkpoints == ExportedCheckpoints::kSelective,
+       "selective recomputation is the model's to do: export --to torch-checkpoint of --stack pytorch writes it");
   note(training.checkpoints == ExportedCheckpoints::kBlocks,
-       fmt::format("the model checkpoints every {} block(s), with deepspeed.checkpointing.checkpoint or gradient_checkpointing_enable()",
+       fmt::format("the model checkpoints every {} block(s), with deepspeed.checkpointing.checkpoint or "
+                   "gradient_checkpointing_enable()",
                    training.every));
 }
 
 void note_numbers(const ExportedTraining& training, std::vector<std::string>& notes) {
   const Recipe& recipe = training.recipe;
-  if (recipe.precision == Precision::kTf32) notes.push_back("tf32 is torch.backends.cuda.matmul.allow_tf32, which the training program sets");
-  if (recipe.precision == Precision::kBf16) notes.push_back("bf16 states need DeepSpeed 0.18 or newer (bf16_master_weights_and_grads)");
+  if (recipe.precision == Precision::kTf32)
+    notes.push_back("tf32 is torch.backends.cuda.matmul.allow_tf32, which the training program sets");
+  if (recipe.precision == Precision::kBf16)
+    notes.push_back("bf16 states need DeepSpeed 0.18 or newer (bf16_master_weights_and_grads)");
   if (recipe.precision == Precision::kFp16Mixed && recipe.loss_scaling.interval == 0) return;
-  if (recipe.precision == Precision::kFp16Mixed) notes.push_back("the loss scale halves at the first overflow, as PyTorch's does (hysteresis 1)");
+  if (recipe.precision == Precision::kFp16Mixed)
+    notes.push_back("the loss scale halves at the first overflow, as PyTorch's does (hysteresis 1)");
 }
 
 }  // namespace
@@ -178,7 +198,8 @@ int deepspeed_stage(const ExportedTraining& training) {
   if (!training.of_plan()) return training.zero;
   const bool split_update = training.optimizer != Tier::kDevice && training.updates_away < 1;
   if (training.parameters != Tier::kDevice || training.optimizer == Tier::kSsd || split_update) return 3;
-  return training.optimizer == Tier::kHost ? 2 : training.zero;
+  const bool shares_states = training.recipe.precision == Precision::kBf16;  // bf16_optimizer_states is ZeRO's
+  return training.optimizer == Tier::kHost ? 2 : std::max(training.zero, shares_states ? 1 : 0);
 }
 
 Result<ExportedText> deepspeed_json(const ExportedTraining& training) {
@@ -202,7 +223,7 @@ Result<ExportedText> deepspeed_json(const ExportedTraining& training) {
   config["data_types"] = {{"grad_accum_dtype", recipe.precision == Precision::kBf16 ? "bf16" : "fp32"}};
   config["zero_optimization"] = zero_block(training, stage);
   config["activation_checkpointing"] = checkpoint_block(training);
-  config["aio"] = {{"block_size", 1048576}, {"queue_depth", 8}, {"intra_op_parallelism", 1},
+  config["aio"] = {{"block_size", 1048576},  {"queue_depth", 8},       {"intra_op_parallelism", 1},
                    {"single_submit", false}, {"overlap_events", true}, {"use_gds", false}};
   note_memory(training, stage, out.notes);
   note_numbers(training, out.notes);

@@ -26,7 +26,8 @@ struct KnownTarget {
 
 constexpr std::array<KnownTarget, 8> kTargets{{
     {ExportTarget::kDeepspeed, "deepspeed", ".json", deepspeed_json, ExportSource::kDeepspeed},
-    {ExportTarget::kAccelerateDeepspeed, "accelerate-deepspeed", ".yaml", accelerate_deepspeed_yaml, ExportSource::kDeepspeed},
+    {ExportTarget::kAccelerateDeepspeed, "accelerate-deepspeed", ".yaml", accelerate_deepspeed_yaml,
+     ExportSource::kDeepspeed},
     {ExportTarget::kAccelerateFsdp, "accelerate-fsdp", ".yaml", accelerate_fsdp_yaml, ExportSource::kPytorch},
     {ExportTarget::kFsdp2, "fsdp2", ".json", fsdp2_policy, ExportSource::kPytorch},
     {ExportTarget::kTorchCheckpoint, "torch-checkpoint", ".py", checkpoint_policy, ExportSource::kPytorch},
@@ -64,14 +65,17 @@ Result<void> check_export_target(std::string_view text) {
   for (const KnownTarget& target : kTargets) {
     if (target.name == text) return {};
   }
-  return fail({.kind = ErrorKind::kUnknownName, .what = fmt::format("'{}' is no program that plans are exported to", text), .where = "--to",
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("'{}' is no program that plans are exported to", text),
+               .where = "--to",
                .remedy = "choose one of " + export_target_names()});
 }
 
 Result<ExportTarget> parse_export_target(std::string_view text, const ExportedTraining& training) {
   if (const auto goes = check_export_target(text); !goes) return fail(goes.error());
   if (text == kEitherKind) {
-    const bool deepspeed = training.source == ExportSource::kDeepspeed || (training.of_plan() && moves_anything(training));
+    const bool deepspeed =
+        training.source == ExportSource::kDeepspeed || (training.of_plan() && moves_anything(training));
     return deepspeed ? ExportTarget::kAccelerateDeepspeed : ExportTarget::kAccelerateFsdp;
   }
   for (const KnownTarget& target : kTargets) {
@@ -83,8 +87,9 @@ Result<ExportTarget> parse_export_target(std::string_view text, const ExportedTr
 Result<ExportedText> export_training(ExportTarget target, const ExportedTraining& training) {
   const KnownTarget& to = known(target);
   if (!training.of_plan() && training.source != to.takes) {
-    return cannot_export(fmt::format("a setup of {} cannot be told to {}", stack_of(training.source), to.name),
-                         fmt::format("take --stack {}, or leave --stack out to export a plan of plimsoll's", stack_of(to.takes)));
+    return cannot_export(
+        fmt::format("a setup of {} cannot be told to {}", stack_of(training.source), to.name),
+        fmt::format("take --stack {}, or leave --stack out to export a plan of plimsoll's", stack_of(to.takes)));
   }
   return to.write(training);
 }

@@ -27,15 +27,17 @@ struct ExportedText {
   std::vector<std::string> notes;
 };
 
-/// Writes the training in the target's own terms. Refused, by name: what the target cannot do and without which the training
-/// would not fit or would compute other numbers. What it does another way, or does not know and decides time alone, is a note.
+/// Writes the training in the target's own terms. Refused, by name: what the target cannot do and without which the
+/// training would not fit or would compute other numbers. What it does another way, or does not know and decides time
+/// alone, is a note.
 Result<ExportedText> export_training(ExportTarget target, const ExportedTraining& training);
 
 /// The usual ending of the target's files, with its dot.
 std::string_view file_ending(ExportTarget target);
 
 std::string_view to_text(ExportTarget target);
-/// "accelerate" is the kind that the training asks for: DeepSpeed where anything waits elsewhere or DeepSpeed trains, else FSDP.
+/// "accelerate" is the kind that the training asks for: DeepSpeed where anything waits elsewhere or DeepSpeed trains,
+/// else FSDP.
 Result<ExportTarget> parse_export_target(std::string_view text, const ExportedTraining& training);
 /// "deepspeed, accelerate, …", for help and errors.
 std::string export_target_names();

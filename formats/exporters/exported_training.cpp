@@ -26,13 +26,16 @@ ExportedCheckpoints checkpoints_of(const Strategy& strategy) {
 void take_shares(const Plan& plan, ExportedTraining& training) {
   const Strategy& s = plan.strategy;
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
-  if (s.parameters != Tier::kDevice) training.parameters_away = 1 - share_of_blocks(layout, 0, s.device_parameter_blocks);
+  if (s.parameters != Tier::kDevice)
+    training.parameters_away = 1 - share_of_blocks(layout, 0, s.device_parameter_blocks);
   if (s.optimizer != Tier::kDevice) training.updates_away = 1 - share_of_blocks(layout, 0, s.device_state_blocks);
   if (s.optimizer == Tier::kSsd) {
-    training.states_in_host = share_of_blocks(layout, s.device_state_blocks, s.device_state_blocks + s.host_state_blocks);
+    training.states_in_host =
+        share_of_blocks(layout, s.device_state_blocks, s.device_state_blocks + s.host_state_blocks);
   }
   if (s.activations != Tier::kDevice) {
-    training.activations_away = static_cast<double>(s.activation_blocks) / static_cast<double>(std::max<std::int64_t>(1, plan.spec.layers));
+    training.activations_away =
+        static_cast<double>(s.activation_blocks) / static_cast<double>(std::max<std::int64_t>(1, plan.spec.layers));
   }
 }
 
@@ -40,7 +43,9 @@ void take_shares(const Plan& plan, ExportedTraining& training) {
 
 Result<ExportedTraining> exported_training(const Plan& plan) {
   if (plan.spec.layers == 0) {
-    return fail({.kind = ErrorKind::kInput, .what = "the plan names no model, whose options other programs ask for", .where = {},
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "the plan names no model, whose options other programs ask for",
+                 .where = {},
                  .remedy = "make one with plimsoll plan MODEL"});
   }
   const Strategy& s = plan.strategy;

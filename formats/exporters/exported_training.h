@@ -17,18 +17,19 @@ enum class ExportSource : std::uint8_t { kPlan, kPytorch, kDeepspeed, kColossala
 /// Which activations of a block are computed again.
 enum class ExportedCheckpoints : std::uint8_t {
   kNone,
-  kSelective,  ///< as its program has it: Megatron's attention core, or PyTorch's every other product and what is not fused attention
+  kSelective,  ///< as its program has it: Megatron's attention core, or PyTorch's every other product and what is not
+               ///< fused attention
   kOperators,  ///< blocks are computed again but for the operators that `blocks` says are kept
   kBlocks,     ///< the inputs of every `every`-th block are kept, nothing else
 };
 
-/// A training as other programs are told of it: what a plan of ours, or the setup of one of them, decides and their options speak
-/// of. Exporters write it, and read_deepspeed reads it.
+/// A training as other programs are told of it: what a plan of ours, or the setup of one of them, decides and their
+/// options speak of. Exporters write it, and read_deepspeed reads it.
 struct ExportedTraining {
   ModelSpec spec;
   Recipe recipe;
   ExportSource source = ExportSource::kPlan;
-  std::string origin;  ///< in words: "plan 'zero-offload' of plimsoll", "setup of deepspeed"
+  std::string origin;                 ///< in words: "plan 'zero-offload' of plimsoll", "setup of deepspeed"
   std::vector<std::string> foretold;  ///< what was predicted, a line each; may be empty
 
   std::int64_t data_ranks = 1;
@@ -43,10 +44,10 @@ struct ExportedTraining {
   Tier gradients = Tier::kDevice;
   Tier optimizer = Tier::kDevice;
   Tier activations = Tier::kDevice;
-  double parameters_away = 0;  ///< share of the parameters that wait at `parameters`
-  double updates_away = 0;     ///< share of the parameters whose states wait at `optimizer`, and which the CPU updates
-  double activations_away = 0; ///< share of the blocks whose checkpoints wait at `activations`
-  double states_in_host = 0;   ///< with `optimizer` on the SSD: share of the parameters whose states wait in host memory
+  double parameters_away = 0;   ///< share of the parameters that wait at `parameters`
+  double updates_away = 0;      ///< share of the parameters whose states wait at `optimizer`, and which the CPU updates
+  double activations_away = 0;  ///< share of the blocks whose checkpoints wait at `activations`
+  double states_in_host = 0;  ///< with `optimizer` on the SSD: share of the parameters whose states wait in host memory
 
   ExportedCheckpoints checkpoints = ExportedCheckpoints::kNone;
   std::int64_t every = 1;
@@ -58,7 +59,7 @@ struct ExportedTraining {
   bool overlaps = true;
   std::int64_t staging_slots = 2;
   std::int64_t reduce_bucket = 500'000'000;  ///< elements
-  double selected_share = 0;  ///< ZenFlow's share of columns
+  double selected_share = 0;                 ///< ZenFlow's share of columns
   std::int64_t update_every = 4;
   bool automatic_placement = false;  ///< Gemini's
   std::string loop = "foreach";      ///< of the optimizer over its tensors

@@ -4,11 +4,12 @@
 
 namespace plimsoll {
 
-/// A policy for PyTorch's fully_shard as JSON, and a script that applies it: which modules are units, when they are sharded again,
-/// types, whether shards wait in host memory, and checkpoints of blocks.
+/// A policy for PyTorch's fully_shard as JSON, and a script that applies it: which modules are units, when they are
+/// sharded again, types, whether shards wait in host memory, and checkpoints of blocks.
 Result<ExportedText> fsdp2_policy(const ExportedTraining& training);
 
-/// Refuses what `who`, which shards by FSDP, cannot do: shards of parameters and states wait in host memory together or not at all.
+/// Refuses what `who`, which shards by FSDP, cannot do: shards of parameters and states wait in host memory together or
+/// not at all.
 Result<void> check_fsdp(const ExportedTraining& training, const std::string& who);
 
 /// Whether a block's parameters are let go after its forward pass.

@@ -13,22 +13,27 @@ namespace {
 using nlohmann::ordered_json;
 
 Result<void> check_gemini(const ExportedTraining& training) {
-  const TargetReach reach{.who = "gemini", .parameters = Tier::kHost, .optimizer = Tier::kHost, .activations = Tier::kDevice};
+  const TargetReach reach{
+      .who = "gemini", .parameters = Tier::kHost, .optimizer = Tier::kHost, .activations = Tier::kDevice};
   if (const auto goes = check_reach(training, reach); !goes) return goes;
   const Precision precision = training.recipe.precision;
   if (precision != Precision::kFp16Mixed && precision != Precision::kBf16Mixed && precision != Precision::kBf16) {
-    return cannot_export(fmt::format("gemini trains in two bytes, not in {}", to_text(precision)), "take --precision fp16-mixed or bf16-mixed");
+    return cannot_export(fmt::format("gemini trains in two bytes, not in {}", to_text(precision)),
+                         "take --precision fp16-mixed or bf16-mixed");
   }
   if (training.stages * training.context_ranks > 1) {
     return cannot_export("the GeminiPlugin makes no stages and cuts no sequences", "leave --pp and --cp out");
   }
   const OptimizerKind rule = training.recipe.optimizer;
   if (training.optimizer != Tier::kDevice && rule != OptimizerKind::kAdam && rule != OptimizerKind::kAdamW) {
-    return cannot_export(fmt::format("gemini's HybridAdam is its only rule for states in host memory, not {}", to_text(rule)), "take --optimizer adamw");
+    return cannot_export(
+        fmt::format("gemini's HybridAdam is its only rule for states in host memory, not {}", to_text(rule)),
+        "take --optimizer adamw");
   }
   // offload_param_frac below 1 has no effect beside it: parameters leave only when all states have left.
   if (training.parameters != Tier::kDevice && training.updates_away < 1 && !training.automatic_placement) {
-    return cannot_export("gemini's parameters leave the device only when all states have left", "choose --strategy gemini-static, or let all states wait");
+    return cannot_export("gemini's parameters leave the device only when all states have left",
+                         "choose --strategy gemini-static, or let all states wait");
   }
   return {};
 }
@@ -42,13 +47,19 @@ void note_gemini(const ExportedTraining& training, std::vector<std::string>& not
        "fractions are of chunks, which Gemini fills by its own order; the plan chose whole blocks");
   note(training.of_plan() && training.updates_away > 0 && training.parameters == Tier::kDevice,
        "Gemini's gradients take their parameters' chunks; the plan's leave for host memory");
-  note(training.overlaps && training.of_plan(), fmt::format("max_prefetch is {} chunks; the plan's buffers hold that many blocks", training.staging_slots - 1));
-  note(training.checkpoints != ExportedCheckpoints::kNone, "the model checkpoints its blocks: model.gradient_checkpointing_enable()");
+  note(training.overlaps && training.of_plan(),
+       fmt::format("max_prefetch is {} chunks; the plan's buffers hold that many blocks", training.staging_slots - 1));
+  note(training.checkpoints != ExportedCheckpoints::kNone,
+       "the model checkpoints its blocks: model.gradient_checkpointing_enable()");
   note(training.checkpoints == ExportedCheckpoints::kOperators || training.every > 1,
-       "it then keeps the input of every block and nothing else: export --to torch-checkpoint writes what the plan keeps");
-  notes.push_back(fmt::format("the training program makes the optimizer ({}, learning rate {}, betas {} and {}, eps {}, weight decay {}), the batch of {} and "
-                              "the schedule", to_text(recipe.optimizer), recipe.learning_rate, recipe.beta1, recipe.beta2, recipe.epsilon,
-                              recipe.weight_decay, recipe.micro_batch));
+       "it then keeps the input of every block and nothing else: export --to torch-checkpoint writes what the plan "
+       "keeps");
+  notes.push_back(
+      fmt::format("the training program makes the optimizer ({}, learning rate {}, betas {} and {}, eps {}, weight "
+                  "decay {}), the batch of {} and "
+                  "the schedule",
+                  to_text(recipe.optimizer), recipe.learning_rate, recipe.beta1, recipe.beta2, recipe.epsilon,
+                  recipe.weight_decay, recipe.micro_batch));
 }
 
 ordered_json plugin(const ExportedTraining& training) {
@@ -57,7 +68,9 @@ ordered_json plugin(const ExportedTraining& training) {
   const bool fixed = recipe.loss_scaling.interval == 0;
   return {{"placement_policy", training.automatic_placement ? "auto" : "static"},
           {"enable_gradient_accumulation", recipe.accumulate > 1},
-          {"max_prefetch", training.of_plan() && training.overlaps && training.parameters != Tier::kDevice ? training.staging_slots - 1 : 0},
+          {"max_prefetch", training.of_plan() && training.overlaps && training.parameters != Tier::kDevice
+                               ? training.staging_slots - 1
+                               : 0},
           {"shard_param_frac", 1.0},
           {"offload_optim_frac", training.automatic_placement ? 0.0 : training.updates_away},
           {"offload_param_frac", training.automatic_placement ? 0.0 : training.parameters_away},
@@ -102,8 +115,9 @@ Result<ExportedText> gemini_arguments(const ExportedTraining& training) {
   note_gemini(training, out.notes);
   note_timing(training, "gemini", out.notes);
   note_model(training, out.notes);
-  const ordered_json arguments{{"format_version", 1}, {"of", training.origin}, {"foretold", training.foretold},
-                               {"world_size", training.gpus()}, {"plugin", plugin(training)}, {"notes", out.notes}};
+  const ordered_json arguments{{"format_version", 1},           {"of", training.origin},
+                               {"foretold", training.foretold}, {"world_size", training.gpus()},
+                               {"plugin", plugin(training)},    {"notes", out.notes}};
   out.text = arguments.dump(2) + "\n";
   out.script = embedded_exporters("formats/exporters/apply_gemini.py");
   return out;

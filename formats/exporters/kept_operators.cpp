@@ -11,11 +11,16 @@ constexpr std::array<std::string_view, 4> kKinds{"matmul", "attention", "norm", 
 /// Position in kKinds of what PyTorch calls the operator; nothing where it is several small ones.
 int kind_of(const PlannedOperator& made, const TorchBlocks& blocks) {
   switch (made.kind) {
-    case OpKind::kLinear: return 0;
-    case OpKind::kAttention: return 1;
-    case OpKind::kNorm: return blocks.fused_norms ? 2 : -1;
-    case OpKind::kActivation: return 3;
-    default: return -1;
+    case OpKind::kLinear:
+      return 0;
+    case OpKind::kAttention:
+      return 1;
+    case OpKind::kNorm:
+      return blocks.fused_norms ? 2 : -1;
+    case OpKind::kActivation:
+      return 3;
+    default:
+      return -1;
   }
 }
 
@@ -52,7 +57,8 @@ void add_every_other(const TorchBlocks& blocks, KeptSegment& segment) {
 std::vector<KeptSegment> kept_segments(const ExportedTraining& training, const TorchBlocks& blocks) {
   std::vector<KeptSegment> segments;
   for (std::int64_t first = 0; first < training.spec.layers; first += training.every) {
-    KeptSegment segment{.first = first, .last = std::min(first + training.every, training.spec.layers) - 1,
+    KeptSegment segment{.first = first,
+                        .last = std::min(first + training.every, training.spec.layers) - 1,
                         .again = training.checkpoints != ExportedCheckpoints::kNone};
     for (const std::string_view kind : kKinds) segment.kinds.push_back({.kind = std::string(kind)});
     for (std::int64_t block = first; block <= segment.last; ++block) {

@@ -8,11 +8,12 @@
 
 namespace plimsoll {
 
-/// One kind of PyTorch's operators in a segment of blocks, in the order in which they run: whether each one's output is kept.
+/// One kind of PyTorch's operators in a segment of blocks, in the order in which they run: whether each one's output is
+/// kept.
 struct KeptKind {
   std::string kind;  ///< "matmul", "attention", "norm", "activation"
   std::vector<bool> keep;
-  Bytes bytes;       ///< that the plan keeps of their outputs
+  Bytes bytes;  ///< that the plan keeps of their outputs
 };
 
 /// A segment of blocks that is computed again together.
@@ -21,7 +22,7 @@ struct KeptSegment {
   std::int64_t last = 0;
   bool again = false;  ///< false: nothing of it is computed again
   std::vector<KeptKind> kinds;
-  Bytes unspoken;      ///< that the plan keeps of operators that no kind stands for; they are computed again
+  Bytes unspoken;  ///< that the plan keeps of operators that no kind stands for; they are computed again
 };
 
 /// The segments of a training whose blocks `blocks` calls, first to last.

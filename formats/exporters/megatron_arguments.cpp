@@ -32,29 +32,37 @@ Result<void> check_layers(const ModelSpec& spec) {
   if (spec.head != HeadKind::kNextToken || !spec.causal || spec.has_encoder_and_decoder()) {
     return cannot_export("these arguments are of pretrain_gpt.py, which trains decoders", "export a decoder");
   }
-  if (spec.positions == PositionKind::kAlibi || spec.parallel_block || spec.post_norm || spec.embedding_norm || spec.token_width() != spec.hidden) {
-    return cannot_export(fmt::format("Megatron-LM's layers are not those of {}", spec.name), "export to deepspeed, which takes any model");
-  }
-  if (spec.activation == ActivationKind::kGeGluTanh || spec.norm == NormKind::kRmsNormPlusOne || spec.experts.count > 0 || spec.window > 0) {
-    return cannot_export(fmt::format("{} needs what these arguments do not say (its activation, norm, window or experts)", spec.name),
+  if (spec.positions == PositionKind::kAlibi || spec.parallel_block || spec.post_norm || spec.embedding_norm ||
+      spec.token_width() != spec.hidden) {
+    return cannot_export(fmt::format("Megatron-LM's layers are not those of {}", spec.name),
                          "export to deepspeed, which takes any model");
+  }
+  if (spec.activation == ActivationKind::kGeGluTanh || spec.norm == NormKind::kRmsNormPlusOne ||
+      spec.experts.count > 0 || spec.window > 0) {
+    return cannot_export(
+        fmt::format("{} needs what these arguments do not say (its activation, norm, window or experts)", spec.name),
+        "export to deepspeed, which takes any model");
   }
   return {};
 }
 
 Result<void> check_megatron(const ExportedTraining& training) {
-  const TargetReach reach{.who = "megatron", .parameters = Tier::kDevice, .optimizer = Tier::kHost, .activations = Tier::kHost};
+  const TargetReach reach{
+      .who = "megatron", .parameters = Tier::kDevice, .optimizer = Tier::kHost, .activations = Tier::kHost};
   if (const auto goes = check_reach(training, reach); !goes) return goes;
   const Recipe& recipe = training.recipe;
   const bool known = recipe.optimizer == OptimizerKind::kAdam || recipe.optimizer == OptimizerKind::kAdamW ||
                      recipe.optimizer == OptimizerKind::kSgd || recipe.optimizer == OptimizerKind::kMomentum;
-  if (!known) return cannot_export(fmt::format("megatron has no {} as these arguments name it", to_text(recipe.optimizer)), "take --optimizer adamw or sgd");
+  if (!known)
+    return cannot_export(fmt::format("megatron has no {} as these arguments name it", to_text(recipe.optimizer)),
+                         "take --optimizer adamw or sgd");
   if (recipe.precision == Precision::kBf16) {
     return cannot_export("megatron keeps fp32 states beside bf16 weights", "take --precision bf16-mixed");
   }
   if (recipe.adapter.exists()) return cannot_export("megatron's arguments have no adapters", "leave --lora out");
   if (training.activations != Tier::kDevice && training.checkpoints != ExportedCheckpoints::kNone) {
-    return cannot_export("megatron moves activations or computes them again, not both", "choose a --strategy without recomputation, or without offloading");
+    return cannot_export("megatron moves activations or computes them again, not both",
+                         "choose a --strategy without recomputation, or without offloading");
   }
   if (training.activations != Tier::kDevice && training.stages > 1) {
     return cannot_export("megatron moves no activations of a pipeline", "leave --pp out");
@@ -129,7 +137,8 @@ void add_ranks(const ExportedTraining& training, Arguments& out) {
   out.add("tensor-model-parallel-size", training.tensor_ranks);
   out.add("pipeline-model-parallel-size", training.stages);
   out.add("context-parallel-size", training.context_ranks);
-  if (training.chunks > 1) out.add("num-layers-per-virtual-pipeline-stage", training.spec.layers / (training.stages * training.chunks));
+  if (training.chunks > 1)
+    out.add("num-layers-per-virtual-pipeline-stage", training.spec.layers / (training.stages * training.chunks));
   out.add_if(training.sequence_parallel, "sequence-parallel");
   out.add_if(training.zero >= 1 || training.optimizer != Tier::kDevice, "use-distributed-optimizer");
   out.add_if(training.overlaps && training.data_ranks > 1, "overlap-grad-reduce");
@@ -176,7 +185,8 @@ void add_memory(const ExportedTraining& training, Arguments& out) {
     out.add_if(training.overlaps, "overlap-cpu-optimizer-d2h-h2d");
   }
   if (training.activations == Tier::kHost) {
-    out.add("cpu-offloading-num-layers", static_cast<std::int64_t>(training.activations_away * static_cast<double>(training.spec.layers) + 0.5));
+    out.add("cpu-offloading-num-layers",
+            static_cast<std::int64_t>(training.activations_away * static_cast<double>(training.spec.layers) + 0.5));
   }
 }
 
@@ -185,16 +195,24 @@ void note_megatron(const ExportedTraining& training, std::vector<std::string>& n
     if (applies) notes.push_back(std::move(text));
   };
   const Recipe& recipe = training.recipe;
-  notes.push_back("add the data (--data-path, --split, a tokenizer of your own in place of NullTokenizer), --save and --train-iters where they lack");
+  notes.push_back(
+      "add the data (--data-path, --split, a tokenizer of your own in place of NullTokenizer), --save and "
+      "--train-iters where they lack");
   note(training.checkpoints == ExportedCheckpoints::kOperators,
-       "recompute-modules names whole parts of a layer; parts of which the plan keeps some outputs are kept, the rest is Megatron's to decide");
+       "recompute-modules names whole parts of a layer; parts of which the plan keeps some outputs are kept, the rest "
+       "is Megatron's to decide");
   note(training.optimizer != Tier::kDevice && training.of_plan(),
-       "the CPU updates after the backward pass; optimizer-offload-fraction chooses parameters by size, the plan chose whole blocks");
-  note(recipe.optimizer == OptimizerKind::kAdam, "Megatron's adam decays weights apart from the gradient, as AdamW does");
-  note(recipe.precision == Precision::kFp32 || recipe.precision == Precision::kTf32, "without --bf16 or --fp16 Megatron trains in fp32");
+       "the CPU updates after the backward pass; optimizer-offload-fraction chooses parameters by size, the plan chose "
+       "whole blocks");
+  note(recipe.optimizer == OptimizerKind::kAdam,
+       "Megatron's adam decays weights apart from the gradient, as AdamW does");
+  note(recipe.precision == Precision::kFp32 || recipe.precision == Precision::kTf32,
+       "without --bf16 or --fp16 Megatron trains in fp32");
   note(recipe.precision == Precision::kTf32, "tf32 is NVIDIA_TF32_OVERRIDE=1 in the environment");
-  note(training.spec.projection_bias != training.spec.mlp_bias, "Megatron has biases in all linear layers, in queries, keys and values, or in none");
-  note(training.spec.rope_scaling.kind != RopeScalingKind::kNone, "the stretched rotary frequencies are --use-rope-scaling, of Llama 3.1's factors alone");
+  note(training.spec.projection_bias != training.spec.mlp_bias,
+       "Megatron has biases in all linear layers, in queries, keys and values, or in none");
+  note(training.spec.rope_scaling.kind != RopeScalingKind::kNone,
+       "the stretched rotary frequencies are --use-rope-scaling, of Llama 3.1's factors alone");
   note(training.of_plan(), "attention-dropout and hidden-dropout are 0, as in plimsoll");
 }
 
@@ -211,8 +229,10 @@ Result<ExportedText> megatron_arguments(const ExportedTraining& training) {
   ExportedText out;
   note_megatron(training, out.notes);
   note_timing(training, "megatron", out.notes);
-  out.text = heading(training, "megatron", out.notes) +
-             fmt::format("# torchrun --nproc-per-node {} pretrain_gpt.py \"${{MEGATRON_ARGS[@]}}\"\nMEGATRON_ARGS=(\n{})\n", training.gpus(), arguments.str());
+  out.text =
+      heading(training, "megatron", out.notes) +
+      fmt::format("# torchrun --nproc-per-node {} pretrain_gpt.py \"${{MEGATRON_ARGS[@]}}\"\nMEGATRON_ARGS=(\n{})\n",
+                  training.gpus(), arguments.str());
   return out;
 }
 

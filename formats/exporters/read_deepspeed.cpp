@@ -36,7 +36,9 @@ std::optional<double> real(const JsonNode& node, std::string_view key) {
   return node.at(key).number(0);
 }
 
-bool flag(const JsonNode& node, std::string_view key, bool absent) { return stated(node, key) ? node.at(key).boolean() : absent; }
+bool flag(const JsonNode& node, std::string_view key, bool absent) {
+  return stated(node, key) ? node.at(key).boolean() : absent;
+}
 
 Tier tier(const JsonNode& node, std::string_view key) {
   if (!stated(node, key)) return Tier::kDevice;
@@ -56,7 +58,8 @@ void read_precision(const JsonNode& node, DeepspeedConfiguration& read) {
   const JsonNode of = node.at("fp16");
   const double fixed = real(of, "loss_scale").value_or(0);
   LossScaling scaling;
-  scaling.start = fixed > 0 ? fixed : std::ldexp(1.0, static_cast<int>(of.integer_or("initial_scale_power", 16, 0, 60)));
+  scaling.start =
+      fixed > 0 ? fixed : std::ldexp(1.0, static_cast<int>(of.integer_or("initial_scale_power", 16, 0, 60)));
   scaling.interval = fixed > 0 ? 0 : of.integer_or("loss_scale_window", 1000, 1, kMost);
   read.loss_scaling = scaling;
 }
@@ -79,7 +82,8 @@ void read_optimizer(const JsonNode& node, DeepspeedConfiguration& read) {
   JsonFault unused{.where = {}, .error = {}};
   const JsonNode params = stated(of, "params") ? of.at("params") : JsonNode(kNone, "", unused);
   read.optimizer = kind_of(of.at("type").text(), params);
-  if (!read.optimizer) of.at("type").fault("no optimizer of that name is modelled", "known: AdamW, Adam, SGD, Lion, Lamb");
+  if (!read.optimizer)
+    of.at("type").fault("no optimizer of that name is modelled", "known: AdamW, Adam, SGD, Lion, Lamb");
   read.learning_rate = real(params, "lr");
   read.weight_decay = real(params, "weight_decay");
   read.epsilon = real(params, "eps");
@@ -113,13 +117,15 @@ void read_zero(const JsonNode& node, DeepspeedConfiguration& read) {
   if (training.parameters != Tier::kDevice && training.zero != 3) {
     zero.at("offload_param").fault("only stage 3 offloads parameters", "set stage 3");
   }
-  if (training.optimizer == Tier::kSsd && training.zero != 3) zero.at("offload_optimizer").fault("states on NVMe need stage 3", "set stage 3");
+  if (training.optimizer == Tier::kSsd && training.zero != 3)
+    zero.at("offload_optimizer").fault("states on NVMe need stage 3", "set stage 3");
   training.reduce_bucket = whole(zero, "reduce_bucket_size", 1).value_or(500'000'000);
   training.overlaps = flag(zero, "overlap_comm", training.zero == 3);
   read_zenflow(zero, read);
   for (const auto& [key, usual] : kUsual) {
     const auto value = whole(zero, key, 0);
-    if (training.zero == 3 && value && *value != usual) read.notes.push_back(fmt::format("{} {} is told as DeepSpeed's own {}", key, *value, usual));
+    if (training.zero == 3 && value && *value != usual)
+      read.notes.push_back(fmt::format("{} {} is told as DeepSpeed's own {}", key, *value, usual));
   }
 }
 
@@ -130,7 +136,8 @@ void read_batch(const JsonNode& node, DeepspeedConfiguration& read) {
   if (!read.global_batch || !read.micro_batch) return;
   const std::int64_t of_rank = *read.micro_batch * read.accumulate.value_or(1);
   if (*read.global_batch % of_rank != 0) {
-    return node.at("train_batch_size").fault(fmt::format("{} is no multiple of micro-batch times accumulation, {}", *read.global_batch, of_rank));
+    return node.at("train_batch_size")
+        .fault(fmt::format("{} is no multiple of micro-batch times accumulation, {}", *read.global_batch, of_rank));
   }
   if (read.accumulate) read.training.data_ranks = *read.global_batch / of_rank;
 }

@@ -19,13 +19,17 @@ tl::unexpected<Error> cannot_export(std::string what, std::string remedy) {
 }
 
 Result<void> check_reach(const ExportedTraining& training, const TargetReach& reach) {
-  if (training.spec.is_conv_net()) return cannot_export("a convolutional net has no blocks that these options speak of", "export a transformer");
+  if (training.spec.is_conv_net())
+    return cannot_export("a convolutional net has no blocks that these options speak of", "export a transformer");
   if (training.recipe.delay > 0) {
-    return cannot_export(fmt::format("{} does not update with the gradients of the step before", reach.who), "choose a --strategy without delay");
+    return cannot_export(fmt::format("{} does not update with the gradients of the step before", reach.who),
+                         "choose a --strategy without delay");
   }
-  if (training.recipe.precision == Precision::kFp64) return cannot_export(fmt::format("{} does not train in fp64", reach.who), "take --precision fp32");
+  if (training.recipe.precision == Precision::kFp64)
+    return cannot_export(fmt::format("{} does not train in fp64", reach.who), "take --precision fp32");
   if (const auto goes = check_tier(reach.who, "parameters", training.parameters, reach.parameters); !goes) return goes;
-  if (const auto goes = check_tier(reach.who, "optimizer states", training.optimizer, reach.optimizer); !goes) return goes;
+  if (const auto goes = check_tier(reach.who, "optimizer states", training.optimizer, reach.optimizer); !goes)
+    return goes;
   return check_tier(reach.who, "activations", training.activations, reach.activations);
 }
 
@@ -34,19 +38,25 @@ void note_timing(const ExportedTraining& training, const std::string& who, std::
   const auto note = [&](bool applies, std::string_view what) {
     if (applies) notes.push_back(fmt::format("{} {}", who, what));
   };
-  note(training.update_in_backward, "updates after the whole backward pass; the plan updates each block as soon as its gradient is complete");
+  note(training.update_in_backward,
+       "updates after the whole backward pass; the plan updates each block as soon as its gradient is complete");
   note(training.breadth_first, "runs one micro-batch after the other; the plan takes all of them block by block");
   note(!training.overlaps, "overlaps transfers with computation; the plan does not");
-  note(training.gradients == Tier::kSsd, "keeps no gradients on an SSD of its own accord; they go where the optimizer's states are");
-  note(training.activations_away > 0 && training.activations_away < 1, "moves the checkpoints of all blocks or of none; the plan moves those of some");
-  notes.push_back(fmt::format("{} allocates while it runs; the plan's times and peaks are those of plimsoll's own executor", who));
+  note(training.gradients == Tier::kSsd,
+       "keeps no gradients on an SSD of its own accord; they go where the optimizer's states are");
+  note(training.activations_away > 0 && training.activations_away < 1,
+       "moves the checkpoints of all blocks or of none; the plan moves those of some");
+  notes.push_back(
+      fmt::format("{} allocates while it runs; the plan's times and peaks are those of plimsoll's own executor", who));
 }
 
 void note_model(const ExportedTraining& training, std::vector<std::string>& notes) {
   const ModelSpec& spec = training.spec;
-  notes.push_back(fmt::format("the training program brings the model ({}: {} blocks, hidden {}) and sequences of {} tokens", spec.name,
-                              spec.blocks(), spec.hidden, training.recipe.sequence));
-  if (training.recipe.adapter.exists()) notes.push_back("it also brings the adapters; the options speak of the whole model alone");
+  notes.push_back(
+      fmt::format("the training program brings the model ({}: {} blocks, hidden {}) and sequences of {} tokens",
+                  spec.name, spec.blocks(), spec.hidden, training.recipe.sequence));
+  if (training.recipe.adapter.exists())
+    notes.push_back("it also brings the adapters; the options speak of the whole model alone");
 }
 
 }  // namespace plimsoll

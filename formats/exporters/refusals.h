@@ -9,8 +9,9 @@ namespace plimsoll {
 /// "megatron has no …": an input error with a remedy.
 tl::unexpected<Error> cannot_export(std::string what, std::string remedy);
 
-/// Refuses what no target can be told: delayed updates, fp64, a plan whose data lies where `who` cannot put it. `furthest` is the
-/// last tier that the target knows for parameters and optimizer states, `activations` that for checkpoints.
+/// Refuses what no target can be told: delayed updates, fp64, a plan whose data lies where `who` cannot put it.
+/// `furthest` is the last tier that the target knows for parameters and optimizer states, `activations` that for
+/// checkpoints.
 struct TargetReach {
   std::string who;
   Tier parameters = Tier::kDevice;

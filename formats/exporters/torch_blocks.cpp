@@ -35,10 +35,13 @@ constexpr std::array<std::pair<Family, TorchBlocks>, 18> kFamilies{{
 
 const TorchBlocks* torch_blocks(const ModelSpec& spec) {
   if (spec.is_conv_net() || spec.has_encoder_and_decoder()) return nullptr;
-  const auto found = std::find_if(kFamilies.begin(), kFamilies.end(), [&](const auto& entry) { return entry.first == spec.family; });
+  const auto found =
+      std::find_if(kFamilies.begin(), kFamilies.end(), [&](const auto& entry) { return entry.first == spec.family; });
   return found == kFamilies.end() ? nullptr : &found->second;
 }
 
-std::string block_name(const TorchBlocks& blocks, std::int64_t block) { return fmt::format("{}.{}", blocks.list, block); }
+std::string block_name(const TorchBlocks& blocks, std::int64_t block) {
+  return fmt::format("{}.{}", blocks.list, block);
+}
 
 }  // namespace plimsoll

@@ -119,6 +119,15 @@ void write_issue(Elements& out, const Recording& recording) {
     line.text("cat", "cuda_runtime").raw("ts", microseconds(call.start)).raw("dur", "0");
     out.add(line.raw("args", JsonLine().integer("correlation", static_cast<std::int64_t>(call.correlation)).str()));
   }
+  for (const DeviceWork& work : recording.work) {
+    if (work.kind != DeviceWorkKind::kFill) continue;
+    JsonLine args;
+    args.integer("device", work.on.device).integer("stream", work.on.stream).integer("bytes", 0);
+    args.integer("correlation", static_cast<std::int64_t>(work.correlation));
+    JsonLine line = Elements::line("X", recording.names.at(work.name), kIssueProcess, 0);
+    line.text("cat", "gpu_memset").raw("ts", microseconds(work.start)).raw("dur", "0");
+    out.add(line.raw("args", args.str()));
+  }
   for (const DeviceWait& wait : recording.waits) {
     JsonLine args;
     args.text("cuda_sync_kind", "Stream Wait Event").integer("stream", wait.on.stream).integer("device", wait.on.device);
@@ -152,10 +161,11 @@ void write_chrome_trace(std::ostream& out, const Plan& plan, const std::vector<c
                         std::span<const MemorySample> memory) {
   Elements elements(out);
   Recording recording = recording_of_traces(plan, traces);
-  // Back to the order of issue, which is that of the traces' events.
+  // Back to the order of issue: first the lanes' begins, then the traces' events.
   std::sort(recording.work.begin(), recording.work.end(),
             [](const DeviceWork& a, const DeviceWork& b) { return a.correlation < b.correlation; });
-  auto recorded = recording.work.cbegin();
+  auto recorded = std::find_if(recording.work.cbegin(), recording.work.cend(),
+                               [](const DeviceWork& work) { return work.kind != DeviceWorkKind::kFill; });
   std::size_t process = 1;
   for (const NamedTrace* named : traces) ProcessWriter(elements, plan, *named, process++).write(recorded);
   write_memory(elements, memory, process);

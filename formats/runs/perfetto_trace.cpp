@@ -15,11 +15,12 @@ namespace {
 // Fields of Trace, TracePacket, TrackDescriptor, ProcessDescriptor, CounterDescriptor, TrackEvent and DebugAnnotation.
 constexpr std::uint32_t kPacket = 1;
 constexpr std::uint32_t kTimestamp = 8, kSequence = 10, kTrackEvent = 11, kSequenceFlags = 13, kTrackDescriptor = 60;
-constexpr std::uint32_t kUuid = 1, kTrackName = 2, kProcess = 3, kParent = 5, kCounter = 8, kChildOrdering = 11, kRank = 12;
+constexpr std::uint32_t kUuid = 1, kTrackName = 2, kProcess = 3, kParent = 5, kCounter = 8, kChildOrdering = 11,
+                        kRank = 12;
 constexpr std::uint32_t kPid = 1, kProcessName = 6;
 constexpr std::uint32_t kUnit = 3;
-constexpr std::uint32_t kAnnotation = 4, kType = 9, kTrack = 11, kCategory = 22, kEventName = 23, kCounterValue = 30, kFlow = 47,
-                        kLastFlow = 48;
+constexpr std::uint32_t kAnnotation = 4, kType = 9, kTrack = 11, kCategory = 22, kEventName = 23, kCounterValue = 30,
+                        kFlow = 47, kLastFlow = 48;
 constexpr std::uint32_t kAnnotationName = 10, kAnnotationInteger = 4, kAnnotationText = 6;
 constexpr std::uint64_t kBegin = 1, kEnd = 2, kCounterEvent = 4;
 constexpr std::uint64_t kExplicitOrder = 3, kBytesUnit = 3, kFreshState = 1;
@@ -84,7 +85,9 @@ ProtoMessage slice(std::uint64_t track, std::string_view name, std::string_view 
 }
 
 void annotate(ProtoMessage& event, std::string_view name, std::int64_t value) {
-  event.message(kAnnotation, ProtoMessage().text(kAnnotationName, name).varint(kAnnotationInteger, static_cast<std::uint64_t>(value)));
+  event.message(
+      kAnnotation,
+      ProtoMessage().text(kAnnotationName, name).varint(kAnnotationInteger, static_cast<std::uint64_t>(value)));
 }
 
 void annotate(ProtoMessage& event, std::string_view name, std::string_view value) {
@@ -121,8 +124,8 @@ class PerfettoProcess {
 
   void write_tracks() {
     const bool predicted = named_.trace.kind == TraceKind::kPredicted;
-    const std::uint64_t process =
-        out_.process(fmt::format("{} ({}): {}", predicted ? "predicted" : "measured", named_.name, named_.trace.source), pid_);
+    const std::uint64_t process = out_.process(
+        fmt::format("{} ({}): {}", predicted ? "predicted" : "measured", named_.name, named_.trace.source), pid_);
     const std::uint64_t steps = out_.track("steps", process, 0);
     for (const StepSummary& step : named_.trace.steps) {
       ProtoMessage event = slice(steps, fmt::format("step {}", step.step), "step");
@@ -133,7 +136,8 @@ class PerfettoProcess {
     for (std::size_t q = 0; q < layout_.lanes.count.size(); ++q) {
       for (std::uint32_t lane = 0; lane < layout_.lanes.count[q]; ++lane) {
         const std::string& name = plan_.platform.queues[q].name;
-        tracks_.push_back(out_.track(lane == 0 ? name : fmt::format("{} #{}", name, lane + 1), process, tracks_.size()));
+        tracks_.push_back(
+            out_.track(lane == 0 ? name : fmt::format("{} #{}", name, lane + 1), process, tracks_.size()));
       }
     }
   }
@@ -162,7 +166,7 @@ class PerfettoProcess {
   std::uint64_t pid_;
   std::uint64_t flows_ = 0;
   std::map<std::size_t, std::vector<std::uint64_t>> leaving_, arriving_;  ///< flows by event
-  std::vector<std::uint64_t> tracks_;  ///< by lane; the first is that of the steps
+  std::vector<std::uint64_t> tracks_;                                     ///< by lane; the first is that of the steps
 };
 
 void write_counters(Packets& out, std::span<const MemorySample> memory, std::uint64_t pid) {

@@ -6,7 +6,8 @@
 
 namespace plimsoll {
 
-/// A protobuf message as it is written: fields one behind the other, each with its number and wire type (protobuf.dev, Encoding).
+/// A protobuf message as it is written: fields one behind the other, each with its number and wire type (protobuf.dev,
+/// Encoding).
 class ProtoMessage {
  public:
   ProtoMessage& varint(std::uint32_t field, std::uint64_t value) {

@@ -25,10 +25,12 @@ void write_rows(std::ostream& out, const Plan& plan, const NamedTrace& named) {
   for (std::size_t e = 0; e < named.trace.events.size(); ++e) {
     const TraceEvent& event = named.trace.events[e];
     const Instruction& instruction = layout.body.list.instructions[event.instruction];
-    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", trace, to_text(instruction.kind), event.step, event.instruction,
-                       instruction_name(plan, layout.body, instruction), field(plan.platform.at(instruction.queue).name),
-                       layout.lanes.lane[e], to_text(instruction.phase), instruction.layer, layout.body.micro_batches[event.instruction],
-                       event.start.count, event.end.count, bytes_touched(layout.body, instruction).count, status_text(event.status));
+    out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", trace, to_text(instruction.kind), event.step,
+                       event.instruction, instruction_name(plan, layout.body, instruction),
+                       field(plan.platform.at(instruction.queue).name), layout.lanes.lane[e],
+                       to_text(instruction.phase), instruction.layer, layout.body.micro_batches[event.instruction],
+                       event.start.count, event.end.count, bytes_touched(layout.body, instruction).count,
+                       status_text(event.status));
   }
 }
 

@@ -33,7 +33,8 @@ class Issuer {
 
  private:
   std::uint64_t call(NameId name, Nanoseconds at) {
-    recording_.calls.push_back({.start = at, .end = at, .correlation = ++correlation_, .name = name, .thread = thread_});
+    recording_.calls.push_back(
+        {.start = at, .end = at, .correlation = ++correlation_, .name = name, .thread = thread_});
     return correlation_;
   }
 
@@ -50,15 +51,31 @@ class TraceRecorder {
   TraceRecorder(Recording& recording, const Plan& plan, const NamedTrace& named, std::uint32_t index)
       : recording_(recording), plan_(plan), named_(named), layout_(lay_out_trace(plan, named)), index_(index) {}
 
-  [[nodiscard]] std::size_t size() const { return named_.trace.events.size(); }
+  [[nodiscard]] std::size_t size() const { return named_.trace.events.size() + layout_.lane_count(); }
+
+  /// Something without duration on every lane at the recording's begin: so a replay learns that issuing takes no time.
+  void add_begins(Issuer& issuer, Nanoseconds begin) {
+    const NameId name = recording_.names.add("stream begins");
+    for (std::size_t q = 0; q < layout_.lanes.count.size(); ++q) {
+      for (std::uint32_t lane = 0; lane < layout_.lanes.count[q]; ++lane) {
+        recording_.work.push_back({.start = begin,
+                                   .end = begin,
+                                   .correlation = issuer.launch(),
+                                   .on = stream_of(QueueId(q), layout_.first_lane[q] + lane),
+                                   .name = name,
+                                   .kind = DeviceWorkKind::kFill});
+        issuer.go_on();
+      }
+    }
+  }
 
   void add(Issuer& issuer) {
     add_steps();
-    std::vector<std::uint64_t> record(size(), 0);
+    std::vector<std::uint64_t> record(named_.trace.events.size(), 0);
     std::set<std::size_t> awaited;
     for (const TraceWait& wait : layout_.waits) awaited.insert(wait.from);
     auto wait = layout_.waits.begin();
-    for (std::size_t e = 0; e < size(); ++e) {
+    for (std::size_t e = 0; e < named_.trace.events.size(); ++e) {
       const Instruction& instruction = layout_.body.list.instructions[named_.trace.events[e].instruction];
       if (!takes_time(instruction)) continue;
       const std::uint64_t launched = issuer.launch();
@@ -74,25 +91,36 @@ class TraceRecorder {
     const std::uint32_t thread = recording_.thread(0, index_ + 1);
     recording_.threads[thread].name = fmt::format("steps of {}", named_.name);
     for (const StepSummary& step : named_.trace.steps) {
-      recording_.ranges.push_back({.start = step.start, .end = step.end, .name = recording_.names.add(fmt::format("ProfilerStep#{}", step.step)),
+      recording_.ranges.push_back({.start = step.start,
+                                   .end = step.end,
+                                   .name = recording_.names.add(fmt::format("ProfilerStep#{}", step.step)),
                                    .thread = thread});
     }
   }
 
+  [[nodiscard]] DeviceStream stream_of(QueueId queue, std::uint32_t lane) const {
+    const bool gpu = on_gpu(plan_.platform.at(queue));
+    return {.process = 0,
+            .device = 2 * index_ + (gpu ? 0u : 1u),
+            .context = 0,
+            .stream = std::int64_t{1000} * index_ + lane};
+  }
   [[nodiscard]] DeviceStream stream_of(std::size_t e) const {
     const Instruction& instruction = layout_.body.list.instructions[named_.trace.events[e].instruction];
-    const bool gpu = on_gpu(plan_.platform.at(instruction.queue));
-    return {.process = 0, .device = 2 * index_ + (gpu ? 0u : 1u), .context = 0,
-            .stream = std::int64_t{1000} * index_ + layout_.lane_of(named_.trace, e)};
+    return stream_of(instruction.queue, layout_.lane_of(named_.trace, e));
   }
 
   void add_work(std::size_t e, const Instruction& instruction, std::uint64_t launched) {
     const TraceEvent& event = named_.trace.events[e];
     const bool transfer = is_transfer(instruction);
     const std::uint8_t kind = copy_kind_of(plan_, layout_.body, instruction);
-    DeviceWork work{.start = event.start, .end = event.end, .correlation = launched, .on = stream_of(e),
+    DeviceWork work{.start = event.start,
+                    .end = event.end,
+                    .correlation = launched,
+                    .on = stream_of(e),
                     .kind = transfer ? DeviceWorkKind::kCopy : DeviceWorkKind::kKernel};
-    work.name = recording_.names.add(transfer ? transfer_name(plan_, layout_.body, instruction) : instruction_name(plan_, instruction));
+    work.name = recording_.names.add(transfer ? transfer_name(plan_, layout_.body, instruction)
+                                              : instruction_name(plan_, instruction));
     if (transfer) {
       work.bytes = bytes_touched(layout_.body, instruction).count;
       work.copy_kind = kind;
@@ -107,8 +135,13 @@ class TraceRecorder {
 
   void add_wait(const TraceWait& wait, std::uint64_t launched, std::uint64_t record) {
     const Nanoseconds at = named_.trace.events[wait.to].start;
-    recording_.waits.push_back({.start = at, .end = at, .correlation = launched, .event_correlation = record, .on = stream_of(wait.to),
-                                .event = static_cast<std::int64_t>(record), .event_stream = stream_of(wait.from).stream,
+    recording_.waits.push_back({.start = at,
+                                .end = at,
+                                .correlation = launched,
+                                .event_correlation = record,
+                                .on = stream_of(wait.to),
+                                .event = static_cast<std::int64_t>(record),
+                                .event_stream = stream_of(wait.from).stream,
                                 .kind = WaitKind::kStreamWaitsEvent});
   }
 
@@ -146,25 +179,34 @@ TraceLayout lay_out_trace(const Plan& plan, const NamedTrace& named) {
 }
 
 bool is_transfer(const Instruction& instruction) {
-  return instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite;
+  return instruction.kind == InstructionKind::kCopy || instruction.kind == InstructionKind::kRead ||
+         instruction.kind == InstructionKind::kWrite;
 }
 
 std::uint8_t copy_kind_of(const Plan& plan, const FlatBody& body, const Instruction& instruction) {
   if (instruction.kind != InstructionKind::kCopy) return 0;
   const auto uses = body.uses(instruction);
-  if (uses.size() < 2) return plan.platform.at(instruction.queue).name.find("d2h") != std::string::npos ? kDeviceToHost : kHostToDevice;
-  const auto on_device = [&](const Use& use) { return plan.platform.at(plan.buffers[use.target].space).kind == SpaceKind::kDevice; };
+  if (uses.size() < 2)
+    return plan.platform.at(instruction.queue).name.find("d2h") != std::string::npos ? kDeviceToHost : kHostToDevice;
+  const auto on_device = [&](const Use& use) {
+    return plan.platform.at(plan.buffers[use.target].space).kind == SpaceKind::kDevice;
+  };
   if (on_device(uses[0])) return on_device(uses[1]) ? kDeviceToDevice : kDeviceToHost;
   return on_device(uses[1]) ? kHostToDevice : kHostToHost;
 }
 
 std::string transfer_name(const Plan& plan, const FlatBody& body, const Instruction& instruction) {
   switch (copy_kind_of(plan, body, instruction)) {
-    case kHostToDevice: return "Memcpy HtoD (Pinned -> Device)";
-    case kDeviceToHost: return "Memcpy DtoH (Device -> Pinned)";
-    case kDeviceToDevice: return "Memcpy DtoD (Device -> Device)";
-    case kHostToHost: return "Memcpy HtoH (Pinned -> Pinned)";
-    default: return fmt::format("{} {}", to_text(instruction.kind), plan.platform.at(instruction.queue).name);
+    case kHostToDevice:
+      return "Memcpy HtoD (Pinned -> Device)";
+    case kDeviceToHost:
+      return "Memcpy DtoH (Device -> Pinned)";
+    case kDeviceToDevice:
+      return "Memcpy DtoD (Device -> Device)";
+    case kHostToHost:
+      return "Memcpy HtoH (Pinned -> Pinned)";
+    default:
+      return fmt::format("{} {}", to_text(instruction.kind), plan.platform.at(instruction.queue).name);
   }
 }
 
@@ -183,6 +225,7 @@ Recording recording_of_traces(const Plan& plan, const std::vector<const NamedTra
     for (const TraceEvent& event : named->trace.events) begin = std::min(begin, event.start);
   }
   Issuer issuer(recording, count, begin);
+  for (TraceRecorder& recorder : recorders) recorder.add_begins(issuer, begin);
   for (TraceRecorder& recorder : recorders) recorder.add(issuer);
   recording.sort();
   return recording;

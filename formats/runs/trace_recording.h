@@ -17,6 +17,9 @@ struct TraceLayout {
   std::vector<TraceWait> waits;
   std::vector<std::uint32_t> first_lane;  ///< of each queue, counted over all queues from 1
 
+  [[nodiscard]] std::size_t lane_count() const {
+    return lanes.count.empty() ? 0 : first_lane.back() + lanes.count.back() - 1;
+  }
   [[nodiscard]] std::uint32_t lane_of(const Trace& trace, std::size_t event) const {
     return first_lane[body.list.instructions[trace.events[event].instruction].queue.index] + lanes.lane[event];
   }
@@ -26,16 +29,18 @@ TraceLayout lay_out_trace(const Plan& plan, const NamedTrace& named);
 /// "predicted", "measured", …: how an event's times came about.
 std::string_view status_text(EventStatus status);
 
-/// Whether an event is a transfer, and between which memories, as CUPTI numbers them (0: none that CUPTI knows, an SSD's).
+/// Whether an event is a transfer, and between which memories, as CUPTI numbers them (0: none that CUPTI knows, an
+/// SSD's).
 bool is_transfer(const Instruction& instruction);
 std::uint8_t copy_kind_of(const Plan& plan, const FlatBody& body, const Instruction& instruction);
 /// "Memcpy HtoD (Pinned -> Device)"; other transfers by their queue.
 std::string transfer_name(const Plan& plan, const FlatBody& body, const Instruction& instruction);
 
-/// Traces of one plan as a profiler would have recorded them: every instruction that takes time is device work on the stream of
-/// its lane (`device` 2k of GPU queues and 2k + 1 of others, of the k-th trace), steps are annotations "ProfilerStep#n". One
-/// thread issues all of them beforehand, in the plan's order, without taking time, and records and awaits events where work
-/// waited for another lane; so a replay knows what depends on what.
+/// Traces of one plan as a profiler would have recorded them: every instruction that takes time is device work on the
+/// stream of its lane (`device` 2k of GPU queues and 2k + 1 of others, of the k-th trace), steps are annotations
+/// "ProfilerStep#n". One thread issues all of them beforehand, in the plan's order, without taking time, and records
+/// and awaits events where work waited for another lane; so a replay knows what depends on what. Every lane begins with
+/// a fill of no bytes and no duration.
 Recording recording_of_traces(const Plan& plan, const std::vector<const NamedTrace*>& traces);
 
 }  // namespace plimsoll

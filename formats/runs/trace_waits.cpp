@@ -12,7 +12,8 @@ constexpr Nanoseconds kGrain{1000};
 
 class WaitFinder {
  public:
-  WaitFinder(const FlatBody& body, const Trace& trace, const QueueLanes& lanes) : body_(body), trace_(trace), lanes_(lanes) {
+  WaitFinder(const FlatBody& body, const Trace& trace, const QueueLanes& lanes)
+      : body_(body), trace_(trace), lanes_(lanes) {
     for (std::size_t e = 0; e < trace.events.size(); ++e) at_[{trace.events[e].step, trace.events[e].instruction}] = e;
     behind_markers_.resize(trace.events.size());
   }
@@ -35,7 +36,9 @@ class WaitFinder {
  private:
   using Lane = std::pair<std::uint32_t, std::uint32_t>;
 
-  [[nodiscard]] const Instruction& instruction_of(std::size_t e) const { return body_.list.instructions[trace_.events[e].instruction]; }
+  [[nodiscard]] const Instruction& instruction_of(std::size_t e) const {
+    return body_.list.instructions[trace_.events[e].instruction];
+  }
   [[nodiscard]] Lane lane_of(std::size_t e) const { return {instruction_of(e).queue.index, lanes_.lane[e]}; }
 
   /// Events that its dependencies name, markers replaced by what they waited for.

@@ -16,9 +16,9 @@ struct TraceWait {
   bool operator==(const TraceWait&) const = default;
 };
 
-/// What the events of a trace waited for on other lanes, as the plan says: through markers, which take no time and are no events
-/// of a timeline; of each lane only the event that ended last. Ordered by `to`. What the trace contradicts (the first ended
-/// after the second began) is left out.
+/// What the events of a trace waited for on other lanes, as the plan says: through markers, which take no time and are
+/// no events of a timeline; of each lane only the event that ended last. Ordered by `to`. What the trace contradicts
+/// (the first ended after the second began) is left out.
 std::vector<TraceWait> trace_waits(const FlatBody& body, const Trace& trace, const QueueLanes& lanes);
 
 /// Whether an event of that instruction is drawn: markers are places to depend on.

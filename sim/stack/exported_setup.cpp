@@ -7,16 +7,25 @@
 namespace plimsoll {
 namespace {
 
-Tier tier_of(Home home) { return home == Home::kDevice ? Tier::kDevice : home == Home::kHost ? Tier::kHost : Tier::kSsd; }
-Home home_of(Tier tier) { return tier == Tier::kDevice ? Home::kDevice : tier == Tier::kHost ? Home::kHost : Home::kDrive; }
+Tier tier_of(Home home) {
+  return home == Home::kDevice ? Tier::kDevice : home == Home::kHost ? Tier::kHost : Tier::kSsd;
+}
+Home home_of(Tier tier) {
+  return tier == Tier::kDevice ? Home::kDevice : tier == Tier::kHost ? Home::kHost : Home::kDrive;
+}
 
 std::optional<ExportSource> source_of(Stack stack) {
   switch (stack) {
-    case Stack::kPytorch: return ExportSource::kPytorch;
-    case Stack::kDeepspeed: return ExportSource::kDeepspeed;
-    case Stack::kColossalai: return ExportSource::kColossalai;
-    case Stack::kMegatron: return ExportSource::kMegatron;
-    default: return std::nullopt;
+    case Stack::kPytorch:
+      return ExportSource::kPytorch;
+    case Stack::kDeepspeed:
+      return ExportSource::kDeepspeed;
+    case Stack::kColossalai:
+      return ExportSource::kColossalai;
+    case Stack::kMegatron:
+      return ExportSource::kMegatron;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -55,8 +64,10 @@ std::string names_under(Stack stack) {
 Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const auto source = source_of(setup.stack);
   if (!source) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("no program reads a configuration of {}", to_text(setup.stack)),
-                 .where = "--stack", .remedy = "choose pytorch, deepspeed, colossalai or megatron"});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("no program reads a configuration of {}", to_text(setup.stack)),
+                 .where = "--stack",
+                 .remedy = "choose pytorch, deepspeed, colossalai or megatron"});
   }
   ExportedTraining training{.spec = spec, .recipe = recipe, .source = *source};
   training.origin = fmt::format("setup of {}: {}", to_text(setup.stack), describe(setup));
@@ -89,8 +100,10 @@ Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& 
 
 Result<StackSetup> with_configuration(StackSetup setup, const ExportedTraining& read) {
   if (read.optimizer != Tier::kDevice && read.updates_away < 1) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("Twin-Flow (ratio {}) is not modelled under --stack deepspeed", read.updates_away),
-                 .where = "zero_optimization/offload_optimizer/ratio", .remedy = "set it to 1, or plan with --strategy twin-flow and no --stack"});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("Twin-Flow (ratio {}) is not modelled under --stack deepspeed", read.updates_away),
+                 .where = "zero_optimization/offload_optimizer/ratio",
+                 .remedy = "set it to 1, or plan with --strategy twin-flow and no --stack"});
   }
   setup.zero = read.zero;
   setup.parameters = home_of(read.parameters);
@@ -120,11 +133,16 @@ Result<StackSetup> with_published_choices(StackSetup setup, const std::string& n
     return setup;
   }
   const std::string names = names_under(setup.stack);
-  return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", name, to_text(setup.stack)),
-               .where = {},
-               .remedy = names.empty() ? "leave --strategy or --stack out"
-                                       : fmt::format("leave --strategy or --stack out, or choose {} (deepspeed: a configuration FILE.json, too)", names)});
+  return fail(
+      {.kind = ErrorKind::kInput,
+       .what = fmt::format("strategy '{}' is a plan of plimsoll's, and --stack {} makes its own", name,
+                           to_text(setup.stack)),
+       .where = {},
+       .remedy = names.empty()
+                     ? "leave --strategy or --stack out"
+                     : fmt::format(
+                           "leave --strategy or --stack out, or choose {} (deepspeed: a configuration FILE.json, too)",
+                           names)});
 }
 
 }  // namespace plimsoll

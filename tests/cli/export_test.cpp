@@ -34,8 +34,8 @@ json fit_of(const TemporaryFolder& folder, const Arguments& more) {
 
 TEST_CASE("a DeepSpeed configuration that was exported foretells what its options did") {
   const TemporaryFolder folder;
-  const Arguments options{"--zero", "2", "--offload", "optimizer:cpu", "--recompute", "full", "--batch", "4", "--accumulate", "2", "--precision", "bf16-mixed",
-                          "--clip", "0.5"};
+  const Arguments options{"--zero",       "2", "--offload",   "optimizer:cpu", "--recompute", "full", "--batch", "4",
+                          "--accumulate", "2", "--precision", "bf16-mixed",    "--clip",      "0.5"};
   Arguments asked{"--stack", "deepspeed", "--to", "deepspeed", "-o", "ds.json"};
   asked.insert(asked.end(), options.begin(), options.end());
   const ChildEnd end = export_of(folder, asked);
@@ -80,14 +80,16 @@ TEST_CASE("export says what is missing, wrong or ignored, and writes nothing the
 TEST_CASE("a configuration that says otherwise than an option is refused, not overruled") {
   const TemporaryFolder folder;
   write_file(folder.file("ds.json"), R"({"train_micro_batch_size_per_gpu": 4, "zero_optimization": {"stage": 2}})");
-  const ChildEnd end = plimsoll_in(folder, {"fit", "gpt2", "--on", "RTX 3090", "--stack", "deepspeed", "--strategy", "ds.json", "--batch", "2"});
+  const ChildEnd end = plimsoll_in(
+      folder, {"fit", "gpt2", "--on", "RTX 3090", "--stack", "deepspeed", "--strategy", "ds.json", "--batch", "2"});
   CHECK(end.code == 2);
   CHECK_THAT(end.err, Contains("--batch") && Contains("ds.json"));
 }
 
 TEST_CASE("a plan file, a run file and a model export alike, and the script lies beside") {
   const TemporaryFolder folder;
-  const Arguments machine{"--on", "RTX 3090", "--ram", "64GiB", "--strategy", "zero-offload", "--precision", "bf16-mixed"};
+  const Arguments machine{"--on",       "RTX 3090",     "--ram",       "64GiB",
+                          "--strategy", "zero-offload", "--precision", "bf16-mixed"};
   Arguments line{"plan", kTinyModel, "-o", "plan.json", "--timeline", "run.plimsoll"};
   line.insert(line.end(), machine.begin(), machine.end());
   REQUIRE(plimsoll_in(folder, line).code == 0);
@@ -109,10 +111,11 @@ TEST_CASE("a plan file, a run file and a model export alike, and the script lies
 
 TEST_CASE("traces of a run export to every format, and what we wrote we read") {
   const TemporaryFolder folder;
-  REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--on", "RTX 3090", "--ram", "64GiB", "--strategy", "zero-offload", "-o", "plan.json", "--timeline",
-                               "run.plimsoll"}).code == 0);
-  const ChildEnd end = plimsoll_in(folder, {"export", "run.plimsoll", "--chrome", "trace.json", "--perfetto", "trace.pftrace", "--csv", "trace.csv", "--nsight",
-                                            "nsight.plimsoll"});
+  REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--on", "RTX 3090", "--ram", "64GiB", "--strategy", "zero-offload",
+                               "-o", "plan.json", "--timeline", "run.plimsoll"})
+              .code == 0);
+  const ChildEnd end = plimsoll_in(folder, {"export", "run.plimsoll", "--chrome", "trace.json", "--perfetto",
+                                            "trace.pftrace", "--csv", "trace.csv", "--nsight", "nsight.plimsoll"});
   INFO(end.err);
   REQUIRE(end.code == 0);
   for (const char* file : {"trace.json", "nsight.plimsoll"}) {

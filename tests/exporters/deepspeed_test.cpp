@@ -16,13 +16,17 @@ using nlohmann::json;
 
 ExportedTraining of_plan(const Strategy& strategy, Recipe recipe = small_recipe()) {
   recipe.precision = Precision::kBf16Mixed;
-  return exported_training(lower_to_plan(small_model(Family::kGpt2), recipe, tiny_platform(), strategy, {}).value()).value();
+  return exported_training(lower_to_plan(small_model(Family::kGpt2), recipe, tiny_platform(), strategy, {}).value())
+      .value();
 }
 
-json written(const ExportedTraining& training) { return json::parse(export_training(ExportTarget::kDeepspeed, training).value().text); }
+json written(const ExportedTraining& training) {
+  return json::parse(export_training(ExportTarget::kDeepspeed, training).value().text);
+}
 
 StackSetup infinity() {
-  StackSetup setup{.stack = Stack::kDeepspeed, .recomputation = Recomputation::kEvery, .every = 2, .data_ranks = 4, .zero = 3};
+  StackSetup setup{
+      .stack = Stack::kDeepspeed, .recomputation = Recomputation::kEvery, .every = 2, .data_ranks = 4, .zero = 3};
   setup.parameters = setup.optimizer = Home::kDrive;
   setup.activations = Home::kHost;
   setup.reduce_bucket = 123'456;
@@ -32,7 +36,9 @@ StackSetup infinity() {
 }  // namespace
 
 TEST_CASE("a plan's stage is the least that can move what the plan moves") {
-  const auto stage = [](const Strategy& strategy) { return written(of_plan(strategy))["zero_optimization"]["stage"].get<int>(); };
+  const auto stage = [](const Strategy& strategy) {
+    return written(of_plan(strategy))["zero_optimization"]["stage"].get<int>();
+  };
   CHECK(stage({.name = "resident"}) == 0);
   CHECK(stage({.name = "offload", .optimizer = Tier::kHost, .gradients = Tier::kHost}) == 2);
   CHECK(stage({.name = "twin", .optimizer = Tier::kHost, .gradients = Tier::kHost, .device_state_blocks = 1}) == 3);
@@ -40,11 +46,13 @@ TEST_CASE("a plan's stage is the least that can move what the plan moves") {
 }
 
 TEST_CASE("Twin-Flow's ratio is the share of the parameters that the CPU updates") {
-  const ExportedTraining training = of_plan({.name = "twin", .optimizer = Tier::kHost, .gradients = Tier::kHost, .device_state_blocks = 2});
-  // A block of 32 wide and 64 inside: 32·96 + 96 + 32·32 + 32 + 32·64 + 64 + 64·32 + 32 + 4·32 = 8544; four of them, a table of 256
-  // and of 32 rows of 32, and the last norm's 64: 43456. Two blocks are the device's.
+  const ExportedTraining training =
+      of_plan({.name = "twin", .optimizer = Tier::kHost, .gradients = Tier::kHost, .device_state_blocks = 2});
+  // A block of 32 wide and 64 inside: 32·96 + 96 + 32·32 + 32 + 32·64 + 64 + 64·32 + 32 + 4·32 = 8544; four of them, a
+  // table of 256 and of 32 rows of 32, and the last norm's 64: 43456. Two blocks are the device's.
   CHECK(training.updates_away == Approx(1 - 2.0 * 8544 / 43456));
-  CHECK(written(training)["zero_optimization"]["offload_optimizer"]["ratio"].get<double>() == Approx(training.updates_away));
+  CHECK(written(training)["zero_optimization"]["offload_optimizer"]["ratio"].get<double>() ==
+        Approx(training.updates_away));
 }
 
 TEST_CASE("what is written of a setup reads back as the same setup") {
@@ -84,14 +92,17 @@ TEST_CASE("a configuration that contradicts itself is refused with its key") {
   refused(R"({"zero_optimization": {"stage": 2, "offload_optimizer": {"device": "nvme"}}})", "offload_optimizer");
   refused(R"({"zero_optimization": {"stage": 7}})", "stage");
   refused(R"({"optimizer": {"type": "OneBitAdam"}})", "type");
-  refused(R"({"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2})", "train_batch_size");
+  refused(R"({"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2})",
+          "train_batch_size");
   refused(R"({"gradient_clipping": "much"})", "gradient_clipping");
   refused("{", "ds.json");
 }
 
 TEST_CASE("\"auto\" leaves a value to the training program") {
-  const auto read = read_deepspeed(R"({"train_batch_size": "auto", "gradient_clipping": "auto", "bf16": {"enabled": "auto"},
-    "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "zero_optimization": {"stage": 3}})", "ds.json");
+  const auto read =
+      read_deepspeed(R"({"train_batch_size": "auto", "gradient_clipping": "auto", "bf16": {"enabled": "auto"},
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto"}}, "zero_optimization": {"stage": 3}})",
+                     "ds.json");
   REQUIRE(read);
   CHECK_FALSE(read->global_batch);
   CHECK_FALSE(read->clip);
@@ -100,7 +111,8 @@ TEST_CASE("\"auto\" leaves a value to the training program") {
 }
 
 TEST_CASE("a share that the CPU updates is not told as all of it") {
-  auto read = read_deepspeed(R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.3}}})", "ds.json");
+  auto read = read_deepspeed(
+      R"({"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu", "ratio": 0.3}}})", "ds.json");
   REQUIRE(read);
   CHECK_FALSE(with_configuration({.stack = Stack::kDeepspeed}, read->training));
 }

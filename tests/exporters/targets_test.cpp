@@ -15,28 +15,32 @@ namespace {
 using Catch::Contains;
 using nlohmann::json;
 
-ExportedTraining of_plan(const Strategy& strategy, Family family = Family::kGpt2, Precision precision = Precision::kBf16Mixed) {
+ExportedTraining of_plan(const Strategy& strategy, Family family = Family::kGpt2,
+                         Precision precision = Precision::kBf16Mixed) {
   Recipe recipe = small_recipe();
   recipe.precision = precision;
   return exported_training(lower_to_plan(small_model(family), recipe, tiny_platform(), strategy, {}).value()).value();
 }
 
 const Strategy kOffload{.name = "offload", .recompute_every = 1, .optimizer = Tier::kHost, .gradients = Tier::kHost};
-const Strategy kDrive{.name = "drive", .recompute_every = 1, .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kSsd};
+const Strategy kDrive{
+    .name = "drive", .recompute_every = 1, .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kSsd};
 
 std::string refusal(ExportTarget target, const ExportedTraining& training) {
   const auto made = export_training(target, training);
   return made ? "" : made.error().text();
 }
 
-std::string text_of(ExportTarget target, const ExportedTraining& training) { return export_training(target, training).value().text; }
+std::string text_of(ExportTarget target, const ExportedTraining& training) {
+  return export_training(target, training).value().text;
+}
 
 }  // namespace
 
 TEST_CASE("what a target cannot move is refused by name, not left out") {
   const ExportedTraining drive = of_plan(kDrive);
-  for (const ExportTarget target : {ExportTarget::kFsdp2, ExportTarget::kMegatron, ExportTarget::kGemini, ExportTarget::kTorchtitan,
-                                    ExportTarget::kAccelerateFsdp}) {
+  for (const ExportTarget target : {ExportTarget::kFsdp2, ExportTarget::kMegatron, ExportTarget::kGemini,
+                                    ExportTarget::kTorchtitan, ExportTarget::kAccelerateFsdp}) {
     INFO(to_text(target));
     CHECK_THAT(refusal(target, drive), Contains("parameters") && Contains("SSD"));
   }
@@ -50,15 +54,18 @@ TEST_CASE("numbers that a target cannot train by are refused") {
   CHECK_THAT(refusal(ExportTarget::kDeepspeed, late), Contains("step before"));
   ExportedTraining eight = of_plan(kOffload);
   eight.recipe.optimizer = OptimizerKind::kAdam8bit;
-  for (const ExportTarget target : {ExportTarget::kDeepspeed, ExportTarget::kMegatron, ExportTarget::kTorchtitan, ExportTarget::kGemini}) {
+  for (const ExportTarget target :
+       {ExportTarget::kDeepspeed, ExportTarget::kMegatron, ExportTarget::kTorchtitan, ExportTarget::kGemini}) {
     CHECK_THAT(refusal(target, eight), Contains("adam8bit"));
   }
   CHECK_THAT(refusal(ExportTarget::kGemini, of_plan(kOffload, Family::kGpt2, Precision::kFp32)), Contains("two bytes"));
-  CHECK_THAT(refusal(ExportTarget::kTorchtitan, of_plan(kOffload, Family::kGpt2, Precision::kFp16Mixed)), Contains("fp16"));
+  CHECK_THAT(refusal(ExportTarget::kTorchtitan, of_plan(kOffload, Family::kGpt2, Precision::kFp16Mixed)),
+             Contains("fp16"));
 }
 
 TEST_CASE("a program's setup goes to that program's own options alone") {
-  const auto setup = exported_training(small_model(Family::kLlama), small_recipe(), {.stack = Stack::kMegatron, .tensor_ranks = 2});
+  const auto setup =
+      exported_training(small_model(Family::kLlama), small_recipe(), {.stack = Stack::kMegatron, .tensor_ranks = 2});
   REQUIRE(setup);
   CHECK_THAT(refusal(ExportTarget::kDeepspeed, *setup), Contains("setup of megatron") && Contains("--stack deepspeed"));
   CHECK(refusal(ExportTarget::kMegatron, *setup).empty());
@@ -75,14 +82,16 @@ TEST_CASE("every block's operators are told by kind and order, a fused product a
   const ExportedTraining training = of_plan({.name = "kept", .recompute_every = 1, .kept_outputs = 1}, Family::kLlama);
   const std::vector<KeptSegment> segments = kept_segments(training, *torch_blocks(training.spec));
   REQUIRE(segments.size() == 4);
-  // Queries, keys, values, projection, gate, up, down; one kernel of ours made the first three, and one the fifth and sixth.
+  // Queries, keys, values, projection, gate, up, down; one kernel of ours made the first three, and one the fifth and
+  // sixth.
   REQUIRE(segments[0].kinds[0].kind == "matmul");
   const std::vector<bool>& products = segments[0].kinds[0].keep;
   REQUIRE(products.size() == 7);
   CHECK((products[0] == products[1] && products[1] == products[2] && products[4] == products[5]));
   CHECK(segments[0].kinds[1].keep.size() == 1);
   CHECK(segments[0].kinds[2].keep.empty());  // an RMSNorm is several operators
-  std::size_t kept = products[0] + products[3] + products[4] + products[6] + segments[0].kinds[1].keep[0] + segments[0].kinds[3].keep[0];
+  std::size_t kept = products[0] + products[3] + products[4] + products[6] + segments[0].kinds[1].keep[0] +
+                     segments[0].kinds[3].keep[0];
   CHECK(kept == 1);
 }
 
@@ -97,7 +106,8 @@ TEST_CASE("no name from outside ends the comment that it stands in") {
   ExportedTraining training = of_plan(kOffload);
   training.spec.name = "gpt\nrm -rf x";
   training.origin = "plan\n'x'";
-  for (const ExportTarget target : {ExportTarget::kAccelerateDeepspeed, ExportTarget::kMegatron, ExportTarget::kTorchCheckpoint}) {
+  for (const ExportTarget target :
+       {ExportTarget::kAccelerateDeepspeed, ExportTarget::kMegatron, ExportTarget::kTorchCheckpoint}) {
     const std::string text = text_of(target, training);
     CHECK(text.find("\nrm") == std::string::npos);
     CHECK(text.find("\n'x'") == std::string::npos);
@@ -109,7 +119,8 @@ TEST_CASE("JSON exports carry their notes, all others have them as comments") {
   CHECK_FALSE(json::parse(text_of(ExportTarget::kDeepspeed, training))["notes"].empty());
   CHECK_FALSE(json::parse(text_of(ExportTarget::kFsdp2, training))["notes"].empty());
   CHECK_FALSE(json::parse(text_of(ExportTarget::kGemini, training))["notes"].empty());
-  for (const ExportTarget target : {ExportTarget::kAccelerateDeepspeed, ExportTarget::kMegatron, ExportTarget::kTorchtitan}) {
+  for (const ExportTarget target :
+       {ExportTarget::kAccelerateDeepspeed, ExportTarget::kMegatron, ExportTarget::kTorchtitan}) {
     CHECK_THAT(text_of(target, training), Contains("# note: "));
   }
 }

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -27,7 +28,8 @@ struct Predicted {
 };
 
 Predicted predicted(const Strategy& strategy) {
-  Predicted made{.plan = lower_to_plan(small_model(Family::kGpt2), small_recipe(), tiny_platform(), strategy, {}).value()};
+  Predicted made{.plan =
+                     lower_to_plan(small_model(Family::kGpt2), small_recipe(), tiny_platform(), strategy, {}).value()};
   made.named = {.name = "predicted", .trace = predict(made.plan, CatalogueCostModel()).value().trace};
   return made;
 }
@@ -37,7 +39,8 @@ const Strategy kOffload{.name = "offload", .recompute_every = 1, .optimizer = Ti
 std::size_t drawn(const Predicted& made) {
   const FlatBody body = expand(made.plan, *made.plan.body("step"));
   std::size_t count = 0;
-  for (const TraceEvent& event : made.named.trace.events) count += takes_time(body.list.instructions[event.instruction]) ? 1 : 0;
+  for (const TraceEvent& event : made.named.trace.events)
+    count += takes_time(body.list.instructions[event.instruction]) ? 1 : 0;
   return count;
 }
 
@@ -51,10 +54,14 @@ Recording through_file(const Predicted& made) {
 
 }  // namespace
 
-TEST_CASE("a Chrome trace of ours is read as device work on as many streams as it has lanes, and nothing of it is lost") {
+TEST_CASE(
+    "a Chrome trace of ours is read as device work on as many streams as it has lanes, and nothing of it is lost") {
   const Predicted made = predicted(kOffload);
   const Recording recording = through_file(made);
-  CHECK(recording.work.size() == drawn(made));
+  const auto begins = std::count_if(recording.work.begin(), recording.work.end(),
+                                    [](const DeviceWork& work) { return work.kind == DeviceWorkKind::kFill; });
+  CHECK(begins == 8);  // one a lane: the tiny machine's queues, none of which ran two things at once
+  CHECK(recording.work.size() - static_cast<std::size_t>(begins) == drawn(made));
   CHECK(recording.losses.empty());
   CHECK(recording.calls.size() >= recording.work.size());
   CHECK(marked_steps(recording).size() == made.named.trace.steps.size());
@@ -104,7 +111,8 @@ TEST_CASE("a table of a trace has a row for each event") {
 }
 
 TEST_CASE("protobuf fields are written as its encoding says") {
-  // 150 = 0x96: the low seven bits with the high bit set, then the rest; field 1 as varint has the tag 08 (protobuf.dev, Encoding).
+  // 150 = 0x96: the low seven bits with the high bit set, then the rest; field 1 as varint has the tag 08
+  // (protobuf.dev, Encoding).
   CHECK(ProtoMessage().varint(1, 150).bytes() == std::string("\x08\x96\x01", 3));
   CHECK(ProtoMessage().text(2, "testing").bytes() == std::string("\x12\x07testing", 9));
   // Field 47 as 64 bits: 47·8 + 1 = 377 = 0x179, in two bytes f9 02; then eight bytes, the lowest first.
