@@ -47,11 +47,17 @@ Tier tier(const JsonNode& node, std::string_view key) {
   return static_cast<Tier>(of.at("device").one_of({"none", "cpu", "nvme"}));
 }
 
+/// Nothing where the block is absent or leaves it to the training program.
+std::optional<bool> enabled(const JsonNode& node, std::string_view block) {
+  if (!stated(node, block) || !stated(node.at(block), "enabled")) return std::nullopt;
+  return node.at(block).at("enabled").boolean();
+}
+
 void read_precision(const JsonNode& node, DeepspeedConfiguration& read) {
-  const bool half = stated(node, "fp16") && flag(node.at("fp16"), "enabled", false);
-  const bool bf16 = stated(node, "bf16") && flag(node.at("bf16"), "enabled", false);
+  const std::optional<bool> fp16 = enabled(node, "fp16"), bfloat = enabled(node, "bf16");
+  const bool half = fp16.value_or(false), bf16 = bfloat.value_or(false);
   if (half && bf16) return node.at("bf16").fault("fp16 and bf16 are both enabled", "enable one of them");
-  if (!stated(node, "fp16") && !stated(node, "bf16")) return;
+  if (!fp16 && !bfloat) return;
   read.precision = half ? Precision::kFp16Mixed : bf16 ? Precision::kBf16Mixed : Precision::kFp32;
   if (bf16 && flag(node.at("bf16"), "bf16_optimizer_states", false)) read.precision = Precision::kBf16;
   if (!half) return;

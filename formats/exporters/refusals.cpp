@@ -7,8 +7,8 @@ namespace {
 
 Result<void> check_tier(const std::string& who, std::string_view what, Tier wanted, Tier furthest) {
   if (wanted <= furthest) return {};
-  const std::string_view place = wanted == Tier::kHost ? "host memory" : "an SSD";
-  return cannot_export(fmt::format("{} cannot keep {} in {}", who, what, place),
+  const std::string_view place = wanted == Tier::kHost ? "in host memory" : "on an SSD";
+  return cannot_export(fmt::format("{} cannot keep {} {}", who, what, place),
                        "choose a --strategy that does not, or export to a program that can (docs/exporting.md)");
 }
 

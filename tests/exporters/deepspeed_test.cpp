@@ -106,6 +106,7 @@ TEST_CASE("\"auto\" leaves a value to the training program") {
   REQUIRE(read);
   CHECK_FALSE(read->global_batch);
   CHECK_FALSE(read->clip);
+  CHECK_FALSE(read->precision);
   CHECK_FALSE(read->learning_rate);
   CHECK(read->training.zero == 3);
 }
