@@ -1,6 +1,8 @@
 #include "sim/replay/launch_constants.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -42,7 +44,22 @@ Nanoseconds LaunchConstants::latency_of(const HostCall& call) const {
   return known == latency.end() ? Nanoseconds(0) : known->second;
 }
 
+namespace {
+
+/// Launches that say themselves that they await an event: what stands before their work is that wait. CUDA's own have a call of
+/// its own for it; traces of plans do not (recording_of_traces).
+std::set<std::pair<std::uint32_t, std::uint64_t>> awaiting_launches(const Recording& recording) {
+  std::set<std::pair<std::uint32_t, std::uint64_t>> launches;
+  for (const DeviceWait& wait : recording.waits) {
+    if (wait.kind == WaitKind::kStreamWaitsEvent) launches.insert({wait.on.process, wait.correlation});
+  }
+  return launches;
+}
+
+}  // namespace
+
 LaunchConstants measure_launches(const Recording& recording, const RecordingIndex& index) {
+  const auto awaiting = awaiting_launches(recording);
   std::array<std::vector<std::int64_t>, 3> gaps;
   std::map<std::uint32_t, std::vector<std::int64_t>> latencies;
   for (const RecordingIndex::Stream& stream : index.streams()) {
@@ -52,7 +69,7 @@ LaunchConstants measure_launches(const Recording& recording, const RecordingInde
       const std::uint32_t call_id = index.call_of(id);
       const Nanoseconds before = free;
       free = std::max(free, work.end);
-      if (call_id == kNoIndex) continue;
+      if (call_id == kNoIndex || awaiting.count({work.on.process, work.correlation}) > 0) continue;
       const HostCall& call = recording.calls[call_id];
       if (call.end + kSurelyWaiting <= before && work.start >= before) {
         gaps[static_cast<std::size_t>(work.kind)].push_back((work.start - before).count);
