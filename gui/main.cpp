@@ -16,6 +16,12 @@ int ended(const plimsoll::Error& error) {
   return error.kind == plimsoll::ErrorKind::kInput ? 2 : 4;
 }
 
+/// A picture of a problem is a picture; a script learns of it here.
+int told_of(const QStringList& problems) {
+  for (const QString& problem : problems) std::fprintf(stderr, "plimsoll-gui: %s\n", qUtf8Printable(problem));
+  return problems.isEmpty() ? 0 : 2;
+}
+
 /// Without a screen a picture can still be taken, help printed, and anything else refused in words.
 void choose_platform(int argc, char** argv) {
   const bool no_screen = qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
@@ -51,5 +57,5 @@ int main(int argc, char** argv) {
     return QApplication::exec();
   }
   const auto taken = plimsoll::gui::take_screenshot(window, options->screenshot);
-  return taken ? 0 : ended(taken.error());
+  return taken ? told_of(window.problems()) : ended(taken.error());
 }

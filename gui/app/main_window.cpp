@@ -183,7 +183,14 @@ void MainWindow::remember_file(const QString& path) {
   build_menus();
 }
 
+QStringList MainWindow::problems() const {
+  QStringList all = reported_;
+  if (const Page* page = current_page(); page != nullptr && !page->problem().isEmpty()) all.append(page->problem());
+  return all;
+}
+
 void MainWindow::report(const QString& title, const QString& text) {
+  reported_.append(text);
   auto* box = new QMessageBox(QMessageBox::Warning, title, text, QMessageBox::Ok, this);
   box->setAttribute(Qt::WA_DeleteOnClose);
   box->setObjectName("report");

@@ -44,6 +44,8 @@ class MainWindow final : public QMainWindow {
   bool open_file(const QString& path);
   /// Says an error in words; the window goes on.
   void report(const QString& title, const QString& text);
+  /// What the window and its current page have to say against what was asked of them, one entry a problem.
+  [[nodiscard]] QStringList problems() const;
 
  protected:
   void closeEvent(QCloseEvent* event) override;
@@ -77,6 +79,7 @@ class MainWindow final : public QMainWindow {
   SharedPlan plan_;
   LatestJob export_job_;
   QString export_folder_;
+  QStringList reported_;  ///< texts of the errors that were said
   PageRail* rail_;
   QStackedWidget* stack_;
   std::vector<Page*> pages_;

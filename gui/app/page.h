@@ -51,6 +51,8 @@ class Page : public QWidget {
   virtual void begin() {}
   /// Whether something is being worked out that will change what is shown (a screenshot waits for it).
   [[nodiscard]] virtual bool busy() const { return false; }
+  /// Why the page cannot show what was asked of it, in words; empty while it can.
+  [[nodiscard]] virtual QString problem() const { return {}; }
   /// What can be exported as CSV.
   [[nodiscard]] virtual std::vector<NamedTable> tables() const { return {}; }
   /// Draws what the page shows, for PNG and SVG; `area` is in the painter's logical pixels.

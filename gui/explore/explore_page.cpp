@@ -258,11 +258,13 @@ void ExplorePage::take(const Result<SharedVerdict>& verdict) {
   if (!verdict) {
     if (verdict.error().kind == ErrorKind::kInterrupted) return;
     verdict_ = nullptr;
-    card_->show_error(QString::fromStdString(verdict.error().text()));
+    problem_ = QString::fromStdString(verdict.error().text());
+    card_->show_error(problem_);
     Q_EMIT planChosen(nullptr);
     return show_verdict();
   }
   verdict_ = *verdict;
+  problem_.clear();
   card_->show_verdict(verdict_, choices_.tokens, choices_.gpus);
   show_verdict();
   if (verdict_->searched) Q_EMIT planChosen(verdict_->plan);

@@ -40,6 +40,7 @@ class ExplorePage final : public Page {
   void apply_theme(const Theme& theme) override;
   bool open_file(const QString& path) override;
   [[nodiscard]] bool busy() const override;
+  [[nodiscard]] QString problem() const override { return problem_; }
   [[nodiscard]] std::vector<NamedTable> tables() const override;
 
   [[nodiscard]] const Choices& choices() const { return choices_; }
@@ -75,6 +76,7 @@ class ExplorePage final : public Page {
   const PageContext context_;
   Choices choices_;
   SharedVerdict verdict_;
+  QString problem_;  ///< of the last choices, where they have no verdict
   QTimer pause_;  ///< between a change and the work for it
   LatestJob job_;
   OwnComputerQuestion own_;
