@@ -5,18 +5,21 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/durability_flags.h"
 #include "cli/fit_flags.h"
 #include "cli/fit_workload.h"
 #include "cli/output_file.h"
 #include "cli/print_changes.h"
 #include "cli/print_comparison.h"
 #include "cli/print_fit.h"
+#include "cli/print_safety.h"
 #include "cli/print_training.h"
 #include "cli/strategy_choice.h"
 #include "cli/waiting_line.h"
 #include "formats/runs/report_json.h"
 #include "formats/text/csv.h"
 #include "formats/text/read_text_file.h"
+#include "sim/planner/safety_cost.h"
 
 namespace plimsoll {
 namespace {
@@ -30,6 +33,7 @@ struct FitOptions {
   std::string prices;
   std::vector<std::string> price_of;
   double margin = 0;
+  DurabilityFlags durability;
   bool json = false;
   bool csv = false;
 };
@@ -99,6 +103,11 @@ Result<void> check_options(const FitOptions& options) {
   if (options.margin > 0 && (options.asked.strategy == "all" || options.help_wanted)) {
     return refuse("--margin-of is of one plan", "leave --margin-of out, or --strategy all and --what-would-help");
   }
+  const auto safety = read_safety(options.durability);
+  if (!safety) return fail(safety.error());
+  if (safety->durability != Durability::kNone && (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
+    return refuse("--durability is of one plan of plimsoll's", "leave it out, or --strategy all, --what-would-help and --stack");
+  }
   if (options.csv && !options.help_wanted) {
     return refuse("--csv is for the table of --what-would-help", "leave --csv out, or take --json");
   }
@@ -119,6 +128,7 @@ void print_answer(const FitOptions& options, const AskedQuestion& asked, const F
   std::vector<std::string> notes = asked.notes;
   notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
   fmt::print("{}", fit_text(answer, asked.question.recipe, asked.machine));
+  if (answer.safety) fmt::print("{}", safety_text(*answer.safety));
   if (answer.training) {
     fmt::print("{}", training_text(*answer.training));
     notes.insert(notes.end(), answer.training->assumed.begin(), answer.training->assumed.end());
@@ -132,7 +142,11 @@ WorkloadRequest workload_request(const FitOptions& options) {
 }
 
 Result<ExitCode> fit(const FitOptions& options) {
-  if (options.workload.exists()) return fit_workload(workload_request(options));
+  if (options.workload.exists()) {
+    const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
+    if (safe) return refuse("--durability is about training a language model", "leave it and --save-every out");
+    return fit_workload(workload_request(options));
+  }
   if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
   if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
   if (const auto goes = check_options(options); !goes) return fail(goes.error());
@@ -149,6 +163,8 @@ Result<ExitCode> fit(const FitOptions& options) {
   waiting.reset();
   if (!answer) return fail(answer.error());
   if (const auto billed = add_bill(options.asked.length, asked->question, *answer); !billed) return fail(billed.error());
+  const Question& question = asked->question;
+  add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
   print_answer(options, *asked, *answer);
   if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);
   return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
@@ -174,6 +190,7 @@ void add_fit(CLI::App& app, ExitCode& code) {
       ->add_option("--margin-of", options->margin,
                    "does the plan stay the best when kernels and links are off by so many percent?")
       ->check(CLI::Range(0.0, 90.0));
+  add_durability_flags(*command, options->durability);
   const std::string group = "What would help";
   command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")
       ->group(group);

@@ -4,9 +4,11 @@
 #include <optional>
 
 #include "cli/commands.h"
+#include "cli/durability_flags.h"
 #include "cli/other_stack.h"
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
+#include "cli/print_safety.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "cli/timeline_file.h"
@@ -39,6 +41,7 @@ struct PlanFlags {
   std::string timeline;
   std::string command;
   StackFlags stack;
+  DurabilityFlags durability;
   bool json = false;
 };
 
@@ -76,6 +79,11 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (const auto usable = check_replaceable(flags.output, FileKind::kJson); !usable) return fail(usable.error());
   if (const auto usable = check_timeline_output(flags.timeline); !usable) return fail(usable.error());
   if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
+  const auto safety = read_safety(flags.durability);
+  if (!safety) return fail(safety.error());
+  if (flags.stack.other() && safety->durability != Durability::kNone) {
+    return fail({.kind = ErrorKind::kInput, .what = "--durability is of plimsoll's own plans", .where = {}, .remedy = "leave it out, or --stack"});
+  }
   if (flags.stack.other()) return write_other_stack(flags);
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
@@ -94,11 +102,13 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   const auto search = search_plan(model->spec, *recipe, machine->platform, *machine->costs,
                                   {.strategy = strategy->family, .exact = strategy->exact, .evaluation = true});
   if (!search) return fail(search.error());
-  const auto answer = fit_answer(*search, {model->spec, *recipe, machine->platform, *machine->costs, true});
+  auto answer = fit_answer(*search, {model->spec, *recipe, machine->platform, *machine->costs, true});
   waiting.reset();
   if (!answer) return fail(answer.error());
+  add_safety(flags.durability, model->spec, *recipe, machine->platform, *answer);
+  const std::string safety_lines = answer->safety ? safety_text(*answer->safety) : std::string();
   fmt::print("{}", flags.json ? to_json(*answer)
-                              : fit_text(*answer, *recipe, machine->platform.name) + notes_text(machine->notes));
+                              : fit_text(*answer, *recipe, machine->platform.name) + safety_lines + notes_text(machine->notes));
   save_strategy(flags.save_strategy, answer->strategy);
   if (!search->plan) return ExitCode::kMissed;
   const auto verified = verify_plan(*search->plan);
@@ -124,6 +134,7 @@ void add_plan(CLI::App& app, ExitCode& code) {
   add_shape_flags(*command, flags->training);
   add_number_flags(*command, flags->training);
   add_stack_flags(*command, flags->stack);
+  add_durability_flags(*command, flags->durability);
   command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
   command->add_option("--strategy", flags->strategy, strategy_help())
       ->capture_default_str();

@@ -1,5 +1,6 @@
 #include "cli/resume_source.h"
 
+#include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <ctime>
@@ -7,6 +8,7 @@
 #include <sstream>
 
 #include "cli/output_file.h"
+#include "executor/checkpoint/state_files.h"
 #include "executor/checkpoint/training_state.h"
 #include "formats/runs/run_file.h"
 #include "formats/models/safetensors.h"
@@ -19,27 +21,43 @@ tl::unexpected<Error> unusable(const std::string& path, std::string what, std::s
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path, .remedy = std::move(remedy)});
 }
 
-/// Whether a run that was killed wrote that checkpoint just before, so that its file never came to say so. An older one
-/// is another run's.
-bool is_uncommitted(const RunFile& run, const std::string& checkpoint) {
-  struct stat found {};
+/// The states beside a run file that are this run's. One that was killed may have written them just before, so that its file
+/// never came to say so; older ones are another run's.
+StateFiles states_of(const RunFile& run, const std::string& path) {
   std::tm created{};
-  if (run.finished || ::stat(checkpoint.c_str(), &found) != 0) return false;
-  if (::strptime(run.meta.created.c_str(), "%Y-%m-%dT%H:%M:%SZ", &created) == nullptr) return false;
-  return found.st_mtime >= ::timegm(&created);
+  const bool dated = ::strptime(run.meta.created.c_str(), "%Y-%m-%dT%H:%M:%SZ", &created) != nullptr;
+  const auto keep_own = [&](std::string& file) {
+    struct stat found {};
+    const bool own = ::stat(file.c_str(), &found) == 0 && !run.finished && dated && found.st_mtime >= ::timegm(&created);
+    if (!own) file.clear();
+  };
+  StateFiles files = state_files_of(path);
+  if (!run.checkpoints.empty()) return files;
+  keep_own(files.checkpoint);
+  keep_own(files.previous);
+  for (std::string& file : files.steps) keep_own(file);
+  return files;
 }
 
 /// The recorded place is as the run's user wrote it; a run file that moved has its checkpoint beside it.
-Result<std::string> checkpoint_in(const RunFile& run, const std::string& path) {
-  const std::string beside = checkpoint_of(path);
-  if (run.checkpoints.empty() && is_uncommitted(run, beside)) return beside;
-  if (run.checkpoints.empty()) {
-    return unusable(path, "the run wrote no checkpoint", "one is written at the end, on Ctrl-C and with --save-every");
+Result<FoundState> checkpoint_in(const RunFile& run, const std::string& path, std::vector<std::string>& notes) {
+  const FoundStates found = find_states(states_of(run, path));
+  if (found.best) {
+    for (const std::string& text : found.damaged) {
+      notes.push_back(fmt::format("{}: going on from step {} in {}", text, found.best->steps_done, found.best->path));
+    }
+    return *found.best;
   }
-  if (std::filesystem::exists(beside)) return beside;
+  if (!found.damaged.empty()) {
+    return unusable(path, "no checkpoint of the run is whole: " + found.damaged.front(), "resume from a copy, if there is one");
+  }
+  if (run.checkpoints.empty()) {
+    return unusable(path, "the run wrote no checkpoint",
+                    "one is written at the end, on Ctrl-C, with --save-every and with --durability");
+  }
   const std::string& recorded = run.checkpoints.back().path;
-  if (std::filesystem::exists(recorded)) return recorded;
-  return unusable(path, "its checkpoint " + recorded + " is gone", "put it beside the run file as " + beside);
+  if (std::filesystem::exists(recorded)) return FoundState{recorded, 0};
+  return unusable(path, "its checkpoint " + recorded + " is gone", "put it beside the run file as " + checkpoint_of(path));
 }
 
 Result<ResumeSource> of_run(const std::string& path, std::string checkpoint) {
@@ -48,13 +66,12 @@ Result<ResumeSource> of_run(const std::string& path, std::string checkpoint) {
   const Plan* plan = run->last_plan();
   if (plan == nullptr)
     return unusable(path, "the run file has no run in it", "resume from a file that plimsoll run made");
-  if (checkpoint.empty()) {
-    const auto found = checkpoint_in(*run, path);
-    if (!found) return fail(found.error());
-    checkpoint = *found;
-  }
-  return ResumeSource{
-      .checkpoint = std::move(checkpoint), .run_file = path, .spec = plan->spec, .recipe = plan->recipe};
+  ResumeSource source{.checkpoint = std::move(checkpoint), .run_file = path, .spec = plan->spec, .recipe = plan->recipe};
+  if (!source.checkpoint.empty()) return source;
+  auto found = checkpoint_in(*run, path, source.notes);
+  if (!found) return fail(found.error());
+  source.checkpoint = std::move(found->path);
+  return source;
 }
 
 Result<ResumeSource> of_checkpoint_alone(const std::string& path) {
@@ -75,12 +92,9 @@ Result<ResumeSource> of_checkpoint_alone(const std::string& path) {
 
 Result<ResumeSource> find_source(const std::string& path) {
   if (is_of_kind(path, FileKind::kRunFile)) return of_run(path, {});
-  const std::string suffix = checkpoint_of("");
-  if (path.size() > suffix.size() && path.ends_with(suffix) && std::filesystem::exists(path)) {
-    const std::string run_file = path.substr(0, path.size() - suffix.size());
-    if (is_of_kind(run_file, FileKind::kRunFile)) return of_run(run_file, path);
-  }
-  return of_checkpoint_alone(path);
+  const std::string run_file = run_file_of_state(path);
+  const bool known = !run_file.empty() && std::filesystem::exists(path) && is_of_kind(run_file, FileKind::kRunFile);
+  return known ? of_run(run_file, path) : of_checkpoint_alone(path);
 }
 
 }  // namespace

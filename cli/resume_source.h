@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/model/recipe.h"
@@ -15,6 +16,7 @@ struct ResumeSource {
   std::optional<ModelSpec> spec;
   std::optional<Recipe> recipe;
   std::string base;      ///< weights of the frozen model beside which adapters were trained; empty: the seed's
+  std::vector<std::string> notes;  ///< of states that are damaged, and what is taken instead
   std::optional<MatmulLibrary> matmul;  ///< as the checkpoint says it, for those who only have that
 };
 

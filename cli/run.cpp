@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_flags.h"
 #include "cli/run_printer.h"
@@ -46,6 +47,7 @@ RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
     answer.tokens_per_second = static_cast<double>(outcome.plan.recipe.tokens_per_step()) / answer.step_seconds_median;
   }
   for (const auto& [steps, found] : outcome.evaluations) answer.evaluations.push_back({steps, found.loss, found.right});
+  answer.safety = outcome.safety;
   if (outcome.comparison) answer.memory = comparison_answer(outcome.plan, *outcome.comparison).memory;
   return answer;
 }
@@ -63,6 +65,7 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
     fmt::print("  not compared: {}\n", outcome.not_compared);
   }
   if (outcome.changed) fmt::print("  {}\n", to_text(*outcome.changed));
+  if (outcome.safety) fmt::print("{}", safety_text(*outcome.safety));
   fmt::print("{}", loss_text(outcome.steps));
   if (outcome.plan.spec.experts.count > 0) fmt::print("{}", expert_text(outcome.steps));
   if (const auto scaling = loss_scaling_of(outcome.steps)) {

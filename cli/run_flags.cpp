@@ -39,13 +39,24 @@ bool is_plan_file(const std::string& name) {
   return path.extension() == ".json" && path.filename() != "config.json";
 }
 
+Result<OnNan> parse_on_nan(const std::string& text) {
+  if (text == "stop") return OnNan::kStop;
+  if (text == "skip") return OnNan::kSkip;
+  if (text == "ignore") return OnNan::kIgnore;
+  return fail(bad(fmt::format("'{}' is no policy of --on-nan", text), "stop, skip or ignore"));
+}
+
 Result<void> check_numbers(const RunFlags& flags) {
   if (flags.steps <= 0) return fail(bad("--steps must be positive"));
   if (flags.warm_up_steps < 0 || flags.warm_up_steps == 1) {
     return fail(bad("--warm-up-steps must be 0, or at least 2: the first step of a process is not representative"));
   }
   if (flags.evaluate_every < 0) return fail(bad("--eval-every cannot be negative"));
-  if (flags.save_every < 0) return fail(bad("--save-every cannot be negative"));
+  if (const auto safe = read_safety(flags.durability); !safe) return fail(safe.error());
+  if (const auto known = parse_on_nan(flags.on_nan); !known) return fail(known.error());
+  if (flags.on_nan == "skip" && flags.durability.durability != "step") {
+    return fail(bad("--on-nan skip needs the state before the step", "add --durability step, or take --on-nan stop"));
+  }
   if (flags.evaluate_every > 0 && flags.evaluation_data.empty()) {
     return fail(bad("--eval-every needs held-out data", "add --eval-data FILE"));
   }
@@ -185,6 +196,7 @@ Result<void> take_training(const RunFlags& flags, const TargetMachine& machine, 
     auto source = find_resume_source(flags.resume);
     if (!source) return fail(source.error());
     request.resume = source->checkpoint;
+    notes.insert(notes.end(), source->notes.begin(), source->notes.end());
     resumed = std::move(*source);
   }
   const auto taken = is_plan_file(flags.model)       ? take_plan(flags, request)
@@ -197,7 +209,10 @@ TrainSchedule schedule_of(const RunFlags& flags, const Recipe& recipe) {
   const bool given = std::find(flags.given.begin(), flags.given.end(), "--steps") != flags.given.end();
   TrainSchedule schedule{.end_step = !given && recipe.total_steps > 0 ? recipe.total_steps : flags.steps,
                          .evaluate_every = flags.evaluate_every,
-                         .save_every = flags.save_every};
+                         .on_nan = *parse_on_nan(flags.on_nan)};
+  const Safety safety = *read_safety(flags.durability);
+  schedule.durability = safety.durability;
+  schedule.save_every = safety.every;
   if (!flags.evaluation_data.empty() && flags.evaluate_every == 0) schedule.evaluate_every = schedule.end_step;
   return schedule;
 }
@@ -279,7 +294,10 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--calibration", flags.calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
   command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
-  command.add_option("--save-every", flags.save_every, "steps between checkpoints (one is always written at the end)");
+  add_durability_flags(command, flags.durability);
+  command.add_option("--on-nan", flags.on_nan,
+                     "a step whose loss or gradient is not finite: stop the run, skip the step (with --durability step), or ignore it")
+      ->capture_default_str();
   command.add_option("--init", flags.init,
                      "weights to start from, in Hugging Face's names: a folder, a safetensors file or an index of shards");
   command.add_option("--init-adapter", flags.init_adapter, "folder of adapters to go on with, as PEFT or --save wrote it");
@@ -357,6 +375,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.output = flags.output;
   request.backend = *backend;
   request.drive.folder = machine_flags.ssd_folder;
+  request.drive.checksums = request.schedule.durability == Durability::kStep;
   request.replace = flags.force;
   request.meta = meta_of(flags);
   if (!flags.quiet) fmt::print(stderr, "{}", notes_text(notes));

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/durability_flags.h"
 #include "cli/machine_flags.h"
 #include "cli/training_flags.h"
 #include "session/run_session.h"
@@ -26,7 +27,8 @@ struct RunFlags {
   std::string data;
   std::string evaluation_data;
   std::int64_t evaluate_every = 0;
-  std::int64_t save_every = 0;
+  DurabilityFlags durability;
+  std::string on_nan = "stop";
   std::string init;
   std::string init_adapter;
   std::string save;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "core/plan/expand.h"
 #include "profiler/probe/process_memory.h"
+#include "sim/memory/ledger.h"
 #include "sim/memory/process_need.h"
 
 namespace plimsoll {
@@ -16,6 +18,15 @@ std::optional<ComparedProcess> compare_process(const Plan& plan, const Trace& tr
                          .arenas = need.arenas,
                          .events = need.events,
                          .program = need.program};
+}
+
+void add_measured_categories(const Plan& plan, Trace& trace) {
+  const FlatBody body = expand(plan, *plan.body("step"));
+  for (const SpacePeak& live : memory_peaks(plan, memory_ledger_of_run(plan, body, trace))) {
+    for (SpacePeak& peak : trace.peaks) {
+      if (peak.space == live.space) peak.by_category = live.by_category;
+    }
+  }
 }
 
 }  // namespace plimsoll

@@ -22,4 +22,21 @@ std::unique_ptr<RunFileWriter> open_run_file(const RunRequest& request) {
   }
 }
 
+void remove_older_states(const RunRequest& request) {
+  const StateFiles files = state_files_of(request.output);
+  for (const std::string& path : {files.checkpoint, files.previous, files.steps[0], files.steps[1]}) {
+    std::error_code ignored;  // neither may exist
+    if (!request.resume.empty() && std::filesystem::equivalent(path, request.resume, ignored)) return;
+  }
+  remove_states_but_checkpoint(files);
+}
+
+Result<std::unique_ptr<DriveFolderLock>> lock_drive(const RunRequest& request) {
+  const Platform& machine = request.plan ? request.plan->platform : request.machine;
+  if (!machine.space(SpaceKind::kSsd)) return nullptr;
+  auto lock = DriveFolderLock::acquire(request.drive.folder);
+  if (!lock) return fail(lock.error());
+  return std::make_unique<DriveFolderLock>(std::move(*lock));
+}
+
 }  // namespace plimsoll

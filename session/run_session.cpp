@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <malloc.h>
 
-#include "core/plan/expand.h"
 #include "executor/data/open_batch_source.h"
 #include "formats/plans/plan_json.h"
 #include "formats/runs/process_samples.h"
@@ -11,26 +10,17 @@
 #include "profiler/probe/others_cpu.h"
 #include "session/choose_plan.h"
 #include "session/compare_process.h"
+#include "session/keep_state.h"
+#include "session/measure_safety.h"
 #include "session/open_run_file.h"
 #include "session/warm_up.h"
 #include "session/weights_in_and_out.h"
-#include "sim/memory/ledger.h"
 
 namespace plimsoll {
 namespace {
 
 Error interrupted_too_early() {
   return {.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"};
-}
-
-/// High-water marks come from the arenas' canaries; what lay there, from the buffers' lives as the trace timed them.
-void add_measured_categories(const Plan& plan, Trace& trace) {
-  const FlatBody body = expand(plan, *plan.body("step"));
-  for (const SpacePeak& live : memory_peaks(plan, memory_ledger_of_run(plan, body, trace))) {
-    for (SpacePeak& peak : trace.peaks) {
-      if (peak.space == live.space) peak.by_category = live.by_category;
-    }
-  }
 }
 
 /// Runs one training from opened data to a closed run file.
@@ -45,6 +35,9 @@ class Session {
     if (!lock) return fail(lock.error());
     lock_.emplace(std::move(*lock));
     if (const auto runs = check_own_plan(request_); !runs) return fail(runs.error());
+    auto drive_lock = lock_drive(request_);
+    if (!drive_lock) return fail(drive_lock.error());
+    drive_lock_ = std::move(*drive_lock);
     if (warm_up_share(request_, 0) > 0) {
       auto cautious = cautious_plan(request_);
       if (!cautious) return fail(cautious.error());
@@ -115,9 +108,11 @@ class Session {
   Result<RunOutcome> with_file(const Work& work) {
     file_ = open_run_file(request_);  // an older file is replaced only now that the training can start
     try {
+      remove_older_states(request_);
       auto outcome = work();
       if (!outcome) file_->add_log({Nanoseconds(0), "error", outcome.error().text()});
       file_->close();
+      if (outcome || !stepped_) remove_step_states(state_files_of(request_.output));  // the checkpoint holds as much
       if (!outcome && !stepped_) remove_run_file(request_.output);
       return outcome;
     } catch (const EnvironmentError& failure) {
@@ -131,9 +126,9 @@ class Session {
 
   /// A run that fails in the middle goes on from its last checkpoint, if it wrote one.
   [[nodiscard]] Error with_checkpoint(Error error) const {
-    if (!wrote_checkpoint_) return error;
+    if (!durable_) return error;
     error.remedy += fmt::format("{}the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there",
-                                error.remedy.empty() ? "" : "; ", saved_, request_.output);
+                                error.remedy.empty() ? "" : "; ", *durable_, request_.output);
     return error;
   }
 
@@ -241,13 +236,15 @@ class Session {
   }
 
   void note_interruption() {
-    file_->add_log({Nanoseconds(0), "warning",
-                    fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
+    file_->add_log({Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
   }
 
   Result<RunOutcome> run_chosen(ChosenPlan chosen) {
     file_->add_plan("run", chosen.plan);
     file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
+    auto safety = predict_safety(request_, chosen.plan, chosen.prediction);
+    if (!safety) return fail(safety.error());
+    safety_ = std::move(*safety);
     announce(fmt::format("training: steps {} to {}", done_ + 1, request_.schedule.end_step));
     auto trace = train_until(request_.schedule.end_step, chosen.plan, "run");
     if (!trace) return fail(trace.error());
@@ -260,8 +257,9 @@ class Session {
   }
 
   void note_skip(const StepSummary& step) {
-    file_->add_log({step.end, "info", fmt::format("step {} skipped: its gradients overflowed at a loss scale of {:g}", step.step + 1,
-                                                  step.loss_scale)});
+    const std::string why = step.loss_scale > 0 ? fmt::format("its gradients overflowed at a loss scale of {:g}", step.loss_scale)
+                                                : fmt::format("its loss is {}, its gradient norm {}", step.loss, step.gradient_norm);
+    file_->add_log({step.end, "info", fmt::format("step {} skipped: {}", step.step + 1, why)});
   }
 
   void warn(Nanoseconds at, const std::string& text) {
@@ -275,7 +273,7 @@ class Session {
     TrainSchedule schedule = request_.schedule;
     schedule.first_step = done_;
     schedule.until_step = until;
-    schedule.checkpoint = checkpoint_of(request_.output);
+    schedule.states = state_files_of(request_.output);
     if (request_.recipe.adapter.exists()) schedule.base = request_.init;
     return schedule;
   }
@@ -283,15 +281,29 @@ class Session {
   /// Where no step was done since the last checkpoint there is nothing to save.
   Result<void> save(const Plan& plan) {
     if (saved_ == done_) return {};
-    return save_checkpoint(plan, *executor_, schedule_until(0), done_, checkpoint_watcher());
+    const TrainSchedule schedule = schedule_until(0);
+    const TrainWatcher watcher = checkpoint_watcher();
+    return StateKeeper(plan, *executor_, schedule, watcher).save_checkpoint(done_);
+  }
+
+  /// With --durability step the state that the training begins with is on the disk before its first step.
+  Result<void> begin_steps(const Plan& plan) {
+    if (request_.schedule.durability != Durability::kStep || durable_) return {};
+    announce("writing the state to both files of --durability step");
+    const TrainSchedule schedule = schedule_until(0);
+    const auto begun = StateKeeper(plan, *executor_, schedule, {}).begin_steps(done_);
+    if (begun) durable_ = done_;
+    return begun;
   }
 
   TrainWatcher checkpoint_watcher() {
     TrainWatcher watcher;
-    watcher.on_checkpoint = [this](std::int64_t done, const std::string& path) {
-      saved_ = done;
-      wrote_checkpoint_ = true;
-      file_->add_checkpoint({static_cast<std::uint32_t>(done), path, numerics_digest(request_.spec, request_.recipe)});
+    watcher.on_saved = [this](const SavedState& state) {
+      durable_ = state.steps_done;
+      if (state.of_step == (request_.schedule.durability == Durability::kStep)) safety_spent_.add(state);
+      if (state.of_step) return;
+      saved_ = state.steps_done;
+      file_->add_checkpoint({static_cast<std::uint32_t>(saved_), state.path, numerics_digest(request_.spec, request_.recipe)});
       file_->flush();
     };
     return watcher;
@@ -302,7 +314,8 @@ class Session {
     const std::string digest = plan_digest(plan);
     const StoredTraceId stored =
         file_->add_trace({.name = name, .trace = {.plan_digest = digest, .source = executor_->source()}});
-    file_->flush();  // what the run is stands in its file before the first step: a killed one can be resumed
+    file_->flush_to_disk();  // what the run is stands in its file before the first step: a killed one can be resumed
+    if (const auto begun = begin_steps(plan); !begun) return fail(begun.error());
     TrainWatcher watcher = checkpoint_watcher();
     watcher.on_step = [&](const StepSummary& step) {
       stepped_ = true;
@@ -341,6 +354,8 @@ class Session {
                        .steps = std::move(steps_),
                        .evaluations = std::move(evaluations_),
                        .changed = changed_};
+    outcome.safety = safety_;
+    if (outcome.safety) safety_spent_.put_into(*outcome.safety);
     outcome.interrupted = interrupted();
     outcome.checkpoint = checkpoint_of(request_.output);
     auto comparison = compare_traces(outcome.plan, outcome.prediction.trace, outcome.measured);
@@ -359,6 +374,7 @@ class Session {
   std::unique_ptr<BatchSource> batches_;
   std::unique_ptr<BatchSource> evaluation_;
   std::unique_ptr<Executor> executor_;
+  std::unique_ptr<DriveFolderLock> drive_lock_;
   std::optional<RunFileLock> lock_;  // before the file, which goes first
   std::unique_ptr<RunFileWriter> file_;
   std::optional<ComparedProcess> process_;
@@ -367,13 +383,15 @@ class Session {
   std::vector<std::pair<std::int64_t, HeldOut>> evaluations_;
   std::int64_t done_ = 0;
   std::int64_t saved_ = 0;  ///< steps that the last checkpoint holds, the one that the run began with counted
-  bool wrote_checkpoint_ = false;
+  std::optional<std::int64_t> durable_;  ///< steps that what this run wrote holds
+  std::optional<SafetyAnswer> safety_;
+  SafetySpent safety_spent_;
   std::atomic<bool> stepped_{false};  // set from the executor's thread
 };
 
 }  // namespace
 
-std::string checkpoint_of(const std::string& run_file) { return run_file + ".checkpoint.safetensors"; }
+std::string checkpoint_of(const std::string& run_file) { return state_files_of(run_file).checkpoint; }
 
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop) {
   return Session(request, watcher, stop).run();

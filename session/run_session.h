@@ -12,6 +12,7 @@
 #include "executor/checkpoint/save_weights.h"
 #include "executor/open_executor.h"
 #include "formats/runs/run_file.h"
+#include "formats/runs/safety_answer.h"
 #include "session/change_plan.h"
 #include "session/train.h"
 #include "sim/planner/search_plan.h"
@@ -28,7 +29,7 @@ struct RunRequest {
   std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
   std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
   std::int64_t warm_up_steps = 8;          ///< the first steps, profiled, of a cautious plan (warm_up_share); 0 trusts `costs`
-  TrainSchedule schedule;                  ///< the session fills in `first_step`, `checkpoint` and `base`
+  TrainSchedule schedule;                  ///< the session fills in `first_step`, `states` and `base`
   std::string data;
   std::string evaluation_data;  ///< may be empty
   std::string init;             ///< weights to start from; may be empty
@@ -63,6 +64,7 @@ struct RunOutcome {
   std::optional<ChangedPlan> changed;    ///< how the warm-up's plan gave way to that plan
   std::optional<Comparison> comparison;  ///< nothing when no whole step was traced
   std::string not_compared;              ///< why there is none
+  std::optional<SafetyAnswer> safety;  ///< nothing with Durability::kNone
   bool interrupted = false;
   std::string checkpoint;  ///< where to resume from
 };

@@ -1,8 +1,12 @@
 #include "session/train.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
-#include "executor/checkpoint/training_state.h"
+#include <algorithm>
+#include <cmath>
+
+#include "core/base/error.h"
+#include "session/keep_state.h"
 
 namespace plimsoll {
 namespace {
@@ -46,21 +50,56 @@ Result<void> evaluate(Executor& executor, const BatchSource& batches, const Trai
   return {};
 }
 
-}  // namespace
-
-Result<void> save_checkpoint(const Plan& plan, Executor& executor, const TrainSchedule& schedule, std::int64_t done,
-                             const TrainWatcher& watcher) {
-  if (schedule.checkpoint.empty()) return {};
-  const auto saved = save_training_state(schedule.checkpoint, plan.spec, plan.recipe, done,
-                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); },
-                                         schedule.base);
-  if (saved && watcher.on_checkpoint) watcher.on_checkpoint(done, schedule.checkpoint);
-  return saved;
+/// Whether the step's numbers are of use; where a loss scale skipped it, it has dealt with them.
+bool is_sound(const StepSummary& step) {
+  return step.skipped || (std::isfinite(step.loss) && std::isfinite(step.gradient_norm));
 }
+
+[[noreturn]] void throw_diverged(const StepSummary& step) {
+  throw EnvironmentError({.kind = ErrorKind::kInfeasible,
+                          .what = fmt::format("the training went astray: step {} has a loss of {} and a gradient norm of {}",
+                                              step.step + 1, step.loss, step.gradient_norm),
+                          .where = {},
+                          .remedy = "lower --lr or set --clip; --on-nan skip leaves out such steps (with --durability step), "
+                                    "--on-nan ignore goes on"});
+}
+
+/// The last step of a part, made durable before it is told of; one whose numbers are of no use leaves the state as it was.
+Result<void> settle(StateKeeper& keeper, const TrainSchedule& schedule, StepSummary& step) {
+  const std::int64_t before = step.step;
+  if (!is_sound(step) && schedule.on_nan == OnNan::kStop) throw_diverged(step);
+  if (!is_sound(step) && schedule.on_nan == OnNan::kSkip) {
+    if (auto back = keeper.go_back_to(before); !back) return back;
+    step.skipped = true;
+  }
+  return keeper.commit_step(before + 1);
+}
+
+/// Steps [done, pause), told of as they end, or when their state is on the disk.
+Result<Trace> run_part(Executor& executor, const BatchSource& batches, RunSegment segment, StateKeeper& keeper,
+                       const TrainSchedule& schedule, const std::function<void(const StepSummary&)>& tell) {
+  const bool by_step = schedule.durability == Durability::kStep;
+  segment.on_step = [&](const StepSummary& step) {
+    if (by_step) return;
+    if (!is_sound(step) && schedule.on_nan == OnNan::kStop) throw_diverged(step);
+    tell(step);
+  };
+  auto part = executor.run_steps(segment, batches);
+  if (!part || !by_step) return part;
+  for (StepSummary& step : part->steps) {  // one, or none when it was stopped before
+    if (auto settled = settle(keeper, schedule, step); !settled) return fail(settled.error());
+    tell(step);
+  }
+  return part;
+}
+
+}  // namespace
 
 Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;
+  StateKeeper keeper(plan, executor, schedule, watcher);
+  const bool by_step = schedule.durability == Durability::kStep;
   std::int64_t done = schedule.first_step;
   std::int64_t saved_at = schedule.first_step;
   const std::int64_t evaluate_every = evaluation != nullptr ? schedule.evaluate_every : 0;
@@ -68,15 +107,15 @@ Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& bat
   const std::int64_t traced_end = std::min(until, schedule.first_step + schedule.traced_steps);
   while (done < until && !stop) {
     const std::int64_t end = done < traced_end ? traced_end : until;
-    const std::int64_t pause =
-        std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
+    const std::int64_t pause = by_step ? done + 1
+                                       : std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
     const Nanoseconds shift = end_of(whole);
-    auto part = executor.run_steps({.first_step = done,
-                                    .steps = pause - done,
-                                    .first_traced_step = done < traced_end ? done : pause,
-                                    .on_step = [&](const StepSummary& step) { report(watcher, moved(step, shift)); },
-                                    .stop = &stop},
-                                   batches);
+    auto part = run_part(executor, batches,
+                         {.first_step = done,
+                          .steps = pause - done,
+                          .first_traced_step = done < traced_end ? done : pause,
+                          .stop = &stop},
+                         keeper, schedule, [&](const StepSummary& step) { report(watcher, moved(step, shift)); });
     if (!part) return fail(part.error());
     done += static_cast<std::int64_t>(part->steps.size());
     append(whole, std::move(*part), watcher);
@@ -85,12 +124,12 @@ Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& bat
       if (const auto loss = evaluate(executor, *evaluation, schedule, done, watcher); !loss) return fail(loss.error());
     }
     if (!ends && schedule.save_every > 0 && done % schedule.save_every == 0) {
-      if (const auto saved = save_checkpoint(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
+      if (const auto saved = keeper.save_checkpoint(done); !saved) return fail(saved.error());
       saved_at = done;
     }
   }
   if (done > saved_at && (stop || done == schedule.end_step)) {
-    if (const auto saved = save_checkpoint(plan, executor, schedule, done, watcher); !saved) return fail(saved.error());
+    if (const auto saved = keeper.save_checkpoint(done); !saved) return fail(saved.error());
   }
   whole.peaks = executor.touched();
   return whole;

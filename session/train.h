@@ -7,11 +7,20 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/plan/durability.h"
 #include "core/trace/trace.h"
+#include "executor/checkpoint/state_files.h"
 #include "executor/executor.h"
 #include "executor/data/batch_source.h"
 
 namespace plimsoll {
+
+/// What a step does whose loss or gradient is not finite, where no loss scale deals with it.
+enum class OnNan : std::uint8_t {
+  kStop,    ///< the run fails and keeps what it saved before
+  kSkip,    ///< the step updates nothing; needs Durability::kStep, which has the state before it
+  kIgnore,  ///< nothing
+};
 
 /// How long to train, and where to stop for a moment.
 struct TrainSchedule {
@@ -22,8 +31,19 @@ struct TrainSchedule {
   std::int64_t evaluate_every = 0;  ///< 0: never
   std::int64_t evaluation_batches = 8;
   std::int64_t save_every = 0;  ///< 0: only when the training ends or is interrupted
-  std::string checkpoint;       ///< empty: no checkpoint is written
+  Durability durability = Durability::kNone;
+  OnNan on_nan = OnNan::kStop;
+  StateFiles states;            ///< no checkpoint is written where that has no name
   std::string base;             ///< weights of a frozen model, which checkpoints name instead of holding them
+};
+
+/// A training state that is on the disk now.
+struct SavedState {
+  std::int64_t steps_done = 0;
+  std::string path;
+  Bytes bytes;
+  Nanoseconds took;
+  bool of_step = false;  ///< or a checkpoint
 };
 
 /// Told of what happens, from the calling thread except `on_step`, which comes from the executor's.
@@ -31,15 +51,12 @@ struct TrainWatcher {
   std::function<void(const StepSummary&)> on_step;
   std::function<void(const std::vector<TraceEvent>&)> on_events;  ///< what was traced since the last pause
   std::function<void(std::int64_t steps_done, const HeldOut& found)> on_evaluation;
-  std::function<void(std::int64_t steps_done, const std::string& path)> on_checkpoint;
+  std::function<void(const SavedState&)> on_saved;
 };
 
-/// Writes the schedule's checkpoint, if it names one, and tells the watcher.
-Result<void> save_checkpoint(const Plan& plan, Executor& executor, const TrainSchedule& schedule, std::int64_t done,
-                             const TrainWatcher& watcher);
-
 /// Runs the steps of `schedule`, evaluating and saving in between, until its end, or this part's, or until `stop` turns
-/// true. At the end, and when stopped, what was done is saved. The trace's times run on through the pauses' ends: pauses
+/// true. At the end, and when stopped, what was done is saved. With Durability::kStep a step is told of when its state is on the
+/// disk; StateKeeper::begin_steps comes before. A step that OnNan::kStop ends the run for throws EnvironmentError. The trace's times run on through the pauses' ends: pauses
 /// take no time in it.
 Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop);

@@ -4,14 +4,24 @@
 
 #include "executor/checkpoint/adapter_folder.h"
 #include "executor/checkpoint/load_weights.h"
+#include "executor/checkpoint/state_files.h"
 #include "executor/checkpoint/training_state.h"
 
 namespace plimsoll {
 namespace {
 
+/// Where the file itself is damaged, the last good state is offered.
+Error with_other_state(Error error, const std::string& path) {
+  if (check_training_state(path)) return error;
+  const auto other = find_other_state(path);
+  if (other) error.remedy = fmt::format("the state of step {} is whole: --resume {}", other->steps_done, other->path);
+  return error;
+}
+
 Result<std::int64_t> resume(const RunRequest& request, const WriteState& write) {
   const auto first = load_training_state(request.resume, request.spec, request.recipe, write);
-  if (!first || *first < request.schedule.end_step) return first;
+  if (!first) return fail(with_other_state(first.error(), request.resume));
+  if (*first < request.schedule.end_step) return first;
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("{} already holds {} steps", request.resume, *first),
                .where = {},

@@ -11,6 +11,7 @@
 #include "core/base/differing_words.h"
 #include "core/graph/optimizer_state.h"
 #include "formats/models/half_floats.h"
+#include "formats/models/safetensors_checksums.h"
 #include "formats/models/safetensors_file.h"
 #include "formats/models/safetensors_writer.h"
 
@@ -18,7 +19,9 @@ namespace plimsoll {
 namespace {
 
 constexpr std::string_view kFormat = "plimsoll-training-state";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kVersion = "2";
+constexpr std::string_view kUnchecked = "1";  ///< the version before, without checksums
+constexpr std::string_view kDamagedRemedy = "resume from another checkpoint of the run";
 const std::string kLossScaleKey = "loss_scale";
 
 /// One tensor of the file.
@@ -71,14 +74,42 @@ std::string word_in(const std::string& text, const std::string& key) {
   return text.substr(begin, text.find(' ', begin) - begin);
 }
 
-Result<std::int64_t> check_header(const std::filesystem::path& path, const SafetensorsHeader& header,
-                                  const ModelSpec& spec, const Recipe& recipe) {
+bool has_checksums(const SafetensorsHeader& header) { return value_in(header, "format_version") != kUnchecked; }
+
+Error with_remedy(Error error) {
+  error.remedy = kDamagedRemedy;
+  return error;
+}
+
+/// That it is a training state of a known version, with a header as it was written.
+Result<void> check_kind(const SafetensorsFile& file) {
+  const SafetensorsHeader& header = file.header();
   if (value_in(header, "format") != kFormat) {
-    return bad(path, "this is no training state", "weights alone are loaded with --init");
+    return bad(file.path(), "this is no training state", "weights alone are loaded with --init");
   }
-  if (const std::string version = value_in(header, "format_version"); version != kVersion) {
-    return bad(path, fmt::format("training state of version '{}'; this program reads version {}", version, kVersion));
+  if (const std::string version = value_in(header, "format_version"); version != kVersion && version != kUnchecked) {
+    return bad(file.path(), fmt::format("training state of version '{}'; this program reads versions {} and {}", version,
+                                        kUnchecked, kVersion));
   }
+  if (!has_checksums(header)) return {};
+  const auto whole = check_header_checksum(file);
+  return whole ? whole : fail(with_remedy(whole.error()));
+}
+
+Result<std::int64_t> read_steps(const std::filesystem::path& path, const SafetensorsHeader& header) {
+  const std::string text = value_in(header, "steps_done");
+  std::int64_t steps = -1;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), steps);
+  if (problem != std::errc() || end != text.data() + text.size() || steps < 0) {
+    return bad(path, fmt::format("'{}' is no number of steps", text));
+  }
+  return steps;
+}
+
+Result<std::int64_t> check_header(const SafetensorsFile& file, const ModelSpec& spec, const Recipe& recipe) {
+  if (auto kind = check_kind(file); !kind) return fail(kind.error());
+  const SafetensorsHeader& header = file.header();
+  const std::filesystem::path& path = file.path();
   if (value_in(header, "numerics_digest") != numerics_digest(spec, recipe)) {
     const std::string theirs = value_in(header, "spec") + " " + value_in(header, "recipe");
     if (const std::string rule = word_in(theirs, "optimizer="); !rule.empty() && rule != to_text(recipe.optimizer)) {
@@ -91,20 +122,14 @@ Result<std::int64_t> check_header(const std::filesystem::path& path, const Safet
                            differing_words(theirs, canonical_text(spec) + " " + canonical_text(recipe))),
                "resume with the options it was trained with");
   }
-  const std::string text = value_in(header, "steps_done");
-  std::int64_t steps = -1;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), steps);
-  if (problem != std::errc() || end != text.data() + text.size() || steps < 0) {
-    return bad(path, fmt::format("'{}' is no number of steps", text));
-  }
-  return steps;
+  return read_steps(path, header);
 }
 
-/// Scale, good steps in a row and updates made, as the file's header has them.
+/// Scale, good steps in a row and updates made, as the file's header has them: always as long, as the header must be.
 std::string scale_text(std::span<const std::byte> bytes) {
   LossScale scale;
   std::memcpy(&scale, bytes.data(), sizeof(scale));
-  return fmt::format("{:.17g} {:.17g} {:.17g}", scale.scale, scale.good_steps, scale.updates);
+  return fmt::format("{:24.17g} {:24.17g} {:24.17g}", scale.scale, scale.good_steps, scale.updates);
 }
 
 Result<LossScale> read_scale(const std::filesystem::path& path, const SafetensorsHeader& header) {
@@ -129,16 +154,28 @@ Result<void> check_tensors(const std::filesystem::path& path, const SafetensorsH
   return {};
 }
 
+/// Reads one tensor into the state, and compares it with its checksum there.
+Result<void> read_tensor(const SafetensorsFile& file, const Saved& tensor, const WriteState& state) {
+  const SafetensorsTensor& stored = *file.header().find(tensor.name);
+  Result<void> read;
+  state(tensor.kind, tensor.group, [&](std::span<std::byte> place) {
+    read = file.read_bytes(stored, Bytes(0), place);
+    if (read && has_checksums(file.header())) read = check_checksum(file, stored, place);
+  });
+  return read ? read : fail(with_remedy(read.error()));
+}
+
 SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int64_t steps_done,
                           const std::vector<Saved>& tensors) {
   SafetensorsPlan plan{.type = stored_type(recipe),
                        .tensors = {},
                        .metadata = {{"format", std::string(kFormat)},
                                     {"format_version", std::string(kVersion)},
-                                    {"steps_done", std::to_string(steps_done)},
+                                    {"steps_done", fmt::format("{:020}", steps_done)},  // as long at every step
                                     {"numerics_digest", numerics_digest(spec, recipe)},
                                     {"spec", canonical_text(spec)},
-                                    {"recipe", canonical_text(recipe)}}};
+                                    {"recipe", canonical_text(recipe)}},
+                       .checksums = true};
   for (const Saved& tensor : tensors) plan.tensors.push_back({tensor.name, {tensor.elements}, tensor.bytes});
   return plan;
 }
@@ -161,21 +198,39 @@ Result<void> append(SafetensorsWriter& writer, const std::string& name, std::spa
 
 }  // namespace
 
-Result<void> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
-                                 std::int64_t steps_done, const ReadState& state, const std::string& base) {
+Result<Bytes> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
+                                  std::int64_t steps_done, const ReadState& state, const SaveStateOptions& options) {
   const std::vector<Saved> tensors = saved_tensors(spec, recipe);
   SafetensorsPlan plan = plan_file(spec, recipe, steps_done, tensors);
-  if (!base.empty()) plan.metadata[std::string(kTrainingBase)] = base;
+  if (!options.base.empty()) plan.metadata[std::string(kTrainingBase)] = options.base;
   if (scales_loss(recipe.precision)) plan.metadata[kLossScaleKey] = scale_text(state(TensorKind::kScalar, GroupId(0)));
-  auto writer = SafetensorsWriter::create(path, std::move(plan));
+  auto writer = SafetensorsWriter::create(path, std::move(plan), options.place);
   if (!writer) return fail(writer.error());
   for (const Saved& tensor : tensors) {
     const std::span<const std::byte> bytes = state(tensor.kind, tensor.group);
     auto written = tensor.bytes ? writer->append_bytes(tensor.name, bytes)
                                 : append(*writer, tensor.name, bytes, state_dtype(recipe.precision));
-    if (!written) return written;
+    if (!written) return fail(written.error());
   }
-  return writer->finish();
+  if (auto finished = writer->finish(); !finished) return fail(finished.error());
+  return writer->size();
+}
+
+Result<std::int64_t> check_training_state(const std::filesystem::path& path) {
+  const auto file = SafetensorsFile::open(path);
+  if (!file) return fail(file.error());
+  if (auto kind = check_kind(*file); !kind) return fail(kind.error());
+  if (has_checksums(file->header())) {
+    if (auto whole = check_all_checksums(*file); !whole) return fail(with_remedy(whole.error()));
+  }
+  return read_steps(path, file->header());
+}
+
+Result<std::int64_t> steps_in_training_state(const std::filesystem::path& path) {
+  const auto file = SafetensorsFile::open(path);
+  if (!file) return fail(file.error());
+  if (auto kind = check_kind(*file); !kind) return fail(kind.error());
+  return read_steps(path, file->header());
 }
 
 Result<std::int64_t> load_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
@@ -183,7 +238,7 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
   const auto file = SafetensorsFile::open(path);
   if (!file) return fail(file.error());
   const std::vector<Saved> tensors = saved_tensors(spec, recipe);
-  const auto steps_done = check_header(path, file->header(), spec, recipe);
+  const auto steps_done = check_header(*file, spec, recipe);
   if (!steps_done) return steps_done;
   if (auto whole = check_tensors(path, file->header(), tensors, stored_type(recipe)); !whole) return fail(whole.error());
   if (scales_loss(recipe.precision)) {
@@ -191,11 +246,8 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
     if (!scale) return fail(scale.error());
     state(TensorKind::kScalar, GroupId(0), [&](std::span<std::byte> place) { std::memcpy(place.data(), &*scale, sizeof(*scale)); });
   }
-  Result<void> read;
   for (const Saved& tensor : tensors) {
-    const SafetensorsTensor& stored = *file->header().find(tensor.name);
-    state(tensor.kind, tensor.group, [&](std::span<std::byte> place) { read = file->read_bytes(stored, Bytes(0), place); });
-    if (!read) return fail(read.error());
+    if (auto read = read_tensor(*file, tensor, state); !read) return fail(read.error());
   }
   return steps_done;
 }
@@ -203,7 +255,7 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
 Result<void> load_trained_weights(const std::filesystem::path& path, const ModelSpec& spec, const WriteState& state) {
   const auto file = SafetensorsFile::open(path);
   if (!file) return fail(file.error());
-  if (value_in(file->header(), "format") != kFormat) return bad(path, "this is no training state");
+  if (auto kind = check_kind(*file); !kind) return kind;
   if (const std::string base = value_in(file->header(), std::string(kTrainingBase)); !base.empty()) {
     return bad(path, "it holds adapters alone, beside the weights of " + base,
                "save them with --save FOLDER and join them: plimsoll merge " + base + " FOLDER -o MERGED");

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
 
 #include "core/plan/expand.h"
 #include "formats/machines/available_memory.h"
@@ -53,6 +55,24 @@ std::optional<ExpectedRates> expected_rates(const Platform& platform, SpaceId dr
     if (link.to == drive) rates.write = std::max(rates.write, link.bytes_per_second);
   }
   return rates.read > 0 && rates.write > 0 ? std::optional(rates) : std::nullopt;
+}
+
+/// Tells of what state of which group an offset of the space is.
+std::function<std::string(Bytes)> names_of_states(const Plan& plan, SpaceId space) {
+  std::map<Bytes, std::pair<Bytes, std::string>> ranges;  // by begin: end and name
+  for (const StateBinding& state : plan.state) {
+    const Buffer& buffer = plan.at(state.buffer);
+    if (buffer.space != space) continue;
+    for (std::uint32_t slot = 0; slot < buffer.slots; ++slot) {
+      const Bytes begin = buffer.offset_in(slot);
+      ranges[begin] = {begin + buffer.bytes, fmt::format("{} of group {}", to_text(state.kind), state.group.index)};
+    }
+  }
+  return [ranges = std::move(ranges)](Bytes at) {
+    const auto after = ranges.upper_bound(at);
+    const bool inside = after != ranges.begin() && at < std::prev(after)->second.first;
+    return inside ? std::prev(after)->second.second : std::string();
+  };
 }
 
 }  // namespace
@@ -116,6 +136,7 @@ void ArenaSet::resize_drive(const Plan& plan, SpaceId space, bool direct) {
     entry.drive = std::make_unique<Drive>(bytes, direct, options_);
     if (const auto rates = expected_rates(plan.platform, space)) entry.drive->expect(*rates);
   }
+  if (entry.drive) entry.drive->name_chunks(names_of_states(plan, space));
 }
 
 std::vector<Drive*> ArenaSet::drives() const {

@@ -26,6 +26,7 @@ void Drive::resize(Bytes bytes, bool direct) {
   opened_ = {};
   wants_direct_ = direct;
   file_.resize(bytes, direct);
+  sums_.cut(bytes);
 }
 
 void Drive::start(std::span<const std::span<std::byte>> memory) {
@@ -49,11 +50,25 @@ void Drive::move(IoDirection direction, std::size_t bytes, const Work& transfer)
 
 void Drive::read(Bytes offset, std::span<std::byte> into) {
   move(IoDirection::kRead, into.size(), [&] { opened_.io->read(offset, into); });
+  if (options_.checksums) check(offset, into);
   forget(offset, into.size());
+}
+
+void Drive::check(Bytes offset, std::span<const std::byte> bytes) const {
+  const auto changed = sums_.find_changed(offset, bytes);
+  if (!changed) return;
+  const std::string name = name_ ? name_(changed->begin) : std::string();
+  throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                          .what = fmt::format("bytes {} to {} of the SSD data{}{} are not those that were written: the drive or the "
+                                              "memory changed them",
+                                              changed->begin.count, changed->end.count, name.empty() ? "" : ", of ", name),
+                          .where = "nameless file of SSD data in " + file_.folder(),
+                          .remedy = "check the drive and the memory"});
 }
 
 void Drive::write(Bytes offset, std::span<const std::byte> from) {
   move(IoDirection::kWrite, from.size(), [&] { opened_.io->write(offset, from); });
+  if (options_.checksums) sums_.wrote(offset, from);
   forget(offset, from.size());
   const std::int64_t end = offset.count + static_cast<std::int64_t>(from.size());
   std::int64_t highest = touched_.load();

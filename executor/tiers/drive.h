@@ -8,6 +8,7 @@
 #include <string>
 
 #include "executor/tiers/block_io.h"
+#include "executor/tiers/chunk_sums.h"
 #include "executor/tiers/drive_watch.h"
 
 namespace plimsoll {
@@ -16,6 +17,7 @@ namespace plimsoll {
 struct DriveOptions {
   std::string folder = ".";
   IoWay way = IoWay::kBest;
+  bool checksums = false;  ///< compare what is read with what was written
   /// Put around what moves the bytes, for tests: to slow or break a drive. May be empty.
   std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> interpose = {};
 };
@@ -37,7 +39,11 @@ class Drive {
   /// Call before the first transfer to have the drive watched.
   void expect(ExpectedRates rates) { watch_.emplace(rates); }
 
-  /// See BlockIo; both throw EnvironmentError, which names the folder, when the drive fails.
+  /// How errors name what lies at an offset; else by its bytes alone.
+  void name_chunks(std::function<std::string(Bytes at)> name) { name_ = std::move(name); }
+
+  /// See BlockIo; both throw EnvironmentError, which names the folder, when the drive fails. With checksums `read` throws it, with
+  /// the chunk's name, when bytes are not those that were written.
   void read(Bytes offset, std::span<std::byte> into);
   void write(Bytes offset, std::span<const std::byte> from);
 
@@ -59,12 +65,15 @@ class Drive {
   void move(IoDirection direction, std::size_t bytes, const Work& transfer);
   /// Buffered bytes should not crowd memory that plans count on.
   void forget(Bytes offset, std::size_t bytes) const;
+  void check(Bytes offset, std::span<const std::byte> bytes) const;
 
   DriveOptions options_;
   bool wants_direct_;
   DriveFile file_;
   OpenedIo opened_;
   std::optional<DriveWatch> watch_;
+  ChunkSums sums_;
+  std::function<std::string(Bytes at)> name_;
   std::atomic<std::int64_t> touched_{0};
 };
 

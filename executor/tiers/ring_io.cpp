@@ -9,6 +9,7 @@
 
 #include "core/base/error.h"
 #include "core/plan/plan.h"
+#include "executor/tiers/locked_memory.h"
 
 namespace plimsoll {
 namespace {
@@ -69,12 +70,16 @@ RingIo::~RingIo() {
 std::optional<std::string> RingIo::register_memory(std::span<const std::span<std::byte>> memory) {
   std::vector<iovec> pieces = pieces_of(memory);
   if (pieces.empty()) return std::nullopt;
+  std::size_t bytes = 0;
+  for (const iovec& piece : pieces) bytes += piece.iov_len;
+  const Bytes needed(static_cast<std::int64_t>(bytes));
+  if (const auto limit = locked_memory_limit(); limit && needed > *limit) {
+    return fmt::format("{} of buffers could not be registered: they would be locked in memory, and ulimit -l allows {}", to_text(needed),
+                       to_text(*limit));
+  }
   const int problem = -::io_uring_register_buffers(&ring_, pieces.data(), static_cast<unsigned>(pieces.size()));
   if (problem != 0) {
-    std::size_t bytes = 0;
-    for (const iovec& piece : pieces) bytes += piece.iov_len;
-    return fmt::format("{} of buffers could not be registered ({}; ulimit -l may be too low)",
-                       to_text(Bytes(static_cast<std::int64_t>(bytes))), std::strerror(problem));
+    return fmt::format("{} of buffers could not be registered ({}; ulimit -l may be too low)", to_text(needed), std::strerror(problem));
   }
   registered_ = std::move(pieces);
   return std::nullopt;

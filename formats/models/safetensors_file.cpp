@@ -67,6 +67,14 @@ Result<void> SafetensorsFile::read_bytes(const SafetensorsTensor& tensor, Bytes 
   return {};
 }
 
+std::string SafetensorsFile::read_head() const {
+  Bytes end = header_.file_bytes;
+  for (const SafetensorsTensor& tensor : header_.tensors) end = std::min(end, tensor.offset);
+  std::string head(static_cast<std::size_t>(end.count), '\0');
+  file_.read_at(Bytes(0), std::as_writable_bytes(std::span(head)));
+  return head;
+}
+
 Result<void> SafetensorsFile::check_float(const SafetensorsTensor& tensor) const {
   const bool known = tensor.type == StoredType::kF32 || tensor.type == StoredType::kBf16 || tensor.type == StoredType::kF16;
   if (known) return {};

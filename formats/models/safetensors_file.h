@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <span>
+#include <string>
 
 #include "formats/text/open_file.h"
 #include "formats/models/safetensors.h"
@@ -30,6 +31,9 @@ class SafetensorsFile {
   /// Reads all of `tensor` in runs of a multiple of `whole` elements, several at once: `take` is called by several threads, in any
   /// order, and with every element once. Large tensors are read past the page cache. Errors as `read`'s.
   Result<void> read_runs(const SafetensorsTensor& tensor, std::int64_t whole, const TakeValues& take) const;
+
+  /// The bytes before the data: the header's length and its text.
+  [[nodiscard]] std::string read_head() const;
 
   /// Reads `out.size()` bytes of `tensor` from its byte `first` on, as they are stored.
   Result<void> read_bytes(const SafetensorsTensor& tensor, Bytes first, std::span<std::byte> out) const;

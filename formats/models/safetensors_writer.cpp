@@ -7,7 +7,9 @@
 #include <set>
 #include <system_error>
 
+#include "core/base/digest.h"
 #include "formats/models/half_floats.h"
+#include "formats/models/safetensors_checksums.h"
 
 namespace plimsoll {
 namespace {
@@ -47,7 +49,10 @@ StoredType type_of(const SafetensorsPlan& plan, std::size_t tensor) {
   return plan.tensors[tensor].bytes ? StoredType::kU8 : plan.type;
 }
 
-/// The file's first bytes; spaces pad the JSON so that the data begins at a multiple of eight.
+/// Data of a file with checksums begins at a page, so that the header may be written again, and as long, in place.
+std::size_t alignment_of(const SafetensorsPlan& plan) { return plan.checksums ? 4096 : 8; }
+
+/// The file's first bytes; spaces pad the JSON so that the data begins at a multiple of eight, or of a page.
 std::string header_bytes(const SafetensorsPlan& plan, const std::vector<std::int64_t>& counts) {
   ordered_json header = ordered_json::object();
   if (!plan.metadata.empty()) header["__metadata__"] = plan.metadata;
@@ -59,19 +64,17 @@ std::string header_bytes(const SafetensorsPlan& plan, const std::vector<std::int
     at = end;
   }
   std::string text = header.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
-  text.append((8 - text.size() % 8) % 8, ' ');
+  const std::size_t alignment = alignment_of(plan);
+  const std::size_t end = (sizeof(std::uint64_t) + text.size() + alignment - 1) / alignment * alignment;
+  text.append(end - sizeof(std::uint64_t) - text.size(), ' ');
   const auto length = static_cast<std::uint64_t>(text.size());
   return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
 }
 
-void append_bf16(OpenFile& file, std::span<const float> values) {
-  std::vector<std::uint16_t> halves(std::min(values.size(), kPieceElements));
-  while (!values.empty()) {
-    const std::span piece = values.first(std::min(values.size(), kPieceElements));
-    std::transform(piece.begin(), piece.end(), halves.begin(), bf16_from_float);
-    file.append(std::as_bytes(std::span(halves).first(piece.size())));
-    values = values.subspan(piece.size());
-  }
+/// Places for checksums, which are filled in when the data is known.
+void reserve_checksums(SafetensorsPlan& plan) {
+  plan.metadata[std::string(kChecksumKey)] = kNoChecksum;
+  for (const auto& tensor : plan.tensors) plan.metadata[checksum_key(tensor.name)] = digest_of_bytes({});
 }
 
 }  // namespace
@@ -84,24 +87,25 @@ SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::filesystem
 SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), file_(std::move(other.file_)),
       plan_(std::move(other.plan_)), elements_(std::move(other.elements_)), current_(other.current_),
-      written_(other.written_), final_size_(other.final_size_) {}
+      written_(other.written_), final_size_(other.final_size_), digest_(std::move(other.digest_)) {}
 
 SafetensorsWriter::~SafetensorsWriter() {
   std::error_code ignored;  // a destructor must not throw, and a leftover is only a leftover
   if (!temporary_.empty()) std::filesystem::remove(temporary_, ignored);
 }
 
-Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path& path, SafetensorsPlan plan) {
+Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path& path, SafetensorsPlan plan, WritePlace place) {
   auto counts = count_elements(plan, path);
   if (!counts) return fail(counts.error());
+  if (plan.checksums) reserve_checksums(plan);
   std::string head = header_bytes(plan, *counts);
   if (static_cast<std::int64_t>(head.size()) > kMaxSafetensorsHeader.count) {
     return bad(ErrorKind::kInput, path, fmt::format("the header of {} bytes passes the format's limit", head.size()));
   }
-  std::filesystem::path temporary = path;
-  temporary += ".tmp";
-  OpenFile file = OpenFile::for_writing(temporary);
-  SafetensorsWriter writer(path, std::move(temporary), std::move(file), std::move(plan), std::move(*counts));
+  const bool beside = place == WritePlace::kBeside;
+  const std::filesystem::path temporary = beside ? path.string() + ".tmp" : std::string();
+  OpenFile file = beside ? OpenFile::for_writing(temporary) : OpenFile::for_overwriting(path);
+  SafetensorsWriter writer(path, temporary, std::move(file), std::move(plan), std::move(*counts));
   writer.file_.append(std::as_bytes(std::span(head)));
   writer.final_size_ = Bytes(static_cast<std::int64_t>(head.size()));
   for (std::size_t i = 0; i < writer.elements_.size(); ++i) {
@@ -113,6 +117,8 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path&
 
 void SafetensorsWriter::skip_complete_tensors() {
   while (current_ < elements_.size() && written_ == elements_[current_]) {
+    if (plan_.checksums) plan_.metadata[checksum_key(plan_.tensors[current_].name)] = digest_.text();
+    digest_ = RunningDigest();
     ++current_;
     written_ = 0;
   }
@@ -136,6 +142,21 @@ Result<void> SafetensorsWriter::check_turn(std::string_view name, std::size_t co
   return {};
 }
 
+void SafetensorsWriter::append_stored(std::span<const std::byte> stored) {
+  file_.append(stored);
+  if (plan_.checksums) digest_.add(stored);
+}
+
+void SafetensorsWriter::append_bf16(std::span<const float> values) {
+  std::vector<std::uint16_t> halves(std::min(values.size(), kPieceElements));
+  while (!values.empty()) {
+    const std::span piece = values.first(std::min(values.size(), kPieceElements));
+    std::transform(piece.begin(), piece.end(), halves.begin(), bf16_from_float);
+    append_stored(std::as_bytes(std::span(halves).first(piece.size())));
+    values = values.subspan(piece.size());
+  }
+}
+
 void SafetensorsWriter::count(std::size_t written) {
   written_ += static_cast<std::int64_t>(written);
   skip_complete_tensors();
@@ -145,9 +166,9 @@ Result<void> SafetensorsWriter::append(std::string_view name, std::span<const fl
   if (values.empty()) return {};
   if (auto turn = check_turn(name, values.size(), false); !turn) return turn;
   if (plan_.type == StoredType::kF32) {
-    file_.append(std::as_bytes(values));
+    append_stored(std::as_bytes(values));
   } else {
-    append_bf16(file_, values);
+    append_bf16(values);
   }
   count(values.size());
   return {};
@@ -156,7 +177,7 @@ Result<void> SafetensorsWriter::append(std::string_view name, std::span<const fl
 Result<void> SafetensorsWriter::append_bytes(std::string_view name, std::span<const std::byte> values) {
   if (values.empty()) return {};
   if (auto turn = check_turn(name, values.size(), true); !turn) return turn;
-  file_.append(values);
+  append_stored(values);
   count(values.size());
   return {};
 }
@@ -166,11 +187,26 @@ Result<void> SafetensorsWriter::finish() {
     return bad(ErrorKind::kDefect, path_,
                fmt::format("tensor '{}' has only {} of {} values", plan_.tensors[current_].name, written_, elements_[current_]));
   }
+  if (temporary_.empty() && file_.size() > final_size_) file_.resize(final_size_);  // an older file that was longer
   if (file_.size() != final_size_) {  // a failed append left part of its values behind
     return bad(ErrorKind::kDefect, path_,
                fmt::format("the file has {} bytes instead of {}", file_.size().count, final_size_.count));
   }
+  if (plan_.checksums) write_checksums();
   file_.sync();
+  if (!temporary_.empty()) take_name();
+  return {};
+}
+
+/// The header was written with places of the same length.
+void SafetensorsWriter::write_checksums() {
+  plan_.metadata[std::string(kChecksumKey)] = kNoChecksum;
+  plan_.metadata[std::string(kChecksumKey)] = digest_of(header_bytes(plan_, elements_));
+  const std::string head = header_bytes(plan_, elements_);
+  file_.write_at(Bytes(0), std::as_bytes(std::span(head)));
+}
+
+void SafetensorsWriter::take_name() {
   std::error_code problem;
   std::filesystem::rename(temporary_, path_, problem);
   if (problem) {
@@ -181,7 +217,6 @@ Result<void> SafetensorsWriter::finish() {
   }
   temporary_.clear();
   sync_directory(path_.parent_path());
-  return {};
 }
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/base/running_digest.h"
 #include "formats/text/open_file.h"
 #include "formats/models/safetensors.h"
 
@@ -24,15 +25,23 @@ struct SafetensorsPlan {
   StoredType type = StoredType::kF32;
   std::vector<Entry> tensors;
   std::map<std::string, std::string> metadata;
+  bool checksums = false;  ///< the metadata get one of the header and one of each tensor (safetensors_checksums.h)
 };
 
-/// Writes a safetensors file front to back into `path.tmp`; finish() makes it `path` in one atomic step, and until then an
-/// older `path` stays as it was. Destroying an unfinished writer removes the temporary file. One thread at a time.
+/// Where a file's bytes go until it is finished.
+enum class WritePlace {
+  kBeside,   ///< into `path.tmp`, which then takes the name; until then an older `path` stays as it was
+  kInPlace,  ///< over an older file of about the same size, which asks the disk for no room; it is of no use until finished
+};
+
+/// Writes a safetensors file front to back; finish() makes it durable, and beside an older one in one atomic step.
+/// Destroying an unfinished writer removes the temporary file. One thread at a time.
 class SafetensorsWriter {
  public:
   /// Writes the header. A plan with a name twice, a negative size or another type is an input error; a disk that refuses
   /// throws EnvironmentError.
-  static Result<SafetensorsWriter> create(const std::filesystem::path& path, SafetensorsPlan plan);
+  static Result<SafetensorsWriter> create(const std::filesystem::path& path, SafetensorsPlan plan,
+                                          WritePlace place = WritePlace::kBeside);
 
   SafetensorsWriter(SafetensorsWriter&& other) noexcept;
   SafetensorsWriter& operator=(SafetensorsWriter&&) = delete;
@@ -45,6 +54,9 @@ class SafetensorsWriter {
   /// The same for a tensor of bytes.
   Result<void> append_bytes(std::string_view name, std::span<const std::byte> values);
 
+  /// Bytes of the whole file.
+  [[nodiscard]] Bytes size() const { return final_size_; }
+
   /// Flushes to the disk and renames. An incomplete tensor is a defect, and the file is not made.
   Result<void> finish();
 
@@ -52,7 +64,11 @@ class SafetensorsWriter {
   SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file, SafetensorsPlan plan,
                     std::vector<std::int64_t> elements);
   [[nodiscard]] Result<void> check_turn(std::string_view name, std::size_t count, bool bytes) const;
+  void append_stored(std::span<const std::byte> stored);
+  void append_bf16(std::span<const float> values);
   void count(std::size_t written);
+  void write_checksums();
+  void take_name();
   void skip_complete_tensors();
 
   std::filesystem::path path_;
@@ -63,6 +79,7 @@ class SafetensorsWriter {
   std::size_t current_ = 0;
   std::int64_t written_ = 0;  ///< elements of the current tensor
   Bytes final_size_;
+  RunningDigest digest_;  ///< of the current tensor
 };
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/model/adapter.h"
 #include "core/trace/compare_traces.h"
+#include "formats/runs/safety_answer.h"
 #include "formats/training/training_answer.h"
 
 namespace plimsoll {
@@ -138,6 +139,7 @@ struct FitAnswer {
   Bytes drive_written;
   std::vector<std::string> assumed;  ///< of other stacks: what their rules took for granted
   std::optional<TrainingAnswer> training;  ///< of the whole training, when its length was given
+  std::optional<SafetyAnswer> safety;      ///< when it was asked for
 };
 
 /// Predicted and measured peak of one space.
@@ -183,6 +185,7 @@ struct RunAnswer {
     std::optional<double> accuracy;  ///< where there are labels
   };
   std::vector<HeldOut> evaluations;
+  std::optional<SafetyAnswer> safety;  ///< of a run with --durability
   std::string file;
 };
 

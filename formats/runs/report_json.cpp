@@ -181,6 +181,7 @@ std::string fit_document(const FitAnswer& a) {
   json.raw("collisions", lines(collisions_of(a), collision)).raw("changes", lines(changes_of(a), change));
   json.raw("alternatives", lines(a.alternatives, alternative));
   json.raw("training", a.training ? to_json(*a.training) : JsonLine().raw("seconds", "null").raw("cost", "null").str());
+  if (a.safety) json.raw("safety", to_json(*a.safety));
   return json.str();
 }
 
@@ -257,6 +258,7 @@ std::string to_json(const RunAnswer& a) {
     evaluations.push_back(line.str());
   }
   json.raw("evaluations", json_list(evaluations));
+  if (a.safety) json.raw("safety", to_json(*a.safety));
   return json.text("file", a.file).str() + "\n";
 }
 

@@ -87,12 +87,17 @@ void RunFileWriter::enqueue(RunRecord record) {
   work_.notify_one();
 }
 
-void RunFileWriter::flush() {
+void RunFileWriter::flush() { wait_for_commit(false); }
+
+void RunFileWriter::flush_to_disk() { wait_for_commit(true); }
+
+void RunFileWriter::wait_for_commit(bool to_disk) {
   std::unique_lock lock(mutex_);
   const std::uint64_t wanted = added_count_;
   hurry_ = true;
+  to_disk_ = to_disk_ || to_disk;
   work_.notify_one();
-  committed_.wait(lock, [&] { return failure_ || committed_count_ >= wanted; });
+  committed_.wait(lock, [&] { return failure_ || (committed_count_ >= wanted && !(to_disk && to_disk_)); });
   throw_failure();
 }
 
@@ -124,10 +129,11 @@ void RunFileWriter::throw_failure() const {
 
 void RunFileWriter::write_until_closed() {
   try {
-    for (std::vector<RunRecord> batch = next_batch(); !batch.empty(); batch = next_batch()) {
-      commit(batch);
+    while (const std::optional<Batch> batch = next_batch()) {
+      commit(*batch);
       const std::lock_guard lock(mutex_);
-      committed_count_ += batch.size();
+      committed_count_ += batch->records.size();
+      if (batch->to_disk) to_disk_ = false;
       committed_.notify_all();
     }
   } catch (...) {
@@ -138,21 +144,24 @@ void RunFileWriter::write_until_closed() {
 }
 
 /// All that was added since the last batch, a quarter of a second after that at the earliest unless somebody
-/// waits; empty when it is time to end.
-std::vector<RunRecord> RunFileWriter::next_batch() {
+/// waits; nothing when it is time to end.
+std::optional<RunFileWriter::Batch> RunFileWriter::next_batch() {
   std::unique_lock lock(mutex_);
-  work_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
+  work_.wait(lock, [&] { return stopping_ || to_disk_ || !queue_.empty(); });
   work_.wait_until(lock, last_commit_ + kCommitInterval, [&] { return stopping_ || hurry_; });
   hurry_ = false;
-  return std::exchange(queue_, {});
+  if (queue_.empty() && !to_disk_) return std::nullopt;
+  return Batch{std::exchange(queue_, {}), to_disk_};
 }
 
-void RunFileWriter::commit(const std::vector<RunRecord>& batch) {
+/// The database's own checkpoint syncs its log first, and after it made the log the folder, then the file (sqlite.org/wal.html).
+void RunFileWriter::commit(const Batch& batch) {
   database_->run("BEGIN");
-  for (const RunRecord& record : batch) {
+  for (const RunRecord& record : batch.records) {
     std::visit([&](const auto& value) { tables_->insert(value); }, record);
   }
   database_->run("COMMIT");
+  if (batch.to_disk) database_->run("PRAGMA wal_checkpoint(PASSIVE)");
   last_commit_ = std::chrono::steady_clock::now();
 }
 

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -42,15 +43,22 @@ class RunFileWriter {
 
   /// Commits everything added before, and returns then.
   void flush();
+  /// The same, and everything so far is on the disk then: it survives a loss of power too.
+  void flush_to_disk();
   /// Commits the rest, marks the run as finished and leaves one file without companions. Nothing can be added
   /// afterwards.
   void close();
 
  private:
+  void wait_for_commit(bool to_disk);
   void enqueue(RunRecord record);
   void write_until_closed();
-  std::vector<RunRecord> next_batch();
-  void commit(const std::vector<RunRecord>& batch);
+  struct Batch {
+    std::vector<RunRecord> records;
+    bool to_disk = false;
+  };
+  std::optional<Batch> next_batch();
+  void commit(const Batch& batch);
   void throw_failure() const;
   void stop();
 
@@ -67,6 +75,7 @@ class RunFileWriter {
   std::uint32_t traces_ = 0;
   bool stopping_ = false;
   bool hurry_ = false;  // somebody waits in flush
+  bool to_disk_ = false;  // the next batch goes to the disk
   std::exception_ptr failure_;
   std::chrono::steady_clock::time_point last_commit_;
   std::thread thread_;

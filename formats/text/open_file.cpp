@@ -44,6 +44,12 @@ OpenFile OpenFile::for_writing(const std::filesystem::path& path) {
   return {path, descriptor};
 }
 
+OpenFile OpenFile::for_overwriting(const std::filesystem::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor < 0) throw_system_error("cannot open the file for writing", path);
+  return {path, descriptor};
+}
+
 OpenFile::~OpenFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
 }
@@ -95,6 +101,20 @@ void OpenFile::append(std::span<const std::byte> data) {
     if (count < 0) throw_system_error("write", path_);
     data = data.subspan(static_cast<std::size_t>(count));
   }
+}
+
+void OpenFile::write_at(Bytes offset, std::span<const std::byte> data) {
+  while (!data.empty()) {
+    const ssize_t count = ::pwrite(descriptor_, data.data(), data.size(), offset.count);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_system_error("write", path_);
+    data = data.subspan(static_cast<std::size_t>(count));
+    offset += Bytes(count);
+  }
+}
+
+void OpenFile::resize(Bytes size) {
+  if (::ftruncate(descriptor_, size.count) != 0) throw_system_error("ftruncate", path_);
 }
 
 void OpenFile::sync() {

@@ -18,6 +18,8 @@ class OpenFile {
   static Result<OpenFile> for_reading(const std::filesystem::path& path);
   /// Creates `path` empty for writing.
   static OpenFile for_writing(const std::filesystem::path& path);
+  /// Opens `path` to write over what it holds from its start on; made when it is not there.
+  static OpenFile for_overwriting(const std::filesystem::path& path);
 
   OpenFile(OpenFile&& other) noexcept : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
   OpenFile& operator=(OpenFile&&) = delete;
@@ -32,6 +34,10 @@ class OpenFile {
   /// page cache is refused after all.
   [[nodiscard]] bool read_whole_blocks(Bytes offset, std::span<std::byte> blocks, Bytes needed) const;
   void append(std::span<const std::byte> data);
+  /// Writes over bytes from `offset` on; what `append` writes next does not move.
+  void write_at(Bytes offset, std::span<const std::byte> data);
+  /// Cuts or extends the file.
+  void resize(Bytes size);
   /// Waits until the data is on the disk.
   void sync();
 

@@ -3,7 +3,6 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
 
@@ -37,23 +36,27 @@ TEST_CASE("a second run on one run file is refused in words, from the first's st
   CHECK(files_in(folder) == std::vector<std::string>{"run.plimsoll", "run.plimsoll.checkpoint.safetensors"});
 }
 
-TEST_CASE("two runs keep their SSD data in one folder at once, and neither changes a bit of the other's losses") {
+TEST_CASE("a second run's SSD data is refused a folder that has a run's, and may go elsewhere") {
   const TemporaryFolder folder;
-  const auto run = [](const std::string& file) {
-    Arguments line = tiny_run("300", {"--ssd", "1GB:1,1", "--strategy", "offload-optimizer-ssd", "--json"});
+  const Arguments on_ssd{"--ssd", "1GB:1,1", "--strategy", "offload-optimizer-ssd"};
+  const auto run = [&](const std::string& steps, const std::string& file, const Arguments& more) {
+    Arguments line = tiny_run(steps, on_ssd);
     *std::find(line.begin(), line.end(), "run.plimsoll") = file;
+    line.insert(line.end(), more.begin(), more.end());
     return line;
   };
-  ChildProcess first(command_line(run("first.plimsoll")), folder.path());
-  ChildProcess second(command_line(run("second.plimsoll")), folder.path());
-  const ChildEnd first_end = first.wait();
-  const ChildEnd second_end = second.wait();
-  INFO(first_end.err << second_end.err);
-  REQUIRE(first_end.code == 0);
-  REQUIRE(second_end.code == 0);
-  const auto losses = [](const ChildEnd& end) { return nlohmann::json::parse(end.out)["losses"]; };
-  CHECK(losses(first_end) == losses(second_end));
-  CHECK(losses(first_end).size() == 300);
+  ChildProcess first(command_line(run("100000000", "first.plimsoll", kEndlessWarmUp)), folder.path());
+  REQUIRE(first.wait_for_text("warming up"));
+  std::filesystem::create_directory(folder.file("elsewhere"));
+  const ChildEnd refused = plimsoll_in(folder, run("2", "second.plimsoll", {}));
+  INFO(refused.err);
+  CHECK(refused.code == 4);
+  CHECK_THAT(refused.err, Catch::Contains("another run keeps its SSD data in this folder") && Catch::Contains("--ssd-folder"));
+  CHECK_FALSE(std::filesystem::exists(folder.file("second.plimsoll")));
+  CHECK(plimsoll_in(folder, run("2", "second.plimsoll", {"--ssd-folder", "elsewhere"})).code == 0);
+  first.send(SIGKILL);
+  CHECK(first.wait().signal == SIGKILL);
+  CHECK(plimsoll_in(folder, run("2", "second.plimsoll", {"--force"})).code == 0);  // the lock died with its holder
 }
 
 }  // namespace plimsoll::test

@@ -130,7 +130,7 @@ TEST_CASE("training of adapters is resumed bit for bit from a checkpoint that ho
   const auto first = executor_of(plan_of({}, recipe));
   train(*first, 0, 3);
   REQUIRE(save_training_state(path, spec, recipe, 3,
-                              [&](TensorKind kind, GroupId group) { return first->state(kind, group); }, "models/base"));
+                              [&](TensorKind kind, GroupId group) { return first->state(kind, group); }, {.base = "models/base"}));
   const ParameterLayout layout = lay_out_parameters(spec, recipe.adapter);
   CHECK(std::filesystem::file_size(path) < static_cast<std::uintmax_t>(3 * 4 * layout.trained_elements() + 8192));
   for (const Strategy& strategy : {Strategy{}, Strategy{.parameters = Tier::kHost}, Strategy{.optimizer = Tier::kHost}}) {

@@ -1,0 +1,54 @@
+#include "session/measure_safety.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/saved_state.h"
+#include "executor/checkpoint/save_rates.h"
+#include "sim/planner/safety_cost.h"
+
+namespace plimsoll {
+namespace {
+
+/// Weights and moments that the plan keeps on a drive.
+Bytes state_on_drive(const Plan& plan) {
+  Bytes bytes;
+  for (const StateBinding& state : plan.state) {
+    const Buffer& buffer = plan.at(state.buffer);
+    if (plan.platform.at(buffer.space).kind == SpaceKind::kSsd) bytes += buffer.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction) {
+  const Safety safety{request.schedule.durability, request.schedule.save_every};
+  if (safety.durability == Durability::kNone) return std::nullopt;
+  const WritePlace place = safety.durability == Durability::kStep ? WritePlace::kInPlace : WritePlace::kBeside;
+  const auto rates = measure_save_rates(request.output, saved_state_bytes(plan.spec, plan.recipe), place);
+  if (!rates) return fail(rates.error());
+  std::optional<SaveSpeed> speed = save_speed(plan.platform);  // of the drive that states are read from
+  if (!speed) speed.emplace();
+  speed->write_bytes_per_second = rates->bytes_per_second;
+  speed->seconds_each = rates->seconds_each;
+  speed->source = fmt::format("measured with files of {} beside the run file", to_text(rates->measured));
+  return safety_cost(plan.spec, plan.recipe, safety, state_on_drive(plan), speed, to_seconds(prediction.step));
+}
+
+void SafetySpent::add(const SavedState& state) {
+  took_.push_back(state.took);
+  bytes_ = state.bytes;
+}
+
+void SafetySpent::put_into(SafetyAnswer& answer) const {
+  if (took_.empty()) return;
+  std::vector<Nanoseconds> sorted = took_;
+  std::sort(sorted.begin(), sorted.end());
+  answer.measured = {.times = static_cast<std::int64_t>(took_.size()),
+                     .written_each = bytes_,
+                     .seconds_each = to_seconds(sorted[sorted.size() / 2])};
+}
+
+}  // namespace plimsoll

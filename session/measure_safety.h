@@ -1,0 +1,24 @@
+#pragma once
+
+#include "formats/runs/safety_answer.h"
+#include "session/run_session.h"
+
+namespace plimsoll {
+
+/// What keeping the state will cost this run, by a trial beside its run file; nothing with Durability::kNone. A disk that fails
+/// throws EnvironmentError.
+Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction);
+
+/// What it cost so far.
+class SafetySpent {
+ public:
+  void add(const SavedState& state);
+  /// Puts what was measured beside what was predicted, if anything was kept.
+  void put_into(SafetyAnswer& answer) const;
+
+ private:
+  std::vector<Nanoseconds> took_;
+  Bytes bytes_;  ///< of the last one
+};
+
+}  // namespace plimsoll
