@@ -5,6 +5,7 @@
 #include "core/graph/drop_unread.h"
 #include "core/graph/embedding_layer.h"
 #include "core/graph/language_head.h"
+#include "core/graph/logits_graph.h"
 #include "core/graph/optimizer_update.h"
 #include "core/graph/transformer_block.h"
 
@@ -32,6 +33,11 @@ class StepWriter {
   StepWriter(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options)
       : build_(spec, recipe, options), write_(build_, make_batch(build_)), language_head_(write_), class_head_(write_) {}
 
+  Graph write_to_logits() {
+    language_head_.forward_to_logits(blocks(false));
+    return build_.finish();
+  }
+
   Graph write(bool evaluation) {
     forward(evaluation ? OpKind::kLoss : OpKind::kCrossEntropy);
     if (evaluation) return build_.finish();
@@ -48,16 +54,22 @@ class StepWriter {
   [[nodiscard]] std::int64_t layers() const { return build_.spec().layers; }
   [[nodiscard]] bool has_classes() const { return build_.spec().head == HeadKind::kClass; }
 
-  void forward(OpKind loss) {
+  /// From the batch to the stream behind the last block.
+  TensorId blocks(bool training) {
     build_.enter(Phase::kForward, -1);
     TensorId stream = embedding_forward(write_, saved_embedding_);
     saved_.resize(static_cast<std::size_t>(layers()));
     for (std::int64_t layer = 0; layer < layers(); ++layer) {
       build_.enter(Phase::kForward, layer);
-      stream = block_forward(write_, build_.parameters().block(layer), stream, loss == OpKind::kCrossEntropy,
+      stream = block_forward(write_, build_.parameters().block(layer), stream, training,
                              saved_[static_cast<std::size_t>(layer)]);
     }
     build_.enter(Phase::kForward, -1);
+    return stream;
+  }
+
+  void forward(OpKind loss) {
+    const TensorId stream = blocks(loss == OpKind::kCrossEntropy);
     if (loss == OpKind::kCrossEntropy) balance();
     if (has_classes()) return class_head_.forward(loss, stream);
     language_head_.forward(loss, stream);
@@ -96,6 +108,10 @@ class StepWriter {
 
 Graph build_training_graph(const ModelSpec& spec, const Recipe& recipe, const GraphOptions& options) {
   return StepWriter(spec, recipe, options).write(options.evaluation);
+}
+
+Graph build_logits_graph(const ModelSpec& spec, const Recipe& recipe, std::int64_t workers) {
+  return StepWriter(spec, recipe, {.workers = workers, .evaluation = true}).write_to_logits();
 }
 
 }  // namespace plimsoll

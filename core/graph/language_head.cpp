@@ -1,7 +1,5 @@
 #include "core/graph/language_head.h"
 
-#include "core/graph/loss_layer.h"
-
 namespace plimsoll {
 namespace {
 
@@ -60,17 +58,50 @@ TensorId LanguageHead::transform_backward(TensorId dy) {
   return write_.linear_backward(head, kTransform, d_linear, norm_, hidden, hidden, "transformed gradient");
 }
 
-void LanguageHead::forward(OpKind loss_kind, TensorId stream) {
-  const ModelSpec& spec = write_.spec();
-  const GroupId head = write_.parameters().head();
+void LanguageHead::features_of(TensorId stream) {
   input_ = stream;
-  norm_ = spec.post_norm ? stream : write_.norm(head, kFinalNorm, stream, statistics_, "final norm");
-  const TensorId features = transforms() ? transform(norm_) : norm_;
-  logits_ = write_.activation(spec.vocabulary, "logits");
-  write_.build().add(OpKind::kLinear, write_.linear_shape(spec.hidden, spec.vocabulary),
+  norm_ = write_.spec().post_norm ? stream : write_.norm(write_.parameters().head(), kFinalNorm, stream, statistics_, "final norm");
+  features_ = transforms() ? transform(norm_) : norm_;
+}
+
+TensorId LanguageHead::rows_of(TensorId tensor, const LossPart& part) {
+  return in_parts() ? write_.build().view(tensor, part.first * write_.spec().hidden, part.rows * write_.spec().hidden) : tensor;
+}
+
+TensorId LanguageHead::logits_of(const LossPart& part) {
+  const ModelSpec& spec = write_.spec();
+  LayerWriter write(write_.build(), write_.batch(), part.rows);
+  const bool live_in_backward = in_parts() && forward_is_over_;
+  const TensorId logits = live_in_backward ? write.gradient(spec.vocabulary, "logits") : write.activation(spec.vocabulary, "logits");
+  const TensorId features = rows_of(features_, part);
+  write_.build().add(OpKind::kLinear, write.linear_shape(spec.hidden, spec.vocabulary),
                      {{features, kR}, {write_.weight(weight_group(), weight_role()), kR},
-                      {write_.weight(head, Role::kHeadBias), kR}, {logits_, kW}});
-  write_loss(write_, loss_kind, logits_, spec.vocabulary);
+                      {write_.weight(write_.parameters().head(), Role::kHeadBias), kR}, {logits, kW}});
+  return logits;
+}
+
+TensorId LanguageHead::logits_and_loss(OpKind loss, const LossPart& part) {
+  const TensorId logits = logits_of(part);
+  LayerWriter write(write_.build(), write_.batch(), part.rows);
+  if (in_parts()) {
+    write_loss(write, loss, logits, write_.spec().vocabulary, part, loss_);
+  } else {
+    write_loss(write, loss, logits, write_.spec().vocabulary);
+  }
+  return logits;
+}
+
+void LanguageHead::forward_to_logits(TensorId stream) {
+  features_of(stream);
+  parts_ = {LossPart{0, write_.rows()}};
+  logits_of(parts_.front());
+}
+
+void LanguageHead::forward(OpKind loss, TensorId stream) {
+  features_of(stream);
+  parts_ = loss_parts(write_.spec(), write_.recipe());
+  if (in_parts() && loss == OpKind::kCrossEntropy) return;  // backward computes each part's logits when it needs them
+  for (const LossPart& part : parts_) logits_ = logits_and_loss(loss, part);
 }
 
 TensorId LanguageHead::weight_gradient() {
@@ -92,24 +123,36 @@ void LanguageHead::join() {
   write_.build().add(OpKind::kAccumulate, {.rows = elements()}, {{sum_, kR}, {joined, kRw}}, wide);
 }
 
-void LanguageHead::weight_backward() {
+void LanguageHead::weight_backward(const LossPart& part, TensorId d_logits) {
   if (frozen()) return;
-  const TensorId d_weight = weight_gradient();
-  const TensorId d_bias = write_.weight_gradient(write_.parameters().head(), Role::kHeadBias);
-  write_.build().add(OpKind::kLinearBackwardWeight, write_.linear_shape(write_.spec().hidden, write_.spec().vocabulary),
-                     {{logits_, kR}, {transforms() ? transform_.normed : norm_, kR}, {d_weight, kW}, {d_bias, kW}});
-  accumulate(d_weight);
+  const bool first = !d_weight_.valid();
+  if (first) {
+    d_weight_ = weight_gradient();
+    d_bias_ = write_.weight_gradient(write_.parameters().head(), Role::kHeadBias);
+  }
+  LayerWriter write(write_.build(), write_.batch(), part.rows);
+  write_.build().add(OpKind::kLinearBackwardWeight, write.linear_shape(write_.spec().hidden, write_.spec().vocabulary),
+                     {{d_logits, kR}, {rows_of(features_, part), kR}, {d_weight_, first ? kW : kRw}, {d_bias_, kW}});
+}
+
+void LanguageHead::backward_of(const LossPart& part, TensorId d_logits, TensorId d_features) {
+  LayerWriter write(write_.build(), write_.batch(), part.rows);
+  const OpShape shape = write.linear_shape(write_.spec().hidden, write_.spec().vocabulary);
+  const TensorId weight = write_.weight(weight_group(), weight_role());
+  write_.build().add(OpKind::kLinearBackwardInput, shape, {{d_logits, kR}, {weight, kR}, {rows_of(d_features, part), kW}});
+  weight_backward(part, d_logits);
 }
 
 TensorId LanguageHead::backward() {
   const ModelSpec& spec = write_.spec();
   const TensorId d_stream = spec.post_norm ? TensorId() : write_.gradient(spec.hidden, "residual gradient");
   const GroupId head = write_.parameters().head();
-  const OpShape shape = write_.linear_shape(spec.hidden, spec.vocabulary);
   TensorId d_features = write_.gradient(spec.hidden, "final norm gradient");
-  write_.build().add(OpKind::kLinearBackwardInput, shape,
-                     {{logits_, kR}, {write_.weight(weight_group(), weight_role()), kR}, {d_features, kW}});
-  weight_backward();
+  forward_is_over_ = true;
+  for (const LossPart& part : parts_) {
+    backward_of(part, in_parts() ? logits_and_loss(OpKind::kCrossEntropy, part) : logits_, d_features);
+  }
+  if (!frozen()) accumulate(d_weight_);
   if (transforms()) d_features = transform_backward(d_features);
   if (!spec.post_norm) write_.norm_backward(head, kFinalNorm, d_features, input_, statistics_, d_stream, kW);
   write_.accumulate(head);

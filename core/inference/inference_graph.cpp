@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "core/graph/logits_graph.h"
 
 namespace plimsoll {
 namespace {
@@ -47,8 +47,7 @@ Result<void> check_writes_tokens(const ModelSpec& spec) {
 }
 
 Graph build_inference_graph(const ModelSpec& spec, const InferencePass& pass) {
-  Graph graph = build_training_graph(spec, recipe_of(pass), {.workers = 0, .evaluation = true});
-  std::erase_if(graph.ops, [](const Op& op) { return op.kind == OpKind::kLoss; });
+  Graph graph = build_logits_graph(spec, recipe_of(pass), 0);
   for (Op& op : graph.ops) fit_to_pass(op, graph, pass);
   return graph;
 }

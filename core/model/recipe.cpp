@@ -12,6 +12,7 @@
 
 #include "core/base/digest.h"
 #include "core/base/nearest_names.h"
+#include "core/model/loss_tokens.h"
 
 namespace plimsoll {
 namespace {
@@ -223,6 +224,8 @@ std::string numerics_digest(const ModelSpec& spec, const Recipe& recipe) {
   std::string text = canonical_text(spec) + "\n" + canonical_text(recipe);
   // A tied matrix's gradient was once summed micro-batch by micro-batch, which rounds otherwise.
   if (spec.tied_head && recipe.accumulate > 1) text += "\ntied_gradient=sum of the head's + sum of the embedding's";
+  // The head's gradient and the loss were once summed over all rows at once, which rounds otherwise.
+  if (const std::int64_t tokens = loss_tokens(spec, recipe); tokens > 0) text += fmt::format("\nloss_tokens={}", tokens);
   return digest_of(text);
 }
 

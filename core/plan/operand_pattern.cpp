@@ -73,9 +73,9 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kActivation:
       return "rw";
     case OpKind::kCrossEntropy:
-      return "urRw";
+      return "urRx";
     case OpKind::kLoss:
-      return "rrwW";
+      return "rrxW";
     case OpKind::kEmbeddingBackward:
       return "rrRxWW";
     case OpKind::kClassTokenBackward:
@@ -87,7 +87,7 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kLinearBackwardInput:
       return "rrx";
     case OpKind::kLinearBackwardWeight:
-      return "rrwW";
+      return "rrxW";
     case OpKind::kRopeBackward:
       return "u";
     case OpKind::kHeadNormBackward:

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "core/graph/logits_graph.h"
 #include "executor/generation/cached_attention.h"
 
 namespace plimsoll {
@@ -20,11 +21,10 @@ auto behind_blocks(std::vector<Op>& ops) {
 }  // namespace
 
 ForwardPass::ForwardPass(const ModelSpec& spec, std::int64_t rows, bool with_logits, std::int64_t workers)
-    : graph_(build_training_graph(spec, recipe_of(rows), {.workers = workers, .evaluation = true})) {
+    : graph_(build_logits_graph(spec, recipe_of(rows), workers)) {
   tokens_ = graph_.ops.front().operands.front().tensor;
-  const auto loss = std::find_if(graph_.ops.begin(), graph_.ops.end(), [](const Op& op) { return op.kind == OpKind::kLoss; });
-  logits_ = with_logits ? loss->operands.front().tensor : TensorId();
-  graph_.ops.erase(with_logits ? loss : behind_blocks(graph_.ops), graph_.ops.end());
+  logits_ = with_logits ? graph_.ops.back().operands.back().tensor : TensorId();
+  if (!with_logits) graph_.ops.erase(behind_blocks(graph_.ops), graph_.ops.end());
   place_tensors();
 }
 

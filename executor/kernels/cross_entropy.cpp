@@ -28,12 +28,21 @@ double sum_of_rows(const OpShape& s, WorkerPool& pool, const OfRow& of_row) {
   return sum;
 }
 
+/// Rows of the micro-batch, of which these may be a part.
+std::int64_t whole_rows(const OpShape& s) { return s.inputs > 0 ? s.inputs : s.rows; }
+
+/// The first part of a micro-batch overwrites what stands there, the others add to it.
+void put_or_add(const OperandView& operand, double value) {
+  auto* to = reinterpret_cast<double*>(operand.data);
+  *to = operand.access == Access::kReadWrite ? *to + value : value;
+}
+
 /// What a micro-batch's losses are divided by. Of tokens that do not all count it is such that the mean over the micro-batches
 /// of a step is the mean over the targets that count in the step.
 double divisor_of(const OpShape& s, const Targets& targets, const LaunchContext& context) {
   if (targets.labels) return static_cast<double>(targets.count(s.rows));
-  if (!context.targets) return static_cast<double>(s.rows);
-  const double micro_batches = static_cast<double>(s.terms) / static_cast<double>(s.rows);
+  if (!context.targets) return static_cast<double>(whole_rows(s));
+  const double micro_batches = static_cast<double>(s.terms) / static_cast<double>(whole_rows(s));
   return static_cast<double>(std::max<std::int64_t>(1, *context.targets)) / micro_batches;
 }
 
@@ -71,7 +80,7 @@ void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& con
     store(s.outputs, x, stored);
     return std::log(static_cast<double>(sum)) - of_target;
   });
-  *array<double>(operands, operands.size() - 1) = sum_of_losses / divisor_of(s, targets, context);
+  put_or_add(operands.back(), sum_of_losses / divisor_of(s, targets, context));
 }
 
 template <typename S>
@@ -88,7 +97,7 @@ void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
     const double of_target = static_cast<double>(x[targets.of(row)]) - static_cast<double>(most);
     return std::log(static_cast<double>(loop.exp_sum(s.outputs, most, x))) - of_target;
   });
-  *array<double>(operands, 2) = sum / divisor;
+  put_or_add(operands[2], sum / divisor);
   if (operands.size() < 4) return;
   const double right = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     if (targets.of(row) < 0) return 0.0;

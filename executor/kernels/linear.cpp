@@ -83,6 +83,7 @@ void linear_backward_weight(const OpShape& s, Operands operands, const LaunchCon
                            .b = {array<S>(operands, 1), s.inputs, false},
                            .c = array<S>(operands, 2),
                            .c_stride = s.inputs,
+                           .adds = operands[2].access == Access::kReadWrite,
                            .factor = factor_of(s)};
   tiled_product(*context.pool, *context.product, product);
   if (operands.size() == 4) bias_gradient(s, array<S>(operands, 0), array<S>(operands, 3), *context.pool);

@@ -69,6 +69,12 @@ Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, 
           waiting_.count(whole_of(operand.tensor)) > 0 ? 0 : out_.age_before(buffer)};
 }
 
+void StepLowering::note_loss(const Op& op, const std::vector<std::pair<Range, Access>>& operands) {
+  if (op.kind != OpKind::kCrossEntropy && op.kind != OpKind::kLoss) return;
+  const auto& [loss, access] = op.kind == OpKind::kLoss ? operands[2] : operands.back();
+  if (access == Access::kWrite) losses_.push_back(loss.buffer);  // further parts of the micro-batch add to it
+}
+
 void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
   if (op.kind == OpKind::kSquaredNorm && where == places_.device && optimizer_on_host()) return norm_from_device(op);
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
@@ -86,8 +92,7 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
     operands.emplace_back(out_.whole(flag_), Access::kWrite);
   }
   out_.launch(where == places_.host ? places_.cpu : places_.compute, kernel, operands);
-  if (op.kind == OpKind::kCrossEntropy) losses_.push_back(operands.back().first.buffer);
-  if (op.kind == OpKind::kLoss) losses_.push_back(operands[2].first.buffer);
+  note_loss(op, operands);
   if (op.kind == OpKind::kExpertBalance) expert_losses_.push_back(operands.back().first.buffer);
   if (op.kind == OpKind::kLoss && operands.size() > 3) right_answers_ = operands[3].first.buffer;
   if (op.kind != OpKind::kClipFactor) return;

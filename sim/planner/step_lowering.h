@@ -124,6 +124,7 @@ class StepLowering {
 
   void load_batch(std::uint32_t micro_batch);
   void write_op(const Op& op, std::uint32_t micro_batch);
+  void note_loss(const Op& op, const std::vector<std::pair<Range, Access>>& operands);
   /// Appends the op's kernel, with what the micro-batch holds of its operands, to the queue that computes at `where`.
   void launch(const Op& op, std::uint32_t micro_batch, SpaceId where);
 

@@ -124,6 +124,7 @@ struct MeanOfRows {
     const double* values;
     LossTargets targets;
     double* mean;
+    bool adds;  ///< to what stands there: a further part of a micro-batch
   };
   struct Shared {
     double values[kThreads];
@@ -136,7 +137,7 @@ struct MeanOfRows {
     double sum = 0;
     for (Index row = block.thread(); row < a.rows; row += kThreads) sum += a.values[row];
     sum = reduce<kThreads>(block, shared.values, sum, Plus());
-    if (block.thread() == 0) *a.mean = sum / a.targets.loss_divisor();
+    if (block.thread() == 0) *a.mean = (a.adds ? *a.mean : 0) + sum / a.targets.loss_divisor();
   }
 };
 

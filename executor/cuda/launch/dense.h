@@ -64,6 +64,7 @@ void launch_linear_backward_weight(Launcher& launcher, const DeviceLaunch& l) {
                                    .b_transposed = false,
                                    .c = l.at<S>(2),
                                    .c_stride = s.inputs,
+                                   .adds = l.adds(2),
                                    .factor = s.constant == 0 ? 1.0F : static_cast<float>(s.constant)});
   if (l.operands.size() < 4) return;
   launcher.template run<ColumnSums<S>>({s.rows, s.outputs, stride, l.at<S>(0), l.at<S>(3)});

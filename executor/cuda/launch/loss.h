@@ -12,7 +12,7 @@ namespace plimsoll::cuda {
 inline LossTargets loss_targets(const DeviceLaunch& l, const std::int64_t* counted) {
   const OpShape& s = l.shape();
   const bool labels = s.variant == static_cast<std::uint8_t>(TargetKind::kLabel);
-  const auto rows = static_cast<double>(s.rows);
+  const auto rows = static_cast<double>(s.inputs > 0 ? s.inputs : s.rows);  // of the micro-batch, of which these may be a part
   const std::int64_t targets = std::max<std::int64_t>(1, l.context.targets.value_or(s.terms));
   const double divisor = l.context.targets ? static_cast<double>(targets) / (static_cast<double>(s.terms) / rows) : rows;
   const double terms = static_cast<double>(labels ? std::max<std::int64_t>(1, s.terms / s.rows) : targets);
@@ -44,8 +44,8 @@ bool launch_loss(Launcher& launcher, const DeviceLaunch& l) {
   if (args.targets.labels) launcher.template run<CountLabels>({s.rows, args.targets.values, counted});
   launcher.template run<LossRows<S>>(args);
   const std::size_t mean = backward ? l.operands.size() - 1 : 2;
-  launcher.template run<MeanOfRows>({s.rows, losses, args.targets, l.at<double>(mean)});
-  if (answers) launcher.template run<MeanOfRows>({s.rows, args.right, args.targets, l.at<double>(3)});
+  launcher.template run<MeanOfRows>({s.rows, losses, args.targets, l.at<double>(mean), l.adds(mean)});
+  if (answers) launcher.template run<MeanOfRows>({s.rows, args.right, args.targets, l.at<double>(3), false});
   return true;
 }
 

@@ -94,6 +94,7 @@ std::vector<KernelCase> linears() {
           {"linear with bias", OpKind::kLinear, s, {x, w, {kOut, kR}, {kRows * kOut, kW}}},
           {"linear backward input", OpKind::kLinearBackwardInput, s, {dy, w, {kRows * kIn, kW}}},
           {"linear backward weight", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kW}}},
+          {"linear backward weight onto another's", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kRw}}},
           {"linear backward weight and bias", OpKind::kLinearBackwardWeight, s, {dy, x, {kOut * kIn, kW}, {kOut, kW}}}};
 }
 
@@ -266,7 +267,12 @@ std::vector<KernelCase> losses() {
   OpShape labelled = s;
   labelled.variant = static_cast<std::uint8_t>(TargetKind::kLabel);
   const CaseOperand tokens{kTokens, kR, Content::kToken}, mean{1, kW, Content::kDouble}, labels{kRows, kR, Content::kLabel};
+  OpShape part = s;
+  part.inputs = 3 * kRows;
+  const CaseOperand further{1, kRw, Content::kDouble};
   return {{"cross entropy", OpKind::kCrossEntropy, s, {{kRows * 1003, kRw}, tokens, mean}},
+          {"cross entropy of a further part", OpKind::kCrossEntropy, part, {{kRows * 1003, kRw}, tokens, further}},
+          {"loss of a further part", OpKind::kLoss, part, {{kRows * 1003, kR}, tokens, further}},
           {"loss", OpKind::kLoss, s, {{kRows * 1003, kR}, tokens, mean}},
           {"cross entropy of labels", OpKind::kCrossEntropy, labelled, {{kRows * 1003, kRw}, labels, mean}},
           {"loss of labels", OpKind::kLoss, labelled, {{kRows * 1003, kR}, labels, mean, mean}}};
