@@ -67,7 +67,7 @@ std::string time_lines(const FitAnswer& a) {
   if (a.lower_bound_seconds) {
     text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
     const double ratio = *a.lower_bound_seconds > 0 ? a.step_seconds / *a.lower_bound_seconds : 1;
-    text += fmt::format(" (this one {:.1f} % more)", 100 * (ratio - 1));
+    text += ratio > 2 ? fmt::format(" (this one {:.1f} times that)", ratio) : fmt::format(" (this one {:.1f} % more)", 100 * (ratio - 1));
   }
   if (a.lower_bound_peak) {
     text += fmt::format("\n  floor   {} of device memory for this plan's kernels in their order", to_text(*a.lower_bound_peak));
