@@ -45,18 +45,42 @@ struct Cut {
   }
   [[nodiscard]] double least_seconds() const { return seconds + later.back().seconds + earlier.back().seconds; }
 
-  /// The sum of both, from `bytes` on.
-  void sum(Bytes bytes, StepCurve& out) const {
+  /// The sum of both from `bytes` on, where it is below `known`. Where it is above by much, whole runs of steps are passed at
+  /// once: neither sum falls below what it is at a run's end, nor does `known` rise above what it is at its beginning.
+  void sum_below(const StepCurve& known, Bytes bytes, StepCurve& out) const {
     out.clear();
-    std::size_t i = 0, k = 0;
-    const auto next_later = [&] { return i + 1 < later.size() ? later[i + 1].bytes + kept : kNoMore; };
-    const auto next_earlier = [&] { return k + 1 < earlier.size() ? earlier[k + 1].bytes : kNoMore; };
+    std::size_t i = 0, k = 0, c = 0, run = 1;
     while (bytes != kNoMore) {
-      while (next_later() <= bytes) ++i;
-      while (next_earlier() <= bytes) ++k;
-      out.push_back({bytes, seconds + later[i].seconds + earlier[k].seconds, choice});
-      bytes = std::min(next_later(), next_earlier());
+      i = reach(later, i, bytes - kept);
+      k = reach(earlier, k, bytes);
+      c = reach(known, c, bytes);
+      const bool is_known = !known.empty() && known[c].bytes <= bytes;
+      const double sum = seconds + later[i].seconds + earlier[k].seconds;
+      const bool below = !is_known || sum < known[c].seconds;
+      if (below) out.push_back({bytes, sum, choice});
+      if (below || !is_known) run = 1;
+      while (run > 1 && seconds + ahead(later, i, run).seconds + ahead(earlier, k, run).seconds < known[c].seconds) run /= 2;
+      const Bytes next_later = i + run < later.size() ? later[i + run].bytes + kept : kNoMore;
+      const Bytes next_earlier = k + run < earlier.size() ? earlier[k + run].bytes : kNoMore;
+      bytes = std::min(next_later, next_earlier);
+      run = std::min(2 * run, kLongestRun);
     }
+  }
+
+ private:
+  static constexpr std::size_t kLongestRun = 1024;
+
+  /// The last step that `bytes` are enough for, from step `from` on, which they are (or `from` where they are not).
+  static std::size_t reach(const StepCurve& curve, std::size_t from, Bytes bytes) {
+    std::size_t width = 1;
+    while (from + width < curve.size() && curve[from + width].bytes <= bytes) from += width, width *= 2;
+    for (; width > 0; width /= 2) {
+      if (from + width < curve.size() && curve[from + width].bytes <= bytes) from += width;
+    }
+    return from;
+  }
+  static const CurveStep& ahead(const StepCurve& curve, std::size_t from, std::size_t by) {
+    return curve[std::min(from + by, curve.size() - 1)];
   }
 };
 
@@ -121,8 +145,8 @@ StepCurve ChainCurve::stretch(std::size_t first, std::size_t last) {
     const Bytes begin = cut.begin(floor);
     const CurveStep* known = step_at(curve, begin);
     if (known != nullptr && known->seconds <= cut.least_seconds()) continue;  // nowhere lower
-    cut.sum(begin, other);
-    lower_by(curve, other, scratch);
+    cut.sum_below(curve, begin, other);
+    if (!other.empty()) lower_by(curve, other, scratch);
   }
   return curve;
 }
