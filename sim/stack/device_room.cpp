@@ -8,10 +8,18 @@
 namespace plimsoll {
 namespace {
 
+/// What Megatron's initialization makes beside one group a degree: that of all ranks, that over which norms and overflows are
+/// told (all that hold one model), and that of the embedding, which the first stage shares with the last.
+std::int64_t megatron_groups(const StackSetup& setup) {
+  const bool cut = setup.tensor_ranks > 1 || setup.stages > 1, alone = !cut && setup.data_ranks == 1;
+  return alone ? 0 : 1 + (cut ? 1 : 0) + (setup.stages > 1 ? 1 : 0);
+}
+
 /// NCCL's kernels and buffers for the first group of ranks, and the buffers of every further one.
 Bytes communicators(const GpuEntry& gpu, const StackSetup& setup) {
   const std::int64_t degrees[] = {setup.data_ranks, setup.tensor_ranks, setup.stages, setup.context_ranks};
-  const auto groups = std::count_if(std::begin(degrees), std::end(degrees), [](std::int64_t ranks) { return ranks > 1; });
+  const std::int64_t groups = std::count_if(std::begin(degrees), std::end(degrees), [](std::int64_t ranks) { return ranks > 1; }) +
+                              (cuts_layers(setup) ? megatron_groups(setup) : 0);
   if (groups == 0) return {};
   Bytes bytes = device_overhead("nccl", gpu);
   for (std::int64_t more = 1; more < groups; ++more) bytes += device_overhead("nccl_group", gpu);

@@ -17,13 +17,6 @@ tl::unexpected<Error> unsupported(std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "leave the option out"});
 }
 
-/// Whether Megatron-LM's layers are cut by ranks: its own program, and Megatron-DeepSpeed's.
-bool cuts_layers(const StackSetup& setup) {
-  if (setup.stack == Stack::kMegatron) return true;
-  return setup.stack == Stack::kDeepspeed && setup.modules == ModuleStyle::kMegatron && setup.zero <= 1 &&
-         (setup.tensor_ranks > 1 || setup.stages > 1);
-}
-
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kLlmc) return unsupported("llm.c reserves its arenas once and allocates nothing while a step runs");
@@ -80,6 +73,7 @@ StackRun run_model(const StackModelMaker& make, const Recipe& recipe, const Stac
 std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   TapeOptions options;
   options.compiled = setup.compile;
+  options.softmax_keeps_input = setup.older_softmax || setup.legacy_kernels;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
   // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.
   if (cuts_layers(setup) && !setup.transformer_engine) options.product_workspace = options.product_workspace + options.product_workspace;

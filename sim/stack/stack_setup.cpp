@@ -67,9 +67,16 @@ Result<ModuleStyle> parse_module_style(std::string_view text) { return value_in(
 Result<AttentionKernel> parse_attention_kernel(std::string_view text) { return value_in(kAttentions, text, "attention"); }
 Result<OptimizerLoop> parse_optimizer_loop(std::string_view text) { return value_in(kLoops, text, "loop of an optimizer"); }
 
+bool cuts_layers(const StackSetup& setup) {
+  if (setup.stack == Stack::kMegatron) return true;
+  return setup.stack == Stack::kDeepspeed && setup.modules == ModuleStyle::kMegatron && setup.zero <= 1 &&
+         (setup.tensor_ranks > 1 || setup.stages > 1);
+}
+
 std::string describe(const StackSetup& setup) {
   std::string text = fmt::format("{} modules", to_text(setup.modules));
   if (setup.compile) text += ", compiled";
+  if (setup.compile_loss) text += ", loss compiled";
   if (setup.attention) text += fmt::format(", {} attention", to_text(*setup.attention));
   if (setup.recomputation == Recomputation::kEvery) text += fmt::format(", a checkpoint every {} blocks", setup.every);
   if (setup.recomputation == Recomputation::kFull) text += ", full recomputation";
@@ -79,6 +86,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.update_in_backward) text += ", updates in backward";
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
+  if (setup.older_softmax) text += ", the softmax of PyTorch 1.10";
   const std::pair<const char*, Home> homes[] = {{"parameters", setup.parameters}, {"optimizer", setup.optimizer}};
   for (const auto& [what, home] : homes) {
     if (home != Home::kDevice) text += fmt::format(", {} on the {}", what, to_text(home));

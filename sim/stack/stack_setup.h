@@ -67,6 +67,8 @@ struct StackSetup {
   bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
   bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture
+  bool older_softmax = false;   ///< PyTorch 1.10 or older: a softmax keeps its input too (so does one of legacy kernels)
+  bool compile_loss = false;    ///< torch.compile makes one kernel of the loss, forward and backward
   bool expandable_segments = false;
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes
@@ -85,6 +87,9 @@ struct StackSetup {
 
   bool operator==(const StackSetup&) const = default;
 };
+
+/// Whether layers are cut over tensor ranks and stages: by Megatron-LM, or by its modules under DeepSpeed.
+bool cuts_layers(const StackSetup& setup);
 
 std::string_view to_text(Stack stack);
 std::string_view to_text(ModuleStyle style);

@@ -10,10 +10,10 @@ namespace plimsoll {
 
 const std::vector<std::string_view>& row_fact_keys() {
   static const std::vector<std::string_view> keys{
-      "family", "note", "stack", "modules", "compile", "attention", "recomputation", "every", "loop", "dropout", "zero",
+      "family", "note", "stack", "modules", "compile", "compile_loss", "attention", "recomputation", "every", "loop", "dropout", "zero",
       "data_ranks", "tensor_ranks", "stages", "chunk_layers", "told_stage", "deterministic", "engine", "context_ranks",
       "sequence_parallel", "parameters", "gradients", "optimizer_home", "activations", "expandable", "os", "desktop", "clip", "less", "loss_chunks", "update_in_backward",
-      "keeps_gradients", "eager_modules", "reduce_bucket", "half_weights", "legacy_kernels", "precision", "optimizer", "accumulate",
+      "keeps_gradients", "eager_modules", "reduce_bucket", "half_weights", "legacy_kernels", "older_softmax", "precision", "optimizer", "accumulate",
       "micro_batch", "global_batch", "sequence",
       "lora_rank", "lora_targets", "base_bits", "gpu", "gpus", "node_gpus", "model", "layers", "hidden", "heads", "kv_heads",
       "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit", "rate", "samples", "summed", "flops",

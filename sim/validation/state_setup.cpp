@@ -37,6 +37,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   take_word(facts, "stack", parse_stack, setup.stack);
   take_word(facts, "modules", parse_module_style, setup.modules);
   setup.compile = facts.is_true("compile");
+  setup.compile_loss = facts.is_true("compile_loss");
   if (facts.fact("attention").empty()) {
     facts.leave_open("attention kernel");
   } else {
@@ -50,6 +51,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   setup.half_weights = facts.is_true("half_weights");
   setup.legacy_kernels = facts.is_true("legacy_kernels");
+  setup.older_softmax = facts.is_true("older_softmax");
   setup.expandable_segments = facts.is_true("expandable");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
   setup.update_in_backward = facts.is_true("update_in_backward");

@@ -158,6 +158,11 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
     }
     result.logits = head(std::exchange(x, {}), context);
     tape_.at("loss");
+    if (setup_.compile_loss) {
+      result.loss = compiled_cross_entropy(tape_, result.logits);
+      if (!rules_.holds_logits) result.logits = {};
+      return;
+    }
     const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
     if (!rules_.holds_logits) result.logits = {};
     result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);

@@ -124,8 +124,8 @@ Tensor dropout(Tape& tape, const Tensor& x, double share) {
 Tensor softmax(Tape& tape, const Tensor& x, DType result) {
   Tensor out = tape.empty(x.shape, result);
   tape.stream(traffic(x) + traffic(out), result);
-  const Tensor saved = out.detached();
-  return tape.record(std::move(out), {&x}, [saved, dtype = x.dtype](Tape& t, Tensors gradients) {
+  const Tensor saved = out.detached(), input = tape.options().softmax_keeps_input ? x.detached() : Tensor{};
+  return tape.record(std::move(out), {&x}, [saved, input, dtype = x.dtype](Tape& t, Tensors gradients) {
     const Tensor product = t.options().hidden_copies ? written(t, saved, traffic(gradients[0])) : Tensor{};
     Tensor dx = t.empty(saved.shape, dtype);
     t.stream(traffic(saved) + traffic(gradients[0]) + traffic(dx), dtype);

@@ -72,13 +72,26 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits) {
   tape.stream(2 * traffic(x), x.dtype);
   const Tensor weight = tape.empty({1}, DType::kFp32);
   Tensor loss = tape.empty({1}, DType::kFp32);
-  return tape.record(std::move(loss), {&x}, [log_probabilities, weight](Tape& t, Tensors) {
+  const Tensor input = tape.options().softmax_keeps_input ? x.detached() : Tensor{};
+  return tape.record(std::move(loss), {&x}, [log_probabilities, weight, input](Tape& t, Tensors) {
     // The likelihood's gradient, zeros but for the targets, then the softmax's.
     const Tensor sparse = t.empty(log_probabilities.shape, log_probabilities.dtype);
     t.stream(traffic(sparse), sparse.dtype);
     Tensors results(1);
     results[0] = t.empty(log_probabilities.shape, log_probabilities.dtype);
     t.stream(3 * traffic(sparse), sparse.dtype);
+    return results;
+  });
+}
+
+Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits) {
+  Tensor loss = tape.empty({1}, DType::kFp32);
+  const Tensor sums = tape.empty({2, logits.elements() / logits.size(-1)}, DType::kFp32);
+  tape.stream(traffic(logits), logits.dtype);
+  return tape.record(std::move(loss), {&logits}, [saved = logits.detached(), sums](Tape& t, Tensors) {
+    Tensors results(1);
+    results[0] = t.empty(saved.shape, saved.dtype);
+    t.stream(2 * traffic(saved), saved.dtype);
     return results;
   });
 }

@@ -48,6 +48,9 @@ struct TapeOptions {
   /// a gradient that is a view of a product is never added to in place, and with a bias a weight's gradient is handed on
   /// before its input's.
   bool hidden_copies = false;
+  /// A softmax, and that of a loss, keep for backward what they were made from beside what they made: PyTorch before 1.11
+  /// (pytorch/pytorch pull request 65242).
+  bool softmax_keeps_input = false;
 };
 
 /// Results that a selective checkpoint keeps while its segment runs, and hands out when it runs again: those of every other

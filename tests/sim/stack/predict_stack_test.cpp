@@ -30,10 +30,12 @@ StackSetup nano(AttentionKernel attention, double dropout) {
 }
 
 /// What one more layer adds to the highest requested bytes, beside its 16 bytes a parameter.
-double activations_of_a_layer(Precision precision, AttentionKernel attention, double dropout) {
+double activations_of_a_layer(Precision precision, AttentionKernel attention, double dropout, bool older_softmax = false) {
+  StackSetup setup = nano(attention, dropout);
+  setup.older_softmax = older_softmax;
   const auto at = [&](int layers) {
     const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=256,heads=4,vocab=64,positions=128";
-    return predict(model, recipe(8, 128, precision), nano(attention, dropout)).at_peak.activations.count;
+    return predict(model, recipe(8, 128, precision), setup).at_peak.activations.count;
   };
   return static_cast<double>(at(9) - at(5)) / 4;
 }
@@ -46,6 +48,9 @@ TEST_CASE("A layer of GPT keeps what the closed formulas say") {
   constexpr double statistics = 4 * 4.0 * 128 * 8;  // two norms, mean and reciprocal root
   // fp32 with dropout: 66·s·b·h + 9·a·s²·b (64 and two masks; softmax 4, dropped 4, mask 1).
   CHECK(activations_of_a_layer(Precision::kFp32, AttentionKernel::kEager, 0.1) == Approx(66 * sbh + 9 * ass + statistics).epsilon(1e-3));
+  // Before PyTorch 1.11 the softmax kept its scores too: 4 more.
+  CHECK(activations_of_a_layer(Precision::kFp32, AttentionKernel::kEager, 0.1, true) ==
+        Approx(66 * sbh + 13 * ass + statistics).epsilon(1e-3));
   // Two bytes, no dropout, fused attention: 32·s·b·h and a sum of exponentials a row and head.
   CHECK(activations_of_a_layer(Precision::kBf16, AttentionKernel::kFlash, 0) ==
         Approx(32 * sbh + 4 * 4.0 * 128 * 8 + statistics).epsilon(5e-3));
