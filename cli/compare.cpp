@@ -1,9 +1,8 @@
-#include <fmt/format.h>
-
 #include <cmath>
 #include <memory>
 #include <optional>
 
+#include "cli/answered.h"
 #include "cli/commands.h"
 #include "cli/run_printer.h"
 #include "core/trace/compare_traces.h"
@@ -25,7 +24,7 @@ tl::unexpected<Error> lacks(const std::string& path, std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = "the run file has no " + what, .where = path, .remedy = {}});
 }
 
-Result<ExitCode> compare_files(const CompareFlags& flags) {
+Result<Answered> compare_files(const CompareFlags& flags) {
   const auto run = read_run_file(flags.run);
   if (!run) return fail(run.error());
   const auto other = flags.prediction.empty() ? run : read_run_file(flags.prediction);
@@ -40,14 +39,15 @@ Result<ExitCode> compare_files(const CompareFlags& flags) {
   auto comparison = compare_traces(*plan, predicted->trace, measured->trace);
   if (!comparison) return fail(comparison.error());
   comparison->process = process_in(run->memory);
-  fmt::print("{}", flags.json ? to_json(comparison_answer(*plan, *comparison)) : comparison_text(*plan, *comparison));
   const bool missed = flags.threshold && std::fabs(comparison->error()) > *flags.threshold / 100;
-  return missed ? ExitCode::kMissed : ExitCode::kDone;
+  return Answered{.code = missed ? ExitCode::kMissed : ExitCode::kDone,
+                  .text = flags.json ? to_json(comparison_answer(*plan, *comparison)) : comparison_text(*plan, *comparison),
+                  .said = {}};
 }
 
 }  // namespace
 
-void add_compare(CLI::App& app, ExitCode& code) {
+AskableCommand declare_compare(CLI::App& app) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* command =
       app.add_subcommand("compare", "Predicted against measured: step time by phase, peak memory by category");
@@ -58,10 +58,9 @@ void add_compare(CLI::App& app, ExitCode& code) {
   command->add_option("--threshold", flags->threshold,
                       "end with exit code 3 when the step's error passes this many percent");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
-    const auto ended = compare_files(*flags);
-    code = ended ? *ended : report_error(ended.error());
-  });
+  return {command, [flags] { return compare_files(*flags); }};
 }
+
+void add_compare(CLI::App& app, ExitCode& code) { print_when_called(declare_compare(app), code); }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answered.h"
 #include "cli/commands.h"
 #include "cli/durability_flags.h"
 #include "cli/fit_flags.h"
@@ -63,7 +64,12 @@ Result<PriceList> read_prices(const FitOptions& options) {
   return list;
 }
 
-Result<ExitCode> help_with(const FitOptions& options, const AskedQuestion& asked) {
+/// Whether it fits is an answer too.
+Answered verdict(bool fits, std::string text) {
+  return {.code = fits ? ExitCode::kDone : ExitCode::kMissed, .text = std::move(text), .said = {}};
+}
+
+Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked) {
   const auto prices = read_prices(options);
   if (!prices) return fail(prices.error());
   std::optional<WaitingLine> waiting("trying every single change");
@@ -71,24 +77,24 @@ Result<ExitCode> help_with(const FitOptions& options, const AskedQuestion& asked
   waiting.reset();
   if (!help) return fail(help.error());
   if (const auto billed = add_bill(options.asked.length, asked.question, help->today); !billed) return fail(billed.error());
-  if (options.json) fmt::print("{}", changes_json(*help));
-  else if (options.csv) fmt::print("{}", changes_csv(*help));
-  else fmt::print("{}{}{}", fit_text(help->today, asked.question.recipe, asked.machine), changes_text(*help, options.all_changes),
-                  notes_text(asked.notes));
-  return help->today.fits ? ExitCode::kDone : ExitCode::kMissed;
+  const bool fits = help->today.fits;
+  if (options.json) return verdict(fits, changes_json(*help));
+  if (options.csv) return verdict(fits, changes_csv(*help));
+  return verdict(fits, fit_text(help->today, asked.question.recipe, asked.machine) + changes_text(*help, options.all_changes) +
+                           notes_text(asked.notes));
 }
 
-Result<ExitCode> compare_all(const FitOptions& options, const AskedQuestion& asked) {
+Result<Answered> compare_all(const FitOptions& options, const AskedQuestion& asked) {
   const Question& question = asked.question;
   std::optional<WaitingLine> waiting("planning all systems");
   const auto comparison = compare_systems({question.spec, question.recipe, question.platform, *question.costs});
   waiting.reset();
   if (!comparison) return fail(comparison.error());
-  fmt::print("{}", options.json ? comparison_json(*comparison)
-                                : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
   const bool some = std::any_of(comparison->published.begin(), comparison->published.end(),
                                 [](const FitAnswer& a) { return a.fits; });
-  return comparison->own.fits || some ? ExitCode::kDone : ExitCode::kMissed;
+  return verdict(comparison->own.fits || some,
+                 options.json ? comparison_json(*comparison)
+                              : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
 }
 
 /// Options that the answer that is asked for has no place for.
@@ -120,20 +126,17 @@ Result<void> check_options(const FitOptions& options) {
   return {};
 }
 
-void print_answer(const FitOptions& options, const AskedQuestion& asked, const FitAnswer& answer) {
-  if (options.json) {
-    fmt::print("{}", to_json(answer));
-    return;
-  }
+std::string answer_text(const FitOptions& options, const AskedQuestion& asked, const FitAnswer& answer) {
+  if (options.json) return to_json(answer);
   std::vector<std::string> notes = asked.notes;
   notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
-  fmt::print("{}", fit_text(answer, asked.question.recipe, asked.machine));
-  if (answer.safety) fmt::print("{}", safety_text(*answer.safety));
+  std::string text = fit_text(answer, asked.question.recipe, asked.machine);
+  if (answer.safety) text += safety_text(*answer.safety);
   if (answer.training) {
-    fmt::print("{}", training_text(*answer.training));
+    text += training_text(*answer.training);
     notes.insert(notes.end(), answer.training->assumed.begin(), answer.training->assumed.end());
   }
-  fmt::print("{}", notes_text(notes));
+  return text + notes_text(notes);
 }
 
 WorkloadRequest workload_request(const FitOptions& options) {
@@ -141,7 +144,7 @@ WorkloadRequest workload_request(const FitOptions& options) {
   return {flags.model, flags.machine, flags.training, options.workload, flags.stack, flags.calibration, options.json};
 }
 
-Result<ExitCode> fit(const FitOptions& options) {
+Result<Answered> fit(const FitOptions& options) {
   if (options.workload.exists()) {
     const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
     if (safe) return refuse("--durability is about training a language model", "leave it and --save-every out");
@@ -165,14 +168,13 @@ Result<ExitCode> fit(const FitOptions& options) {
   if (const auto billed = add_bill(options.asked.length, asked->question, *answer); !billed) return fail(billed.error());
   const Question& question = asked->question;
   add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
-  print_answer(options, *asked, *answer);
   if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);
-  return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
+  return verdict(answer->fits, answer_text(options, *asked, *answer));
 }
 
 }  // namespace
 
-void add_fit(CLI::App& app, ExitCode& code) {
+AskableCommand declare_fit(CLI::App& app) {
   auto options = std::make_shared<FitOptions>();
   CLI::App* command = app.add_subcommand("fit", "Will the training fit, how fast, and what limits it?");
   command->footer(
@@ -202,11 +204,12 @@ void add_fit(CLI::App& app, ExitCode& code) {
   command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
   command->add_flag("--json", options->json, "machine-readable answer");
   command->add_flag("--csv", options->csv, "the changes of --what-would-help as CSV")->excludes("--json");
-  command->callback([options, command, &code] {
-    options->workload.given = given_options(*command);
-    const auto ended = fit(*options);
-    code = ended ? *ended : report_error(ended.error());
-  });
+  return {command, [options, command] {
+            options->workload.given = given_options(*command);
+            return fit(*options);
+          }};
 }
+
+void add_fit(CLI::App& app, ExitCode& code) { print_when_called(declare_fit(app), code); }
 
 }  // namespace plimsoll

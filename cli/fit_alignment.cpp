@@ -100,7 +100,7 @@ std::vector<std::string> known_options(bool ppo) {
 
 }  // namespace
 
-Result<ExitCode> fit_alignment(const WorkloadRequest& request) {
+Result<Answered> fit_alignment(const WorkloadRequest& request) {
   const bool ppo = request.workload.workload == "ppo";
   if (const auto goes = check_given(request.workload, known_options(ppo)); !goes) return fail(goes.error());
   const auto model = describe_model(request.model, request.training);
@@ -128,8 +128,10 @@ Result<ExitCode> fit_alignment(const WorkloadRequest& request) {
   if (!answer) return fail(answer.error());
   const std::string what = fmt::format("{} of {}, {} x {} {} of {} tokens", ppo ? "PPO" : "DPO", model->spec.name,
                                        recipe->accumulate, recipe->micro_batch, ppo ? "sequences" : "pairs", recipe->sequence);
-  fmt::print("{}", request.json ? json_of(*answer, request) : text_of(*answer, what, platform.name) + notes_text(machine->notes));
-  return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
+  return Answered{.code = answer->fits ? ExitCode::kDone : ExitCode::kMissed,
+                  .text = request.json ? json_of(*answer, request)
+                                       : text_of(*answer, what, platform.name) + notes_text(machine->notes),
+                  .said = {}};
 }
 
 }  // namespace plimsoll

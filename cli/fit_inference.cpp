@@ -77,7 +77,7 @@ Result<PolicyWishes> make_wishes(const WorkloadFlags& flags, std::int64_t sequen
 
 }  // namespace
 
-Result<ExitCode> fit_inference(const WorkloadRequest& request) {
+Result<Answered> fit_inference(const WorkloadRequest& request) {
   const auto known =
       check_given(request.workload, {"--prompt", "--new-tokens", "--gpu-batch", "--percent", "--cpu-attention", "--weight-bits",
                                      "--cache-bits", "--pageable", "--eager-codes", "--no-overlap", "--batch", "--precision"});
@@ -92,9 +92,10 @@ Result<ExitCode> fit_inference(const WorkloadRequest& request) {
   const auto answer = answer_inference(*task, *wishes, machine->platform, *machine->costs);
   waiting.reset();
   if (!answer) return fail(answer.error());
-  fmt::print("{}", request.json ? inference_json(*answer)
-                                : inference_text(*answer, machine->platform.name) + notes_text(machine->notes));
-  return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
+  return Answered{.code = answer->fits ? ExitCode::kDone : ExitCode::kMissed,
+                  .text = request.json ? inference_json(*answer)
+                                       : inference_text(*answer, machine->platform.name) + notes_text(machine->notes),
+                  .said = {}};
 }
 
 }  // namespace plimsoll

@@ -151,7 +151,7 @@ std::string json_of(const NetTask& task, const StackPrediction& p, std::int64_t 
 
 }  // namespace
 
-Result<ExitCode> fit_net(const WorkloadRequest& request) {
+Result<Answered> fit_net(const WorkloadRequest& request) {
   std::vector<std::string> known{"--precision", "--optimizer", "--recompute", "--compile", "--optimizer-loop"};
   const bool trunk = request.workload.workload == "evoformer";
   const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk"}
@@ -169,9 +169,10 @@ Result<ExitCode> fit_net(const WorkloadRequest& request) {
   const std::int64_t parameters = net_parameters(task->net);
   const double multiply_adds = net_multiply_adds(task->net);
   waiting.reset();
-  fmt::print("{}", request.json ? json_of(*task, *prediction, parameters, multiply_adds)
-                                : text_of(*task, *prediction, parameters, multiply_adds));
-  return prediction->fits ? ExitCode::kDone : ExitCode::kMissed;
+  return Answered{.code = prediction->fits ? ExitCode::kDone : ExitCode::kMissed,
+                  .text = request.json ? json_of(*task, *prediction, parameters, multiply_adds)
+                                       : text_of(*task, *prediction, parameters, multiply_adds),
+                  .said = {}};
 }
 
 }  // namespace plimsoll

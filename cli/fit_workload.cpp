@@ -4,7 +4,7 @@
 
 namespace plimsoll {
 
-Result<ExitCode> fit_workload(const WorkloadRequest& request) {
+Result<Answered> fit_workload(const WorkloadRequest& request) {
   const std::string& name = request.workload.workload;
   if (name == "inference") return fit_inference(request);
   if (name == "dpo" || name == "ppo") return fit_alignment(request);

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/exit_code.h"
+#include "cli/answered.h"
 #include "cli/machine_flags.h"
 #include "cli/stack_flags.h"
 #include "cli/training_flags.h"
@@ -20,12 +20,12 @@ struct WorkloadRequest {
 };
 
 /// `fit MODEL --workload NAME`; an unknown name is an error that lists those that are known.
-Result<ExitCode> fit_workload(const WorkloadRequest& request);
+Result<Answered> fit_workload(const WorkloadRequest& request);
 
-Result<ExitCode> fit_inference(const WorkloadRequest& request);
+Result<Answered> fit_inference(const WorkloadRequest& request);
 /// "dpo" and "ppo".
-Result<ExitCode> fit_alignment(const WorkloadRequest& request);
+Result<Answered> fit_alignment(const WorkloadRequest& request);
 /// "diffusion" and "evoformer": nets that no ModelSpec says, under PyTorch.
-Result<ExitCode> fit_net(const WorkloadRequest& request);
+Result<Answered> fit_net(const WorkloadRequest& request);
 
 }  // namespace plimsoll

@@ -37,12 +37,6 @@ int run_command_line(int argc, char** argv) {
 
 }  // namespace
 
-namespace plimsoll {
-
-const char* version() { return PLIMSOLL_VERSION; }
-
-}  // namespace plimsoll
-
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is then an error like a full disk
   try {

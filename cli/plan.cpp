@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answered.h"
 #include "cli/commands.h"
 #include "cli/durability_flags.h"
 #include "cli/other_stack.h"
@@ -46,7 +47,7 @@ struct PlanFlags {
 };
 
 /// Under another program than ours: what it does, written down. It is simulated and compared, never executed.
-Result<ExitCode> write_other_stack(const PlanFlags& flags) {
+Result<Answered> write_other_stack(const PlanFlags& flags) {
   auto other = read_other_stack(flags.model, flags.stack, flags.machine, flags.training, flags.strategy);
   if (!other) return fail(other.error());
   const GpuEntry& gpu = other->machine.gpu;
@@ -58,12 +59,14 @@ Result<ExitCode> write_other_stack(const PlanFlags& flags) {
   const FitAnswer answer = stack_answer(other->spec, other->recipe, setup, gpu, lowered->prediction);
   const auto& notes = lowered->prediction.assumptions;
   other->notes.insert(other->notes.end(), notes.begin(), notes.end());
-  fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, other->recipe, gpu.name) + notes_text(other->notes));
+  Answered answered{.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
+                    .text = flags.json ? to_json(answer) : fit_text(answer, other->recipe, gpu.name) + notes_text(other->notes),
+                    .said = {}};
   write_text_file(flags.output, write_plan(lowered->plan));
-  fmt::print(stderr, "plimsoll: wrote {} ({} instructions a step; it allocates while it runs: simulate, show and export take it, run does not)\n",
+  answered.said = fmt::format("plimsoll: wrote {} ({} instructions a step; it allocates while it runs: simulate, show and export take it, run does not)\n",
              flags.output, instruction_count(lowered->plan, *lowered->plan.body("step")));
   if (!flags.timeline.empty()) write_timeline(flags.timeline, flags.command, lowered->plan, lowered->trace, lowered->memory);
-  return answer.fits ? ExitCode::kDone : ExitCode::kMissed;
+  return answered;
 }
 
 /// The predicted steps of a plan of ours.
@@ -75,7 +78,7 @@ Result<void> write_own_timeline(const PlanFlags& flags, const Plan& plan, const 
   return {};
 }
 
-Result<ExitCode> make_plan(const PlanFlags& flags) {
+Result<Answered> make_plan(const PlanFlags& flags) {
   if (const auto usable = check_replaceable(flags.output, FileKind::kJson); !usable) return fail(usable.error());
   if (const auto usable = check_timeline_output(flags.timeline); !usable) return fail(usable.error());
   if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
@@ -107,21 +110,23 @@ Result<ExitCode> make_plan(const PlanFlags& flags) {
   if (!answer) return fail(answer.error());
   add_safety(flags.durability, model->spec, *recipe, machine->platform, *answer);
   const std::string safety_lines = answer->safety ? safety_text(*answer->safety) : std::string();
-  fmt::print("{}", flags.json ? to_json(*answer)
-                              : fit_text(*answer, *recipe, machine->platform.name) + safety_lines + notes_text(machine->notes));
+  Answered answered{.code = search->plan ? ExitCode::kDone : ExitCode::kMissed,
+                    .text = flags.json ? to_json(*answer)
+                                       : fit_text(*answer, *recipe, machine->platform.name) + safety_lines + notes_text(machine->notes),
+                    .said = {}};
   save_strategy(flags.save_strategy, answer->strategy);
-  if (!search->plan) return ExitCode::kMissed;
+  if (!search->plan) return answered;
   const auto verified = verify_plan(*search->plan);
   if (!verified) return fail(verified.error());
   write_text_file(flags.output, write_plan(*search->plan));
-  fmt::print(stderr, "plimsoll: wrote {} ({} instructions a step, verified)\n", flags.output, verified->instructions);
+  answered.said = fmt::format("plimsoll: wrote {} ({} instructions a step, verified)\n", flags.output, verified->instructions);
   if (const auto written = write_own_timeline(flags, *search->plan, *machine->costs); !written) return fail(written.error());
-  return ExitCode::kDone;
+  return answered;
 }
 
 }  // namespace
 
-void add_plan(CLI::App& app, ExitCode& code) {
+AskableCommand declare_plan(CLI::App& app) {
   auto flags = std::make_shared<PlanFlags>();
   CLI::App* command = app.add_subcommand("plan", "Find the fastest plan that fits and write it to a file");
   command->footer(
@@ -141,10 +146,9 @@ void add_plan(CLI::App& app, ExitCode& code) {
   command->add_option("--save-strategy", flags->save_strategy, "write what was found where it can be edited for --strategy FILE");
   command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
-    const auto ended = make_plan(*flags);
-    code = ended ? *ended : report_error(ended.error());
-  });
+  return {command, [flags] { return make_plan(*flags); }};
 }
+
+void add_plan(CLI::App& app, ExitCode& code) { print_when_called(declare_plan(app), code); }
 
 }  // namespace plimsoll

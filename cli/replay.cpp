@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answered.h"
 #include "cli/commands.h"
 #include "cli/waiting_line.h"
 #include "formats/runs/short_kernel_name.h"
@@ -40,26 +41,26 @@ std::vector<std::pair<std::string, Nanoseconds>> on_path(const Recording& record
   return list;
 }
 
-void print_text(const Recording& recording, const Replayed& replayed, bool what_if) {
+std::string replay_text(const Recording& recording, const Replayed& replayed, bool what_if) {
   const ReplayGraph& graph = replayed.graph;
-  fmt::print("{}: {} pieces of device work on {} streams, {} calls on {} threads\n", recording.source, replayed.events,
+  std::string text = fmt::format("{}: {} pieces of device work on {} streams, {} calls on {} threads\n", recording.source, replayed.events,
              RecordingIndex(recording).streams().size(), recording.calls.size(), recording.threads.size());
-  fmt::print("  recorded {}, {} {} ({:+.2f} %)\n", to_text(replayed.traced), what_if ? "would take" : "replayed",
+  text += fmt::format("  recorded {}, {} {} ({:+.2f} %)\n", to_text(replayed.traced), what_if ? "would take" : "replayed",
              to_text(replayed.predicted), 100 * replayed.error());
   if (!what_if) {
-    fmt::print("  starts of device work are off by {} (median), {} (nine of ten), {} (worst)\n",
+    text += fmt::format("  starts of device work are off by {} (median), {} (nine of ten), {} (worst)\n",
                to_text(replayed.start_error_p50), to_text(replayed.start_error_p90), to_text(replayed.start_error_worst));
   }
   const ReplayPath& path = replayed.path;
-  fmt::print("  critical path {}: device {}, CUDA calls {}, host between calls {}, launches {}\n", to_text(path.total),
+  text += fmt::format("  critical path {}: device {}, CUDA calls {}, host between calls {}, launches {}\n", to_text(path.total),
              to_text(path.device), to_text(path.calls), to_text(path.host), to_text(path.launch));
-  for (const auto& [name, time] : on_path(recording, replayed)) fmt::print("    {:>12}  {}\n", to_text(time), name);
-  fmt::print("  {} waits between streams recorded, {} inferred; {} handovers between threads", graph.recorded_edges,
+  for (const auto& [name, time] : on_path(recording, replayed)) text += fmt::format("    {:>12}  {}\n", to_text(time), name);
+  text += fmt::format("  {} waits between streams recorded, {} inferred; {} handovers between threads", graph.recorded_edges,
              graph.inferred_edges, graph.handovers);
-  fmt::print("; {} pieces of work of unknown launch held at their start\n", graph.pinned);
+  return text + fmt::format("; {} pieces of work of unknown launch held at their start\n", graph.pinned);
 }
 
-void print_json(const Recording& recording, const Replayed& replayed) {
+std::string replay_json(const Recording& recording, const Replayed& replayed) {
   using nlohmann::ordered_json;
   const ReplayPath& path = replayed.path;
   ordered_json top = ordered_json::array();
@@ -85,7 +86,7 @@ void print_json(const Recording& recording, const Replayed& replayed) {
       {"stream_waits", {{"recorded", replayed.graph.recorded_edges}, {"inferred", replayed.graph.inferred_edges}}},
       {"thread_handovers", replayed.graph.handovers},
       {"pinned", replayed.graph.pinned}};
-  fmt::print("{}\n", object.dump(2, ' ', false, ordered_json::error_handler_t::replace));
+  return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
 /// A rule that nothing fits would be ignored.
@@ -108,7 +109,7 @@ Result<void> check_rules(const Recording& recording, const std::vector<ScaleRule
   return {};
 }
 
-Result<ExitCode> replay_file(const ReplayFlags& flags) {
+Result<Answered> replay_file(const ReplayFlags& flags) {
   ReplayOptions options{.scales = {}, .host_gaps = !flags.no_host_gaps};
   for (const std::string& text : flags.scales) {
     const auto rule = parse_scale_rule(text);
@@ -124,17 +125,13 @@ Result<ExitCode> replay_file(const ReplayFlags& flags) {
     replayed.error().where = flags.file;
     return fail(replayed.error());
   }
-  if (flags.json) {
-    print_json(*recording, *replayed);
-  } else {
-    print_text(*recording, *replayed, flags.no_host_gaps || !flags.scales.empty());
-  }
-  return ExitCode::kDone;
+  const bool what_if = flags.no_host_gaps || !flags.scales.empty();
+  return Answered{.text = flags.json ? replay_json(*recording, *replayed) : replay_text(*recording, *replayed, what_if), .said = {}};
 }
 
 }  // namespace
 
-void add_replay(CLI::App& app, ExitCode& code) {
+AskableCommand declare_replay(CLI::App& app) {
   auto flags = std::make_shared<ReplayFlags>();
   CLI::App* command = app.add_subcommand("replay", "Run a recorded trace again in simulated time, and ask what if");
   command->footer(
@@ -148,10 +145,9 @@ void add_replay(CLI::App& app, ExitCode& code) {
       ->allow_extra_args(false);
   command->add_flag("--no-host-gaps", flags->no_host_gaps, "what if the host went from CUDA call to CUDA call without a pause");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
-    const auto ended = replay_file(*flags);
-    code = ended ? *ended : report_error(ended.error());
-  });
+  return {command, [flags] { return replay_file(*flags); }};
 }
+
+void add_replay(CLI::App& app, ExitCode& code) { print_when_called(declare_replay(app), code); }
 
 }  // namespace plimsoll

@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-
 #include <memory>
 #include <optional>
 
+#include "cli/answered.h"
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 #include "cli/print_fit.h"
@@ -23,19 +22,24 @@ struct SimulateFlags {
   bool json = false;
 };
 
+Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& plan) {
+  return {.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
+          .text = flags.json ? to_json(answer) : fit_text(answer, plan.recipe, plan.platform.name),
+          .said = {}};
+}
+
 /// A plan of another program: its allocator over its allocations, its launches at the times that they carry.
-Result<ExitCode> simulate_other(const SimulateFlags& flags, const Plan& plan) {
+Result<Answered> simulate_other(const SimulateFlags& flags, const Plan& plan) {
   if (!flags.calibration.empty() || flags.skips > 0) {
     return fail({.kind = ErrorKind::kInput, .what = "the plan is another program's, whose launches carry their times", .where = flags.plan,
                  .remedy = "leave --calibration and --skip-probability out"});
   }
   const auto answer = simulate_dynamic(plan);
   if (!answer) return fail(answer.error());
-  fmt::print("{}", flags.json ? to_json(*answer) : fit_text(*answer, plan.recipe, plan.platform.name));
-  return answer->fits ? ExitCode::kDone : ExitCode::kMissed;
+  return timed(flags, *answer, plan);
 }
 
-Result<ExitCode> simulate_file(const SimulateFlags& flags) {
+Result<Answered> simulate_file(const SimulateFlags& flags) {
   std::optional<WaitingLine> waiting("verifying and timing the plan");
   auto read = read_plan_file(flags.plan);
   if (!read) return fail(read.error());
@@ -51,14 +55,12 @@ Result<ExitCode> simulate_file(const SimulateFlags& flags) {
   const auto bound = lower_bound(*plan, **costs);
   if (!bound) return fail(bound.error());
   waiting.reset();
-  const FitAnswer answer = fit_answer(*plan, *prediction, *bound, (*costs)->source());
-  fmt::print("{}", flags.json ? to_json(answer) : fit_text(answer, plan->recipe, plan->platform.name));
-  return answer.fits ? ExitCode::kDone : ExitCode::kMissed;
+  return timed(flags, fit_answer(*plan, *prediction, *bound, (*costs)->source()), *plan);
 }
 
 }  // namespace
 
-void add_simulate(CLI::App& app, ExitCode& code) {
+AskableCommand declare_simulate(CLI::App& app) {
   auto flags = std::make_shared<SimulateFlags>();
   CLI::App* command = app.add_subcommand("simulate", "Verify a plan and time it");
   command->footer("Example: plimsoll simulate plan.json --calibration run.plimsoll");
@@ -68,10 +70,9 @@ void add_simulate(CLI::App& app, ExitCode& code) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
-    const auto ended = simulate_file(*flags);
-    code = ended ? *ended : report_error(ended.error());
-  });
+  return {command, [flags] { return simulate_file(*flags); }};
 }
+
+void add_simulate(CLI::App& app, ExitCode& code) { print_when_called(declare_simulate(app), code); }
 
 }  // namespace plimsoll
