@@ -17,6 +17,7 @@
 #include "cli/print_training.h"
 #include "cli/strategy_choice.h"
 #include "cli/waiting_line.h"
+#include "formats/graphs/step_graph.h"
 #include "formats/runs/report_json.h"
 #include "formats/text/csv.h"
 #include "formats/text/read_text_file.h"
@@ -150,6 +151,7 @@ Result<Answered> fit(const FitOptions& options) {
     if (safe) return refuse("--durability is about training a language model", "leave it and --save-every out");
     return fit_workload(workload_request(options));
   }
+  if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
   if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
   if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
   if (const auto goes = check_options(options); !goes) return fail(goes.error());
@@ -181,7 +183,7 @@ AskableCommand declare_fit(CLI::App& app) {
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
       "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
-  command->add_option("MODEL", options->asked.model, "zoo name, config.json, .safetensors, folder, or gpt:layers=24,hidden=…")
+  command->add_option("MODEL", options->asked.model, "zoo name, config.json, .safetensors, folder, gpt:layers=24,hidden=…, or a step graph")
       ->required();
   add_question_flags(*command, options->asked);
   add_length_flags(*command, options->asked.length);

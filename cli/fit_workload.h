@@ -28,4 +28,8 @@ Result<Answered> fit_alignment(const WorkloadRequest& request);
 /// "diffusion" and "evoformer": nets that no ModelSpec says, under PyTorch.
 Result<Answered> fit_net(const WorkloadRequest& request);
 
+/// MODEL is a file of a recorded step (docs/graph-format.md), trained under PyTorch. What the recording has decided cannot be
+/// asked for again.
+Result<Answered> fit_graph(const WorkloadRequest& request);
+
 }  // namespace plimsoll

@@ -74,10 +74,14 @@ std::vector<std::string> given_options(const CLI::App& command) {
 }
 
 Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known) {
+  return check_given(flags, known, "--workload " + flags.workload, "leave it out; docs/workloads.md says what each workload takes");
+}
+
+Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known, const std::string& by,
+                         const std::string& remedy) {
   for (const std::string& name : flags.given) {
     if (is_among(known, name) || is_among(kAlways, name)) continue;
-    return would_be_ignored(name, "--workload " + flags.workload,
-                            "leave it out; docs/workloads.md says what each workload takes");
+    return would_be_ignored(name, by, remedy);
   }
   return {};
 }

@@ -44,6 +44,10 @@ std::vector<std::string> given_options(const CLI::App& command);
 /// Refuses options that the workload would ignore: all but `known`, machine options, MODEL, --workload, --json, --calibration.
 Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known);
 
+/// The same of options that `by` would ignore.
+Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known, const std::string& by,
+                         const std::string& remedy);
+
 /// Without --workload its options would be ignored, and are refused.
 Result<void> check_no_workload(const WorkloadFlags& flags);
 

@@ -65,11 +65,16 @@ void add_times(FitAnswer& answer, const Recipe& recipe, const StackSetup& setup,
 
 FitAnswer stack_answer(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
                        const StackPrediction& prediction) {
+  return stack_answer(StackSubject{spec.name, parameter_count(spec), active_parameter_count(spec)}, recipe, setup, gpu, prediction);
+}
+
+FitAnswer stack_answer(StackSubject subject, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
+                       const StackPrediction& prediction) {
   FitAnswer answer;
   answer.fits = prediction.fits;
-  answer.model = spec.name;
-  answer.parameters = parameter_count(spec);
-  answer.active_parameters = active_parameter_count(spec);
+  answer.model = std::move(subject.name);
+  answer.parameters = subject.parameters;
+  answer.active_parameters = subject.active_parameters;
   answer.stack = to_text(setup.stack);
   answer.strategy.name = answer.stack;
   answer.setup = describe(setup);

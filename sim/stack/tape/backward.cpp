@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "sim/stack/tape/accumulate_gradient.h"
 #include "sim/stack/tape/operations.h"
 #include "sim/stack/tape/tape.h"
 
@@ -95,21 +96,7 @@ class Propagation {
     if (--found->second.expected > 0) return;
     Tensor sum = std::move(found->second.sum);
     parts_.erase(found);
-    if (sum) accumulate(parameter, std::move(sum));
-  }
-
-  void accumulate(Parameter& parameter, Tensor gradient) {
-    if (!parameter.gradient) {
-      // Autograd takes a gradient over if nobody else holds it; otherwise it copies.
-      const bool own = gradient.storage.use_count() == 1 && gradient.dtype == parameter.value.dtype;
-      if (!own) tape_.stream(2 * traffic(gradient), gradient.dtype);
-      parameter.gradient = own ? std::move(gradient) : tape_.empty(gradient.shape, parameter.value.dtype);
-      parameter.gradient.storage->rename(Holding::kGradients);
-    } else {
-      tape_.stream(3 * traffic(gradient), gradient.dtype);
-    }
-    gradient = {};
-    if (parameter.after_gradient) parameter.after_gradient(parameter);
+    if (sum) accumulate_gradient(tape_, parameter, std::move(sum));
   }
 
   void visit(Node& node) {
@@ -149,6 +136,20 @@ class Propagation {
 };
 
 }  // namespace
+
+void accumulate_gradient(Tape& tape, Parameter& parameter, Tensor gradient) {
+  if (!parameter.gradient) {
+    // Autograd takes a gradient over if nobody else holds it; otherwise it copies.
+    const bool own = gradient.storage.use_count() == 1 && gradient.dtype == parameter.value.dtype;
+    if (!own) tape.stream(2 * traffic(gradient), gradient.dtype);
+    parameter.gradient = own ? std::move(gradient) : tape.empty(gradient.shape, parameter.value.dtype);
+    parameter.gradient.storage->rename(Holding::kGradients);
+  } else {
+    tape.stream(3 * traffic(gradient), gradient.dtype);
+  }
+  gradient = {};
+  if (parameter.after_gradient) parameter.after_gradient(parameter);
+}
 
 void Tape::backward(const Tensor& root, Tensor gradient) {
   Tensors gradients;
