@@ -9,6 +9,8 @@ namespace plimsoll {
 namespace {
 
 constexpr int kBusyMilliseconds = 5000;
+constexpr int kMostColumns = 200;
+constexpr int kMostSqlBytes = 1 << 20;
 
 std::string remedy_for(int primary_code) {
   switch (primary_code) {
@@ -62,6 +64,18 @@ Database::Database(const std::string& path, Mode mode) : path_(path) {
   handle_.reset(handle);
   if (code != SQLITE_OK) throw EnvironmentError(error(code));
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
+}
+
+void Database::restrain(Bytes longest_value) {
+  sqlite3_limit(handle(), SQLITE_LIMIT_LENGTH, static_cast<int>(longest_value.count));
+  sqlite3_limit(handle(), SQLITE_LIMIT_COLUMN, kMostColumns);
+  sqlite3_limit(handle(), SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes);
+  sqlite3_limit(handle(), SQLITE_LIMIT_ATTACHED, 0);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, nullptr);
+  sqlite3_db_config(handle(), SQLITE_DBCONFIG_ENABLE_LOAD_EXTENSION, 0, nullptr);
+  run("PRAGMA cell_size_check = ON");
 }
 
 void Database::run(const std::string& sql) {

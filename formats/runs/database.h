@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/base/quantity.h"
 
 struct sqlite3;
 
@@ -19,6 +20,10 @@ class Database {
   /// Opens an existing file for reading, or a new one for writing. kReadUnchanging promises that nobody writes the file,
   /// so that no companion is needed beside it.
   Database(const std::string& path, Mode mode);
+
+  /// For a file that others may have written: its triggers, views and functions get no rights, no other file can be attached, no
+  /// value is longer than `longest_value`, and cells are checked against their pages.
+  void restrain(Bytes longest_value);
 
   /// Runs statements that yield no rows.
   void run(const std::string& sql);

@@ -17,6 +17,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr Bytes kLongestValue = 512 * kMiB;  // of a plan's text
+
 /// Ends the reading: what the file holds cannot be what a writer wrote.
 [[noreturn]] void damaged(const Database& database, std::string what) {
   throw EnvironmentError({.kind = ErrorKind::kInput,
@@ -285,7 +287,9 @@ Result<RunFile> read_run_file(const std::string& path) {
   try {
     // Without a log there is nothing to recover, and what may not be written does not change.
     Database database(path, writable || has_log(path) ? Database::Mode::kRead : Database::Mode::kReadUnchanging);
+    database.restrain(kLongestValue);
     if (auto known = check_version(database); !known) return fail(known.error());
+    if (auto sound = check_tables(database); !sound) return fail(sound.error());
     return Reader(database).read();
   } catch (const EnvironmentError& error) {
     const bool cannot_recover = !writable && has_log(path) && error.error().kind == ErrorKind::kEnvironment;

@@ -4,6 +4,8 @@
 
 #include <array>
 
+#include "formats/runs/statement.h"
+
 namespace plimsoll {
 namespace {
 
@@ -96,6 +98,23 @@ Result<void> check_version(Database& database) {
   return refuse(database,
                 fmt::format("run file version {} is unknown; this program reads version {}", version, kRunFileVersion),
                 version > kRunFileVersion ? "update plimsoll" : "");
+}
+
+Result<void> check_tables(Database& database) {
+  Database expected(":memory:", Database::Mode::kCreate);
+  migrate(expected);
+  Statement table(expected, "SELECT name, sql FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'");
+  while (table.step()) {
+    Statement found(database, "SELECT sql FROM sqlite_schema WHERE type = 'table' AND name = ?");
+    found.bind(table.text(0));
+    const bool there = found.step();
+    if (there && found.text(0) == table.text(1)) continue;
+    return refuse(database,
+                  there ? fmt::format("the table {} is not as a run's writer makes it", table.text(0))
+                        : "no such table: " + table.text(0),
+                  "the file is damaged; copy it again from where it was made");
+  }
+  return {};
 }
 
 }  // namespace plimsoll

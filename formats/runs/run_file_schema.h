@@ -16,4 +16,8 @@ void migrate(Database& database);
 /// Refuses a database that is no run file, or one of a newer version.
 Result<void> check_version(Database& database);
 
+/// Refuses a run file whose tables are not those that `migrate` makes: a view or a computed column in the place of a table could
+/// keep a reader busy without end. Further tables beside them may be there.
+Result<void> check_tables(Database& database);
+
 }  // namespace plimsoll

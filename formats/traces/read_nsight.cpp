@@ -1,7 +1,5 @@
 #include "formats/traces/read_nsight.h"
 
-#include <sqlite3.h>
-
 #include <filesystem>
 
 #include "formats/runs/database.h"
@@ -10,27 +8,16 @@
 namespace plimsoll {
 namespace {
 
-constexpr int kMostBytesOfAValue = 64 << 20;
-constexpr int kMostColumns = 200;
-constexpr int kMostSqlBytes = 1 << 20;
+constexpr Bytes kLongestValue = 64 * kMiB;
 
 tl::unexpected<Error> refuse(const std::string& path, std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path, .remedy = std::move(remedy)});
 }
 
-/// Somebody else's file may hold anything: no triggers, functions or giant values of it are let loose.
-void restrain(Database& database) {
-  sqlite3_limit(database.handle(), SQLITE_LIMIT_LENGTH, kMostBytesOfAValue);
-  sqlite3_limit(database.handle(), SQLITE_LIMIT_COLUMN, kMostColumns);
-  sqlite3_limit(database.handle(), SQLITE_LIMIT_SQL_LENGTH, kMostSqlBytes);
-  sqlite3_limit(database.handle(), SQLITE_LIMIT_ATTACHED, 0);
-  sqlite3_db_config(database.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(database.handle(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
-  database.run("PRAGMA cell_size_check = ON");
-}
-
+/// Views and virtual tables, which have no pages of their own, do not count.
 bool any_table(Database& database, const char* names) {
-  return database.integer(std::string("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN (") + names + ")") > 0;
+  const std::string tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0";
+  return database.integer(tables + " AND name IN (" + names + ")") > 0;
 }
 
 constexpr const char* kActivity =
@@ -52,7 +39,7 @@ Result<Answer> with_database(const std::string& path, const Read& read) {
   if (!std::filesystem::is_regular_file(path, ignored)) return refuse(path, "there is no such file", {});
   try {
     Database database(path, Database::Mode::kReadUnchanging);
-    restrain(database);
+    database.restrain(kLongestValue);
     return read(database);
   } catch (const EnvironmentError& error) {
     return fail(error.error());

@@ -7,7 +7,7 @@
 namespace plimsoll {
 
 TableColumns::TableColumns(Database& database, std::string table) : table_(std::move(table)) {
-  Statement known(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = ?");
+  Statement known(database, "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND rootpage > 0 AND name = ?");
   known.bind(std::string_view(table_));
   if (!known.step() || known.integer(0) == 0) return;
   Statement row(database, "SELECT name FROM pragma_table_info(?)");

@@ -230,6 +230,11 @@ TEST_CASE("content that no writer wrote is refused") {
         std::string::npos);
   CHECK(after("UPDATE plans SET json = '{'").find("plan \"run\"") != std::string::npos);
   CHECK(after("DROP TABLE events").find("no such table") != std::string::npos);
+  CHECK(after("DROP TABLE log; CREATE VIEW log AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
+              "SELECT i AS id, i AS time_ns, 'info' AS level, 'x' AS text FROM n")
+            .find("no such table: log") != std::string::npos);
+  CHECK(after("ALTER TABLE log ADD COLUMN more TEXT AS (hex(zeroblob(400000000)))").find("not as a run's writer") !=
+        std::string::npos);
 }
 
 TEST_CASE("a truncated or scribbled run file never crashes the reader") {
