@@ -26,6 +26,13 @@ bool stated(const JsonNode& node, std::string_view key) {
   return !node.at(key).is_text() || node.at(key).text() != "auto";
 }
 
+/// The same of a key whose value must be an object.
+bool has_block(const JsonNode& node, std::string_view key) {
+  if (!stated(node, key)) return false;
+  if (!node.at(key).is_object()) node.at(key).fault("this is no object");
+  return node.at(key).is_object();
+}
+
 std::optional<std::int64_t> whole(const JsonNode& node, std::string_view key, std::int64_t low) {
   if (!stated(node, key)) return std::nullopt;
   return node.at(key).integer(low, kMost);
@@ -41,7 +48,7 @@ bool flag(const JsonNode& node, std::string_view key, bool absent) {
 }
 
 Tier tier(const JsonNode& node, std::string_view key) {
-  if (!stated(node, key)) return Tier::kDevice;
+  if (!has_block(node, key)) return Tier::kDevice;
   const JsonNode of = node.at(key);
   if (!stated(of, "device")) return Tier::kDevice;
   return static_cast<Tier>(of.at("device").one_of({"none", "cpu", "nvme"}));
@@ -49,7 +56,7 @@ Tier tier(const JsonNode& node, std::string_view key) {
 
 /// Nothing where the block is absent or leaves it to the training program.
 std::optional<bool> enabled(const JsonNode& node, std::string_view block) {
-  if (!stated(node, block) || !stated(node.at(block), "enabled")) return std::nullopt;
+  if (!has_block(node, block) || !stated(node.at(block), "enabled")) return std::nullopt;
   return node.at(block).at("enabled").boolean();
 }
 
@@ -81,12 +88,12 @@ std::optional<OptimizerKind> kind_of(std::string type, const JsonNode& params) {
 }
 
 void read_optimizer(const JsonNode& node, DeepspeedConfiguration& read) {
-  if (!stated(node, "optimizer")) return;
+  if (!has_block(node, "optimizer")) return;
   const JsonNode of = node.at("optimizer");
   if (!stated(of, "type")) return;
   static const nlohmann::json kNone = nlohmann::json::object();
   JsonFault unused{.where = {}, .error = {}};
-  const JsonNode params = stated(of, "params") ? of.at("params") : JsonNode(kNone, "", unused);
+  const JsonNode params = has_block(of, "params") ? of.at("params") : JsonNode(kNone, "", unused);
   read.optimizer = kind_of(of.at("type").text(), params);
   if (!read.optimizer)
     of.at("type").fault("no optimizer of that name is modelled", "known: AdamW, Adam, SGD, Lion, Lamb");
@@ -100,7 +107,7 @@ void read_optimizer(const JsonNode& node, DeepspeedConfiguration& read) {
 }
 
 void read_zenflow(const JsonNode& zero, DeepspeedConfiguration& read) {
-  if (!stated(zero, "zenflow")) return;
+  if (!has_block(zero, "zenflow")) return;
   const JsonNode of = zero.at("zenflow");
   read.training.selected_share = real(of, "topk_ratio").value_or(0.1);
   read.training.update_every = whole(of, "update_interval", 1).value_or(4);
@@ -108,7 +115,7 @@ void read_zenflow(const JsonNode& zero, DeepspeedConfiguration& read) {
 
 void read_zero(const JsonNode& node, DeepspeedConfiguration& read) {
   ExportedTraining& training = read.training;
-  if (!stated(node, "zero_optimization")) return;
+  if (!has_block(node, "zero_optimization")) return;
   const JsonNode zero = node.at("zero_optimization");
   training.zero = static_cast<int>(zero.integer_or("stage", 0, 0, 3));
   training.optimizer = tier(zero, "offload_optimizer");
@@ -171,7 +178,7 @@ Result<DeepspeedConfiguration> read_deepspeed(std::string_view text, const std::
   read_precision(node, read);
   read_optimizer(node, read);
   read_zero(node, read);
-  if (stated(node, "activation_checkpointing")) {
+  if (has_block(node, "activation_checkpointing")) {
     const JsonNode of = node.at("activation_checkpointing");
     read.checkpoints = whole(of, "number_checkpoints", 1);
     if (flag(of, "cpu_checkpointing", false)) read.training.activations = Tier::kHost;

@@ -95,6 +95,8 @@ TEST_CASE("a configuration that contradicts itself is refused with its key") {
   refused(R"({"train_batch_size": 7, "train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 2})",
           "train_batch_size");
   refused(R"({"gradient_clipping": "much"})", "gradient_clipping");
+  refused(R"({"zero_optimization": {"stage": 2, "offload_optimizer": "cpu"}})", "offload_optimizer");
+  refused(R"({"zero_optimization": 3})", "zero_optimization");
   refused("{", "ds.json");
 }
 
