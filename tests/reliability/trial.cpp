@@ -60,7 +60,7 @@ Drawn draw(Harm harm, std::uint64_t seed) {
   return drawn;
 }
 
-std::string quoted(const std::string& text) { return "'" + text + "'"; }
+std::string in_quotes(const std::string& text) { return "'" + text + "'"; }
 
 /// Steps that the run had told of: the last line of its progress says which.
 std::int64_t reported_steps(const std::string& progress) {
@@ -109,14 +109,14 @@ struct Place {
 std::string run_line(const std::string& program, const std::string& text, const std::string& options, std::int64_t steps) {
   return fmt::format("{} run gpt:layers=2,hidden=32,heads=4,vocab=256,positions=32 --data {} --steps {} --device-memory 16MiB "
                      "--ram 64MiB --matmul openblas -o run.plimsoll --json {}",
-                     quoted(program), quoted(text), steps, options);
+                     in_quotes(program), in_quotes(text), steps, options);
 }
 
 /// Runs `line` in the place with the trouble in between; after `seconds` (0: never) it is killed.
 ChildEnd run_troubled(const Place& place, const std::string& library, const std::string& trouble, const std::string& line, double seconds) {
   const std::string whole = fmt::format(
       "export PLIMSOLL_TROUBLE_FOLDER={} PLIMSOLL_TROUBLE_LOG={} PLIMSOLL_TROUBLE={} LD_PRELOAD={}; exec {} --progress-fd 3 3>{}",
-      quoted(place.run), quoted(place.log), trouble, quoted(library), line, quoted(place.progress));
+      in_quotes(place.run), in_quotes(place.log), trouble, in_quotes(library), line, in_quotes(place.progress));
   ChildProcess child({"/bin/sh", "-c", whole}, place.run);
   if (seconds > 0) {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
@@ -184,7 +184,7 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
   const ChildEnd resumed = run_child({"/bin/sh", "-c",
                                       fmt::format("exec {} run --resume run.plimsoll --data {} --steps {} --warm-up-steps 0 "
                                                   "--device-memory 16MiB --ram 64MiB -o more.plimsoll --json",
-                                                  quoted(program_), quoted(text_), kSteps)},
+                                                  in_quotes(program_), in_quotes(text_), kSteps)},
                                      place.run);
   if (resumed.signal != 0) return broken(fmt::format("resuming died by signal {}", resumed.signal));
   const bool complete = resumed.err.find(fmt::format("already holds {} steps", kSteps)) != std::string::npos;

@@ -60,11 +60,11 @@ TEST_CASE("a single bit that flips anywhere in a training state is found, and in
   }
   const auto data = static_cast<std::size_t>(header->tensors.front().offset.count);
   for (std::size_t at = 0; at < data; at += at < 400 ? 1 : 37) {
-    for (const char bit : {1, 2, 64}) {
+    for (const int bit : {1, 2, 64}) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ bit);
       write(path, damaged);
-      INFO("byte " << at << " bit " << int(bit));
+      INFO("byte " << at << " bit " << bit);
       CHECK_FALSE(check_training_state(path));
     }
   }
