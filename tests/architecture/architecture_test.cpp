@@ -24,6 +24,7 @@ const std::map<std::string, std::set<std::string>> kMayInclude{
     {"session", {"core", "formats", "sim", "profiler", "executor"}},
     {"gui", {"core", "formats", "sim"}},
     {"cli", {"core", "formats", "sim", "profiler", "executor", "session"}},
+    {"python", {"core", "cli"}},
 };
 
 std::vector<fs::path> sources_of(const std::string& room) {
