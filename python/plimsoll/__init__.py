@@ -8,5 +8,6 @@
 from ._native import version as __version__
 from .commands import compare, fit, plan, replay, simulate
 from .errors import Error
+from .from_torch import StepGraph, from_torch
 
-__all__ = ["Error", "__version__", "compare", "fit", "plan", "replay", "simulate"]
+__all__ = ["Error", "StepGraph", "__version__", "compare", "fit", "from_torch", "plan", "replay", "simulate"]
