@@ -32,7 +32,8 @@ std::string option_text(const OptionRow& option) {
 std::string command_text(const CommandRow& row) {
   std::string text = fmt::format(".SS plimsoll {}", roff(row.name));
   for (const OptionRow& argument : row.arguments) text += " " + roff(argument.name);
-  text += "\n" + roff(row.help) + ".\n";
+  const bool asks = row.help.ends_with('?');
+  text += "\n" + roff(row.help) + (asks ? "\n" : ".\n");
   for (const OptionRow& argument : row.arguments) text += option_text(argument);
   for (const OptionRow& option : row.options) text += option_text(option);
   if (!row.footer.empty()) text += ".PP\n.nf\n" + roff(row.footer) + "\n.fi\n";
