@@ -7,7 +7,7 @@
 
 using namespace plimsoll;
 using namespace plimsoll::test;
-using Catch::Matchers::Contains;
+using Catch::Contains;
 
 namespace {
 
