@@ -80,7 +80,7 @@ def one_backward() -> Iterator[None]:
 def whole_sequences() -> Iterator[None]:
     """transformers looks in the positions for sequences packed into one row, and passes a mask where it cannot see them. The rows
     of a recorded batch are whole sequences."""
-    masks = sys.modules.get("transformers.masking_utils")
+    masks: Any = sys.modules.get("transformers.masking_utils")
     real = getattr(masks, "find_packed_sequence_indices", None)
     if real is None:
         yield

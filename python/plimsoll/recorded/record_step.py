@@ -81,7 +81,7 @@ def record_step(model: torch.nn.Module, batch: Any, loss: Loss | None, precision
         weights = {name: _fake(value) for name, value in model.named_parameters()}
         buffers = {name: _fake(value) for name, value in model.named_buffers()}
         inputs = tree_map_only(torch.Tensor, _fake, batch)
-        graph = {"parameters": [
+        graph: dict[str, Any] = {"parameters": [
             {"name": name, "storage": recorder.number_of(value), "shape": list(value.shape), "dtype": dtype_name(value.dtype),
              "trained": value.requires_grad} for name, value in weights.items()]}
         graph["buffers"] = sorted({recorder.number_of(value) for value in buffers.values()})
