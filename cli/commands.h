@@ -22,6 +22,7 @@ void add_report(CLI::App& app, ExitCode& code);
 void add_export(CLI::App& app, ExitCode& code);
 void add_tokenize(CLI::App& app, ExitCode& code);
 void add_schedule(CLI::App& app, ExitCode& code);
+void add_sweep(CLI::App& app, ExitCode& code);
 void add_pack(CLI::App& app, ExitCode& code);
 void add_partition(CLI::App& app, ExitCode& code);
 void add_recompute(CLI::App& app, ExitCode& code);

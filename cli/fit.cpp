@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/durability_flags.h"
 #include "cli/fit_flags.h"
+#include "cli/fit_parallel.h"
 #include "cli/fit_workload.h"
 #include "cli/output_file.h"
 #include "cli/print_changes.h"
@@ -29,6 +30,7 @@ namespace {
 struct FitOptions {
   FitFlags asked;
   WorkloadFlags workload;
+  ParallelFlags parallel;
   std::string save_strategy;
   bool help_wanted = false;
   bool all_changes = false;
@@ -145,13 +147,25 @@ WorkloadRequest workload_request(const FitOptions& options) {
   return {flags.model, flags.machine, flags.training, options.workload, flags.stack, flags.calibration, options.json};
 }
 
-Result<Answered> fit(const FitOptions& options) {
+/// Several GPUs under our own name: a layout is looked for, and answers of one plan's kind are refused.
+Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
+  if (options.help_wanted || options.margin > 0 || options.csv || !options.save_strategy.empty()) {
+    return refuse("--what-would-help, --margin-of, --csv and --save-strategy are of one GPU's plan", "leave them or --gpus out");
+  }
+  return fit_parallel(command, options.asked, options.parallel, options.json);
+}
+
+Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
+  if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
+  const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
+  if (!options.workload.exists() && asks_parallel(command, options.asked.machine, options.asked.stack)) {
+    if (safe) return refuse("--durability is about training on one GPU", "leave it and --save-every, or --gpus out");
+    return fit_many(command, options);
+  }
   if (options.workload.exists()) {
-    const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
     if (safe) return refuse("--durability is about training a language model", "leave it and --save-every out");
     return fit_workload(workload_request(options));
   }
-  if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
   if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
   if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
   if (const auto goes = check_options(options); !goes) return fail(goes.error());
@@ -182,12 +196,14 @@ AskableCommand declare_fit(CLI::App& app) {
   command->footer(
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
+      "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
       "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
   command->add_option("MODEL", options->asked.model, "zoo name, config.json, .safetensors, folder, gpt:layers=24,hidden=…, or a step graph")
       ->required();
   add_question_flags(*command, options->asked);
   add_length_flags(*command, options->asked.length);
   add_workload_flags(*command, options->workload);
+  add_parallel_flags(*command, options->parallel);
   command->add_option("--save-strategy", options->save_strategy,
                       "write what was found where it can be edited for --strategy FILE");
   command
@@ -208,7 +224,7 @@ AskableCommand declare_fit(CLI::App& app) {
   command->add_flag("--csv", options->csv, "the changes of --what-would-help as CSV")->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);
-            return fit(*options);
+            return fit(*command, *options);
           }};
 }
 

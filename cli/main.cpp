@@ -24,7 +24,8 @@ int run_command_line(int argc, char** argv) {
   ExitCode code = ExitCode::kDone;
   for (const auto add : {add_fit, add_largest, add_curve, add_headlines, add_plan, add_simulate, add_run, add_calibrate, add_compare,
                          add_show, add_validate, add_report, add_export, add_profile, add_import, add_replay, add_tokenize, add_schedule,
-                         add_pack, add_recompute, add_partition, add_merge, add_generate, add_machines, add_models, add_doctor, add_completion, add_manual}) {
+                         add_sweep, add_pack, add_recompute, add_partition, add_merge, add_generate, add_machines, add_models, add_doctor,
+                         add_completion, add_manual}) {
     add(app, code);
   }
   try {

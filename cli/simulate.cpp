@@ -4,7 +4,9 @@
 #include "cli/answered.h"
 #include "cli/commands.h"
 #include "cli/load_plan.h"
+#include "cli/parallel_flags.h"
 #include "cli/print_fit.h"
+#include "cli/print_parallel.h"
 #include "cli/probe_cache.h"
 #include "cli/waiting_line.h"
 #include "formats/runs/report_json.h"
@@ -20,6 +22,10 @@ struct SimulateFlags {
   std::string calibration;
   double skips = 0;
   bool json = false;
+  MachineFlags machine;
+  TrainingFlags training;
+  StackFlags stack;
+  ParallelFlags parallel;
 };
 
 Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& plan) {
@@ -58,19 +64,53 @@ Result<Answered> simulate_file(const SimulateFlags& flags) {
   return timed(flags, fit_answer(*plan, *prediction, *bound, (*costs)->source()), *plan);
 }
 
+/// A model on many devices, laid out as the options say.
+Result<Answered> simulate_layout(const CLI::App& command, const SimulateFlags& flags) {
+  if (!flags.calibration.empty() || flags.skips > 0) {
+    return fail({.kind = ErrorKind::kInput, .what = "layouts are timed by the catalogue", .where = {},
+                 .remedy = "leave --calibration and --skip-probability out"});
+  }
+  auto asked = read_parallel(flags.plan, flags.parallel, flags.stack, flags.machine, flags.training);
+  if (!asked) return fail(asked.error());
+  const auto request = read_layout(command, flags.parallel, flags.stack, flags.training);
+  if (!request) return fail(request.error());
+  asked->question.layout = layout_as_said(*request, asked->question.cluster.gpus);
+  std::optional<WaitingLine> waiting("timing the layout");
+  const auto answer = predict_parallel(asked->question);
+  waiting.reset();
+  if (!answer) return fail(answer.error());
+  return Answered{.code = answer->fits() ? ExitCode::kDone : ExitCode::kMissed,
+                  .text = flags.json ? parallel_json(asked->question, *answer) : parallel_text(asked->question, *answer, asked->notes),
+                  .said = {}};
+}
+
+/// A GPU is named for a model; a plan has its own.
+Result<Answered> simulate(const CLI::App& command, const SimulateFlags& flags) {
+  if (!flags.machine.gpu.empty()) return simulate_layout(command, flags);
+  if (asks_parallel(command, flags.machine, flags.stack)) {
+    return fail({.kind = ErrorKind::kInput, .what = "a layout of a model needs a GPU", .where = "--on", .remedy = "name one: --on \"A100 80GB\""});
+  }
+  return simulate_file(flags);
+}
+
 }  // namespace
 
 AskableCommand declare_simulate(CLI::App& app) {
   auto flags = std::make_shared<SimulateFlags>();
-  CLI::App* command = app.add_subcommand("simulate", "Verify a plan and time it");
-  command->footer("Example: plimsoll simulate plan.json --calibration run.plimsoll");
-  command->add_option("PLAN", flags->plan, "a plan file")->required();
+  CLI::App* command = app.add_subcommand("simulate", "Verify a plan and time it, or time a model on many devices");
+  command->footer("Example: plimsoll simulate plan.json --calibration run.plimsoll\n"
+                  "Example: plimsoll simulate gpt3-175b --on \"A100 80GB\" --gpus 1024 --tp 8 --pp 16 --dp 8 --global-batch 1536 "
+                  "--schedule interleaved --chunks 2 --recompute full");
+  command->add_option("PLAN", flags->plan, "a plan file; with --on, a model as fit takes it")->required();
   command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command->add_option("--skip-probability", flags->skips, "of a step whose fp16 gradients overflow, so that nothing is updated")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "machine-readable answer");
-  return {command, [flags] { return simulate_file(*flags); }};
+  add_layout_flags(*command, flags->machine, flags->stack);
+  add_parallel_flags(*command, flags->parallel);
+  add_shape_flags(*command, flags->training);
+  return {command, [flags, command] { return simulate(*command, *flags); }};
 }
 
 void add_simulate(CLI::App& app, ExitCode& code) { print_when_called(declare_simulate(app), code); }

@@ -67,13 +67,14 @@ void add_validate(CLI::App& app, ExitCode& code) {
       "A plan file is told from rows by what is in it. Without files the rows that the program carries are taken.\n"
       "Example: plimsoll validate plan.json\n"
       "Example: plimsoll validate --metric allocated --worst 20\n"
+      "Example: plimsoll validate --metric parallel\n"
       "Example: plimsoll validate my-rows.csv --csv");
   command->add_option("FILES", flags->files, "a plan, or CSV files with the columns of data/published/*.csv");
   command->add_flag("--json", flags->json, "machine-readable answer");
   CLI::Option* csv = command->add_flag("--csv", flags->csv, "every row with its prediction, as CSV");
   command->add_option("--family", flags->family, "only rows of one family, for example torchtitan");
   command->add_option("--metric", flags->metric,
-                      "only one of allocated, reserved, process, device, host, fits, step, operator, inference");
+                      "only one of allocated, reserved, process, device, host, fits, step, operator, inference, parallel");
   command->add_option("--worst", flags->worst, "how many rows to print, worst first")->capture_default_str();
   command->add_flag("--cross", flags->cross, "constants that are fitted on rows, and the error on a family that is left out");
   CLI::Option* page = command->add_flag("--markdown", flags->markdown, "the page RESULTS.md");

@@ -8,6 +8,7 @@
 #include "cli/print_cross.h"
 #include "cli/print_inference_rows.h"
 #include "cli/print_operators.h"
+#include "cli/print_parallel_rows.h"
 #include "cli/print_validation.h"
 #include "cli/validation_markdown.h"
 #include "formats/published/published_rows.h"
@@ -22,6 +23,7 @@ namespace {
 
 constexpr std::string_view kOperatorMetric = "operator";
 constexpr std::string_view kInferenceMetric = "inference";
+constexpr std::string_view kParallelMetric = "parallel";
 constexpr Bytes kMostText{std::int64_t{64} << 20};
 
 Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& files) {
@@ -85,7 +87,7 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
     return fail({.kind = ErrorKind::kUnknownName,
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
-                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator, inference"});
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator, inference, parallel"});
   }
   const bool known =
       std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
@@ -125,7 +127,25 @@ Result<void> show(const std::vector<RowOutcome>& outcomes, const RowFlags& flags
 
 }  // namespace
 
+namespace {
+
+/// Steps of many devices: rows of the files, or the program's own.
+Result<ExitCode> validate_parallel(const RowFlags& flags) {
+  auto rows = flags.files.empty() ? shipped_parallel_rows() : read_files(flags.files);
+  if (!rows) return fail(rows.error());
+  const auto rules = shipped_parallel_rules();
+  if (!rules) return fail(rules.error());
+  const std::vector<PublishedRow> own = take_table(*rows, PublishedTable::kParallel);
+  auto outcomes = judge_parallel(own, *rules);
+  if (!flags.family.empty()) std::erase_if(outcomes, [&](const ParallelOutcome& outcome) { return outcome.family != flags.family; });
+  print_parallel_rows(outcomes, flags.worst, flags.json, flags.csv);
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
 Result<ExitCode> validate_rows(const RowFlags& flags) {
+  if (flags.metric == kParallelMetric) return validate_parallel(flags);
   auto rows = read_files(flags.files);
   if (!rows) return fail(rows.error());
   const auto lexicon = shipped_lexicon();

@@ -158,6 +158,16 @@ Result<std::vector<PublishedRow>> shipped_inference_rows() {
   return read_published_rows(embedded_published(kName), std::string(kName));
 }
 
+Result<std::vector<PublishedRow>> shipped_parallel_rows() {
+  std::vector<PublishedRow> all;
+  for (const std::string_view name : {"data/published/parallel.csv", "data/published/parallel_more.csv"}) {
+    auto rows = read_published_rows(embedded_published(name), std::string(name));
+    if (!rows) return fail(rows.error());
+    std::move(rows->begin(), rows->end(), std::back_inserter(all));
+  }
+  return all;
+}
+
 Result<std::vector<PublishedRow>> shipped_published_rows() {
   std::vector<PublishedRow> all;
   for (const std::string_view name : kShipped) {

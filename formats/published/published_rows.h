@@ -23,4 +23,7 @@ Result<std::vector<PublishedRow>> shipped_published_rows();
 /// Rows of inference, which are no training steps: data/published/inference.csv.
 Result<std::vector<PublishedRow>> shipped_inference_rows();
 
+/// Rows of many devices: those of data/published/parallel.csv, and further ones of the same sources (parallel_more.csv).
+Result<std::vector<PublishedRow>> shipped_parallel_rows();
+
 }  // namespace plimsoll

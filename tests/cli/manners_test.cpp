@@ -7,7 +7,7 @@ namespace plimsoll::test {
 TEST_CASE("every command explains itself with an example and ends with 0") {
   const TemporaryFolder folder;
   for (const char* command : {"fit", "plan", "simulate", "run", "calibrate", "compare", "show", "validate", "report", "export",
-                              "schedule", "machines", "models", "doctor"}) {
+                              "schedule", "sweep", "machines", "models", "doctor"}) {
     const ChildEnd end = plimsoll_in(folder, {command, "--help"});
     INFO(command);
     CHECK(end.code == 0);

@@ -1,0 +1,61 @@
+#include "cli/fit_parallel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "cli/print_parallel.h"
+#include "cli/waiting_line.h"
+#include "sim/parallel/search_layouts.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// Options of answers that know one GPU only.
+Result<void> check_goes(const FitFlags& flags) {
+  if (flags.strategy != "auto") return refuse("strategies are plans for one GPU", "leave --strategy or --gpus out");
+  if (!flags.calibration.empty()) return refuse("layouts are timed by the catalogue", "leave --calibration out");
+  if (!flags.stack.offload.empty()) return refuse("layouts of many GPUs keep everything on them", "leave --offload or --gpus out");
+  if (flags.length.request.is_given()) return refuse("a whole training is billed for one GPU or another stack", "leave --tokens or --gpus out");
+  return {};
+}
+
+std::string front_text(const LayoutSearch& search, std::size_t limit) {
+  std::string text = fmt::format("  search  {} layouts tried, {} fit; fastest first, each needing less than those before:\n", search.tried, search.fitting);
+  for (std::size_t i = 0; i < std::min(limit, search.front.size()); ++i) {
+    const ParallelAnswer& one = search.front[i];
+    text += fmt::format("  {:>10}{:>12}  {}\n", to_text(from_seconds(one.step_seconds)), to_text(one.peak()), describe(one.layout));
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel, bool json, std::size_t limit) {
+  if (const auto goes = check_goes(flags); !goes) return fail(goes.error());
+  auto asked = read_parallel(flags.model, parallel, flags.stack, flags.machine, flags.training);
+  if (!asked) return fail(asked.error());
+  const auto request = read_layout(command, parallel, flags.stack, flags.training);
+  if (!request) return fail(request.error());
+  std::optional<WaitingLine> waiting("looking for layouts that fit");
+  const auto found = search_layouts(asked->question, *request);
+  if (!found) return fail(found.error());
+  const bool fits = !found->front.empty();
+  if (!fits && found->smallest.empty()) return refuse("no layout could be timed", "plimsoll simulate says why of one");
+  asked->question.layout = (fits ? found->front : found->smallest).front().layout;
+  const auto best = predict_parallel(asked->question);  // every micro-batch, not in proportion
+  waiting.reset();
+  if (!best) return fail(best.error());
+  if (!request->global_batch) asked->notes.push_back(fmt::format("global batch of {} sequences, one a GPU; say --global-batch for yours", found->global_batch));
+  return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed,
+                  .text = json ? searched_json(asked->question, *best, *found)
+                               : parallel_text(asked->question, *best, asked->notes) + front_text(*found, limit),
+                  .said = {}};
+}
+
+}  // namespace plimsoll

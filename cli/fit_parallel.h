@@ -1,0 +1,14 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "cli/answered.h"
+#include "cli/fit_flags.h"
+#include "cli/parallel_flags.h"
+
+namespace plimsoll {
+
+/// `fit` on several GPUs: the layout is looked for, what was said of it stays. `limit`: layouts of the front that are listed.
+Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel, bool json, std::size_t limit = 8);
+
+}  // namespace plimsoll

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "formats/machines/gpu_catalogue.h"
+
+namespace plimsoll {
+
+/// What joins devices: bytes/s of each device in one direction, and the seconds until the first byte is there.
+struct LinkLevel {
+  double rate = 0;
+  double latency = 0;
+};
+
+/// Equal GPUs on equal nodes.
+struct Cluster {
+  GpuEntry gpu;
+  std::int64_t gpus = 1;
+  std::int64_t node_gpus = 8;
+  LinkLevel inside;                  ///< NVLink, or PCIe
+  std::optional<LinkLevel> network;  ///< a device's share of its node's; nothing where all GPUs are on one node
+  std::string network_origin;        ///< "stated", or what was assumed
+
+  [[nodiscard]] std::int64_t nodes() const { return (gpus + node_gpus - 1) / node_gpus; }
+};
+
+/// "25GB/s" a GPU, "8x200Gb/s" a node (of `node_gpus`), either with "@5us".
+Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus);
+
+/// What a user says of a cluster.
+struct ClusterRequest {
+  std::int64_t gpus = 1;
+  std::optional<std::int64_t> nodes;
+  std::string network;  ///< empty: what nodes of such boards are sold with, where that is known
+};
+
+/// A cluster of `gpu`. Refused: GPUs that do not divide by nodes, and several nodes of boards whose network nobody states.
+Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request);
+
+}  // namespace plimsoll

@@ -1,0 +1,181 @@
+#include "sim/parallel/search_layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "sim/planner/parallel_for.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kMostMicroBatch = 64;
+constexpr std::int64_t kMostChunks = 8;
+constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' hand-made orders are not looked at
+
+/// What decides the pieces of a layout.
+using PieceKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, int>;
+
+PieceKey key_of(const ParallelLayout& l) {
+  return {l.tensor_ranks, l.context_ranks, l.expert_ranks, l.micro_batch, l.sequence_parallel, static_cast<int>(l.recomputation)};
+}
+
+template <typename Value>
+std::vector<Value> said_or(const std::optional<Value>& said, std::vector<Value> open) {
+  return said ? std::vector<Value>{*said} : std::move(open);
+}
+
+std::vector<std::int64_t> powers_up_to(std::int64_t most) {
+  std::vector<std::int64_t> powers;
+  for (std::int64_t power = 1; power <= most; power *= 2) powers.push_back(power);
+  return powers;
+}
+
+std::vector<std::int64_t> divisors(std::int64_t whole, std::int64_t most) {
+  std::vector<std::int64_t> found;
+  for (std::int64_t d = 1; d <= std::min(whole, most); ++d) {
+    if (whole % d == 0) found.push_back(d);
+  }
+  return found;
+}
+
+/// Writes candidates down, one degree after another.
+class Candidates {
+ public:
+  Candidates(const ParallelQuestion& question, const LayoutRequest& request) : question_(question), request_(request) {
+    base_.context_ranks = request.context_ranks.value_or(1);
+    base_.expert_ranks = request.expert_ranks.value_or(1);
+    base_.context = request.context;
+    base_.overlaps_gradients = request.overlaps_gradients;
+    base_.overlaps_tensor = request.overlaps_tensor;
+    base_.global_batch = request.global_batch.value_or(question.cluster.gpus);
+  }
+
+  std::vector<ParallelLayout> all() {
+    for (const std::int64_t tensor : said_or(request_.tensor_ranks, powers_up_to(question_.cluster.node_gpus))) {
+      base_.tensor_ranks = tensor;
+      for (const std::int64_t stages : said_or(request_.stages, divisors(question_.spec.layers, question_.cluster.gpus))) {
+        base_.stages = stages;
+        const std::int64_t others = tensor * stages * base_.context_ranks;
+        if (question_.cluster.gpus % others != 0) continue;
+        base_.data_ranks = request_.data_ranks.value_or(question_.cluster.gpus / others);
+        micro_batches();
+      }
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void micro_batches() {
+    const std::int64_t each = base_.global_batch / base_.data_ranks;
+    for (const std::int64_t micro : said_or(request_.micro_batch, powers_up_to(std::min(kMostMicroBatch, each)))) {
+      base_.micro_batch = micro;
+      for (const std::int64_t chunks : said_or(request_.chunks, divisors(question_.spec.layers / base_.stages, base_.stages > 1 ? kMostChunks : 1))) {
+        base_.chunks = chunks;
+        for (const std::string& schedule : said_or(request_.schedule, schedules())) {
+          base_.schedule = schedule;
+          rest();
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<std::string> schedules() const {
+    if (base_.stages == 1) return {"1f1b"};
+    if (base_.chunks == 1) return base_.stages <= kMostZeroBubble ? std::vector<std::string>{"1f1b", "zb-h1"} : std::vector<std::string>{"1f1b"};
+    if (base_.chunks == 2 && base_.stages <= kMostZeroBubble) return {"interleaved", "zb-v"};
+    return {"interleaved"};
+  }
+
+  void rest() {
+    std::vector<int> zeros{0};
+    if (base_.data_ranks > 1) zeros.push_back(1);
+    if (base_.data_ranks > 1 && base_.stages == 1) zeros.insert(zeros.end(), {2, 3});
+    std::vector<Recomputation> rules{Recomputation::kNone, Recomputation::kFull};
+    if (question_.choices.attention == AttentionKernel::kEager) rules.push_back(Recomputation::kSelective);
+    for (const int zero : said_or(request_.zero, zeros)) {
+      for (const Recomputation rule : said_or(request_.recomputation, rules)) {
+        for (const bool by_rows : said_or(request_.sequence_parallel, std::vector<bool>{base_.tensor_ranks > 1})) {
+          ParallelLayout layout = base_;
+          layout.zero = zero;
+          layout.recomputation = rule;
+          layout.sequence_parallel = by_rows;
+          if (check_layout(question_.spec, question_.recipe, layout, question_.cluster.gpus)) found_.push_back(layout);
+        }
+      }
+    }
+  }
+
+  const ParallelQuestion& question_;
+  const LayoutRequest& request_;
+  ParallelLayout base_;
+  std::vector<ParallelLayout> found_;
+};
+
+/// Pieces of all candidates, each different one once.
+std::map<PieceKey, Result<StagePieces>> all_pieces(const ParallelQuestion& question, const std::vector<ParallelLayout>& layouts, unsigned threads) {
+  std::map<PieceKey, ParallelLayout> different;
+  for (const ParallelLayout& layout : layouts) different.emplace(key_of(layout), layout);
+  std::vector<std::pair<PieceKey, ParallelLayout>> list(different.begin(), different.end());
+  std::vector<std::optional<Result<StagePieces>>> made(list.size());
+  parallel_for(list.size(), [&](std::size_t i) {
+    made[i] = stage_pieces(question.spec, question.recipe, list[i].second, question.choices, question.cluster);
+  }, threads);
+  std::map<PieceKey, Result<StagePieces>> pieces;
+  for (std::size_t i = 0; i < list.size(); ++i) pieces.emplace(list[i].first, std::move(*made[i]));
+  return pieces;
+}
+
+bool is_better(const ParallelAnswer& a, const ParallelAnswer& b) {
+  return a.step_seconds != b.step_seconds ? a.step_seconds < b.step_seconds : a.peak() < b.peak();
+}
+
+/// Fastest first, each needing less than all before it.
+std::vector<ParallelAnswer> front_of(std::vector<ParallelAnswer> fitting) {
+  std::stable_sort(fitting.begin(), fitting.end(), is_better);
+  std::vector<ParallelAnswer> front;
+  for (ParallelAnswer& answer : fitting) {
+    if (front.empty() || answer.peak() < front.back().peak()) front.push_back(std::move(answer));
+  }
+  return front;
+}
+
+}  // namespace
+
+std::vector<ParallelLayout> candidate_layouts(const ParallelQuestion& question, const LayoutRequest& request) {
+  return Candidates(question, request).all();
+}
+
+Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const LayoutRequest& request, unsigned threads) {
+  const std::vector<ParallelLayout> layouts = candidate_layouts(question, request);
+  if (layouts.empty()) {
+    const ParallelLayout said = layout_as_said(request, question.cluster.gpus);
+    if (auto fits = check_layout(question.spec, question.recipe, said, question.cluster.gpus); !fits) return fail(fits.error());
+    return fail({.kind = ErrorKind::kInfeasible, .what = fmt::format("no layout divides {} over {} GPUs", question.spec.name, question.cluster.gpus),
+                 .where = "--gpus", .remedy = "take another number of GPUs or another --global-batch"});
+  }
+  const auto pieces = all_pieces(question, layouts, threads);
+  std::vector<std::optional<ParallelAnswer>> answers(layouts.size());
+  parallel_for(layouts.size(), [&](std::size_t i) {
+    const auto& own = pieces.at(key_of(layouts[i]));
+    if (!own) return;
+    ParallelQuestion one = question;
+    one.layout = layouts[i];
+    auto answer = predict_steady(one, *own);
+    if (answer) answers[i] = std::move(*answer);
+  }, threads);
+  LayoutSearch search{.front = {}, .smallest = {}, .tried = layouts.size(), .global_batch = layouts.front().global_batch};
+  std::vector<ParallelAnswer> fitting;
+  for (auto& answer : answers) {
+    if (!answer) continue;
+    if (answer->fits()) fitting.push_back(std::move(*answer));
+    else if (search.smallest.empty() || answer->peak() < search.smallest.front().peak()) search.smallest.assign(1, std::move(*answer));
+  }
+  search.fitting = fitting.size();
+  search.front = front_of(std::move(fitting));
+  return search;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/parallel/layout_request.h"
+#include "sim/parallel/predict_parallel.h"
+
+namespace plimsoll {
+
+/// One key of a layout and the values that it takes.
+struct LayoutVariation {
+  std::string key;
+  std::vector<std::string> values;
+};
+
+/// "pp=1,2,4" or "micro-batch=1..16" (every whole number). Unknown keys and values that the key does not take are refused.
+Result<LayoutVariation> parse_variation(std::string_view text);
+
+/// One layout of a sweep: its answer, or why there is none.
+struct SweptLayout {
+  ParallelLayout layout;
+  std::optional<ParallelAnswer> answer;
+  std::string refusal;
+};
+
+/// Every combination of the values, the last variation fastest, on all cores (0: one thread a core); the same in any order of work.
+/// More than a million combinations are refused.
+Result<std::vector<SweptLayout>> sweep_layouts(const ParallelQuestion& question, const LayoutRequest& base,
+                                               const std::vector<LayoutVariation>& variations, unsigned threads = 0);
+
+}  // namespace plimsoll

@@ -1,0 +1,94 @@
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/program.h"
+
+using namespace plimsoll::test;
+using nlohmann::json;
+
+namespace {
+
+const std::string kModel = "gpt:layers=8,hidden=1024,heads=16,vocab=32768,positions=1024";
+
+Arguments layout(const std::string& command, const Arguments& more) {
+  Arguments all{command, kModel, "--on", "A100 80GB", "--gpus", "16", "--seq", "1024"};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("simulate times a layout of many devices, with all ranks of the pipeline") {
+  const plimsoll::TemporaryFolder folder;
+  const auto end = plimsoll_in(folder, layout("simulate", {"--tp", "2", "--pp", "4", "--schedule", "interleaved", "--chunks", "2", "--global-batch", "32", "--json"}));
+  REQUIRE(end.code == 0);
+  const json answer = json::parse(end.out);
+  CHECK(answer["verdict"] == "fits");
+  CHECK(answer["gpus"] == 16);
+  CHECK(answer["ranks"].size() == 4);
+  CHECK(answer["parallel"]["dp"] == 2);
+  CHECK(answer["parallel"]["simulation"] == "folded");
+  const double step = answer["step_seconds"].get<double>();
+  CHECK(answer["step_seconds_low"].get<double>() < step);
+  CHECK(answer["step_seconds_high"].get<double>() > step);
+  CHECK(answer["memory"][0]["space"] == "gpu0");
+  const auto text = plimsoll_in(folder, layout("simulate", {"--tp", "2", "--pp", "4", "--global-batch", "32"}));
+  CHECK(text.code == 0);
+  CHECK(text.out.find("folded: 4 of 16 ranks simulated") != std::string::npos);
+}
+
+TEST_CASE("a layout that cannot be is refused by the option that is to blame") {
+  const plimsoll::TemporaryFolder folder;
+  const std::pair<Arguments, const char*> cases[] = {{{"--tp", "3"}, "--tp"},
+                                                     {{"--pp", "5"}, "--pp"},
+                                                     {{"--dp", "4"}, "--gpus"},
+                                                     {{"--global-batch", "17"}, "--global-batch"},
+                                                     {{"--nodes", "3"}, "--nodes"},
+                                                     {{"--network", "fast"}, "--network"},
+                                                     {{"--slow-rank", "99=2"}, "--slow-rank"},
+                                                     {{"--slow-rank", "two"}, "--slow-rank"},
+                                                     {{"--recompute", "some"}, "--recompute"},
+                                                     {{"--schedule", "1f2b", "--pp", "2"}, "1f1b"},
+                                                     {{"--ram", "1GiB"}, ""}};
+  for (const auto& [options, named] : cases) {
+    CAPTURE(options);
+    const auto end = plimsoll_in(folder, layout("simulate", options));
+    CHECK(end.code == 2);
+    CHECK(end.err.find(named) != std::string::npos);
+  }
+  const auto joined = plimsoll_in(folder, {"simulate", kModel, "--on", "RTX 4090", "--gpus", "16"});
+  CHECK(joined.code == 2);
+  CHECK(joined.err.find("--network") != std::string::npos);
+}
+
+TEST_CASE("fit looks for a layout of several GPUs and keeps to what is said") {
+  const plimsoll::TemporaryFolder folder;
+  const auto end = plimsoll_in(folder, layout("fit", {"--global-batch", "64", "--pp", "2", "--json"}));
+  REQUIRE(end.code == 0);
+  const json answer = json::parse(end.out);
+  CHECK(answer["parallel"]["pp"] == 2);
+  CHECK(answer["search"]["tried"].get<int>() > 10);
+  CHECK(answer["alternatives"].size() >= 1);
+  CHECK(plimsoll_in(folder, layout("fit", {"--strategy", "zero-offload"})).code == 2);
+}
+
+TEST_CASE("sweep writes one line a layout, the same every time") {
+  const plimsoll::TemporaryFolder folder;
+  const Arguments asked = layout("sweep", {"--global-batch", "64", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..2"});
+  const auto first = plimsoll_in(folder, asked), second = plimsoll_in(folder, asked);
+  REQUIRE(first.code == 0);
+  CHECK(first.out == second.out);
+  CHECK(std::count(first.out.begin(), first.out.end(), '\n') == 7);
+  CHECK(first.out.find("dp,tp,pp,cp,ep,zero") == 0);
+  CHECK(first.out.find("8 layers do not divide") != std::string::npos);
+  CHECK(plimsoll_in(folder, layout("sweep", {"--vary", "colour=1"})).code == 2);
+}
+
+TEST_CASE("validate --metric parallel says families and machines") {
+  const plimsoll::TemporaryFolder folder;
+  const auto end = plimsoll_in(folder, {"validate", "--metric", "parallel", "--json"});
+  REQUIRE(end.code == 0);
+  CHECK(json::parse(end.out)["families"].size() >= 4);
+}

@@ -1,0 +1,23 @@
+#include <catch2/catch.hpp>
+
+#include "formats/published/published_rows.h"
+#include "sim/validation/judge_parallel.h"
+
+namespace plimsoll {
+namespace {
+
+const std::vector<ParallelOutcome>& outcomes() {
+  static const std::vector<PublishedRow> rows = *shipped_parallel_rows();
+  static const std::vector<ParallelOutcome> judged = judge_parallel(rows, *shipped_parallel_rules());
+  return judged;
+}
+
+}  // namespace
+
+TEST_CASE("Published steps of many devices are stated: all of Megatron's tables and vTrain's 109") {
+  CHECK(parallel_errors(outcomes(), "Megatron PTD-P").rows == 10);
+  CHECK(parallel_errors(outcomes(), "Megatron recomputation").rows == 8);
+  CHECK(parallel_errors(outcomes(), "vTrain").rows == 109);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,74 @@
+#include <catch2/catch.hpp>
+
+#include "sim/parallel/search_layouts.h"
+#include "sim/parallel/sweep_layouts.h"
+#include "tests/sim/parallel/training.h"
+
+namespace plimsoll {
+namespace {
+
+LayoutRequest batch_of(std::int64_t sequences) {
+  LayoutRequest request;
+  request.global_batch = sequences;
+  return request;
+}
+
+}  // namespace
+
+TEST_CASE("A search's front gets slower and needs less, and nothing tried is better") {
+  const ParallelQuestion question = test::gpt_on(8);
+  const auto found = search_layouts(question, batch_of(32));
+  REQUIRE(found);
+  REQUIRE(found->front.size() > 1);
+  CHECK(found->tried > 50);
+  for (std::size_t i = 1; i < found->front.size(); ++i) {
+    CHECK(found->front[i].step_seconds >= found->front[i - 1].step_seconds);
+    CHECK(found->front[i].peak() < found->front[i - 1].peak());
+  }
+  for (const ParallelLayout& layout : candidate_layouts(question, batch_of(32))) {
+    ParallelQuestion one = question;
+    one.layout = layout;
+    const auto answer = predict_parallel(one);
+    if (answer && answer->fits()) CHECK(answer->step_seconds >= found->front.front().step_seconds * (1 - 1e-3));
+  }
+}
+
+TEST_CASE("A search finds the same with one thread and with three, and keeps to what was said") {
+  LayoutRequest request = batch_of(32);
+  request.stages = 2;
+  request.recomputation = Recomputation::kNone;
+  const auto one = search_layouts(test::gpt_on(8), request, 1), three = search_layouts(test::gpt_on(8), request, 3);
+  REQUIRE(one);
+  REQUIRE(three);
+  REQUIRE(one->front.size() == three->front.size());
+  for (std::size_t i = 0; i < one->front.size(); ++i) {
+    CHECK(one->front[i].layout == three->front[i].layout);
+    CHECK(one->front[i].step_seconds == three->front[i].step_seconds);
+    CHECK(one->front[i].layout.stages == 2);
+    CHECK(one->front[i].layout.recomputation == Recomputation::kNone);
+  }
+}
+
+TEST_CASE("A sweep has every combination, the last key fastest, with a reason where one does not divide") {
+  const auto stages = parse_variation("pp=1,2,3"), micro = parse_variation("micro-batch=1..2");
+  REQUIRE(stages);
+  REQUIRE(micro);
+  const auto swept = sweep_layouts(test::gpt_on(8), batch_of(32), {*stages, *micro}, 2);
+  REQUIRE(swept);
+  REQUIRE(swept->size() == 6);
+  CHECK(swept->at(1).layout.stages == 1);
+  CHECK(swept->at(1).layout.micro_batch == 2);
+  CHECK(swept->at(2).layout.stages == 2);
+  CHECK(swept->at(3).answer);
+  CHECK_FALSE(swept->at(4).answer);
+  CHECK(swept->at(4).refusal.find("--pp") != std::string::npos);
+}
+
+TEST_CASE("Variations that no layout has are refused") {
+  for (const char* wrong : {"", "pp", "pp=", "pp=x", "pp=0", "pp=2..1", "colour=1", "zero=4", "recompute=some", "sequence-parallel=yes", "pp=1..99999999"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(parse_variation(wrong));
+  }
+}
+
+}  // namespace plimsoll
