@@ -42,7 +42,7 @@ TEST_CASE("simulate times a layout of many devices, with all ranks of the pipeli
 TEST_CASE("a layout that cannot be is refused by the option that is to blame") {
   const plimsoll::TemporaryFolder folder;
   const std::pair<Arguments, const char*> cases[] = {{{"--tp", "3"}, "--tp"},
-                                                     {{"--pp", "5"}, "--pp"},
+                                                     {{"--pp", "3"}, "--pp"},
                                                      {{"--dp", "4"}, "--gpus"},
                                                      {{"--global-batch", "17"}, "--global-batch"},
                                                      {{"--nodes", "3"}, "--nodes"},
