@@ -44,6 +44,7 @@ class BindingCheck {
       case InstructionKind::kWrite:
         return route(instruction);
       case InstructionKind::kCollective:
+        return in_one_memory(instruction);
       case InstructionKind::kMarker:
         return {};
     }
@@ -114,6 +115,20 @@ class BindingCheck {
     return Flaw{fmt::format("copies {} to {}, and no link leads from {} to {}", plan_.buffers[uses[0].target].name,
                             plan_.buffers[uses[1].target].name, from.name, to.name),
                 {}};
+  }
+
+  /// What ranks exchange lies in memory, and in one.
+  [[nodiscard]] Verdict in_one_memory(const Instruction& instruction) const {
+    if (!instruction.exchange.valid()) return {};
+    const auto uses = flat_.uses(instruction);
+    for (const Use& use : uses) {
+      const MemorySpace& space = plan_.platform.at(places_[use.target].space);
+      const std::string& buffer = plan_.buffers[use.target].name;
+      if (space.kind == SpaceKind::kSsd) return Flaw{fmt::format("exchanges {}, which lies on {}", buffer, space.name), {}};
+      if (places_[use.target].space == places_[uses[0].target].space) continue;
+      return Flaw{fmt::format("uses {} and {}, which lie in different memories", plan_.buffers[uses[0].target].name, buffer), {}};
+    }
+    return {};
   }
 
   [[nodiscard]] Verdict copied_by(const Instruction& instruction, const MemorySpace& within) const {

@@ -23,6 +23,9 @@ class TemplateCheck {
     if (instruction.member_count != 0 && instruction.kind != InstructionKind::kCollective) {
       return "names members, which only a collective has";
     }
+    if (instruction.exchange.valid() && instruction.kind != InstructionKind::kCollective) {
+      return "names an exchange, which only a collective has";
+    }
     switch (instruction.kind) {
       case InstructionKind::kLaunch:
         return launch(instruction);

@@ -83,6 +83,8 @@ Check check_references(const Plan& plan, const Block& block, std::size_t index) 
   if (!names_entry(instruction.queue, plan.platform.queues)) return defect(where, "names no queue");
   const bool launch = instruction.kind == InstructionKind::kLaunch;
   if (launch && !names_entry(instruction.kernel, plan.kernels)) return defect(where, "names no kernel");
+  if (instruction.exchange.valid() && !names_entry(instruction.exchange, plan.exchanges))
+    return defect(where, "names no exchange");
   if (instruction.guard != kNoGuard && instruction.guard >= instruction.use_count)
     return defect(where, "has a guard that is no use of it");
   const bool ranges = inside(instruction.first_use, instruction.use_count, list.uses.size()) &&

@@ -10,6 +10,7 @@
 #include "core/graph/graph.h"
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
+#include "core/plan/exchange.h"
 #include "core/plan/strategy.h"
 #include "core/platform/platform.h"
 
@@ -71,7 +72,7 @@ enum class InstructionKind : std::uint8_t {
   kCopy,        ///< uses: source r, destination w, of equal size
   kRead,        ///< SSD to host; uses as a copy
   kWrite,       ///< host to SSD; uses as a copy
-  kCollective,  ///< one instruction for all members' queues
+  kCollective,  ///< occupies all members' queues; with an `exchange`, what ranks do to each other's bytes
   kHostWork,    ///< see HostTask
   kMarker,      ///< takes no time; a place to depend on
 };
@@ -121,6 +122,7 @@ struct Instruction {
   std::uint32_t first_member = 0;          ///< further queues that a collective occupies
   std::uint32_t member_count = 0;
   std::uint32_t guard = kNoGuard;          ///< which of its uses is the flag that must be non-zero to run
+  ExchangeId exchange;                     ///< of a collective that runs
 
   bool operator==(const Instruction&) const = default;
 };
@@ -184,6 +186,8 @@ struct StateBinding {
   TensorKind kind = TensorKind::kParameter;  ///< kParameter, kMaster, a moment, or kScalar: the run's LossScale
   GroupId group;
   BufferId buffer;
+  std::uint32_t part = 0;   ///< of `parts` (part_of), which different ranks keep; the buffer has room for the longest
+  std::uint32_t parts = 1;
 };
 
 /// A fully decided program: the same instructions for the simulator and for every executor.
@@ -194,7 +198,10 @@ struct Plan {
   Recipe recipe;
   Platform platform;
   Strategy strategy;
+  std::uint32_t rank = 0;   ///< of the job's `ranks`, each of which runs a plan of its own
+  std::uint32_t ranks = 1;
   std::vector<Kernel> kernels;
+  std::vector<Exchange> exchanges;
   std::vector<Buffer> buffers;
   std::vector<Arena> arenas;
   std::vector<StateBinding> state;
@@ -204,6 +211,7 @@ struct Plan {
   [[nodiscard]] const Buffer& at(BufferId id) const { return buffers[id.index]; }
   [[nodiscard]] const Kernel& at(KernelId id) const { return kernels[id.index]; }
   [[nodiscard]] const Block& at(BlockId id) const { return blocks[id.index]; }
+  [[nodiscard]] const Exchange& at(ExchangeId id) const { return exchanges[id.index]; }
   [[nodiscard]] const Body* body(std::string_view name) const;
   /// Reserved bytes of a space; 0 when it has no arena.
   [[nodiscard]] Bytes arena_bytes(SpaceId space) const;

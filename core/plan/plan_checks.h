@@ -19,6 +19,10 @@ struct CheckedBody {
 /// Each instruction of a block has the uses, queues and phase that its kind asks for.
 Result<void> check_blocks(const Plan& plan);
 
+/// Each exchange is with ranks of the job, and its instructions' uses are those of its kind (see ExchangeKind), of the sizes
+/// that its members' parts have. Needs what check_indices establishes.
+Result<void> check_exchanges(const Plan& plan);
+
 /// Dependencies point backwards; uses lie inside their buffers, within reach of their processor; copies follow a link.
 /// Needs what check_indices and check_blocks establish.
 Result<void> check_bindings(const CheckedBody& checked);

@@ -13,6 +13,7 @@ std::string name_of(const Plan& plan, const Instruction& instruction, std::size_
   if (instruction.kind == InstructionKind::kLaunch)
     text += fmt::format(" {}", to_text(plan.at(instruction.kernel).kind));
   if (instruction.kind == InstructionKind::kHostWork) text += fmt::format(" {}", to_text(instruction.task));
+  if (instruction.exchange.valid()) text = to_text(plan.at(instruction.exchange).kind);
   if (instruction.layer >= 0) text += fmt::format(", layer {}", instruction.layer);
   return fmt::format("instruction {} ({})", id, text);
 }
@@ -28,6 +29,7 @@ Error defect_at(const CheckedBody& checked, std::uint32_t id, std::string what, 
 Result<VerifyReport> verify_plan(const Plan& plan) {
   if (auto ok = check_indices(plan); !ok) return fail(ok.error());
   if (auto ok = check_blocks(plan); !ok) return fail(ok.error());
+  if (auto ok = check_exchanges(plan); !ok) return fail(ok.error());
   if (auto ok = check_capacity(plan); !ok) return fail(ok.error());
   VerifyReport report;
   for (const Body& body : plan.bodies) {

@@ -56,6 +56,13 @@ std::optional<LinkId> Platform::link(SpaceId from, SpaceId to) const {
   return std::nullopt;
 }
 
+std::optional<LinkId> Platform::link_to_ranks() const {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    if (links[i].name == kRanksLink) return LinkId(i);
+  }
+  return std::nullopt;
+}
+
 std::string_view to_text(SpaceKind kind) { return name_in(kSpaceKinds, kind); }
 std::string_view to_text(ProcessorKind kind) { return name_in(kProcessorKinds, kind); }
 std::string_view to_text(QueueKind kind) { return name_in(kQueueKinds, kind); }

@@ -100,7 +100,12 @@ struct Platform {
   [[nodiscard]] std::optional<QueueId> queue(std::string_view name) const;
   /// The link from one space to another, if there is one.
   [[nodiscard]] std::optional<LinkId> link(SpaceId from, SpaceId to) const;
+  /// The way to other ranks' memory, named `kRanksLink`, if there is one.
+  [[nodiscard]] std::optional<LinkId> link_to_ranks() const;
 };
+
+/// Name of the link over which exchanges go.
+inline constexpr std::string_view kRanksLink = "ranks";
 
 std::string_view to_text(SpaceKind kind);
 std::string_view to_text(ProcessorKind kind);

@@ -93,7 +93,7 @@ void read_range(const JsonNode& node, std::string_view key, std::vector<Entry>& 
 
 void read_instruction(const JsonNode& node, const Slots& slots, const BlockSurroundings& around,
                       InstructionList& list) {
-  node.allow_only({"id", "kind", "queue", "phase", "task", "kernel", "layer", "uses", "after", "members", "guard"});
+  node.allow_only({"id", "kind", "queue", "phase", "task", "kernel", "layer", "uses", "after", "members", "guard", "exchange"});
   check_position(node, list.instructions.size());
   Instruction i;
   i.kind = enum_of(node.at("kind"), InstructionKind::kMarker);
@@ -111,6 +111,7 @@ void read_instruction(const JsonNode& node, const Slots& slots, const BlockSurro
     if (i.use_count == 0) node.at("guard").fault("a guard names one of the instruction's uses, and it has none");
     i.guard = static_cast<std::uint32_t>(node.at("guard").integer(0, std::max<std::int64_t>(0, i.use_count - 1)));
   }
+  if (node.has("exchange")) i.exchange = ExchangeId(node.at("exchange").index());
   list.instructions.push_back(i);
 }
 

@@ -72,10 +72,12 @@ Arena read_arena(const JsonNode& node, const NameTable& spaces) {
 }
 
 StateBinding read_state(const JsonNode& node, const NameTable& buffers) {
-  node.allow_only({"kind", "group", "buffer"});
+  node.allow_only({"kind", "group", "buffer", "part", "parts"});
   return {.kind = enum_of(node.at("kind"), TensorKind::kScalar),
           .group = GroupId(node.at("group").index()),
-          .buffer = buffers.read<BufferId>(node.at("buffer"))};
+          .buffer = buffers.read<BufferId>(node.at("buffer")),
+          .part = static_cast<std::uint32_t>(node.integer_or("part", 0, 0, kMaxInt32)),
+          .parts = static_cast<std::uint32_t>(node.integer_or("parts", 1, 1, kMaxInt32))};
 }
 
 /// The two of `[base, stride]`; a lone base has stride 0.
@@ -90,6 +92,17 @@ BaseAndStride read_stride(const JsonNode& node) {
   if (pair.size() != 2) node.fault("expected a base or [base, stride]");
   if (pair.size() != 2) return {.base = node};
   return {.base = pair[0], .stride = static_cast<std::int32_t>(pair[1].integer(kMinInt32, kMaxInt32))};
+}
+
+Exchange read_exchange(const JsonNode& node, std::size_t position) {
+  node.allow_only({"id", "kind", "dtype", "channel", "ranks"});
+  check_position(node, position);
+  Exchange exchange{.kind = enum_of(node.at("kind"), ExchangeKind::kAllGather),
+                    .dtype = enum_or(node, "dtype", DType::kFp32, DType::kTf32),
+                    .channel = static_cast<std::uint32_t>(node.integer_or("channel", 0, 0, kMaxInt32)),
+                    .ranks = {}};
+  for (const JsonNode& rank : node.at("ranks").elements()) exchange.ranks.push_back(rank.index());
+  return exchange;
 }
 
 Call read_call(const JsonNode& node, const PlanTables& tables) {
@@ -155,6 +168,10 @@ void read_numbers(const JsonNode& node, Plan& plan) {
 }
 
 void read_tables(const JsonNode& node, Plan& plan) {
+  plan.rank = static_cast<std::uint32_t>(node.integer_or("rank", 0, 0, kMaxInt32));
+  plan.ranks = static_cast<std::uint32_t>(node.integer_or("ranks", 1, 1, kMaxInt32));
+  for (const JsonNode& item : node.elements_of("exchanges"))
+    plan.exchanges.push_back(read_exchange(item, plan.exchanges.size()));
   for (const JsonNode& item : node.elements_of("kernels"))
     plan.kernels.push_back(read_kernel(item, plan.kernels.size()));
   const NameTable spaces = name_table("space", plan.platform.spaces);
@@ -182,8 +199,8 @@ Result<Plan> read_plan(std::string_view text, const std::string& where) {
   const JsonNode node(*document, "", fault);
   read_format_version(node, Plan::kFormatVersion);
   if (fault.error) return fail(*fault.error);
-  node.allow_only({"format_version", "model", "recipe", "strategy", "platform", "kernels", "buffers", "arenas", "state",
-                   "blocks", "bodies"});
+  node.allow_only({"format_version", "model", "recipe", "strategy", "platform", "rank", "ranks", "exchanges",
+                   "kernels", "buffers", "arenas", "state", "blocks", "bodies"});
   Plan plan;
   read_numbers(node, plan);
   if (node.has("strategy")) plan.strategy = read_strategy_fields(node.at("strategy"));

@@ -75,7 +75,9 @@ std::string write_arena(const Arena& arena, const PlanTables& tables) {
 std::string write_state(const StateBinding& state, const PlanTables& tables) {
   JsonLine line;
   line.text("kind", to_text(state.kind)).integer("group", state.group.index);
-  return line.raw("buffer", tables.buffers.write(state.buffer)).str();
+  line.raw("buffer", tables.buffers.write(state.buffer));
+  if (state.parts != 1) line.integer("part", state.part).integer("parts", state.parts);
+  return line.str();
 }
 
 std::string write_use(const Use& use) {
@@ -118,7 +120,16 @@ std::string write_instruction(const Instruction& i, std::size_t id, const Instru
                                     [&](QueueId queue) { return tables.queues.write(queue); }));
   }
   if (i.guard != kNoGuard) line.integer("guard", i.guard);
+  if (i.exchange.valid()) line.integer("exchange", i.exchange.index);
   return line.str();
+}
+
+std::string write_exchange(const Exchange& exchange, std::size_t id) {
+  std::vector<std::string> ranks;
+  for (const std::uint32_t rank : exchange.ranks) ranks.push_back(std::to_string(rank));
+  JsonLine line;
+  line.integer("id", static_cast<std::int64_t>(id)).text("kind", to_text(exchange.kind)).text("dtype", to_text(exchange.dtype));
+  return line.integer("channel", exchange.channel).raw("ranks", json_list(ranks)).str();
 }
 
 std::string write_block(const Block& block, const PlanTables& tables) {
@@ -187,6 +198,11 @@ std::string write_plan(const Plan& plan) {
   add("recipe", write_recipe(plan.recipe));
   add("strategy", write_strategy_fields(plan.strategy));
   add("platform", write_platform(plan.platform, 2));
+  if (plan.ranks > 1) {
+    add("rank", std::to_string(plan.rank));
+    add("ranks", std::to_string(plan.ranks));
+    add("exchanges", write_table(plan.exchanges, write_exchange));
+  }
   add("kernels", write_table(plan.kernels, write_kernel));
   add("buffers", write_table(plan.buffers, in_table(write_buffer)));
   add("arenas", write_table(plan.arenas, in_table(write_arena)));
