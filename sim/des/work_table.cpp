@@ -92,6 +92,9 @@ class WorkTableBuilder {
     } else if (instruction.kind == InstructionKind::kHostWork) {
       key.a = static_cast<std::uint32_t>(instruction.task);
       key.bytes = touched(uses);
+    } else if (instruction.exchange.valid()) {
+      key.a = instruction.exchange.index;
+      key.bytes = touched(uses);
     }
     return key;
   }
@@ -116,8 +119,7 @@ class WorkTableBuilder {
       case InstructionKind::kWrite:
         return moved_by(queue, std::move(work), body_.uses(instruction));
       case InstructionKind::kCollective:
-        return fail(
-            {ErrorKind::kUncalibrated, "no cost is known for a collective", "", "simulate a plan for one device"});
+        return exchanged_by(queue, std::move(work), instruction);
       case InstructionKind::kMarker:
         break;
     }
@@ -164,6 +166,46 @@ class WorkTableBuilder {
     work.weight = queue.weight;
     if (fastest_link_ > 0) work.weight *= fastest_link_ / rate;
     return work;
+  }
+
+  /// Over the link to the other ranks' memory. All of a round's messages go at once, and share the link.
+  Result<Work> exchanged_by(const Queue& queue, Work work, const Instruction& instruction) const {
+    const std::optional<LinkId> id = plan_.platform.link_to_ranks();
+    if (!instruction.exchange.valid() || !id) {
+      return fail({ErrorKind::kUncalibrated, "no cost is known for a collective", "", "simulate a plan for one device"});
+    }
+    const Link& link = plan_.platform.at(*id);
+    const ExchangeTraffic traffic = traffic_of(plan_.at(instruction.exchange), body_.uses(instruction));
+    const Result<Cost> cost = costs_.transfer(plan_.platform, link, traffic.bytes);
+    if (!cost) return fail(cost.error());
+    work.latency = std::min(link.latency, cost->median);
+    work.duration = (cost->median - work.latency) * traffic.rounds;
+    work.latency = work.latency * traffic.rounds;
+    work.demands = queue.demands;
+    work.weight = queue.weight;
+    return work;
+  }
+
+  struct ExchangeTraffic {
+    Bytes bytes;  ///< that a rank sends in a round, or receives if that is more
+    std::int64_t rounds = 1;
+  };
+
+  static ExchangeTraffic traffic_of(const Exchange& exchange, std::span<const Use> uses) {
+    const auto members = static_cast<std::int64_t>(exchange.ranks.size());
+    const auto shared = [&](Bytes whole) { return Bytes(whole.count / members * (members - 1)); };
+    switch (exchange.kind) {
+      case ExchangeKind::kSend:
+      case ExchangeKind::kReceive:
+        return {uses[0].bytes};
+      case ExchangeKind::kAllReduce:
+        return {shared(uses[0].bytes), 2};
+      case ExchangeKind::kReduceScatter:
+        return {shared(uses[0].bytes)};
+      case ExchangeKind::kAllGather:
+        return {shared(uses[1].bytes)};
+    }
+    return {};
   }
 
   /// Each byte is read and written; on a CPU one core copies. The queue holds what the processor's kernels hold.

@@ -30,7 +30,7 @@ struct WorkTable {
 };
 
 /// Asks `costs` once for each distinct piece of work of `body`. Fails as the cost model does, naming the instruction;
-/// with kUncalibrated for a collective, which has no cost yet; and with kDefect for a copy without operands or a link.
+/// with kUncalibrated for a collective without an exchange, or on a platform without a link to other ranks; and with kDefect for a copy without operands or a link.
 ///
 /// Weights: core-holding work is slowed alike (weight 1). Transfers share bytes a second alike, so a transfer's weight
 /// is the rate of the platform's fastest link over its own rate alone: on a shared uplink all flows get equal bytes,

@@ -1,5 +1,7 @@
 #include "sim/planner/body_writer.h"
 
+#include <algorithm>
+
 namespace plimsoll {
 
 BodyWriter::BodyWriter(Plan& plan, BufferBook& book) : plan_(plan), book_(book) {
@@ -53,6 +55,17 @@ std::uint32_t BodyWriter::host_work(QueueId queue, HostTask task, const std::vec
   instruction.kind = InstructionKind::kHostWork;
   instruction.task = task;
   instruction.queue = queue;
+  return append(instruction, operands);
+}
+
+std::uint32_t BodyWriter::exchange(QueueId queue, const Exchange& exchange,
+                                   const std::vector<std::pair<Range, Access>>& operands) {
+  const auto known = std::find(plan_.exchanges.begin(), plan_.exchanges.end(), exchange);
+  Instruction instruction;
+  instruction.kind = InstructionKind::kCollective;
+  instruction.queue = queue;
+  instruction.exchange = ExchangeId(static_cast<std::size_t>(known - plan_.exchanges.begin()));
+  if (known == plan_.exchanges.end()) plan_.exchanges.push_back(exchange);
   return append(instruction, operands);
 }
 

@@ -35,6 +35,9 @@ class BodyWriter {
   std::uint32_t copy(QueueId queue, InstructionKind kind, const Range& from, const Range& to);
   std::uint32_t host_work(QueueId queue, HostTask task, const std::vector<std::pair<Range, Access>>& operands);
 
+  /// `exchange` becomes one of the plan's.
+  std::uint32_t exchange(QueueId queue, const Exchange& exchange, const std::vector<std::pair<Range, Access>>& operands);
+
   /// The whole of a buffer.
   [[nodiscard]] Range whole(BufferId buffer) const { return {buffer, Bytes(0), plan_.at(buffer).bytes}; }
   /// The same of the version that the step before left, where the buffer keeps versions.

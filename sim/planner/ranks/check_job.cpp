@@ -1,0 +1,109 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "core/graph/buildable.h"
+#include "core/graph/optimizer_state.h"
+#include "core/schedule/verify_schedule.h"
+#include "sim/planner/ranks/rank_job.h"
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy = {}) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// Numbers up to `most` that divide `whole`, as text.
+std::string divisors(std::int64_t whole, std::int64_t most) {
+  std::string text;
+  for (std::int64_t n = 1; n <= std::min(whole, most); ++n) {
+    if (whole % n == 0) text += fmt::format("{}{}", text.empty() ? "" : ", ", n);
+  }
+  return text;
+}
+
+Result<void> check_stages(const RankJob& job) {
+  const std::int64_t stages = job.schedule.stages;
+  if (stages > 0 && job.spec.layers % stages == 0) return {};
+  return refuse(fmt::format("the {} blocks of {} do not divide into {} equal stages ({} over {} ranks)", job.spec.layers,
+                            job.spec.name, stages, job.schedule.name, job.schedule.ranks()),
+                fmt::format("take a number of stages that divides them: {}", divisors(job.spec.layers, 64)));
+}
+
+Result<void> check_schedule(const RankJob& job) {
+  if (auto sound = verify_schedule(job.schedule); !sound) return fail(sound.error());
+  const std::vector<RankId> cells = rank_of_cells(job.schedule);
+  for (std::uint32_t stage = 0; stage < job.schedule.stages; ++stage) {
+    for (std::uint32_t m = 1; m < job.schedule.micro_batches; ++m) {
+      const std::size_t first = job.schedule.cell(StageId(stage), MicroBatchId(0));
+      if (cells[first] == cells[first + m]) continue;
+      return refuse(
+          fmt::format("schedule '{}' keeps stage {} on several ranks, which run cannot do yet", job.schedule.name, stage),
+          "schedule and simulate know it");
+    }
+  }
+  if (!job.schedule.moves.empty()) {
+    return refuse(fmt::format("schedule '{}' moves activations between ranks, which run cannot do yet", job.schedule.name),
+                  "schedule and simulate know it");
+  }
+  if (job.schedule.weights == WeightRule::kFlush) return {};
+  return refuse(fmt::format("schedule '{}' keeps several versions of the weights, which run cannot do yet", job.schedule.name),
+                "take 1f1b, the same order with a flush");
+}
+
+/// Rules that treat every element alike may be divided anywhere.
+bool is_divisible(OptimizerKind optimizer) {
+  return optimizer == OptimizerKind::kSgd || optimizer == OptimizerKind::kMomentum || optimizer == OptimizerKind::kAdam ||
+         optimizer == OptimizerKind::kAdamW || optimizer == OptimizerKind::kLion;
+}
+
+Result<void> check_training(const RankJob& job) {
+  const std::pair<bool, const char*> missing[] = {{job.spec.experts.count > 0, "a mixture of experts"},
+                                                  {job.recipe.adapter.exists(), "adapters"},
+                                                  {scales_loss(job.recipe.precision), "a scaled loss (fp16)"},
+                                                  {job.recipe.delay > 0, "delayed updates"}};
+  for (const auto& [asked, what] : missing) {
+    if (asked) return refuse(fmt::format("several ranks cannot train with {} yet", what), "run it on one rank");
+  }
+  if (job.zero < 0 || job.zero > 3) return refuse(fmt::format("--zero is 0 to 3, not {}", job.zero));
+  if (job.zero > 0 && job.replicas == 1)
+    return refuse(fmt::format("--zero {} divides over replicas, and there is one", job.zero), "add --dp");
+  if (job.zero > 0 && !is_divisible(job.recipe.optimizer))
+    return refuse(fmt::format("--zero {} divides groups between elements, which this optimizer's rule cannot", job.zero),
+                  "--optimizer adamw");
+  const auto micro_batches = static_cast<std::int64_t>(job.schedule.micro_batches) * job.replicas;
+  if (job.recipe.accumulate == micro_batches) return {};
+  return refuse(fmt::format("the recipe has {} micro-batches a step, and {} replicas pass {} each", job.recipe.accumulate,
+                            job.replicas, job.schedule.micro_batches));
+}
+
+}  // namespace
+
+Result<void> check_job(const RankJob& job) {
+  if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
+  for (const auto check : {check_training, check_stages, check_schedule}) {
+    if (auto sound = check(job); !sound) return sound;
+  }
+  return {};
+}
+
+Platform rank_platform(const Platform& computer, std::uint32_t ranks, const Link& between) {
+  Platform platform = computer;
+  for (MemorySpace& space : platform.spaces) {
+    space.capacity = Bytes(space.capacity.count / ranks);
+    space.usable = Bytes(space.usable.count / ranks);
+  }
+  const auto device = platform.space(SpaceKind::kDevice);
+  platform.spaces.push_back({.name = "other ranks", .kind = SpaceKind::kHost});
+  Link link = between;
+  link.name = kRanksLink;
+  link.from = device.value_or(SpaceId(0));
+  link.to = SpaceId(platform.spaces.size() - 1);
+  platform.links.push_back(std::move(link));
+  return platform;
+}
+
+}  // namespace plimsoll

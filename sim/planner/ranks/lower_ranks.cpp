@@ -1,0 +1,59 @@
+#include "sim/planner/ranks/lower_ranks.h"
+
+#include <fmt/format.h>
+
+#include "core/plan/order_conflicts.h"
+#include "core/plan/order_ranks.h"
+#include "core/plan/verify_plan.h"
+#include "sim/planner/ranks/rank_lowering.h"
+
+namespace plimsoll {
+
+std::string describe(const RankJob& job) {
+  std::string text = fmt::format("{} over {} {} of {} stages, {} micro-batches", job.schedule.name, job.schedule.ranks(),
+                                 job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, job.schedule.micro_batches);
+  if (job.replicas > 1) text += fmt::format(", {} replicas", job.replicas);
+  if (job.zero > 0) text += fmt::format(", ZeRO-{}", job.zero);
+  return text;
+}
+
+Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
+  Plan plan{.spec = job.spec,
+            .recipe = job.recipe,
+            .platform = job.platform,
+            .strategy = {.name = describe(job)},
+            .rank = rank,
+            .ranks = job.ranks()};
+  const auto places = Places::find(job.platform, plan.strategy);
+  if (!places) return fail(places.error());
+  const Processor& compute = job.platform.at(job.platform.at(places->compute).processor);
+  const std::int64_t workers = compute.kind == ProcessorKind::kCpu ? compute.cores : 0;
+  const Graph graph = build_training_graph(job.spec, job.recipe, {.workers = workers});
+  const StageCut cut = cut_into_stages(graph, job.schedule.stages);
+  BufferBook book(plan);
+  RankLowering lowering(job, rank, graph, cut, plan, book, *places);
+  lowering.write_step();
+  book.place();
+  order_conflicts(plan, lowering.writer().body());
+  plan.bodies.push_back(fold(plan, "step", lowering.writer().body(), lowering.writer().segments()));
+  return plan;
+}
+
+Result<std::vector<Plan>> lower_ranks(const RankJob& job) {
+  if (const auto sound = check_job(job); !sound) return fail(sound.error());
+  std::vector<Plan> plans;
+  for (std::uint32_t rank = 0; rank < job.ranks(); ++rank) {
+    auto plan = lower_rank(job, rank);
+    if (!plan) return fail(plan.error());
+    if (const auto verified = verify_plan(*plan); !verified) {
+      Error error = verified.error();
+      error.where = fmt::format("rank {}, {}", rank, error.where);
+      return fail(std::move(error));
+    }
+    plans.push_back(std::move(*plan));
+  }
+  if (const auto ordered = order_ranks(plans); !ordered) return fail(ordered.error());
+  return plans;
+}
+
+}  // namespace plimsoll

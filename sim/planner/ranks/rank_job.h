@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/result.h"
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+#include "core/platform/platform.h"
+#include "core/schedule/pipeline_schedule.h"
+
+namespace plimsoll {
+
+/// One training spread over ranks: a pipeline of stages, in several replicas that pass different micro-batches.
+struct RankJob {
+  ModelSpec spec;
+  Recipe recipe;              ///< of the whole: `accumulate` counts the micro-batches of all replicas
+  Platform platform;          ///< of one rank; all are alike
+  PipelineSchedule schedule;  ///< of one replica; a stage is a stretch of neighbouring blocks, all equally many
+  std::uint32_t replicas = 1;
+  std::int64_t zero =
+      0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
+  Bytes bucket = Bytes(25'000'000);  ///< gradients of that many bytes at most are summed over replicas in one piece
+
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(schedule.ranks()) * replicas; }
+  /// Replicas of a stage have neighbouring ranks.
+  [[nodiscard]] std::uint32_t rank_at(std::uint32_t place, std::uint32_t replica) const { return place * replicas + replica; }
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const { return rank / replicas; }
+  [[nodiscard]] std::uint32_t replica_of(std::uint32_t rank) const { return rank % replicas; }
+};
+
+/// Refuses what does not divide, and what cannot run on several ranks yet, by name.
+Result<void> check_job(const RankJob& job);
+
+/// One rank's share of a computer that `ranks` of them run on: its memory, with queues to the other ranks behind it.
+Platform rank_platform(const Platform& computer, std::uint32_t ranks, const Link& between);
+
+}  // namespace plimsoll

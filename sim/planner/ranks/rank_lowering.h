@@ -1,0 +1,164 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "sim/planner/body_writer.h"
+#include "sim/planner/ranks/rank_job.h"
+#include "sim/planner/ranks/stage_cut.h"
+#include "sim/planner/step_lowering.h"
+
+namespace plimsoll {
+
+/// Channels of gathered weights: this and on, one a group. Crossings have those below 1000.
+inline constexpr std::uint32_t kWeightsChannel = 2'000;
+
+/// Writes one rank's instructions of a training step: its stages' passes in the schedule's order, messages on queues of their
+/// own, sums over replicas, and the updates of what it owns. All memory is the device's.
+class RankLowering {
+ public:
+  RankLowering(const RankJob& job, std::uint32_t rank, const Graph& graph, const StageCut& cut, Plan& plan, BufferBook& book,
+               const Places& places);
+
+  void write_step();
+  [[nodiscard]] BodyWriter& writer() { return out_; }
+
+ private:
+  /// A pass over a stage's ops that other passes wait for.
+  struct Deferred {
+    const Op* op = nullptr;
+    std::vector<std::pair<Range, Access>> operands;
+  };
+  /// What a group's optimizer works on.
+  struct OwnedGroup {
+    BufferId parameters;
+    std::vector<BufferId> old;  ///< the optimizer's weights, then its states
+  };
+  /// This rank's part of a micro-batch's gradient, which is summed over replicas but not yet over micro-batches.
+  struct GradientPart {
+    const Op* op = nullptr;
+    BufferId part;
+    bool first = false;
+  };
+  /// Where instructions stand that come one after another.
+  struct Entered {
+    const char* name = "";
+    std::uint32_t micro_batch = 0;
+    std::int64_t block = -1;
+    Phase phase = Phase::kForward;
+  };
+  using Gathered = std::map<GroupId, BufferId>;
+
+  /// Terms of the gradients' norm that one rank computes: neighbours in the table of all.
+  struct NormTerms {
+    std::uint32_t rank = 0;
+    std::int64_t first = 0;
+    std::int64_t count = 0;
+  };
+
+  // rank_states.cpp
+  void reserve_states();
+  void reserve_group(GroupId group);
+  [[nodiscard]] BufferId reserve(TensorKind kind, GroupId group, bool sharded);
+  [[nodiscard]] bool is_sharded(GroupId group) const;
+
+  // rank_passes.cpp
+  void write_pass(const PipelineOp& op);
+  void forward(std::uint32_t stage, std::uint32_t micro_batch);
+  void backward(std::uint32_t stage, std::uint32_t micro_batch);
+  /// The pass without what may wait, which is noted with the bytes that it will read; these are kept as they are now.
+  void input_gradient(std::uint32_t stage, std::uint32_t micro_batch);
+  void weight_gradient(std::uint32_t stage, std::uint32_t micro_batch);
+  void keep_for_later(const Op& op, std::vector<Deferred>& later, std::uint32_t micro_batch);
+  void launch(const Op& op, std::uint32_t micro_batch);
+  void launch(const Op& op, const std::vector<std::pair<Range, Access>>& operands);
+  [[nodiscard]] std::vector<std::pair<Range, Access>> operands_of(const Op& op, std::uint32_t micro_batch);
+  void load_batch(std::uint32_t micro_batch);
+  void enter(const Op& op, std::uint32_t micro_batch, const char* name);
+  /// After an excursion.
+  void go_on();
+  /// Calls `each` for the ops, with their weights at hand: what replicas divide comes together one run of a block ahead.
+  template <typename Each>
+  void for_each_op(const std::vector<std::size_t>& ops, std::uint32_t micro_batch, const char* name, const Each& each);
+  [[nodiscard]] Gathered gather_weights(const std::vector<std::size_t>& ops, std::size_t begin, std::size_t end);
+  void use_weights(const Gathered& gathered);
+  [[nodiscard]] bool reads_batch(std::uint32_t stage) const;
+
+  // rank_messages.cpp
+  [[nodiscard]] bool waits_for(const PipelineOp& op, const Crossing& crossing) const;
+  [[nodiscard]] bool releases(const PipelineOp& op, const Crossing& crossing) const;
+  [[nodiscard]] bool is_message(const Crossing& crossing) const { return place_of(crossing.from) != place_of(crossing.to); }
+  /// Asks for what `op` will need, so that it can arrive while the pass before runs.
+  void announce(const PipelineOp& op);
+  void take_in(const PipelineOp& op);
+  void send_on(const PipelineOp& op);
+  void send(std::uint32_t to, std::uint32_t channel, const std::string& what, const Range& range);
+  void receive(std::uint32_t from, std::uint32_t channel, const std::string& what, const Range& range);
+  [[nodiscard]] QueueId queue_named(const std::string& name);
+
+  // rank_updates.cpp
+  void complete_sum(TensorId sum);
+  void sum_over_replicas(TensorId sum);
+  [[nodiscard]] bool is_tied(TensorId sum) const;
+  [[nodiscard]] Exchange among_replicas(ExchangeKind kind, DType dtype, std::uint32_t channel) const;
+  [[nodiscard]] std::pair<Range, Access> workspace_of(std::int64_t elements, DType dtype);
+  /// A micro-batch's gradient goes to those who keep its parts; they add it up while the next one is computed.
+  void scatter_gradient(const Op& op, std::uint32_t micro_batch);
+  void add_parts();
+  void write_optimizer();
+  void join_tied_sums();
+  void write_norms();
+  void exchange_norms(BufferId partials);
+  [[nodiscard]] std::vector<NormTerms> norm_terms() const;
+  void update_group(GroupId group);
+  void launch_update(const Op& op, GroupId group, BufferId gradient);
+  void share_weights();
+  void report();
+  [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
+
+  [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
+  [[nodiscard]] BufferId make_buffer(const Tensor& tensor);
+  [[nodiscard]] Range range_of(const Operand& operand, std::uint32_t micro_batch);
+  [[nodiscard]] Range part_of_tensor(TensorId tensor, BufferId buffer) const;
+  [[nodiscard]] TensorId whole_of(TensorId tensor) const {
+    return graph_.at(tensor).view_of.valid() ? graph_.at(tensor).view_of : tensor;
+  }
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t stage) const { return place_of_stage_[stage]; }
+  [[nodiscard]] bool divides_gradients() const { return job_.zero >= 2 && job_.replicas > 1; }
+  [[nodiscard]] bool divides_weights() const { return job_.zero >= 3 && job_.replicas > 1; }
+  [[nodiscard]] bool owns(GroupId group) const { return place_of(cut_.stage_of_group[group.index]) == place_; }
+  [[nodiscard]] std::uint32_t rank_of_place(std::uint32_t place) const { return job_.rank_at(place, replica_); }
+  [[nodiscard]] std::uint32_t global(std::uint32_t micro_batch) const {
+    return replica_ * job_.schedule.micro_batches + micro_batch;
+  }
+  [[nodiscard]] TensorKind summed_kind() const {
+    return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
+  }
+
+  const RankJob& job_;
+  const Graph& graph_;
+  const StageCut& cut_;
+  Plan& plan_;
+  BufferBook& book_;
+  Places places_;
+  BodyWriter out_;
+  std::uint32_t rank_, place_, replica_;
+  std::vector<std::uint32_t> place_of_stage_;
+  std::map<GroupId, OwnedGroup> groups_;    ///< that this rank updates, or reads
+  std::vector<BufferId> shared_;            ///< by tensor: what holds weights and sums
+  std::vector<std::vector<BufferId>> own_;  ///< by micro-batch and tensor: what holds everything else now
+  std::vector<bool> loaded_;                ///< by micro-batch
+  std::map<std::pair<std::size_t, std::uint32_t>, BufferId> arriving_;                 ///< by crossing and micro-batch
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Deferred>> deferred_;  ///< by stage and micro-batch
+  std::map<TensorId, std::uint32_t> summed_;                                           ///< how many micro-batches each sum has
+  std::map<TensorId, BufferId> parts_;  ///< of sums that replicas divide: this one's part
+  std::vector<GradientPart> unsummed_;
+  Entered entered_;
+  std::vector<BufferId> losses_;  ///< by micro-batch
+  BufferId clip_factor_;
+};
+
+}  // namespace plimsoll

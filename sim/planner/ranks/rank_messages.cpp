@@ -1,0 +1,79 @@
+// The part of RankLowering that passes on what other stages read.
+#include <fmt/format.h>
+
+#include "sim/planner/ranks/rank_lowering.h"
+
+namespace plimsoll {
+
+bool RankLowering::waits_for(const PipelineOp& op, const Crossing& crossing) const {
+  if (crossing.to != op.stage.index || !is_message(crossing)) return false;
+  if (!crossing.to_backward) return op.work == PipelineWork::kForward;
+  const bool of_weights = graph_.at(crossing.tensor).kind == TensorKind::kGradient;
+  return of_weights ? ends_backward(op.work) : sends_gradient(op.work);
+}
+
+bool RankLowering::releases(const PipelineOp& op, const Crossing& crossing) const {
+  if (crossing.from != op.stage.index || !is_message(crossing)) return false;
+  if (!crossing.from_backward) return op.work == PipelineWork::kForward;
+  const bool of_weights = graph_.at(crossing.tensor).kind == TensorKind::kGradient;
+  return of_weights ? ends_backward(op.work) : sends_gradient(op.work);
+}
+
+QueueId RankLowering::queue_named(const std::string& name) {
+  if (const auto known = plan_.platform.queue(name)) return *known;
+  plan_.platform.queues.push_back(
+      {.name = name, .kind = QueueKind::kCommunication, .processor = plan_.platform.at(places_.compute).processor});
+  return QueueId(plan_.platform.queues.size() - 1);
+}
+
+void RankLowering::send(std::uint32_t to, std::uint32_t channel, const std::string& what, const Range& range) {
+  const Exchange message{.kind = ExchangeKind::kSend, .channel = channel, .ranks = {to}};
+  out_.exchange(queue_named(fmt::format("{} to {}", what, to)), message, {{range, Access::kRead}});
+}
+
+void RankLowering::receive(std::uint32_t from, std::uint32_t channel, const std::string& what, const Range& range) {
+  const Exchange message{.kind = ExchangeKind::kReceive, .channel = channel, .ranks = {from}};
+  out_.exchange(queue_named(fmt::format("{} from {}", what, from)), message, {{range, Access::kWrite}});
+}
+
+namespace {
+
+/// Activations and gradients pass each other on different queues.
+const char* stream_of(const Crossing& crossing) { return crossing.from_backward ? "gradients" : "activations"; }
+
+}  // namespace
+
+void RankLowering::announce(const PipelineOp& op) {
+  for (std::size_t i = 0; i < cut_.crossings.size(); ++i) {
+    const Crossing& crossing = cut_.crossings[i];
+    if (!waits_for(op, crossing) || arriving_.contains({i, op.micro_batch.index})) continue;
+    out_.begin_segment("receive", global(op.micro_batch.index), -1);
+    out_.set_phase(crossing.to_backward ? Phase::kBackward : Phase::kForward);
+    const BufferId buffer = make_buffer(graph_.at(whole_of(crossing.tensor)));
+    arriving_[{i, op.micro_batch.index}] = buffer;
+    receive(rank_of_place(place_of(crossing.from)), static_cast<std::uint32_t>(i), stream_of(crossing),
+            part_of_tensor(crossing.tensor, buffer));
+  }
+}
+
+void RankLowering::take_in(const PipelineOp& op) {
+  for (std::size_t i = 0; i < cut_.crossings.size(); ++i) {
+    if (!waits_for(op, cut_.crossings[i])) continue;
+    const auto arrived = arriving_.find({i, op.micro_batch.index});
+    holder(cut_.crossings[i].tensor, op.micro_batch.index) = arrived->second;
+    arriving_.erase(arrived);
+  }
+}
+
+void RankLowering::send_on(const PipelineOp& op) {
+  for (std::size_t i = 0; i < cut_.crossings.size(); ++i) {
+    const Crossing& crossing = cut_.crossings[i];
+    if (!releases(op, crossing)) continue;
+    out_.begin_segment("send", global(op.micro_batch.index), -1);
+    out_.set_phase(crossing.from_backward ? Phase::kBackward : Phase::kForward);
+    send(rank_of_place(place_of(crossing.to)), static_cast<std::uint32_t>(i), stream_of(crossing),
+         part_of_tensor(crossing.tensor, holder(crossing.tensor, op.micro_batch.index)));
+  }
+}
+
+}  // namespace plimsoll

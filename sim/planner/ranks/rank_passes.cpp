@@ -1,0 +1,274 @@
+// The part of RankLowering that writes the passes of stages.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/graph/batch_parts.h"
+#include "sim/planner/ranks/rank_lowering.h"
+
+namespace plimsoll {
+namespace {
+
+bool is_shared(TensorKind kind) {
+  return kind == TensorKind::kParameter || kind == TensorKind::kAccumulator || kind == TensorKind::kMaster ||
+         kind == TensorKind::kFirstMoment || kind == TensorKind::kSecondMoment;
+}
+
+bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind == TensorKind::kAccumulator; }
+
+std::vector<std::uint32_t> places_of_stages(const PipelineSchedule& schedule) {
+  const std::vector<RankId> cells = rank_of_cells(schedule);
+  std::vector<std::uint32_t> places;
+  for (std::uint32_t stage = 0; stage < schedule.stages; ++stage)
+    places.push_back(cells[schedule.cell(StageId(stage), MicroBatchId(0))].index);
+  return places;
+}
+
+}  // namespace
+
+RankLowering::RankLowering(const RankJob& job, std::uint32_t rank, const Graph& graph, const StageCut& cut, Plan& plan,
+                           BufferBook& book, const Places& places)
+    : job_(job),
+      graph_(graph),
+      cut_(cut),
+      plan_(plan),
+      book_(book),
+      places_(places),
+      out_(plan, book),
+      rank_(rank),
+      place_(job.place_of(rank)),
+      replica_(job.replica_of(rank)),
+      place_of_stage_(places_of_stages(job.schedule)),
+      shared_(graph.tensors.size()),
+      own_(job.schedule.micro_batches, std::vector<BufferId>(graph.tensors.size())),
+      loaded_(job.schedule.micro_batches, false),
+      losses_(job.schedule.micro_batches) {
+  reserve_states();
+}
+
+BufferId& RankLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
+  const TensorId whole = whole_of(tensor);
+  return is_shared(graph_.at(tensor).kind) ? shared_[whole.index] : own_[micro_batch][whole.index];
+}
+
+BufferId RankLowering::make_buffer(const Tensor& tensor) {
+  return book_.add({.name = tensor.block < 0 ? tensor.name : fmt::format("{} of block {}", tensor.name, tensor.block),
+                    .space = places_.device,
+                    .bytes = tensor.bytes(),
+                    .category = tensor.kind});
+}
+
+Range RankLowering::part_of_tensor(TensorId tensor, BufferId buffer) const {
+  const Tensor& of = graph_.at(tensor);
+  return {buffer, Bytes(of.view_offset * size_of(of.dtype)), of.bytes()};
+}
+
+Range RankLowering::range_of(const Operand& operand, std::uint32_t micro_batch) {
+  const Tensor& tensor = graph_.at(operand.tensor);
+  BufferId& buffer = holder(operand.tensor, micro_batch);
+  const bool fresh = !tensor.view_of.valid() && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
+                     tensor.kind != TensorKind::kParameter;
+  if (fresh || !buffer.valid()) buffer = make_buffer(graph_.at(whole_of(operand.tensor)));
+  return part_of_tensor(operand.tensor, buffer);
+}
+
+std::vector<std::pair<Range, Access>> RankLowering::operands_of(const Op& op, std::uint32_t micro_batch) {
+  std::vector<std::pair<Range, Access>> operands;
+  for (const Operand& operand : op.operands) {
+    const bool sums = op.kind == OpKind::kAccumulate && writes(operand.access);
+    const bool starts = sums && summed_[whole_of(operand.tensor)]++ == 0;
+    operands.emplace_back(range_of(operand, micro_batch), starts ? Access::kWrite : operand.access);
+  }
+  return operands;
+}
+
+void RankLowering::launch(const Op& op, const std::vector<std::pair<Range, Access>>& operands) {
+  out_.launch(places_.compute, {op.kind, op.dtype, op.shape}, operands);
+  if (op.kind == OpKind::kAccumulate) complete_sum(whole_of(op.operands[1].tensor));
+}
+
+void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
+  if (op.kind == OpKind::kAccumulate && divides_gradients()) {
+    const TensorId sum = whole_of(op.operands[1].tensor);
+    if (graph_.at(sum).group.valid() && !is_tied(sum)) return scatter_gradient(op, micro_batch);
+  }
+  const auto operands = operands_of(op, micro_batch);
+  launch(op, operands);
+  if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch] = operands.back().first.buffer;
+}
+
+void RankLowering::enter(const Op& op, std::uint32_t micro_batch, const char* name) {
+  entered_ = {name, micro_batch, op.block, op.phase};
+  go_on();
+}
+
+void RankLowering::go_on() {
+  out_.begin_segment(entered_.name, global(entered_.micro_batch), entered_.block);
+  out_.set_phase(entered_.phase);
+}
+
+template <typename Each>
+void RankLowering::for_each_op(const std::vector<std::size_t>& ops, std::uint32_t micro_batch, const char* name,
+                               const Each& each) {
+  const auto end_of_run = [&](std::size_t begin) {
+    std::size_t end = begin;
+    while (end < ops.size() && graph_.ops[ops[end]].block == graph_.ops[ops[begin]].block) ++end;
+    return end;
+  };
+  Gathered next = gather_weights(ops, 0, end_of_run(0));
+  for (std::size_t begin = 0, end = 0; begin < ops.size(); begin = end) {
+    end = end_of_run(begin);
+    use_weights(next);
+    next = gather_weights(ops, end, end_of_run(end));
+    enter(graph_.ops[ops[begin]], micro_batch, name);
+    for (std::size_t i = begin; i < end; ++i) each(graph_.ops[ops[i]]);
+  }
+}
+
+RankLowering::Gathered RankLowering::gather_weights(const std::vector<std::size_t>& ops, std::size_t begin, std::size_t end) {
+  Gathered gathered;
+  for (std::size_t i = begin; divides_weights() && i < end; ++i) {
+    for (const Operand& operand : graph_.ops[ops[i]].operands) {
+      const Tensor& whole = graph_.at(whole_of(operand.tensor));
+      if (whole.kind != TensorKind::kParameter || gathered.contains(whole.group)) continue;
+      const BufferId buffer = make_buffer(whole);
+      gathered[whole.group] = buffer;
+      out_.begin_segment("gather weights", 0, whole.block);
+      out_.exchange(queue_named("weights"),
+                    among_replicas(ExchangeKind::kAllGather, whole.dtype, kWeightsChannel + whole.group.index),
+                    {{out_.whole(groups_.at(whole.group).parameters), Access::kRead}, {out_.whole(buffer), Access::kWrite}});
+    }
+  }
+  return gathered;
+}
+
+void RankLowering::use_weights(const Gathered& gathered) {
+  for (std::size_t i = 0; i < graph_.tensors.size() && !gathered.empty(); ++i) {
+    const Tensor& tensor = graph_.tensors[i];
+    if (tensor.kind != TensorKind::kParameter || tensor.view_of.valid()) continue;
+    const auto found = gathered.find(tensor.group);
+    if (found != gathered.end()) shared_[i] = found->second;
+  }
+}
+
+bool RankLowering::reads_batch(std::uint32_t stage) const {
+  for (const std::size_t i : cut_.stages[stage].forward) {
+    for (const Operand& operand : graph_.ops[i].operands) {
+      if (graph_.at(operand.tensor).kind == TensorKind::kTokens) return true;
+    }
+  }
+  return false;
+}
+
+void RankLowering::load_batch(std::uint32_t micro_batch) {
+  if (loaded_[micro_batch]) return;
+  loaded_[micro_batch] = true;
+  out_.begin_segment("load", global(micro_batch), -1);
+  out_.set_phase(Phase::kLoad);
+  const auto make = [&](TensorId part, SpaceId space) {
+    return book_.add({.name = fmt::format("{} of micro-batch {}", graph_.at(part).name, global(micro_batch)),
+                      .space = space,
+                      .bytes = graph_.at(part).bytes(),
+                      .category = TensorKind::kTokens,
+                      .slots = 2});
+  };
+  const std::size_t parts = batch_parts(graph_.spec, graph_.recipe).size();
+  std::vector<std::pair<Range, Access>> loaded;
+  for (std::size_t part = 0; part < parts; ++part) {  // the graph's first tensors
+    loaded.emplace_back(out_.whole(make(TensorId(part), places_.host)), Access::kWrite);
+  }
+  out_.host_work(places_.data, HostTask::kLoadTokens, loaded);
+  for (std::size_t part = 0; part < parts; ++part) {
+    const BufferId copied = make(TensorId(part), places_.device);
+    out_.copy(places_.h2d, InstructionKind::kCopy, loaded[part].first, out_.whole(copied));
+    holder(TensorId(part), micro_batch) = copied;
+  }
+}
+
+void RankLowering::forward(std::uint32_t stage, std::uint32_t micro_batch) {
+  for_each_op(cut_.stages[stage].forward, micro_batch, "forward", [&](const Op& op) { launch(op, micro_batch); });
+}
+
+void RankLowering::backward(std::uint32_t stage, std::uint32_t micro_batch) {
+  for_each_op(cut_.stages[stage].backward, micro_batch, "backward", [&](const Op& op) { launch(op, micro_batch); });
+}
+
+/// What a later instruction reads of bytes that `op` writes now is copied before.
+void RankLowering::keep_for_later(const Op& op, std::vector<Deferred>& later, std::uint32_t micro_batch) {
+  for (const Operand& operand : op.operands) {
+    const Tensor& tensor = graph_.at(operand.tensor);
+    const bool fresh = operand.access == Access::kWrite && !tensor.view_of.valid();  // goes to a new place
+    if (!writes(operand.access) || is_gradient(tensor.kind) || fresh) continue;
+    const BufferId written = holder(operand.tensor, micro_batch);
+    BufferId copy;
+    for (Deferred& waiting : later) {
+      for (auto& [range, access] : waiting.operands) {
+        if (access != Access::kRead || !written.valid() || range.buffer != written) continue;
+        if (!copy.valid()) {
+          const Buffer of = plan_.at(written);
+          copy = book_.add({.name = of.name + ", kept", .space = of.space, .bytes = of.bytes, .category = of.category});
+          out_.copy(places_.compute, InstructionKind::kCopy, out_.whole(written), out_.whole(copy));
+        }
+        range.buffer = copy;
+      }
+    }
+  }
+}
+
+void RankLowering::input_gradient(std::uint32_t stage, std::uint32_t micro_batch) {
+  std::vector<Deferred>& later = deferred_[{stage, micro_batch}];
+  for_each_op(cut_.stages[stage].backward, micro_batch, "input gradient", [&](const Op& op) {
+    if (is_weight_gradient(op.kind)) {
+      const bool sums = op.kind == OpKind::kAccumulate;  // which of them starts the sum is known only later
+      later.push_back({&op, sums ? std::vector<std::pair<Range, Access>>() : operands_of(op, micro_batch)});
+      return;
+    }
+    keep_for_later(op, later, micro_batch);
+    launch(op, micro_batch);
+  });
+}
+
+void RankLowering::weight_gradient(std::uint32_t stage, std::uint32_t micro_batch) {
+  std::int64_t block = -2;
+  for (Deferred& waiting : deferred_.at({stage, micro_batch})) {
+    const Op& op = *waiting.op;
+    if (op.block != block) enter(op, micro_batch, "weight gradient");
+    block = op.block;
+    if (op.kind == OpKind::kAccumulate) {
+      launch(op, micro_batch);
+      continue;
+    }
+    for (std::size_t i = 0; i < op.operands.size(); ++i) {  // gradients lie where they lie now; one may have arrived
+      if (is_gradient(graph_.at(op.operands[i].tensor).kind)) waiting.operands[i].first = range_of(op.operands[i], micro_batch);
+    }
+    launch(op, waiting.operands);
+  }
+  deferred_.erase({stage, micro_batch});
+}
+
+void RankLowering::write_pass(const PipelineOp& op) {
+  const std::uint32_t stage = op.stage.index, micro_batch = op.micro_batch.index;
+  if (op.work == PipelineWork::kForward && reads_batch(stage)) load_batch(micro_batch);
+  take_in(op);
+  switch (op.work) {
+    case PipelineWork::kForward: forward(stage, micro_batch); break;
+    case PipelineWork::kBackward: backward(stage, micro_batch); break;
+    case PipelineWork::kInputGradient: input_gradient(stage, micro_batch); break;
+    case PipelineWork::kWeightGradient: weight_gradient(stage, micro_batch); break;
+  }
+  send_on(op);
+}
+
+void RankLowering::write_step() {
+  const std::vector<PipelineOp>& order = job_.schedule.orders[place_];
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (i == 0) announce(order[0]);
+    if (i + 1 < order.size()) announce(order[i + 1]);
+    write_pass(order[i]);
+  }
+  write_optimizer();
+  share_weights();
+  report();
+}
+
+}  // namespace plimsoll

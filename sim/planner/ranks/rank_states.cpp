@@ -1,0 +1,57 @@
+// The part of RankLowering that reserves what lasts.
+#include <fmt/format.h>
+
+#include "core/graph/optimizer_state.h"
+#include "sim/planner/ranks/rank_lowering.h"
+
+namespace plimsoll {
+
+bool RankLowering::is_sharded(GroupId group) const {
+  return job_.zero >= 1 && job_.replicas > 1 && !graph_.parameters.at(group).frozen;
+}
+
+BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
+  const ParameterGroup& of = graph_.parameters.at(group);
+  Bytes bytes = bytes_of_state(plan_.recipe, of, kind);
+  if (sharded) {
+    const std::int64_t size = bytes.count / of.elements;
+    bytes = Bytes(longest_part(of.elements, job_.replicas) * size);
+  }
+  const BufferId buffer = book_.add({.name = fmt::format("{} of {}{}", to_text(kind), of.name, sharded ? ", own part" : ""),
+                                     .space = places_.device,
+                                     .bytes = bytes,
+                                     .category = kind,
+                                     .persistent = true});
+  plan_.state.push_back({kind, group, buffer, sharded ? replica_ : 0, sharded ? job_.replicas : 1});
+  return buffer;
+}
+
+void RankLowering::reserve_group(GroupId group) {
+  OwnedGroup& of = groups_[group];
+  of.parameters = reserve(TensorKind::kParameter, group, divides_weights());
+  if (!owns(group)) return;
+  const bool sharded = is_sharded(group);
+  const bool mixed = has_master_copy(plan_.recipe.precision);
+  of.old.push_back(mixed ? reserve(TensorKind::kMaster, group, sharded) : of.parameters);
+  for (const OptimizerState& kept : optimizer_states(plan_.recipe, graph_.parameters.at(group))) {
+    of.old.push_back(reserve(kept.kind, group, sharded));
+  }
+}
+
+void RankLowering::reserve_states() {
+  std::set<GroupId> wanted;
+  for (std::uint32_t stage = 0; stage < cut_.stages.size(); ++stage) {
+    if (place_of(stage) == place_) wanted.insert(cut_.reads[stage].begin(), cut_.reads[stage].end());
+  }
+  for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
+    if (owns(GroupId(i))) wanted.insert(GroupId(i));
+  }
+  for (const GroupId group : wanted) reserve_group(group);
+  for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
+    const Tensor& tensor = graph_.tensors[i];
+    const bool weights = tensor.kind == TensorKind::kParameter && tensor.group.valid() && !tensor.view_of.valid();
+    if (weights && !divides_weights() && groups_.contains(tensor.group)) shared_[i] = groups_.at(tensor.group).parameters;
+  }
+}
+
+}  // namespace plimsoll
