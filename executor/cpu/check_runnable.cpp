@@ -83,7 +83,8 @@ Result<void> check_instructions(const Plan& plan, const Body& named) {
     if (auto sound = check_drives(plan, body, instruction, where); !sound) return sound;
     switch (instruction.kind) {
       case InstructionKind::kCollective:
-        return refuse(fmt::format("the CPU backend cannot run a {}", to_text(instruction.kind)), where);
+        if (instruction.exchange.valid()) break;
+        return refuse(fmt::format("the CPU backend cannot run a {} without an exchange", to_text(instruction.kind)), where);
       case InstructionKind::kHostWork:
         if (instruction.task != HostTask::kLoadTokens) break;
         if (auto fits = check_batch(plan, body, instruction, where); !fits) return fits;
@@ -114,7 +115,9 @@ Result<void> check_state(const Plan& plan) {
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   for (const StateBinding& binding : plan.state) {
     const Buffer& buffer = plan.at(binding.buffer);
-    const Bytes bytes = bytes_of_state(plan.recipe, layout.at(binding.group), binding.kind);
+    const ParameterGroup& group = layout.at(binding.group);
+    Bytes bytes = bytes_of_state(plan.recipe, group, binding.kind);
+    if (binding.parts > 1) bytes = Bytes(longest_part(group.elements, binding.parts) * (bytes.count / group.elements));
     const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
     if (on_drive && !is_staged(plan, step, binding.buffer)) {
       return refuse("the CPU backend needs state on a drive to be read whole in a step", buffer.name);

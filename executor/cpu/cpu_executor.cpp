@@ -54,6 +54,14 @@ class NoBatches final : public BatchSource {
   void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
 };
 
+Result<void> check_transport(const Plan& plan, const CpuOptions& options) {
+  const std::uint32_t rank = options.transport == nullptr ? 0 : options.transport->rank();
+  const std::uint32_t ranks = options.transport == nullptr ? 1 : options.transport->ranks();
+  if (plan.rank == rank && plan.ranks == ranks) return {};
+  return bad(fmt::format("the plan is of rank {} of {}, and this process is rank {} of {}", plan.rank, plan.ranks, rank, ranks),
+             fmt::format("mpirun -n {} plimsoll run ...", plan.ranks));
+}
+
 /// One past the last byte that the plan keeps on a drive from step to step.
 Bytes end_of_state(const Plan& plan, const ArenaSet& arenas, const Drive& drive) {
   Bytes end;
@@ -105,6 +113,21 @@ struct CpuExecutor::Impl {
     return master != nullptr ? master : find(is_weights(kind) ? TensorKind::kParameter : kind, group);
   }
 
+  /// A part of a group is cut out of the whole.
+  void fill(const StateBinding& binding, std::span<std::byte> bytes) {
+    const auto fill_all = [&](std::span<std::byte> whole) {
+      fill_weights(plan().spec, plan().recipe, binding.group, dtype_of(binding), whole, pool);
+    };
+    if (binding.parts == 1) return fill_all(bytes);
+    const std::int64_t elements = lay_out_parameters(plan().spec, plan().recipe.adapter).at(binding.group).elements;
+    const auto size = static_cast<std::size_t>(size_of(dtype_of(binding)));
+    std::vector<std::byte> whole(static_cast<std::size_t>(elements) * size);
+    fill_all(whole);
+    const ElementPart part = part_of(elements, binding.parts, binding.part);
+    const auto own = std::span(whole).subspan(static_cast<std::size_t>(part.first) * size, static_cast<std::size_t>(part.count) * size);
+    std::copy(own.begin(), own.end(), bytes.begin());
+  }
+
   [[nodiscard]] DType dtype_of(const StateBinding& binding) const {
     const Precision precision = plan().recipe.precision;
     return binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
@@ -129,7 +152,10 @@ struct CpuExecutor::Impl {
     const TokenSource* masked = batches.masked_tokens();
     std::optional<CountedTargets> targets;
     if (masked != nullptr) targets.emplace(*masked, batch_rows(plan(), program, seed));
-    LaneRecord record = run_program({plan(), program, pool, product, batches, seed, targets ? &*targets : nullptr}, rated);
+    const bool waits = !options.waits.empty() && &program == &loaded->step;
+    LaneRecord record = run_program({plan(), program, pool, product, batches, seed, targets ? &*targets : nullptr,
+                                     options.transport, waits ? &options.waits : nullptr},
+                                    rated);
     std::transform(record.steps.begin(), record.steps.end(), record.steps.begin(), with_rate);
     return record;
   }
@@ -195,6 +221,7 @@ CpuExecutor::~CpuExecutor() = default;
 Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const CpuOptions& options) {
   if (auto verified = verify_plan(plan); !verified) return fail(verified.error());
   if (auto runnable = check_runnable(plan); !runnable) return fail(runnable.error());
+  if (auto joined = check_transport(plan, options); !joined) return fail(joined.error());
   try {
     return std::unique_ptr<CpuExecutor>(new CpuExecutor(std::make_unique<Impl>(plan, options)));
   } catch (const EnvironmentError& error) {
@@ -210,7 +237,7 @@ void CpuExecutor::initialize() {
         const LossScale first = first_loss_scale(impl_->plan().recipe.loss_scaling);
         std::memcpy(bytes.data(), &first, sizeof(first));
       } else if (is_weights(binding.kind)) {
-        fill_weights(impl_->plan().spec, impl_->plan().recipe, binding.group, impl_->dtype_of(binding), bytes, impl_->pool);
+        impl_->fill(binding, bytes);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
       }

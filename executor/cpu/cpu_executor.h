@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
+#include "executor/collectives/transport.h"
 #include "executor/executor.h"
 #include "executor/tiers/drive.h"
 
@@ -21,6 +22,8 @@ struct CpuOptions {
   std::uint64_t jitter_seed = 0;  ///< not 0: random delays before every instruction (for the stress test)
   std::string backend;            ///< written into the trace's source
   DriveOptions drive;             ///< where SSD arenas go
+  Transport* transport = nullptr;  ///< to the other ranks of the plan's job; outlives the executor
+  std::vector<Nanoseconds> waits;  ///< by instruction of the step: kernels sleep so long instead of computing; empty: they compute
 };
 
 /// Runs a plan for real on the CPU: one arena a memory space (an SSD's is a file), one thread a queue lane, one pool of
@@ -28,7 +31,7 @@ struct CpuOptions {
 /// Instructions start as soon as the law of plans lets them; the executor adds no order and needs none.
 class CpuExecutor final : public Executor {
  public:
-  /// Verifies the plan, checks that it can run here (kernels, precision, no collective) and that the arenas fit
+  /// Verifies the plan, checks that it can run here (kernels, precision, a transport for what it exchanges) and that the arenas fit
   /// free memory and drives, reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
   static Result<std::unique_ptr<CpuExecutor>> create(const Plan& plan, const CpuOptions& options);
   ~CpuExecutor() override;

@@ -1,9 +1,13 @@
 #include "executor/cpu/execute.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstring>
+#include <thread>
 #include <vector>
+
+#include "executor/collectives/run_exchange.h"
 
 namespace plimsoll {
 
@@ -52,6 +56,12 @@ void load_batch(const ExecutionContext& context, std::uint32_t micro_batch, std:
   if (context.targets != nullptr) context.targets->of_step(step);
   const BatchPlace place{context.data_seed, step, micro_batch, context.program.micro_batches};
   context.batches.fill(place, context.plan.recipe, parts);
+}
+
+void exchange(const ExecutionContext& context, const Instruction& instruction, const std::vector<OperandView>& operands) {
+  std::vector<std::span<std::byte>> uses;
+  for (const OperandView& operand : operands) uses.emplace_back(operand.data, static_cast<std::size_t>(operand.bytes.count));
+  run_exchange(context.plan.at(instruction.exchange), *context.transport, uses);
 }
 
 /// Operands hold the loss of each micro-batch, then what the clip factor's kernel wrote, if there is one, or (of an evaluation
@@ -120,7 +130,12 @@ void execute_launch(const Plan& plan, const Program& program, std::uint32_t id, 
 
 Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t step) {
   const Instruction& instruction = context.program.body.list.instructions[id];
+  if (context.transport != nullptr) context.transport->note_instruction(step);
   if (!guard_is_set(context.program, instruction, step)) return {.skipped = true, .report = {}};
+  if (instruction.kind == InstructionKind::kLaunch && context.waits != nullptr) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds((*context.waits)[id].count));
+    return {};
+  }
   if (instruction.kind == InstructionKind::kLaunch) {
     execute_launch(context.plan, context.program, id, step, context.pool, context.product,
                    targets_of(context, instruction, step));
@@ -132,6 +147,7 @@ Outcome execute(const ExecutionContext& context, std::uint32_t id, std::int64_t 
   }
   const std::vector<OperandView> operands = operands_of(context.program, instruction, step);
   if (instruction.kind == InstructionKind::kCopy) copy(operands);
+  if (instruction.exchange.valid()) exchange(context, instruction, operands);
   if (instruction.kind != InstructionKind::kHostWork) return {};
   if (instruction.task == HostTask::kLoadTokens) {
     load_batch(context, context.program.body.micro_batches[id], step, operands);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "executor/collectives/transport.h"
 #include "executor/cpu/program.h"
 #include "executor/data/batch_rows.h"
 #include "executor/data/batch_source.h"
@@ -37,6 +38,8 @@ struct ExecutionContext {
   const BatchSource& batches;
   std::uint64_t data_seed = 0;        ///< key of what batches hold
   CountedTargets* targets = nullptr;  ///< of a corpus with a mask: how many targets of a step count
+  Transport* transport = nullptr;     ///< to the job's other ranks
+  const std::vector<Nanoseconds>* waits = nullptr;  ///< by instruction: kernels sleep so long instead of computing
 };
 
 /// Whether the instruction's flag, in host memory, lets it run; without one it always does.

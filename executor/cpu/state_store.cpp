@@ -45,7 +45,10 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
 }
 
 std::size_t StateStore::size_of_state(const StateBinding& binding) const {
-  return static_cast<std::size_t>(bytes_of_state(plan_.recipe, layout_.at(binding.group), binding.kind).count);
+  const ParameterGroup& group = layout_.at(binding.group);
+  const std::int64_t bytes = bytes_of_state(plan_.recipe, group, binding.kind).count;
+  if (binding.parts == 1) return static_cast<std::size_t>(bytes);
+  return static_cast<std::size_t>(part_of(group.elements, binding.parts, binding.part).count * (bytes / group.elements));
 }
 
 }  // namespace plimsoll

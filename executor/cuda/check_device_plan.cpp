@@ -93,6 +93,7 @@ Result<void> check_body(const Plan& plan, const Body& named) {
 }  // namespace
 
 Result<void> check_device_plan(const Plan& plan) {
+  if (plan.ranks > 1) return refuse("the CUDA backend runs plans of one rank only", {});
   if (auto good = check_recipe(plan.recipe); !good) return good;
   if (auto good = check_queues(plan.platform); !good) return good;
   Plan as_fp32 = plan;  // what the CPU backend asks of a plan's bodies and states holds here too; tf32 it has not

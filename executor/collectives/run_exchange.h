@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/plan/exchange.h"
+#include "executor/collectives/transport.h"
+
+namespace plimsoll {
+
+/// Carries out one rank's side of `exchange`; `uses` are its instruction's, in the order of its kind.
+///
+/// Reductions are direct: every member gets its part of all others' and adds them up in the order of `exchange.ranks`,
+/// beginning with the first one's as it is. So a sum's bits depend on that order alone, and where member i brings the i-th
+/// micro-batch's gradient they are those of one rank that accumulates them one after another. Each member sends and receives
+/// (n − 1) ÷ n of the bytes, as a ring does, in one round instead of n − 1.
+void run_exchange(const Exchange& exchange, Transport& transport, const std::vector<std::span<std::byte>>& uses);
+
+}  // namespace plimsoll
