@@ -10,6 +10,7 @@
 #include "cli/probe_cache.h"
 #include "core/base/error.h"
 #include "core/plan/plan.h"
+#include "executor/collectives/job.h"
 #include "executor/cuda/device.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/tiers/drive.h"
@@ -70,6 +71,11 @@ std::vector<Finding> findings_here() {
                         .locked_limit = locked_memory_limit()});
 }
 
+std::string ranks_text() {
+  return has_job_support() ? "built with MPI: mpirun -n 2 plimsoll run MODEL --pp 2 ... (docs/ranks.md)"
+                           : "built without MPI, so one only (apt-get install libopenmpi-dev openmpi-bin, then ./setup)";
+}
+
 /// What was measured of the drive, or how to measure it.
 std::string drive_rates_text(const ThisComputer& here) {
   const KnownProbe known = find_probe(here);
@@ -110,6 +116,7 @@ void print_text(const ThisComputer& here, const MatmulChoice& matmul, const std:
              matmul.onednn_gflops, matmul.openblas_gflops, to_text(matmul.library));
   fmt::print("locked    {}\n", locked_text());
   fmt::print("cuda      {}\nssd       {}\n", cuda_text(), drive_text(folder));
+  fmt::print("ranks     {}\n", ranks_text());
   print_findings(here);
 }
 
@@ -140,6 +147,7 @@ void print_json(const ThisComputer& here, const MatmulChoice& matmul, const std:
         {"openblas_gflops", matmul.openblas_gflops},
         {"library", to_text(matmul.library)}}},
       {"cuda", cuda_text()},
+      {"ranks", ranks_text()},
       {"locked_memory", locked_text()},
       {"ssd", drive_text(folder)},
       {"ssd_rates", drive_rates_text(here)},

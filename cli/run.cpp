@@ -7,6 +7,7 @@
 #include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_flags.h"
+#include "cli/run_on_ranks.h"
 #include "cli/run_printer.h"
 #include "cli/stop_signals.h"
 #include "formats/runs/report_json.h"
@@ -83,6 +84,13 @@ Result<RunOutcome> conduct(const RunRequest& request, bool quiet, ProgressLines&
 }
 
 Result<ExitCode> run(const RunFlags& flags) {
+  if (flags.ranks.asks()) return run_on_ranks(flags);
+  if (is_in_a_job()) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "started as several ranks, and nothing says how they share the training",
+                 .where = {},
+                 .remedy = "add --dp or --pp (docs/ranks.md)"});
+  }
   if (const auto open = check_progress(flags.progress_fd); !open) return fail(open.error());
   ProgressLines lines(flags.progress_fd);
   auto request = make_run_request(flags);
@@ -109,6 +117,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       "Example: plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data "
       "data/texts/us-constitution.txt\n"
       "         --device-memory 32MiB --ram 1GiB --steps 50 -o run.plimsoll\n"
+      "         mpirun -n 2 plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data data/texts/us-constitution.txt --pp 2 --micro-batches 4 --steps 20\n"
       "         plimsoll run --resume run.plimsoll --data data/texts/us-constitution.txt --steps 100 -o more.plimsoll");
   add_run_flags(*command, *flags);
   command->callback([flags, command, &code] {

@@ -283,6 +283,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   add_machine_flags(command, flags.machine);
   add_shape_flags(command, flags.training);
   add_number_flags(command, flags.training);
+  add_rank_flags(command, flags.ranks);
   command.add_option("--matmul", flags.matmul, "onednn or openblas (default: the faster, by measuring)")
       ->group("Numbers");
   command.add_option("--strategy", flags.strategy, strategy_help())

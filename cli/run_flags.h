@@ -8,6 +8,7 @@
 
 #include "cli/durability_flags.h"
 #include "cli/machine_flags.h"
+#include "cli/rank_flags.h"
 #include "cli/training_flags.h"
 #include "session/run_session.h"
 
@@ -19,6 +20,7 @@ struct RunFlags {
   std::string backend = "cpu";
   MachineFlags machine;
   TrainingFlags training;
+  RankFlags ranks;
   std::string strategy = "auto";
   std::string calibration;
   std::string matmul;

@@ -1,0 +1,64 @@
+#include "cli/rank_flags.h"
+
+#include <fmt/format.h>
+
+#include "sim/schedule/make_schedule.h"
+
+namespace plimsoll {
+namespace {
+
+Error bad(std::string what, std::string remedy = {}) {
+  return {.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)};
+}
+
+}  // namespace
+
+void add_rank_flags(CLI::App& command, RankFlags& flags) {
+  const std::string group = "Ranks (under mpirun; docs/ranks.md)";
+  const auto degree = CLI::Range(std::int64_t{1}, std::int64_t{4096});
+  command.add_option("--dp", flags.data, "replicas that train on different micro-batches")->check(degree)->group(group);
+  command.add_option("--pp", flags.pipeline, "ranks of a pipeline; --schedule names its order (default: 1f1b)")
+      ->check(degree)
+      ->group(group);
+  command.add_option("--tp", flags.tensor, "ranks that share each layer")->check(degree)->group(group);
+  command.add_option("--cp", flags.context, "ranks that share a sequence")->check(degree)->group(group);
+  command.add_option("--ep", flags.expert, "ranks that share the experts")->check(degree)->group(group);
+  command.add_option("--zero", flags.zero, "replicas divide 1: the optimizer's states, 2: and gradients, 3: and weights")
+      ->check(CLI::Range(0, 3))
+      ->group(group);
+  command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->group(group);
+  command.add_option("--micro-batches", flags.micro_batches, "that each replica passes in a step (default: --accumulate)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
+      ->group(group);
+  command.add_option("--bucket", flags.bucket, "gradients that replicas sum up in one piece, at most")
+      ->group(group)
+      ->capture_default_str();
+  command.add_option("--timed-waits", flags.timed_waits, "kernels do not compute but sleep so many times their expected time")
+      ->group(group);
+  command.add_option("--rank-timeout", flags.timeout, "seconds without progress after which a rank is given up")
+      ->check(CLI::Range(1.0, 86400.0))
+      ->group(group)
+      ->capture_default_str();
+}
+
+Result<void> check_rank_flags(const RankFlags& flags) {
+  const std::pair<std::int64_t, const char*> missing[] = {
+      {flags.tensor, "--tp"}, {flags.context, "--cp"}, {flags.expert, "--ep"}};
+  for (const auto& [degree, option] : missing) {
+    if (degree > 1)
+      return fail(
+          bad(fmt::format("run cannot do {} {} yet", option, degree), "fit and simulate can; run knows --dp, --pp and --zero"));
+  }
+  if (flags.timed_waits < 0) return fail(bad("--timed-waits cannot be negative"));
+  return {};
+}
+
+Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches) {
+  ScheduleRequest request{.name = name,
+                          .ranks = static_cast<std::uint32_t>(flags.pipeline),
+                          .micro_batches = static_cast<std::uint32_t>(micro_batches)};
+  if (flags.chunks) request.chunks = static_cast<std::uint32_t>(*flags.chunks);
+  return make_schedule(request);
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/base/result.h"
+#include "core/schedule/pipeline_schedule.h"
+
+namespace plimsoll {
+
+/// The options that spread a run over ranks, as typed.
+struct RankFlags {
+  std::int64_t data = 1;                             ///< --dp
+  std::int64_t pipeline = 1;                         ///< --pp
+  std::int64_t tensor = 1, context = 1, expert = 1;  ///< --tp, --cp, --ep: refused above 1
+  std::int64_t zero = 0;
+  std::optional<std::int64_t> chunks;
+  std::optional<std::int64_t> micro_batches;
+  std::string bucket = "25MB";
+  double timed_waits = 0;
+  double timeout = 20;
+
+  /// Whether the run is on more than one rank.
+  [[nodiscard]] bool asks() const { return data > 1 || pipeline > 1 || tensor > 1 || context > 1 || expert > 1 || zero > 0; }
+};
+
+void add_rank_flags(CLI::App& command, RankFlags& flags);
+
+/// Refuses what does not go together or cannot run yet, naming the option.
+Result<void> check_rank_flags(const RankFlags& flags);
+
+/// The schedule of that name for the flags' sizes; sizes that it does not have are refused with those it has.
+Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches);
+
+}  // namespace plimsoll

@@ -1,0 +1,189 @@
+#include "cli/run_on_ranks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "cli/progress_lines.h"
+#include "cli/run_printer.h"
+#include "cli/stop_signals.h"
+#include "core/base/quantity.h"
+#include "formats/runs/report_json.h"
+#include "formats/text/json_text.h"
+#include "profiler/probe/this_computer.h"
+#include "session/run_ranks.h"
+#include "sim/planner/ranks/job_plan.h"
+
+namespace plimsoll {
+namespace {
+
+Error bad(std::string what, std::string remedy = {}) {
+  return {.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)};
+}
+
+bool is_given(const RunFlags& flags, const std::string& option) {
+  return std::find(flags.given.begin(), flags.given.end(), option) != flags.given.end();
+}
+
+Result<void> check_options(const RunFlags& flags) {
+  for (const char* option :
+       {"--resume", "--eval-data", "--eval-every", "--save", "--save-every", "--init-adapter", "--ssd", "--progress-fd"}) {
+    if (is_given(flags, option)) return fail(bad(fmt::format("a run on several ranks cannot do {} yet", option), "leave it out"));
+  }
+  if (flags.strategy != "auto" && flags.strategy != "resident")
+    return fail(bad("ranks keep all in their own memory, so --strategy does not go with them", "leave --strategy out"));
+  if (flags.backend != "cpu") return fail(bad("several ranks run on CPUs only", "leave --backend out"));
+  if (flags.training.global_batch)
+    return fail(bad("say --micro-batches instead of --global-batch", "each has --batch sequences"));
+  return check_rank_flags(flags.ranks);
+}
+
+bool is_rate_schedule(const std::string& name) { return name == "constant" || name == "linear" || name == "cosine"; }
+
+/// --schedule names a pipeline's order here, unless it is one of the learning rate's.
+std::string take_schedule(RunFlags& flags) {
+  if (is_rate_schedule(flags.training.schedule)) return "1f1b";
+  const std::string name = flags.training.schedule;
+  flags.training.schedule = "constant";
+  return name;
+}
+
+/// Each rank computes with its share of the cores.
+void share_cores(RunFlags& flags) {
+  if (flags.machine.cpu_cores) return;
+  const auto ranks = flags.ranks.data * flags.ranks.pipeline;
+  flags.machine.cpu_cores = static_cast<int>(std::max<std::int64_t>(1, probe_this_computer().physical_cores / ranks));
+}
+
+Result<RanksRequest> make_request(RunFlags flags) {
+  if (const auto sound = check_options(flags); !sound) return fail(sound.error());
+  const std::string schedule_name = take_schedule(flags);
+  const std::int64_t micro_batches = flags.ranks.micro_batches.value_or(flags.training.accumulate);
+  auto schedule = schedule_of(flags.ranks, schedule_name, micro_batches);
+  if (!schedule) return fail(schedule.error());
+  const auto bucket = parse_bytes(flags.ranks.bucket);
+  if (!bucket) return fail(bucket.error());
+  flags.training.accumulate = micro_batches * flags.ranks.data;
+  if (flags.matmul.empty()) flags.matmul = "onednn";  // all ranks must round alike
+  share_cores(flags);
+  auto base = make_run_request(flags);
+  if (!base) return fail(base.error());
+  if (base->plan) return fail(bad("ranks make their own plans, so MODEL cannot be a plan file", "name a model"));
+  if (!flags.init.empty() && base->recipe.precision != Precision::kFp32)
+    return fail(bad("--init on several ranks needs --precision fp32"));
+  if (!flags.init.empty() && flags.ranks.zero > 2)
+    return fail(bad("--init on several ranks needs whole weights", "--zero 2 or less"));
+  RanksRequest request{.costs = base->costs,
+                       .steps = base->schedule.end_step,
+                       .warm_up_steps = flags.warm_up_steps,
+                       .waits = flags.ranks.timed_waits,
+                       .data = flags.data,
+                       .init = flags.init,
+                       .head = base->head,
+                       .output = flags.output,
+                       .replace = flags.force,
+                       .meta = base->meta};
+  request.job = {.spec = base->spec,
+                 .recipe = base->recipe,
+                 .platform = base->machine,
+                 .schedule = std::move(*schedule),
+                 .replicas = static_cast<std::uint32_t>(flags.ranks.data),
+                 .zero = flags.ranks.zero,
+                 .bucket = *bucket};
+  return request;
+}
+
+std::string memory_json(const RanksOutcome& outcome) {
+  std::vector<std::string> ranks;
+  for (std::size_t rank = 0; rank < outcome.memory.size(); ++rank) {
+    JsonLine line;
+    line.integer("rank", static_cast<std::int64_t>(rank)).integer("predicted_bytes", outcome.memory[rank].planned.count);
+    ranks.push_back(line.integer("measured_bytes", outcome.memory[rank].measured.count).str());
+  }
+  return json_list(ranks);
+}
+
+void print_json(const RanksRequest& request, const RanksOutcome& outcome) {
+  RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = request.output};
+  if (request.waits == 0) {
+    for (const StepSummary& step : outcome.steps) answer.losses.push_back(step.loss);
+  }
+  answer.step_seconds_median = to_seconds(outcome.measured);
+  if (outcome.predicted.count > 0) answer.predicted_step_seconds = to_seconds(outcome.predicted);
+  if (outcome.measured.count > 0)
+    answer.tokens_per_second = static_cast<double>(request.job.recipe.tokens_per_step()) / answer.step_seconds_median;
+  std::string text = to_json(answer);
+  text.resize(text.rfind('}'));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  fmt::print("{},\n  \"job\": {},\n  \"bubble_fraction\": {},\n  \"predicted_bubble_fraction\": {},\n  \"ranks\": {}\n}}\n", text,
+             json_quote(outcome.what), json_number(outcome.measured_bubble), json_number(outcome.predicted_bubble),
+             memory_json(outcome));
+}
+
+void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
+  fmt::print("{}: {}\n", request.job.spec.name, outcome.what);
+  fmt::print("  {:<26}{:>14}{:>14}\n", "", "predicted", "measured");
+  if (outcome.predicted.count > 0) {
+    fmt::print("  {:<26}{:>14}{:>14}\n", "time of a step", to_text(outcome.predicted), to_text(outcome.measured));
+    fmt::print("  {:<26}{:>13.1f}%{:>13.1f}%\n", "bubble", 100 * outcome.predicted_bubble, 100 * outcome.measured_bubble);
+  }
+  for (std::size_t rank = 0; rank < outcome.memory.size(); ++rank) {
+    fmt::print("  {:<26}{:>14}{:>14}\n", fmt::format("memory of rank {}", rank), to_text(outcome.memory[rank].planned),
+               to_text(outcome.memory[rank].measured));
+  }
+  fmt::print("  between ranks {} and {:.2f} GB/s, measured; times are {}\n", to_text(outcome.between.latency),
+             outcome.between.bytes_per_second * 1e-9, outcome.calibration);
+  if (request.waits > 0) {
+    fmt::print("  kernels waited {:g} times their expected time and computed nothing: there is no loss\n", request.waits);
+  } else {
+    fmt::print("{}", loss_text(outcome.steps));
+  }
+  fmt::print("  run file {}\n", request.output);
+}
+
+/// All ranks may have met the same; the first one says it.
+[[noreturn]] void fail_job(Job& job, const Error& error) {
+  if (job.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500 + 100 * job.rank()));
+  const ExitCode code = report_error(error);
+  if (job.ranks() == 1) std::exit(static_cast<int>(code));
+  job.abort(static_cast<int>(code));
+}
+
+Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, Job& job) {
+  const std::chrono::milliseconds timeout(static_cast<std::int64_t>(flags.ranks.timeout * 1000));
+  job.watch({.silence = timeout / 2, .standstill = timeout}, [&](const Error& lost) { fail_job(job, lost); });
+  RunPrinter printer(flags.quiet);
+  try {
+    return run_ranks(request, job, printer.watcher(), stop_on_signals());
+  } catch (const EnvironmentError& error) {
+    return fail(error.error());
+  }
+}
+
+}  // namespace
+
+bool is_in_a_job() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
+    const char* size = std::getenv(name);
+    if (size != nullptr && std::atoi(size) > 1) return true;
+  }
+  return false;
+}
+
+ExitCode run_on_ranks(RunFlags flags) {
+  auto job = join_job();
+  if (!job) return report_error(job.error());
+  const auto request = make_request(flags);
+  if (!request) fail_job(**job, request.error());
+  const auto outcome = conduct(*request, flags, **job);
+  if (!outcome) fail_job(**job, outcome.error());
+  if ((*job)->rank() == 0) (flags.json ? print_json : print_text)(*request, *outcome);
+  (*job)->leave();
+  return outcome->interrupted ? ExitCode::kInterrupted : ExitCode::kDone;
+}
+
+}  // namespace plimsoll
