@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# Bubbles of pipelines on 2 to 4 ranks, simulated and measured: kernels as timed waits, then real compute. Prints CSV.
+# Usage: bench/ranks/bubbles.sh [FACTOR] (default 100: kernels wait 100 times their expected time)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+factor="${1:-100}"
+folder="$(mktemp -d)"
+trap 'rm -rf "$folder"' EXIT
+model=gpt:layers=8,hidden=64,heads=4,vocab=256,positions=64
+echo "kernels,ranks,replicas,schedule,micro_batches,predicted_bubble,measured_bubble,predicted_step_seconds,measured_step_seconds"
+row() {  # kernels ranks replicas schedule micro-batches options…
+  local kernels="$1" pipeline="$2" replicas="$3" schedule="$4" count="$5"
+  shift 5
+  mpirun --oversubscribe --allow-run-as-root -n $((pipeline * replicas)) build/bin/plimsoll run "$model" --data data/texts/us-constitution.txt \
+    --batch 2 --seq 64 --cpu-cores 1 --device-memory 256MiB --ram 256MiB --pp "$pipeline" --dp "$replicas" --schedule "$schedule" \
+    --micro-batches "$count" --json -q -o "$folder/run.plimsoll" --force "$@" > "$folder/answer.json"
+  python3 - "$folder/answer.json" "$kernels,$pipeline,$replicas,$schedule,$count" <<'PY'
+import json, sys
+a = json.load(open(sys.argv[1]))
+print(f"{sys.argv[2]},{a['predicted_bubble_fraction']:.4f},{a['bubble_fraction']:.4f},{a['predicted_step_seconds']:.6f},{a['step_seconds_median']:.6f}")
+PY
+}
+for schedule in gpipe 1f1b interleaved zb-h1; do
+  row waits 2 1 "$schedule" 4 --timed-waits "$factor" --steps 4
+  row waits 4 1 "$schedule" 8 --timed-waits "$factor" --steps 4
+done
+row waits 2 2 1f1b 4 --timed-waits "$factor" --steps 4
+for schedule in gpipe 1f1b interleaved zb-h1; do row compute 2 1 "$schedule" 4 --steps 20; done
+row compute 2 2 1f1b 4 --steps 20

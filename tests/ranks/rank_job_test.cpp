@@ -1,0 +1,132 @@
+// The real program on real ranks. Without mpirun, or in a build without MPI, all of it is skipped (exit code 77).
+#define CATCH_CONFIG_RUNNER
+#include <signal.h>
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "executor/collectives/job.h"
+#include "tests/support/child_process.h"
+#include "tests/support/temporary_folder.h"
+
+namespace plimsoll {
+namespace {
+
+using test::ChildEnd;
+using test::ChildProcess;
+
+const std::string kModel = "gpt:layers=4,hidden=32,heads=4,vocab=256,positions=32";
+const std::string kText = std::string(PLIMSOLL_DATA) + "/texts/us-constitution.txt";
+
+/// Each rank notes its process and becomes the program.
+const std::string kRank = "echo $$ > process.$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\"";
+
+std::vector<std::string> run_options(const std::vector<std::string>& more) {
+  std::vector<std::string> words{"run",      kModel,   "--data",      kText, "--batch",         "2",     "--seq", "32",
+                                 "--matmul", "onednn", "--cpu-cores", "1",   "--device-memory", "64MiB", "--ram", "64MiB"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+std::vector<std::string> on_ranks(int ranks, const std::vector<std::string>& more) {
+  std::vector<std::string> words{"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh", "-c",
+                                 kRank,    PLIMSOLL_PROGRAM};
+  const std::vector<std::string> options = run_options(more);
+  words.insert(words.end(), options.begin(), options.end());
+  return words;
+}
+
+nlohmann::json answer_of(const ChildEnd& end) {
+  INFO(end.err);
+  REQUIRE(end.code == 0);
+  return nlohmann::json::parse(end.out);
+}
+
+nlohmann::json alone(const std::string& folder, const std::string& accumulate) {
+  std::vector<std::string> words{PLIMSOLL_PROGRAM};
+  for (const std::string& word : run_options({"--accumulate", accumulate, "--steps", "4", "--warm-up-steps", "0", "--json", "-q",
+                                              "-o", "one.plimsoll", "--strategy", "resident"}))
+    words.push_back(word);
+  return answer_of(test::run_child(words, folder));
+}
+
+pid_t process_of(const std::string& folder, int rank) {
+  pid_t process = 0;
+  std::ifstream(folder + "/process." + std::to_string(rank)) >> process;
+  return process;
+}
+
+}  // namespace
+
+TEST_CASE("two ranks of a pipeline give the losses of one, and a run file") {
+  const TemporaryFolder folder;
+  const auto one = alone(folder.path(), "4");
+  const auto two = answer_of(test::run_child(
+      on_ranks(2, {"--pp", "2", "--schedule", "1f1b", "--micro-batches", "4", "--steps", "4", "--json", "-q"}), folder.path()));
+  CHECK(two["losses"] == one["losses"]);
+  CHECK(two["ranks"].size() == 2);
+  CHECK(two["predicted_step_seconds"].get<double>() > 0);
+  CHECK(two["bubble_fraction"].get<double>() > 0);
+  const ChildEnd shown = test::run_child({PLIMSOLL_PROGRAM, "show", "run.plimsoll"}, folder.path());
+  CHECK(shown.code == 0);
+}
+
+TEST_CASE("four ranks, two replicas of a pipeline of two, give the losses of one") {
+  const TemporaryFolder folder;
+  const auto one = alone(folder.path(), "2");
+  const auto four = answer_of(test::run_child(
+      on_ranks(4, {"--pp", "2", "--dp", "2", "--schedule", "gpipe", "--micro-batches", "1", "--steps", "4", "--json", "-q"}),
+      folder.path()));
+  CHECK(four["losses"] == one["losses"]);
+}
+
+TEST_CASE("what cannot run is named before anything starts") {
+  const TemporaryFolder folder;
+  const auto refused = [&](int ranks, const std::vector<std::string>& options, const std::string& text) {
+    const ChildEnd end = test::run_child(on_ranks(ranks, options), folder.path());
+    INFO(end.err);
+    CHECK(end.code == 2);
+    CHECK(end.err.find(text) != std::string::npos);
+  };
+  refused(2, {"--pp", "4"}, "needs 4 ranks, and this job has 2");
+  refused(2, {}, "started as several ranks, and nothing says how they share the training");
+  refused(3, {"--pp", "3", "--micro-batches", "3"}, "do not divide into 3 equal stages");
+  refused(2, {"--pp", "2", "--tp", "2"}, "run cannot do --tp 2 yet");
+  std::vector<std::string> words = run_options({"--pp", "2"});
+  words.insert(words.begin(), PLIMSOLL_PROGRAM);
+  const ChildEnd single = test::run_child(words, folder.path());
+  CHECK(single.code == 2);
+  CHECK(single.err.find("mpirun -n 2 plimsoll run") != std::string::npos);
+}
+
+TEST_CASE("a rank that is killed or stopped ends the job in time, with its name and step") {
+  for (const int signal : {SIGKILL, SIGSTOP}) {
+    const TemporaryFolder folder;
+    ChildProcess job(on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--steps", "1000000", "--rank-timeout", "4"}),
+                     folder.path());
+    REQUIRE(job.wait_for_text("step "));
+    const auto start = std::chrono::steady_clock::now();
+    ::kill(process_of(folder.path(), 1), signal);
+    const ChildEnd end = job.wait();
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    INFO(end.err);
+    CHECK(end.code != 0);
+    CHECK(took.count() < 30);
+    CHECK(end.err.find(signal == SIGKILL ? "ended in step" : "has not been heard of for") != std::string::npos);
+    CHECK(end.err.find("rank 1 (process") != std::string::npos);
+  }
+}
+
+}  // namespace plimsoll
+
+int main(int argc, char** argv) {
+  const bool launcher = std::system("command -v mpirun > /dev/null 2>&1") == 0;
+  if (!launcher || !plimsoll::has_job_support()) {
+    std::puts("skipped: there is no mpirun, or this build has no MPI (apt-get install libopenmpi-dev openmpi-bin)");
+    return 77;
+  }
+  return Catch::Session().run(argc, argv);
+}

@@ -1,0 +1,62 @@
+#include <catch2/catch.hpp>
+
+#include "sim/planner/ranks/job_plan.h"
+#include "tests/ranks/tiny_job.h"
+
+namespace plimsoll {
+namespace {
+
+/// Attention takes 1 ms forward and 2 ms backward, and nothing else takes any time.
+class AttentionOnly final : public CostModel {
+ public:
+  [[nodiscard]] Result<Cost> kernel(const Processor&, const Kernel& kernel) const override {
+    std::int64_t milliseconds = 0;
+    if (kernel.kind == OpKind::kAttention) milliseconds = 1;
+    if (kernel.kind == OpKind::kAttentionBackward) milliseconds = 2;
+    const Nanoseconds time(1'000'000 * milliseconds);
+    return Cost{time, time, time, CostOrigin::kMeasured};
+  }
+  [[nodiscard]] Result<Cost> transfer(const Platform&, const Link&, Bytes) const override { return Cost{}; }
+  [[nodiscard]] Result<Cost> host_work(const Processor&, HostTask, Bytes) const override { return Cost{}; }
+  [[nodiscard]] Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return {}; }
+  [[nodiscard]] std::string source() const override { return "made up"; }
+};
+
+struct Timed {
+  Nanoseconds step;
+  double bubble = 0;
+};
+
+Timed time_of(const test::JobShape& shape) {
+  const auto plans = test::plans_of(test::tiny_job(shape));
+  const auto trace = simulate_ranks(plans, AttentionOnly(), 4);
+  if (!trace) FAIL(trace.error().text());
+  return {step_of(trace->ranks, 1, 3), bubble_of(plans, trace->ranks, 1, 3)};
+}
+
+}  // namespace
+
+TEST_CASE("ranks' plans simulated together have the schedules' closed-form steps and bubbles") {
+  // Eight blocks over two ranks: T = 4 · (1 + 2) = 12 ms of a micro-batch on a rank. GPipe and 1F1B: (m + p − 1) T = 5 · 12.
+  for (const char* schedule : {"gpipe", "1f1b"}) {
+    const Timed timed = time_of({.schedule = schedule, .ranks = 2, .micro_batches = 4});
+    CHECK(timed.step == Nanoseconds(60'000'000));
+    CHECK(timed.bubble == Approx(1.0 / 5));
+  }
+  // Over four ranks T = 6 ms: (8 + 3) · 6.
+  const Timed four = time_of({.schedule = "1f1b", .ranks = 4, .micro_batches = 8});
+  CHECK(four.step == Nanoseconds(66'000'000));
+  CHECK(four.bubble == Approx(3.0 / 11));
+  // Two chunks a rank halve the ramp: 4 · 12 + 12 ÷ 2.
+  const Timed interleaved = time_of({.schedule = "interleaved", .ranks = 2, .micro_batches = 4});
+  CHECK(interleaved.step == Nanoseconds(54'000'000));
+  CHECK(interleaved.bubble == Approx(6.0 / 54));
+}
+
+TEST_CASE("replicas that exchange nothing but gradients have no bubble where exchanges take no time") {
+  const Timed timed = time_of({.schedule = "gpipe", .ranks = 1, .micro_batches = 2, .replicas = 2});
+  CHECK(timed.step == Nanoseconds(48'000'000));  // 2 micro-batches · 8 blocks · 3 ms
+  CHECK(timed.bubble == Approx(0.0).margin(1e-9));
+}
+
+}  // namespace plimsoll
