@@ -44,10 +44,11 @@ Result<ParallelAnswer> predict_steady(const ParallelQuestion& question, const St
   if (!first) return first;
   const auto second = with_micro_batches(question, pieces, few + stages);
   if (!second) return second;
-  const double bubble = first->bubble_fraction * first->step_seconds;
-  extend(*first, *second, static_cast<double>(count - few) / static_cast<double>(stages));
+  const double turns = static_cast<double>(count - few) / static_cast<double>(stages);
+  const double idle = onwards(first->bubble_fraction * first->step_seconds, second->bubble_fraction * second->step_seconds, turns);
+  extend(*first, *second, turns);
   first->layout = layout;
-  first->bubble_fraction = bubble / first->step_seconds;  // what fills and drains stays
+  first->bubble_fraction = idle / first->step_seconds;
   const auto samples = static_cast<double>(layout.global_batch);
   first->samples_per_second = samples / first->step_seconds;
   first->tokens_per_second = first->samples_per_second * static_cast<double>(question.recipe.sequence);

@@ -19,7 +19,7 @@ inline ParallelQuestion gpt_on(std::int64_t gpus, std::int64_t layers = 8) {
 
 inline ParallelAnswer answer_of(const ParallelQuestion& question) {
   const auto answer = predict_parallel(question);
-  if (!answer) INFO(answer.error().text());
+  INFO((answer ? std::string() : answer.error().text()));
   REQUIRE(answer);
   return *answer;
 }
