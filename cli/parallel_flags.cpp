@@ -8,7 +8,8 @@ namespace plimsoll {
 namespace {
 
 tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
 }
 
 bool given(const CLI::App& command, const std::string& option) {
@@ -27,10 +28,12 @@ Result<SlowRank> read_slow(const std::string& text) {
   if (equals != std::string::npos) {
     const auto rank = std::from_chars(text.data(), text.data() + equals, slow.rank);
     const auto factor = std::from_chars(text.data() + equals + 1, text.data() + text.size(), slow.factor);
-    const bool whole = rank.ptr == text.data() + equals && factor.ptr == text.data() + text.size() && factor.ec == std::errc{};
+    const bool whole =
+        rank.ptr == text.data() + equals && factor.ptr == text.data() + text.size() && factor.ec == std::errc{};
     if (whole && slow.factor >= 0.01 && slow.factor <= 1000) return slow;
   }
-  return refuse("--slow-rank", fmt::format("'{}' is not of the form RANK=FACTOR", text), "for example 3=1.2: rank 3 takes 1.2 times as long");
+  return refuse("--slow-rank", fmt::format("'{}' is not of the form RANK=FACTOR", text),
+                "for example 3=1.2: rank 3 takes 1.2 times as long");
 }
 
 Result<Recomputation> read_recomputation(const std::string& text) {
@@ -42,8 +45,9 @@ Result<Recomputation> read_recomputation(const std::string& text) {
 
 /// What is around the GPUs of a cluster is not modelled.
 Result<void> check_machine(const MachineFlags& machine) {
-  const bool around = !machine.ram.empty() || !machine.ssd.empty() || !machine.pcie.empty() || !machine.device_memory.empty() || machine.cpu_cores ||
-                      machine.dram_gbs || !machine.machine_file.empty();
+  const bool around = !machine.ram.empty() || !machine.ssd.empty() || !machine.pcie.empty() ||
+                      !machine.device_memory.empty() || machine.cpu_cores || machine.dram_gbs ||
+                      !machine.machine_file.empty();
   if (!around) return {};
   return refuse("--gpus", "of many devices, GPU and network are modelled, not what is around them",
                 "leave --ram, --ssd, --pcie, --device-memory, --cpu-cores, --dram-bandwidth and --machine out");
@@ -63,14 +67,26 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
 void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stack) {
   const std::string group = "Many devices";
   command.add_option("--on", machine.gpu, "GPU by name, for a MODEL in place of a plan")->group(group);
-  command.add_option("--gpus", machine.gpus, "GPUs of this kind")->check(CLI::Range(1, 1 << 20))->capture_default_str()->group(group);
-  command.add_option("--dp", stack.gpus, "GPUs that share the batch (default: what the other degrees leave)")->check(CLI::Range(1, 1 << 20))->group(group);
-  command.add_option("--tp", stack.tensor_ranks, "GPUs that share each layer")->check(CLI::Range(1, 1024))->group(group);
+  command.add_option("--gpus", machine.gpus, "GPUs of this kind")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--dp", stack.gpus, "GPUs that share the batch (default: what the other degrees leave)")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(group);
+  command.add_option("--tp", stack.tensor_ranks, "GPUs that share each layer")
+      ->check(CLI::Range(1, 1024))
+      ->group(group);
   command.add_option("--pp", stack.stages, "stages of a pipeline")->check(CLI::Range(1, 1024))->group(group);
-  command.add_option("--cp", stack.context_ranks, "GPUs that share a sequence")->check(CLI::Range(1, 1024))->group(group);
-  command.add_option("--zero", stack.zero, "what data ranks share out: 1 states, 2 and gradients, 3 and parameters")->check(CLI::Range(0, 3))->group(group);
+  command.add_option("--cp", stack.context_ranks, "GPUs that share a sequence")
+      ->check(CLI::Range(1, 1024))
+      ->group(group);
+  command.add_option("--zero", stack.zero, "what data ranks share out: 1 states, 2 and gradients, 3 and parameters")
+      ->check(CLI::Range(0, 3))
+      ->group(group);
   command.add_option("--chunks", stack.chunks, "chunks of layers a stage")->check(CLI::Range(1, 1024))->group(group);
-  command.add_flag("--sequence-parallel", stack.sequence_parallel, "norms and dropouts on a part of the sequence")->group(group);
+  command.add_flag("--sequence-parallel", stack.sequence_parallel, "norms and dropouts on a part of the sequence")
+      ->group(group);
   command.add_option("--recompute", stack.recompute, "none, selective or full")->capture_default_str()->group(group);
   command.add_option("--attention", stack.attention, "eager or flash (default)")->group(group);
   command.add_option("--dropout", stack.dropout, "default: the family's")->check(CLI::Range(0.0, 0.99))->group(group);
@@ -78,32 +94,54 @@ void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stac
 
 void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
   const std::string group = "Many devices";
-  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")->check(CLI::Range(1, 65536))->group(group);
-  command.add_option("--network", flags.network, "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")->group(group);
-  command.add_option("--ep", flags.expert_ranks, "data ranks that share the experts")->check(CLI::Range(1, 65536))->group(group);
-  command.add_option("--schedule", flags.schedule, "of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)")->group(group);
-  command.add_option("--micro-batch", flags.micro_batch, "sequences of a micro-batch")->check(CLI::Range(1, 1 << 20))->group(group);
+  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--network", flags.network,
+                  "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
+      ->group(group);
+  command.add_option("--ep", flags.expert_ranks, "data ranks that share the experts")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--schedule", flags.schedule, "of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)")
+      ->group(group);
+  command.add_option("--micro-batch", flags.micro_batch, "sequences of a micro-batch")
+      ->check(CLI::Range(1, 1 << 20))
+      ->group(group);
   command.add_option("--context", flags.context, "how --cp ranks share a sequence: ring or ulysses")
-      ->check(CLI::IsMember({"ring", "ulysses"}))->capture_default_str()->group(group);
-  command.add_option("--imbalance", flags.imbalance, "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")->check(CLI::Range(1.0, 1e3))->group(group);
+      ->check(CLI::IsMember({"ring", "ulysses"}))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--imbalance", flags.imbalance,
+                  "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")
+      ->check(CLI::Range(1.0, 1e3))
+      ->group(group);
   command.add_option("--slow-rank", flags.slow, "a straggler: RANK=FACTOR, may be repeated")->group(group);
   command.add_flag("--exact", flags.exact, "simulate every rank, not one of each kind")->group(group);
-  command.add_flag("--gradients-at-end", flags.gradients_at_end, "data ranks reduce gradients after the last backward pass, not beside it")->group(group);
+  command
+      .add_flag("--gradients-at-end", flags.gradients_at_end,
+                "data ranks reduce gradients after the last backward pass, not beside it")
+      ->group(group);
 }
 
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
   if (stack.other()) return false;
   if (machine.gpus > 1) return true;
-  for (const char* option : {"--nodes", "--network", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact", "--gradients-at-end",
-                             "--imbalance"}) {
+  for (const char* option : {"--nodes", "--network", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
+                             "--gradients-at-end", "--imbalance"}) {
     if (given(command, option)) return true;
   }
   return false;
 }
 
-Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack, const TrainingFlags& training) {
+Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,
+                                  const TrainingFlags& training) {
   LayoutRequest request;
-  if (given(command, "--accumulate")) return refuse("--accumulate", "micro-batches follow from the layout", "say --global-batch");
+  if (given(command, "--accumulate"))
+    return refuse("--accumulate", "micro-batches follow from the layout", "say --global-batch");
   request.data_ranks = if_given(command, "--dp", stack.gpus);
   request.tensor_ranks = if_given(command, "--tp", stack.tensor_ranks);
   request.stages = if_given(command, "--pp", stack.stages);
@@ -129,9 +167,10 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   return request;
 }
 
-Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlags& flags, const StackFlags& stack, const MachineFlags& machine,
-                                    const TrainingFlags& training) {
-  if (machine.gpu.empty() || machine.gpu == "this") return refuse("--on", "many devices need a GPU of the catalogue", "name one: --on \"A100 80GB\"");
+Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlags& flags, const StackFlags& stack,
+                                    const MachineFlags& machine, const TrainingFlags& training) {
+  if (machine.gpu.empty() || machine.gpu == "this")
+    return refuse("--on", "many devices need a GPU of the catalogue", "name one: --on \"A100 80GB\"");
   if (const auto goes = check_machine(machine); !goes) return fail(goes.error());
   const auto described = describe_model(model, training);
   if (!described) return fail(described.error());
@@ -150,7 +189,8 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, question.spec); !valid) return fail(valid.error());
   question.recipe = *recipe;
-  if (recipe->adapter.exists()) return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out");
+  if (recipe->adapter.exists())
+    return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out");
   std::erase_if(asked.notes, [](const std::string& note) { return note.find(" sequences of ") != std::string::npos; });
   const auto choices = read_choices(stack);
   if (!choices) return fail(choices.error());

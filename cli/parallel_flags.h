@@ -33,9 +33,10 @@ struct ParallelFlags {
 void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stack);
 void add_parallel_flags(CLI::App& command, ParallelFlags& flags);
 
-/// Degrees of `fit`'s and `simulate`'s options: those of other programs (--dp, --tp, …) as `stack` has them, beside these. Only what
-/// was typed on `command` is said.
-Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack, const TrainingFlags& training);
+/// Degrees of `fit`'s and `simulate`'s options: those of other programs (--dp, --tp, …) as `stack` has them, beside
+/// these. Only what was typed on `command` is said.
+Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,
+                                  const TrainingFlags& training);
 
 /// A training on many devices as the options state it, but for its layout.
 struct AskedParallel {
@@ -43,8 +44,8 @@ struct AskedParallel {
   std::vector<std::string> notes;
 };
 
-Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlags& flags, const StackFlags& stack, const MachineFlags& machine,
-                                    const TrainingFlags& training);
+Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlags& flags, const StackFlags& stack,
+                                    const MachineFlags& machine, const TrainingFlags& training);
 
 /// True where an option was typed that only a training on many devices has.
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack);

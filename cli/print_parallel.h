@@ -10,9 +10,11 @@
 namespace plimsoll {
 
 /// An answer for people.
-std::string parallel_text(const ParallelQuestion& question, const ParallelAnswer& answer, const std::vector<std::string>& notes);
+std::string parallel_text(const ParallelQuestion& question, const ParallelAnswer& answer,
+                          const std::vector<std::string>& notes);
 
-/// An answer for programs: the keys of `fit --json`, all ranks of the pipeline under "ranks", the layout under "parallel".
+/// An answer for programs: the keys of `fit --json`, all ranks of the pipeline under "ranks", the layout under
+/// "parallel".
 std::string parallel_json(const ParallelQuestion& question, const ParallelAnswer& answer);
 
 /// The same with the front of a search under "alternatives" and its counts under "search".

@@ -88,7 +88,8 @@ Result<Answered> simulate_layout(const CLI::App& command, const SimulateFlags& f
 Result<Answered> simulate(const CLI::App& command, const SimulateFlags& flags) {
   if (!flags.machine.gpu.empty()) return simulate_layout(command, flags);
   if (asks_parallel(command, flags.machine, flags.stack)) {
-    return fail({.kind = ErrorKind::kInput, .what = "a layout of a model needs a GPU", .where = "--on", .remedy = "name one: --on \"A100 80GB\""});
+    return fail({.kind = ErrorKind::kInput, .what = "a layout of a model needs a GPU", .where = "--on",
+                 .remedy = "name one: --on \"A100 80GB\""});
   }
   return simulate_file(flags);
 }

@@ -24,20 +24,24 @@ struct SweepFlags {
 };
 
 constexpr const char* kHeader =
-    "dp,tp,pp,cp,ep,zero,sequence_parallel,schedule,chunks,micro_batch,global_batch,micro_batches,recompute,step_seconds,step_seconds_low,"
-    "step_seconds_high,tokens_per_second,model_tflops_per_gpu,hardware_tflops_per_gpu,bubble_fraction,peak_bytes,usable_bytes,fits,limit,error";
+    "dp,tp,pp,cp,ep,zero,sequence_parallel,schedule,chunks,micro_batch,global_batch,micro_batches,recompute,step_"
+    "seconds,step_seconds_low,"
+    "step_seconds_high,tokens_per_second,model_tflops_per_gpu,hardware_tflops_per_gpu,bubble_fraction,peak_bytes,"
+    "usable_bytes,fits,limit,error";
 
 std::string layout_fields(const ParallelLayout& l) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", l.data_ranks, l.tensor_ranks, l.stages, l.context_ranks, l.expert_ranks, l.zero,
-                     l.sequence_parallel, l.schedule, l.chunks, l.micro_batch, l.global_batch, l.micro_batches(), to_text(l.recomputation));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", l.data_ranks, l.tensor_ranks, l.stages, l.context_ranks,
+                     l.expert_ranks, l.zero, l.sequence_parallel, l.schedule, l.chunks, l.micro_batch, l.global_batch,
+                     l.micro_batches(), to_text(l.recomputation));
 }
 
 std::string csv_line(const SweptLayout& swept) {
   if (!swept.answer) return fmt::format("{},,,,,,,,,,,,{}\n", layout_fields(swept.layout), csv_field(swept.refusal));
   const ParallelAnswer& a = *swept.answer;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\n", layout_fields(a.layout), json_number(a.step_seconds), json_number(a.step_low),
-                     json_number(a.step_high), json_number(a.tokens_per_second), json_number(a.model_tflops_per_gpu()),
-                     json_number(a.hardware_tflops_per_gpu()), json_number(a.bubble_fraction), a.peak().count, a.usable.count, a.fits(), csv_field(a.limit));
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\n", layout_fields(a.layout), json_number(a.step_seconds),
+                     json_number(a.step_low), json_number(a.step_high), json_number(a.tokens_per_second),
+                     json_number(a.model_tflops_per_gpu()), json_number(a.hardware_tflops_per_gpu()),
+                     json_number(a.bubble_fraction), a.peak().count, a.usable.count, a.fits(), csv_field(a.limit));
 }
 
 std::string json_item(const SweptLayout& swept) {
@@ -45,7 +49,9 @@ std::string json_item(const SweptLayout& swept) {
   line.text("layout", describe(swept.layout));
   if (!swept.answer) return line.text("error", swept.refusal).str();
   const ParallelAnswer& a = *swept.answer;
-  line.number("step_seconds", a.step_seconds).number("tokens_per_second", a.tokens_per_second).number("bubble_fraction", a.bubble_fraction);
+  line.number("step_seconds", a.step_seconds)
+      .number("tokens_per_second", a.tokens_per_second)
+      .number("bubble_fraction", a.bubble_fraction);
   return line.integer("peak_bytes", a.peak().count).flag("fits", a.fits()).text("limit", a.limit).str();
 }
 
@@ -84,11 +90,17 @@ Result<ExitCode> sweep(const CLI::App& command, const SweepFlags& flags) {
 void add_sweep(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<SweepFlags>();
   CLI::App* command = app.add_subcommand("sweep", "Layouts of a model on many devices, one a line, as CSV");
-  command->footer("Example: plimsoll sweep gpt3-175b --on \"A100 80GB\" --gpus 512 --global-batch 1536 --tp 8 --vary pp=8,16,32 --vary micro-batch=1..4\n"
-                  "Layouts that do not divide stand there with what they do not divide.");
+  command->footer(
+      "Example: plimsoll sweep gpt3-175b --on \"A100 80GB\" --gpus 512 --global-batch 1536 --tp 8 --vary pp=8,16,32 "
+      "--vary micro-batch=1..4\n"
+      "Layouts that do not divide stand there with what they do not divide.");
   command->add_option("MODEL", flags->model, "as fit takes it")->required();
-  command->add_option("--vary", flags->vary, "KEY=A,B,C or KEY=A..B; keys: dp tp pp cp ep zero chunks micro-batch global-batch schedule recompute "
-                                             "sequence-parallel; may be repeated")->required();
+  command
+      ->add_option(
+          "--vary", flags->vary,
+          "KEY=A,B,C or KEY=A..B; keys: dp tp pp cp ep zero chunks micro-batch global-batch schedule recompute "
+          "sequence-parallel; may be repeated")
+      ->required();
   add_layout_flags(*command, flags->machine, flags->stack);
   add_parallel_flags(*command, flags->parallel);
   add_shape_flags(*command, flags->training);

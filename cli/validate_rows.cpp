@@ -87,7 +87,8 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
     return fail({.kind = ErrorKind::kUnknownName,
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
-                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator, inference, parallel"});
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator, inference, "
+                           "parallel"});
   }
   const bool known =
       std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
@@ -137,7 +138,8 @@ Result<ExitCode> validate_parallel(const RowFlags& flags) {
   if (!rules) return fail(rules.error());
   const std::vector<PublishedRow> own = take_table(*rows, PublishedTable::kParallel);
   auto outcomes = judge_parallel(own, *rules);
-  if (!flags.family.empty()) std::erase_if(outcomes, [&](const ParallelOutcome& outcome) { return outcome.family != flags.family; });
+  const auto of_others = [&](const ParallelOutcome& outcome) { return outcome.family != flags.family; };
+  if (!flags.family.empty()) std::erase_if(outcomes, of_others);
   print_parallel_rows(outcomes, flags.worst, flags.json, flags.csv);
   return ExitCode::kDone;
 }

@@ -17,7 +17,8 @@ constexpr double kMicro = 1e-6;
 constexpr double kBits = 8;
 
 tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
 }
 
 tl::unexpected<Error> bad_network(std::string_view text) {
@@ -41,13 +42,15 @@ bool take(std::string_view& text, std::string_view word) {
 }
 
 bool has_nvlink(const GpuEntry& gpu) {
-  return gpu.board == GpuBoard::kDatacenter && gpu.name.find("PCIe") == std::string::npos && gpu.nvlink_gbs.value_or(0) > 0;
+  return gpu.board == GpuBoard::kDatacenter && gpu.name.find("PCIe") == std::string::npos &&
+         gpu.nvlink_gbs.value_or(0) > 0;
 }
 
 LinkLevel inside_of(const GpuEntry& gpu) {
   const ConstantTable& constants = cost_constants();
   const double latency = constants.at("collective.latency") * kMicro;
-  if (has_nvlink(gpu)) return {.rate = constants.at("collective.nvlink") * *gpu.nvlink_gbs / 2 * kGiga, .latency = latency};
+  if (has_nvlink(gpu))
+    return {.rate = constants.at("collective.nvlink") * *gpu.nvlink_gbs / 2 * kGiga, .latency = latency};
   return {.rate = ring_rate(gpu), .latency = latency};
 }
 
@@ -71,7 +74,8 @@ Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus) {
   if (!number || *number <= 0) return bad_network(whole);
   const bool bits = take(text, "Gb/s");
   if (!bits && !take(text, "GB/s")) return bad_network(whole);
-  LinkLevel level{.rate = *number * kGiga / (bits ? kBits : 1), .latency = cost_constants().at("collective.network.latency") * kMicro};
+  LinkLevel level{.rate = *number * kGiga / (bits ? kBits : 1),
+                  .latency = cost_constants().at("collective.network.latency") * kMicro};
   if (adapters > 0) level.rate *= adapters / static_cast<double>(node_gpus);
   level.rate *= cost_constants().at("collective.network");
   if (text.empty()) return level;
@@ -86,11 +90,13 @@ Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request)
   Cluster cluster{.gpu = gpu, .gpus = request.gpus, .inside = inside_of(gpu), .network = {}, .network_origin = {}};
   if (request.nodes) {
     if (*request.nodes < 1 || request.gpus % *request.nodes != 0) {
-      return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", request.gpus, *request.nodes), "choose a divisor");
+      return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", request.gpus, *request.nodes),
+                    "choose a divisor");
     }
     cluster.node_gpus = request.gpus / *request.nodes;
   } else {
-    cluster.node_gpus = std::min<std::int64_t>(request.gpus, static_cast<std::int64_t>(cost_constants().at("network.node")));
+    cluster.node_gpus =
+        std::min<std::int64_t>(request.gpus, static_cast<std::int64_t>(cost_constants().at("network.node")));
   }
   if (cluster.nodes() == 1) return cluster;
   if (!request.network.empty()) {
@@ -102,12 +108,15 @@ Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request)
   }
   const auto usual = usual_network_gbs(gpu);
   if (!usual) {
-    return refuse("--network", fmt::format("{} GPUs are {} nodes, and nobody says what joins nodes with {}", request.gpus, cluster.nodes(), gpu.name),
+    return refuse("--network",
+                  fmt::format("{} GPUs are {} nodes, and nobody says what joins nodes with {}", request.gpus,
+                              cluster.nodes(), gpu.name),
                   "say it: --network 25GB/s, or 8x200Gb/s of a node, or --nodes 1");
   }
   cluster.network = LinkLevel{.rate = *usual * kGiga * cost_constants().at("collective.network"),
                               .latency = cost_constants().at("collective.network.latency") * kMicro};
-  cluster.network_origin = fmt::format("network of {:g} GB/s a GPU assumed, as nodes of such boards are sold; say --network for yours", *usual);
+  cluster.network_origin = fmt::format(
+      "network of {:g} GB/s a GPU assumed, as nodes of such boards are sold; say --network for yours", *usual);
   return cluster;
 }
 

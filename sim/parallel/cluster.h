@@ -38,7 +38,8 @@ struct ClusterRequest {
   std::string network;  ///< empty: what nodes of such boards are sold with, where that is known
 };
 
-/// A cluster of `gpu`. Refused: GPUs that do not divide by nodes, and several nodes of boards whose network nobody states.
+/// A cluster of `gpu`. Refused: GPUs that do not divide by nodes, and several nodes of boards whose network nobody
+/// states.
 Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request);
 
 }  // namespace plimsoll

@@ -39,12 +39,14 @@ double ring_seconds(Collective kind, double bytes, const RankGroup& group, const
 
 double tree_seconds(double bytes, const RankGroup& group, const Cluster& cluster) {
   const double steps = 2 * std::log2(static_cast<double>(group.nodes()));
-  const double inner = cost_constants().at("collective.latency.rank") * kMicro * static_cast<double>(group.per_node - 1);
+  const double inner =
+      cost_constants().at("collective.latency.rank") * kMicro * static_cast<double>(group.per_node - 1);
   return cluster.inside.latency + inner + steps * cluster.network->latency + 2 * bytes / ring_rate_of(group, cluster);
 }
 
 double exchange_seconds(double bytes, const RankGroup& group, const Cluster& cluster) {
-  const auto ranks = static_cast<double>(group.ranks), near = static_cast<double>(std::min(group.ranks, group.per_node));
+  const auto ranks = static_cast<double>(group.ranks),
+             near = static_cast<double>(std::min(group.ranks, group.per_node));
   const double inside = bytes * (near - 1) / ranks / cluster.inside.rate;
   if (group.nodes() == 1 || !cluster.network) return cluster.inside.latency + inside;
   const double outside = bytes * (ranks - near) / ranks / cluster.network->rate;
@@ -53,7 +55,9 @@ double exchange_seconds(double bytes, const RankGroup& group, const Cluster& clu
 
 }  // namespace
 
-RankGroup tensor_group(const ParallelLayout& layout, const Cluster& cluster) { return strided(layout.tensor_ranks, 1, cluster); }
+RankGroup tensor_group(const ParallelLayout& layout, const Cluster& cluster) {
+  return strided(layout.tensor_ranks, 1, cluster);
+}
 
 RankGroup context_group(const ParallelLayout& layout, const Cluster& cluster) {
   return strided(layout.context_ranks, layout.tensor_ranks, cluster);
@@ -68,10 +72,12 @@ RankGroup expert_group(const ParallelLayout& layout, const Cluster& cluster) {
 }
 
 RankGroup expert_data_group(const ParallelLayout& layout, const Cluster& cluster) {
-  return strided(layout.data_ranks * layout.context_ranks / layout.expert_ranks, layout.tensor_ranks * layout.expert_ranks, cluster);
+  return strided(layout.data_ranks * layout.context_ranks / layout.expert_ranks,
+                 layout.tensor_ranks * layout.expert_ranks, cluster);
 }
 
-double seconds_among_data_ranks(Collective kind, double bytes, double of_experts, const ParallelLayout& layout, const Cluster& cluster) {
+double seconds_among_data_ranks(Collective kind, double bytes, double of_experts, const ParallelLayout& layout,
+                                const Cluster& cluster) {
   const double dense = seconds_of(kind, bytes - of_experts, data_group(layout, cluster), cluster);
   return of_experts > 0 ? dense + seconds_of(kind, of_experts, expert_data_group(layout, cluster), cluster) : dense;
 }
@@ -107,11 +113,16 @@ double hop_seconds(double bytes, bool crosses_nodes, const Cluster& cluster) {
 
 std::string_view to_text(Collective kind) {
   switch (kind) {
-    case Collective::kAllReduce: return "all-reduce";
-    case Collective::kReduceScatter: return "reduce-scatter";
-    case Collective::kAllGather: return "all-gather";
-    case Collective::kAllToAll: return "all-to-all";
-    case Collective::kBroadcast: return "broadcast";
+    case Collective::kAllReduce:
+      return "all-reduce";
+    case Collective::kReduceScatter:
+      return "reduce-scatter";
+    case Collective::kAllGather:
+      return "all-gather";
+    case Collective::kAllToAll:
+      return "all-to-all";
+    case Collective::kBroadcast:
+      return "broadcast";
   }
   return "";
 }

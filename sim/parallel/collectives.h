@@ -27,9 +27,12 @@ RankGroup data_group(const ParallelLayout& layout, const Cluster& cluster);
 RankGroup expert_group(const ParallelLayout& layout, const Cluster& cluster);
 /// Ranks that have the same experts: those of data_group, but for the expert ranks.
 RankGroup expert_data_group(const ParallelLayout& layout, const Cluster& cluster);
-/// Seconds of a collective over what data ranks have in common: experts among those that have the same ones, the rest among all.
-double seconds_among_data_ranks(Collective kind, double bytes, double of_experts, const ParallelLayout& layout, const Cluster& cluster);
-/// Bytes of a rank's share where data ranks share out `bytes`, of which `of_experts` belong to experts; all of them unless `shares`.
+/// Seconds of a collective over what data ranks have in common: experts among those that have the same ones, the rest
+/// among all.
+double seconds_among_data_ranks(Collective kind, double bytes, double of_experts, const ParallelLayout& layout,
+                                const Cluster& cluster);
+/// Bytes of a rank's share where data ranks share out `bytes`, of which `of_experts` belong to experts; all of them
+/// unless `shares`.
 double shared_bytes(const ParallelLayout& layout, double bytes, double of_experts, bool shares);
 /// Whether neighbouring stages are on different nodes.
 bool hops_cross_nodes(const ParallelLayout& layout, const Cluster& cluster);
@@ -38,8 +41,9 @@ bool hops_cross_nodes(const ParallelLayout& layout, const Cluster& cluster);
 double wire_bytes(Collective kind, double bytes, std::int64_t ranks);
 
 /// Seconds of a ring: first latencies, then the bytes at the slower of the links inside nodes and the adapters that the
-/// group's ranks of a node have together. An all-reduce over nodes takes a tree where that is faster (Sanders et al. 2009:
-/// 2 log2 steps, twice the buffer); an all-to-all sends the other nodes' part over the network and the rest inside.
+/// group's ranks of a node have together. An all-reduce over nodes takes a tree where that is faster (Sanders et al.
+/// 2009: 2 log2 steps, twice the buffer); an all-to-all sends the other nodes' part over the network and the rest
+/// inside.
 double seconds_of(Collective kind, double bytes, const RankGroup& group, const Cluster& cluster);
 
 /// Seconds from a stage to the next.

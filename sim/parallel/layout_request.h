@@ -27,8 +27,8 @@ struct LayoutRequest {
   bool overlaps_tensor = true;
 };
 
-/// The layout that the request means where nothing is searched: degrees that are not said are 1, data ranks what the others
-/// leave of `gpus`, and a global batch one micro-batch a data rank and stage.
+/// The layout that the request means where nothing is searched: degrees that are not said are 1, data ranks what the
+/// others leave of `gpus`, and a global batch one micro-batch a data rank and stage.
 ParallelLayout layout_as_said(const LayoutRequest& request, std::int64_t gpus);
 
 }  // namespace plimsoll

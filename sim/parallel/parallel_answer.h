@@ -12,15 +12,15 @@ namespace plimsoll {
 
 /// Seconds of a step on one rank of the pipeline; they add up to the step.
 struct RankSeconds {
-  double forward = 0;           ///< kernels
+  double forward = 0;  ///< kernels
   double backward = 0;
-  double tensor_sends = 0;      ///< collectives of tensor and context ranks that nothing hides
-  double expert_sends = 0;      ///< exchanges of tokens between expert ranks
-  double shard_sends = 0;       ///< parameters and gradients that ZeRO-2 and 3 gather and scatter in every micro-batch
-  double bubble = 0;            ///< waiting for other stages, hops included
-  double gradient_sends = 0;    ///< of data ranks and tied embeddings, after the last backward pass
+  double tensor_sends = 0;    ///< collectives of tensor and context ranks that nothing hides
+  double expert_sends = 0;    ///< exchanges of tokens between expert ranks
+  double shard_sends = 0;     ///< parameters and gradients that ZeRO-2 and 3 gather and scatter in every micro-batch
+  double bubble = 0;          ///< waiting for other stages, hops included
+  double gradient_sends = 0;  ///< of data ranks and tied embeddings, after the last backward pass
   double optimizer = 0;
-  double wait = 0;              ///< for the slowest rank, before updates and at the end
+  double wait = 0;  ///< for the slowest rank, before updates and at the end
 };
 
 /// What a device of one rank of the pipeline holds at its peak.
@@ -50,15 +50,15 @@ struct ParallelAnswer {
   double bubble_fraction = 0;  ///< of the pipeline's forward and backward passes
   double samples_per_second = 0;
   double tokens_per_second = 0;
-  double model_flops = 0;      ///< of a step, all devices together
+  double model_flops = 0;  ///< of a step, all devices together
   double hardware_flops = 0;
   std::vector<RankAnswer> ranks;  ///< of the pipeline
-  std::size_t last = 0;        ///< the rank that works longest
+  std::size_t last = 0;           ///< the rank that works longest
   std::size_t fullest = 0;
-  Bytes usable;                ///< of a device, for tensors
-  bool exact = false;          ///< every rank was simulated; else one of each kind
+  Bytes usable;        ///< of a device, for tensors
+  bool exact = false;  ///< every rank was simulated; else one of each kind
   std::int64_t simulated_ranks = 0;
-  std::string limit;           ///< what most of the step goes to, on the rank that works longest
+  std::string limit;  ///< what most of the step goes to, on the rank that works longest
   double limit_share = 0;
   std::vector<std::string> assumed;
 

@@ -8,7 +8,8 @@ namespace plimsoll {
 namespace {
 
 tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
 }
 
 /// The divisor of `whole` that is nearest to `wanted`, the smaller of two.
@@ -29,22 +30,27 @@ Result<void> divides(const char* option, std::int64_t degree, std::int64_t whole
 Result<void> check_world(const ParallelLayout& layout, std::int64_t gpus) {
   if (layout.gpus() == gpus) return {};
   const std::int64_t others = layout.tensor_ranks * layout.stages * layout.context_ranks;
-  const std::string product = fmt::format("dp {} x tp {} x pp {} x cp {} are {} GPUs, not {}", layout.data_ranks, layout.tensor_ranks,
-                                          layout.stages, layout.context_ranks, layout.gpus(), gpus);
-  return refuse("--gpus", product, gpus % others == 0 ? fmt::format("take --dp {}", gpus / others)
-                                                      : fmt::format("take --gpus {}", layout.gpus()));
+  const std::string product =
+      fmt::format("dp {} x tp {} x pp {} x cp {} are {} GPUs, not {}", layout.data_ranks, layout.tensor_ranks,
+                  layout.stages, layout.context_ranks, layout.gpus(), gpus);
+  return refuse(
+      "--gpus", product,
+      gpus % others == 0 ? fmt::format("take --dp {}", gpus / others) : fmt::format("take --gpus {}", layout.gpus()));
 }
 
 Result<void> check_batch(const ParallelLayout& layout) {
   const std::int64_t once = layout.data_ranks * layout.micro_batch;
   if (layout.global_batch < once || layout.global_batch % once != 0) {
-    return refuse("--global-batch", fmt::format("{} sequences do not divide into micro-batches of {} on {} data ranks", layout.global_batch,
-                                                layout.micro_batch, layout.data_ranks),
+    return refuse("--global-batch",
+                  fmt::format("{} sequences do not divide into micro-batches of {} on {} data ranks",
+                              layout.global_batch, layout.micro_batch, layout.data_ranks),
                   fmt::format("take --global-batch {}", (layout.global_batch + once - 1) / once * once));
   }
   if (layout.schedule == "interleaved" && layout.chunks > 1 && layout.micro_batches() % layout.stages != 0) {
-    return refuse("--schedule interleaved", fmt::format("{} micro-batches do not divide by {} stages", layout.micro_batches(), layout.stages),
-                  fmt::format("take --global-batch {}", (layout.micro_batches() + layout.stages - 1) / layout.stages * layout.stages * once));
+    return refuse("--schedule interleaved",
+                  fmt::format("{} micro-batches do not divide by {} stages", layout.micro_batches(), layout.stages),
+                  fmt::format("take --global-batch {}",
+                              (layout.micro_batches() + layout.stages - 1) / layout.stages * layout.stages * once));
   }
   return {};
 }
@@ -64,13 +70,16 @@ Result<void> check_cuts(const ModelSpec& spec, const Recipe& recipe, const Paral
   const std::int64_t rows = layout.context_ranks * (layout.sequence_parallel ? tensor : 1);
   if (auto fits = divides("--cp", rows, recipe.sequence, "tokens of a sequence"); !fits) return fits;
   if (layout.context == ContextKind::kUlysses) {
-    if (auto fits = divides("--cp", layout.context_ranks * tensor, spec.kv_heads, "key and value heads"); !fits) return fits;
+    if (auto fits = divides("--cp", layout.context_ranks * tensor, spec.kv_heads, "key and value heads"); !fits)
+      return fits;
   }
   const std::int64_t stretches = layout.stages * layout.chunks;
   // With embedding and head as layers of their own, a short first stretch may have no block.
   if (layers_of_stretch(spec.layers, stretches, std::min<std::int64_t>(1, stretches - 1)) > 0) return {};
-  return refuse("--pp", fmt::format("{} layers do not divide into {} stages of {} chunks", spec.layers, layout.stages, layout.chunks),
-                fmt::format("take stages x chunks = {}", nearest_divisor(spec.layers, stretches)));
+  return refuse(
+      "--pp",
+      fmt::format("{} layers do not divide into {} stages of {} chunks", spec.layers, layout.stages, layout.chunks),
+      fmt::format("take stages x chunks = {}", nearest_divisor(spec.layers, stretches)));
 }
 
 }  // namespace
@@ -82,11 +91,14 @@ std::int64_t layers_of_stretch(std::int64_t layers, std::int64_t stages, std::in
   return (layers + 2) / stages - ends;
 }
 
-Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout, std::int64_t gpus) {
+Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout,
+                          std::int64_t gpus) {
   if (spec.reads_images() || spec.is_conv_net() || spec.decoder_layers > 0) {
-    return refuse("MODEL", fmt::format("{} is no plain stack of blocks over tokens", spec.name), "take a GPT, Llama or BERT");
+    return refuse("MODEL", fmt::format("{} is no plain stack of blocks over tokens", spec.name),
+                  "take a GPT, Llama or BERT");
   }
-  if (layout.zero > 0 && layout.data_ranks == 1) return refuse("--zero", "there is one data rank, which shares nothing out", "leave --zero out");
+  if (layout.zero > 0 && layout.data_ranks == 1)
+    return refuse("--zero", "there is one data rank, which shares nothing out", "leave --zero out");
   if (auto fits = check_cuts(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_experts(spec, layout); !fits) return fits;
   if (auto fits = check_world(layout, gpus); !fits) return fits;
@@ -97,11 +109,13 @@ std::string describe(const ParallelLayout& layout) {
   std::string text = fmt::format("dp {}, tp {}, pp {}", layout.data_ranks, layout.tensor_ranks, layout.stages);
   if (layout.chunks > 1) text += fmt::format(" x {} chunks", layout.chunks);
   if (layout.stages > 1) text += fmt::format(" ({})", layout.schedule);
-  if (layout.context_ranks > 1) text += fmt::format(", cp {}{}", layout.context_ranks, layout.context == ContextKind::kUlysses ? " (ulysses)" : "");
+  if (layout.context_ranks > 1)
+    text += fmt::format(", cp {}{}", layout.context_ranks, layout.context == ContextKind::kUlysses ? " (ulysses)" : "");
   if (layout.expert_ranks > 1) text += fmt::format(", ep {}", layout.expert_ranks);
   if (layout.zero > 0) text += fmt::format(", ZeRO-{}", layout.zero);
   if (layout.sequence_parallel) text += ", sequence parallel";
-  return text + fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch, to_text(layout.recomputation));
+  return text + fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch,
+                            to_text(layout.recomputation));
 }
 
 }  // namespace plimsoll

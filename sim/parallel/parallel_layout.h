@@ -28,12 +28,12 @@ struct ParallelLayout {
   bool sequence_parallel = false;
   ContextKind context = ContextKind::kRing;
   std::string schedule = "1f1b";
-  std::int64_t chunks = 1;         ///< of layers, on each rank of a pipeline
-  std::int64_t micro_batch = 1;    ///< sequences
-  std::int64_t global_batch = 1;   ///< sequences of a step, of all data ranks
+  std::int64_t chunks = 1;        ///< of layers, on each rank of a pipeline
+  std::int64_t micro_batch = 1;   ///< sequences
+  std::int64_t global_batch = 1;  ///< sequences of a step, of all data ranks
   Recomputation recomputation = Recomputation::kNone;
   bool overlaps_gradients = true;  ///< data ranks' collectives run beside the last backward passes
-  bool overlaps_tensor = true;     ///< tensor ranks' collectives of a backward pass run beside its products where they can
+  bool overlaps_tensor = true;  ///< tensor ranks' collectives of a backward pass run beside its products where they can
 
   bool operator==(const ParallelLayout&) const = default;
 
@@ -41,12 +41,13 @@ struct ParallelLayout {
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data_ranks * micro_batch); }
 };
 
-/// Names the first degree that does not divide what it shares (GPUs, layers, heads, batch, sequence, experts), and what would.
-/// `gpus`: how many there are.
+/// Names the first degree that does not divide what it shares (GPUs, layers, heads, batch, sequence, experts), and what
+/// would. `gpus`: how many there are.
 Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout, std::int64_t gpus);
 
-/// Layers of one of `stages` equal stretches of the model. Where they do not divide, embedding and head count as a layer each and the
-/// first and last stretch have one less, as zero-bubble pipelines are cut; 0 when that does not divide either.
+/// Layers of one of `stages` equal stretches of the model. Where they do not divide, embedding and head count as a
+/// layer each and the first and last stretch have one less, as zero-bubble pipelines are cut; 0 when that does not
+/// divide either.
 std::int64_t layers_of_stretch(std::int64_t layers, std::int64_t stages, std::int64_t stage);
 
 /// "dp 8, tp 8, pp 16 x 2 chunks (interleaved), …": for people.

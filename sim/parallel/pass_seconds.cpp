@@ -23,7 +23,8 @@ bool is_weight_gradient(const std::vector<StackKernel>& kernels, std::size_t i, 
 
 class PassSum {
  public:
-  PassSum(const std::vector<StackKernel>& kernels, const PassTerms& terms) : kernels_(kernels), terms_(terms), seconds_(kernels.size()) {}
+  PassSum(const std::vector<StackKernel>& kernels, const PassTerms& terms)
+      : kernels_(kernels), terms_(terms), seconds_(kernels.size()) {}
 
   Result<PieceCost> sum() {
     for (std::size_t i = 0; i < kernels_.size(); ++i) {
@@ -45,7 +46,8 @@ class PassSum {
     return kernel_seconds(whole, terms_.rates);
   }
 
-  /// Tensor ranks sum with all-reduces, or gather and scatter rows where the stream is cut by rows; bytes are those on the wire.
+  /// Tensor ranks sum with all-reduces, or gather and scatter rows where the stream is cut by rows; bytes are those on
+  /// the wire.
   [[nodiscard]] double collective(const StackKernel& kernel) const {
     const auto ranks = static_cast<double>(terms_.layout.tensor_ranks);
     const bool by_rows = terms_.layout.sequence_parallel;
@@ -63,12 +65,17 @@ class PassSum {
     }
     ++launches_[kernel.phase == Phase::kForward ? 0 : 1];
     if (kernel.sort == StackKernelSort::kAttention) add_context(kernel, seconds_[i]);
-    const double flops = kernel.flops * (kernel.sort == StackKernelSort::kAttention ? static_cast<double>(terms_.layout.context_ranks) : 1);
+    const double flops =
+        kernel.flops *
+        (kernel.sort == StackKernelSort::kAttention ? static_cast<double>(terms_.layout.context_ranks) : 1);
     cost_.hardware_flops += flops;
     if (!kernel.again) cost_.model_flops += flops;
-    if (kernel.phase == Phase::kForward) cost_.forward += seconds_[i];
-    else if (is_weight_gradient(kernels_, i, terms_.rows)) cost_.weight_gradient += seconds_[i];
-    else cost_.input_gradient += seconds_[i];
+    if (kernel.phase == Phase::kForward)
+      cost_.forward += seconds_[i];
+    else if (is_weight_gradient(kernels_, i, terms_.rows))
+      cost_.weight_gradient += seconds_[i];
+    else
+      cost_.input_gradient += seconds_[i];
   }
 
   void add_collective(std::size_t i) {
@@ -82,7 +89,8 @@ class PassSum {
   [[nodiscard]] double beside(std::size_t i) const {
     if (kernels_[i].again) return 0;
     if (i > 0 && is_weight_gradient(kernels_, i - 1, terms_.rows)) return seconds_[i - 1];
-    const bool gathers = i + 3 < kernels_.size() && is_weight_gradient(kernels_, i + 2, terms_.rows) && is_collective(kernels_[i + 3]);
+    const bool gathers =
+        i + 3 < kernels_.size() && is_weight_gradient(kernels_, i + 2, terms_.rows) && is_collective(kernels_[i + 3]);
     return gathers ? seconds_[i + 1] : 0;
   }
 
@@ -92,14 +100,16 @@ class PassSum {
     if (layout.context_ranks < 2) return;
     const RankGroup group = context_group(layout, terms_.cluster);
     const double heads = static_cast<double>(terms_.kv_heads) / static_cast<double>(layout.tensor_ranks);
-    const double one = static_cast<double>(terms_.rows) * heads * static_cast<double>(kernel.k) * static_cast<double>(size_of(kernel.dtype));
+    const double one = static_cast<double>(terms_.rows) * heads * static_cast<double>(kernel.k) *
+                       static_cast<double>(size_of(kernel.dtype));
     double sent = 0, beside = 0;
     if (layout.context == ContextKind::kRing) {
       const double steps = static_cast<double>(group.ranks - 1);
       sent = steps * hop_seconds((kernel.backward ? 4 : 2) * one, group.nodes() > 1, terms_.cluster);
       beside = seconds * steps / static_cast<double>(group.ranks);
     } else {
-      const double queries = static_cast<double>(terms_.rows) * static_cast<double>(kernel.batch * kernel.k * size_of(kernel.dtype));
+      const double queries =
+          static_cast<double>(terms_.rows) * static_cast<double>(kernel.batch * kernel.k * size_of(kernel.dtype));
       sent = 2 * plimsoll::seconds_of(Collective::kAllToAll, queries, group, terms_.cluster) +
              2 * plimsoll::seconds_of(Collective::kAllToAll, one, group, terms_.cluster);
     }
@@ -125,6 +135,8 @@ class PassSum {
 
 }  // namespace
 
-Result<PieceCost> pass_seconds(const std::vector<StackKernel>& kernels, const PassTerms& terms) { return PassSum(kernels, terms).sum(); }
+Result<PieceCost> pass_seconds(const std::vector<StackKernel>& kernels, const PassTerms& terms) {
+  return PassSum(kernels, terms).sum();
+}
 
 }  // namespace plimsoll

@@ -33,8 +33,11 @@ Result<Pace> pace_of_replica(const ParallelQuestion& question, std::int64_t repl
   Pace pace(static_cast<std::size_t>(layout.stages), 1);
   for (const SlowRank& slow : question.slow) {
     if (slow.rank < 0 || slow.rank >= layout.gpus() || slow.factor <= 0) {
-      return fail({.kind = ErrorKind::kInput, .what = fmt::format("there is no rank {} of {}, or {} is no factor", slow.rank, layout.gpus(), slow.factor),
-                   .where = "--slow-rank", .remedy = "for example --slow-rank 3=1.2"});
+      return fail(
+          {.kind = ErrorKind::kInput,
+           .what = fmt::format("there is no rank {} of {}, or {} is no factor", slow.rank, layout.gpus(), slow.factor),
+           .where = "--slow-rank",
+           .remedy = "for example --slow-rank 3=1.2"});
     }
     if (slow.rank / inner % layout.data_ranks != replica) continue;
     double& own = pace[static_cast<std::size_t>(slow.rank / inner / layout.data_ranks)];
@@ -56,10 +59,15 @@ Result<std::vector<Pace>> paces(const ParallelQuestion& question) {
 }
 
 Result<PipelineSchedule> schedule_of(const ParallelLayout& layout) {
-  ScheduleRequest request{.name = layout.schedule, .ranks = static_cast<std::uint32_t>(layout.stages),
-                          .micro_batches = static_cast<std::uint32_t>(layout.micro_batches()), .chunks = {}, .group = {}};
-  if (layout.stages == 1) request.name = "1f1b";
-  else if (layout.chunks > 1) request.chunks = static_cast<std::uint32_t>(layout.chunks);
+  ScheduleRequest request{.name = layout.schedule,
+                          .ranks = static_cast<std::uint32_t>(layout.stages),
+                          .micro_batches = static_cast<std::uint32_t>(layout.micro_batches()),
+                          .chunks = {},
+                          .group = {}};
+  if (layout.stages == 1)
+    request.name = "1f1b";
+  else if (layout.chunks > 1)
+    request.chunks = static_cast<std::uint32_t>(layout.chunks);
   auto schedule = make_schedule(request);
   if (!schedule) {
     Error error = schedule.error();
@@ -79,7 +87,8 @@ struct Replica {
   [[nodiscard]] double last_op(std::size_t rank) const { return seconds(timing.ops[rank].back().end); }
 };
 
-Result<Replica> run_replica(const ParallelQuestion& question, const std::vector<StageCostParts>& parts, const PipelineSchedule& schedule, Pace pace) {
+Result<Replica> run_replica(const ParallelQuestion& question, const std::vector<StageCostParts>& parts,
+                            const PipelineSchedule& schedule, Pace pace) {
   std::vector<double> slow(parts.size(), 1);
   const auto owned = stages_of_ranks(schedule);
   for (std::size_t rank = 0; rank < owned.size(); ++rank) {
@@ -96,9 +105,14 @@ Result<Replica> run_replica(const ParallelQuestion& question, const std::vector<
 /// A step after its passes, rank by rank: gradients, the norm, updates.
 class StepEnd {
  public:
-  StepEnd(const ParallelQuestion& question, const StagePieces& pieces, const std::vector<StageCostParts>& parts, const PipelineSchedule& schedule,
-          const std::vector<Replica>& replicas)
-      : question_(question), pieces_(pieces), parts_(parts), schedule_(schedule), replicas_(replicas), owned_(stages_of_ranks(schedule)) {
+  StepEnd(const ParallelQuestion& question, const StagePieces& pieces, const std::vector<StageCostParts>& parts,
+          const PipelineSchedule& schedule, const std::vector<Replica>& replicas)
+      : question_(question),
+        pieces_(pieces),
+        parts_(parts),
+        schedule_(schedule),
+        replicas_(replicas),
+        owned_(stages_of_ranks(schedule)) {
     for (std::size_t rank = 0; rank < schedule.ranks(); ++rank) reduced_.push_back(reduced(rank));
     tie();
   }
@@ -109,7 +123,8 @@ class StepEnd {
   [[nodiscard]] double starts_update(std::size_t rank) const {
     if (question_.recipe.clip <= 0) return reduced_[rank];
     const RankGroup all{.ranks = question_.layout.gpus(), .per_node = question_.cluster.node_gpus};
-    return *std::max_element(reduced_.begin(), reduced_.end()) + seconds_of(Collective::kAllReduce, 4, all, question_.cluster);
+    return *std::max_element(reduced_.begin(), reduced_.end()) +
+           seconds_of(Collective::kAllReduce, 4, all, question_.cluster);
   }
   [[nodiscard]] double update(std::size_t rank) const {
     double seconds = 0, slowest = 1;
@@ -138,8 +153,10 @@ class StepEnd {
     std::vector<GradientBucket> buckets;
     double last = 0;
     for (const Replica& replica : replicas_) {
-      auto own = gradient_buckets(question_, parts_, schedule_.orders[rank], replica.timing.ops[rank], replica.costs.ticks_per_unit);
-      for (std::size_t i = 0; i < own.size() && i < buckets.size(); ++i) own[i].ready = std::max(own[i].ready, buckets[i].ready);
+      auto own = gradient_buckets(question_, parts_, schedule_.orders[rank], replica.timing.ops[rank],
+                                  replica.costs.ticks_per_unit);
+      for (std::size_t i = 0; i < own.size() && i < buckets.size(); ++i)
+        own[i].ready = std::max(own[i].ready, buckets[i].ready);
       buckets = std::move(own);
       last = std::max(last, replica.last_op(rank));
     }
@@ -173,10 +190,12 @@ class StepEnd {
 };
 
 /// Where a rank's step goes, in the replica whose passes end last.
-RankSeconds seconds_of_rank(std::size_t rank, const PipelineSchedule& schedule, const std::vector<StageCostParts>& parts,
-                            const std::vector<Replica>& replicas, const StepEnd& end) {
-  const auto slowest = std::max_element(replicas.begin(), replicas.end(),
-                                        [&](const Replica& a, const Replica& b) { return a.last_op(rank) < b.last_op(rank); });
+RankSeconds seconds_of_rank(std::size_t rank, const PipelineSchedule& schedule,
+                            const std::vector<StageCostParts>& parts, const std::vector<Replica>& replicas,
+                            const StepEnd& end) {
+  const auto slowest = std::max_element(replicas.begin(), replicas.end(), [&](const Replica& a, const Replica& b) {
+    return a.last_op(rank) < b.last_op(rank);
+  });
   RankSeconds seconds;
   const double pace = slowest->pace[rank];
   for (const PipelineOp& op : schedule.orders[rank]) {
@@ -195,7 +214,8 @@ RankSeconds seconds_of_rank(std::size_t rank, const PipelineSchedule& schedule, 
     }
     if (ends_backward(op.work)) seconds.backward += pace * stage.cost.weight_gradient;
   }
-  const double busy = seconds.forward + seconds.backward + seconds.tensor_sends + seconds.shard_sends + seconds.expert_sends;
+  const double busy =
+      seconds.forward + seconds.backward + seconds.tensor_sends + seconds.shard_sends + seconds.expert_sends;
   const double last = slowest->last_op(rank);
   seconds.bubble = std::max(0.0, last - busy);
   seconds.gradient_sends = end.reduced_at(rank) - last + end.gather(rank);
@@ -204,7 +224,8 @@ RankSeconds seconds_of_rank(std::size_t rank, const PipelineSchedule& schedule, 
 }
 
 double total(const RankSeconds& s) {
-  return s.forward + s.backward + s.tensor_sends + s.expert_sends + s.shard_sends + s.bubble + s.gradient_sends + s.optimizer + s.wait;
+  return s.forward + s.backward + s.tensor_sends + s.expert_sends + s.shard_sends + s.bubble + s.gradient_sends +
+         s.optimizer + s.wait;
 }
 
 void name_limit(ParallelAnswer& answer) {
@@ -217,7 +238,8 @@ void name_limit(ParallelAnswer& answer) {
                                                    {"gradients of data ranks", s.gradient_sends},
                                                    {"optimizer", s.optimizer},
                                                    {"waiting for slower ranks", s.wait}};
-  const auto most = std::max_element(std::begin(shares), std::end(shares), [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most = std::max_element(std::begin(shares), std::end(shares),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
   answer.limit = most->first;
   answer.limit_share = answer.step_seconds > 0 ? most->second / answer.step_seconds : 0;
 }
@@ -228,7 +250,8 @@ void add_rates(ParallelAnswer& answer, const ParallelQuestion& question, const s
     answer.model_flops += stage.cost.model_flops;
     answer.hardware_flops += stage.cost.hardware_flops;
   }
-  const auto passes = static_cast<double>(layout.micro_batches() * layout.tensor_ranks * layout.context_ranks * layout.data_ranks);
+  const auto passes =
+      static_cast<double>(layout.micro_batches() * layout.tensor_ranks * layout.context_ranks * layout.data_ranks);
   answer.model_flops *= passes;
   answer.hardware_flops *= passes;
   answer.samples_per_second = static_cast<double>(layout.global_batch) / answer.step_seconds;
@@ -253,12 +276,14 @@ Bytes usable_bytes(const ParallelQuestion& question) {
 std::vector<std::string> assumptions(const ParallelQuestion& question) {
   std::vector<std::string> said{"layers as Megatron-LM runs them; collectives by data/calibration (keys collective.*)"};
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);
-  if (question.layout.overlaps_gradients) said.push_back("kernels are not slowed by collectives beside them: no measurement says by how much");
+  if (question.layout.overlaps_gradients)
+    said.push_back("kernels are not slowed by collectives beside them: no measurement says by how much");
   return said;
 }
 
-ParallelAnswer put_together(const ParallelQuestion& question, const StagePieces& pieces, const std::vector<StageCostParts>& parts,
-                            const PipelineSchedule& schedule, const std::vector<Replica>& replicas) {
+ParallelAnswer put_together(const ParallelQuestion& question, const StagePieces& pieces,
+                            const std::vector<StageCostParts>& parts, const PipelineSchedule& schedule,
+                            const std::vector<Replica>& replicas) {
   const StepEnd end(question, pieces, parts, schedule, replicas);
   ParallelAnswer answer{.layout = question.layout};
   const auto memory = rank_memory(question, pieces, parts, schedule, replicas.front().timing);
@@ -276,9 +301,11 @@ ParallelAnswer put_together(const ParallelQuestion& question, const StagePieces&
     if (works(own) > works(answer.ranks[answer.last].seconds)) answer.last = rank;
     if (memory[rank].total() > memory[answer.fullest].total()) answer.fullest = rank;
   }
-  for (const Replica& replica : replicas) answer.bubble_fraction = std::max(answer.bubble_fraction, replica.timing.bubble_fraction());
+  for (const Replica& replica : replicas)
+    answer.bubble_fraction = std::max(answer.bubble_fraction, replica.timing.bubble_fraction());
   answer.exact = question.exact || question.layout.gpus() == question.layout.stages;
-  answer.simulated_ranks = question.exact ? question.layout.gpus() : static_cast<std::int64_t>(replicas.size()) * question.layout.stages;
+  answer.simulated_ranks =
+      question.exact ? question.layout.gpus() : static_cast<std::int64_t>(replicas.size()) * question.layout.stages;
   answer.usable = usable_bytes(question);
   answer.assumed = assumptions(question);
   add_rates(answer, question, parts);
@@ -304,7 +331,8 @@ Result<ParallelAnswer> predict_with(const ParallelQuestion& question, const Stag
 }
 
 Result<ParallelAnswer> predict_parallel(const ParallelQuestion& question) {
-  if (auto fits = check_layout(question.spec, question.recipe, question.layout, question.cluster.gpus); !fits) return fail(fits.error());
+  if (auto fits = check_layout(question.spec, question.recipe, question.layout, question.cluster.gpus); !fits)
+    return fail(fits.error());
   const auto pieces = stage_pieces(question.spec, question.recipe, question.layout, question.choices, question.cluster);
   if (!pieces) return fail(pieces.error());
   return predict_with(question, *pieces);

@@ -21,19 +21,20 @@ struct ParallelQuestion {
   BlockChoices choices;
   Cluster cluster;
   std::vector<SlowRank> slow;
-  bool exact = false;    ///< simulate every rank, not one of each kind
+  bool exact = false;  ///< simulate every rank, not one of each kind
 };
 
-/// Checks the layout and simulates a step. Data ranks that are alike are simulated once (folded) unless `exact` is asked for;
-/// ranks that share a layer go at the pace of the slowest of them; a bucket of gradients is reduced when the last data rank
-/// has it.
+/// Checks the layout and simulates a step. Data ranks that are alike are simulated once (folded) unless `exact` is
+/// asked for; ranks that share a layer go at the pace of the slowest of them; a bucket of gradients is reduced when the
+/// last data rank has it.
 Result<ParallelAnswer> predict_parallel(const ParallelQuestion& question);
 
 /// The same of a layout that was checked, with pieces that are known already.
 Result<ParallelAnswer> predict_with(const ParallelQuestion& question, const StagePieces& pieces);
 
-/// The same, faster: once a pipeline is warm, p more micro-batches add the same time again and again. Two steps with few micro-batches are
-/// simulated and the rest is added in proportion; schedules that hold all micro-batches at once are simulated as they are.
+/// The same, faster: once a pipeline is warm, p more micro-batches add the same time again and again. Two steps with
+/// few micro-batches are simulated and the rest is added in proportion; schedules that hold all micro-batches at once
+/// are simulated as they are.
 Result<ParallelAnswer> predict_steady(const ParallelQuestion& question, const StagePieces& pieces);
 
 }  // namespace plimsoll

@@ -7,9 +7,10 @@ namespace {
 
 constexpr std::int64_t kWarmTurns = 4;  ///< times the pipeline's length that a step has at least to be warm
 
-constexpr double RankSeconds::* kSeconds[] = {&RankSeconds::forward,      &RankSeconds::backward,    &RankSeconds::tensor_sends,
-                                              &RankSeconds::expert_sends, &RankSeconds::shard_sends, &RankSeconds::bubble,
-                                              &RankSeconds::gradient_sends, &RankSeconds::optimizer, &RankSeconds::wait};
+constexpr double RankSeconds::*kSeconds[] = {
+    &RankSeconds::forward,        &RankSeconds::backward,    &RankSeconds::tensor_sends,
+    &RankSeconds::expert_sends,   &RankSeconds::shard_sends, &RankSeconds::bubble,
+    &RankSeconds::gradient_sends, &RankSeconds::optimizer,   &RankSeconds::wait};
 
 bool holds_all(const std::string& schedule) { return schedule == "gpipe" || schedule == "looped-bfs"; }
 
@@ -29,7 +30,9 @@ void extend(ParallelAnswer& first, const ParallelAnswer& second, double turns) {
   first.model_flops = onwards(first.model_flops, second.model_flops, turns);
   first.hardware_flops = onwards(first.hardware_flops, second.hardware_flops, turns);
   for (std::size_t rank = 0; rank < first.ranks.size(); ++rank) {
-    for (const auto part : kSeconds) first.ranks[rank].seconds.*part = onwards(first.ranks[rank].seconds.*part, second.ranks[rank].seconds.*part, turns);
+    for (const auto part : kSeconds)
+      first.ranks[rank].seconds.*part =
+          onwards(first.ranks[rank].seconds.*part, second.ranks[rank].seconds.*part, turns);
   }
 }
 
@@ -45,7 +48,8 @@ Result<ParallelAnswer> predict_steady(const ParallelQuestion& question, const St
   const auto second = with_micro_batches(question, pieces, few + stages);
   if (!second) return second;
   const double turns = static_cast<double>(count - few) / static_cast<double>(stages);
-  const double idle = onwards(first->bubble_fraction * first->step_seconds, second->bubble_fraction * second->step_seconds, turns);
+  const double idle =
+      onwards(first->bubble_fraction * first->step_seconds, second->bubble_fraction * second->step_seconds, turns);
   extend(*first, *second, turns);
   first->layout = layout;
   first->bubble_fraction = idle / first->step_seconds;

@@ -23,8 +23,8 @@ double most_activations(const std::vector<PipelineOp>& order, const std::vector<
 }
 
 /// Ranks that pass activations on to others hold what the schedule's own count says.
-double most_with_moves(std::size_t rank, const PipelineSchedule& schedule, const ScheduleTiming& timing, const StagePieces& pieces,
-                       const std::vector<StageCostParts>& parts) {
+double most_with_moves(std::size_t rank, const PipelineSchedule& schedule, const ScheduleTiming& timing,
+                       const StagePieces& pieces, const std::vector<StageCostParts>& parts) {
   const double peak = peak_activations(schedule, timing)[rank];
   const double layers = static_cast<double>(parts[rank % parts.size()].layers) * static_cast<double>(schedule.stages) /
                         static_cast<double>(schedule.ranks());
@@ -41,8 +41,9 @@ double gathered(const ParallelQuestion& question, const StagePieces& pieces) {
 
 }  // namespace
 
-std::vector<RankMemory> rank_memory(const ParallelQuestion& question, const StagePieces& pieces, const std::vector<StageCostParts>& parts,
-                                    const PipelineSchedule& schedule, const ScheduleTiming& timing) {
+std::vector<RankMemory> rank_memory(const ParallelQuestion& question, const StagePieces& pieces,
+                                    const std::vector<StageCostParts>& parts, const PipelineSchedule& schedule,
+                                    const ScheduleTiming& timing) {
   const ParallelLayout& layout = question.layout;
   const std::vector<double> versions = weight_copies(schedule);
   const auto owned = stages_of_ranks(schedule);

@@ -19,7 +19,8 @@ constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' han
 using PieceKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, int>;
 
 PieceKey key_of(const ParallelLayout& l) {
-  return {l.tensor_ranks, l.context_ranks, l.expert_ranks, l.micro_batch, l.sequence_parallel, static_cast<int>(l.recomputation)};
+  return {l.tensor_ranks, l.context_ranks,     l.expert_ranks,
+          l.micro_batch,  l.sequence_parallel, static_cast<int>(l.recomputation)};
 }
 
 template <typename Value>
@@ -56,7 +57,8 @@ class Candidates {
   std::vector<ParallelLayout> all() {
     for (const std::int64_t tensor : said_or(request_.tensor_ranks, powers_up_to(question_.cluster.node_gpus))) {
       base_.tensor_ranks = tensor;
-      for (const std::int64_t stages : said_or(request_.stages, divisors(question_.spec.layers, question_.cluster.gpus))) {
+      for (const std::int64_t stages :
+           said_or(request_.stages, divisors(question_.spec.layers, question_.cluster.gpus))) {
         base_.stages = stages;
         const std::int64_t others = tensor * stages * base_.context_ranks;
         if (question_.cluster.gpus % others != 0) continue;
@@ -72,7 +74,8 @@ class Candidates {
     const std::int64_t each = base_.global_batch / base_.data_ranks;
     for (const std::int64_t micro : said_or(request_.micro_batch, powers_up_to(std::min(kMostMicroBatch, each)))) {
       base_.micro_batch = micro;
-      for (const std::int64_t chunks : said_or(request_.chunks, divisors(question_.spec.layers / base_.stages, base_.stages > 1 ? kMostChunks : 1))) {
+      for (const std::int64_t chunks : said_or(
+               request_.chunks, divisors(question_.spec.layers / base_.stages, base_.stages > 1 ? kMostChunks : 1))) {
         base_.chunks = chunks;
         for (const std::string& schedule : said_or(request_.schedule, schedules())) {
           base_.schedule = schedule;
@@ -84,7 +87,9 @@ class Candidates {
 
   [[nodiscard]] std::vector<std::string> schedules() const {
     if (base_.stages == 1) return {"1f1b"};
-    if (base_.chunks == 1) return base_.stages <= kMostZeroBubble ? std::vector<std::string>{"1f1b", "zb-h1"} : std::vector<std::string>{"1f1b"};
+    if (base_.chunks == 1)
+      return base_.stages <= kMostZeroBubble ? std::vector<std::string>{"1f1b", "zb-h1"}
+                                             : std::vector<std::string>{"1f1b"};
     if (base_.chunks == 2 && base_.stages <= kMostZeroBubble) return {"interleaved", "zb-v"};
     return {"interleaved"};
   }
@@ -115,14 +120,18 @@ class Candidates {
 };
 
 /// Pieces of all candidates, each different one once.
-std::map<PieceKey, Result<StagePieces>> all_pieces(const ParallelQuestion& question, const std::vector<ParallelLayout>& layouts, unsigned threads) {
+std::map<PieceKey, Result<StagePieces>> all_pieces(const ParallelQuestion& question,
+                                                   const std::vector<ParallelLayout>& layouts, unsigned threads) {
   std::map<PieceKey, ParallelLayout> different;
   for (const ParallelLayout& layout : layouts) different.emplace(key_of(layout), layout);
   std::vector<std::pair<PieceKey, ParallelLayout>> list(different.begin(), different.end());
   std::vector<std::optional<Result<StagePieces>>> made(list.size());
-  parallel_for(list.size(), [&](std::size_t i) {
-    made[i] = stage_pieces(question.spec, question.recipe, list[i].second, question.choices, question.cluster);
-  }, threads);
+  parallel_for(
+      list.size(),
+      [&](std::size_t i) {
+        made[i] = stage_pieces(question.spec, question.recipe, list[i].second, question.choices, question.cluster);
+      },
+      threads);
   std::map<PieceKey, Result<StagePieces>> pieces;
   for (std::size_t i = 0; i < list.size(); ++i) pieces.emplace(list[i].first, std::move(*made[i]));
   return pieces;
@@ -152,26 +161,35 @@ Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const Layo
   const std::vector<ParallelLayout> layouts = candidate_layouts(question, request);
   if (layouts.empty()) {
     const ParallelLayout said = layout_as_said(request, question.cluster.gpus);
-    if (auto fits = check_layout(question.spec, question.recipe, said, question.cluster.gpus); !fits) return fail(fits.error());
-    return fail({.kind = ErrorKind::kInfeasible, .what = fmt::format("no layout divides {} over {} GPUs", question.spec.name, question.cluster.gpus),
-                 .where = "--gpus", .remedy = "take another number of GPUs or another --global-batch"});
+    if (auto fits = check_layout(question.spec, question.recipe, said, question.cluster.gpus); !fits)
+      return fail(fits.error());
+    return fail({.kind = ErrorKind::kInfeasible,
+                 .what = fmt::format("no layout divides {} over {} GPUs", question.spec.name, question.cluster.gpus),
+                 .where = "--gpus",
+                 .remedy = "take another number of GPUs or another --global-batch"});
   }
   const auto pieces = all_pieces(question, layouts, threads);
   std::vector<std::optional<ParallelAnswer>> answers(layouts.size());
-  parallel_for(layouts.size(), [&](std::size_t i) {
-    const auto& own = pieces.at(key_of(layouts[i]));
-    if (!own) return;
-    ParallelQuestion one = question;
-    one.layout = layouts[i];
-    auto answer = predict_steady(one, *own);
-    if (answer) answers[i] = std::move(*answer);
-  }, threads);
-  LayoutSearch search{.front = {}, .smallest = {}, .tried = layouts.size(), .global_batch = layouts.front().global_batch};
+  parallel_for(
+      layouts.size(),
+      [&](std::size_t i) {
+        const auto& own = pieces.at(key_of(layouts[i]));
+        if (!own) return;
+        ParallelQuestion one = question;
+        one.layout = layouts[i];
+        auto answer = predict_steady(one, *own);
+        if (answer) answers[i] = std::move(*answer);
+      },
+      threads);
+  LayoutSearch search{
+      .front = {}, .smallest = {}, .tried = layouts.size(), .global_batch = layouts.front().global_batch};
   std::vector<ParallelAnswer> fitting;
   for (auto& answer : answers) {
     if (!answer) continue;
-    if (answer->fits()) fitting.push_back(std::move(*answer));
-    else if (search.smallest.empty() || answer->peak() < search.smallest.front().peak()) search.smallest.assign(1, std::move(*answer));
+    if (answer->fits())
+      fitting.push_back(std::move(*answer));
+    else if (search.smallest.empty() || answer->peak() < search.smallest.front().peak())
+      search.smallest.assign(1, std::move(*answer));
   }
   search.fitting = fitting.size();
   search.front = front_of(std::move(fitting));

@@ -40,7 +40,9 @@ class LiveBytes {
     most_ = held(Holding::kActivations);
     for (; next_ < log.events().size(); ++next_) take(log.events()[next_]);
   }
-  [[nodiscard]] double held(Holding holding) const { return static_cast<double>(held_[static_cast<std::size_t>(holding)]); }
+  [[nodiscard]] double held(Holding holding) const {
+    return static_cast<double>(held_[static_cast<std::size_t>(holding)]);
+  }
   [[nodiscard]] double most() const { return most_; }
 
  private:
@@ -62,7 +64,8 @@ class LiveBytes {
 /// One stage of one block, and a micro-batch through it.
 class PieceRun {
  public:
-  PieceRun(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage, const GpuEntry& gpu)
+  PieceRun(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, std::int64_t stage,
+           const GpuEntry& gpu)
       : recipe_(recipe),
         tape_(make_tape(setup, gpu)),
         model_(*tape_, spec, recipe, setup, stage, megatron_cut(spec, recipe, setup, gpu.compute_capability)),
@@ -83,7 +86,8 @@ class PieceRun {
     cost.parameters = live_.held(Holding::kParameters);
     cost.gradients = live_.held(Holding::kGradients);
     cost.states = live_.held(Holding::kOptimizer);
-    for (const Parameter& parameter : tape_->parameters()) cost.elements += static_cast<double>(parameter.value.elements());
+    for (const Parameter& parameter : tape_->parameters())
+      cost.elements += static_cast<double>(parameter.value.elements());
   }
 
  private:
@@ -145,11 +149,16 @@ class PieceRun {
 
 namespace {
 
-constexpr double PieceCost::* kFields[] = {
-    &PieceCost::forward,     &PieceCost::input_gradient, &PieceCost::weight_gradient, &PieceCost::forward_sends, &PieceCost::backward_sends,
-    &PieceCost::hidden_sends, &PieceCost::model_flops,   &PieceCost::hardware_flops,  &PieceCost::update,        &PieceCost::saved,
-    &PieceCost::working,     &PieceCost::parameters,     &PieceCost::gradients,       &PieceCost::states,        &PieceCost::elements,
-    &PieceCost::expert_parameters, &PieceCost::expert_gradients, &PieceCost::expert_states, &PieceCost::exchange_forward, &PieceCost::exchange_backward};
+constexpr double PieceCost::*kFields[] = {&PieceCost::forward,          &PieceCost::input_gradient,
+                                          &PieceCost::weight_gradient,  &PieceCost::forward_sends,
+                                          &PieceCost::backward_sends,   &PieceCost::hidden_sends,
+                                          &PieceCost::model_flops,      &PieceCost::hardware_flops,
+                                          &PieceCost::update,           &PieceCost::saved,
+                                          &PieceCost::working,          &PieceCost::parameters,
+                                          &PieceCost::gradients,        &PieceCost::states,
+                                          &PieceCost::elements,         &PieceCost::expert_parameters,
+                                          &PieceCost::expert_gradients, &PieceCost::expert_states,
+                                          &PieceCost::exchange_forward, &PieceCost::exchange_backward};
 
 }  // namespace
 
@@ -200,7 +209,11 @@ Result<StagePieces> dense_pieces(const PieceTerms& terms, std::int64_t width) {
   StagePieces pieces;
   for (std::int64_t stage = 0; stage < kPieces; ++stage) {
     const PieceRun run(cut, one, setup, stage, terms.cluster.gpu);
-    auto cost = pass_seconds(run.kernels(), {.layout = terms.layout, .rows = run.rows(), .kv_heads = cut.kv_heads, .rates = *rates, .cluster = terms.cluster});
+    auto cost = pass_seconds(run.kernels(), {.layout = terms.layout,
+                                             .rows = run.rows(),
+                                             .kv_heads = cut.kv_heads,
+                                             .rates = *rates,
+                                             .cluster = terms.cluster});
     if (!cost) return fail(cost.error());
     run.put_bytes(*cost);
     costs[static_cast<std::size_t>(stage)] = *cost;
@@ -215,7 +228,8 @@ Result<StagePieces> dense_pieces(const PieceTerms& terms, std::int64_t width) {
 /// What experts hold, `count` of them on this rank.
 PieceCost held_by_experts(const PieceCost& one, double count) {
   PieceCost held;
-  for (const auto field : {&PieceCost::update, &PieceCost::parameters, &PieceCost::gradients, &PieceCost::states, &PieceCost::elements}) {
+  for (const auto field :
+       {&PieceCost::update, &PieceCost::parameters, &PieceCost::gradients, &PieceCost::states, &PieceCost::elements}) {
     held.*field = one.*field * count;
   }
   return held;
@@ -226,7 +240,9 @@ PieceCost passed_by_tokens(const PieceCost& one, double choices, double imbalanc
   PieceCost passed = one.times(choices * imbalance);
   passed.model_flops = one.model_flops * choices;
   passed.hardware_flops = one.hardware_flops * choices;
-  for (const auto field : {&PieceCost::update, &PieceCost::parameters, &PieceCost::gradients, &PieceCost::states, &PieceCost::elements}) passed.*field = 0;
+  for (const auto field :
+       {&PieceCost::update, &PieceCost::parameters, &PieceCost::gradients, &PieceCost::states, &PieceCost::elements})
+    passed.*field = 0;
   return passed;
 }
 
@@ -234,7 +250,8 @@ PieceCost passed_by_tokens(const PieceCost& one, double choices, double imbalanc
 PieceCost expert_block(const PieceTerms& terms, const PieceCost& narrow, const PieceCost& one) {
   const ExpertSpec& experts = terms.spec.experts;
   const auto ranks = static_cast<double>(terms.layout.expert_ranks), choices = static_cast<double>(experts.per_token);
-  const auto tokens = static_cast<double>(terms.layout.micro_batch * terms.recipe.sequence / terms.layout.context_ranks);
+  const auto tokens =
+      static_cast<double>(terms.layout.micro_batch * terms.recipe.sequence / terms.layout.context_ranks);
   double imbalance = terms.choices.imbalance.value_or(chance_imbalance(tokens, choices, ranks));
   if (experts.capacity > 0) imbalance = std::min(imbalance, experts.capacity);
   PieceCost block = narrow.without(one);
@@ -245,16 +262,18 @@ PieceCost expert_block(const PieceTerms& terms, const PieceCost& narrow, const P
   block.expert_gradients = held.gradients;
   block.expert_states = held.states;
   const double rows = terms.layout.sequence_parallel ? tokens / static_cast<double>(terms.layout.tensor_ranks) : tokens;
-  const double bytes = rows * choices * imbalance * static_cast<double>(terms.spec.hidden * size_of(compute_dtype(terms.recipe.precision)));
-  const double exchange = seconds_of(Collective::kAllToAll, bytes, expert_group(terms.layout, terms.cluster), terms.cluster);
+  const double bytes = rows * choices * imbalance *
+                       static_cast<double>(terms.spec.hidden * size_of(compute_dtype(terms.recipe.precision)));
+  const double exchange =
+      seconds_of(Collective::kAllToAll, bytes, expert_group(terms.layout, terms.cluster), terms.cluster);
   block.exchange_forward = block.exchange_backward = 2 * exchange;
   return block;
 }
 
 }  // namespace
 
-Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout, const BlockChoices& choices,
-                                 const Cluster& cluster) {
+Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout,
+                                 const BlockChoices& choices, const Cluster& cluster) {
   const PieceTerms terms{.spec = spec, .recipe = recipe, .layout = layout, .choices = choices, .cluster = cluster};
   if (spec.experts.count == 0) return dense_pieces(terms, spec.ffn);
   const std::int64_t width = spec.experts.width > 0 ? spec.experts.width : spec.ffn;

@@ -7,16 +7,24 @@
 namespace plimsoll {
 namespace {
 
-/// Of a collective that a micro-batch's passes can hide: all of it but one block's, or what the passes are too short for.
-double left_over(double collective, double passes, double blocks) { return std::max(collective / std::max(1.0, blocks), collective - passes); }
+/// Of a collective that a micro-batch's passes can hide: all of it but one block's, or what the passes are too short
+/// for.
+double left_over(double collective, double passes, double blocks) {
+  return std::max(collective / std::max(1.0, blocks), collective - passes);
+}
 
-/// Parameters gathered before they are read, gradients scattered after they are made (ZeRO-3), or the latter alone (ZeRO-2).
+/// Parameters gathered before they are read, gradients scattered after they are made (ZeRO-3), or the latter alone
+/// (ZeRO-2).
 void add_shards(StageCostParts& stage, const ParallelQuestion& question) {
   const ParallelLayout& layout = question.layout;
   if (layout.zero < 2) return;
   const auto blocks = static_cast<double>(stage.layers);
-  const double gather = layout.zero < 3 ? 0 : seconds_among_data_ranks(Collective::kAllGather, stage.cost.parameters, stage.cost.expert_parameters, layout, question.cluster);
-  const double scatter = seconds_among_data_ranks(Collective::kReduceScatter, stage.cost.gradients, stage.cost.expert_gradients, layout, question.cluster);
+  const double gather = layout.zero < 3
+                            ? 0
+                            : seconds_among_data_ranks(Collective::kAllGather, stage.cost.parameters,
+                                                       stage.cost.expert_parameters, layout, question.cluster);
+  const double scatter = seconds_among_data_ranks(Collective::kReduceScatter, stage.cost.gradients,
+                                                  stage.cost.expert_gradients, layout, question.cluster);
   stage.shard_forward = gather > 0 ? left_over(gather, stage.cost.forward, blocks) : 0;
   stage.shard_backward = left_over(gather + scatter, stage.cost.input_gradient + stage.cost.weight_gradient, blocks);
 }
@@ -25,7 +33,8 @@ void add_shards(StageCostParts& stage, const ParallelQuestion& question) {
 PieceCost head_beside_embedding(const StagePieces& pieces) {
   PieceCost head = pieces.head;
   const PieceCost rest = pieces.head.without(pieces.embedding);
-  for (const auto field : {&PieceCost::update, &PieceCost::parameters, &PieceCost::gradients, &PieceCost::states, &PieceCost::elements}) {
+  for (const auto field :
+       {&PieceCost::update, &PieceCost::parameters, &PieceCost::gradients, &PieceCost::states, &PieceCost::elements}) {
     head.*field = rest.*field;
   }
   return head;
@@ -41,7 +50,8 @@ double hop_bytes(const ParallelQuestion& question) {
 
 }  // namespace
 
-std::vector<StageCostParts> stage_parts(const ParallelQuestion& question, const StagePieces& pieces, std::uint32_t stages) {
+std::vector<StageCostParts> stage_parts(const ParallelQuestion& question, const StagePieces& pieces,
+                                        std::uint32_t stages) {
   std::vector<StageCostParts> parts(stages);
   for (std::uint32_t s = 0; s < stages; ++s) {
     StageCostParts& stage = parts[s];
@@ -55,12 +65,16 @@ std::vector<StageCostParts> stage_parts(const ParallelQuestion& question, const 
   return parts;
 }
 
-std::vector<RankCosts> rank_costs(const ParallelQuestion& question, const std::vector<StageCostParts>& parts, const std::vector<double>& slow) {
-  const double hop = hop_seconds(hop_bytes(question), hops_cross_nodes(question.layout, question.cluster), question.cluster);
+std::vector<RankCosts> rank_costs(const ParallelQuestion& question, const std::vector<StageCostParts>& parts,
+                                  const std::vector<double>& slow) {
+  const double hop =
+      hop_seconds(hop_bytes(question), hops_cross_nodes(question.layout, question.cluster), question.cluster);
   std::vector<RankCosts> costs;
   for (std::size_t s = 0; s < parts.size(); ++s) {
-    costs.push_back({.forward = parts[s].forward() * slow[s], .input_gradient = parts[s].input_gradient() * slow[s],
-                     .weight_gradient = parts[s].cost.weight_gradient * slow[s], .hop = hop});
+    costs.push_back({.forward = parts[s].forward() * slow[s],
+                     .input_gradient = parts[s].input_gradient() * slow[s],
+                     .weight_gradient = parts[s].cost.weight_gradient * slow[s],
+                     .hop = hop});
   }
   return costs;
 }

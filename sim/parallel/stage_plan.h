@@ -16,14 +16,18 @@ struct StageCostParts {
   double shard_backward = 0;  ///< and, with what ZeRO-2 and 3 scatter, to a backward pass
 
   [[nodiscard]] double forward() const { return cost.forward_seconds() + shard_forward + cost.exchange_forward; }
-  [[nodiscard]] double input_gradient() const { return cost.input_gradient + cost.backward_sends + shard_backward + cost.exchange_backward; }
+  [[nodiscard]] double input_gradient() const {
+    return cost.input_gradient + cost.backward_sends + shard_backward + cost.exchange_backward;
+  }
 };
 
 /// Every stage of the schedule, first to last.
-std::vector<StageCostParts> stage_parts(const ParallelQuestion& question, const StagePieces& pieces, std::uint32_t stages);
+std::vector<StageCostParts> stage_parts(const ParallelQuestion& question, const StagePieces& pieces,
+                                        std::uint32_t stages);
 
 /// The stages as the schedule's timing reads them; `slow` is each stage's factor.
-std::vector<RankCosts> rank_costs(const ParallelQuestion& question, const std::vector<StageCostParts>& parts, const std::vector<double>& slow);
+std::vector<RankCosts> rank_costs(const ParallelQuestion& question, const std::vector<StageCostParts>& parts,
+                                  const std::vector<double>& slow);
 
 /// Ranks whose stages each rank of the pipeline has: stage → rank (of its first micro-batch), and stages a rank.
 std::vector<std::vector<std::uint32_t>> stages_of_ranks(const PipelineSchedule& schedule);

@@ -14,8 +14,9 @@ namespace {
 constexpr std::size_t kMostLayouts = 1'000'000;
 constexpr std::int64_t kMostValues = 100'000;
 
-const std::vector<std::string> kKeys{"dp",    "tp",          "pp",           "cp",       "ep",        "zero",
-                                     "chunks", "micro-batch", "global-batch", "schedule", "recompute", "sequence-parallel"};
+const std::vector<std::string> kKeys{"dp",           "tp",       "pp",        "cp",
+                                     "ep",           "zero",     "chunks",    "micro-batch",
+                                     "global-batch", "schedule", "recompute", "sequence-parallel"};
 
 tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--vary", .remedy = std::move(remedy)});
@@ -70,7 +71,8 @@ Result<std::vector<std::string>> values_of(std::string_view text) {
   std::vector<std::string> values;
   if (const auto dots = text.find(".."); dots != std::string_view::npos) {
     const auto first = whole(text.substr(0, dots)), last = whole(text.substr(dots + 2));
-    if (!first || !last || *first > *last || *last - *first >= kMostValues) return refuse(fmt::format("'{}' is no range", text), "for example 1..16");
+    if (!first || !last || *first > *last || *last - *first >= kMostValues)
+      return refuse(fmt::format("'{}' is no range", text), "for example 1..16");
     for (std::int64_t value = *first; value <= *last; ++value) values.push_back(std::to_string(value));
     return values;
   }
@@ -96,8 +98,10 @@ SweptLayout time_one(ParallelQuestion question, const LayoutRequest& request) {
   SweptLayout swept{.layout = layout_as_said(request, question.cluster.gpus), .answer = {}, .refusal = {}};
   question.layout = swept.layout;
   auto answer = predict_parallel(question);
-  if (answer) swept.answer = std::move(*answer);
-  else swept.refusal = answer.error().text();
+  if (answer)
+    swept.answer = std::move(*answer);
+  else
+    swept.refusal = answer.error().text();
   return swept;
 }
 
@@ -105,7 +109,8 @@ SweptLayout time_one(ParallelQuestion question, const LayoutRequest& request) {
 
 Result<LayoutVariation> parse_variation(std::string_view text) {
   const auto equals = text.find('=');
-  if (equals == std::string_view::npos) return refuse(fmt::format("'{}' is not of the form KEY=VALUES", text), "for example pp=1,2,4");
+  if (equals == std::string_view::npos)
+    return refuse(fmt::format("'{}' is not of the form KEY=VALUES", text), "for example pp=1,2,4");
   LayoutVariation variation{.key = std::string(text.substr(0, equals)), .values = {}};
   if (std::find(kKeys.begin(), kKeys.end(), variation.key) == kKeys.end()) {
     return refuse(fmt::format("a layout has no '{}'", variation.key), did_you_mean(variation.key, kKeys));
@@ -115,7 +120,8 @@ Result<LayoutVariation> parse_variation(std::string_view text) {
   if (values->empty()) return refuse(fmt::format("'{}' has no values", text), "for example pp=1,2,4");
   for (const std::string& value : *values) {
     LayoutRequest tried;
-    if (!set(tried, variation.key, value)) return refuse(fmt::format("{} does not take '{}'", variation.key, value), "plimsoll sweep --help shows the keys");
+    if (!set(tried, variation.key, value))
+      return refuse(fmt::format("{} does not take '{}'", variation.key, value), "plimsoll sweep --help shows the keys");
   }
   variation.values = std::move(*values);
   return variation;
@@ -129,7 +135,8 @@ Result<std::vector<SweptLayout>> sweep_layouts(const ParallelQuestion& question,
     if (count > kMostLayouts) return refuse(fmt::format("more than {} layouts", kMostLayouts), "vary less at once");
   }
   std::vector<SweptLayout> swept(count);
-  parallel_for(count, [&](std::size_t i) { swept[i] = time_one(question, combination(base, variations, i)); }, threads);
+  parallel_for(
+      count, [&](std::size_t i) { swept[i] = time_one(question, combination(base, variations, i)); }, threads);
   return swept;
 }
 

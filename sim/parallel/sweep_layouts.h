@@ -16,7 +16,8 @@ struct LayoutVariation {
   std::vector<std::string> values;
 };
 
-/// "pp=1,2,4" or "micro-batch=1..16" (every whole number). Unknown keys and values that the key does not take are refused.
+/// "pp=1,2,4" or "micro-batch=1..16" (every whole number). Unknown keys and values that the key does not take are
+/// refused.
 Result<LayoutVariation> parse_variation(std::string_view text);
 
 /// One layout of a sweep: its answer, or why there is none.
@@ -26,8 +27,8 @@ struct SweptLayout {
   std::string refusal;
 };
 
-/// Every combination of the values, the last variation fastest, on all cores (0: one thread a core); the same in any order of work.
-/// More than a million combinations are refused.
+/// Every combination of the values, the last variation fastest, on all cores (0: one thread a core); the same in any
+/// order of work. More than a million combinations are refused.
 Result<std::vector<SweptLayout>> sweep_layouts(const ParallelQuestion& question, const LayoutRequest& base,
                                                const std::vector<LayoutVariation>& variations, unsigned threads = 0);
 

@@ -26,8 +26,10 @@ ParallelOutcome judge(const PublishedRow& row, const std::vector<ReadingRule>& r
   outcome.layout = stated->question.layout;
   outcome.published = stated->seconds;
   const auto answer = predict_parallel(stated->question);
-  if (!answer) outcome.refusal = answer.error().text();
-  else outcome.predicted = outcome.scaled = answer->step_seconds;
+  if (!answer)
+    outcome.refusal = answer.error().text();
+  else
+    outcome.predicted = outcome.scaled = answer->step_seconds;
   return outcome;
 }
 
@@ -43,7 +45,8 @@ std::map<std::string, double> machine_scalars(const std::vector<ParallelOutcome>
   return scalars;
 }
 
-std::vector<ParallelOutcome> judge_parallel(const std::vector<PublishedRow>& rows, const std::vector<ReadingRule>& rules) {
+std::vector<ParallelOutcome> judge_parallel(const std::vector<PublishedRow>& rows,
+                                            const std::vector<ReadingRule>& rules) {
   std::vector<ParallelOutcome> outcomes;
   for (const PublishedRow& row : rows) outcomes.push_back(judge(row, rules));
   const auto scalars = machine_scalars(outcomes);

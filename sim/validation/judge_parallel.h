@@ -17,8 +17,8 @@ struct ParallelOutcome {
   ParallelLayout layout;
   double published = 0;  ///< seconds
   double predicted = 0;
-  double scaled = 0;     ///< predicted, times the one scalar of its machine
-  std::string refusal;   ///< why there is no prediction
+  double scaled = 0;    ///< predicted, times the one scalar of its machine
+  std::string refusal;  ///< why there is no prediction
 
   [[nodiscard]] bool is_predicted() const { return refusal.empty(); }
   /// (predicted − published) ÷ published.
@@ -33,13 +33,14 @@ struct ParallelErrors {
   double median = 0;
   double worst = 0;
   double bias = 0;
-  double scaled_mean = 0;   ///< with each machine's scalar
+  double scaled_mean = 0;  ///< with each machine's scalar
   double scaled_worst = 0;
 };
 
-/// Predicts all rows, then finds for every machine the scalar that makes the median error of its rows 0. The rows must outlive
-/// the outcomes.
-std::vector<ParallelOutcome> judge_parallel(const std::vector<PublishedRow>& rows, const std::vector<ReadingRule>& rules);
+/// Predicts all rows, then finds for every machine the scalar that makes the median error of its rows 0. The rows must
+/// outlive the outcomes.
+std::vector<ParallelOutcome> judge_parallel(const std::vector<PublishedRow>& rows,
+                                            const std::vector<ReadingRule>& rules);
 
 /// Errors of a family, or of all rows where it is empty.
 ParallelErrors parallel_errors(const std::vector<ParallelOutcome>& outcomes, const std::string& family);

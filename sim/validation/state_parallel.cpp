@@ -11,8 +11,10 @@
 namespace plimsoll {
 namespace {
 
-const std::vector<std::string_view> kKeys{"family", "machine", "attention", "recompute", "sequence_parallel", "overlaps_tensor",
-                                          "gradients_at_end", "precision", "unit", "vocab", "network", "node_gpus", "gpu", "schedule", "use"};
+const std::vector<std::string_view> kKeys{
+    "family",          "machine",          "attention", "recompute", "sequence_parallel",
+    "overlaps_tensor", "gradients_at_end", "precision", "unit",      "vocab",
+    "network",         "node_gpus",        "gpu",       "schedule",  "use"};
 
 tl::unexpected<Error> refuse(const PublishedRow& row, std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = row.place, .remedy = {}});
@@ -27,8 +29,9 @@ Result<void> check_columns(const PublishedRow& row) {
 }
 
 Result<ModelSpec> model_of(const PublishedRow& row, const RowReading& reading) {
-  return resolve_model(fmt::format("gpt:layers={},hidden={},heads={},vocab={},positions={}", *row.whole("layers"), *row.whole("hidden"),
-                                   *row.whole("heads"), reading.fact("vocab"), *row.whole("seq")));
+  return resolve_model(fmt::format("gpt:layers={},hidden={},heads={},vocab={},positions={}", *row.whole("layers"),
+                                   *row.whole("hidden"), *row.whole("heads"), reading.fact("vocab"),
+                                   *row.whole("seq")));
 }
 
 ParallelLayout layout_of(const PublishedRow& row, const RowReading& reading) {
@@ -39,7 +42,8 @@ ParallelLayout layout_of(const PublishedRow& row, const RowReading& reading) {
   layout.chunks = row.whole("vpp").value_or(1);
   layout.global_batch = *row.whole("global_batch");
   layout.micro_batch = row.whole("micro_batch").value_or(layout.global_batch / layout.data_ranks);
-  layout.schedule = reading.fact("schedule").empty() ? (layout.chunks > 1 ? "interleaved" : "1f1b") : std::string(reading.fact("schedule"));
+  layout.schedule = reading.fact("schedule").empty() ? (layout.chunks > 1 ? "interleaved" : "1f1b")
+                                                     : std::string(reading.fact("schedule"));
   if (reading.fact("recompute") == "full") layout.recomputation = Recomputation::kFull;
   if (reading.fact("recompute") == "selective") layout.recomputation = Recomputation::kSelective;
   layout.sequence_parallel = reading.fact("sequence_parallel") == "true";
@@ -54,14 +58,16 @@ Result<Cluster> cluster_of(const PublishedRow& row, const RowReading& reading) {
   if (!gpu) return fail(gpu.error());
   const std::int64_t gpus = *row.whole("n_gpu");
   ClusterRequest request{.gpus = gpus, .nodes = {}, .network = std::string(reading.fact("network"))};
-  if (const auto node = parse_number(reading.fact("node_gpus"))) request.nodes = std::max<std::int64_t>(1, gpus / static_cast<std::int64_t>(*node));
+  if (const auto node = parse_number(reading.fact("node_gpus")))
+    request.nodes = std::max<std::int64_t>(1, gpus / static_cast<std::int64_t>(*node));
   return make_cluster(*gpu, request);
 }
 
 /// FLOP of a step as Narayanan et al. 2021 count them, recomputation included: 96 B s l h² (1 + s/6h + V/16lh).
 double recomputed_flops(const PublishedRow& row, const ModelSpec& spec) {
   const auto batch = static_cast<double>(*row.whole("global_batch")), s = static_cast<double>(*row.whole("seq"));
-  const auto l = static_cast<double>(spec.layers), h = static_cast<double>(spec.hidden), v = static_cast<double>(spec.vocabulary);
+  const auto l = static_cast<double>(spec.layers), h = static_cast<double>(spec.hidden),
+             v = static_cast<double>(spec.vocabulary);
   return 96 * batch * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h));
 }
 
@@ -105,7 +111,10 @@ Result<ParallelStatement> state_parallel(const PublishedRow& row, const std::vec
   if (!recipe) return fail(recipe.error());
   const auto seconds = seconds_of_row(row, reading, *spec);
   if (!seconds) return fail(seconds.error());
-  ParallelStatement made{.family = std::string(reading.fact("family")), .machine = std::string(reading.fact("machine")), .question = {}, .seconds = *seconds};
+  ParallelStatement made{.family = std::string(reading.fact("family")),
+                         .machine = std::string(reading.fact("machine")),
+                         .question = {},
+                         .seconds = *seconds};
   made.question.spec = *spec;
   made.question.recipe = *recipe;
   made.question.cluster = *cluster;

@@ -14,7 +14,7 @@ struct ParallelStatement {
   std::string family;   ///< whose rows are counted together
   std::string machine;  ///< rows of one machine share one scalar
   ParallelQuestion question;
-  double seconds = 0;   ///< published, of a step
+  double seconds = 0;  ///< published, of a step
 };
 
 /// The table data/published/parallel_rules.csv.

@@ -22,7 +22,8 @@ Arguments layout(const std::string& command, const Arguments& more) {
 
 TEST_CASE("simulate times a layout of many devices, with all ranks of the pipeline") {
   const plimsoll::TemporaryFolder folder;
-  const auto end = plimsoll_in(folder, layout("simulate", {"--tp", "2", "--pp", "4", "--schedule", "interleaved", "--chunks", "2", "--global-batch", "32", "--json"}));
+  const auto end = plimsoll_in(folder, layout("simulate", {"--tp", "2", "--pp", "4", "--schedule", "interleaved",
+                                                           "--chunks", "2", "--global-batch", "32", "--json"}));
   REQUIRE(end.code == 0);
   const json answer = json::parse(end.out);
   CHECK(answer["verdict"] == "fits");

@@ -21,7 +21,8 @@ TEST_CASE("A network is read a GPU or a node, in bits or bytes, with its latency
   // 8 adapters of 200 Gb/s for 4 GPUs: 8 · 200 / 8 / 4 = 50 GB/s each.
   CHECK(parse_network("8x200Gb/s", 4)->rate == Approx(50e9 * reached));
   CHECK(parse_network("1GB/s@5us", 8)->latency == Approx(5e-6));
-  for (const char* wrong : {"", "fast", "25", "GB/s", "25GB/s@", "25GB/s@5", "-1GB/s", "25 GB/s", "8x", "25GB/s@5us!"}) {
+  for (const char* wrong :
+       {"", "fast", "25", "GB/s", "25GB/s@", "25GB/s@5", "-1GB/s", "25 GB/s", "8x", "25GB/s@5us!"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_network(wrong, 8));
   }

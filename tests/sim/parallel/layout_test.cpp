@@ -14,15 +14,16 @@ std::string refusal(const ParallelLayout& layout, std::int64_t gpus) {
 
 TEST_CASE("A degree that does not divide what it shares is named before anything starts") {
   CHECK(refusal({.data_ranks = 2, .tensor_ranks = 2, .stages = 2, .global_batch = 8}, 8).empty());
-  CHECK(refusal({.tensor_ranks = 3, .global_batch = 1}, 3) == "--tp");                    // 16 heads
-  CHECK(refusal({.stages = 3, .global_batch = 3}, 3) == "--pp");                          // 8 layers; 10 do not divide by 3 either
+  CHECK(refusal({.tensor_ranks = 3, .global_batch = 1}, 3) == "--tp");  // 16 heads
+  CHECK(refusal({.stages = 3, .global_batch = 3}, 3) == "--pp");        // 8 layers; 10 do not divide by 3 either
   CHECK(refusal({.stages = 2, .chunks = 3, .global_batch = 2}, 2) == "--pp");
-  CHECK(refusal({.context_ranks = 3, .global_batch = 1}, 3) == "--cp");                   // 1024 tokens
+  CHECK(refusal({.context_ranks = 3, .global_batch = 1}, 3) == "--cp");  // 1024 tokens
   CHECK(refusal({.data_ranks = 2, .tensor_ranks = 2, .global_batch = 8}, 8) == "--gpus");
   CHECK(refusal({.data_ranks = 8, .global_batch = 12}, 8) == "--global-batch");
-  CHECK(refusal({.data_ranks = 4, .stages = 2, .schedule = "interleaved", .chunks = 2, .global_batch = 12}, 8) == "--schedule interleaved");
+  CHECK(refusal({.data_ranks = 4, .stages = 2, .schedule = "interleaved", .chunks = 2, .global_batch = 12}, 8) ==
+        "--schedule interleaved");
   CHECK(refusal({.stages = 8, .zero = 1, .global_batch = 8}, 8) == "--zero");
-  CHECK(refusal({.data_ranks = 8, .expert_ranks = 2, .global_batch = 8}, 8) == "--ep");   // no experts
+  CHECK(refusal({.data_ranks = 8, .expert_ranks = 2, .global_batch = 8}, 8) == "--ep");  // no experts
 }
 
 TEST_CASE("Layers divide evenly, or the ends of the model count as one each") {

@@ -11,7 +11,8 @@ using test::answer_of;
 using test::gpt_on;
 
 double total(const RankSeconds& s) {
-  return s.forward + s.backward + s.tensor_sends + s.expert_sends + s.shard_sends + s.bubble + s.gradient_sends + s.optimizer + s.wait;
+  return s.forward + s.backward + s.tensor_sends + s.expert_sends + s.shard_sends + s.bubble + s.gradient_sends +
+         s.optimizer + s.wait;
 }
 
 void same(const ParallelAnswer& a, const ParallelAnswer& b) {
@@ -43,7 +44,8 @@ TEST_CASE("Folded ranks take what all ranks take, stragglers included") {
 
 TEST_CASE("The parts of a rank's step add up to the step, and every rank ends with it") {
   ParallelQuestion question = gpt_on(16);
-  question.layout = {.data_ranks = 2, .tensor_ranks = 2, .stages = 4, .schedule = "interleaved", .chunks = 2, .global_batch = 16};
+  question.layout = {
+      .data_ranks = 2, .tensor_ranks = 2, .stages = 4, .schedule = "interleaved", .chunks = 2, .global_batch = 16};
   const ParallelAnswer answer = answer_of(question);
   REQUIRE(answer.ranks.size() == 4);
   for (const RankAnswer& rank : answer.ranks) {
@@ -80,8 +82,12 @@ TEST_CASE("A warm pipeline adds the same time again and again") {
   for (const char* schedule : {"1f1b", "interleaved", "zb-h1"}) {
     CAPTURE(schedule);
     ParallelQuestion question = gpt_on(4);
-    question.layout = {.stages = 4, .schedule = schedule, .chunks = std::string(schedule) == "interleaved" ? 2 : 1, .global_batch = 64};
-    const auto pieces = stage_pieces(question.spec, question.recipe, question.layout, question.choices, question.cluster);
+    question.layout = {.stages = 4,
+                       .schedule = schedule,
+                       .chunks = std::string(schedule) == "interleaved" ? 2 : 1,
+                       .global_batch = 64};
+    const auto pieces =
+        stage_pieces(question.spec, question.recipe, question.layout, question.choices, question.cluster);
     REQUIRE(pieces);
     const auto steady = predict_steady(question, *pieces), whole = predict_with(question, *pieces);
     REQUIRE(steady);
@@ -99,7 +105,8 @@ TEST_CASE("ZeRO shares out what it says, over data ranks") {
   const auto eighth = [](Bytes whole) { return static_cast<double>(whole.count) / 8; };
   // 2 bytes of weights, 4 of gradients, 12 of states a parameter (Megatron-LM with bf16).
   CHECK(static_cast<double>(all.gradients.count) == Approx(2.0 * static_cast<double>(all.parameters.count)));
-  CHECK(static_cast<double>(all.optimizer.count) == Approx(6.0 * static_cast<double>(all.parameters.count)).epsilon(1e-3));
+  CHECK(static_cast<double>(all.optimizer.count) ==
+        Approx(6.0 * static_cast<double>(all.parameters.count)).epsilon(1e-3));
   question.layout.zero = 1;
   CHECK(answer_of(question).ranks[0].memory.optimizer.count == Approx(eighth(all.optimizer)));
   question.layout.zero = 2;
@@ -153,7 +160,8 @@ TEST_CASE("Expert ranks share the experts, and exchange tokens") {
   const ParallelAnswer shared = answer_of(question);
   // 32 blocks of 8 experts of 3 matrices of 4096 x 14336, in 2 bytes; seven eighths are elsewhere.
   const double elsewhere = 32.0 * 7 * 3 * 4096 * 14336 * 2;
-  CHECK(static_cast<double>((alone.ranks[0].memory.parameters - shared.ranks[0].memory.parameters).count) == Approx(elsewhere).epsilon(1e-3));
+  CHECK(static_cast<double>((alone.ranks[0].memory.parameters - shared.ranks[0].memory.parameters).count) ==
+        Approx(elsewhere).epsilon(1e-3));
   CHECK(alone.ranks[0].seconds.expert_sends == 0);
   CHECK(shared.ranks[0].seconds.expert_sends > 0);
   question.choices.imbalance = 2;
@@ -175,7 +183,9 @@ TEST_CASE("Context ranks share the sequence: as much arithmetic, fewer activatio
     const ParallelAnswer context = answer_of(question);
     CHECK(context.model_flops == Approx(batch.model_flops).epsilon(1e-6));
     CHECK(context.ranks[0].seconds.tensor_sends > 0);
-    CHECK(context.ranks[0].memory.activations.count == Approx(static_cast<double>(batch.ranks[0].memory.activations.count)).epsilon(0.1));  // one copy more of several sequences
+    CHECK(context.ranks[0].memory.activations.count ==
+          Approx(static_cast<double>(batch.ranks[0].memory.activations.count))
+              .epsilon(0.1));  // one copy more of several sequences
   }
 }
 

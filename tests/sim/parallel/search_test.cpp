@@ -65,7 +65,8 @@ TEST_CASE("A sweep has every combination, the last key fastest, with a reason wh
 }
 
 TEST_CASE("Variations that no layout has are refused") {
-  for (const char* wrong : {"", "pp", "pp=", "pp=x", "pp=0", "pp=2..1", "colour=1", "zero=4", "recompute=some", "sequence-parallel=yes", "pp=1..99999999"}) {
+  for (const char* wrong : {"", "pp", "pp=", "pp=x", "pp=0", "pp=2..1", "colour=1", "zero=4", "recompute=some",
+                            "sequence-parallel=yes", "pp=1..99999999"}) {
     CAPTURE(wrong);
     CHECK_FALSE(parse_variation(wrong));
   }
