@@ -151,6 +151,7 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
   const ExitCode code = report_error(error);
   if (job.ranks() == 1) std::exit(static_cast<int>(code));
   job.abort(static_cast<int>(code));
+  std::_Exit(static_cast<int>(code));  // not reached
 }
 
 Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, Job& job) {
@@ -177,6 +178,7 @@ bool is_in_a_job() {
 ExitCode run_on_ranks(RunFlags flags) {
   auto job = join_job();
   if (!job) return report_error(job.error());
+  flags.quiet = flags.quiet || (*job)->rank() > 0;
   const auto request = make_request(flags);
   if (!request) fail_job(**job, request.error());
   const auto outcome = conduct(*request, flags, **job);

@@ -32,7 +32,7 @@ std::vector<std::string> run_options(const std::vector<std::string>& more) {
 }
 
 std::vector<std::string> on_ranks(int ranks, const std::vector<std::string>& more) {
-  std::vector<std::string> words{"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh", "-c",
+  std::vector<std::string> words{"/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh", "-c",
                                  kRank,    PLIMSOLL_PROGRAM};
   const std::vector<std::string> options = run_options(more);
   words.insert(words.end(), options.begin(), options.end());

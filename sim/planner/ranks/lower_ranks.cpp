@@ -39,8 +39,9 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   return plan;
 }
 
-Result<std::vector<Plan>> lower_ranks(const RankJob& job) {
-  if (const auto sound = check_job(job); !sound) return fail(sound.error());
+namespace {
+
+Result<std::vector<Plan>> lower_all(const RankJob& job) {
   std::vector<Plan> plans;
   for (std::uint32_t rank = 0; rank < job.ranks(); ++rank) {
     auto plan = lower_rank(job, rank);
@@ -54,6 +55,17 @@ Result<std::vector<Plan>> lower_ranks(const RankJob& job) {
   }
   if (const auto ordered = order_ranks(plans); !ordered) return fail(ordered.error());
   return plans;
+}
+
+}  // namespace
+
+Result<std::vector<Plan>> lower_ranks(const RankJob& job) {
+  if (const auto sound = check_job(job); !sound) return fail(sound.error());
+  auto plans = lower_all(job);
+  if (plans || job.sent_for > 0) return plans;
+  RankJob apart = job;
+  apart.sent_for = 2 * 3 * job.schedule.stages * job.schedule.micro_batches;  // more than all passes
+  return lower_all(apart);
 }
 
 }  // namespace plimsoll

@@ -21,6 +21,10 @@ struct RankJob {
       0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
   Bytes bucket = Bytes(25'000'000);  ///< gradients of that many bytes at most are summed over replicas in one piece
 
+  /// For how many passes sent bytes are used for nothing else, lest what arrives there wait for what was sent; 0: two rounds of
+  /// the pipeline, and where that does not do, all of the step.
+  std::uint32_t sent_for = 0;
+
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(schedule.ranks()) * replicas; }
   /// Replicas of a stage have neighbouring ranks.
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t place, std::uint32_t replica) const { return place * replicas + replica; }

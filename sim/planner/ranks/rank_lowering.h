@@ -95,6 +95,8 @@ class RankLowering {
   void announce(const PipelineOp& op);
   void take_in(const PipelineOp& op);
   void send_on(const PipelineOp& op);
+  /// Keeps what was sent in the last passes from what is asked for now.
+  void keep_sent(std::size_t pass);
   void send(std::uint32_t to, std::uint32_t channel, const std::string& what, const Range& range);
   void receive(std::uint32_t from, std::uint32_t channel, const std::string& what, const Range& range);
   [[nodiscard]] QueueId queue_named(const std::string& name);
@@ -155,6 +157,8 @@ class RankLowering {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Deferred>> deferred_;  ///< by stage and micro-batch
   std::map<TensorId, std::uint32_t> summed_;                                           ///< how many micro-batches each sum has
   std::map<TensorId, BufferId> parts_;  ///< of sums that replicas divide: this one's part
+  std::vector<std::pair<std::size_t, BufferId>> sent_;  ///< in which pass, and what
+  std::size_t pass_ = 0;
   std::vector<GradientPart> unsummed_;
   Entered entered_;
   std::vector<BufferId> losses_;  ///< by micro-batch

@@ -56,6 +56,12 @@ void RankLowering::announce(const PipelineOp& op) {
   }
 }
 
+void RankLowering::keep_sent(std::size_t pass) {
+  const std::size_t passes = job_.sent_for > 0 ? job_.sent_for : 2 * job_.schedule.ranks() + 2;
+  std::erase_if(sent_, [&](const auto& sent) { return sent.first + passes < pass; });
+  for (const auto& [when, buffer] : sent_) book_.touch(buffer, out_.next_id() == 0 ? 0 : out_.next_id() - 1);
+}
+
 void RankLowering::take_in(const PipelineOp& op) {
   for (std::size_t i = 0; i < cut_.crossings.size(); ++i) {
     if (!waits_for(op, cut_.crossings[i])) continue;
@@ -73,6 +79,7 @@ void RankLowering::send_on(const PipelineOp& op) {
     out_.set_phase(crossing.from_backward ? Phase::kBackward : Phase::kForward);
     send(rank_of_place(place_of(crossing.to)), static_cast<std::uint32_t>(i), stream_of(crossing),
          part_of_tensor(crossing.tensor, holder(crossing.tensor, op.micro_batch.index)));
+    sent_.emplace_back(pass_, holder(crossing.tensor, op.micro_batch.index));
   }
 }
 

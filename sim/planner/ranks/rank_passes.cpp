@@ -264,6 +264,8 @@ void RankLowering::write_step() {
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i == 0) announce(order[0]);
     if (i + 1 < order.size()) announce(order[i + 1]);
+    keep_sent(i);
+    pass_ = i;
     write_pass(order[i]);
   }
   write_optimizer();
