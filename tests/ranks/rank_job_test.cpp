@@ -107,7 +107,7 @@ TEST_CASE("a rank that is killed or stopped ends the job in time, with its name 
     const TemporaryFolder folder;
     ChildProcess job(on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--steps", "1000000", "--rank-timeout", "4"}),
                      folder.path());
-    REQUIRE(job.wait_for_text("step "));
+    REQUIRE(job.wait_for_text("plimsoll: step "));
     const auto start = std::chrono::steady_clock::now();
     ::kill(process_of(folder.path(), 1), signal);
     const ChildEnd end = job.wait();
