@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "core/plan/verify_plan.h"
 
@@ -94,6 +95,20 @@ Check check_references(const Plan& plan, const Block& block, std::size_t index) 
   return {};
 }
 
+/// The instruction that entry number `entry` of a flat array belongs to, by the range that it has there; none may.
+std::optional<std::size_t> owner_of(const InstructionList& list, std::ptrdiff_t entry, std::uint32_t Instruction::*first,
+                                    std::uint32_t Instruction::*count) {
+  for (std::size_t i = 0; i < list.instructions.size(); ++i) {
+    const std::ptrdiff_t begin = list.instructions[i].*first;
+    if (entry >= begin && entry - begin < static_cast<std::ptrdiff_t>(list.instructions[i].*count)) return i;
+  }
+  return std::nullopt;
+}
+
+std::string where_of(const Block& block, std::optional<std::size_t> instruction) {
+  return instruction ? fmt::format("block {}, instruction {}", block.name, *instruction) : "block " + block.name;
+}
+
 Check check_block(const Plan& plan, const Block& block) {
   const InstructionList& list = block.list;
   for (std::size_t i = 0; i < list.instructions.size(); ++i) {
@@ -101,14 +116,16 @@ Check check_block(const Plan& plan, const Block& block) {
   }
   for (const Use& use : list.uses) {
     if (use.target >= block.slot_count)
-      return defect("block " + block.name, fmt::format("uses slot {} of {}", use.target, block.slot_count));
+      return defect(where_of(block, owner_of(list, &use - list.uses.data(), &Instruction::first_use, &Instruction::use_count)),
+                    fmt::format("uses slot {} of {}", use.target, block.slot_count));
   }
   for (const Dependency& dependency : list.dependencies) {
     const std::size_t limit = dependency.local ? list.instructions.size() : block.port_count;
     if (dependency.target >= limit) {
-      return defect(
-          "block " + block.name,
-          fmt::format("depends on {} {} of {}", dependency.local ? "instruction" : "port", dependency.target, limit));
+      const auto owner = owner_of(list, &dependency - list.dependencies.data(), &Instruction::first_dependency,
+                                  &Instruction::dependency_count);
+      return defect(where_of(block, owner), fmt::format("depends on {} {} of {}", dependency.local ? "instruction" : "port",
+                                                        dependency.target, limit));
     }
   }
   for (const QueueId member : list.members) {
@@ -141,6 +158,28 @@ bool layers_fit(const Call& call, std::int64_t highest) {
          std::max<std::int64_t>(call.layer, last) + std::max<std::int64_t>(highest, 0) <= most;
 }
 
+/// ", instruction 3": the first one of the block that uses the slot, or waits for the port.
+std::string first_with_slot(const Block& block, std::size_t slot) {
+  for (std::size_t i = 0; i < block.list.instructions.size(); ++i) {
+    const Instruction& instruction = block.list.instructions[i];
+    for (std::uint32_t u = 0; u < instruction.use_count; ++u) {
+      if (block.list.uses[instruction.first_use + u].target == slot) return fmt::format(", instruction {}", i);
+    }
+  }
+  return {};
+}
+
+std::string first_with_port(const Block& block, std::size_t port) {
+  for (std::size_t i = 0; i < block.list.instructions.size(); ++i) {
+    const Instruction& instruction = block.list.instructions[i];
+    for (std::uint32_t d = 0; d < instruction.dependency_count; ++d) {
+      const Dependency& dependency = block.list.dependencies[instruction.first_dependency + d];
+      if (!dependency.local && dependency.target == port) return fmt::format(", instruction {}", i);
+    }
+  }
+  return {};
+}
+
 Check check_call(const Plan& plan, const Call& call, std::size_t body_size, const std::string& where) {
   const Block& block = plan.at(call.block);
   if (call.bindings.size() != block.slot_count || call.ports.size() != block.port_count) {
@@ -148,13 +187,14 @@ Check check_call(const Plan& plan, const Call& call, std::size_t body_size, cons
                   fmt::format("binds {} slots and {} ports of block {}, which has {} and {}", call.bindings.size(),
                               call.ports.size(), block.name, block.slot_count, block.port_count));
   }
-  for (const Binding& binding : call.bindings) {
+  for (std::size_t slot = 0; slot < call.bindings.size(); ++slot) {
+    const Binding& binding = call.bindings[slot];
     if (!stays_inside(binding.base.index, binding.stride, call.repeat, plan.buffers.size()))
-      return defect(where, "binds a buffer that is not there");
+      return defect(where + first_with_slot(block, slot), "binds a buffer that is not there");
   }
-  for (const Port& port : call.ports) {
-    if (!stays_inside(port.base, port.stride, call.repeat, body_size))
-      return defect(where, "depends on an instruction that is not there");
+  for (std::size_t port = 0; port < call.ports.size(); ++port) {
+    if (!stays_inside(call.ports[port].base, call.ports[port].stride, call.repeat, body_size))
+      return defect(where + first_with_port(block, port), "depends on an instruction that is not there");
   }
   return {};
 }

@@ -6,6 +6,7 @@
 
 #include "core/graph/batch_parts.h"
 #include "core/graph/optimizer_state.h"
+#include "core/plan/operand_sizes.h"
 #include "executor/kernels/launch.h"
 
 namespace plimsoll {
@@ -61,9 +62,17 @@ Result<void> check_drives(const Plan& plan, const FlatBody& body, const Instruct
   return {};
 }
 
+/// The uses of an instruction that are its operands: its guard's flag is none.
+std::vector<Use> operands_of(const FlatBody& body, const Instruction& instruction) {
+  const std::span<const Use> all = body.uses(instruction);
+  std::vector<Use> operands(all.begin(), all.end());
+  if (instruction.guard != kNoGuard) operands.erase(operands.begin() + static_cast<std::ptrdiff_t>(instruction.guard));
+  return operands;
+}
+
 Result<void> check_batch(const Plan& plan, const FlatBody& body, const Instruction& load, const std::string& where) {
   const std::vector<BatchPart> parts = batch_parts(plan.spec, plan.recipe);
-  const std::span<const Use> uses = body.uses(load);
+  const std::vector<Use> uses = operands_of(body, load);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const std::int64_t bytes = i < uses.size() ? uses[i].bytes.count : 0;
     if (bytes == parts[i].bytes()) continue;
@@ -74,13 +83,28 @@ Result<void> check_batch(const Plan& plan, const FlatBody& body, const Instructi
   return {};
 }
 
-Result<void> check_instructions(const Plan& plan, const Body& named) {
+Result<void> check_launch(const Plan& plan, const FlatBody& body, const Instruction& launch, bool on_gpu,
+                          const std::string& where) {
+  const ProcessorId processor = plan.platform.at(launch.queue).processor;
+  const bool by_gpu = on_gpu && plan.platform.at(processor).kind == ProcessorKind::kGpu;
+  const auto flaw = find_size_flaw(plan.at(launch.kernel), body.uses(launch), launch.guard,
+                                   {.spec = plan.spec, .recipe = plan.recipe, .on_gpu = by_gpu});
+  if (!flaw) return {};
+  return refuse(*flaw, fmt::format("{} ({})", where, to_text(plan.at(launch.kernel).kind)),
+                "make the plan again with plimsoll plan");
+}
+
+Result<void> check_instructions(const Plan& plan, const Body& named, bool on_gpu) {
   const FlatBody body = expand(plan, named);
   if (body.size() == 0) return refuse("the body has no instructions", named.name);
   for (std::size_t id = 0; id < body.size(); ++id) {
     const Instruction& instruction = body.list.instructions[id];
     const std::string where = fmt::format("{} instruction {}", named.name, id);
     if (auto sound = check_drives(plan, body, instruction, where); !sound) return sound;
+    if (body.micro_batches[id] >= static_cast<std::uint64_t>(plan.recipe.accumulate)) {
+      return refuse(fmt::format("is of micro-batch {}, and a step has {}", body.micro_batches[id], plan.recipe.accumulate),
+                    where);
+    }
     switch (instruction.kind) {
       case InstructionKind::kCollective:
         if (instruction.exchange.valid()) break;
@@ -90,6 +114,8 @@ Result<void> check_instructions(const Plan& plan, const Body& named) {
         if (auto fits = check_batch(plan, body, instruction, where); !fits) return fits;
         break;
       case InstructionKind::kLaunch:
+        if (auto sized = check_launch(plan, body, instruction, on_gpu, where); !sized) return sized;
+        break;
       case InstructionKind::kCopy:
       case InstructionKind::kRead:
       case InstructionKind::kWrite:
@@ -114,6 +140,10 @@ Result<void> check_state(const Plan& plan) {
   const FlatBody step = expand(plan, *plan.body("step"));
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   for (const StateBinding& binding : plan.state) {
+    if (binding.group.index >= layout.groups.size()) {
+      return refuse(fmt::format("state of group {}, and the model has {}", binding.group.index, layout.groups.size()),
+                    plan.at(binding.buffer).name);
+    }
     const Buffer& buffer = plan.at(binding.buffer);
     const ParameterGroup& group = layout.at(binding.group);
     Bytes bytes = bytes_of_state(plan.recipe, group, binding.kind);
@@ -160,13 +190,15 @@ Result<void> check_migration(const Plan& migration, const Plan& old, const Plan&
   return {};
 }
 
-Result<void> check_runnable(const Plan& plan) {
+Result<void> check_runnable(const Plan& plan, bool on_gpu) {
   if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
+  if (auto sound = validate(plan.spec); !sound) return sound;
+  if (auto sound = validate(plan.recipe, plan.spec); !sound) return sound;
   for (const auto check : {check_arithmetic, check_kernels, check_state}) {
     if (auto good = check(plan); !good) return good;
   }
   for (const Body& body : plan.bodies) {
-    if (auto good = check_instructions(plan, body); !good) return good;
+    if (auto good = check_instructions(plan, body, on_gpu); !good) return good;
   }
   return {};
 }

@@ -101,7 +101,7 @@ Result<void> check_device_plan(const Plan& plan) {
     as_fp32.recipe.precision = Precision::kFp32;
     for (Kernel& kernel : as_fp32.kernels) kernel.dtype = kernel.dtype == DType::kTf32 ? DType::kFp32 : kernel.dtype;
   }
-  if (auto good = check_runnable(as_fp32); !good) return good;
+  if (auto good = check_runnable(as_fp32, true); !good) return good;
   for (const Body& body : plan.bodies) {
     if (auto good = check_body(plan, body); !good) return good;
   }

@@ -1,6 +1,7 @@
 #include <array>
 #include <cmath>
 
+#include "executor/kernels/index_check.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/storage.h"
 #include "executor/kernels/targets.h"
@@ -60,6 +61,7 @@ template <typename S>
 void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   S* logits = array<S>(operands, 0);
+  check_targets(s, array<const std::int32_t>(operands, 1));
   const Targets targets(s, array<const std::int32_t>(operands, 1));
   const T scale = operands.size() > 3 ? static_cast<T>(array<const LossScale>(operands, 2)->scale) : T(1);
   const T share = scale / static_cast<T>(terms_of(s, targets, context));
@@ -87,6 +89,7 @@ template <typename S>
 void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   const S* logits = array<S>(operands, 0);
+  check_targets(s, array<const std::int32_t>(operands, 1));
   const Targets targets(s, array<const std::int32_t>(operands, 1));
   const double divisor = divisor_of(s, targets, context);
   const Loops<T>& loop = loops<T>();

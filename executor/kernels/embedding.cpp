@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/graph/masked_token.h"
+#include "executor/kernels/index_check.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/storage.h"
 #include "executor/kernels/worker_pool.h"
@@ -35,6 +36,7 @@ template <typename S>
 void embedding(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
   const auto* tokens = array<const std::int32_t>(operands, 0);
+  check_tokens(s, tokens);
   const S* table = array<S>(operands, 1);
   const S* positions = s.positions > 0 ? array<S>(operands, 2) : nullptr;
   const std::size_t after = s.positions > 0 ? 3 : 2;
@@ -123,6 +125,7 @@ std::array<std::vector<std::int32_t>, 2> rows_by_type(const TokenTypes& types, c
 template <typename S>
 void embedding_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
   const auto* tokens = array<const std::int32_t>(operands, 0);
+  check_tokens(s, tokens);
   const TokenTypes types{s.variant > 0 ? array<const std::int32_t>(operands, 2) : nullptr};
   const std::size_t table = s.variant > 0 ? 3 : 2;
   S* d_table = array<S>(operands, table);

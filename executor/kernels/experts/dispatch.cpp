@@ -1,3 +1,4 @@
+#include "executor/kernels/index_check.h"
 #include "executor/kernels/experts/routing.h"
 #include "executor/kernels/experts/routing_random.h"
 #include "executor/kernels/storage.h"
@@ -70,6 +71,7 @@ template <typename S>
 void dispatch(const OpShape& s, Operands operands, const LaunchContext& context) {
   const S* x = array<S>(operands, 0);
   const Routing routing(s, array<std::int32_t>(operands, 1));
+  check_routing(s, routing);
   S* y = array<S>(operands, 2);
   for_used(routing, *context.pool, [&](std::int64_t row) {
     const S* token = x + routing.sources[row] / s.choices * s.inputs;
@@ -82,6 +84,7 @@ template <typename S>
 void dispatch_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
   const S* dy = array<S>(operands, 0);
   const Routing routing(s, array<std::int32_t>(operands, 1));
+  check_routing(s, routing);
   S* dx = array<S>(operands, 2);
   for_tokens(s, *context.pool, [&](std::int64_t t) {
     gather(s, routing, t, dy, [](std::int64_t) { return Arithmetic<S>(1); }, dx + t * s.inputs);
@@ -93,6 +96,7 @@ void combine(const OpShape& s, Operands operands, const LaunchContext& context) 
   const S* y = array<S>(operands, 0);
   const auto* gates = array<Arithmetic<S>>(operands, 1);
   const Routing routing(s, array<std::int32_t>(operands, 2));
+  check_routing(s, routing);
   S* out = array<S>(operands, 3);
   for_tokens(s, *context.pool, [&](std::int64_t t) {
     gather(s, routing, t, y, [&](std::int64_t rank) { return gates[t * s.choices + rank]; }, out + t * s.inputs);
@@ -104,6 +108,7 @@ void combine_backward(const OpShape& s, Operands operands, const LaunchContext& 
   const S *d_out = array<S>(operands, 0), *y = array<S>(operands, 1);
   const auto* gates = array<Arithmetic<S>>(operands, 2);
   const Routing routing(s, array<std::int32_t>(operands, 3));
+  check_routing(s, routing);
   S* dy = array<S>(operands, 4);
   auto* d_gates = array<Arithmetic<S>>(operands, 5);
   for_tokens(s, *context.pool, [&](std::int64_t t) {
@@ -124,6 +129,7 @@ void expert_dropout(const OpShape& s, Operands operands, const LaunchContext& co
   using T = Arithmetic<S>;
   S* x = array<S>(operands, 0);
   const Routing routing(s, array<std::int32_t>(operands, 1));
+  check_routing(s, routing);
   const std::uint64_t key = draw_key(context, Draw::kDropout);
   const double share = context.experts->dropout;
   const T kept = static_cast<T>(1 / (1 - share));

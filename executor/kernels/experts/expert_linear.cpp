@@ -3,6 +3,7 @@
 
 #include "core/graph/op_tasks.h"
 #include "core/graph/op_work.h"
+#include "executor/kernels/index_check.h"
 #include "executor/kernels/experts/routing.h"
 #include "executor/kernels/multiply.h"
 #include "executor/kernels/worker_pool.h"
@@ -91,6 +92,7 @@ void expert_linear(const OpShape& s, Operands operands, const LaunchContext& con
   const bool has_bias = operands.size() == 5;
   const S *x = array<S>(operands, 0), *weights = array<S>(operands, 1), *biases = has_bias ? array<S>(operands, 2) : nullptr;
   const Routing routing(s, array<std::int32_t>(operands, has_bias ? 3 : 2));
+  check_routing(s, routing);
   S* y = array<S>(operands, has_bias ? 4 : 3);
   const std::vector<Tile> tiles = tiles_of(s, routing, s.outputs);
   context.pool->run(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, std::int64_t) {
@@ -111,6 +113,7 @@ template <typename S>
 void expert_linear_backward_input(const OpShape& s, Operands operands, const LaunchContext& context) {
   const S *dy = array<S>(operands, 0), *weights = array<S>(operands, 1);
   const Routing routing(s, array<std::int32_t>(operands, 2));
+  check_routing(s, routing);
   S* dx = array<S>(operands, 3);
   const std::vector<Tile> tiles = tiles_of(s, routing, s.inputs);
   context.pool->run(static_cast<std::int64_t>(tiles.size()), [&](std::int64_t task, std::int64_t) {
@@ -130,6 +133,7 @@ template <typename S>
 void expert_linear_backward_weight(const OpShape& s, Operands operands, const LaunchContext& context) {
   const S *dy = array<S>(operands, 0), *x = array<S>(operands, 1);
   const Routing routing(s, array<std::int32_t>(operands, 2));
+  check_routing(s, routing);
   S* d_weights = array<S>(operands, 3);
   const TileSize size = tile_size(s.outputs, s.inputs);
   const std::int64_t down = range_count(s.outputs, size.rows), across = range_count(s.inputs, size.columns);

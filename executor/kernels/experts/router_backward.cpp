@@ -1,4 +1,5 @@
 #include "core/graph/op_work.h"
+#include "executor/kernels/index_check.h"
 #include "executor/kernels/experts/balance_loss.h"
 #include "executor/kernels/experts/gating.h"
 #include "executor/kernels/experts/routing_random.h"
@@ -150,6 +151,7 @@ void router_backward(const OpShape& s, Operands operands, const LaunchContext& c
   using T = Arithmetic<S>;
   const bool noisy = gating_of(s) == GatingKind::kNoisy;
   const std::size_t in = noisy ? 3 : 2;  // the first operand behind the weights
+  check_routing(s, Routing(s, array<std::int32_t>(operands, in + 3)));
   const RouterStatistics statistics(s, array<double>(operands, in + 4));
   const double* slopes = array<double>(operands, in + 5);
   const double scale = slopes[s.experts];

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/graph/op.h"
+#include "core/plan/operand_sizes.h"
+
+namespace plimsoll {
+
+/// More than any buffer has: sizes come from files, and their products may pass 64 bits.
+inline constexpr std::int64_t kNoBufferHolds = std::numeric_limits<std::int64_t>::max() / 4;
+
+/// The product of sizes that are not negative, or kNoBufferHolds.
+inline std::int64_t product_of(std::initializer_list<std::int64_t> factors) {
+  std::int64_t product = 1;
+  for (const std::int64_t factor : factors) {
+    if (factor == 0) return 0;
+    product = product > kNoBufferHolds / factor ? kNoBufferHolds : product * factor;
+  }
+  return product;
+}
+
+/// One operand as a use of the launch gives it.
+struct GivenOperand {
+  Access access = Access::kRead;
+  std::int64_t bytes = 0;
+};
+
+/// What a kernel of one kind asks of its operands: least bytes of each, or why it cannot run at all.
+struct LeastBytes {
+  std::vector<std::int64_t> operands;
+  std::string flaw;  ///< empty: none
+};
+
+/// Of kernels of forward and backward.
+LeastBytes least_bytes_of_kernel(const Kernel& kernel, std::span<const GivenOperand> given,
+                                 const KernelSurroundings& around);
+
+/// Of a mixture of experts' kernels.
+LeastBytes least_bytes_of_experts(const Kernel& kernel, std::span<const GivenOperand> given,
+                                  const KernelSurroundings& around);
+
+/// Of optimizers' kernels that write weights.
+LeastBytes least_bytes_of_update(const Kernel& kernel, std::span<const GivenOperand> given,
+                                 const KernelSurroundings& around);
+
+}  // namespace plimsoll
