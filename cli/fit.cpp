@@ -19,6 +19,7 @@
 #include "cli/strategy_choice.h"
 #include "cli/waiting_line.h"
 #include "formats/graphs/step_graph.h"
+#include "formats/models/onnx_file.h"
 #include "formats/runs/report_json.h"
 #include "formats/text/csv.h"
 #include "formats/text/read_text_file.h"
@@ -156,6 +157,7 @@ Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
 }
 
 Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
+  if (names_onnx_file(options.asked.model)) return fit_onnx(workload_request(options));
   if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
   const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
   if (!options.workload.exists() && asks_parallel(command, options.asked.machine, options.asked.stack)) {
@@ -198,7 +200,8 @@ AskableCommand declare_fit(CLI::App& app) {
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
       "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
       "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
-  command->add_option("MODEL", options->asked.model, "zoo name, config.json, .safetensors, folder, gpt:layers=24,hidden=…, or a step graph")
+  command->add_option("MODEL", options->asked.model,
+                      "zoo name, config.json, .safetensors, .onnx, folder, gpt:layers=24,hidden=…, or a step graph")
       ->required();
   add_question_flags(*command, options->asked);
   add_length_flags(*command, options->asked.length);

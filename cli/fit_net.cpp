@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/fit_workload.h"
+#include "cli/print_net.h"
 #include "cli/target_machine.h"
 #include "cli/waiting_line.h"
 #include "formats/machines/gpu_catalogue.h"
@@ -103,52 +103,6 @@ Result<NetTask> make_task(const WorkloadRequest& request) {
   return task;
 }
 
-std::string text_of(const NetTask& task, const StackPrediction& p, std::int64_t parameters, double multiply_adds) {
-  std::string text =
-      fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", task.net.name, static_cast<double>(parameters) / 1e6,
-                  to_text(task.recipe.precision), task.gpu.name, task.recipe.micro_batch, p.fits ? "FITS" : "DOES NOT FIT");
-  text += fmt::format("  forward {:.4g} G multiply-adds a sample\n", multiply_adds / 1e9);
-  text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n",
-                      to_text(from_seconds(p.time.step)), to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),
-                      static_cast<double>(task.recipe.micro_batch) / p.time.step, to_text(from_seconds(p.time.forward)),
-                      to_text(from_seconds(p.time.backward)), to_text(from_seconds(p.time.optimizer)));
-  text += fmt::format("  gpu0    allocated {}, reserved {}, process {}; usable {}, margin {}{}\n", to_text(p.peak.allocated),
-                      to_text(p.peak.reserved), to_text(p.peak.process), to_text(p.usable), p.margin < Bytes(0) ? "-" : "",
-                      to_text(p.margin < Bytes(0) ? Bytes(-p.margin.count) : p.margin));
-  text += fmt::format("  at the peak ({}): parameters {}, gradients {}, optimizer {}, activations {}\n", p.peak_at,
-                      to_text(p.at_peak.parameters), to_text(p.at_peak.gradients), to_text(p.at_peak.optimizer),
-                      to_text(p.at_peak.activations));
-  return text + "  simulated only: PyTorch's allocations by its rules, kernels by published efficiencies (data/calibration)\n";
-}
-
-std::string json_of(const NetTask& task, const StackPrediction& p, std::int64_t parameters, double multiply_adds) {
-  const nlohmann::ordered_json json{
-      {"format_version", 1},
-      {"workload", std::holds_alternative<EvoformerShape>(task.net.shape) ? "evoformer" : "diffusion"},
-      {"verdict", p.fits ? "fits" : "does_not_fit"},
-      {"model", {{"name", task.net.name}, {"parameters", parameters}, {"forward_multiply_adds", multiply_adds}}},
-      {"step_seconds", p.time.step},
-      {"step_seconds_low", p.time.low},
-      {"step_seconds_high", p.time.high},
-      {"samples_per_second", static_cast<double>(task.recipe.micro_batch) / p.time.step},
-      {"phases",
-       {{"forward_seconds", p.time.forward}, {"backward_seconds", p.time.backward}, {"optimizer_seconds", p.time.optimizer}}},
-      {"memory",
-       {{{"space", "gpu0"},
-         {"usable_bytes", p.usable.count},
-         {"margin_bytes", p.margin.count},
-         {"peak_allocated_bytes", p.peak.allocated.count},
-         {"peak_reserved_bytes", p.peak.reserved.count},
-         {"peak_process_bytes", p.peak.process.count},
-         {"by_category",
-          {{"parameters", p.at_peak.parameters.count},
-           {"gradients", p.at_peak.gradients.count},
-           {"optimizer", p.at_peak.optimizer.count},
-           {"activations", p.at_peak.activations.count}}}}}},
-      {"simulated_only", true}};
-  return json.dump(2) + "\n";
-}
-
 }  // namespace
 
 Result<Answered> fit_net(const WorkloadRequest& request) {
@@ -166,12 +120,18 @@ Result<Answered> fit_net(const WorkloadRequest& request) {
   const auto prediction =
       predict_model(net_maker(task->net, task->recipe.micro_batch, flash, recompute), task->recipe, task->setup, task->gpu);
   if (!prediction) return fail(prediction.error());
-  const std::int64_t parameters = net_parameters(task->net);
-  const double multiply_adds = net_multiply_adds(task->net);
+  const NetAnswer answer{.name = task->net.name,
+                         .workload = trunk ? "evoformer" : "diffusion",
+                         .gpu = task->gpu.name,
+                         .precision = task->recipe.precision,
+                         .batch = task->recipe.micro_batch,
+                         .parameters = net_parameters(task->net),
+                         .multiply_adds = net_multiply_adds(task->net),
+                         .prediction = *prediction,
+                         .notes = {}};
   waiting.reset();
   return Answered{.code = prediction->fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? json_of(*task, *prediction, parameters, multiply_adds)
-                                       : text_of(*task, *prediction, parameters, multiply_adds),
+                  .text = request.json ? net_json(answer) : net_text(answer),
                   .said = {}};
 }
 

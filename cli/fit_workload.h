@@ -27,7 +27,8 @@ Result<Answered> fit_inference(const WorkloadRequest& request);
 Result<Answered> fit_alignment(const WorkloadRequest& request);
 /// "diffusion" and "evoformer": nets that no ModelSpec says, under PyTorch.
 Result<Answered> fit_net(const WorkloadRequest& request);
-
+/// `fit FILE.onnx`: the forward pass that somebody exported, trained under PyTorch.
+Result<Answered> fit_onnx(const WorkloadRequest& request);
 /// MODEL is a file of a recorded step (docs/graph-format.md), trained under PyTorch. What the recording has decided cannot be
 /// asked for again.
 Result<Answered> fit_graph(const WorkloadRequest& request);

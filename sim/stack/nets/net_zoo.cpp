@@ -67,17 +67,21 @@ StackModelMaker net_maker(const NetSpec& net, std::int64_t batch, bool flash, bo
   };
 }
 
-std::int64_t net_parameters(const NetSpec& net) {
+std::int64_t net_parameters(const NetSpec& net) { return model_parameters(net_maker(net, 1, true, false)); }
+
+std::int64_t model_parameters(const StackModelMaker& make) {
   Tape tape;
-  const auto model = net_maker(net, 1, true, false)(tape, DType::kFp32);
+  const auto model = make(tape, DType::kFp32);
   std::int64_t count = 0;
   for (const Parameter& parameter : tape.parameters()) count += parameter.value.elements();
   return count;
 }
 
-double net_multiply_adds(const NetSpec& net) {
+double net_multiply_adds(const NetSpec& net) { return model_multiply_adds(net_maker(net, 1, false, false)); }
+
+double model_multiply_adds(const StackModelMaker& make) {
   Tape tape;
-  const auto model = net_maker(net, 1, false, false)(tape, DType::kFp32);
+  const auto model = make(tape, DType::kFp32);
   tape.without_grad([&] { model->loss(std::nullopt); });
   double flops = 0;
   for (const StackKernel& kernel : tape.kernels()) flops += is_arithmetic(kernel) ? kernel.flops : 0;

@@ -1,0 +1,59 @@
+#include "cli/print_net.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace plimsoll {
+
+std::string net_text(const NetAnswer& answer) {
+  const StackPrediction& p = answer.prediction;
+  std::string text =
+      fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", answer.name, static_cast<double>(answer.parameters) / 1e6,
+                  to_text(answer.precision), answer.gpu, answer.batch, p.fits ? "FITS" : "DOES NOT FIT");
+  text += fmt::format("  forward {:.4g} G multiply-adds a sample\n", answer.multiply_adds / 1e9);
+  text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n",
+                      to_text(from_seconds(p.time.step)), to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),
+                      static_cast<double>(answer.batch) / p.time.step, to_text(from_seconds(p.time.forward)),
+                      to_text(from_seconds(p.time.backward)), to_text(from_seconds(p.time.optimizer)));
+  text += fmt::format("  gpu0    allocated {}, reserved {}, process {}; usable {}, margin {}{}\n", to_text(p.peak.allocated),
+                      to_text(p.peak.reserved), to_text(p.peak.process), to_text(p.usable), p.margin < Bytes(0) ? "-" : "",
+                      to_text(p.margin < Bytes(0) ? Bytes(-p.margin.count) : p.margin));
+  text += fmt::format("  at the peak ({}): parameters {}, gradients {}, optimizer {}, activations {}\n", p.peak_at,
+                      to_text(p.at_peak.parameters), to_text(p.at_peak.gradients), to_text(p.at_peak.optimizer),
+                      to_text(p.at_peak.activations));
+  for (const std::string& note : answer.notes) text += fmt::format("  note: {}\n", note);
+  return text + "  simulated only: PyTorch's allocations by its rules, kernels by published efficiencies (data/calibration)\n";
+}
+
+std::string net_json(const NetAnswer& answer) {
+  const StackPrediction& p = answer.prediction;
+  const nlohmann::ordered_json json{
+      {"format_version", 1},
+      {"workload", answer.workload},
+      {"verdict", p.fits ? "fits" : "does_not_fit"},
+      {"model", {{"name", answer.name}, {"parameters", answer.parameters}, {"forward_multiply_adds", answer.multiply_adds}}},
+      {"step_seconds", p.time.step},
+      {"step_seconds_low", p.time.low},
+      {"step_seconds_high", p.time.high},
+      {"samples_per_second", static_cast<double>(answer.batch) / p.time.step},
+      {"phases",
+       {{"forward_seconds", p.time.forward}, {"backward_seconds", p.time.backward}, {"optimizer_seconds", p.time.optimizer}}},
+      {"memory",
+       {{{"space", "gpu0"},
+         {"usable_bytes", p.usable.count},
+         {"margin_bytes", p.margin.count},
+         {"peak_allocated_bytes", p.peak.allocated.count},
+         {"peak_reserved_bytes", p.peak.reserved.count},
+         {"peak_process_bytes", p.peak.process.count},
+         {"by_category",
+          {{"parameters", p.at_peak.parameters.count},
+           {"gradients", p.at_peak.gradients.count},
+           {"optimizer", p.at_peak.optimizer.count},
+           {"activations", p.at_peak.activations.count}}}}}},
+      {"notes", answer.notes},
+      {"simulated_only", true}};
+  return json.dump(2) + "\n";
+}
+
+}  // namespace plimsoll
