@@ -9,8 +9,12 @@
 
 #include "cli/answered.h"
 #include "cli/commands.h"
+#include "cli/operator_file.h"
+#include "cli/replay_elsewhere.h"
+#include "cli/replay_memory.h"
 #include "cli/waiting_line.h"
 #include "formats/runs/short_kernel_name.h"
+#include "formats/traces/read_operators.h"
 #include "formats/traces/read_recording.h"
 
 namespace plimsoll {
@@ -19,7 +23,10 @@ namespace {
 struct ReplayFlags {
   std::string file;
   std::vector<std::string> scales;
+  ElsewhereFlags elsewhere;
   bool no_host_gaps = false;
+  bool memory = false;
+  bool expandable = false;
   bool json = false;
 };
 
@@ -60,7 +67,7 @@ std::string replay_text(const Recording& recording, const Replayed& replayed, bo
   return text + fmt::format("; {} pieces of work of unknown launch held at their start\n", graph.pinned);
 }
 
-std::string replay_json(const Recording& recording, const Replayed& replayed) {
+std::string replay_json(const Recording& recording, const Replayed& replayed, const std::vector<std::string>& notes) {
   using nlohmann::ordered_json;
   const ReplayPath& path = replayed.path;
   ordered_json top = ordered_json::array();
@@ -85,7 +92,8 @@ std::string replay_json(const Recording& recording, const Replayed& replayed) {
       {"streams", RecordingIndex(recording).streams().size()},
       {"stream_waits", {{"recorded", replayed.graph.recorded_edges}, {"inferred", replayed.graph.inferred_edges}}},
       {"thread_handovers", replayed.graph.handovers},
-      {"pinned", replayed.graph.pinned}};
+      {"pinned", replayed.graph.pinned},
+      {"notes", notes}};
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -110,23 +118,44 @@ Result<void> check_rules(const Recording& recording, const std::vector<ScaleRule
 }
 
 Result<Answered> replay_file(const ReplayFlags& flags) {
+  if (flags.memory) {
+    if (!flags.scales.empty() || flags.no_host_gaps || flags.elsewhere.any())
+      return fail({.kind = ErrorKind::kInput,
+                   .what = "what-ifs of times say nothing of memory",
+                   .where = "--memory",
+                   .remedy = "leave --scale, --gpu, --bandwidth and --no-host-gaps out"});
+    return replay_memory(flags.file, flags.expandable, flags.json);
+  }
   ReplayOptions options{.scales = {}, .host_gaps = !flags.no_host_gaps};
   for (const std::string& text : flags.scales) {
     const auto rule = parse_scale_rule(text);
     if (!rule) return fail(rule.error());
     options.scales.push_back(*rule);
   }
+  if (holds_operators(flags.file)) {
+    if (flags.no_host_gaps || flags.elsewhere.any()) {
+      return fail({.kind = ErrorKind::kInput,
+                   .what = "an execution trace tells neither pauses between calls nor its GPU",
+                   .where = "--no-host-gaps, --gpu, --bandwidth",
+                   .remedy = "leave them out; --scale works"});
+    }
+    return replay_operators(flags.file, options.scales, flags.json);
+  }
   const WaitingLine waiting("replaying");
   const auto recording = read_recording(flags.file);
   if (!recording) return fail(recording.error());
   if (auto known = check_rules(*recording, options.scales); !known) return fail(known.error());
+  const auto notes = move_elsewhere(flags.elsewhere, *recording, options);
+  if (!notes) return fail(notes.error());
   auto replayed = replay(*recording, options);
   if (!replayed) {
     replayed.error().where = flags.file;
     return fail(replayed.error());
   }
-  const bool what_if = flags.no_host_gaps || !flags.scales.empty();
-  return Answered{.text = flags.json ? replay_json(*recording, *replayed) : replay_text(*recording, *replayed, what_if), .said = {}};
+  if (flags.json) return Answered{.text = replay_json(*recording, *replayed, *notes), .said = {}};
+  std::string text = replay_text(*recording, *replayed, flags.no_host_gaps || !flags.scales.empty() || flags.elsewhere.any());
+  for (const std::string& note : *notes) text += fmt::format("  {}\n", note);
+  return Answered{.text = std::move(text), .said = {}};
 }
 
 }  // namespace
@@ -136,7 +165,8 @@ AskableCommand declare_replay(CLI::App& app) {
   CLI::App* command = app.add_subcommand("replay", "Run a recorded trace again in simulated time, and ask what if");
   command->footer(
       "TRACE is what import reads, or a run file with device activity.\n"
-      "Example: plimsoll replay trace.json.gz --scale kernel=gemm:0.8 --scale copy=HtoD:0.5");
+      "Example: plimsoll replay trace.json.gz --scale kernel=gemm:0.8 --scale copy=HtoD:0.5\n"
+      "Example: plimsoll replay snapshot.pickle --memory");
   command->add_option("TRACE", flags->file, "the trace")->required();
   command
       ->add_option("--scale", flags->scales,
@@ -144,6 +174,13 @@ AskableCommand declare_replay(CLI::App& app) {
                    "fill, call, gap")
       ->allow_extra_args(false);
   command->add_flag("--no-host-gaps", flags->no_host_gaps, "what if the host went from CUDA call to CUDA call without a pause");
+  command->add_option("--gpu", flags->elsewhere.gpu, "what if it ran on that GPU of the catalogue (by nominal rates)");
+  command->add_option("--recorded-gpu", flags->elsewhere.recorded_gpu, "with --gpu: the GPU of the recording, where the trace does not tell");
+  command->add_option("--bandwidth", flags->elsewhere.bandwidth, "what if copies between host and device reached so many GB/s each way")
+      ->check(CLI::PositiveNumber);
+  command->add_flag("--memory", flags->memory,
+                    "replay the framework's allocations through a model of PyTorch's caching allocator, and compare what is reserved");
+  command->add_flag("--expandable-segments", flags->expandable, "with --memory: as if PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");
   command->add_flag("--json", flags->json, "machine-readable answer");
   return {command, [flags] { return replay_file(*flags); }};
 }

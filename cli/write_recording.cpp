@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <ctime>
+#include <filesystem>
 #include <map>
 
 #include "cli/commands.h"
 #include "formats/runs/activity_tables.h"
 #include "formats/runs/run_file_writer.h"
 #include "profiler/decode/instruction_events.h"
+#include "session/open_run_file.h"
 
 namespace plimsoll {
 namespace {
@@ -60,18 +62,8 @@ std::vector<MemorySample> samples_of(const Recording& recording) {
   return samples;
 }
 
-}  // namespace
-
-RunMeta meta_of_recording(std::string kind, std::string command, std::string machine) {
-  return {.kind = std::move(kind),
-          .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
-          .tool_version = version(),
-          .command = std::move(command),
-          .machine = std::move(machine)};
-}
-
-Result<void> write_recording(const std::string& path, const RunMeta& meta, const Recording& recording,
-                             const std::vector<std::string>& notes) {
+Result<void> write_tables(const std::string& path, const RunMeta& meta, const Recording& recording,
+                          const std::vector<std::string>& notes) {
   const std::vector<RecordedStep> steps = marked_steps(recording);
   {
     RunFileWriter writer(path, meta);
@@ -87,6 +79,52 @@ Result<void> write_recording(const std::string& path, const RunMeta& meta, const
     writer.close();
   }
   return add_recording(path, recording);
+}
+
+/// A file beside the one that is meant; what is left of it goes unless it took that one's place.
+class FileBeside {
+ public:
+  explicit FileBeside(std::string path) : path_(std::move(path)), part_(path_ + ".part") { remove_run_file(part_); }
+  ~FileBeside() {
+    if (!placed_) remove_run_file(part_);
+  }
+  FileBeside(const FileBeside&) = delete;
+  FileBeside& operator=(const FileBeside&) = delete;
+  [[nodiscard]] const std::string& part() const { return part_; }
+
+  Result<void> place() {
+    remove_run_file(path_);
+    std::error_code problem;
+    std::filesystem::rename(part_, path_, problem);
+    placed_ = !problem;
+    if (placed_) return {};
+    return fail({.kind = ErrorKind::kEnvironment, .what = "cannot be put in its place: " + problem.message(), .where = path_, .remedy = {}});
+  }
+
+ private:
+  std::string path_;
+  std::string part_;
+  bool placed_ = false;
+};
+
+}  // namespace
+
+RunMeta meta_of_recording(std::string kind, std::string command, std::string machine) {
+  return {.kind = std::move(kind),
+          .created = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
+          .tool_version = version(),
+          .command = std::move(command),
+          .machine = std::move(machine)};
+}
+
+Result<void> write_recording(const std::string& path, const RunMeta& meta, const Recording& recording,
+                             const std::vector<std::string>& notes) {
+  FileBeside file(path);
+  if (auto written = write_tables(file.part(), meta, recording, notes); !written) {
+    if (written.error().where.starts_with(file.part())) written.error().where = path;
+    return written;
+  }
+  return file.place();
 }
 
 }  // namespace plimsoll

@@ -9,7 +9,8 @@
 namespace plimsoll {
 
 /// Writes a run file of a recording: its activity in Nsight's tables, its marked steps as the trace "recorded" (one event for
-/// each piece of device work, counted within its step), its memory as samples, and the notes and losses as lines of the log.
+/// each piece of device work, counted within its step), its memory as samples, and the notes and losses as lines of the log. It is
+/// written beside and takes its place when it is whole: a full disk leaves nothing behind, and a file that was there as it was.
 Result<void> write_recording(const std::string& path, const RunMeta& meta, const Recording& recording,
                              const std::vector<std::string>& notes);
 

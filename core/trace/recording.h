@@ -78,6 +78,7 @@ struct RecordedThread {
   std::uint32_t process = 0;
   std::int64_t thread = 0;
   std::string name;
+  std::string process_name;
 };
 
 /// One call of the CUDA runtime or driver.
@@ -104,7 +105,8 @@ struct DeviceWait {
   WaitKind kind = WaitKind::kUnknown;
 };
 
-enum class RangeKind : std::uint8_t { kAnnotation, kOperator };
+/// kDrawn: of a category that nothing is known of; only who draws a recording asks a reader for it.
+enum class RangeKind : std::uint8_t { kAnnotation, kOperator, kDrawn };
 
 /// A stretch of a host thread that somebody named: an NVTX range, an annotation, an operator of a framework.
 struct MarkedRange {
@@ -113,6 +115,7 @@ struct MarkedRange {
   NameId name;
   std::uint32_t thread = 0;
   RangeKind kind = RangeKind::kAnnotation;
+  NameId category;  ///< of what is only drawn
 };
 
 /// Bytes that came or went. A framework's events tell its totals, the driver's do not.
@@ -126,6 +129,7 @@ struct AllocationEvent {
   std::uint32_t device = 0;
   std::uint8_t memory_kind = 2;
   bool of_framework = false;  ///< false: asked of the driver
+  std::int64_t stream = 0;    ///< on which the block is used; 0 where nobody told
 };
 
 /// Free memory of a device as its driver said at a moment.

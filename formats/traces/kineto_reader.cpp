@@ -155,16 +155,18 @@ void KinetoReader::take_stretch() {
     case EventCategory::kAnnotation: return take_range(RangeKind::kAnnotation);
     case EventCategory::kWait: return take_wait();
     case EventCategory::kFlow:
-    case EventCategory::kDrawing: return;
+    case EventCategory::kDrawing: return everything_ ? take_range(RangeKind::kDrawn) : void();
     case EventCategory::kMemory:
-    case EventCategory::kFunction: ++left_out_[event_.category_text]; return;
+    case EventCategory::kFunction:
     case EventCategory::kOther: break;
   }
-  if (event_.category_text.empty() && event_.numbered) return take_range(RangeKind::kAnnotation);
+  if (everything_) return take_range(RangeKind::kDrawn);
+  if (event_.category == EventCategory::kOther && event_.category_text.empty() && event_.numbered) return take_range(RangeKind::kAnnotation);
   ++left_out_[event_.category_text];
 }
 
 std::uint32_t KinetoReader::thread() {
+  if (!event_.numbered) return worded_thread();
   const std::pair<std::int64_t, std::int64_t> key{event_.process, event_.thread};
   if (key == last_thread_) return last_index_;
   const auto [known, is_new] = threads_.try_emplace(key, static_cast<std::uint32_t>(recording_.threads.size()));
@@ -172,6 +174,18 @@ std::uint32_t KinetoReader::thread() {
   last_thread_ = key;
   last_index_ = known->second;
   return last_index_;
+}
+
+/// A thread that has words for its process or itself; it gets a number below 0.
+std::uint32_t KinetoReader::worded_thread() {
+  const std::string process = event_.process_word.empty() ? std::to_string(event_.process) : event_.process_word;
+  const std::string own = event_.thread_word.empty() ? std::to_string(event_.thread) : event_.thread_word;
+  const auto [known, is_new] = worded_threads_.try_emplace({process, own}, static_cast<std::uint32_t>(recording_.threads.size()));
+  if (is_new) {
+    const auto number = -static_cast<std::int64_t>(worded_threads_.size());
+    recording_.threads.push_back({.process = small(event_.process), .thread = number, .name = own, .process_name = process});
+  }
+  return known->second;
 }
 
 void KinetoReader::take_work(DeviceWorkKind kind) {
@@ -218,7 +232,8 @@ void KinetoReader::take_range(RangeKind kind) {
                                .end = Nanoseconds(end()),
                                .name = recording_.names.add(event_.name),
                                .thread = thread(),
-                               .kind = kind});
+                               .kind = kind,
+                               .category = kind == RangeKind::kDrawn ? recording_.names.add(event_.category_text) : NameId{}});
 }
 
 void KinetoReader::take_wait() {
@@ -251,10 +266,11 @@ void KinetoReader::take_memory() {
 
 void KinetoReader::take_metadata() {
   if (event_.name == "thread_name" && event_.numbered) recording_.threads[thread()].name = event_.label;
+  if (event_.name == "process_name" && event_.numbered) process_names_[small(event_.process)] = event_.label;
 }
 
 void KinetoReader::begin_range() {
-  if (!event_.numbered || !event_.has_start) return;
+  if ((!event_.numbered && !everything_) || !event_.has_start) return;
   const std::uint32_t on = thread();
   open_[on].push_back({.start = Nanoseconds(event_.start),
                        .end = Nanoseconds(event_.start),
@@ -264,7 +280,7 @@ void KinetoReader::begin_range() {
 }
 
 void KinetoReader::end_range() {
-  if (!event_.numbered || !event_.has_start) return;
+  if ((!event_.numbered && !everything_) || !event_.has_start) return;
   std::vector<MarkedRange>& open = open_[thread()];
   if (open.empty()) return recording_.lose("beginnings of ranges");
   open.back().end = std::max(open.back().start, Nanoseconds(event_.start));
@@ -301,6 +317,10 @@ void KinetoReader::finish() {
   for (DeviceWork& work : recording_.work) work.on.process = process;
   for (DeviceWait& wait : recording_.waits) wait.on.process = process;
   for (AllocationEvent& event : recording_.allocations) event.process = process;
+  for (RecordedThread& thread : recording_.threads) {
+    const auto named = process_names_.find(thread.process);
+    if (named != process_names_.end() && thread.process_name.empty()) thread.process_name = named->second;
+  }
   recording_.sort();
 }
 

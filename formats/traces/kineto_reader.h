@@ -15,7 +15,8 @@ namespace plimsoll {
 /// Turns the events of one file into a Recording.
 class KinetoReader {
  public:
-  explicit KinetoReader(ByteSource source) : json_(std::move(source)) {}
+  /// With `everything`, what nothing is known of becomes ranges to draw: Python's functions, foreign categories, threads in words.
+  explicit KinetoReader(ByteSource source, bool everything = false) : json_(std::move(source)), everything_(everything) {}
 
   Recording read();
 
@@ -37,9 +38,13 @@ class KinetoReader {
   void finish();
 
   std::uint32_t thread();
+  std::uint32_t worded_thread();
   [[nodiscard]] std::int64_t end() const { return event_.start + event_.duration; }
 
   JsonStream json_;
+  bool everything_ = false;
+  std::map<std::pair<std::string, std::string>, std::uint32_t> worded_threads_;
+  std::map<std::uint32_t, std::string> process_names_;
   Recording recording_;
   TraceFileEvent event_;
   std::int64_t base_ = 0;  ///< baseTimeNanoseconds

@@ -4,11 +4,11 @@
 
 namespace plimsoll {
 
-Result<Recording> read_kineto(const std::string& path) {
+Result<Recording> read_kineto(const std::string& path, bool everything) {
   auto source = ByteSource::open(path);
   if (!source) return fail(source.error());
   try {
-    return KinetoReader(std::move(*source)).read();
+    return KinetoReader(std::move(*source), everything).read();
   } catch (const EnvironmentError& error) {
     return fail(error.error());
   }

@@ -12,6 +12,7 @@ namespace plimsoll {
 /// The file streams through a window of a megabyte. What writers get wrong and readers forgive (NaN, commas before brackets,
 /// times as texts, a missing end of an array) is forgiven; anything else is an error that names the byte. Events that are no
 /// device work, call, operator, annotation, wait or memory event are counted by their category, as losses.
-Result<Recording> read_kineto(const std::string& path);
+/// `everything`: for those who draw, these become ranges too.
+Result<Recording> read_kineto(const std::string& path, bool everything = false);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "formats/traces/read_kineto.h"
+#include "formats/traces/read_memory_snapshot.h"
 #include "formats/traces/read_nsight.h"
 
 namespace plimsoll {
@@ -26,7 +27,7 @@ tl::unexpected<Error> refuse(const std::string& path, std::string what, std::str
 
 }  // namespace
 
-Result<Recording> read_recording(const std::string& path) {
+Result<Recording> read_recording(const std::string& path, bool everything) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return refuse(path, "there is no such file", {});
   const std::string bytes = first_bytes(path);
@@ -35,12 +36,13 @@ Result<Recording> read_recording(const std::string& path) {
   if (begins(bytes, "PLMSPOOL"))
     return refuse(path, "a spool that plimsoll profile did not convert", "profile the program again");
   if (begins(bytes, "PK\x03\x04")) return refuse(path, "a zip archive", "unpack it, and name the trace in it");
+  if (bytes.size() > 2 && bytes[0] == '\x80' && bytes[1] >= 2 && bytes[1] <= 5) return read_memory_snapshot(path);
   const std::size_t start = bytes.find_first_not_of(" \t\r\n\xef\xbb\xbf");
   const bool json = start != std::string::npos && (bytes[start] == '{' || bytes[start] == '[');
-  if (json || begins(bytes, "\x1f\x8b")) return read_kineto(path);
+  if (json || begins(bytes, "\x1f\x8b")) return read_kineto(path, everything);
   return refuse(path, "no trace of a kind that is known",
                 "name a Chrome or Kineto trace (.json, .json.gz), an SQLite export of Nsight Systems (nsys export --type "
-                "sqlite), or a run file");
+                "sqlite), a memory snapshot of PyTorch (.pickle), or a run file");
 }
 
 }  // namespace plimsoll

@@ -87,12 +87,13 @@ void read_three(JsonStream& json, std::array<std::int64_t, 3>& out) {
   }
 }
 
-void read_identity(JsonStream& json, std::int64_t& out, bool& numbered) {
+void read_identity(JsonStream& json, std::int64_t& out, bool& numbered, std::string& in_words) {
   const JsonToken token = json.next();
   const bool word = token == JsonToken::kText || token == JsonToken::kNumber;
   const auto value = word ? whole_number(json.text()) : std::nullopt;
   if (value) out = *value;
   if (!value) numbered = false;
+  if (word && !value) in_words.assign(json.text());
   if (!word) pass(json, token);
 }
 
@@ -181,9 +182,9 @@ void read_event(JsonStream& json, TraceFileEvent& event) {
     } else if (key == "dur") {
       read_time(json, event.duration);
     } else if (key == "pid") {
-      read_identity(json, event.process, event.numbered);
+      read_identity(json, event.process, event.numbered, event.process_word);
     } else if (key == "tid") {
-      read_identity(json, event.thread, event.numbered);
+      read_identity(json, event.thread, event.numbered, event.thread_word);
     } else if (key == "args") {
       read_arguments(json, event);
     } else {

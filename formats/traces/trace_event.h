@@ -35,7 +35,9 @@ struct TraceFileEvent {
   std::int64_t duration = 0;
   std::int64_t process = 0;
   std::int64_t thread = 0;
-  bool numbered = true;  ///< process and thread are numbers
+  bool numbered = true;  ///< process and thread are numbers; else they are these words
+  std::string process_word;
+  std::string thread_word;
   // From "args".
   std::uint64_t correlation = 0;
   std::uint64_t event_correlation = 0;

@@ -123,6 +123,27 @@ void CachingAllocator::split(BlockId id, Bytes size) {
   insert_free(second);
 }
 
+std::optional<std::vector<CachingAllocator::BlockId>> CachingAllocator::adopt(const std::vector<Held>& held, bool small,
+                                                                              std::uint32_t stream) {
+  Bytes bytes;
+  for (const Held& block : held) bytes += block.size;
+  if (!reserve(bytes)) return std::nullopt;
+  std::vector<BlockId> ids;
+  for (const Held& block : held) {
+    const BlockId before = ids.empty() ? kNone : ids.back();
+    const BlockId id = new_block({.address = next_address_, .size = block.size, .stream = stream, .small = small, .previous = before});
+    next_address_ += block.size;
+    if (before != kNone) blocks_[before].next = id;
+    blocks_[id].in_use = block.in_use;
+    if (block.in_use) allocated_ += block.size;
+    else insert_free(id);
+    ids.push_back(id);
+  }
+  next_address_ += kGap;
+  peak_allocated_ = std::max(peak_allocated_, allocated_);
+  return ids;
+}
+
 std::optional<CachingAllocator::BlockId> CachingAllocator::allocate(Bytes requested, std::uint32_t stream) {
   const Bytes size = rounded(requested);
   const bool small = size <= kSmallRequest;

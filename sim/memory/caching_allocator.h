@@ -33,6 +33,15 @@ class CachingAllocator {
   /// A block for `size` bytes; nothing when memory has run out, caches given back. Nothing changes then but the caches.
   std::optional<BlockId> allocate(Bytes size, std::uint32_t stream = 0);
   void free(BlockId block);
+
+  /// One block of a segment that was there before the first request.
+  struct Held {
+    Bytes size;
+    bool in_use = false;
+  };
+  /// Takes over a segment as it is, its blocks one behind another; small ones serve requests of up to 1 MiB. Nothing when the
+  /// limit forbids it.
+  std::optional<std::vector<BlockId>> adopt(const std::vector<Held>& blocks, bool small, std::uint32_t stream = 0);
   /// Gives back every segment that holds no block in use.
   void empty_cache();
 

@@ -54,6 +54,11 @@ class GraphBuilder {
     return factor == 1 ? time : Nanoseconds(std::llround(static_cast<double>(time.count) * factor));
   }
 
+  [[nodiscard]] Nanoseconds elsewhere(Nanoseconds time, std::size_t work) const {
+    if (work >= options_.work_factors.size()) return time;
+    return Nanoseconds(std::llround(static_cast<double>(time.count) * options_.work_factors[work]));
+  }
+
   void add_thread(std::uint32_t thread);
   void add_call(std::uint32_t call, std::uint32_t lane, Nanoseconds gap);
   void add_stream(const RecordingIndex::Stream& stream);
@@ -150,7 +155,7 @@ void GraphBuilder::add_stream(const RecordingIndex::Stream& stream) {
                           .lane = lane,
                           .source = id,
                           .gap = gap,
-                          .duration = scaled(work.end - begin, part, recording_.names.at(work.name)),
+                          .duration = elsewhere(scaled(work.end - begin, part, recording_.names.at(work.name)), id),
                           .recorded_start = begin,
                           .recorded_end = work.end,
                           .after = {}});

@@ -26,6 +26,7 @@ bool fits(const ScaleRule& rule, std::string_view name);
 
 struct ReplayOptions {
   std::vector<ScaleRule> scales;  ///< the factors of all that fit are multiplied
+  std::vector<double> work_factors;  ///< of each piece of device work besides, by its index; empty: 1
   bool host_gaps = true;          ///< false: host threads go from call to call without a pause
 };
 

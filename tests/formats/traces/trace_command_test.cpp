@@ -91,4 +91,38 @@ TEST_CASE("files that cannot be read end with 2 and leave nothing") {
   CHECK_FALSE(std::filesystem::exists(folder.file("bad.plimsoll")));
 }
 
+TEST_CASE("a disk that is full leaves no half of a run file, and one that was there as it was") {
+  const TemporaryFolder folder;
+  constexpr long kFull = 20'000;  // bytes that a file may grow to
+  const std::vector<std::string> import{PLIMSOLL_PROGRAM, "import", kTrace, "-o", "a.plimsoll"};
+  CHECK(run_child(import, folder.path(), kFull).code == 4);
+  CHECK(std::filesystem::is_empty(folder.path()));
+  CHECK(run_child(import, folder.path()).code == 0);
+  const auto size = std::filesystem::file_size(folder.file("a.plimsoll"));
+  std::vector<std::string> again = import;
+  again.emplace_back("--force");
+  CHECK(run_child(again, folder.path(), kFull).code == 4);
+  CHECK(std::filesystem::file_size(folder.file("a.plimsoll")) == size);
+  CHECK(read_run_file(folder.file("a.plimsoll")));
+}
+
+TEST_CASE("what-ifs about the machine: another GPU says by what it was judged, an unknown one is refused") {
+  const TemporaryFolder folder;
+  const auto as_it_was = answer_of(folder, {"replay", kTrace});
+  const auto slower = answer_of(folder, {"replay", kTrace, "--gpu", "RTX 2060 6GB", "--no-host-gaps"});
+  const auto same = answer_of(folder, {"replay", kTrace, "--gpu", "H100 SXM", "--no-host-gaps", "--recorded-gpu", "H100 SXM"});
+  CHECK(slower.at("predicted_seconds").get<double>() > same.at("predicted_seconds").get<double>());
+  CHECK(slower.at("notes").at(0).get<std::string>().find("nominal rates") != std::string::npos);
+  CHECK(as_it_was.at("notes").empty());
+  CHECK(plimsoll_in(folder, {"replay", kTrace, "--gpu", "no such board"}).code == 2);
+}
+
+TEST_CASE("the recorded memory of a real trace is reproduced at every event") {
+  const TemporaryFolder folder;
+  const auto answer = answer_of(folder, {"replay", kTrace, "--memory"});
+  REQUIRE(answer.at("devices").size() == 1);
+  CHECK(answer.at("devices").at(0).at("events") == 218);
+  CHECK(answer.at("devices").at(0).at("reserved_error_worst").get<double>() < 0.03);
+}
+
 }  // namespace plimsoll::test
