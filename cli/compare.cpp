@@ -4,6 +4,7 @@
 
 #include "cli/answered.h"
 #include "cli/commands.h"
+#include "cli/compare_recording.h"
 #include "cli/run_printer.h"
 #include "core/trace/compare_traces.h"
 #include "formats/runs/process_samples.h"
@@ -25,6 +26,12 @@ tl::unexpected<Error> lacks(const std::string& path, std::string what) {
 }
 
 Result<Answered> compare_files(const CompareFlags& flags) {
+  if (!flags.prediction.empty()) {
+    const bool first = is_recording(flags.run);
+    const bool second = is_recording(flags.prediction);
+    if (second && !first) return compare_recording(flags.run, flags.prediction, flags.threshold, flags.json);
+    if (first && !second) return compare_recording(flags.prediction, flags.run, flags.threshold, flags.json);
+  }
   const auto run = read_run_file(flags.run);
   if (!run) return fail(run.error());
   const auto other = flags.prediction.empty() ? run : read_run_file(flags.prediction);
@@ -51,10 +58,13 @@ AskableCommand declare_compare(CLI::App& app) {
   auto flags = std::make_shared<CompareFlags>();
   CLI::App* command =
       app.add_subcommand("compare", "Predicted against measured: step time by phase, peak memory by category");
-  command->footer("Example: plimsoll compare run.plimsoll --threshold 15");
-  command->add_option("RUN", flags->run, "a run file")->required();
+  command->footer(
+      "Example: plimsoll compare run.plimsoll --threshold 15\n"
+      "Example: plimsoll compare predicted.plimsoll trace.json.gz    (a run of PyTorch or DeepSpeed, as Kineto, Nsight Systems or\n"
+      "         plimsoll profile recorded it, beside a prediction that plimsoll plan --timeline wrote)");
+  command->add_option("RUN", flags->run, "a run file, or a prediction")->required();
   command->add_option("OTHER", flags->prediction,
-                      "another run file of the same plan; default: the run's own prediction");
+                      "another run file of the same plan (default: the run's own prediction), or a trace of another program");
   command->add_option("--threshold", flags->threshold,
                       "end with exit code 3 when the step's error passes this many percent");
   command->add_flag("--json", flags->json, "machine-readable answer");
