@@ -7,7 +7,7 @@
 
 #include "gui/language/say.h"
 #include "gui/timeline/build_timeline.h"
-#include "gui/timeline/open_chrome_trace.h"
+#include "gui/timeline/open_recording.h"
 
 namespace plimsoll::gui {
 
@@ -42,7 +42,7 @@ Result<std::vector<NamedTimeline>> open_run_file(const std::string& path) {
 namespace {
 
 Result<std::vector<NamedTimeline>> open_trace(const std::string& path) {
-  auto timeline = open_chrome_trace(path);
+  auto timeline = open_recording(path);
   if (!timeline) return fail(timeline.error());
   return std::vector<NamedTimeline>{{"trace", std::move(*timeline)}};
 }
@@ -51,8 +51,9 @@ Result<std::vector<NamedTimeline>> open_trace(const std::string& path) {
 
 bool TimelinePage::open_file(const QString& path) {
   const bool named_so = path.endsWith(QLatin1String(".plimsoll"), Qt::CaseInsensitive);
-  const bool run = named_so || looks_like_database(path.toStdString());
-  if (!run && !looks_like_chrome_trace(path.toStdString())) return false;
+  const bool database = named_so || looks_like_database(path.toStdString());
+  if (!database && !looks_like_recording(path.toStdString())) return false;
+  const bool run = database && !is_foreign_recording(path.toStdString());
   if (current() == nullptr) set_empty(say("Reading %1…").arg(QFileInfo(path).fileName()));
   job_->start([this, path, run](const Stop&, const LatestJob::Deliver& deliver) {
     auto opened = run ? open_run_file(path.toStdString()) : open_trace(path.toStdString());
