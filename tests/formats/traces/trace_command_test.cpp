@@ -110,7 +110,7 @@ TEST_CASE("what-ifs about the machine: another GPU says by what it was judged, a
   const TemporaryFolder folder;
   const auto as_it_was = answer_of(folder, {"replay", kTrace});
   const auto slower = answer_of(folder, {"replay", kTrace, "--gpu", "RTX 2060 6GB", "--no-host-gaps"});
-  const auto same = answer_of(folder, {"replay", kTrace, "--gpu", "H100 SXM", "--no-host-gaps", "--recorded-gpu", "H100 SXM"});
+  const auto same = answer_of(folder, {"replay", kTrace, "--gpu", "H100 SXM5 80GB", "--no-host-gaps", "--recorded-gpu", "H100 SXM5 80GB"});
   CHECK(slower.at("predicted_seconds").get<double>() > same.at("predicted_seconds").get<double>());
   CHECK(slower.at("notes").at(0).get<std::string>().find("nominal rates") != std::string::npos);
   CHECK(as_it_was.at("notes").empty());
