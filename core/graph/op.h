@@ -27,14 +27,14 @@ enum class OpKind : std::uint8_t {
   kDequantize,            ///< encoded weight r, weight w               a frozen matrix as compute reads it
   kAdd,                   ///< a r, b r, y w
   kActivation,            ///< x r, y w                                 GELU or tanh, or SwiGLU or GeGLU of [gate | up]
-  kCrossEntropy,          ///< logits rw, tokens or labels r, [loss scale r], loss w   leaves d loss / d logits, scaled, in place of the logits
-  kLoss,                  ///< logits r, tokens or labels r, loss w, [share of right answers w]    evaluation only
+  kCrossEntropy,          ///< logits rw, tokens or labels r, [loss scale r], loss w|rw   leaves d loss / d logits, scaled, in place of the logits
+  kLoss,                  ///< logits r, tokens or labels r, loss w|rw, [share of right answers w]    evaluation only
   kEmbeddingBackward,     ///< tokens r, dx r, [extents r], d token table w|rw, [d position table w], [d token type table w]
   kClassTokenBackward,    ///< dy r, dx w, d class token w, d position table w
   kFirstTokenBackward,    ///< dy r, dx w                               zeros behind the first rows
   kNormBackward,          ///< dy r, x r, weight r, statistics r, dx w|rw, [d weight w], [d bias w], workspace w
   kLinearBackwardInput,   ///< dy r, weight r, dx w|rw                  dx = dy W, or dx += dy W
-  kLinearBackwardWeight,  ///< dy r, x r, d weight w, [d bias w]        dW = dyᵀ x
+  kLinearBackwardWeight,  ///< dy r, x r, d weight w|rw, [d bias w]     dW = dyᵀ x, or dW += dyᵀ x
   kRopeBackward,          ///< dqkv rw
   kHeadNormBackward,      ///< dqkv rw, qkv r, query weight r, key weight r, statistics r, [d query weight w, d key weight w], workspace w
   kAttentionBackward,     ///< qkv r, [extents r], out r, log-sum-exp r, dout r, dqkv w, workspace w
@@ -106,7 +106,7 @@ constexpr bool writes(Access access) { return access != Access::kRead; }
 struct OpShape {
   std::int64_t rows = 0;      ///< tokens or sequences of the micro-batch, or elements of a group for optimizer kernels; of updates of one
                               ///< tensor its rows (8-bit Adam: elements)
-  std::int64_t inputs = 0;    ///< columns of x; hidden size of an embedding or a norm; rotated elements of a head (0: all);
+  std::int64_t inputs = 0;    ///< columns of x; hidden size of embedding or norm; rows that a loss has a part of; rotated (0: all);
                               ///< decaying elements for updates of a group; columns for those of one tensor
   std::int64_t outputs = 0;   ///< columns of y; vocabulary of an embedding or a loss; position rows stay in `positions`
   std::int64_t sequence = 0;  ///< tokens per sequence
