@@ -15,13 +15,14 @@ std::int64_t megatron_groups(const StackSetup& setup) {
   return alone ? 0 : 1 + (cut ? 1 : 0) + (setup.stages > 1 ? 1 : 0);
 }
 
-/// NCCL's kernels and buffers for the first group of ranks, and the buffers of every further one.
+/// NCCL's kernels and buffers for the first group of ranks, and the buffers of every further one. A driver that loads every
+/// kernel at the start has loaded NCCL's.
 Bytes communicators(const GpuEntry& gpu, const StackSetup& setup) {
   const std::int64_t degrees[] = {setup.data_ranks, setup.tensor_ranks, setup.stages, setup.context_ranks};
   const std::int64_t groups = std::count_if(std::begin(degrees), std::end(degrees), [](std::int64_t ranks) { return ranks > 1; }) +
                               (cuts_layers(setup) ? megatron_groups(setup) : 0);
   if (groups == 0) return {};
-  Bytes bytes = device_overhead("nccl", gpu);
+  Bytes bytes = device_overhead(setup.eager_modules ? "nccl_group" : "nccl", gpu);
   for (std::int64_t more = 1; more < groups; ++more) bytes += device_overhead("nccl_group", gpu);
   return bytes;
 }

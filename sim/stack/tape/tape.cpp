@@ -79,8 +79,8 @@ void Tape::with_autocast(std::optional<DType> dtype, const std::function<void()>
 
 Tensor Tape::as_autocast(const Tensor& tensor) {
   if (!autocast_ || tensor.dtype == *autocast_) return tensor;
-  // Only casts of trained fp32 leaves are remembered.
-  const bool cached = grad_enabled_ && tensor.parameter != nullptr && tensor.parameter->trained && tensor.dtype == DType::kFp32;
+  // Only casts of trained fp32 leaves are remembered, in a checkpoint's first run as well.
+  const bool cached = tensor.parameter != nullptr && tensor.parameter->trained && tensor.dtype == DType::kFp32;
   if (!cached) return cast(*this, tensor, *autocast_);
   const auto known = cast_weights_.find(tensor.parameter);
   if (known != cast_weights_.end()) return known->second;
