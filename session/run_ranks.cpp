@@ -272,7 +272,11 @@ class RankSession {
     const std::uint32_t warm = warm_up_share();
     std::shared_ptr<const CostModel> costs = costs_;
     if (warm > 0 && request_.waits == 0) costs = calibrated(warm);
-    auto simulated = simulate_ranks(plans_, *costs, kSimulatedSteps);
+    std::vector<Plan> plans = plans_;
+    for (Plan& plan : plans) {  // who sleeps shares no core and no memory
+      for (Resource& resource : plan.platform.resources) resource.capacity *= request_.waits > 0 ? 1e6 : 1;
+    }
+    auto simulated = simulate_ranks(plans, *costs, kSimulatedSteps);
     if (!simulated) return fail(simulated.error());
     outcome_.calibration = costs->source();
     outcome_.predicted = step_of(simulated->ranks, 1, kSimulatedSteps - 1);
