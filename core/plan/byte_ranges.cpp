@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 namespace plimsoll {
@@ -43,7 +44,9 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
     std::size_t slot = place_of(use);
     if (table[slot] == kNone) {
       table[slot] = static_cast<std::uint32_t>(ranges_.size());
-      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.age, use.offset, use.bytes, 0, {}});
+      ranges_.push_back({use.target, plan.buffers[use.target].slots, use.age, use.offset, use.bytes, 0, {}, {}});
+      const Buffer& buffer = plan.buffers[use.target];
+      if (buffer.slots > 1) ranges_.back().pitch = buffer.pitch();
     }
     range_of_use_.push_back(table[slot]);
     if (ranges_.size() * 2 < table.size()) continue;
@@ -88,7 +91,8 @@ void ByteRanges::cut(const Plan& plan) {
 
 /// Decides how many steps show every conflict; see the class.
 void ByteRanges::find_period() {
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> covered_by(element_count_, {0, 0});  // (slots, slot)
+  // Of slots with other distances the second ones may share bytes where the first do not.
+  std::vector<std::tuple<std::uint32_t, std::uint32_t, Bytes>> covered_by(element_count_);  // (slots, slot, pitch)
   std::uint64_t most = 1, period = 1;
   for (const Range& range : ranges_) {
     most = std::max<std::uint64_t>(most, range.slots + range.age);
@@ -96,8 +100,8 @@ void ByteRanges::find_period() {
     for (std::uint32_t slot = 0; slot < range.slots; ++slot) {
       const ElementSpan span = spans_[range.first_span + slot];
       for (std::uint32_t element = span.begin; element < span.end; ++element) {
-        const std::pair cover(range.slots, slot);
-        if (covered_by[element].first == 0) covered_by[element] = cover;
+        const std::tuple cover(range.slots, slot, range.pitch);
+        if (std::get<0>(covered_by[element]) == 0) covered_by[element] = cover;
         mixed_ = mixed_ || covered_by[element] != cover;
       }
     }

@@ -18,7 +18,8 @@ struct ElementSpan {
 ///
 /// It also knows how many steps show every conflict. Ordering does not change when all steps are shifted, so a buffer
 /// of V slots that shares bytes with no other slot shows all its conflicts on slot 0, which uses of age a reach in steps
-/// a and V + a. Where different slots share bytes, the pattern repeats after the least common multiple L of all slot
+/// a and V + a. So do buffers of as many slots that share bytes slot by slot, which takes equal pitches. Where
+/// other slots share bytes, the pattern repeats after the least common multiple L of all slot
 /// counts, and two uses of the same bytes with none between them are at most L steps apart: 2·L steps show them all,
 /// and every step must be looked at.
 class ByteRanges {
@@ -56,6 +57,7 @@ class ByteRanges {
     Bytes bytes;
     std::uint32_t first_span = 0;  ///< of slot 0; the other slots follow
     ElementSpan in_slot_0;
+    Bytes pitch;  ///< of its buffer's slots; 0 of a single one
   };
 
   void collect(const Plan& plan, const FlatBody& body);

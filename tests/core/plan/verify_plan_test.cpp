@@ -257,6 +257,17 @@ TEST_CASE("a use older than its buffer's slots is refused") {
              Contains("uses buffer state at age 1, and it has 1 slot") && Contains("give it 2 slots"));
 }
 
+TEST_CASE("slots that share bytes only from the second on, for their distances differ, are seen") {
+  // a: 512 bytes at 0, 512, 1024; its second half at 256, 768, 1280. b: 256 bytes at 512, 768, 1024. Slot 1 of both shares
+  // [768, 1024), slots 0 share nothing.
+  PlanWriter w;
+  const BufferId a = w.buffer("a", "host", Bytes(0), Bytes(512), 3);
+  const BufferId b = w.buffer("b", "host", Bytes(512), Bytes(256), 3);
+  w.launch("cpu", OpKind::kRopeBackward, Phase::kBackward, {update(b)});
+  w.host_work(HostTask::kLoadTokens, {{a, Access::kWrite, Bytes(256), Bytes(256)}});
+  CHECK_FALSE(verify_plan(w.finish()));
+}
+
 TEST_CASE("only the step turns the versions of a state") {
   for (const bool persistent : {false, true}) {
     PlanWriter w;
