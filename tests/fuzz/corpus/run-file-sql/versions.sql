@@ -1,0 +1,1 @@
+PRAGMA user_version = 2; PRAGMA application_id = 1;
