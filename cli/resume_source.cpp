@@ -39,7 +39,17 @@ StateFiles states_of(const RunFile& run, const std::string& path) {
   return files;
 }
 
-/// The recorded place is as the run's user wrote it; a run file that moved has its checkpoint beside it.
+/// Whether two files lie in one folder, whatever links lead there.
+bool in_one_folder(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code ignored;
+  const auto folder_of = [&](const std::filesystem::path& file) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file).parent_path(), ignored);
+  };
+  return folder_of(a) == folder_of(b);
+}
+
+/// A checkpoint lies beside its run file. The recorded place is as the run's user wrote it; a run file from somebody else could
+/// name any file there, so that only one in its own folder is opened.
 Result<FoundState> checkpoint_in(const RunFile& run, const std::string& path, std::vector<std::string>& notes) {
   const FoundStates found = find_states(states_of(run, path));
   if (found.best) {
@@ -56,6 +66,10 @@ Result<FoundState> checkpoint_in(const RunFile& run, const std::string& path, st
                     "one is written at the end, on Ctrl-C, with --save-every and with --durability");
   }
   const std::string& recorded = run.checkpoints.back().path;
+  if (!in_one_folder(recorded, path)) {
+    return unusable(path, "its checkpoint " + recorded + " lies in another folder",
+                    "put it beside the run file as " + checkpoint_of(path) + ", or resume from the checkpoint itself");
+  }
   if (std::filesystem::exists(recorded)) return FoundState{recorded, 0};
   return unusable(path, "its checkpoint " + recorded + " is gone", "put it beside the run file as " + checkpoint_of(path));
 }
