@@ -89,7 +89,8 @@ Tensor from_result(Tape& tape, const Tensor& x) {
   });
 }
 
-Tensor power(Tape& tape, const Tensor& x) {
+Tensor power(Tape& tape, const Tensor& base) {
+  const Tensor x = in_fp32(tape, base);
   return tape.record(written(tape, x, traffic(x)), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {
     // gradient · (exponent · x^(exponent − 1)): the power, its multiple and the product are there at once.
     const Tensor lower = written(t, saved, traffic(saved));

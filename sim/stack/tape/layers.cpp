@@ -1,9 +1,10 @@
 #include "sim/stack/tape/operations.h"
 
 namespace plimsoll {
-namespace {
 
 Tensor in_fp32(Tape& tape, const Tensor& x) { return tape.autocast() ? cast(tape, x, DType::kFp32) : x; }
+
+namespace {
 
 /// Gradients of a normalization: dx, and the weight's by way of partial sums.
 Tensors norm_backward(Tape& tape, const Tensor& x, const Tensor& dy, const Shape& weight, DType weight_type, bool bias) {

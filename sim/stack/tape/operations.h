@@ -25,6 +25,8 @@ Tensor narrow(Tape& tape, const Tensor& x, std::size_t dimension, std::int64_t c
 Tensor concatenate(Tape& tape, const Tensors& parts, std::size_t dimension);
 /// The same values in another type; x itself where it has it already.
 Tensor cast(Tape& tape, const Tensor& x, DType dtype);
+/// The same values in fp32 inside an autocast region, as its list of fp32 operators asks; x itself elsewhere.
+Tensor in_fp32(Tape& tape, const Tensor& x);
 /// Heads repeated so that every query head has a key head of its own (grouped-query attention).
 Tensor repeat_heads(Tape& tape, const Tensor& x, std::int64_t times);
 
@@ -46,8 +48,8 @@ Tensor shift(Tape& tape, const Tensor& x);
 Tensor from_input(Tape& tape, const Tensor& x);
 /// A function that saves its result (tanh, exp, a reciprocal root, ReLU).
 Tensor from_result(Tape& tape, const Tensor& x);
-/// x to a whole power: backward makes two copies on its way.
-Tensor power(Tape& tape, const Tensor& x);
+/// x to a whole power, in fp32 under autocast (pow is on its fp32 list): saves what it raised; backward makes two copies on its way.
+Tensor power(Tape& tape, const Tensor& base);
 /// Over the last dimension, which stays with size 1.
 Tensor mean_of_rows(Tape& tape, const Tensor& x);
 Tensor dropout(Tape& tape, const Tensor& x, double share);
