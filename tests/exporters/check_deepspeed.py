@@ -21,7 +21,7 @@ def parsed(*arguments, name):
 offload = parsed("gpt2-xl", *GPU, "--strategy", "zero-offload", "--batch", "4", "--accumulate", "2", "--precision", "bf16-mixed",
                  "--lr", "2e-4", "--clip", "0.5", name="offload.json")
 equal("stage", int(offload.zero_config.stage), 2)
-equal("device", offload.zero_config.offload_optimizer.device.value, "cpu")
+equal("device", offload.zero_config.offload_optimizer.device, "cpu")
 equal("ratio", offload.zero_config.offload_optimizer.ratio, 1.0)
 equal("pinned", offload.zero_config.offload_optimizer.pin_memory, True)
 equal("parameters", offload.zero_config.offload_param, None)
@@ -34,9 +34,9 @@ equal("checkpoints", offload.activation_checkpointing_config.number_checkpoints,
 
 infinity = parsed("gpt2-xl", *GPU, "--strategy", "zero-infinity", "--nvme-path", "/mnt/nvme", name="infinity.json")
 equal("stage", int(infinity.zero_config.stage), 3)
-equal("states", infinity.zero_config.offload_optimizer.device.value, "nvme")
+equal("states", infinity.zero_config.offload_optimizer.device, "nvme")
 equal("path", str(infinity.zero_config.offload_optimizer.nvme_path), "/mnt/nvme")
-equal("weights", infinity.zero_config.offload_param.device.value, "nvme")
+equal("weights", infinity.zero_config.offload_param.device, "nvme")
 equal("pipelined", infinity.zero_config.offload_optimizer.pipeline_read, True)
 equal("in CPU", infinity.zero_config.offload_param.max_in_cpu, 0)
 equal("checkpoints on the CPU", infinity.activation_checkpointing_config.cpu_checkpointing, True)
