@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "executor/collectives/job.h"
 #include "tests/support/child_process.h"
@@ -108,6 +109,7 @@ TEST_CASE("a rank that is killed or stopped ends the job in time, with its name 
     ChildProcess job(on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--steps", "1000000", "--rank-timeout", "4"}),
                      folder.path());
     REQUIRE(job.wait_for_text("plimsoll: step "));
+    std::this_thread::sleep_for(std::chrono::seconds(1));  // so that its neighbour heard of a step
     const auto start = std::chrono::steady_clock::now();
     ::kill(process_of(folder.path(), 1), signal);
     const ChildEnd end = job.wait();
