@@ -54,18 +54,24 @@ bool TimelinePage::open_file(const QString& path) {
   const bool database = named_so || looks_like_database(path.toStdString());
   if (!database && !looks_like_recording(path.toStdString())) return false;
   const bool run = database && !is_foreign_recording(path.toStdString());
+  const bool before = of_file_;
+  of_file_ = true;  // from now on: a plan that is found while it is read comes second
   if (current() == nullptr) set_empty(say("Reading %1…").arg(QFileInfo(path).fileName()));
-  job_->start([this, path, run](const Stop&, const LatestJob::Deliver& deliver) {
+  job_->start([this, path, run, before](const Stop&, const LatestJob::Deliver& deliver) {
     auto opened = run ? open_run_file(path.toStdString()) : open_trace(path.toStdString());
-    deliver([this, path, run, opened = std::move(opened)] {
+    deliver([this, path, run, before, opened = std::move(opened)] {
       if (!opened) {
+        of_file_ = before;
         retell();
         const QString title = run ? say("Cannot open the run file") : say("Cannot open the trace");
         Q_EMIT failed(title, QString::fromStdString(opened.error().text()));
         return;
       }
+      const bool known = (of_plan_ || plan_listed_) && !timelines_.empty();
+      const SharedTimeline plan = known ? timelines_.back().timeline : nullptr;
       of_plan_ = false;
       show_timelines(*opened, {});
+      if (plan != nullptr) list_plan(plan, {});
       Q_EMIT said(say("%1: %2 operations").arg(QFileInfo(path).fileName()).arg(current()->event_count()));
     });
   });

@@ -35,6 +35,7 @@ TimelinePage::TimelinePage(QWidget* parent)
       catalogue_(std::make_unique<CatalogueCostModel>()),
       theme_(light_theme()),
       job_(new LatestJob(this)),
+      plan_job_(new LatestJob(this)),
       stack_(new QStackedWidget),
       empty_(new QLabel),
       list_(new QComboBox),
@@ -100,10 +101,12 @@ QWidget* TimelinePage::make_centre() {
 }
 
 void TimelinePage::connect_view() {
-  connect(job_, &LatestJob::broke, this, [this](const QString& why) {
-    retell();
-    Q_EMIT failed(say("Cannot draw the trace"), why);
-  });
+  for (LatestJob* job : {job_, plan_job_}) {
+    connect(job, &LatestJob::broke, this, [this](const QString& why) {
+      retell();
+      Q_EMIT failed(say("Cannot draw the trace"), why);
+    });
+  }
   connect(list_, &QComboBox::activated, this, &TimelinePage::choose);
   connect(view_, &TimelineView::selected, this, &TimelinePage::show_selected);
   connect(view_, &TimelineView::rangeSelected, this, &TimelinePage::show_range);
@@ -184,6 +187,7 @@ void TimelinePage::fill_list() {
 
 void TimelinePage::show_timelines(std::vector<NamedTimeline> timelines, const QString& costs) {
   timelines_ = std::move(timelines);
+  plan_listed_ = false;
   costs_ = costs;
   list_->setCurrentIndex(-1);
   fill_list();
@@ -304,24 +308,45 @@ void TimelinePage::refresh_emphasis() {
 std::vector<NamedTable> TimelinePage::tables() const { return {{QStringLiteral("operations"), &panel_->model()}}; }
 
 void TimelinePage::forget_plan() {
-  job_->cancel();
+  plan_job_->cancel();
+  if (of_file_) {
+    const bool shown = plan_shown();
+    if (plan_listed_) timelines_.pop_back();
+    plan_listed_ = false;
+    fill_list();
+    if (shown) choose(0);
+    return;
+  }
   timelines_.clear();
   fill_list();
   set_empty(say("No plan fits, so there is nothing to draw; the Explore page says what would help."));
 }
 
+bool TimelinePage::plan_shown() const { return plan_listed_ && list_->currentIndex() + 1 == static_cast<int>(timelines_.size()); }
+
+/// Behind what a user opened, for the list: a plan that was found meanwhile takes nothing from the screen.
+void TimelinePage::list_plan(const SharedTimeline& timeline, const QString& costs) {
+  if (!of_file_) return show_timelines({{"plan", timeline}}, costs);
+  const bool shown = plan_shown();
+  if (plan_listed_) timelines_.pop_back();
+  timelines_.push_back({"plan", timeline});
+  plan_listed_ = true;
+  fill_list();
+  if (shown) choose(static_cast<int>(timelines_.size()) - 1);
+}
+
 void TimelinePage::show_plan(const SharedPlan& plan) {
   if (plan == nullptr) {
-    if (of_plan_) forget_plan();
+    if (of_plan_ || plan_listed_) forget_plan();
     return;
   }
-  of_plan_ = true;
-  if (current() == nullptr) set_empty(say("Drawing the plan…"));
-  job_->start([this, plan](const Stop&, const LatestJob::Deliver& deliver) {
+  of_plan_ = !of_file_;
+  if (of_plan_ && current() == nullptr) set_empty(say("Drawing the plan…"));
+  plan_job_->start([this, plan](const Stop&, const LatestJob::Deliver& deliver) {
     const std::shared_ptr<const Plan> own(plan, &plan->plan);
     const SharedTimeline timeline = build_timeline(own, plan->prediction.trace);
     const QString costs = QString::fromStdString(plan->answer.calibration_source);
-    deliver([this, timeline, costs] { show_timelines({{"plan", timeline}}, costs); });
+    deliver([this, timeline, costs] { list_plan(timeline, costs); });
   });
 }
 

@@ -38,7 +38,7 @@ class TimelinePage final : public Page {
   void apply_theme(const Theme& theme) override;
   bool open_file(const QString& path) override;
   void show_plan(const SharedPlan& plan) override;
-  [[nodiscard]] bool busy() const override { return job_->busy(); }
+  [[nodiscard]] bool busy() const override { return job_->busy() || plan_job_->busy(); }
   [[nodiscard]] std::vector<NamedTable> tables() const override;
 
   /// Shows the first of these traces, the others to be chosen; `costs` says where the durations of predictions are from.
@@ -66,6 +66,8 @@ class TimelinePage final : public Page {
   void go_to(bool next);
   void refresh_emphasis();
   void forget_plan();
+  [[nodiscard]] bool plan_shown() const;
+  void list_plan(const SharedTimeline& timeline, const QString& costs);
   void set_empty(const QString& why);
   [[nodiscard]] SharedTimeline current() const;
   [[nodiscard]] std::optional<EventRef> selected_ref() const;
@@ -74,10 +76,13 @@ class TimelinePage final : public Page {
   std::unique_ptr<DependencyIndex> dependencies_;
   std::unique_ptr<CostModel> catalogue_;
   QString costs_;
-  bool of_plan_ = false;  ///< what is shown is the Explore page's plan
+  bool of_plan_ = false;      ///< what is shown is the Explore page's plan
+  bool of_file_ = false;      ///< a file was opened: it stays, and plans are listed behind it
+  bool plan_listed_ = false;  ///< the last timeline is the Explore page's plan, behind those of a file
   EventQuery query_;
   Theme theme_;
   LatestJob* job_;
+  LatestJob* plan_job_;
   QStackedWidget* stack_;
   QLabel* empty_;
   QComboBox* list_;

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <QAbstractItemModelTester>
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QSignalSpy>
@@ -238,6 +239,30 @@ TEST_CASE("where no plan fits, none is left on show") {
   bool said_so = false;
   for (const QLabel* label : page.findChildren<QLabel*>()) said_so = said_so || label->text().startsWith("No plan fits");
   CHECK(said_so);
+}
+
+TEST_CASE("a plan that is found after a file was opened is listed behind it and takes nothing from the screen") {
+  begin_qt();
+  const auto plan = simulated_timeline()->plan;
+  TimelinePage page;
+  page.resize(1200, 700);
+  page.apply_theme(light_theme());
+  page.retranslate();
+  page.show();
+  REQUIRE(page.open_file(QString::fromStdString(tiny_run_file())));
+  auto found = std::make_shared<PredictedPlan>();
+  found->plan = *plan;
+  found->prediction.trace = trace_of_steps(*simulated_timeline(), 0, 3);
+  page.show_plan(found);  // while the file is still being read
+  REQUIRE(comes_true([&] { return !page.busy(); }));
+  auto* list = page.findChild<QComboBox*>();
+  const int files = list->count() - 1;
+  REQUIRE(files >= 2);
+  CHECK(list->currentIndex() == 0);
+  CHECK(page.view().scene().sources[0].timeline->event_count() > 0);
+  page.show_plan(nullptr);
+  CHECK(list->count() == files);
+  CHECK(list->currentIndex() == 0);
 }
 
 TEST_CASE("a run file of a real training opens with its measured and its predicted steps") {
