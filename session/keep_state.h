@@ -1,5 +1,7 @@
 #pragma once
 
+#include <chrono>
+
 #include "formats/models/safetensors_writer.h"
 #include "session/train.h"
 
@@ -25,7 +27,9 @@ class StateKeeper {
   Result<void> go_back_to(std::int64_t done);
 
  private:
-  Result<void> write(const std::string& path, std::int64_t done, WritePlace place, bool of_step);
+  using Time = std::chrono::steady_clock::time_point;
+  /// `begin`: since when it takes time.
+  Result<void> write(const std::string& path, std::int64_t done, WritePlace place, bool of_step, Time begin);
   [[nodiscard]] const std::string& step_file(std::int64_t done) const {
     return schedule_.states.steps[static_cast<std::size_t>(done % 2)];
   }

@@ -68,6 +68,7 @@ void remove_step_states(const StateFiles& files) {
 void remove_states_but_checkpoint(const StateFiles& files) {
   remove_step_states(files);
   remove_file(files.previous);
+  for (const std::string& path : {files.checkpoint, files.previous, files.steps[0], files.steps[1]}) remove_file(path + ".tmp");
 }
 
 std::optional<FoundState> find_other_state(const std::string& damaged) {

@@ -29,7 +29,7 @@ std::string run_file_of_state(const std::string& path);
 
 /// Removes what only a run in progress needs. Throws EnvironmentError.
 void remove_step_states(const StateFiles& files);
-/// The same, and the checkpoint before the last.
+/// The same, the checkpoint before the last, and what a run that was killed had not finished.
 void remove_states_but_checkpoint(const StateFiles& files);
 
 /// A file that holds a training state, and how many steps it says it holds.

@@ -4,7 +4,7 @@
 // last. power_loss.h makes of that what a disk may hold afterwards.
 //
 // PLIMSOLL_TROUBLE_FOLDER, PLIMSOLL_TROUBLE_LOG: both on one file system. PLIMSOLL_TROUBLE: "kill:N", "power:N", "eio:N",
-// "enospc:N" or "count".
+// "enospc:N", "count", or "deaf:N": the power goes, on a disk that never wrote what it was told to sync.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -42,6 +42,7 @@ struct Trouble {
   std::string folder, log, kind;
   long at = 0;
   long count = 0;
+  bool deaf = false;
 
   Trouble() {
     const Inside guard;
@@ -53,6 +54,8 @@ struct Trouble {
       at = std::atol(kind.c_str() + colon + 1);
       kind.resize(colon);
     }
+    deaf = kind == "deaf";
+    if (deaf) kind = "power";
     if (kind == "power") keep_all();
   }
 
@@ -203,7 +206,7 @@ int sync_it(int descriptor, const Work& work) {
   const std::string path = path_of(descriptor);
   const bool of_folder = path == trouble().folder;
   return watched(of_folder ? path + "/." : path, Sort::kOther, work, [&](Trouble& one) {
-    if (one.kind != "power") return;
+    if (one.kind != "power" || one.deaf) return;
     struct stat found {};
     if (of_folder) return one.keep_names();
     if (::fstat(descriptor, &found) == 0) one.keep_contents(path, found.st_ino);

@@ -45,6 +45,13 @@ TEST_CASE("a run whose disk fails at any moment says so and goes on later from w
   keeps_its_promise(Harm::kIoError, 3);
 }
 
+TEST_CASE("the trials notice a disk that says it has written and has not") {
+  Trials all(PLIMSOLL_PROGRAM, PLIMSOLL_DISK_TROUBLE, PLIMSOLL_SAMPLE_TEXT);
+  int broken = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) broken += all.run(Harm::kLyingDisk, seed).kept() ? 0 : 1;
+  CHECK(broken > 0);
+}
+
 TEST_CASE("a power loss keeps what was synced, and of the rest nothing for sure") {
   // Synced: "a" with 1024 times 'o'. Since then "a" was overwritten with 'n', and "b" was made and never synced. Over many seeds
   // each of the two sectors of "a" is seen old and new, "b" is seen and not seen, and nothing else ever is.

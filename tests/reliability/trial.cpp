@@ -133,6 +133,7 @@ std::string to_text(Harm harm) {
     case Harm::kPowerLoss: return "power loss";
     case Harm::kDiskFull: return "disk full";
     case Harm::kIoError: return "I/O error";
+    case Harm::kLyingDisk: return "lying disk";
   }
   return {};
 }
@@ -165,7 +166,7 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
   const Undisturbed& whole = undisturbed(drawn.options);
   const Place place;
   const long at = 1 + static_cast<long>(drawn.place * static_cast<double>(whole.operations));
-  const std::array<const char*, 4> names{"kill", "power", "enospc", "eio"};
+  const std::array<const char*, 5> names{"kill", "power", "enospc", "eio", "deaf"};
   const std::string trouble = drawn.by_time ? "count" : fmt::format("{}:{}", names[static_cast<std::size_t>(harm)], at);
   const double seconds = drawn.by_time ? std::max(0.01, drawn.place * whole.seconds) : 0;
   const ChildEnd end = run_troubled(place, trouble_, trouble, run_line(program_, text_, drawn.options, kSteps), seconds);
@@ -174,12 +175,13 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
     verdict.promise = std::move(what);
     return verdict;
   };
-  const bool killed = harm == Harm::kKill || harm == Harm::kPowerLoss;
+  const bool dark = harm == Harm::kPowerLoss || harm == Harm::kLyingDisk;
+  const bool killed = harm == Harm::kKill || dark;
   if (end.signal != 0 && !(killed && end.signal == SIGKILL)) return broken(fmt::format("the run died by signal {}", end.signal));
   if (!verdict.harmed) return losses_of(end.out) == whole.losses ? verdict : broken("the run's own losses are wrong");
   if (!killed && end.code != 4) return broken(fmt::format("the run ended with {} instead of 4: {}", end.code, end.err));
   if (!killed && verdict.said.empty()) return broken("the run said nothing");
-  if (harm == Harm::kPowerLoss) lose_power(place.run, place.log, drawn.chance);
+  if (dark) lose_power(place.run, place.log, drawn.chance);
   verdict.promised = promised_steps(drawn, verdict.reported);
   const ChildEnd resumed = run_child({"/bin/sh", "-c",
                                       fmt::format("exec {} run --resume run.plimsoll --data {} --steps {} --warm-up-steps 0 "

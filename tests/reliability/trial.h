@@ -8,7 +8,13 @@
 namespace plimsoll::test {
 
 /// What is done to a run.
-enum class Harm { kKill, kPowerLoss, kDiskFull, kIoError };
+enum class Harm {
+  kKill,
+  kPowerLoss,
+  kDiskFull,
+  kIoError,
+  kLyingDisk,  ///< a loss of power on a disk that does not sync: promises must break, or the trials see nothing
+};
 
 std::string to_text(Harm harm);
 
