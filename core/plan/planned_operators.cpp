@@ -7,6 +7,9 @@
 namespace plimsoll {
 namespace {
 
+/// "qkv" of the buffer "qkv of block 3".
+std::string_view name_in_block(std::string_view buffer) { return buffer.substr(0, buffer.find(" of block ")); }
+
 /// Follows what forward writes through the body.
 class Follower {
  public:
@@ -42,7 +45,7 @@ class Follower {
     const Place place{block, blocks_[block].size()};
     for (const Use& use : body_.uses(instruction)) {
       if (!writes(use.access) || !is_activation(use)) continue;
-      if (made.output.empty()) made.output = plan_.buffers[use.target].name;
+      if (made.output.empty()) made.output = name_in_block(plan_.buffers[use.target].name);
       made.written += use.bytes;
       writers_[use.target].push_back(place);
     }
@@ -86,7 +89,7 @@ class Follower {
 
   [[nodiscard]] std::string_view first_output(const Instruction& instruction) const {
     for (const Use& use : body_.uses(instruction)) {
-      if (writes(use.access) && is_activation(use)) return plan_.buffers[use.target].name;
+      if (writes(use.access) && is_activation(use)) return name_in_block(plan_.buffers[use.target].name);
     }
     return {};
   }

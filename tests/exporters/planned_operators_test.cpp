@@ -17,6 +17,7 @@ const PlannedOperator* find(const std::vector<PlannedOperator>& block, std::stri
   for (const PlannedOperator& made : block) {
     if (made.output == output) return &made;
   }
+  FAIL("no operator makes " << output);
   return nullptr;
 }
 

@@ -45,12 +45,12 @@ std::size_t drawn(const Predicted& made) {
   return count;
 }
 
-Recording through_file(const Predicted& made) {
+Result<Recording> through_file(const Predicted& made) {
   const TemporaryFolder folder;
   std::ofstream out(folder.file("trace.json"));
   write_chrome_trace(out, made.plan, {&made.named});
   out.close();
-  return read_recording(folder.file("trace.json")).value();
+  return read_recording(folder.file("trace.json"));
 }
 
 }  // namespace
@@ -58,7 +58,9 @@ Recording through_file(const Predicted& made) {
 TEST_CASE(
     "a Chrome trace of ours is read as device work on as many streams as it has lanes, and nothing of it is lost") {
   const Predicted made = predicted(kOffload);
-  const Recording recording = through_file(made);
+  const auto read = through_file(made);
+  REQUIRE(read);
+  const Recording& recording = *read;
   const auto begins = std::count_if(recording.work.begin(), recording.work.end(),
                                     [](const DeviceWork& work) { return work.kind == DeviceWorkKind::kFill; });
   CHECK(begins == 8);  // one a lane: the tiny machine's queues, none of which ran two things at once
@@ -70,7 +72,9 @@ TEST_CASE(
 
 TEST_CASE("a replay of our own trace comes out as the trace, with the plan's waits") {
   const Predicted made = predicted(kOffload);
-  const auto replayed = replay(through_file(made), {});
+  const auto recording = through_file(made);
+  REQUIRE(recording);
+  const auto replayed = replay(*recording, {});
   REQUIRE(replayed);
   CHECK(replayed->graph.pinned == 0);
   CHECK(replayed->graph.recorded_edges > 0);
@@ -79,7 +83,9 @@ TEST_CASE("a replay of our own trace comes out as the trace, with the plan's wai
 
 TEST_CASE("a replay of our own trace carries a faster kernel on to what waits for it") {
   const Predicted made = predicted(kOffload);
-  const Recording recording = through_file(made);
+  const auto read = through_file(made);
+  REQUIRE(read);
+  const Recording& recording = *read;
   ReplayOptions half;
   half.scales.push_back(parse_scale_rule("kernel=*:0.5").value());
   const auto plain = replay(recording, {}), faster = replay(recording, half);

@@ -19,6 +19,7 @@
 #include "gui/run/run_page.h"
 #include "gui/run/runs_model.h"
 #include "gui/timeline/timeline_page.h"
+#include "gui/timeline/timeline_view.h"
 #include "tests/gui/application.h"
 
 using namespace plimsoll;
@@ -81,7 +82,7 @@ TEST_CASE("the whole way: a model is chosen, a slider turned, its plan looked at
   const QString plan_file = QString::fromStdString(folder.file("plan.json"));
   REQUIRE(window->plan() != nullptr);
   REQUIRE(export_plan(*window->plan(), plan_file));
-  const auto text = read_text_file(plan_file.toStdString());
+  const auto text = read_text_file(plan_file.toStdString(), Bytes(1 << 28));
   REQUIRE(text);
   const auto plan = read_plan(*text, plan_file.toStdString());
   REQUIRE(plan);

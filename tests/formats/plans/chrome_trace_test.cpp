@@ -62,7 +62,9 @@ TEST_CASE("two traces are two processes, named predicted and measured") {
   for (const json& event : events) {
     if (event.at("name") == "process_name") names[event.at("pid")] = event.at("args").at("name");
   }
-  CHECK(names == std::map<int, std::string>{{1, "predicted (run): a \"source\""}, {2, "measured (run): a \"source\""}});
+  CHECK(names == std::map<int, std::string>{{1, "predicted (run): a \"source\""},
+                                             {2, "measured (run): a \"source\""},
+                                             {1'000'000, "order of issue (takes no time)"}});
 }
 
 TEST_CASE("slices of one thread never overlap, also on queues that run several instructions at once") {
