@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <sqlite3.h>
 
+#include <filesystem>
+
 #include "formats/runs/statement.h"
 
 namespace plimsoll {
@@ -64,6 +66,12 @@ Database::Database(const std::string& path, Mode mode) : path_(path) {
   handle_.reset(handle);
   if (code != SQLITE_OK) throw EnvironmentError(error(code));
   sqlite3_busy_timeout(handle, kBusyMilliseconds);
+}
+
+bool has_log(const std::string& path) {
+  std::error_code failed;
+  const auto bytes = std::filesystem::file_size(path + "-wal", failed);
+  return !failed && bytes > 0;
 }
 
 void Database::restrain(Bytes longest_value) {

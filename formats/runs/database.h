@@ -48,4 +48,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> handle_;
 };
 
+/// Whether a writer left what it had committed beside the file: the file alone may then be short of pages.
+bool has_log(const std::string& path);
+
 }  // namespace plimsoll

@@ -260,13 +260,6 @@ bool folder_may_be_written(const std::string& path) {
   return ::faccessat(AT_FDCWD, folder.empty() ? "." : folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
 }
 
-/// Whether a writer left what it had committed beside the file.
-bool has_log(const std::string& path) {
-  std::error_code ignored;
-  const auto bytes = std::filesystem::file_size(path + "-wal", ignored);
-  return !ignored && bytes > 0;
-}
-
 Error needs_recovery(const std::string& path) {
   return {.kind = ErrorKind::kEnvironment,
           .what = fmt::format("the run was killed, and what it had committed stands in {}-wal, which cannot be recovered "

@@ -38,7 +38,7 @@ Result<Answer> with_database(const std::string& path, const Read& read) {
   std::error_code ignored;
   if (!std::filesystem::is_regular_file(path, ignored)) return refuse(path, "there is no such file", {});
   try {
-    Database database(path, Database::Mode::kReadUnchanging);
+    Database database(path, has_log(path) ? Database::Mode::kRead : Database::Mode::kReadUnchanging);
     database.restrain(kLongestValue);
     return read(database);
   } catch (const EnvironmentError& error) {

@@ -85,8 +85,20 @@ def fit(
     critic: _Value | _Path | None = ...,  # ppo: the critic's model (as the actor)
     reward: _Value | _Path | None = ...,  # ppo: the reward model (as the actor)
     ppo_epochs: _Value | _Path | None = ...,  # ppo: times that is learnt from what was generated
+    nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
+    network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    ep: _Value | _Path | None = ...,  # data ranks that share the experts
+    schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
+    micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
+    context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
+    imbalance: _Value | _Path | None = ...,  # tokens of the fullest expert rank, over the mean (default: what chance makes of …
+    slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
+    exact: bool | None = ...,  # simulate every rank, not one of each kind
+    gradients_at_end: bool | None = ...,  # data ranks reduce gradients after the last backward pass, not beside it
     save_strategy: _Value | _Path | None = ...,  # write what was found where it can be edited for --strategy FILE
     margin_of: _Value | _Path | None = ...,  # does the plan stay the best when kernels and links are off by so many percent?
+    durability: _Value | _Path | None = ...,  # what outlives a kill or a loss of power: none, checkpoint (of every --save- …
+    save_every: _Value | _Path | None = ...,  # steps between checkpoints (one is always written at the end)
     what_would_help: bool | None = ...,  # every single change of machine and training, simulated
     all_changes: bool | None = ...,  # all GPUs that would help, not the best few
     prices: _Value | _Path | None = ...,  # CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name
@@ -157,6 +169,8 @@ def plan(
     zenflow: _Value | _Path | None = ...,  # share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to …
     zenflow_every: _Value | _Path | None = ...,  # steps after which ZenFlow updates the others in host memory
     placement: _Value | _Path | None = ...,  # of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)
+    durability: _Value | _Path | None = ...,  # what outlives a kill or a loss of power: none, checkpoint (of every --save- …
+    save_every: _Value | _Path | None = ...,  # steps between checkpoints (one is always written at the end)
     steps: _Value | _Path | None = ...,  # optimizer steps (where the linear and cosine schedules end)
     strategy: _Value | _Path | None = ...,  # auto, resident, recompute, offload-optimizer, offload-optimizer-overlapped, …
     save_strategy: _Value | _Path | None = ...,  # write what was found where it can be edited for --strategy FILE
@@ -168,6 +182,41 @@ def simulate(
     *,
     calibration: _Value | _Path | None = ...,  # measurements that replace the catalogue's: a run file, or CSV or JSON of …
     skip_probability: _Value | _Path | None = ...,  # of a step whose fp16 gradients overflow, so that nothing is updated
+    on: _Value | _Path | None = ...,  # GPU by name, for a MODEL in place of a plan
+    gpus: _Value | _Path | None = ...,  # GPUs of this kind
+    dp: _Value | _Path | None = ...,  # GPUs that share the batch (default: what the other degrees leave)
+    tp: _Value | _Path | None = ...,  # GPUs that share each layer
+    pp: _Value | _Path | None = ...,  # stages of a pipeline
+    cp: _Value | _Path | None = ...,  # GPUs that share a sequence
+    zero: _Value | _Path | None = ...,  # what data ranks share out: 1 states, 2 and gradients, 3 and parameters
+    chunks: _Value | _Path | None = ...,  # chunks of layers a stage
+    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence
+    recompute: _Value | _Path | None = ...,  # none, selective or full
+    attention: _Value | _Path | None = ...,  # eager or flash (default)
+    dropout: _Value | _Path | None = ...,  # default: the family's
+    nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
+    network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    ep: _Value | _Path | None = ...,  # data ranks that share the experts
+    schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
+    micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
+    context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
+    imbalance: _Value | _Path | None = ...,  # tokens of the fullest expert rank, over the mean (default: what chance makes of …
+    slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
+    exact: bool | None = ...,  # simulate every rank, not one of each kind
+    gradients_at_end: bool | None = ...,  # data ranks reduce gradients after the last backward pass, not beside it
+    batch: _Value | _Path | None = ...,  # sequences per micro-batch
+    accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
+    global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
+    seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
+    precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
+    loss_scale: _Value | _Path | None = ...,  # of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays
+    optimizer: _Value | _Path | None = ...,  # sgd, momentum, adam, adamw, adam8bit, adafactor, sm3, lamb, lars, lion, muon …
+    clip: _Value | _Path | None = ...,  # bound of the global gradient norm, 0 for none
+    lora: _Value | _Path | None = ...,  # RANK[:TARGETS]: freeze the model and train low-rank adapters beside …
+    lora_alpha: _Value | _Path | None = ...,  # what adapters add is scaled by alpha / rank (default: twice the rank)
+    base_bits: _Value | _Path | None = ...,  # keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits …
+    lora_dropout: _Value | _Path | None = ...,  # 0: there is no dropout yet
 ) -> Any: ...
 
 def replay(
@@ -175,6 +224,11 @@ def replay(
     *,
     scale: _List | None = ...,  # PART=PATTERN:FACTOR, any number of them: what if these took FACTOR times as long; PART is …
     no_host_gaps: bool | None = ...,  # what if the host went from CUDA call to CUDA call without a pause
+    gpu: _Value | _Path | None = ...,  # what if it ran on that GPU of the catalogue (by nominal rates)
+    recorded_gpu: _Value | _Path | None = ...,  # with --gpu: the GPU of the recording, where the trace does not tell
+    bandwidth: _Value | _Path | None = ...,  # what if copies between host and device reached so many GB/s each way
+    memory: bool | None = ...,  # replay the framework's allocations through a model of PyTorch's caching allocator, and …
+    expandable_segments: bool | None = ...,  # with --memory: as if PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 ) -> Any: ...
 
 def compare(

@@ -16,7 +16,7 @@ using nlohmann::json;
 struct Planned {
   Planned() {
     const ChildEnd made = plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB",
-                                               "--matmul", "openblas", "-o", "plan.json"});
+                                               "-o", "plan.json"});
     INFO(made.err);
     REQUIRE(made.code == 0);
     plan = json::parse(read_whole(folder.file("plan.json")));

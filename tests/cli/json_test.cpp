@@ -148,9 +148,14 @@ TEST_CASE("whatever lists or examines answers in JSON too") {
             {"source", "samples", "costs/0/expected_seconds"});
 }
 
-TEST_CASE("a training that diverges answers in JSON with null losses and keeps its run file") {
+TEST_CASE("a training that diverges ends and says so; one that is to go on answers in JSON with null losses") {
+  const TemporaryFolder other;
+  const ChildEnd stopped = plimsoll_in(other, tiny_run("4", {"--lr", "1e30", "--clip", "0", "--json"}));
+  CHECK(stopped.code == 3);
+  CHECK_THAT(stopped.err, Catch::Contains("went astray") && Catch::Contains("--on-nan ignore"));
+  CHECK(plimsoll_in(other, {"show", "run.plimsoll"}).code == 0);
   const TemporaryFolder folder;
-  const ChildEnd end = plimsoll_in(folder, tiny_run("4", {"--lr", "1e30", "--clip", "0", "--json"}));
+  const ChildEnd end = plimsoll_in(folder, tiny_run("4", {"--lr", "1e30", "--clip", "0", "--json", "--on-nan", "ignore"}));
   INFO(end.err);
   CHECK(end.code == 0);
   const json run = answer_of(end, {"losses"});

@@ -18,6 +18,11 @@ from torch.distributed._tools.mem_tracker import MemTracker
 torch.nn.functional.dropout = (
     lambda x, p=0.5, training=True, inplace=False: torch.native_dropout(x, p, training)[0] if training and p > 0 else x)
 
+# CUDA's autocast has powers on its list of fp32 operators; the CPU's has not, and fake CUDA tensors go through no backward pass
+# where no GPU is.
+plain_power = torch.pow
+torch.pow = lambda x, exponent: plain_power(x.float() if torch.is_autocast_enabled("cpu") else x, exponent)
+
 # The tracker hooks every parameter; a frozen one takes no hook.
 for hook in ("register_hook", "register_post_accumulate_grad_hook"):
     plain = getattr(torch.Tensor, hook)

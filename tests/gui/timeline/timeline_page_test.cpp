@@ -320,7 +320,7 @@ TEST_CASE("a trace of another program opens: a track a thread, nested slices one
   const Timeline& timeline = shown.timeline();
   CHECK(timeline.event_count() == 4);
   REQUIRE(timeline.tracks.size() == 3);
-  CHECK(timeline.tracks[0].name == "stream 7");
+  CHECK(timeline.tracks[0].name == "gpu0 · stream 7");
   const LaneEvent gemm = timeline.tracks[0].lanes[0].at(0);  // begins 1.5 us after the first slice
   CHECK(gemm.start == 1500);
   CHECK(gemm.end == 5500);
