@@ -22,20 +22,21 @@ tl::unexpected<Error> unusable(const std::string& path, std::string what, std::s
 }
 
 /// The states beside a run file that are this run's. One that was killed may have written them just before, so that its file
-/// never came to say so; older ones are another run's.
+/// never came to say so; older ones are another run's. A run that an error ended closed its file and left the states of its steps,
+/// which one that ended well removes.
 StateFiles states_of(const RunFile& run, const std::string& path) {
   std::tm created{};
   const bool dated = ::strptime(run.meta.created.c_str(), "%Y-%m-%dT%H:%M:%SZ", &created) != nullptr;
-  const auto keep_own = [&](std::string& file) {
+  const auto keep_own = [&](std::string& file, bool closed) {
     struct stat found {};
-    const bool own = ::stat(file.c_str(), &found) == 0 && !run.finished && dated && found.st_mtime >= ::timegm(&created);
+    const bool own = ::stat(file.c_str(), &found) == 0 && !closed && dated && found.st_mtime >= ::timegm(&created);
     if (!own) file.clear();
   };
   StateFiles files = state_files_of(path);
   if (!run.checkpoints.empty()) return files;
-  keep_own(files.checkpoint);
-  keep_own(files.previous);
-  for (std::string& file : files.steps) keep_own(file);
+  keep_own(files.checkpoint, run.finished);
+  keep_own(files.previous, run.finished);
+  for (std::string& file : files.steps) keep_own(file, false);
   return files;
 }
 

@@ -158,8 +158,8 @@ class Parser {
     switch (token.kind) {
       case Lexeme::kName: tokens_.take(); return name(token);
       case Lexeme::kString: return string();
-      case Lexeme::kInteger: return integer(tokens_.take());
-      case Lexeme::kReal: tokens_.take(); return constant(std::stod(token.text), token.line);
+      case Lexeme::kInteger: return number<std::int64_t>(tokens_.take());
+      case Lexeme::kReal: return number<double>(tokens_.take());
       default: break;
     }
     if (tokens_.accept_sign("(")) return parentheses(token.line);
@@ -183,10 +183,11 @@ class Parser {
     return constant(std::move(text), line);
   }
 
-  ExpressionPtr integer(const Token& token) const {
-    std::int64_t value = 0;
+  template <typename Number>
+  ExpressionPtr number(const Token& token) const {
+    Number value = 0;
     const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-    if (error != std::errc{}) throw TemplateError(fmt::format("line {}: the number {} is too large", token.line, token.text));
+    if (error != std::errc{}) throw TemplateError(fmt::format("line {}: the number {} is too large or too small", token.line, token.text));
     return constant(value, token.line);
   }
 
@@ -244,7 +245,7 @@ class Parser {
 
   ExpressionPtr member(ExpressionPtr value, int line) {
     if (tokens_.at(Lexeme::kInteger)) {
-      ExpressionPtr index = integer(tokens_.take());
+      ExpressionPtr index = number<std::int64_t>(tokens_.take());
       return make(Kind::kItem, line, "", std::move(value), std::move(index));
     }
     return make(Kind::kMember, line, tokens_.expect(Lexeme::kName, "a name").text, std::move(value));

@@ -110,7 +110,9 @@ void RunFileWriter::close() {
   tables->set_meta("finished", "yes");
   // A program that reads the file just now keeps the companions alive; the file is whole with them.
   if (database->run_unless_locked("PRAGMA wal_checkpoint(TRUNCATE)")) {
-    static_cast<void>(database->run_unless_locked("PRAGMA journal_mode = DELETE"));
+    // One sector of the first page changes, so that a journal in memory will do. One on the disk could be left by a kill, and who
+    // may only read cannot roll it back.
+    static_cast<void>(database->run_unless_locked("PRAGMA journal_mode = MEMORY"));
   }
 }
 

@@ -62,6 +62,14 @@ TEST_CASE("a template that nests too deep is refused") {
   use("{{ a" + repeated("(1)", 3000) + " }}");
 }
 
+TEST_CASE("numbers beyond what a number holds are refused") {
+  for (const char* form : {"{{ 1e400 }}", "{{ 1e-400 }}", "{{ 99999999999999999999 }}"}) {
+    const auto parsed = ChatTemplate::parse(form, "t");
+    REQUIRE_FALSE(parsed);
+    CHECK_THAT(parsed.error().what, Catch::Contains("too large"));
+  }
+}
+
 TEST_CASE("a template that never stops, or writes without end, is ended") {
   const auto refusal = [](const std::string& source) {
     const json messages = json::parse(R"([{"role":"user","content":"a"}])");
