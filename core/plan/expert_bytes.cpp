@@ -6,18 +6,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kIndexBytes = 4;
-constexpr std::int64_t kDoubleBytes = 8;
-
-class ExpertBytes {
+class ExpertBytes : private MeasuredLaunch {
  public:
-  ExpertBytes(const Kernel& kernel, std::span<const GivenOperand> given, const KernelSurroundings& around)
-      : kernel_(kernel),
-        s_(kernel.shape),
-        given_(given),
-        around_(around),
-        e_(size_of(kernel.dtype)),
-        wide_(kernel.dtype == DType::kFp64 ? 8 : 4) {}
+  using MeasuredLaunch::MeasuredLaunch;
 
   LeastBytes run() {
     if (std::string words = shape_flaw(); !words.empty()) return {{}, std::move(words)};
@@ -119,12 +110,6 @@ class ExpertBytes {
     return least;
   }
 
-  const Kernel& kernel_;
-  const OpShape& s_;
-  std::span<const GivenOperand> given_;
-  const KernelSurroundings& around_;
-  std::int64_t e_;
-  std::int64_t wide_;
   std::int64_t sent_ = 0;  ///< rows of all experts
 };
 

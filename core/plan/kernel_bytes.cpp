@@ -10,19 +10,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kIndexBytes = 4;  // of a token, an extent, a label
-constexpr std::int64_t kDoubleBytes = 8;
 constexpr std::int64_t kScaleBytes = kLossScaleDoubles * kDoubleBytes;
 
-class KernelBytes {
+class KernelBytes : private MeasuredLaunch {
  public:
-  KernelBytes(const Kernel& kernel, std::span<const GivenOperand> given, const KernelSurroundings& around)
-      : kernel_(kernel),
-        s_(kernel.shape),
-        given_(given),
-        around_(around),
-        e_(size_of(kernel.dtype)),
-        wide_(kernel.dtype == DType::kFp64 ? 8 : 4) {}
+  using MeasuredLaunch::MeasuredLaunch;
 
   LeastBytes run() {
     if (s_.rows < 1 && kernel_.kind != OpKind::kClipFactor) return flaw("it has no rows");
@@ -84,7 +76,6 @@ class KernelBytes {
   }
 
  private:
-  static LeastBytes flaw(std::string words) { return {{}, std::move(words)}; }
   [[nodiscard]] std::int64_t rows(std::int64_t width) const { return product_of({s_.rows, width, e_}); }
   [[nodiscard]] std::int64_t matrix() const { return product_of({s_.inputs, s_.outputs, e_}); }
   [[nodiscard]] std::int64_t of_columns(std::int64_t count) const { return product_of({count, s_.inputs, e_}); }
@@ -236,13 +227,6 @@ class KernelBytes {
     if (given_.size() > least.operands.size()) least.operands.push_back(kDoubleBytes);
     return least;
   }
-
-  const Kernel& kernel_;
-  const OpShape& s_;
-  std::span<const GivenOperand> given_;
-  const KernelSurroundings& around_;
-  std::int64_t e_;     ///< bytes of an element
-  std::int64_t wide_;  ///< of one of statistics and sums
 };
 
 }  // namespace

@@ -36,6 +36,29 @@ struct LeastBytes {
   std::string flaw;  ///< empty: none
 };
 
+inline constexpr std::int64_t kIndexBytes = 4;  ///< of a token, an extent, a label, a routing
+inline constexpr std::int64_t kDoubleBytes = 8;
+
+/// A launch of which the operands' least bytes are asked: the tables of kernels derive from it. Keeps references.
+struct MeasuredLaunch {
+  MeasuredLaunch(const Kernel& kernel, std::span<const GivenOperand> given, const KernelSurroundings& around)
+      : kernel_(kernel),
+        s_(kernel.shape),
+        given_(given),
+        around_(around),
+        e_(size_of(kernel.dtype)),
+        wide_(kernel.dtype == DType::kFp64 ? 8 : 4) {}
+
+  static LeastBytes flaw(std::string words) { return {{}, std::move(words)}; }
+
+  const Kernel& kernel_;
+  const OpShape& s_;
+  std::span<const GivenOperand> given_;
+  const KernelSurroundings& around_;
+  std::int64_t e_;     ///< bytes of an element
+  std::int64_t wide_;  ///< of one of statistics and sums
+};
+
 /// Of kernels of forward and backward.
 LeastBytes least_bytes_of_kernel(const Kernel& kernel, std::span<const GivenOperand> given,
                                  const KernelSurroundings& around);

@@ -7,7 +7,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kDoubleBytes = 8;
 
 /// Rules that treat every element of a group alike; the others have `rows` · `inputs` of one tensor, 8-bit Adam `rows`.
 bool takes_group(OpKind kind) {
@@ -29,15 +28,10 @@ std::size_t states_of(OpKind kind) {
   }
 }
 
-class UpdateBytes {
+class UpdateBytes : private MeasuredLaunch {
  public:
   UpdateBytes(const Kernel& kernel, std::span<const GivenOperand> given, const KernelSurroundings& around)
-      : kernel_(kernel),
-        s_(kernel.shape),
-        given_(given),
-        around_(around),
-        e_(size_of(kernel.dtype)),
-        wide_(kernel.dtype == DType::kFp64 ? 8 : 4),
+      : MeasuredLaunch(kernel, given, around),
         states_(states_of(kernel.kind)),
         by_row_(takes_group(kernel.kind) || kernel.kind == OpKind::kAdam8bit),
         elements_(by_row_ ? s_.rows : product_of({s_.rows, s_.inputs})) {}
@@ -57,7 +51,6 @@ class UpdateBytes {
   }
 
  private:
-  static LeastBytes flaw(std::string words) { return {{}, std::move(words)}; }
   static void append(LeastBytes& to, LeastBytes more) {
     to.operands.insert(to.operands.end(), more.operands.begin(), more.operands.end());
   }
@@ -105,12 +98,6 @@ class UpdateBytes {
     return {};
   }
 
-  const Kernel& kernel_;
-  const OpShape& s_;
-  std::span<const GivenOperand> given_;
-  const KernelSurroundings& around_;
-  std::int64_t e_;
-  std::int64_t wide_;
   std::size_t states_;
   bool by_row_;
   std::int64_t elements_;
