@@ -1,12 +1,9 @@
-#include <catch2/catch.hpp>
-
 #include <algorithm>
 #include <array>
+#include <catch2/catch.hpp>
 
-#include "executor/data/token_source.h"
 #include "formats/corpus/token_file.h"
 #include "formats/text/read_text_file.h"
-#include "session/warm_up.h"
 #include "tests/session/session_case.h"
 
 namespace plimsoll::test {
@@ -69,25 +66,6 @@ TEST_CASE("no strategy and no thread count changes a bit of the losses of models
   for (const Family family : {Family::kQwen2, Family::kQwen3, Family::kGemma, Family::kPhi}) check_all_strategies(family, 2);
 }
 
-TEST_CASE("a warm-up's steps are the run's first, and what plan is searched after it changes no loss") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder);
-  const std::vector<double> expected = losses_of(request);
-  request.replace = true;
-  request.warm_up_steps = 3;
-  const RunOutcome outcome = run_to_end(request);
-  CHECK(losses_of(outcome) == expected);
-  CHECK(outcome.measured.steps.front().step == 3);
-  const auto file = read_run_file(request.output);
-  REQUIRE(file);
-  REQUIRE(file->steps().size() == 20);
-  for (std::uint32_t step = 0; step < 20; ++step) {
-    CHECK(file->steps()[step].step == step);
-    CHECK(file->steps()[step].loss == expected[step]);
-  }
-  CHECK(file->trace("warm-up")->trace.steps.size() == 3);
-}
-
 TEST_CASE("from the warm-up to every strategy, on every way to the drive, the state moves without losing a bit") {
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     const TemporaryFolder folder;
@@ -114,129 +92,6 @@ TEST_CASE("from the warm-up to every strategy, on every way to the drive, the st
       }
     }
   }
-}
-
-TEST_CASE("with a warm-up, too, runs from weights and from checkpoints go on bit for bit") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder, Family::kGpt2, 12);
-  const std::vector<double> whole = losses_of(request);
-  request.replace = true;
-  request.schedule.end_step = 5;
-  request.save = folder.file("weights.safetensors");
-  losses_of(request);
-  RunRequest rest = request;
-  rest.save.clear();
-  rest.resume = checkpoint_of(request.output);
-  rest.output = folder.file("rest.plimsoll");
-  rest.schedule.end_step = 12;
-  rest.warm_up_steps = 3;
-  CHECK(losses_of(rest) == std::vector<double>(whole.begin() + 5, whole.end()));
-  rest.resume.clear();
-  rest.init = request.save;
-  const std::vector<double> warmed = losses_of(rest);
-  rest.warm_up_steps = 0;
-  CHECK(losses_of(rest) == warmed);
-}
-
-TEST_CASE("a warm-up takes at most half of a run, and none of one that is too short for both") {
-  const TemporaryFolder folder;
-  for (const auto& [steps, warm] : {std::pair{2, 0}, {3, 2}, {5, 2}, {6, 3}, {8, 4}, {20, 4}}) {
-    RunRequest request = small_request(folder, Family::kGpt2, steps);
-    request.warm_up_steps = 4;
-    request.replace = true;
-    const RunOutcome outcome = run_to_end(request);
-    CAPTURE(steps);
-    CHECK(outcome.steps.size() == static_cast<std::size_t>(steps));
-    CHECK(outcome.measured.steps.size() == static_cast<std::size_t>(steps - warm));
-  }
-}
-
-TEST_CASE("where there is memory for the cautious plan and no more, a run ends within it, with the same losses") {
-  const TemporaryFolder folder;
-  RunRequest request = without_drive(small_request(folder, Family::kGpt2, 6));
-  const std::vector<double> expected = losses_of(request);
-  request.replace = true;
-  request.warm_up_steps = 3;
-  const auto cautious = cautious_plan(request);
-  REQUIRE(cautious);
-  for (MemorySpace& space : request.machine.spaces) space.usable = cautious->arena_bytes(*request.machine.space(space.kind));
-  const RunOutcome outcome = run_to_end(request);
-  CHECK(losses_of(outcome) == expected);
-  for (const SpacePeak& peak : outcome.measured.peaks) CHECK(peak.bytes <= request.machine.at(peak.space).usable);
-}
-
-TEST_CASE("the warm-up tells how often gradients were clipped") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder, Family::kGpt2, 8);
-  request.recipe.clip = 1e-3;  // below every norm
-  request.warm_up_steps = 4;
-  const auto tokens = open_token_source(request.data, request.spec.vocabulary, request.recipe.sequence);
-  REQUIRE(tokens);
-  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->odds.clips == 1.0);
-  request.recipe.clip = 1e6;  // above every norm
-  CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->odds.clips == 0.0);
-}
-
-TEST_CASE("a warm-up on a machine with a drive samples its traffic both ways") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder, Family::kGpt2, 6);
-  request.warm_up_steps = 3;
-  run_to_end(request);
-  const auto file = read_run_file(request.output);
-  REQUIRE(file);
-  const auto sampled = [&](std::string_view link) {
-    return std::any_of(file->cost_samples.begin(), file->cost_samples.end(),
-                       [&](const CostSample& sample) { return sample.key.find(link) != std::string::npos; });
-  };
-  CHECK(sampled("ssd->host"));
-  CHECK(sampled("host->ssd"));
-}
-
-TEST_CASE("two recipes that differ give different losses") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder);
-  const std::vector<double> losses = losses_of(request);
-  request.replace = true;
-  request.recipe.seed = 2;
-  CHECK(losses_of(request) != losses);
-}
-
-TEST_CASE("evaluations and checkpoints in between change no loss") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder);
-  const std::vector<double> expected = losses_of(request);
-  request.replace = true;
-  request.evaluation_data = request.data;
-  request.schedule.evaluate_every = 3;
-  request.schedule.save_every = 4;
-  request.warm_up_steps = GENERATE(0, 4, 6);
-  CHECK(losses_of(request) == expected);
-  const auto file = read_run_file(request.output);
-  REQUIRE(file);
-  CHECK(file->evaluations.size() == 7);  // after 3, 6, 9, 12, 15, 18 and, at the end, 20
-  CHECK(file->checkpoints.size() == 5);  // after 4, 8, 12, 16 and, at the end, 20
-}
-
-TEST_CASE("held-out losses are bitwise the same with a warm-up and without, also where states have two versions") {
-  const TemporaryFolder folder;
-  RunRequest request = small_request(folder, Family::kGpt2, 9);
-  request.replace = true;
-  request.evaluation_data = request.data;
-  request.schedule.evaluate_every = 3;
-  const auto held_out = [](const RunRequest& wanted) {
-    run_to_end(wanted);
-    std::vector<double> losses;
-    const auto file = read_run_file(wanted.output);
-    REQUIRE(file);
-    for (const Evaluation& evaluation : file->evaluations) losses.push_back(evaluation.loss);
-    return losses;
-  };
-  const std::vector<double> expected = held_out(request);
-  CHECK(expected.size() == 3);
-  request.warm_up_steps = 4;
-  const Strategy resident{.name = "resident"};
-  const Strategy versions{.name = "versions", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true};
-  for (const Strategy& strategy : {resident, versions}) CHECK(held_out(with_strategy(request, strategy)) == expected);
 }
 
 }  // namespace plimsoll::test
