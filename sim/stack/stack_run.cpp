@@ -73,6 +73,8 @@ StackRun run_model(const StackModelMaker& make, const Recipe& recipe, const Stac
 std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   TapeOptions options;
   options.compiled = setup.compile;
+  // A compiler sums in kernels of its own.
+  if (!setup.compile) options.sum_blocks = sum_blocks_of(gpu.multiprocessors, gpu.compute_capability);
   options.softmax_keeps_input = setup.older_softmax || setup.legacy_kernels;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
   // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.

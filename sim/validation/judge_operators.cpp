@@ -92,11 +92,14 @@ Result<OperatorCase> state_operator(const PublishedRow& row, const RowLexicon& l
   if (!row.value || *row.value <= 0) return refuse(row, ErrorKind::kInput, "unreadable value");
   if (const auto sizes = state_sizes(row, asked); !sizes) return fail(sizes.error());
   const RowReading reading = apply_rules(lexicon.rules, row);
+  for (const std::string_view name : {"kept_from", "half_logits"}) {
+    if (const auto value = parse_number(reading.fact(name))) asked.sizes[std::string(name)] = static_cast<std::int64_t>(*value);
+  }
   const auto gpu = find_gpu(lexicon.gpus, reading.fact("gpu").empty() ? row.field("gpu_name") : reading.fact("gpu"));
   if (!gpu) return refuse(row, ErrorKind::kUnknownName, "unknown GPU: " + std::string(row.field("gpu_name")));
   const auto capability = parse_number(gpu->compute_capability);
   asked.product_workspace = capability && *capability >= 9 && *capability < 12 ? kFromHopper : kUpToAda;
-  asked.multiprocessors = gpu->multiprocessors;
+  asked.gpu = sum_blocks_of(gpu->multiprocessors, gpu->compute_capability);
   asked.version = version_of(row.field("liger_version"));
   return asked;
 }

@@ -17,7 +17,7 @@ const std::vector<std::string_view>& row_fact_keys() {
       "micro_batch", "global_batch", "sequence",
       "lora_rank", "lora_targets", "base_bits", "gpu", "gpus", "node_gpus", "model", "layers", "hidden", "heads", "kv_heads",
       "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit", "rate", "samples", "summed", "flops",
-      "peak_tflops", "params", "held_before",
+      "peak_tflops", "params", "held_before", "kept_from", "half_logits",
       "dram", "drive_read", "drive_write", "host_memory", "device_memory", "strategy", "batch_is"};
   return keys;
 }

@@ -48,6 +48,14 @@ Tensor sum_of_rows(Tape& tape, const Tensor& x) {
   return sum_into(tape, x, std::move(shape));
 }
 
+Tensor picked_of_rows(Tape& tape, const Tensor& x) {
+  Shape row = x.shape;
+  row.back() = 1;
+  return tape.record(tape.empty(std::move(row), x.dtype), {&x}, [whole = x.shape, dtype = x.dtype](Tape& t, Tensors) {
+    return only(t.empty(whole, dtype));
+  });
+}
+
 Tensor divergence(Tape& tape, const Tensor& x, const Tensor& target) {
   const Tensor probabilities = from_result(tape, target);
   return multiply(tape, probabilities, subtract(tape, target, x));

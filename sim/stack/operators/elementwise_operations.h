@@ -14,6 +14,8 @@ Tensor absolute(Tape& tape, const Tensor& x);
 Tensor total(Tape& tape, const Tensor& x);
 /// Sum over the last dimension, which stays with size 1: its gradient is seen along the row.
 Tensor sum_of_rows(Tape& tape, const Tensor& x);
+/// One value of each row of a matrix, which stays with size 1: backward fills a tensor like x.
+Tensor picked_of_rows(Tape& tape, const Tensor& x);
 /// Divergence of x (logarithms) from a target of logarithms, place by place: e^target · (target − x).
 Tensor divergence(Tape& tape, const Tensor& x, const Tensor& target);
 /// Values that were once made of a leaf and are used again in every repetition; backward takes `transients` more

@@ -242,23 +242,17 @@ OperatorTest preference(Tape& tape, const OperatorCase& asked, std::int64_t chun
           .gradient = ResultGradient::kScalar};
 }
 
-/// One log-probability of each row.
-Tensor picked(Tape& tape, const Tensor& probabilities) {
-  const Shape whole = probabilities.shape;
-  return tape.record(tape.empty({whole[0], 1}, DType::kFp32), {&probabilities},
-                     [whole](Tape& t, Tensors) { return only(t.empty(whole, DType::kFp32)); });
-}
-
-/// Likelihood of the first half, the chosen ones, and log-probabilities of all, from logits in fp32.
+/// Likelihood of the first half, the chosen ones, and log-probabilities of all, from logits in fp32, or in the head's own type
+/// as the benchmark's first version had them.
 OperatorTest eager_pairs_test(Tape& tape, const OperatorCase& asked) {
+  const DType dtype = asked.size_or("half_logits", 0) != 0 ? asked.dtype : DType::kFp32;
   const Head head = make_head(tape, asked, asked["B"] * asked["T"]);
   return {.held = other_heads(tape, head, 1),
           .forward =
-              [&tape, head] {
-                const Tensor logits =
-                    cast(tape, linear(tape, leaf(tape, *head.x), {.weight = head.weight}), DType::kFp32);
-                const Tensor likelihood = cross_entropy(tape, narrow(tape, logits, 0, head.rows / 2));
-                return Tensors{add(tape, likelihood, total(tape, picked(tape, from_result(tape, logits))))};
+              [&tape, head, dtype] {
+                const Tensor logits = cast(tape, linear(tape, leaf(tape, *head.x), {.weight = head.weight}), dtype);
+                const Tensor chosen = cross_entropy(tape, narrow(tape, logits, 0, head.rows / 2));
+                return Tensors{add(tape, chosen, total(tape, picked_of_rows(tape, from_result(tape, logits))))};
               },
           .gradient = ResultGradient::kScalar};
 }
@@ -296,7 +290,7 @@ OperatorTest eager_group_test(Tape& tape, const OperatorCase& asked) {
                   const Tensor wide = tape.empty(logits.shape, DType::kFp32);
                   const Tensor reference = tape.empty(logits.shape, DType::kFp32);
                 }
-                return Tensors{total(tape, picked(tape, probabilities))};
+                return Tensors{total(tape, picked_of_rows(tape, probabilities))};
               },
           .gradient = ResultGradient::kScalar,
           .retains_graph = true};

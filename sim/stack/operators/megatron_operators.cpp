@@ -54,7 +54,7 @@ OperatorTest norm(Tape& tape, const OperatorCase& asked, std::int64_t partial_ro
 
 OperatorTest norm_test(Tape& tape, const OperatorCase& asked) { return norm(tape, asked, 0); }
 OperatorTest kernel_norm_test(Tape& tape, const OperatorCase& asked) {
-  return norm(tape, asked, asked.multiprocessors);
+  return norm(tape, asked, asked.gpu.multiprocessors);
 }
 
 /// SiLU of the first half of [S, B, 2·width], times the second; the result is summed.

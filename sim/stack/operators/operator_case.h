@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/model/dtype.h"
+#include "sim/stack/tape/column_sums.h"
 
 namespace plimsoll {
 
@@ -21,7 +22,7 @@ struct OperatorCase {
   OperatorMode mode = OperatorMode::kFull;
   std::map<std::string, std::int64_t, std::less<>> sizes;  ///< by the benchmark's own letters
   DType dtype = DType::kFp32;
-  std::int64_t multiprocessors = 108;
+  SumBlocks gpu{.multiprocessors = 108};
   Bytes product_workspace{8519680};  ///< cuBLAS's, a thread
   /// Major · 10000 + minor · 100 + patch of the provider's library; 0: not known, the newest is meant.
   std::int64_t version = 0;

@@ -13,7 +13,7 @@ OperatorPrograms all_programs() {
   OperatorPrograms all;
   for (const auto family :
        {activation_programs, attention_programs, distribution_programs, embedding_programs, expert_programs,
-        feed_forward_programs, linear_loss_programs, megatron_programs, norm_programs, rotary_programs}) {
+        feed_forward_programs, linear_loss_programs, megatron_programs, norm_programs, rotary_programs, unpaired_loss_programs}) {
     OperatorPrograms some = family();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }
@@ -90,7 +90,9 @@ Result<Bytes> predict_operator(const OperatorCase& asked) {
   if (too_large(asked, *found)) {
     return refuse(ErrorKind::kInput, "sizes too large", asked, "each may reach 2^31, their product 4e18");
   }
-  Tape tape({.product_workspace = asked.product_workspace, .hidden_copies = true});
+  Tape tape({.product_workspace = asked.product_workspace,
+             .hidden_copies = true,
+             .sum_blocks = asked.gpu});
   const OperatorTest test = found->prepare(tape, asked);
   return measure_operator(tape, test, asked.mode);
 }

@@ -30,6 +30,7 @@ OperatorPrograms linear_loss_programs();
 OperatorPrograms megatron_programs();
 OperatorPrograms norm_programs();
 OperatorPrograms rotary_programs();
+OperatorPrograms unpaired_loss_programs();
 
 /// Everything that is known.
 const OperatorPrograms& operator_programs();

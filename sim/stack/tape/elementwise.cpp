@@ -20,7 +20,8 @@ Tensor as_operand(Tape& tape, const Tensor& gradient, const Shape& shape, DType 
   const bool same = elements_of(shape) == gradient.elements() && dtype == gradient.dtype;
   if (same) return gradient;
   Tensor out = tape.empty(shape, dtype);
-  tape.stream(traffic(gradient) + traffic(out), dtype);
+  const bool of_rows = elements_of(shape) < gradient.elements() && shape.back() == gradient.shape.back();
+  of_rows ? tape.sum_rows(gradient, out) : tape.stream(traffic(gradient) + traffic(out), dtype);
   return out;
 }
 
@@ -50,15 +51,16 @@ Tensor multiply(Tape& tape, const Tensor& a, const Tensor& b) {
   const Tensor shape_a{.storage = nullptr, .shape = a.shape, .dtype = a.dtype};
   const Tensor shape_b{.storage = nullptr, .shape = b.shape, .dtype = b.dtype};
   return tape.record(std::move(out), {&a, &b}, [saved_a, saved_b, shape_a, shape_b](Tape& t, Tensors gradients) {
-    const auto towards = [&](const Tensor& other, const Tensor& own) -> Tensor {
+    const auto times = [&](const Tensor& other) -> Tensor {
       if (!other) return {};
       Tensor product = t.empty(gradients[0].shape, gradients[0].dtype);
       t.stream(2 * traffic(gradients[0]) + traffic(other), product.dtype);
-      return as_operand(t, product, own.shape, own.dtype);
+      return product;
     };
-    Tensors results(2);
-    results[0] = towards(saved_b, shape_a);
-    results[1] = towards(saved_a, shape_b);
+    // Both products are there before the engine brings them to their operands' shapes.
+    Tensors results{times(saved_b), times(saved_a)};
+    if (results[0]) results[0] = as_operand(t, results[0], shape_a.shape, shape_a.dtype);
+    if (results[1]) results[1] = as_operand(t, results[1], shape_b.shape, shape_b.dtype);
     return results;
   });
 }

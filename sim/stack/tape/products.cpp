@@ -31,7 +31,7 @@ Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gr
   }
   if (memory.bias) {
     results[2] = tape.empty({outputs}, dy.dtype);
-    tape.stream(traffic(dy), dy.dtype);
+    tape.sum_rows(dy, results[2]);
   }
   return results;
 }

@@ -133,6 +133,13 @@ void Tape::bias_workspace() {
   if (options_.bias_workspace > Bytes(0)) empty({options_.bias_workspace.count}, kMaskType, Holding::kWorkspace);
 }
 
+void Tape::sum_rows(const Tensor& x, const Tensor& sum) {
+  stream(traffic(x) + traffic(sum), sum.dtype);
+  if (sum.elements() == 0) return;
+  const Bytes buffer = column_sum_buffer(x.elements() / sum.elements(), sum.elements(), options_.sum_blocks);
+  if (buffer > Bytes(0)) empty({buffer.count}, kMaskType, Holding::kWorkspace);
+}
+
 void Tape::at(std::string what) {
   places_.push_back({.step = step_, .phase = phase_, .what = std::move(what)});
   log_->at(static_cast<std::uint32_t>(places_.size() - 1));

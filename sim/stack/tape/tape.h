@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/stack/tape/column_sums.h"
 #include "sim/stack/tape/place.h"
 #include "sim/stack/tape/stack_kernel.h"
 #include "sim/stack/tape/tensor.h"
@@ -51,6 +52,7 @@ struct TapeOptions {
   /// A softmax, and that of a loss, keep for backward what they were made from beside what they made: PyTorch before 1.11
   /// (pytorch/pytorch pull request 65242).
   bool softmax_keeps_input = false;
+  SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
 
 /// Results that a selective checkpoint keeps while its segment runs, and hands out when it runs again: those of every other
@@ -106,6 +108,8 @@ class Tape {
   void product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype);
   /// Holds cuBLASLt's workspace for a moment.
   void bias_workspace();
+  /// A sum over the rows of [.., columns] into `sum`: holds its buffer for a moment.
+  void sum_rows(const Tensor& x, const Tensor& sum);
 
   /// What a product or attention makes: new tensors, or those that a selective checkpoint kept. `make` also launches.
   Tensors results_of(StackKernelSort sort, const std::function<Tensors()>& make);

@@ -28,13 +28,13 @@ std::string refusal_of(const std::string& line) {
 
 }  // namespace
 
-TEST_CASE("of the published benchmarks of operators nine of ten are met within half a percent") {
+TEST_CASE("of the published benchmarks of operators nineteen of twenty are met within half a percent") {
   const auto rows = shipped_published_rows();
   REQUIRE(rows);
   const OperatorGroup all = summarize_operators(judge(*rows)).front();
   CHECK(all.rows == 799);
-  CHECK(all.stated >= 767);
-  CHECK(all.met >= 723);  // 94.3 % of what is stated
+  CHECK(all.stated >= 791);
+  CHECK(all.met >= 763);  // 95.5 %
 }
 
 TEST_CASE("a row of an operator is stated from its configuration, its swept value and its GPU") {
@@ -49,7 +49,7 @@ TEST_CASE("a row of an operator is stated from its configuration, its swept valu
   CHECK((*asked)["V"] == 4096);
   CHECK((*asked)["T"] == 2048);
   CHECK(asked->product_workspace == 32 * kMiB);
-  CHECK(asked->multiprocessors == 114);
+  CHECK(asked->gpu.multiprocessors == 114);
   CHECK(asked->version == 201);
 }
 
