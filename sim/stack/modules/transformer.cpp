@@ -111,7 +111,8 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
   return linear(tape_, rows, head_.output);
 }
 
-/// The logits of all chunks are made, then each meets the loss by itself: only one is there in fp32 with its gradients.
+/// The logits of all chunks are made, then each meets the loss by itself. What the losses keep stays until backward: all
+/// log-probabilities in fp32, or the logits as they are where a compiler writes the loss.
 Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   tape_.at("head");
   Tensor rows = head_.final_norm.weight != nullptr ? norm_layer(tape_, x, head_.final_norm, context) : x;
@@ -122,7 +123,9 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   tape_.at("loss");
   Tensor sum;
   for (Tensor& part : logits) {
-    const Tensor loss = cross_entropy(tape_, cast(tape_, std::exchange(part, {}), DType::kFp32));
+    const Tensor chunk = std::exchange(part, {});
+    const Tensor loss = setup_.compile_loss ? compiled_cross_entropy(tape_, chunk)
+                                            : cross_entropy(tape_, cast(tape_, chunk, DType::kFp32));
     sum = sum ? add(tape_, sum, loss) : loss;
   }
   return sum;
