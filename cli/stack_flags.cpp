@@ -108,7 +108,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->capture_default_str()->group("software");
   command.add_option("--modules", flags.modules, "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
                                                  "megatron, torchvision, timm")->group("software");
-  command.add_flag("--compile", flags.compile, "torch.compile")->group("software");
+  command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group("software");
   command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")->group("software");
   command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
       ->capture_default_str()->group("software");
@@ -177,6 +177,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (!loop) return fail(loop.error());
   setup.loop = *loop;
   setup.compile = flags.compile;
+  // torchtune compiles the loss with the model, torchtitan since April 2025.
+  setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
   setup.dropout = flags.dropout;
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
