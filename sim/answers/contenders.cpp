@@ -100,7 +100,7 @@ Result<std::vector<ContenderEdge>> largest_of(const std::vector<Contender>& all,
   std::vector<std::optional<Result<LargestFit>>> edges(all.size());
   std::atomic<std::size_t> done = 0;
   const auto find = [&](std::size_t i) {
-    edges[i] = largest_fit(all[i].question, growth, options);
+    edges[i] = largest_fit(all[i].question, growth, options, {.threads = threads});
     if (tell) tell(static_cast<double>(++done) / static_cast<double>(all.size()));
   };
   parallel_for(all.size(), find, threads);

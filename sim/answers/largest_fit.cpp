@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/model/parameters.h"
+#include "sim/answers/room_bound.h"
 #include "sim/planner/strategy_families.h"
 
 namespace plimsoll {
@@ -15,11 +16,11 @@ class Probes {
 
   Result<bool> fits(std::int64_t value, bool thorough) {
     const auto known = answers_.find(value);
-    if (known != answers_.end() && (known->second.thorough || !thorough)) return known->second.answer.fits;
+    const bool settled = known != answers_.end() && (known->second.thorough || known->second.answer.fits || !thorough);
+    if (settled) return known->second.answer.fits;
     auto answer = probe_(value, thorough);
     if (!answer) return fail(answer.error());
-    const bool fits = answer->fits || (known != answers_.end() && known->second.answer.fits);
-    if (!answer->fits && fits) return true;  // the quicker look found a plan that the other did not
+    const bool fits = answer->fits;
     answers_[value] = {std::move(*answer), thorough};
     return fits;
   }
@@ -44,24 +45,44 @@ class Probes {
   std::map<std::int64_t, Known> answers_;
 };
 
-/// From `low`, which fits (or is 0), the largest that does: doubling the step, then halving it.
-Result<std::int64_t> climb(Probes& probes, std::int64_t low, std::int64_t most, bool thorough) {
-  std::int64_t high = most + 1;  // the first that is known not to fit
-  for (std::int64_t step = std::max<std::int64_t>(low, 1); low < most; step *= thorough ? 2 : 1) {
-    const std::int64_t next = std::min(most, thorough ? low + step : std::max<std::int64_t>(1, 2 * low));
-    const auto fits = probes.fits(next, thorough);
-    if (!fits) return fail(fits.error());
-    if (!*fits) {
-      high = next;
-      break;
-    }
-    low = next;
+/// Where between `low`, which fits, and `high`, which does not, the edge may be.
+class Middle {
+ public:
+  explicit Middle(Bytes of_each) : of_each_(of_each) {}
+
+  /// A value that does not fit, from the farthest to the nearest.
+  void missed(std::int64_t value, Bytes short_of) {
+    if (short_of_.count > 0 && value < value_ && short_of < short_of_) of_each_ = Bytes((short_of_ - short_of).count / (value_ - value));
+    value_ = value;
+    short_of_ = short_of;
   }
+
+  /// Strictly between the two; halves every third time, so that it ends soon in any case.
+  std::int64_t between(std::int64_t low, std::int64_t high) {
+    std::int64_t next = low + (high - low) / 2;
+    const bool known = value_ == high && short_of_.count > 0 && of_each_.count > 0;
+    if (known && ++asked_ % 3 != 0) next = high - (short_of_.count + of_each_.count - 1) / of_each_.count;
+    return std::clamp(next, low + 1, high - 1);
+  }
+
+ private:
+  Bytes of_each_;
+  std::int64_t value_ = 0;
+  Bytes short_of_;
+  int asked_ = 0;
+};
+
+/// From `low`, which fits (or is 0), the largest that does: doubling the step, then narrowing the interval.
+Result<std::int64_t> climb(Probes& probes, std::int64_t low, const LargestOptions& options) {
+  std::int64_t high = options.most + 1;  // the first that is known not to fit
+  Middle middle(options.of_each);
   while (high - low > 1) {
-    const std::int64_t middle = low + (high - low) / 2;
-    const auto fits = probes.fits(middle, thorough);
+    const bool open = high > options.most;
+    const std::int64_t next = open ? std::min(options.most, std::max<std::int64_t>(1, 2 * low)) : middle.between(low, high);
+    const auto fits = probes.fits(next, false);
     if (!fits) return fail(fits.error());
-    (*fits ? low : high) = middle;
+    if (!*fits) middle.missed(next, probes.at(next).short_of);
+    (*fits ? low : high) = next;
   }
   return low;
 }
@@ -107,7 +128,7 @@ Result<std::int64_t> look_beyond(Probes& probes, std::int64_t edge, std::int64_t
 
 Result<LargestFit> find_largest(const FitProbe& probe, const LargestOptions& options) {
   Probes probes(probe);
-  const auto quick = climb(probes, 0, options.most, false);
+  const auto quick = climb(probes, 0, options);
   if (!quick) return fail(quick.error());
   auto edge = confirm(probes, *quick, options.most);
   if (!edge) return fail(edge.error());
@@ -133,28 +154,103 @@ Growth growth_along(std::vector<ModelSpec> models) {
   };
 }
 
-Result<LargestFit> largest_fit(const Question& question, const Growth& growth, const LargestOptions& options) {
-  std::vector<Strategy> found;  // plans that fitted a smaller value, the last first
-  const bool searches = !question.stack && !question.exact && question.strategy == "auto";
-  const FitProbe probe = [&](std::int64_t value, bool thorough) -> Result<NearAnswer> {
-    const auto grown = growth(question, value);
+namespace {
+
+/// What is known of a question that grows while it is asked again and again.
+class GrowingQuestion {
+ public:
+  GrowingQuestion(const Question& question, const Growth& growth, const LargestEffort& effort)
+      : question_(question),
+        growth_(growth),
+        effort_(effort),
+        searches_(!question.stack && !question.exact && question.strategy == "auto") {}
+
+  Result<NearAnswer> probe(std::int64_t value, bool thorough) {
+    const auto grown = growth_(question_, value);
     if (!grown) return fail(grown.error());
-    std::vector<Strategy> known = found;
-    if (searches) {
-      for (Strategy& start : candidate_strategies(grown->spec.layers, grown->platform, grown->recipe.precision,
-                                                  grown->recipe.adapter.exists())) {
-        if (start.recompute_every <= 1) known.push_back(std::move(start));
-      }
+    if (bounded()) {
+      if (const Bytes beyond = beyond_all_memory(*grown); beyond.count > 0) return NearAnswer{.short_of = beyond};
     }
-    auto answer = thorough && searches ? near_answer(*grown, known, {.evaluations = 60, .instruction_budget = kInstructionBudget})
-                                       : near_answer(*grown, known, {.evaluations = 8});
-    if (answer && answer->fits) found.insert(found.begin(), answer->strategy);
-    if (found.size() > 3) found.pop_back();
+    NearEffort look{.evaluations = 8, .memory = room_only(), .threads = effort_.threads};
+    if (thorough && searches_) look = {60, kInstructionBudget, room_only(), effort_.threads};
+    auto answer = near_answer(*grown, starts(*grown), look);
+    if (answer && answer->fits) remember(answer->strategy);
     return answer;
-  };
-  auto largest = find_largest(probe, options);
+  }
+
+  /// The answer with its time, where room alone was asked for.
+  Result<NearAnswer> timed(std::int64_t value, const NearAnswer& known) {
+    if (!room_only()) return known;
+    const auto grown = growth_(question_, value);
+    if (!grown) return fail(grown.error());
+    remember(known.strategy);
+    return near_answer(*grown, found_, {.threads = effort_.threads});
+  }
+
+  /// The options with what memory as a whole allows.
+  LargestOptions bounded(LargestOptions options) const {
+    if (!bounded()) return options;
+    std::int64_t low = 0, high = options.most + 1;
+    while (high - low > 1) {
+      const std::int64_t middle = low + (high - low) / 2;
+      const auto grown = growth_(question_, middle);
+      if (!grown) return options;  // it is told when it is asked for
+      (beyond_all_memory(*grown).count > 0 ? high : low) = middle;
+    }
+    options.most = low;
+    if (low < 2) return options;
+    const auto last = growth_(question_, low), before = growth_(question_, low - 1);
+    if (last && before) options.of_each = least_bytes(last->spec, last->recipe) - least_bytes(before->spec, before->recipe);
+    return options;
+  }
+
+ private:
+  [[nodiscard]] bool room_only() const { return effort_.memory && !question_.stack; }
+  [[nodiscard]] bool bounded() const { return effort_.bound && !question_.stack; }
+
+  /// Plans that fitted a smaller value, the last first, then a starting point of each family.
+  [[nodiscard]] std::vector<Strategy> starts(const Question& grown) const {
+    std::vector<Strategy> known = found_;
+    if (!searches_) return known;
+    for (Strategy& start : candidate_strategies(grown.spec.layers, grown.platform, grown.recipe.precision,
+                                                grown.recipe.adapter.exists())) {
+      if (start.recompute_every <= 1) known.push_back(std::move(start));
+    }
+    return known;
+  }
+
+  void remember(const Strategy& strategy) {
+    found_.insert(found_.begin(), strategy);
+    if (found_.size() > 3) found_.pop_back();
+  }
+
+  const Question& question_;
+  const Growth& growth_;
+  LargestEffort effort_;
+  bool searches_;
+  std::vector<Strategy> found_;
+};
+
+}  // namespace
+
+Result<LargestFit> largest_fit(const Question& question, const Growth& growth, const LargestOptions& options,
+                               const LargestEffort& effort) {
+  GrowingQuestion growing(question, growth, effort);
+  const LargestOptions bounded = growing.bounded(options);
+  auto largest = find_largest([&](std::int64_t value, bool thorough) { return growing.probe(value, thorough); }, bounded);
   if (!largest) return largest;
-  if (largest->value > 0) largest->parameters = parameter_count(growth(question, largest->value)->spec);
+  if (largest->value == bounded.most && bounded.most < options.most) {
+    const auto beyond = growing.probe(largest->value + 1, true);
+    if (!beyond) return fail(beyond.error());
+    largest->beyond = *beyond;
+  }
+  if (largest->value == 0) return largest;
+  largest->parameters = parameter_count(growth(question, largest->value)->spec);
+  auto timed = growing.timed(largest->value, largest->answer);
+  if (!timed) return fail(timed.error());
+  // A system that chooses by time may choose what does not fit: then each value has to be timed.
+  if (!timed->fits) return largest_fit(question, growth, options, {.memory = false, .bound = effort.bound, .threads = effort.threads});
+  largest->answer = std::move(*timed);
   return largest;
 }
 

@@ -25,12 +25,13 @@ struct LargestFit {
 
 struct LargestOptions {
   std::int64_t most = 4096;  ///< values above are not looked at
+  Bytes of_each;             ///< about what one more takes, where that is known: how far to step back from what does not fit
 };
 
 /// An answer to a value, as thorough as is asked.
 using FitProbe = std::function<Result<NearAnswer>(std::int64_t value, bool thorough)>;
 
-/// Doubles, halves the interval, and asks both sides of the edge thoroughly; where the farther one fits after all, goes on from
+/// Doubles, narrows the interval by what was missing (and by halves, where that does not lead on), and asks both sides of the edge thoroughly; where the farther one fits after all, goes on from
 /// there. `probe` is asked once for each value and thoroughness.
 Result<LargestFit> find_largest(const FitProbe& probe, const LargestOptions& options = {});
 
@@ -41,7 +42,15 @@ using Growth = std::function<Result<Question>(const Question& question, std::int
 Growth growth_of(Extent extent);
 Growth growth_along(std::vector<ModelSpec> models);
 
+/// How hard largest_fit works.
+struct LargestEffort {
+  bool memory = true;    ///< plans of ours are asked for room alone until the edge is known, and timed there; false: everywhere
+  bool bound = true;     ///< what all memories together cannot hold is not looked at
+  unsigned threads = 1;  ///< for plans near one value; 0: one a core; the answer does not depend on it
+};
+
 /// How far the question can grow and its training still fits.
-Result<LargestFit> largest_fit(const Question& question, const Growth& growth, const LargestOptions& options = {});
+Result<LargestFit> largest_fit(const Question& question, const Growth& growth, const LargestOptions& options = {},
+                               const LargestEffort& effort = {});
 
 }  // namespace plimsoll

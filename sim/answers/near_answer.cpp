@@ -15,6 +15,7 @@ NearAnswer answer_of(const Question& question, const Candidate& best) {
   NearAnswer answer{.fits = best.fits(), .short_of = best.shortfall(), .strategy = best.strategy};
   if (!best.fits() || !best.step) return answer;
   answer.step_seconds = to_seconds(*best.step);
+  if (answer.step_seconds <= 0) return answer;
   answer.samples_per_second = static_cast<double>(question.recipe.micro_batch * question.recipe.accumulate) / answer.step_seconds;
   return answer;
 }
@@ -29,13 +30,14 @@ Strategy clamped(Strategy strategy, std::int64_t layers) {
   return strategy;
 }
 
-/// The known plans one after another: each has to beat the best before it to be looked at in full.
-Result<std::vector<Candidate>> try_known(const SearchProblem& problem, const std::vector<Strategy>& known) {
+/// The known plans one after another: each has to beat the best before it to be looked at in full; where nothing is timed the
+/// first that fits ends it.
+Result<std::vector<Candidate>> try_known(const SearchProblem& problem, const std::vector<Strategy>& known, bool memory) {
   std::vector<Candidate> candidates;
   std::optional<Error> refused;
   std::optional<Nanoseconds> best;
   for (const Strategy& strategy : known) {
-    auto tried = try_strategy(problem, clamped(strategy, problem.spec.layers), {.glance = true, .below = best});
+    auto tried = try_strategy(problem, clamped(strategy, problem.spec.layers), {.glance = true, .memory = memory, .below = best});
     if (!tried) {
       if (tried.error().kind != ErrorKind::kInput) return fail(tried.error());
       refused = tried.error();
@@ -43,6 +45,7 @@ Result<std::vector<Candidate>> try_known(const SearchProblem& problem, const std
     }
     if (tried->fits() && tried->step && !tried->glanced && (!best || *tried->step < *best)) best = tried->step;
     candidates.push_back(std::move(*tried));
+    if (memory && candidates.back().fits()) break;
   }
   if (candidates.empty() && refused) return fail(*refused);
   return candidates;
@@ -76,21 +79,30 @@ std::vector<Strategy> with_drive_families(const Question& question, std::vector<
 
 Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
-  const SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
-  auto candidates = try_known(problem, with_drive_families(question, known));
+  const SearchProblem problem{.spec = question.spec, .recipe = question.recipe, .platform = question.platform,
+                              .costs = *question.costs, .odds = {},
+                              .graph = graph_on(question.spec, question.recipe, question.platform)};
+  auto candidates = try_known(problem, with_drive_families(question, known), effort.memory);
   if (!candidates) return fail(candidates.error());
+  const bool found = effort.memory && complete(candidates->back());
   std::size_t longest = 1;
   for (const Candidate& candidate : *candidates) longest = std::max(longest, candidate.instructions);
   const std::size_t most = std::clamp(effort.instruction_budget / longest, kLeast, std::max(kLeast, effort.evaluations));
-  if (effort.evaluations > 0) {
+  if (effort.evaluations > 0 && !found) {
     std::erase_if(*candidates, [](const Candidate& c) { return c.glanced && c.step; });  // known to be slower
-    if (const auto refined =
-            refine_candidates(problem, {.family = {}, .evaluations = most, .threads = 1, .starts = 1}, *candidates);
-        !refined) {
-      return fail(refined.error());
-    }
+    const RefineOptions options{.family = {}, .evaluations = most, .threads = effort.threads, .memory = effort.memory, .starts = 1};
+    if (const auto refined = refine_candidates(problem, options, *candidates); !refined) return fail(refined.error());
   }
   return answer_of(question, best_of(*candidates));
+}
+
+/// Whether what was asked for by name, or to the letter, fits.
+Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effort) {
+  const auto search = search_plan(question.spec, question.recipe, question.platform, *question.costs,
+                                  {.strategy = question.strategy, .exact = question.exact,
+                                   .instruction_budget = effort.instruction_budget, .threads = effort.threads, .memory = true});
+  if (!search) return fail(search.error());
+  return answer_of(question, search->candidates.front());
 }
 
 }  // namespace
@@ -108,8 +120,9 @@ Result<NearAnswer> near_answer(const Question& question, const std::vector<Strat
   if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
   if (!question.stack && !question.exact && question.strategy == "auto" && !known.empty())
     return search_near(question, known, effort);
-  const auto answer =
-      answer_question(question, {.instruction_budget = effort.instruction_budget, .threads = 1, .alternatives = false});
+  if (effort.memory && !question.stack) return room_by_name(question, effort);
+  const auto answer = answer_question(
+      question, {.instruction_budget = effort.instruction_budget, .threads = effort.threads, .alternatives = false});
   if (!answer) return fail(answer.error());
   return short_form(*answer);
 }

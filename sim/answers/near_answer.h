@@ -19,9 +19,11 @@ struct NearAnswer {
 struct NearEffort {
   std::size_t evaluations = 6;              ///< strategies beside the known ones; 0: those alone
   std::size_t instruction_budget = 60'000;  ///< fewer evaluations where steps are long
+  bool memory = false;                      ///< does anything fit at all? Nothing is timed: what fits takes 0 s
+  unsigned threads = 1;                     ///< 0: one a core; the answer does not depend on it
 };
 
-/// The best plan of ours near `known`, plans of a question that differs little; of another program, its own. One thread; fails as
+/// The best plan of ours near `known`, plans of a question that differs little; of another program, its own. Fails as
 /// answer_question does. With a strategy that was asked for by name, or to the letter, it is that one's.
 Result<NearAnswer> near_answer(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort = {});
 

@@ -55,14 +55,21 @@ void StepLowering::finish_gradients(const Run& run) {
   }
 }
 
-void StepLowering::work_on_sum(TensorId sum, OpKind kind, SpaceId where) {
-  const std::size_t operand = kind == OpKind::kAccumulate ? 1 : 0;
+void StepLowering::find_once_a_step() {
   for (const Op& op : graph_.ops) {
-    if (op.phase != Phase::kOptimizer || op.kind != kind) continue;
-    const Tensor& works_on = graph_.at(op.operands[operand].tensor);
-    if ((works_on.view_of.valid() ? works_on.view_of : op.operands[operand].tensor) != sum) continue;
-    if (where == places_.host) bring_to_host(op.operands[0].tensor);
-    launch(op, 0, where);
+    const bool sums = op.kind == OpKind::kAccumulate || op.kind == OpKind::kSquaredNorm;
+    if (op.phase != Phase::kOptimizer || !sums) continue;
+    once_a_step_[whole_of(op.operands[op.kind == OpKind::kAccumulate ? 1 : 0].tensor)].push_back(&op);
+  }
+}
+
+void StepLowering::work_on_sum(TensorId sum, OpKind kind, SpaceId where) {
+  const auto found = once_a_step_.find(sum);
+  if (found == once_a_step_.end()) return;
+  for (const Op* op : found->second) {
+    if (op->kind != kind) continue;
+    if (where == places_.host) bring_to_host(op->operands[0].tensor);
+    launch(*op, 0, where);
   }
 }
 

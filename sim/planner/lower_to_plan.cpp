@@ -37,6 +37,12 @@ void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
 
 }  // namespace
 
+std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recipe, const Platform& platform) {
+  const auto compute = platform.queue("compute");
+  if (!compute || !check_buildable(spec, recipe)) return nullptr;
+  return std::make_shared<const Graph>(build_training_graph(spec, recipe, {.workers = compute_workers(platform, *compute)}));
+}
+
 Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
                            const LowerOptions& options) {
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
@@ -50,7 +56,9 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
     return fail(able.error());
   }
   const std::int64_t workers = compute_workers(platform, places->compute);
-  const Graph graph = build_training_graph(spec, recipe, {.workers = workers});
+  std::optional<Graph> built;
+  if (options.graph == nullptr) built = build_training_graph(spec, recipe, {.workers = workers});
+  const Graph& graph = built ? *built : *options.graph;
   const std::vector<GroupState> state = reserve_state(plan, book, *places, graph.parameters);
   StepLowering step(plan, book, *places, graph, state);
   step.write_step();
@@ -67,6 +75,7 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   if (!book.bound_arenas() && options.only_if_fits) return plan;
   if (options.worth_placing && !options.worth_placing(plan, step.writer().body())) return plan;
   book.place();
+  if (options.arenas_only) return plan;
   finish_body(plan, step.writer(), "step");
   if (evaluation) finish_body(plan, evaluation->writer(), "evaluation");
   return plan;

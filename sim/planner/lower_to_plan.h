@@ -1,10 +1,12 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/graph/graph.h"
 #include "core/plan/expand.h"
 #include "core/plan/plan.h"
 
@@ -25,7 +27,12 @@ struct LowerOptions {
   /// Asked about the step's instructions before anything has an address; where it says no the plan comes without bodies, and
   /// its arenas hold lower bounds.
   std::function<bool(const Plan&, const FlatBody&)> worth_placing = {};
+  bool arenas_only = false;       ///< the plan comes without bodies: for who asks what it needs of each memory
+  const Graph* graph = nullptr;   ///< of this model, recipe and platform (graph_on), where it is known; nothing: it is built
 };
+
+/// The step's graph as lower_to_plan builds it, for who lowers many strategies; nothing where the platform computes nowhere.
+std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recipe, const Platform& platform);
 
 /// Decides every instruction, buffer and address of a training step. The plan may need more memory than there is: see
 /// `space_needs`. Fails when the platform lacks a space, queue or link that the strategy asks for, naming it.

@@ -29,6 +29,7 @@ std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment
     if (gap >= item.bytes.count && (best < 0 || gap < best_size)) {
       best = floor;
       best_size = gap;
+      if (gap == item.bytes.count) break;  // none is smaller
     }
     floor = std::max(floor, align_up(Bytes(other.end), alignment_of(item, alignment)).count);
   }

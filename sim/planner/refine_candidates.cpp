@@ -61,6 +61,7 @@ class LocalSearch {
     choose_starts();
     while (!walkers_.empty() && left_ > 0) {
       if (const auto looked = look_around(); !looked) return looked;
+      if (options_.memory && something_fits()) return {};
       step();
     }
     return {};
@@ -119,13 +120,28 @@ class LocalSearch {
     const std::size_t most = std::max<std::size_t>(1, left_ / kGlanceCost);
     if (unseen.size() > most) unseen.resize(most);
     const std::size_t before = candidates_.size();
-    const bool something_fits = std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.fits(); });
-    auto looked = try_all(problem_, unseen, {.glance = something_fits, .below = slowest_walker()}, options_.threads, candidates_);
+    const Look look{.glance = something_fits(), .memory = options_.memory, .short_of = most_short_walker(), .below = slowest_walker()};
+    auto looked = try_all(problem_, unseen, look, options_.threads, candidates_);
     for (std::size_t i = before; i < candidates_.size(); ++i) {
-      const std::size_t cost = candidates_[i].glanced ? (candidates_[i].step ? kGlanceCost : 0) : kLookCost;
+      const bool passed_over = candidates_[i].glanced && !candidates_[i].step && look.glance;
+      const std::size_t cost = passed_over ? 0 : candidates_[i].glanced && candidates_[i].step ? kGlanceCost : kLookCost;
       left_ -= std::min(left_, cost);
     }
     return looked;
+  }
+
+  [[nodiscard]] bool something_fits() const {
+    return std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.fits(); });
+  }
+
+  /// A shortfall that helps no walker, where none of them fits.
+  [[nodiscard]] std::optional<Bytes> most_short_walker() const {
+    Bytes most;
+    for (const std::size_t walker : walkers_) {
+      if (candidates_[walker].fits()) return std::nullopt;
+      most = std::max(most, candidates_[walker].shortfall());
+    }
+    return most;
   }
 
   /// A step that helps no walker, where all of them fit.

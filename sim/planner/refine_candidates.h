@@ -11,6 +11,7 @@ struct RefineOptions {
   std::string family;             ///< only strategies of this family; empty: any
   std::size_t evaluations = 200;  ///< strategies that may be lowered besides those that are known
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
+  bool memory = false;            ///< for a plan that fits at all: nothing is simulated, and the first that fits ends it
   std::size_t starts = 3;         ///< candidates of different families that are walked from; twice as many where nothing fits
 };
 

@@ -44,33 +44,39 @@ std::vector<Strategy> starting_points(const SearchProblem& problem, const Search
   return family;
 }
 
-std::size_t evaluations_for(const std::vector<Candidate>& candidates, std::size_t budget) {
-  std::size_t longest = 1;
+std::size_t evaluations_for(const std::vector<Candidate>& candidates, std::size_t budget, std::size_t longest) {
   for (const Candidate& candidate : candidates) longest = std::max(longest, candidate.instructions);
   return std::clamp(budget / longest, kLeastEvaluations, kMostEvaluations);
 }
 
 /// A published system is planned as it is, but for what it leaves open.
-Result<std::vector<Candidate>> try_system(const SearchProblem& problem, const OffloadSystem& system) {
+Result<std::vector<Candidate>> try_system(const SearchProblem& problem, const OffloadSystem& system, const Look& look) {
   if (const auto recipe = recipe_for(system, problem.recipe); !recipe) return fail(recipe.error());
   if (system.delay > problem.recipe.delay) {
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("strategy '{}' is for a recipe that delays updates", system.name)});
   }
-  auto chosen = choose_open(problem, strategy_for(system, problem.spec, problem.recipe), system.open);
+  auto chosen = choose_open(problem, strategy_for(system, problem.spec, problem.recipe), system.open, look);
   if (!chosen) return fail(chosen.error());
   return std::vector<Candidate>{std::move(*chosen)};
 }
 
 Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, const SearchOptions& options) {
-  if (const OffloadSystem* system = options.exact ? nullptr : find_system(options.strategy)) return try_system(problem, *system);
+  if (const OffloadSystem* system = options.exact ? nullptr : find_system(options.strategy)) {
+    return try_system(problem, *system, {.memory = options.memory});
+  }
   std::vector<Candidate> candidates;
-  if (const auto tried = try_all(problem, starting_points(problem, options), {}, options.threads, candidates); !tried) {
+  const Look look{.memory = options.memory};
+  if (const auto tried = try_all(problem, starting_points(problem, options), look, options.threads, candidates); !tried) {
     return fail(tried.error());
   }
-  if (options.refine && !options.exact) {
+  const auto fits = [](const Candidate& candidate) { return candidate.fits(); };
+  const bool found = options.memory && std::any_of(candidates.begin(), candidates.end(), fits);
+  if (options.refine && !options.exact && !found) {
+    const std::size_t at_least = options.memory && problem.graph ? problem.graph->ops.size() : 1;
     const RefineOptions refine{.family = options.strategy == "auto" ? "" : options.strategy,
-                               .evaluations = evaluations_for(candidates, options.instruction_budget),
-                               .threads = options.threads};
+                               .evaluations = evaluations_for(candidates, options.instruction_budget, at_least),
+                               .threads = options.threads,
+                               .memory = options.memory};
     if (const auto refined = refine_candidates(problem, refine, candidates); !refined) return fail(refined.error());
   }
   std::stable_sort(candidates.begin(), candidates.end(), better);
@@ -85,12 +91,12 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
     if (const auto known = check_name(options.strategy); !known) return fail(known.error());
   }
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
-  const SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds};
+  const SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds, graph_on(spec, recipe, platform)};
   auto candidates = try_strategies(problem, options);
   if (!candidates) return fail(candidates.error());
   SearchResult result{.candidates = std::move(*candidates)};
-  if (result.candidates.empty() || !result.candidates.front().fits()) return result;
-  auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy, {.evaluation = options.evaluation});
+  if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
+  auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy, {.evaluation = options.evaluation, .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   auto prediction = predict(*plan, costs, options.odds);
   if (!prediction) return fail(prediction.error());

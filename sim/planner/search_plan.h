@@ -28,6 +28,7 @@ struct SearchOptions {
   bool refine = true;             ///< false: the starting points only
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
   StepOdds odds;                  ///< see predict
+  bool memory = false;            ///< does anything fit at all? Nothing is timed, and the result has no plan
 };
 
 /// Tries the families' starting points, then changes the best few of them field by field while that helps, and lowers and

@@ -36,6 +36,7 @@ StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, c
     if (tensor.kind == TensorKind::kParameter && !is_streamed(tensor.group)) shared_[i] = of_group.parameters;
     if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
   }
+  find_once_a_step();
   find_loss_scale();
   find_runs();
   find_completing_runs();

@@ -110,6 +110,7 @@ class StepLowering {
   void add_to_sum(const Op& op, std::uint32_t micro_batch);
   /// After the last micro-batch: joins what a tied head has; what leaves the device goes, and its norm is taken on the way.
   void finish_gradients(const Run& run);
+  void find_once_a_step();
   /// The once-a-step ops of `kind` that work on `sum`.
   void work_on_sum(TensorId sum, OpKind kind, SpaceId where);
   void send_to_host(TensorId gradient, std::uint32_t micro_batch);
@@ -223,6 +224,7 @@ class StepLowering {
   std::vector<Lingering> lingering_;
   std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
   std::vector<std::vector<const Op*>> update_ops_;  ///< by group: its update's kernels, none where nothing is trained
+  std::map<TensorId, std::vector<const Op*>> once_a_step_;  ///< by gradient (sum): what joins it and takes its norm
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId right_answers_;          ///< of an evaluation with labels, on the device

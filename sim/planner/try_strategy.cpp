@@ -35,15 +35,21 @@ Bytes Candidate::shortfall() const {
   return missing;
 }
 
+Result<std::vector<SpaceNeed>> lasting_needs(const SearchProblem& problem, const Strategy& strategy) {
+  if (const auto tiers = check_tiers(strategy, problem.recipe); !tiers) return fail(tiers.error());
+  const auto places = Places::find(problem.platform, strategy);
+  if (!places) return fail(places.error());
+  return state_needs(problem, *places, strategy);
+}
+
 Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look) {
-  if (look.glance) {
-    if (const auto tiers = check_tiers(strategy, problem.recipe); !tiers) return fail(tiers.error());
-    const auto places = Places::find(problem.platform, strategy);
-    if (!places) return fail(places.error());
-    std::vector<SpaceNeed> needs = state_needs(problem, *places, strategy);
-    if (!all_fit(needs)) return Candidate{.strategy = strategy, .needs = std::move(needs), .step = {}, .glanced = true};
+  if (look.glance || look.short_of) {
+    auto needs = lasting_needs(problem, strategy);
+    if (!needs) return fail(needs.error());
+    Candidate glanced{.strategy = strategy, .needs = std::move(*needs), .step = {}, .glanced = true};
+    if (!glanced.fits() && (look.glance || glanced.shortfall() >= *look.short_of)) return glanced;
   }
-  LowerOptions options{.evaluation = problem.evaluation, .only_if_fits = true};
+  LowerOptions options{.evaluation = problem.evaluation, .only_if_fits = true, .arenas_only = look.memory, .graph = problem.graph.get()};
   std::optional<Nanoseconds> floor;
   if (look.below) {
     options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
@@ -58,6 +64,11 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
   if (floor) return Candidate{.strategy = strategy, .needs = space_needs(*plan), .step = floor, .glanced = true};
   Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
   if (!candidate.fits()) return candidate;
+  if (look.memory) {
+    candidate.step = Nanoseconds(0);
+    candidate.instructions = problem.graph ? problem.graph->ops.size() : 1;  // about
+    return candidate;
+  }
   candidate.instructions = instruction_count(*plan, *plan->body("step"));
   const auto step = predict_step(*plan, problem.costs, problem.odds);
   if (!step) return fail(step.error());

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -17,6 +18,7 @@ struct SearchProblem {
   const CostModel& costs;
   bool evaluation = false;       ///< the plan gets an "evaluation" body
   StepOdds odds;                 ///< see predict
+  std::shared_ptr<const Graph> graph = {};  ///< of all three (graph_on), where many strategies are tried; nothing: built for each
 };
 
 /// A strategy that was looked at: what it needs and, if that fits, how long its step takes.
@@ -35,8 +37,13 @@ struct Candidate {
 /// How closely a strategy is looked at.
 struct Look {
   bool glance = false;  ///< one whose lasting state alone does not fit is not lowered
+  bool memory = false;  ///< nothing is simulated: what fits has a step of 0
+  std::optional<Bytes> short_of;     ///< one whose lasting state alone is short of as much is not lowered
   std::optional<Nanoseconds> below;  ///< one whose busiest queue alone takes longer is not placed and simulated
 };
+
+/// What the strategy's lasting state alone takes of each space: a lower bound of what it needs. Fails as try_strategy does.
+Result<std::vector<SpaceNeed>> lasting_needs(const SearchProblem& problem, const Strategy& strategy);
 
 /// Lowers the strategy and, if it fits, simulates it. Fails when the strategy cannot be lowered (kInput) or a cost is unknown (kUncalibrated).
 Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look = {});

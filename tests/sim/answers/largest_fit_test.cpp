@@ -5,6 +5,7 @@
 #include "sim/answers/contenders.h"
 #include "sim/answers/draw_chart.h"
 #include "sim/answers/largest_fit.h"
+#include "sim/answers/room_bound.h"
 
 namespace plimsoll {
 namespace {
@@ -72,6 +73,39 @@ TEST_CASE("both sides of a real edge are what a fit says of them") {
     REQUIRE(found.value > 0);
     CHECK(answer_question(question_at(question, extent, found.value).value()).value().fits);
     if (found.beyond) CHECK_FALSE(answer_question(question_at(question, extent, found.value + 1).value()).value().fits);
+  }
+}
+
+TEST_CASE("asking for room alone, within what all memories hold, ends where timing every plan ends") {
+  for (const char* strategy : {"auto", "zero-offload", "gemini", "stream", "resident"}) {
+    for (const Extent extent : {Extent::kLayers, Extent::kBatch}) {
+      Question question = ask(kModel);
+      question.strategy = strategy;
+      const LargestFit pruned = largest_fit(question, growth_of(extent), {.most = 96}).value();
+      const LargestFit all = largest_fit(question, growth_of(extent), {.most = 96}, {.memory = false, .bound = false}).value();
+      INFO(strategy << " " << unit_of(extent));
+      CHECK(pruned.value == all.value);
+      CHECK(pruned.answer.step_seconds > 0);
+      CHECK(pruned.beyond.has_value() == all.beyond.has_value());
+    }
+  }
+}
+
+TEST_CASE("no plan needs less over all memories than the bound says, and most plans need hardly more") {
+  // gpt2 in fp16-mixed: 2 + 12 bytes for each of 124,439,808 parameters, and 2 of its gradient, which waits for the norm.
+  Question question = ask("gpt2");
+  CHECK(least_bytes(question.spec, question.recipe) == Bytes(16LL * 124439808));
+  question.recipe.clip = 0;
+  question.recipe.precision = Precision::kFp32;  // 12 bytes: weights are the optimizer's own, and nothing waits
+  CHECK(least_bytes(question.spec, question.recipe) == Bytes(12LL * 124439808));
+  for (const char* strategy : {"resident", "stream", "offload-optimizer-overlapped", "stream-overlapped"}) {
+    Question one = ask(kModel);
+    one.strategy = strategy;
+    const FitAnswer answer = answer_question(one).value();
+    Bytes needed;
+    for (const SpaceAnswer& space : answer.memory) needed += space.peak;
+    INFO(strategy);
+    CHECK(needed >= least_bytes(one.spec, one.recipe));
   }
 }
 

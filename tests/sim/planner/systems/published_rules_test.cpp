@@ -132,11 +132,20 @@ TEST_CASE("the amount that LoHan swaps is where T(A) is least") {
   CHECK(least_of_valley(0, 10, [](std::int64_t a, std::int64_t b) { return swap_time(a) < swap_time(b); }) == 5);
 }
 
-TEST_CASE("a share grows to the last number that holds") {
+TEST_CASE("a share grows to the last number that there is room for, however unevenly room shrinks") {
   for (std::int64_t limit = 0; limit <= 20; ++limit) {
-    CHECK(largest_that_holds(0, 20, [&](std::int64_t n) { return n <= limit; }) == limit);
+    CHECK(largest_with_room(0, 20, [&](std::int64_t n) { return limit - n; }) == limit);
+    CHECK(largest_with_room(0, 20, [&](std::int64_t n) { return n <= limit ? 1 : -1; }) == limit);
+    CHECK(largest_with_room(0, 20, [&](std::int64_t n) { return limit * limit * limit - n * n * n; }) == limit);
   }
-  CHECK(largest_that_holds(0, 20, [](std::int64_t) { return false; }) == 0);
+  CHECK(largest_with_room(0, 20, [](std::int64_t) { return -1; }) == 0);
+  CHECK(largest_with_room(0, 0, [](std::int64_t) { return 1; }) == 0);
+}
+
+TEST_CASE("where room shrinks evenly, a share of a thousand takes five questions") {
+  int asked = 0;
+  CHECK(largest_with_room(0, 1000, [&](std::int64_t n) { return ++asked, 3 * 617 + 1 - 3 * n; }) == 617);
+  CHECK(asked <= 5);
 }
 
 }  // namespace plimsoll
