@@ -38,8 +38,8 @@ std::string gain_text(const ChangeOutcome& outcome) {
 }
 
 std::string line(const ChangeOutcome& outcome, std::size_t width, bool priced) {
-  const std::string step = to_text(from_seconds(outcome.answer.step_seconds));
-  std::string text = fmt::format("  {:<{}}  {:>12}  {:>10}  {:<12}", outcome.name, width, gain_text(outcome), step,
+  const std::string step = (outcome.at_least ? "≤ " : "") + to_text(from_seconds(outcome.answer.step_seconds));
+  std::string text = fmt::format("  {:<{}}  {:>12}  {:>12}  {:<12}", outcome.name, width, gain_text(outcome), step,
                                  to_text(outcome.effect));
   if (priced) {
     text += fmt::format("  {:>9}  {:>9}", outcome.price ? fmt::format("{:.0f}", *outcome.price) : "",
@@ -80,13 +80,13 @@ std::string changes_text(const HelpAnswer& help, bool all) {
   if (shown.empty()) return "  no single change helps\n" + useless_lines(help);
   const bool priced = std::any_of(shown.begin(), shown.end(), [](const ChangeOutcome* o) { return o->price.value_or(0) > 0; });
   const std::size_t width = widest(shown);
-  std::string text = fmt::format("  {:<{}}  {:>12}  {:>10}  {:<12}", "change", width, "speed-up", "step", "changes");
+  std::string text = fmt::format("  {:<{}}  {:>12}  {:>12}  {:<12}", "change", width, "speed-up", "step", "changes");
   if (priced) text += fmt::format("  {:>9}  {:>9}", "price", "per +100%");
   while (text.back() == ' ') text.pop_back();
   text += "\n";
   for (const ChangeOutcome* outcome : shown) text += line(*outcome, width, priced);
   if (std::any_of(shown.begin(), shown.end(), [](const ChangeOutcome* o) { return o->at_least; })) {
-    text += "  ≥: with a plan near those known today; fit for the changed machine, or a price (--price-of), may find a faster one\n";
+    text += "  ≥ and ≤: with a plan near those known today; fit for the changed machine, or a price (--price-of), may find a faster one\n";
   }
   if (left_out > 0) text += fmt::format("  and {} other GPUs (--all-changes)\n", left_out);
   text += useless_lines(help);

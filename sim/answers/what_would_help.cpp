@@ -41,20 +41,24 @@ constexpr NearEffort kGlance{.evaluations = 0};
 constexpr std::size_t kGpusSearched = 4;
 constexpr std::size_t kOthersSearched = 8;
 
-bool paid(const Change& change, const PriceList& prices) { return prices.total(change.purchases).value_or(0) > 0; }
+/// Changes that are searched as `fit` searches: what has a price that is paid, and drives, whose plans are nothing like those of a
+/// machine without.
+bool searched_in_full(const Change& change, const PriceList& prices) {
+  return prices.total(change.purchases).value_or(0) > 0 || change.kind == "drive";
+}
 
 /// Whether plans near the known ones were looked at alone.
 bool stays_near(const Change& change) {
   return !change.question.stack && change.question.strategy == "auto" && !change.question.exact;
 }
 
-/// The changes after which known plans need not be the end of it: the most promising of the GPUs and of all others, and what has
-/// a price that is paid. Others keep the plan that is known, which makes their speed-up a lower bound.
+/// The changes after which known plans need not be the end of it: the most promising of the GPUs and of all others, and what is
+/// searched in full. Others keep the plan that is known, which makes their speed-up a lower bound.
 std::vector<std::size_t> worth_a_search(const std::vector<Change>& changes, const Answers& answers, const PriceList& prices) {
   std::vector<std::size_t> chosen, gpus, others;
   for (std::size_t i = 0; i < changes.size(); ++i) {
     if (!*answers[i] || !stays_near(changes[i])) continue;
-    if (paid(changes[i], prices)) chosen.push_back(i);
+    if (searched_in_full(changes[i], prices)) chosen.push_back(i);
     else (changes[i].kind == "GPU" ? gpus : others).push_back(i);
   }
   const auto rate = [&](std::size_t i) { return std::pair((*answers[i])->samples_per_second, -(*answers[i])->short_of.count); };
@@ -73,10 +77,9 @@ void search_on(const Question& question, const std::vector<Strategy>& known, std
   if (auto better = near_answer(question, seeds)) answer = std::move(better);
 }
 
-/// Searches as `fit` does; a known plan stays where it is faster.
-void search_all(const Question& question, const std::vector<Strategy>& known, std::optional<Result<NearAnswer>>& answer) {
-  search_on(question, known, answer);
-  const auto searched = answer_question(question, {.threads = 1, .alternatives = false});
+/// Searches as `fit` does, from the best of the known plans too; that one stays where it is faster.
+void search_all(const Question& question, unsigned threads, std::optional<Result<NearAnswer>>& answer) {
+  const auto searched = answer_question(question, {.seeds = {(*answer)->strategy}, .threads = threads, .alternatives = false});
   if (!searched || !searched->fits) return;
   if (!(*answer)->fits || searched->step_seconds < (*answer)->step_seconds) answer = short_form(*searched);
 }
@@ -100,7 +103,8 @@ Result<HelpAnswer> what_would_help(const Question& question, const PriceList& pr
   const std::vector<std::size_t> closer = worth_a_search(changes, answers, prices);
   const auto look = [&](std::size_t i) {
     const Change& change = changes[closer[i]];
-    (paid(change, prices) ? search_all : search_on)(change.question, known, answers[closer[i]]);
+    if (searched_in_full(change, prices)) search_all(change.question, threads, answers[closer[i]]);
+    else search_on(change.question, known, answers[closer[i]]);
   };
   parallel_for(closer.size(), look, threads);
   HelpAnswer help{.today = std::move(*today), .outcomes = {}, .refused = {}};
@@ -108,7 +112,7 @@ Result<HelpAnswer> what_would_help(const Question& question, const PriceList& pr
     const Result<NearAnswer>& answer = *answers[i];
     if (!answer) help.refused.push_back(fmt::format("{}: {}", changes[i].name, answer.error().what));
     else help.outcomes.push_back(outcome_of(changes[i], *answer, rate, now.fits, prices));
-    if (answer) help.outcomes.back().at_least = stays_near(changes[i]) && !paid(changes[i], prices);
+    if (answer) help.outcomes.back().at_least = stays_near(changes[i]) && !searched_in_full(changes[i], prices);
   }
   std::stable_sort(help.outcomes.begin(), help.outcomes.end(), comes_first);
   return help;
