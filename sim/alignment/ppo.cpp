@@ -17,8 +17,6 @@ Bytes usable(const Platform& platform, SpaceKind kind) {
   return space ? platform.at(*space).usable : Bytes(0);
 }
 
-Bytes half(Bytes bytes) { return Bytes(bytes.count / 2); }
-
 /// One way of keeping the frozen models.
 class PpoStep {
  public:
@@ -56,15 +54,12 @@ class PpoStep {
 
   Result<void> plan_both() {
     const Platform left = less_memory(platform_, device_, host_);
-    const Platform each = less_memory(left, half(usable(left, SpaceKind::kDevice)), half(usable(left, SpaceKind::kHost)));
     Recipe recipe = task_.recipe;
     recipe.sequence = length();
-    const auto actor = plan_training(task_.actor, recipe, each, costs_);
-    if (!actor) return fail(actor.error());
-    const auto critic = plan_training(task_.critic, recipe, each, costs_);
-    if (!critic) return fail(critic.error());
-    actor_ = *actor;
-    critic_ = *critic;
+    auto both = plan_together(task_.actor, task_.critic, recipe, left, costs_);
+    if (!both) return fail(both.error());
+    actor_ = std::move(both->first);
+    critic_ = std::move(both->second);
     return {};
   }
 

@@ -18,8 +18,8 @@ struct PpoTask {
 
 /// Four models are resident: actor and critic with what their plans keep, reference (a copy of the actor; with adapters its own
 /// base) and reward model with their weights, on the device or in host memory, whichever is faster and fits. The phases: the
-/// actor generates; reference, reward model, actor and critic score; actor and critic train. The two trained models get half
-/// of what the frozen ones leave, each.
+/// actor generates; reference, reward model, actor and critic score; actor and critic train. The two trained models
+/// are planned together: each has what the frozen ones and what rests of the other leave (plan_together).
 Result<AlignmentAnswer> answer_ppo(const PpoTask& task, const Platform& platform, const CostModel& costs);
 
 }  // namespace plimsoll
