@@ -36,6 +36,23 @@ Result<SlowRank> read_slow(const std::string& text) {
                 "for example 3=1.2: rank 3 takes 1.2 times as long");
 }
 
+/// "1d", "2d", "2.5d:4", "3d".
+Result<void> read_tensor_layout(const std::string& text, LayoutRequest& request) {
+  const auto colon = text.find(':');
+  const std::string name = text.substr(0, colon);
+  for (const TensorLayout layout : {TensorLayout::kLine, TensorLayout::kSquare, TensorLayout::kDeep, TensorLayout::kCube}) {
+    std::string known(to_text(layout));
+    known.back() = 'd';
+    if (name != known) continue;
+    request.tensor_layout = layout;
+    if ((layout == TensorLayout::kDeep) != (colon != std::string::npos)) break;
+    if (colon == std::string::npos) return {};
+    const auto depth = std::from_chars(text.data() + colon + 1, text.data() + text.size(), request.tensor_depth);
+    if (depth.ec == std::errc{} && depth.ptr == text.data() + text.size() && request.tensor_depth >= 1) return {};
+  }
+  return refuse("--tensor-layout", fmt::format("'{}' is no way for tensor ranks to stand", text), "choose 1d, 2d, 2.5d:DEPTH or 3d");
+}
+
 Result<Recomputation> read_recomputation(const std::string& text) {
   for (const Recomputation kind : {Recomputation::kNone, Recomputation::kSelective, Recomputation::kFull}) {
     if (to_text(kind) == text) return kind;
@@ -115,6 +132,11 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
       ->capture_default_str()
       ->group(group);
   command
+      .add_option("--tensor-layout", flags.tensor_layout,
+                  "how --tp ranks stand: 1d (Megatron-LM), 2d, 2.5d:DEPTH or 3d (Colossal-AI)")
+      ->capture_default_str()
+      ->group(group);
+  command
       .add_option("--imbalance", flags.imbalance,
                   "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")
       ->check(CLI::Range(1.0, 1e3))
@@ -131,7 +153,7 @@ bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const S
   if (stack.other()) return false;
   if (machine.gpus > 1) return true;
   for (const char* option : {"--nodes", "--network", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
-                             "--gradients-at-end", "--imbalance"}) {
+                             "--gradients-at-end", "--imbalance", "--tensor-layout"}) {
     if (given(command, option)) return true;
   }
   return false;
@@ -158,6 +180,7 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   }
   request.global_batch = training.global_batch;
   request.context = flags.context == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;
+  if (const auto stands = read_tensor_layout(flags.tensor_layout, request); !stands) return fail(stands.error());
   request.overlaps_gradients = !flags.gradients_at_end;
   if (given(command, "--recompute")) {
     const auto rule = read_recomputation(stack.recompute);

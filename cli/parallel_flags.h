@@ -23,6 +23,7 @@ struct ParallelFlags {
   std::string schedule;
   std::int64_t micro_batch = 1;
   std::string context = "ring";
+  std::string tensor_layout = "1d";
   std::optional<double> imbalance;
   std::vector<std::string> slow;
   bool exact = false;

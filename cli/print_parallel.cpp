@@ -89,6 +89,7 @@ std::string layout_json(const ParallelAnswer& answer) {
   JsonLine line;
   line.integer("dp", l.data_ranks)
       .integer("tp", l.tensor_ranks)
+      .text("tensor_layout", to_text(l.tensor_layout))
       .integer("pp", l.stages)
       .integer("cp", l.context_ranks)
       .integer("ep", l.expert_ranks);

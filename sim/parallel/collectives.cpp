@@ -10,12 +10,6 @@ namespace {
 
 constexpr double kMicro = 1e-6;
 
-/// Ranks that lie `stride` apart.
-RankGroup strided(std::int64_t ranks, std::int64_t stride, const Cluster& cluster) {
-  const std::int64_t room = std::max<std::int64_t>(1, cluster.node_gpus / stride);
-  return {.ranks = ranks, .per_node = std::min(ranks, room)};
-}
-
 /// An all-reduce goes round twice, the others once.
 double rounds(Collective kind) { return kind == Collective::kAllReduce ? 2 : 1; }
 
@@ -55,24 +49,29 @@ double exchange_seconds(double bytes, const RankGroup& group, const Cluster& clu
 
 }  // namespace
 
+RankGroup strided_group(std::int64_t ranks, std::int64_t stride, const Cluster& cluster) {
+  const std::int64_t room = std::max<std::int64_t>(1, cluster.node_gpus / stride);
+  return {.ranks = ranks, .per_node = std::min(ranks, room)};
+}
+
 RankGroup tensor_group(const ParallelLayout& layout, const Cluster& cluster) {
-  return strided(layout.tensor_ranks, 1, cluster);
+  return strided_group(layout.tensor_ranks, 1, cluster);
 }
 
 RankGroup context_group(const ParallelLayout& layout, const Cluster& cluster) {
-  return strided(layout.context_ranks, layout.tensor_ranks, cluster);
+  return strided_group(layout.context_ranks, layout.tensor_ranks, cluster);
 }
 
 RankGroup data_group(const ParallelLayout& layout, const Cluster& cluster) {
-  return strided(layout.data_ranks * layout.context_ranks, layout.tensor_ranks, cluster);
+  return strided_group(layout.data_ranks * layout.context_ranks, layout.tensor_ranks, cluster);
 }
 
 RankGroup expert_group(const ParallelLayout& layout, const Cluster& cluster) {
-  return strided(layout.expert_ranks, layout.tensor_ranks * layout.context_ranks, cluster);
+  return strided_group(layout.expert_ranks, layout.tensor_ranks * layout.context_ranks, cluster);
 }
 
 RankGroup expert_data_group(const ParallelLayout& layout, const Cluster& cluster) {
-  return strided(layout.data_ranks * layout.context_ranks / layout.expert_ranks,
+  return strided_group(layout.data_ranks * layout.context_ranks / layout.expert_ranks,
                  layout.tensor_ranks * layout.expert_ranks, cluster);
 }
 

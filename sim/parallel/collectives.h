@@ -19,6 +19,9 @@ struct RankGroup {
   [[nodiscard]] std::int64_t nodes() const { return (ranks + per_node - 1) / per_node; }
 };
 
+/// So many ranks that lie `stride` apart.
+RankGroup strided_group(std::int64_t ranks, std::int64_t stride, const Cluster& cluster);
+
 /// The ranks of a layout that share what that degree shares, as they lie on a cluster's nodes.
 RankGroup tensor_group(const ParallelLayout& layout, const Cluster& cluster);
 RankGroup context_group(const ParallelLayout& layout, const Cluster& cluster);

@@ -15,6 +15,8 @@ ParallelLayout layout_as_said(const LayoutRequest& request, std::int64_t gpus) {
   layout.zero = request.zero.value_or(0);
   layout.sequence_parallel = request.sequence_parallel.value_or(false);
   layout.context = request.context;
+  layout.tensor_layout = request.tensor_layout;
+  layout.tensor_depth = request.tensor_depth;
   layout.chunks = request.chunks.value_or(1);
   layout.schedule = request.schedule.value_or(layout.chunks > 1 ? "interleaved" : "1f1b");
   layout.micro_batch = request.micro_batch.value_or(1);

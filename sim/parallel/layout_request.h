@@ -22,6 +22,8 @@ struct LayoutRequest {
   std::optional<std::int64_t> micro_batch;
   std::optional<std::int64_t> global_batch;
   std::optional<Recomputation> recomputation;
+  TensorLayout tensor_layout = TensorLayout::kLine;
+  std::int64_t tensor_depth = 1;
   ContextKind context = ContextKind::kRing;
   bool overlaps_gradients = true;
   bool overlaps_tensor = true;

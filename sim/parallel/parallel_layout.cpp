@@ -62,8 +62,25 @@ Result<void> check_experts(const ModelSpec& spec, const ParallelLayout& layout) 
   return divides("--ep", layout.expert_ranks, layout.data_ranks, "data ranks");
 }
 
+/// Of ranks that stand in a square or a cube: rows of the batch, heads and widths are all cut.
+Result<void> check_grid(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout) {
+  if (layout.tensor_layout == TensorLayout::kLine) return {};
+  if (auto stands = validate(layout.grid()); !stands) return refuse("--tensor-layout", stands.error().what, stands.error().remedy);
+  if (layout.context_ranks > 1 || layout.sequence_parallel || spec.experts.count > 0) {
+    return refuse("--tensor-layout", "ranks in a square or a cube cut rows and experts themselves",
+                  "leave --cp, --sequence-parallel and experts out, or take --tensor-layout 1d");
+  }
+  const std::int64_t side = layout.grid().side();
+  if (auto fits = divides("--tensor-layout", side, spec.hidden, "columns of the stream"); !fits) return fits;
+  if (auto fits = divides("--tensor-layout", side, recipe.sequence, "tokens of a sequence"); !fits) return fits;
+  const std::int64_t rows = layout.tensor_ranks / side;
+  if (layout.micro_batch % rows == 0) return {};
+  return refuse("--micro-batch", fmt::format("{} sequences do not divide over {} rows of devices", layout.micro_batch, rows),
+                fmt::format("take --micro-batch {}", (layout.micro_batch + rows - 1) / rows * rows));
+}
+
 Result<void> check_cuts(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout) {
-  const std::int64_t tensor = layout.tensor_ranks;
+  const std::int64_t tensor = std::max<std::int64_t>(1, layout.grid().side());
   if (auto fits = divides("--tp", tensor, spec.heads, "heads"); !fits) return fits;
   if (auto fits = divides("--tp", tensor, spec.kv_heads, "key and value heads"); !fits) return fits;
   if (auto fits = divides("--tp", tensor, spec.ffn, "columns of the feed-forward layer"); !fits) return fits;
@@ -99,14 +116,26 @@ Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const Par
   }
   if (layout.zero > 0 && layout.data_ranks == 1)
     return refuse("--zero", "there is one data rank, which shares nothing out", "leave --zero out");
+  if (auto fits = check_grid(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_cuts(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_experts(spec, layout); !fits) return fits;
   if (auto fits = check_world(layout, gpus); !fits) return fits;
   return check_batch(layout);
 }
 
+namespace {
+
+/// " (2.5D, 4 deep)": nothing of ranks in a line.
+std::string standing(const ParallelLayout& layout) {
+  if (layout.tensor_layout == TensorLayout::kLine) return {};
+  const std::string depth = layout.tensor_layout == TensorLayout::kDeep ? fmt::format(", {} deep", layout.tensor_depth) : "";
+  return fmt::format(" ({}{})", to_text(layout.tensor_layout), depth);
+}
+
+}  // namespace
+
 std::string describe(const ParallelLayout& layout) {
-  std::string text = fmt::format("dp {}, tp {}, pp {}", layout.data_ranks, layout.tensor_ranks, layout.stages);
+  std::string text = fmt::format("dp {}, tp {}{}, pp {}", layout.data_ranks, layout.tensor_ranks, standing(layout), layout.stages);
   if (layout.chunks > 1) text += fmt::format(" x {} chunks", layout.chunks);
   if (layout.stages > 1) text += fmt::format(" ({})", layout.schedule);
   if (layout.context_ranks > 1)

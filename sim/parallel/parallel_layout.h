@@ -6,6 +6,7 @@
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
+#include "core/parallel/tensor_layout.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -21,6 +22,8 @@ enum class ContextKind : std::uint8_t {
 struct ParallelLayout {
   std::int64_t data_ranks = 1;
   std::int64_t tensor_ranks = 1;
+  TensorLayout tensor_layout = TensorLayout::kLine;  ///< how tensor ranks stand; else than in a line, what all hold is cut
+  std::int64_t tensor_depth = 1;                     ///< of kDeep
   std::int64_t stages = 1;         ///< ranks of a pipeline
   std::int64_t context_ranks = 1;  ///< that share a sequence
   std::int64_t expert_ranks = 1;   ///< data ranks that share the experts
@@ -37,6 +40,7 @@ struct ParallelLayout {
 
   bool operator==(const ParallelLayout&) const = default;
 
+  [[nodiscard]] DeviceGrid grid() const { return {tensor_layout, tensor_ranks, tensor_depth}; }
   [[nodiscard]] std::int64_t gpus() const { return data_ranks * tensor_ranks * stages * context_ranks; }
   [[nodiscard]] std::int64_t micro_batches() const { return global_batch / (data_ranks * micro_batch); }
 };

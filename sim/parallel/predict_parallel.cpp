@@ -275,6 +275,9 @@ Bytes usable_bytes(const ParallelQuestion& question) {
 
 std::vector<std::string> assumptions(const ParallelQuestion& question) {
   std::vector<std::string> said{"layers as Megatron-LM runs them; collectives by data/calibration (keys collective.*)"};
+  if (question.layout.tensor_layout != TensorLayout::kLine) {
+    said.push_back("tensor ranks in a square or a cube: a layer's blocks are multiplied as one product, and wait for what is sent");
+  }
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);
   if (question.layout.overlaps_gradients)
     said.push_back("kernels are not slowed by collectives beside them: no measurement says by how much");

@@ -16,7 +16,7 @@ constexpr std::int64_t kMostChunks = 8;
 constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' hand-made orders are not looked at
 
 /// What decides the pieces of a layout.
-using PieceKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, int>;
+using PieceKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, int>;  // a search has one tensor layout
 
 PieceKey key_of(const ParallelLayout& l) {
   return {l.tensor_ranks, l.context_ranks,     l.expert_ranks,
@@ -49,13 +49,15 @@ class Candidates {
     base_.context_ranks = request.context_ranks.value_or(1);
     base_.expert_ranks = request.expert_ranks.value_or(1);
     base_.context = request.context;
+    base_.tensor_layout = request.tensor_layout;
+    base_.tensor_depth = request.tensor_depth;
     base_.overlaps_gradients = request.overlaps_gradients;
     base_.overlaps_tensor = request.overlaps_tensor;
     base_.global_batch = request.global_batch.value_or(question.cluster.gpus);
   }
 
   std::vector<ParallelLayout> all() {
-    for (const std::int64_t tensor : said_or(request_.tensor_ranks, powers_up_to(question_.cluster.node_gpus))) {
+    for (const std::int64_t tensor : said_or(request_.tensor_ranks, tensor_degrees())) {
       base_.tensor_ranks = tensor;
       for (const std::int64_t stages :
            said_or(request_.stages, divisors(question_.spec.layers, question_.cluster.gpus))) {
@@ -70,6 +72,19 @@ class Candidates {
   }
 
  private:
+  [[nodiscard]] bool in_grid() const { return base_.tensor_layout != TensorLayout::kLine; }
+
+  /// Powers of two within a node; of squares and cubes, those of up to eight nodes.
+  [[nodiscard]] std::vector<std::int64_t> tensor_degrees() const {
+    const std::int64_t node = question_.cluster.node_gpus;
+    if (!in_grid()) return powers_up_to(node);
+    std::vector<std::int64_t> degrees;
+    for (std::int64_t ranks = 1; ranks <= std::min(question_.cluster.gpus, 8 * node); ++ranks) {
+      if (validate(DeviceGrid{base_.tensor_layout, ranks, base_.tensor_depth})) degrees.push_back(ranks);
+    }
+    return degrees;
+  }
+
   void micro_batches() {
     const std::int64_t each = base_.global_batch / base_.data_ranks;
     for (const std::int64_t micro : said_or(request_.micro_batch, powers_up_to(std::min(kMostMicroBatch, each)))) {
@@ -102,7 +117,7 @@ class Candidates {
     if (question_.choices.attention == AttentionKernel::kEager) rules.push_back(Recomputation::kSelective);
     for (const int zero : said_or(request_.zero, zeros)) {
       for (const Recomputation rule : said_or(request_.recomputation, rules)) {
-        for (const bool by_rows : said_or(request_.sequence_parallel, std::vector<bool>{base_.tensor_ranks > 1})) {
+        for (const bool by_rows : said_or(request_.sequence_parallel, std::vector<bool>{base_.tensor_ranks > 1 && !in_grid()})) {
           ParallelLayout layout = base_;
           layout.zero = zero;
           layout.recomputation = rule;

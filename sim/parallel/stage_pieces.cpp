@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "sim/parallel/pass_seconds.h"
+#include "sim/parallel/tensor_grid.h"
 #include "sim/stack/megatron/megatron_stage.h"
 #include "sim/stack/megatron/megatron_states.h"
 #include "sim/stack/stack_run.h"
@@ -225,6 +226,19 @@ Result<StagePieces> dense_pieces(const PieceTerms& terms, std::int64_t width) {
   return pieces;
 }
 
+/// Of tensor ranks in a square or a cube: the kernels are those of a line with as many ranks as the grid has on a side.
+Result<StagePieces> grid_pieces(const PieceTerms& terms) {
+  const ParallelLayout line = line_of(terms.layout);
+  auto pieces = dense_pieces({terms.spec, terms.recipe, line, terms.choices, terms.cluster}, terms.spec.ffn);
+  if (!pieces) return pieces;
+  const auto rows = static_cast<double>(terms.layout.micro_batch * terms.recipe.sequence);
+  const std::int64_t bytes = size_of(compute_dtype(terms.recipe.precision));
+  use_grid(pieces->block, linears_of_block(terms.spec, rows), terms.layout, bytes, terms.cluster);
+  use_grid(pieces->head, linears_of_head(terms.spec, rows), terms.layout, bytes, terms.cluster);
+  use_grid(pieces->embedding, {}, terms.layout, bytes, terms.cluster);
+  return pieces;
+}
+
 /// What experts hold, `count` of them on this rank.
 PieceCost held_by_experts(const PieceCost& one, double count) {
   PieceCost held;
@@ -275,6 +289,7 @@ PieceCost expert_block(const PieceTerms& terms, const PieceCost& narrow, const P
 Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout,
                                  const BlockChoices& choices, const Cluster& cluster) {
   const PieceTerms terms{.spec = spec, .recipe = recipe, .layout = layout, .choices = choices, .cluster = cluster};
+  if (layout.tensor_layout != TensorLayout::kLine) return grid_pieces(terms);
   if (spec.experts.count == 0) return dense_pieces(terms, spec.ffn);
   const std::int64_t width = spec.experts.width > 0 ? spec.experts.width : spec.ffn;
   auto narrow = dense_pieces(terms, width);
