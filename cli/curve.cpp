@@ -8,6 +8,7 @@
 #include "cli/fit_flags.h"
 #include "cli/output_file.h"
 #include "cli/print_training.h"
+#include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "formats/published/write_rows.h"
 #include "formats/text/json_text.h"
@@ -27,6 +28,7 @@ struct CurveFlags {
   std::string svg;
   bool json = false;
   bool csv = false;
+  std::string output;
 };
 
 Result<std::vector<std::string>> model_names(const CurveFlags& flags) {
@@ -127,6 +129,7 @@ Result<void> write_chart(const std::string& path, const std::vector<CurveModelAn
 }
 
 Result<ExitCode> answer_curve(const CurveFlags& flags) {
+  if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
   const auto terms = read_bill_terms(flags.asked.length);
   if (!terms) return fail(terms.error());
   std::string machine;
@@ -137,7 +140,8 @@ Result<ExitCode> answer_curve(const CurveFlags& flags) {
   waiting.reset();
   if (!curve) return fail(curve.error());
   if (const auto drawn = write_chart(flags.svg, *curve, machine); !drawn) return fail(drawn.error());
-  fmt::print("{}", flags.json ? curve_json(*curve) : flags.csv ? curve_csv(*curve) : curve_text(*curve, machine));
+  const std::string text = flags.json ? curve_json(*curve) : flags.csv ? curve_csv(*curve) : curve_text(*curve, machine);
+  if (const auto put = put_table(text, flags.output); !put) return fail(put.error());
   const bool some = std::any_of(curve->begin(), curve->end(), [](const CurveModelAnswer& one) { return one.answer.fits; });
   return some ? ExitCode::kDone : ExitCode::kMissed;
 }
@@ -158,6 +162,7 @@ void add_curve(CLI::App& app, ExitCode& code) {
   command->add_option("--svg", flags->svg, "write the curve to this file");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes("--json");
+  add_table_output(*command, flags->output);
   command->callback([flags, &code] {
     const auto ended = answer_curve(*flags);
     code = ended ? *ended : report_error(ended.error());

@@ -97,8 +97,9 @@ Result<Answered> compare_all(const FitOptions& options, const AskedQuestion& ask
   const bool some = std::any_of(comparison->published.begin(), comparison->published.end(),
                                 [](const FitAnswer& a) { return a.fits; });
   return verdict(comparison->own.fits || some,
-                 options.json ? comparison_json(*comparison)
-                              : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
+                 options.json  ? comparison_json(*comparison)
+                 : options.csv ? comparison_csv(*comparison)
+                               : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
 }
 
 /// Options that the answer that is asked for has no place for.
@@ -118,9 +119,6 @@ Result<void> check_options(const FitOptions& options) {
   if (safety->durability != Durability::kNone && (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
     return refuse("--durability is of one plan of plimsoll's", "leave it out, or --strategy all, --what-would-help and --stack");
   }
-  if (options.csv && !options.help_wanted) {
-    return refuse("--csv is for the table of --what-would-help", "leave --csv out, or take --json");
-  }
   if (!options.help_wanted && (options.all_changes || !options.prices.empty() || !options.price_of.empty())) {
     return refuse("--all-changes, --prices and --price-of go with --what-would-help", "add --what-would-help");
   }
@@ -132,6 +130,7 @@ Result<void> check_options(const FitOptions& options) {
 
 std::string answer_text(const FitOptions& options, const AskedQuestion& asked, const FitAnswer& answer) {
   if (options.json) return to_json(answer);
+  if (options.csv) return answer.training ? training_csv(*answer.training) : memory_csv(answer);
   std::vector<std::string> notes = asked.notes;
   notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
   std::string text = fit_text(answer, asked.question.recipe, asked.machine);
@@ -150,10 +149,10 @@ WorkloadRequest workload_request(const FitOptions& options) {
 
 /// Several GPUs under our own name: a layout is looked for, and answers of one plan's kind are refused.
 Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
-  if (options.help_wanted || options.margin > 0 || options.csv || !options.save_strategy.empty()) {
-    return refuse("--what-would-help, --margin-of, --csv and --save-strategy are of one GPU's plan", "leave them or --gpus out");
+  if (options.help_wanted || options.margin > 0 || !options.save_strategy.empty()) {
+    return refuse("--what-would-help, --margin-of and --save-strategy are of one GPU's plan", "leave them or --gpus out");
   }
-  return fit_parallel(command, options.asked, options.parallel, options.json);
+  return fit_parallel(command, options.asked, options.parallel, {.json = options.json, .csv = options.csv});
 }
 
 Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
@@ -224,7 +223,7 @@ AskableCommand declare_fit(CLI::App& app) {
       ->group(group);
   command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
   command->add_flag("--json", options->json, "machine-readable answer");
-  command->add_flag("--csv", options->csv, "the changes of --what-would-help as CSV")->excludes("--json");
+  command->add_flag("--csv", options->csv, "the table as CSV: changes, strategies, stages, layouts, or what each memory needs")->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);
             return fit(*command, *options);

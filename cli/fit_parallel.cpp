@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/print_layouts.h"
 #include "cli/print_parallel.h"
 #include "cli/waiting_line.h"
 #include "sim/parallel/search_layouts.h"
@@ -34,9 +35,16 @@ std::string front_text(const LayoutSearch& search, std::size_t limit) {
   return text;
 }
 
+std::string front_csv(const LayoutSearch& search) {
+  std::string text = layouts_csv_header();
+  for (const ParallelAnswer& one : search.front.empty() ? search.smallest : search.front) text += layout_csv_line(one);
+  return text;
+}
+
 }  // namespace
 
-Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel, bool json, std::size_t limit) {
+Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel, const AnswerForm& form,
+                              std::size_t limit) {
   if (const auto goes = check_goes(flags); !goes) return fail(goes.error());
   auto asked = read_parallel(flags.model, parallel, flags.stack, flags.machine, flags.training);
   if (!asked) return fail(asked.error());
@@ -53,8 +61,9 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   if (!best) return fail(best.error());
   if (!request->global_batch) asked->notes.push_back(fmt::format("global batch of {} sequences, one a GPU; say --global-batch for yours", found->global_batch));
   return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = json ? searched_json(asked->question, *best, *found)
-                               : parallel_text(asked->question, *best, asked->notes) + front_text(*found, limit),
+                  .text = form.json  ? searched_json(asked->question, *best, *found)
+                          : form.csv ? front_csv(*found)
+                                     : parallel_text(asked->question, *best, asked->notes) + front_text(*found, limit),
                   .said = {}};
 }
 

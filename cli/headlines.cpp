@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/headline_figure.h"
+#include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "core/base/nearest_names.h"
 #include "formats/published/write_rows.h"
@@ -20,6 +21,7 @@ struct HeadlineFlags {
   bool markdown = false;
   bool json = false;
   bool csv = false;
+  std::string output;
 };
 
 struct AnsweredHeadline {
@@ -157,17 +159,20 @@ Result<std::vector<const Headline*>> choose(const HeadlineFlags& flags) {
 }
 
 Result<ExitCode> answer_headlines(const HeadlineFlags& flags) {
+  if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
   const auto chosen = choose(flags);
   if (!chosen) return fail(chosen.error());
   const auto all = answer_all(*chosen);
   if (!all) return fail(all.error());
+  std::string text;
   if (flags.json) {
     std::vector<std::string> items;
     for (const AnsweredHeadline& one : *all) items.push_back(headline_json(one));
-    fmt::print("{}\n", json_lines(items, 0));
+    text = json_lines(items, 0) + "\n";
   } else {
-    fmt::print("{}", flags.csv ? table_csv(*all) : flags.markdown ? page_text(*all) : plain_text(*all));
+    text = flags.csv ? table_csv(*all) : flags.markdown ? page_text(*all) : plain_text(*all);
   }
+  if (const auto put = put_table(text, flags.output); !put) return fail(put.error());
   return ExitCode::kDone;
 }
 
@@ -182,6 +187,7 @@ void add_headlines(CLI::App& app, ExitCode& code) {
   CLI::Option* page = command->add_flag("--markdown", flags->markdown, "the page docs/headlines.md");
   command->add_flag("--json", flags->json, "machine-readable answer")->excludes(page);
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes(page)->excludes("--json");
+  add_table_output(*command, flags->output);
   command->callback([flags, &code] {
     const auto ended = answer_headlines(*flags);
     code = ended ? *ended : report_error(ended.error());

@@ -9,6 +9,7 @@
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
 #include "cli/print_training.h"
+#include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "formats/published/write_rows.h"
 #include "formats/text/json_text.h"
@@ -32,6 +33,7 @@ struct LargestFlags {
   std::string svg;
   bool json = false;
   bool csv = false;
+  std::string output;
 };
 
 /// What was found, with the words that all forms of the answer share.
@@ -158,6 +160,7 @@ Result<Growth> read_growth(LargestFlags& flags, LargestTable& table) {
 }
 
 Result<ExitCode> answer_largest(LargestFlags flags) {
+  if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
   const auto names = names_of(flags);
   if (!names) return fail(names.error());
   LargestTable table;
@@ -174,9 +177,9 @@ Result<ExitCode> answer_largest(LargestFlags flags) {
   if (!edges) return fail(edges.error());
   table.edges = std::move(*edges);
   if (const auto drawn = write_chart(flags.svg, table); !drawn) return fail(drawn.error());
-  if (flags.json) fmt::print("{}", largest_json(table));
-  else if (flags.csv) fmt::print("{}", largest_csv(table));
-  else fmt::print("{}{}", largest_text(table), notes_text(asked->notes));
+  const std::string text =
+      flags.json ? largest_json(table) : flags.csv ? largest_csv(table) : largest_text(table) + notes_text(asked->notes);
+  if (const auto put = put_table(text, flags.output); !put) return fail(put.error());
   return ExitCode::kDone;
 }
 
@@ -210,6 +213,7 @@ void add_largest(CLI::App& app, ExitCode& code) {
   command->add_option("--svg", flags->svg, "write the chart to this file");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes("--json");
+  add_table_output(*command, flags->output);
   command->callback([flags, &code] {
     const auto ended = answer_largest(*flags);
     code = ended ? *ended : report_error(ended.error());

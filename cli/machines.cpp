@@ -10,6 +10,8 @@
 #include "cli/this_machine.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_parts.h"
+#include "formats/published/write_rows.h"
+#include "formats/text/json_text.h"
 #include "formats/text/write_text_file.h"
 
 namespace plimsoll {
@@ -99,6 +101,17 @@ ExitCode list_gpus(bool json) {
   return ExitCode::kDone;
 }
 
+ExitCode list_gpus_as_csv() {
+  const auto known = [](const std::optional<double>& value) { return value ? json_number(*value) : std::string(); };
+  fmt::print("gpu,architecture,memory_bytes,memory_gbs,fp32_tflops,fp16_tflops,bf16_tflops,source\n");
+  for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+    fmt::print("{},{},{},{},{},{},{},{}\n", csv_field(gpu.name), csv_field(gpu.architecture), gpu.memory.count,
+               json_number(gpu.memory_gbs), known(gpu.fp32_tflops), known(gpu.fp16_tflops), known(gpu.bf16_tflops),
+               csv_field(gpu.source));
+  }
+  return ExitCode::kDone;
+}
+
 Result<ExitCode> print_this(const MachineFlags& flags, const std::string& output) {
   if (output.empty() && flags.gpu.empty() && flags.machine_file.empty()) return print_this_machine(flags);
   return fail({.kind = ErrorKind::kInput, .what = "--this prints this computer: --on, --machine and -o do not go with it",
@@ -106,14 +119,14 @@ Result<ExitCode> print_this(const MachineFlags& flags, const std::string& output
 }
 
 /// What was asked for: the catalogue, a machine file, or a probe.
-Result<ExitCode> answer(const MachineFlags& flags, const std::string& output, bool probes, bool json) {
+Result<ExitCode> answer(const MachineFlags& flags, const std::string& output, bool probes, bool json, bool csv) {
   const bool file = !flags.gpu.empty() && !output.empty();
   if (!file && (!flags.gpu.empty() || (!output.empty() && !probes))) {
     return fail({.kind = ErrorKind::kInput, .what = "a machine file needs both --on GPU and -o FILE", .where = {}, .remedy = {}});
   }
   if (probes) return probe(flags, output, json);
   if (file) return write_parts(flags, output);
-  return list_gpus(json);
+  return csv ? list_gpus_as_csv() : list_gpus(json);
 }
 
 }  // namespace
@@ -130,6 +143,8 @@ void add_machines(CLI::App& app, ExitCode& code) {
   command->add_flag(
       "--probe", *probe,
       "measure this computer (and the drive of --ssd-folder, after writing 4 GiB to it); fit, plan and run use it");
+  auto csv = std::make_shared<bool>(false);
+  command->add_flag("--csv", *csv, "the catalogue as CSV")->excludes("--json")->excludes("--probe");
   auto own = std::make_shared<bool>(false);
   command->add_flag("--this", *own, "this computer under --ram, --device-memory, --ssd and so on, with its probe, as JSON")
       ->excludes("--probe")->excludes("--json");
@@ -137,8 +152,8 @@ void add_machines(CLI::App& app, ExitCode& code) {
                       "where the probe goes (default: the cache), or with --on the machine's parts, with --probe as measured");
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
-  command->callback([json, probe, own, output, machine, &code] {
-    const auto ended = *own ? print_this(*machine, *output) : answer(*machine, *output, *probe, *json);
+  command->callback([json, csv, probe, own, output, machine, &code] {
+    const auto ended = *own ? print_this(*machine, *output) : answer(*machine, *output, *probe, *json, *csv);
     code = ended ? *ended : report_error(ended.error());
   });
 }

@@ -10,12 +10,15 @@ namespace plimsoll {
 
 void add_models(CLI::App& app, ExitCode& code) {
   auto json = std::make_shared<bool>(false);
+  auto csv = std::make_shared<bool>(false);
   CLI::App* command = app.add_subcommand("models", "List the models that the program knows by name");
   command->footer("Example: plimsoll models --json");
   command->add_flag("--json", *json, "machine-readable answer");
-  command->callback([json, &code] {
+  command->add_flag("--csv", *csv, "the table as CSV")->excludes("--json");
+  command->callback([json, csv, &code] {
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    if (!*json)
+    if (*csv) fmt::print("model,parameters,layers,hidden,heads,kv_heads\n");
+    else if (!*json)
       fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", "model", "parameters", "layers", "hidden", "heads", "kv");
     for (const ZooModel& model : built_in_zoo()) {
       const ModelSpec& spec = model.spec;
@@ -27,6 +30,8 @@ void add_models(CLI::App& app, ExitCode& code) {
                         {"heads", spec.heads},
                         {"kv_heads", spec.kv_heads},
                         {"origin", model.origin}});
+      } else if (*csv) {
+        fmt::print("{},{},{},{},{},{}\n", model.name, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
       } else {
         fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, model.parameters, spec.layers, spec.hidden,
                    spec.heads, spec.kv_heads);

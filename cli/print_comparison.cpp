@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "cli/print_fit.h"
+#include "formats/published/write_rows.h"
+#include "formats/text/json_text.h"
 #include "formats/runs/report_json.h"
 
 namespace plimsoll {
@@ -55,6 +57,24 @@ std::string comparison_text(const SystemComparison& comparison, const Recipe& re
   for (const LeftOut& left : comparison.left_out) text += fmt::format("  {:<{}}  no plan: {}\n", left.system, width, left.why);
   text += "  ! needs more of this memory than there is\n";
   return text + "  ours is searched for a shorter time beside them; without --strategy all it may be faster\n";
+}
+
+std::string comparison_csv(const SystemComparison& comparison) {
+  std::string text =
+      "strategy,fits,step_seconds,tokens_per_second,gpu0_bytes,host_bytes,ssd_bytes,limited_by,busy_fraction,seconds_over_ours\n";
+  const auto bytes = [](const FitAnswer& a, std::string_view name) {
+    for (const SpaceAnswer& space : a.memory) {
+      if (space.space == name) return std::to_string(space.peak.count);
+    }
+    return std::string();
+  };
+  for (const FitAnswer& a : in_order(comparison)) {
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(a.strategy.name), a.fits, json_number(a.step_seconds),
+                        json_number(a.tokens_per_second), bytes(a, "gpu0"), bytes(a, "host"), bytes(a, "ssd"),
+                        csv_field(a.bottleneck), json_number(a.bottleneck_busy_fraction),
+                        json_number(a.step_seconds - comparison.own.step_seconds));
+  }
+  return text;
 }
 
 std::string comparison_json(const SystemComparison& comparison) { return to_json(in_order(comparison)); }

@@ -12,6 +12,7 @@ namespace plimsoll {
 std::string comparison_text(const SystemComparison& comparison, const Recipe& recipe, const std::string& machine);
 
 /// All answers that there are, ours among them, those that fit first, faster ones first.
+std::string comparison_csv(const SystemComparison& comparison);
 std::string comparison_json(const SystemComparison& comparison);
 
 }  // namespace plimsoll

@@ -195,4 +195,16 @@ std::string notes_text(const std::vector<std::string>& notes) {
   return text;
 }
 
+std::string memory_csv(const FitAnswer& answer) {
+  std::string text =
+      "space,needs_bytes,usable_bytes,margin_bytes,parameters,gradients,optimizer,activations,workspace,framework\n";
+  for (const SpaceAnswer& space : answer.memory) {
+    const SpaceAnswer::ByCategory& by = space.by_category;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", space.space, space.peak.count, space.usable.count,
+                        space.margin().count, by.parameters.count, by.gradients.count, by.optimizer.count,
+                        by.activations.count, by.workspace.count, by.framework.count);
+  }
+  return text;
+}
+
 }  // namespace plimsoll

@@ -12,6 +12,9 @@ namespace plimsoll {
 /// person.
 std::string fit_text(const FitAnswer& answer, const Recipe& recipe, const std::string& machine);
 
+/// What each memory needs and has, by category, as CSV.
+std::string memory_csv(const FitAnswer& answer);
+
 /// "Assumed:" and one line for each default that was taken.
 std::string notes_text(const std::vector<std::string>& notes);
 

@@ -5,6 +5,8 @@
 #include <iterator>
 #include <utility>
 
+#include "formats/text/json_text.h"
+
 namespace plimsoll {
 namespace {
 
@@ -68,6 +70,16 @@ std::string decimal_bytes_text(double bytes) {
   if (bytes <= 0) return "0 B";
   static constexpr Unit kUnits[] = {{1e15, "PB"}, {1e12, "TB"}, {1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}, {1, "B"}};
   return in_units(bytes, kUnits);
+}
+
+std::string training_csv(const TrainingAnswer& a) {
+  std::string text = "stage,seconds,share,work_seconds,limits\n";
+  for (const TrainingStage& stage : a.stages) {
+    const bool limits = a.limit.substr(0, a.limit.find(':')) == stage.name;
+    text += fmt::format("{},{},{},{},{}\n", stage.name, json_number(stage.seconds),
+                        json_number(a.seconds > 0 ? stage.seconds / a.seconds : 0), json_number(stage.work_seconds), limits);
+  }
+  return text;
 }
 
 std::string training_text(const TrainingAnswer& a) {

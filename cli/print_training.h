@@ -18,4 +18,7 @@ std::string decimal_bytes_text(double bytes);
 /// Time, money, energy, wear and stages of a whole training as lines for a person.
 std::string training_text(const TrainingAnswer& answer);
 
+/// Its stages as CSV.
+std::string training_csv(const TrainingAnswer& answer);
+
 }  // namespace plimsoll

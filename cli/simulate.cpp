@@ -6,6 +6,7 @@
 #include "cli/load_plan.h"
 #include "cli/parallel_flags.h"
 #include "cli/print_fit.h"
+#include "cli/print_layouts.h"
 #include "cli/print_parallel.h"
 #include "cli/probe_cache.h"
 #include "cli/waiting_line.h"
@@ -22,6 +23,7 @@ struct SimulateFlags {
   std::string calibration;
   double skips = 0;
   bool json = false;
+  bool csv = false;
   MachineFlags machine;
   TrainingFlags training;
   StackFlags stack;
@@ -30,7 +32,9 @@ struct SimulateFlags {
 
 Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& plan) {
   return {.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
-          .text = flags.json ? to_json(answer) : fit_text(answer, plan.recipe, plan.platform.name),
+          .text = flags.json  ? to_json(answer)
+                  : flags.csv ? memory_csv(answer)
+                              : fit_text(answer, plan.recipe, plan.platform.name),
           .said = {}};
 }
 
@@ -80,7 +84,9 @@ Result<Answered> simulate_layout(const CLI::App& command, const SimulateFlags& f
   waiting.reset();
   if (!answer) return fail(answer.error());
   return Answered{.code = answer->fits() ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = flags.json ? parallel_json(asked->question, *answer) : parallel_text(asked->question, *answer, asked->notes),
+                  .text = flags.json  ? parallel_json(asked->question, *answer)
+                          : flags.csv ? ranks_csv(*answer)
+                                      : parallel_text(asked->question, *answer, asked->notes),
                   .said = {}};
 }
 
@@ -108,6 +114,8 @@ AskableCommand declare_simulate(CLI::App& app) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "machine-readable answer");
+  command->add_flag("--csv", flags->csv, "what each memory of a plan needs, or the ranks of a layout's pipeline, as CSV")
+      ->excludes("--json");
   add_layout_flags(*command, flags->machine, flags->stack);
   add_parallel_flags(*command, flags->parallel);
   add_shape_flags(*command, flags->training);

@@ -5,8 +5,9 @@
 
 #include "cli/commands.h"
 #include "cli/parallel_flags.h"
+#include "cli/print_layouts.h"
+#include "cli/table_output.h"
 #include "cli/waiting_line.h"
-#include "formats/published/write_rows.h"
 #include "formats/text/json_text.h"
 #include "sim/parallel/sweep_layouts.h"
 
@@ -20,29 +21,10 @@ struct SweepFlags {
   TrainingFlags training;
   StackFlags stack;
   ParallelFlags parallel;
+  std::string output;
   bool json = false;
+  bool csv = false;
 };
-
-constexpr const char* kHeader =
-    "dp,tp,pp,cp,ep,zero,sequence_parallel,schedule,chunks,micro_batch,global_batch,micro_batches,recompute,step_"
-    "seconds,step_seconds_low,"
-    "step_seconds_high,tokens_per_second,model_tflops_per_gpu,hardware_tflops_per_gpu,bubble_fraction,peak_bytes,"
-    "usable_bytes,fits,limit,error";
-
-std::string layout_fields(const ParallelLayout& l) {
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", l.data_ranks, l.tensor_ranks, l.stages, l.context_ranks,
-                     l.expert_ranks, l.zero, l.sequence_parallel, l.schedule, l.chunks, l.micro_batch, l.global_batch,
-                     l.micro_batches(), to_text(l.recomputation));
-}
-
-std::string csv_line(const SweptLayout& swept) {
-  if (!swept.answer) return fmt::format("{},,,,,,,,,,,,{}\n", layout_fields(swept.layout), csv_field(swept.refusal));
-  const ParallelAnswer& a = *swept.answer;
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},\n", layout_fields(a.layout), json_number(a.step_seconds),
-                     json_number(a.step_low), json_number(a.step_high), json_number(a.tokens_per_second),
-                     json_number(a.model_tflops_per_gpu()), json_number(a.hardware_tflops_per_gpu()),
-                     json_number(a.bubble_fraction), a.peak().count, a.usable.count, a.fits(), csv_field(a.limit));
-}
 
 std::string json_item(const SweptLayout& swept) {
   JsonLine line;
@@ -55,13 +37,22 @@ std::string json_item(const SweptLayout& swept) {
   return line.integer("peak_bytes", a.peak().count).flag("fits", a.fits()).text("limit", a.limit).str();
 }
 
-void print_json(const std::vector<SweptLayout>& swept) {
+std::string sweep_json(const std::vector<SweptLayout>& swept) {
   std::vector<std::string> items;
   for (const SweptLayout& one : swept) items.push_back(json_item(one));
-  fmt::print("{}\n", JsonLine().integer("format_version", 1).raw("layouts", json_lines(items, 2)).str());
+  return JsonLine().integer("format_version", 1).raw("layouts", json_lines(items, 2)).str() + "\n";
+}
+
+std::string sweep_csv(const std::vector<SweptLayout>& swept) {
+  std::string text = layouts_csv_header();
+  for (const SweptLayout& one : swept) {
+    text += one.answer ? layout_csv_line(*one.answer) : refused_csv_line(one.layout, one.refusal);
+  }
+  return text;
 }
 
 Result<ExitCode> sweep(const CLI::App& command, const SweepFlags& flags) {
+  if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
   auto asked = read_parallel(flags.model, flags.parallel, flags.stack, flags.machine, flags.training);
   if (!asked) return fail(asked.error());
   const auto request = read_layout(command, flags.parallel, flags.stack, flags.training);
@@ -76,12 +67,7 @@ Result<ExitCode> sweep(const CLI::App& command, const SweepFlags& flags) {
   const auto swept = sweep_layouts(asked->question, *request, variations);
   waiting.reset();
   if (!swept) return fail(swept.error());
-  if (flags.json) {
-    print_json(*swept);
-    return ExitCode::kDone;
-  }
-  fmt::print("{}\n", kHeader);
-  for (const SweptLayout& one : *swept) fmt::print("{}", csv_line(one));
+  if (const auto put = put_table(flags.json ? sweep_json(*swept) : sweep_csv(*swept), flags.output); !put) return fail(put.error());
   return ExitCode::kDone;
 }
 
@@ -104,7 +90,9 @@ void add_sweep(CLI::App& app, ExitCode& code) {
   add_layout_flags(*command, flags->machine, flags->stack);
   add_parallel_flags(*command, flags->parallel);
   add_shape_flags(*command, flags->training);
+  add_table_output(*command, flags->output);
   command->add_flag("--json", flags->json, "machine-readable answer");
+  command->add_flag("--csv", flags->csv, "CSV, as without it")->excludes("--json");
   command->callback([flags, command, &code] {
     const auto ended = sweep(*command, *flags);
     code = ended ? *ended : report_error(ended.error());

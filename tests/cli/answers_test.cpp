@@ -53,7 +53,6 @@ TEST_CASE("options of a whole training without its length, and of help without a
   refused({"--tokens", "the-pyle"}, "the-pile");
   refused({"--tokens", "1B", "--prepare", "later"}, "ahead");
   refused({"--price-of", "ram=3"}, "--what-would-help");
-  refused({"--csv"}, "--what-would-help");
   refused({"--what-would-help", "--price-of", "ram"}, "ITEM=PRICE");
   refused({"--what-would-help", "--price-of", "RTX 1234=5"}, "RTX 1234");
   refused({"--what-would-help", "--strategy", "all"}, "--strategy");
@@ -71,6 +70,52 @@ TEST_CASE("--what-would-help answers in words, JSON and CSV with the same change
   CHECK(static_cast<std::size_t>(std::count(csv.begin(), csv.end(), '\n')) == answer["changes"].size() + 1);
   for (const json& change : answer["changes"]) {
     if (change["helps"]) CHECK((change["makes_it_fit"] || change["speed_up"] >= 1.01));
+  }
+}
+
+TEST_CASE("every table of fit has its CSV: stages, strategies, memories, layouts and ranks") {
+  const TemporaryFolder folder;
+  const auto first_line = [&](const Arguments& line) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(end.err);
+    CHECK(end.code == 0);
+    CHECK(std::count(end.out.begin(), end.out.end(), '\n') > 1);
+    return end.out.substr(0, end.out.find(','));
+  };
+  CHECK(first_line(with(kFit, {"--tokens", "1B", "--csv"})) == "stage");
+  CHECK(first_line(with(kFit, {"--csv"})) == "space");
+  CHECK(first_line(with(kFit, {"--strategy", "all", "--csv"})) == "strategy");
+  const Arguments layout{"gpt:layers=4,hidden=256,heads=4,vocab=512,positions=64", "--on", "A100 80GB SXM4", "--gpus", "4"};
+  CHECK(first_line(with(with({"fit"}, layout), {"--csv"})) == "dp");
+  CHECK(first_line(with(with({"simulate"}, layout), {"--csv"})) == "rank");
+  CHECK(first_line(with(with({"sweep"}, layout), {"--vary", "tp=1,2", "--csv"})) == "dp");
+  CHECK(first_line({"models", "--csv"}) == "model");
+  CHECK(first_line({"machines", "--csv"}) == "gpu");
+}
+
+TEST_CASE("a table goes to a file with -o, and replaces nothing but a table of its kind") {
+  const TemporaryFolder folder;
+  const Arguments asked{"headlines", "bubble-4d", "--csv", "-o", "claims.csv"};
+  const ChildEnd written = plimsoll_in(folder, asked);
+  CHECK(written.code == 0);
+  CHECK(written.out.empty());
+  CHECK(plimsoll_in(folder, asked).code == 0);
+  const ChildEnd other = plimsoll_in(folder, {"headlines", "bubble-4d", "--json", "-o", "claims.csv"});
+  CHECK(other.code == 2);
+  CHECK_THAT(other.err, Contains("claims.csv"));
+  CHECK(plimsoll_in(folder, {"headlines", "bubble-4d", "-o", "nowhere/claims.csv"}).code == 4);
+}
+
+TEST_CASE("tensor ranks stand in squares and cubes, and a way that is none is refused") {
+  const TemporaryFolder folder;
+  const Arguments asked{"simulate", "gpt:layers=4,hidden=256,heads=4,vocab=512,positions=64", "--on", "A100 80GB SXM4", "--gpus", "4",
+                        "--tp", "4", "--micro-batch", "4"};
+  const json answer = json::parse(plimsoll_in(folder, with(asked, {"--tensor-layout", "2d", "--json"})).out);
+  CHECK(answer["parallel"]["tensor_layout"] == "2D");
+  for (const char* none : {"4d", "2.5d", "2.5d:x", "2d:3", "2.5d:3"}) {
+    const ChildEnd refused = plimsoll_in(folder, with(asked, {"--tensor-layout", none}));
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Contains("--tensor-layout"));
   }
 }
 
