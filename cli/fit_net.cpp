@@ -7,6 +7,7 @@
 #include "cli/target_machine.h"
 #include "cli/waiting_line.h"
 #include "formats/machines/gpu_catalogue.h"
+#include "sim/answers/training_length.h"
 #include "sim/stack/nets/net_zoo.h"
 #include "sim/stack/predict_stack.h"
 
@@ -54,11 +55,23 @@ Result<NetSpec> shaped(const WorkloadRequest& request) {
   trunk->sequences = flags.msa.value_or(trunk->sequences);
   trunk->chunk = flags.attention_chunk.value_or(0);
   constexpr std::int64_t kMost = 8192;
+  trunk->ranks = flags.dap;
+  if (trunk->sequences % trunk->ranks != 0 || trunk->residues % trunk->ranks != 0) {
+    return refuse(fmt::format("{} sequences and {} residues do not divide by {}", trunk->sequences, trunk->residues, trunk->ranks),
+                  "--dap", "choose a number that divides both");
+  }
   for (const std::int64_t size : {trunk->residues, trunk->sequences, trunk->chunk + 1}) {
     if (size < 1 || size > kMost)
       return refuse("residues, sequences and chunks are between 1 and 8192", "--residues, --msa, --attention-chunk", "");
   }
   return net;
+}
+
+/// "10M", "imagenet": 0 where nothing is said.
+Result<double> read_samples(const std::string& text) {
+  if (text.empty()) return 0.0;
+  if (const auto count = parse_count(text)) return *count;
+  return refuse(fmt::format("'{}' is no number of samples", text), "--samples", "for example 10M");
 }
 
 Result<Recipe> recipe_of(const WorkloadRequest& request, const GpuEntry& gpu) {
@@ -105,33 +118,47 @@ Result<NetTask> make_task(const WorkloadRequest& request) {
 
 }  // namespace
 
-Result<Answered> fit_net(const WorkloadRequest& request) {
-  std::vector<std::string> known{"--precision", "--optimizer", "--recompute", "--compile", "--optimizer-loop"};
+Result<NetAnswer> answer_net(const WorkloadRequest& request) {
+  std::vector<std::string> known{"--precision", "--optimizer", "--recompute", "--compile", "--optimizer-loop", "--dp", "--samples"};
   const bool trunk = request.workload.workload == "evoformer";
-  const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk"}
+  const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk", "--dap"}
                                              : std::vector<std::string>{"--batch", "--attention", "--image"};
   known.insert(known.end(), own.begin(), own.end());
   if (const auto goes = check_given(request.workload, known); !goes) return fail(goes.error());
-  const auto task = make_task(request);
+  auto task = make_task(request);
   if (!task) return fail(task.error());
+  const auto samples = read_samples(request.samples);
+  if (!samples) return fail(samples.error());
   std::optional<WaitingLine> waiting("running the net without numbers");
   const bool flash = !task->setup.attention || *task->setup.attention != AttentionKernel::kEager;
   const bool recompute = task->setup.recomputation == Recomputation::kFull;
+  const std::int64_t sharing = trunk ? request.workload.dap : 1;
+  task->setup.data_ranks *= sharing;  // all of them sum the same gradients
   const auto prediction =
       predict_model(net_maker(task->net, task->recipe.micro_batch, flash, recompute), task->recipe, task->setup, task->gpu);
   if (!prediction) return fail(prediction.error());
-  const NetAnswer answer{.name = task->net.name,
-                         .workload = trunk ? "evoformer" : "diffusion",
-                         .gpu = task->gpu.name,
-                         .precision = task->recipe.precision,
-                         .batch = task->recipe.micro_batch,
-                         .parameters = net_parameters(task->net),
-                         .multiply_adds = net_multiply_adds(task->net),
-                         .prediction = *prediction,
-                         .notes = {}};
-  waiting.reset();
-  return Answered{.code = prediction->fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? net_json(answer) : net_text(answer),
+  NetAnswer answer{.name = task->net.name,
+                   .workload = trunk ? "evoformer" : "diffusion",
+                   .gpu = task->gpu.name,
+                   .precision = task->recipe.precision,
+                   .batch = task->recipe.micro_batch,
+                   .parameters = net_parameters(task->net),
+                   .multiply_adds = net_multiply_adds(task->net),
+                   .sharing = sharing,
+                   .gpus = task->setup.data_ranks,
+                   .samples = *samples,
+                   .prediction = *prediction,
+                   .notes = {}};
+  if (sharing > 1) answer.notes.push_back("kernels wait for what GPUs send each other; FastFold hides a part of it");
+  if (answer.gpus > 8) answer.notes.push_back("links between hosts are taken to be as fast as those within");
+  return answer;
+}
+
+Result<Answered> fit_net(const WorkloadRequest& request) {
+  const auto answer = answer_net(request);
+  if (!answer) return fail(answer.error());
+  return Answered{.code = answer->prediction.fits ? ExitCode::kDone : ExitCode::kMissed,
+                  .text = request.json ? net_json(*answer) : net_text(*answer),
                   .said = {}};
 }
 

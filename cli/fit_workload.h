@@ -16,6 +16,7 @@ struct WorkloadRequest {
   WorkloadFlags workload;
   StackFlags stack;
   std::string calibration;
+  std::string samples;  ///< --samples: how long the whole training is, where a workload says
   bool json = false;
 };
 
@@ -25,7 +26,9 @@ Result<Answered> fit_workload(const WorkloadRequest& request);
 Result<Answered> fit_inference(const WorkloadRequest& request);
 /// "dpo" and "ppo".
 Result<Answered> fit_alignment(const WorkloadRequest& request);
+struct NetAnswer;
 /// "diffusion" and "evoformer": nets that no ModelSpec says, under PyTorch.
+Result<NetAnswer> answer_net(const WorkloadRequest& request);
 Result<Answered> fit_net(const WorkloadRequest& request);
 /// `fit FILE.onnx`: the forward pass that somebody exported, trained under PyTorch.
 Result<Answered> fit_onnx(const WorkloadRequest& request);

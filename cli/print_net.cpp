@@ -4,7 +4,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/print_training.h"
+
 namespace plimsoll {
+
+double samples_per_second(const NetAnswer& answer) {
+  return static_cast<double>(answer.batch * answer.gpus / answer.sharing) / answer.prediction.time.step;
+}
+
+double training_seconds(const NetAnswer& answer) { return answer.samples / samples_per_second(answer); }
 
 std::string net_text(const NetAnswer& answer) {
   const StackPrediction& p = answer.prediction;
@@ -14,8 +22,15 @@ std::string net_text(const NetAnswer& answer) {
   text += fmt::format("  forward {:.4g} G multiply-adds a sample\n", answer.multiply_adds / 1e9);
   text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n",
                       to_text(from_seconds(p.time.step)), to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),
-                      static_cast<double>(answer.batch) / p.time.step, to_text(from_seconds(p.time.forward)),
+                      samples_per_second(answer), to_text(from_seconds(p.time.forward)),
                       to_text(from_seconds(p.time.backward)), to_text(from_seconds(p.time.optimizer)));
+  if (answer.gpus > 1) {
+    text += fmt::format("  GPUs    {}, of which {} share a sample; waiting for each other {}\n", answer.gpus, answer.sharing,
+                        to_text(from_seconds(p.time.exposed_communication + p.time.exposed_transfer)));
+  }
+  if (answer.samples > 0) {
+    text += fmt::format("  training {:.4g} samples: {}\n", answer.samples, duration_text(training_seconds(answer)));
+  }
   text += fmt::format("  gpu0    allocated {}, reserved {}, process {}; usable {}, margin {}{}\n", to_text(p.peak.allocated),
                       to_text(p.peak.reserved), to_text(p.peak.process), to_text(p.usable), p.margin < Bytes(0) ? "-" : "",
                       to_text(p.margin < Bytes(0) ? Bytes(-p.margin.count) : p.margin));
@@ -36,7 +51,11 @@ std::string net_json(const NetAnswer& answer) {
       {"step_seconds", p.time.step},
       {"step_seconds_low", p.time.low},
       {"step_seconds_high", p.time.high},
-      {"samples_per_second", static_cast<double>(answer.batch) / p.time.step},
+      {"samples_per_second", samples_per_second(answer)},
+      {"gpus", answer.gpus},
+      {"gpus_a_sample", answer.sharing},
+      {"exposed_communication_seconds", p.time.exposed_communication + p.time.exposed_transfer},
+      {"training_seconds", answer.samples > 0 ? nlohmann::json(training_seconds(answer)) : nlohmann::json()},
       {"phases",
        {{"forward_seconds", p.time.forward}, {"backward_seconds", p.time.backward}, {"optimizer_seconds", p.time.optimizer}}},
       {"memory",

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", "--percent",         "--cpu-attention",
                                 "--weight-bits", "--cache-bits", "--pageable",  "--eager-codes",     "--no-overlap",
-                                "--image",       "--residues",   "--msa",       "--attention-chunk", "--critic",
+                                "--image",       "--residues",   "--msa",       "--attention-chunk", "--dap", "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {
     "MODEL",  "--workload",  "--json",           "--calibration",   "--on",      "--machine", "--ram", "--ssd", "--ssd-folder",
@@ -59,6 +59,10 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
   command.add_option("--residues", flags.residues, "evoformer: residues of a crop (256)")->group(group);
   command.add_option("--msa", flags.msa, "evoformer: sequences of the alignment (128)")->group(group);
   command.add_option("--attention-chunk", flags.attention_chunk, "evoformer: rows that attention takes at once (all)")
+      ->group(group);
+  command.add_option("--dap", flags.dap, "evoformer: GPUs that share one alignment (FastFold's dynamic axial parallelism)")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str()
       ->group(group);
   command.add_option("--critic", flags.critic, "ppo: the critic's model (as the actor)")->group(group);
   command.add_option("--reward", flags.reward, "ppo: the reward model (as the actor)")->group(group);

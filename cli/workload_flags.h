@@ -28,6 +28,7 @@ struct WorkloadFlags {
   std::optional<std::int64_t> residues;  ///< evoformer
   std::optional<std::int64_t> msa;
   std::optional<std::int64_t> attention_chunk;
+  std::int64_t dap = 1;                  ///< evoformer: devices that share an alignment
   std::string critic;  ///< ppo: a model as MODEL; empty: as the actor
   std::string reward;
   std::int64_t ppo_epochs = 1;

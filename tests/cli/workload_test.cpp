@@ -92,6 +92,9 @@ TEST_CASE("a workload refuses models, sizes and options that are not its own") {
       {{"fit", "sd1.5-unet", "--workload", "diffusion", "--on", "T4", "--image", "500"}, "--image"},
       {{"fit", "dit-s/2", "--workload", "diffusion", "--on", "T4", "--residues", "64"}, "--residues"},
       {{"fit", "gpt2", "--workload", "dpo", "--on", "T4", "--reward", "gpt2"}, "--reward"},
+      {{"fit", "evoformer", "--workload", "evoformer", "--on", "T4", "--dap", "3"}, "--dap"},
+      {{"fit", "dit-s/2", "--workload", "diffusion", "--on", "T4", "--dap", "2"}, "--dap"},
+      {{"fit", "evoformer", "--workload", "evoformer", "--on", "T4", "--samples", "many"}, "--samples"},
       {{"fit", "gpt2", "--workload", "ppo", "--on", "T4", "--seq", "64"}, "--seq"},
       {{"fit", "gpt2", "--workload", "ppo", "--on", "T4", "--reward", "nothing"}, "nothing"}};
   for (const auto& [line, named] : refused) {

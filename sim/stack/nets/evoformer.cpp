@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/stack/nets/axial_exchange.h"
 #include "sim/stack/tape/checkpoint_all.h"
 
 namespace plimsoll {
@@ -11,9 +12,6 @@ constexpr std::int64_t kWider = 4;  ///< a transition than its stream
 
 /// x · sigmoid(of a gate).
 Tensor gated(Tape& tape, const Tensor& x, const Tensor& gate) { return multiply(tape, x, from_result(tape, gate)); }
-
-/// The first two dimensions change places, in memory too.
-Tensor turned(Tape& tape, const Tensor& x) { return contiguous(tape, transpose(tape, x, 0, 1)); }
 
 }  // namespace
 
@@ -90,23 +88,29 @@ Tensor Evoformer::attend(const Attention& weights, const Tensor& x, const Tensor
   return linear(tape_, gated(tape_, attended, linear(tape_, x, weights.gate)), weights.out);
 }
 
+Tensor Evoformer::turned(const Tensor& x) {
+  return contiguous(tape_, transpose(tape_, exchange_ranks(tape_, x, 0, 1, shape_.ranks), 0, 1));
+}
+
 Tensor Evoformer::pair_bias(const Tensor& pairs, const Weights& weights, std::int64_t heads) {
   const std::int64_t r = shape_.residues;
-  const Tensor flat = view(tape_, linear(tape_, pairs, weights), {1, r * r, heads});
-  return view(tape_, contiguous(tape_, transpose(tape_, flat, 1, 2)), {1, heads, r, r});
+  const std::int64_t rows = pairs.size(0);
+  const Tensor flat = view(tape_, linear(tape_, pairs, weights), {1, rows * r, heads});
+  const Tensor own = view(tape_, contiguous(tape_, transpose(tape_, flat, 1, 2)), {1, heads, rows, r});
+  return gather_ranks(tape_, own, 2, shape_.ranks);
 }
 
 Tensor Evoformer::triangle_product(const Product& weights, const Tensor& pairs) {
-  const std::int64_t r = shape_.residues, c = shape_.c_z;
+  const std::int64_t r = shape_.residues, c = shape_.c_z, rows = pairs.size(0);
   const Tensor z = layer_norm(tape_, pairs, weights.norm);
   const auto side = [&](const Weights& value, const Weights& gate) {
     const Tensor one = gated(tape_, linear(tape_, z, value), linear(tape_, z, gate));
-    return view(tape_, contiguous(tape_, transpose(tape_, view(tape_, one, {1, r * r, c}), 1, 2)), {c, r, r});
+    return view(tape_, contiguous(tape_, transpose(tape_, view(tape_, one, {1, rows * r, c}), 1, 2)), {c, rows, r});
   };
   const Tensor left = side(weights.left, weights.left_gate);
-  const Tensor right = side(weights.right, weights.right_gate);
-  Tensor product = view(tape_, matmul(tape_, left, right), {1, c, r * r});
-  product = view(tape_, contiguous(tape_, transpose(tape_, product, 1, 2)), {r, r, c});
+  const Tensor right = gather_ranks(tape_, side(weights.right, weights.right_gate), 1, shape_.ranks);
+  Tensor product = view(tape_, matmul(tape_, left, right), {1, c, rows * r});
+  product = view(tape_, contiguous(tape_, transpose(tape_, product, 1, 2)), {rows, r, c});
   const Tensor out = linear(tape_, layer_norm(tape_, product, weights.norm_out), weights.out);
   return gated(tape_, out, linear(tape_, z, weights.gate));
 }
@@ -118,13 +122,14 @@ Tensor Evoformer::triangle_attention(const Attention& weights, const Weights& bi
 
 /// The mean over sequences of every residue's outer product with every other's.
 Tensor Evoformer::outer_product(const Block& weights, const Tensor& msa) {
-  const std::int64_t s = shape_.sequences, r = shape_.residues, c = shape_.outer;
+  const std::int64_t s = shape_.sequences, r = shape_.residues, c = shape_.outer, own = msa.size(1);
   const Tensor m = layer_norm(tape_, msa, weights.outer_norm);
-  const Tensor left = view(tape_, linear(tape_, m, weights.outer_left), {1, s, r * c});
-  const Tensor right = view(tape_, linear(tape_, m, weights.outer_right), {1, s, r * c});
-  const Tensor all = matmul(tape_, transpose(tape_, left, 1, 2), right);  // [1, r·c, r·c]
-  const Tensor pairs = contiguous(tape_, transpose(tape_, view(tape_, all, {r, c, r, c}), 1, 2));
-  return linear(tape_, view(tape_, pairs, {r, r, c * c}), weights.outer_out);
+  const Tensor left = view(tape_, linear(tape_, m, weights.outer_left), {1, s, own * c});
+  const Tensor others = gather_ranks(tape_, linear(tape_, m, weights.outer_right), 1, shape_.ranks);
+  const Tensor right = view(tape_, others, {1, s, r * c});
+  const Tensor all = matmul(tape_, transpose(tape_, left, 1, 2), right);  // [1, own·c, r·c]
+  const Tensor pairs = contiguous(tape_, transpose(tape_, view(tape_, all, {own, c, r, c}), 1, 2));
+  return linear(tape_, view(tape_, pairs, {own, r, c * c}), weights.outer_out);
 }
 
 Tensor Evoformer::transition(const Transition& weights, const Tensor& x) {
@@ -135,14 +140,17 @@ Tensors Evoformer::block(const Block& w, const Tensors& streams) {
   Tensor m = streams[0], z = streams[1];
   const Tensor row_bias = pair_bias(layer_norm(tape_, z, w.row_bias_norm), w.row_bias, shape_.msa_heads);
   m = add(tape_, m, attend(w.row, layer_norm(tape_, m, w.row.norm), row_bias));
-  const Tensor columns = layer_norm(tape_, turned(tape_, m), w.column.norm);
-  m = add(tape_, m, turned(tape_, attend(w.column, columns, {})));
+  m = exchange_ranks(tape_, m, 0, 1, shape_.ranks);  // from here on cut by residues
+  const auto swapped = [this](const Tensor& x) { return contiguous(tape_, transpose(tape_, x, 0, 1)); };
+  const Tensor columns = layer_norm(tape_, swapped(m), w.column.norm);
+  m = add(tape_, m, swapped(attend(w.column, columns, {})));
   m = add(tape_, m, transition(w.msa, m));
   z = add(tape_, z, outer_product(w, m));
+  m = exchange_ranks(tape_, m, 1, 0, shape_.ranks);
   z = add(tape_, z, triangle_product(w.outgoing, z));
-  z = add(tape_, z, triangle_product(w.incoming, turned(tape_, z)));
+  z = add(tape_, z, triangle_product(w.incoming, turned(z)));
   z = add(tape_, z, triangle_attention(w.starting, w.starting_bias, z));
-  z = add(tape_, z, turned(tape_, triangle_attention(w.ending, w.ending_bias, turned(tape_, z))));
+  z = add(tape_, z, turned(triangle_attention(w.ending, w.ending_bias, turned(z))));
   z = add(tape_, z, transition(w.pair, z));
   return {m, z};
 }
@@ -152,8 +160,8 @@ StackModel::Loss Evoformer::loss(std::optional<DType> autocast) {
   tape_.phase(Phase::kForward);
   tape_.with_autocast(autocast, [&] {
     const DType type = autocast ? DType::kFp32 : make_.dtype;
-    Tensors streams{tape_.empty({shape_.sequences, shape_.residues, shape_.c_m}, type),
-                    tape_.empty({shape_.residues, shape_.residues, shape_.c_z}, type)};
+    Tensors streams{tape_.empty({shape_.sequences / shape_.ranks, shape_.residues, shape_.c_m}, type),
+                    tape_.empty({shape_.residues / shape_.ranks, shape_.residues, shape_.c_z}, type)};
     for (std::size_t i = 0; i < blocks_.size(); ++i) {
       tape_.at(fmt::format("block {}", i));
       const auto run = [this, i](const Tensors& in) { return block(blocks_[i], in); };

@@ -41,10 +41,13 @@ class Evoformer : public StackModel {
 
   /// Rows of x attend within themselves: [rows, length, width], with a bias [heads, length, length] or none.
   Tensor attend(const Attention& weights, const Tensor& x, const Tensor& bias);
+  /// Cut by rows, of all other ranks' rows too.
   Tensor pair_bias(const Tensor& pairs, const Weights& weights, std::int64_t heads);
   Tensor triangle_product(const Product& weights, const Tensor& pairs);
   Tensor triangle_attention(const Attention& weights, const Weights& bias, const Tensor& pairs);
   Tensor outer_product(const Block& weights, const Tensor& msa);
+  /// The first two dimensions change places, and the one that was whole is cut.
+  Tensor turned(const Tensor& x);
   Tensor transition(const Transition& weights, const Tensor& x);
   Tensors block(const Block& weights, const Tensors& streams);
 

@@ -43,6 +43,7 @@ struct EvoformerShape {
   std::int64_t pair_heads = 4;
   std::int64_t outer = 32;  ///< width of the outer products' factors
   std::int64_t chunk = 0;   ///< rows that attention takes at once; 0: all
+  std::int64_t ranks = 1;   ///< devices that share one alignment, cut by sequences or residues (FastFold); of one of them is told
 };
 
 }  // namespace plimsoll

@@ -77,7 +77,11 @@ std::int64_t model_parameters(const StackModelMaker& make) {
   return count;
 }
 
-double net_multiply_adds(const NetSpec& net) { return model_multiply_adds(net_maker(net, 1, false, false)); }
+double net_multiply_adds(const NetSpec& net) {
+  NetSpec whole = net;
+  if (auto* trunk = std::get_if<EvoformerShape>(&whole.shape)) trunk->ranks = 1;
+  return model_multiply_adds(net_maker(whole, 1, false, false));
+}
 
 double model_multiply_adds(const StackModelMaker& make) {
   Tape tape;

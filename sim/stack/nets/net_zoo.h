@@ -29,7 +29,7 @@ StackModelMaker net_maker(const NetSpec& net, std::int64_t batch, bool flash, bo
 std::int64_t net_parameters(const NetSpec& net);
 std::int64_t model_parameters(const StackModelMaker& make);
 
-/// Multiplications with an addition of one sample's forward pass: products, convolutions and attention.
+/// Multiplications with an addition of one sample's forward pass, of all that share it: products, convolutions and attention.
 double net_multiply_adds(const NetSpec& net);
 /// The same of a whole batch of any model that is made on a tape.
 double model_multiply_adds(const StackModelMaker& make);

@@ -1,7 +1,9 @@
 #include <catch2/catch.hpp>
 
+#include "sim/stack/modules/stack_model.h"
 #include "sim/stack/nets/net_zoo.h"
 #include "sim/stack/predict_stack.h"
+#include "sim/stack/tape/tape.h"
 
 using namespace plimsoll;
 
@@ -72,6 +74,25 @@ TEST_CASE("chunks of rows bound what attention holds, and change no parameter an
   const NetSpec chunked{"chunked", EvoformerShape{.blocks = 1, .sequences = 32, .residues = 256, .chunk = 16}};
   CHECK(net_parameters(whole) == net_parameters(chunked));
   CHECK(net_multiply_adds(chunked) == net_multiply_adds(whole));
+}
+
+TEST_CASE("devices that share an alignment share its arithmetic evenly, and send what FastFold's axes ask for") {
+  const EvoformerShape shape{.blocks = 1, .sequences = 32, .residues = 64};
+  EvoformerShape half = shape;
+  half.ranks = 2;
+  CHECK(net_parameters({"half", half}) == net_parameters({"whole", shape}));
+  CHECK(net_multiply_adds({"half", half}) == net_multiply_adds({"whole", shape}));
+  CHECK(2 * model_multiply_adds(net_maker({"half", half}, 1, false, false)) == net_multiply_adds({"whole", shape}));
+  Tape tape;
+  const auto model = net_maker({"half", half}, 1, false, false)(tape, DType::kFp32);
+  tape.without_grad([&] { model->loss(std::nullopt); });
+  double sent = 0;
+  for (const StackKernel& kernel : tape.kernels()) sent += kernel.sort == StackKernelSort::kCollective ? kernel.bytes : 0;
+  // Half of what is gathered: biases of 8, 4 and 4 heads, outer factors of 32, right sides of 128 twice; half of what a device has
+  // of the alignment, twice, and of the pairs, three times, changes hands.
+  const double gathered = (8 + 4 + 4) * 64 * 64 + 32 * 64 * 32 + 2 * 128 * 64 * 64;
+  const double exchanged = 2 * 16 * 64 * 256 + 3 * 32 * 64 * 128;
+  CHECK(sent == 4 * (gathered + exchanged) / 2);
 }
 
 TEST_CASE("training a U-net takes 16 bytes a parameter and what its planes take, which grows with the batch") {
