@@ -7,6 +7,9 @@
 #include <map>
 
 #include "cli/fit_flags.h"
+#include "cli/fit_workload.h"
+#include "cli/parallel_flags.h"
+#include "cli/print_net.h"
 #include "sim/schedule/make_schedule.h"
 #include "sim/schedule/time_schedule.h"
 
@@ -108,10 +111,67 @@ Result<HeadlineAnswer> schedule_line(const std::vector<std::string>& words, cons
   return refuse(fmt::format("'schedule' has no figure '{}'", headline.figure), headline);
 }
 
+/// A net that no ModelSpec says: days, hours or GPU years of --samples, or a step's seconds.
+Result<HeadlineAnswer> net_line(const std::vector<std::string>& words, const Headline& headline) {
+  CLI::App app;
+  FitFlags flags;
+  WorkloadFlags workload;
+  app.add_option("MODEL", flags.model)->required();
+  add_question_flags(app, flags);
+  add_length_flags(app, flags.length);
+  add_workload_flags(app, workload);
+  if (const auto read = parse(app, words, headline); !read) return fail(read.error());
+  workload.given = given_options(app);
+  const auto answer = answer_net({flags.model, flags.machine, flags.training, workload, flags.stack, flags.calibration,
+                                  flags.length.request.samples, false});
+  if (!answer) return fail(answer.error());
+  const double seconds = training_seconds(*answer);
+  const std::map<std::string, double> figures{{"step_seconds", answer->prediction.time.step},
+                                              {"hours", seconds / kHour},
+                                              {"days", seconds / kDay},
+                                              {"gpu_years", seconds * static_cast<double>(answer->gpus) / kYear}};
+  const auto figure = figures.find(headline.figure);
+  if (figure == figures.end()) return refuse(fmt::format("a net has no figure '{}'", headline.figure), headline);
+  const bool fits = answer->prediction.fits;
+  return HeadlineAnswer{figure->second, fits, fits ? "" : "gpu0 short of " + to_text(Bytes(-answer->prediction.margin.count))};
+}
+
+/// A layout over many GPUs.
+Result<HeadlineAnswer> simulate_line(const std::vector<std::string>& words, const Headline& headline) {
+  CLI::App app;
+  std::string model;
+  MachineFlags machine;
+  TrainingFlags training;
+  StackFlags stack;
+  ParallelFlags parallel;
+  app.add_option("MODEL", model)->required();
+  add_layout_flags(app, machine, stack);
+  add_parallel_flags(app, parallel);
+  add_shape_flags(app, training);
+  if (const auto read = parse(app, words, headline); !read) return fail(read.error());
+  auto asked = read_parallel(model, parallel, stack, machine, training);
+  if (!asked) return fail(asked.error());
+  const auto request = read_layout(app, parallel, stack, training);
+  if (!request) return fail(request.error());
+  asked->question.layout = layout_as_said(*request, asked->question.cluster.gpus);
+  const auto answer = predict_parallel(asked->question);
+  if (!answer) return fail(answer.error());
+  const std::map<std::string, double> figures{{"fits", answer->fits() ? 1.0 : 0.0},
+                                              {"step_seconds", answer->step_seconds},
+                                              {"peak_gib", static_cast<double>(answer->peak().count) / static_cast<double>(kGiB.count)},
+                                              {"model_tflops", answer->model_tflops_per_gpu()}};
+  const auto figure = figures.find(headline.figure);
+  if (figure == figures.end()) return refuse(fmt::format("'simulate' has no figure '{}'", headline.figure), headline);
+  const std::string missing = answer->fits() ? "" : "a GPU short of " + to_text(answer->peak() - answer->usable);
+  return HeadlineAnswer{figure->second, answer->fits(), missing};
+}
+
 Result<HeadlineAnswer> answer_line(const std::vector<std::string>& words, const Headline& headline) {
-  if (!words.empty() && words.front() == "fit") return fit_line(words, headline);
+  const bool net = std::find(words.begin(), words.end(), "--workload") != words.end();
+  if (!words.empty() && words.front() == "fit") return net ? net_line(words, headline) : fit_line(words, headline);
+  if (!words.empty() && words.front() == "simulate") return simulate_line(words, headline);
   if (!words.empty() && words.front() == "schedule") return schedule_line(words, headline);
-  return refuse("its command is neither 'fit' nor 'schedule'", headline);
+  return refuse("its command is none of 'fit', 'simulate' and 'schedule'", headline);
 }
 
 }  // namespace
