@@ -57,8 +57,8 @@ Result<NetSpec> shaped(const WorkloadRequest& request) {
   constexpr std::int64_t kMost = 8192;
   trunk->ranks = flags.dap;
   if (trunk->sequences % trunk->ranks != 0 || trunk->residues % trunk->ranks != 0) {
-    return refuse(fmt::format("{} sequences and {} residues do not divide by {}", trunk->sequences, trunk->residues, trunk->ranks),
-                  "--dap", "choose a number that divides both");
+    const std::string sizes = fmt::format("{} sequences and {} residues", trunk->sequences, trunk->residues);
+    return refuse(fmt::format("{} do not divide by {}", sizes, trunk->ranks), "--dap", "choose a number that divides both");
   }
   for (const std::int64_t size : {trunk->residues, trunk->sequences, trunk->chunk + 1}) {
     if (size < 1 || size > kMost)
@@ -119,7 +119,8 @@ Result<NetTask> make_task(const WorkloadRequest& request) {
 }  // namespace
 
 Result<NetAnswer> answer_net(const WorkloadRequest& request) {
-  std::vector<std::string> known{"--precision", "--optimizer", "--recompute", "--compile", "--optimizer-loop", "--dp", "--samples"};
+  std::vector<std::string> known{"--precision",      "--optimizer", "--recompute", "--compile",
+                                 "--optimizer-loop", "--dp",        "--samples"};
   const bool trunk = request.workload.workload == "evoformer";
   const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk", "--dap"}
                                              : std::vector<std::string>{"--batch", "--attention", "--image"};

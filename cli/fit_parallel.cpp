@@ -43,8 +43,8 @@ std::string front_csv(const LayoutSearch& search) {
 
 }  // namespace
 
-Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel, const AnswerForm& form,
-                              std::size_t limit) {
+Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel,
+                              const AnswerForm& form, std::size_t limit) {
   if (const auto goes = check_goes(flags); !goes) return fail(goes.error());
   auto asked = read_parallel(flags.model, parallel, flags.stack, flags.machine, flags.training);
   if (!asked) return fail(asked.error());

@@ -15,7 +15,7 @@ struct AnswerForm {
 };
 
 /// `fit` on several GPUs: the layout is looked for, what was said of it stays. `limit`: layouts of the front that are listed.
-Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel, const AnswerForm& form,
-                              std::size_t limit = 8);
+Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, const ParallelFlags& parallel,
+                              const AnswerForm& form, std::size_t limit = 8);
 
 }  // namespace plimsoll

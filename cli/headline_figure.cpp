@@ -158,7 +158,6 @@ Result<HeadlineAnswer> simulate_line(const std::vector<std::string>& words, cons
   if (!answer) return fail(answer.error());
   const std::map<std::string, double> figures{{"fits", answer->fits() ? 1.0 : 0.0},
                                               {"step_seconds", answer->step_seconds},
-                                              {"peak_gib", static_cast<double>(answer->peak().count) / static_cast<double>(kGiB.count)},
                                               {"model_tflops", answer->model_tflops_per_gpu()}};
   const auto figure = figures.find(headline.figure);
   if (figure == figures.end()) return refuse(fmt::format("'simulate' has no figure '{}'", headline.figure), headline);

@@ -50,7 +50,8 @@ Result<void> read_tensor_layout(const std::string& text, LayoutRequest& request)
     const auto depth = std::from_chars(text.data() + colon + 1, text.data() + text.size(), request.tensor_depth);
     if (depth.ec == std::errc{} && depth.ptr == text.data() + text.size() && request.tensor_depth >= 1) return {};
   }
-  return refuse("--tensor-layout", fmt::format("'{}' is no way for tensor ranks to stand", text), "choose 1d, 2d, 2.5d:DEPTH or 3d");
+  return refuse("--tensor-layout", fmt::format("'{}' is no way for tensor ranks to stand", text),
+                "choose 1d, 2d, 2.5d:DEPTH or 3d");
 }
 
 Result<Recomputation> read_recomputation(const std::string& text) {

@@ -86,7 +86,8 @@ std::string changes_text(const HelpAnswer& help, bool all) {
   text += "\n";
   for (const ChangeOutcome* outcome : shown) text += line(*outcome, width, priced);
   if (std::any_of(shown.begin(), shown.end(), [](const ChangeOutcome* o) { return o->at_least; })) {
-    text += "  ≥ and ≤: with a plan near those known today; fit for the changed machine, or a price (--price-of), may find a faster one\n";
+    text += "  ≥ and ≤: with a plan near those known today; fit for the changed machine, or a price (--price-of), "
+            "may find a faster one\n";
   }
   if (left_out > 0) text += fmt::format("  and {} other GPUs (--all-changes)\n", left_out);
   text += useless_lines(help);

@@ -47,6 +47,20 @@ TEST_CASE("no change that is worse than today's setup is listed as help, and mor
   CHECK(named(help, "optimizer sgd").effect == ChangeEffect::kTraining);
 }
 
+TEST_CASE("a drive is searched as fit searches: nothing that fit would find is faster") {
+  const Question question = ask("gpt2", kMiB * 600, kGiB * 3);
+  const HelpAnswer help = what_would_help(question).value();
+  std::size_t drives = 0;
+  for (const Change& change : list_changes(question)) {
+    if (change.kind != "drive") continue;
+    ++drives;
+    const ChangeOutcome& outcome = named(help, change.name);
+    CHECK_FALSE(outcome.at_least);
+    CHECK(outcome.answer.step_seconds <= answer_question(change.question).value().step_seconds);
+  }
+  CHECK(drives == 1);
+}
+
 TEST_CASE("changes are sorted: what makes the training fit first, then by speed") {
   // States of 124 M parameters, 12 bytes each, do not go into 600 MiB of the device and the 1 GiB that 3 GiB of RAM leave.
   const HelpAnswer help = what_would_help(ask("gpt2", kMiB * 600, kGiB * 3)).value();
