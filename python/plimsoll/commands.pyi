@@ -82,6 +82,7 @@ def fit(
     residues: _Value | _Path | None = ...,  # evoformer: residues of a crop (256)
     msa: _Value | _Path | None = ...,  # evoformer: sequences of the alignment (128)
     attention_chunk: _Value | _Path | None = ...,  # evoformer: rows that attention takes at once (all)
+    dap: _Value | _Path | None = ...,  # evoformer: GPUs that share one alignment (FastFold's dynamic axial parallelism)
     critic: _Value | _Path | None = ...,  # ppo: the critic's model (as the actor)
     reward: _Value | _Path | None = ...,  # ppo: the reward model (as the actor)
     ppo_epochs: _Value | _Path | None = ...,  # ppo: times that is learnt from what was generated
@@ -91,6 +92,7 @@ def fit(
     schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
     micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
     context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
+    tensor_layout: _Value | _Path | None = ...,  # how --tp ranks stand: 1d (Megatron-LM), 2d, 2.5d:DEPTH or 3d (Colossal-AI)
     imbalance: _Value | _Path | None = ...,  # tokens of the fullest expert rank, over the mean (default: what chance makes of …
     slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
     exact: bool | None = ...,  # simulate every rank, not one of each kind
@@ -103,7 +105,7 @@ def fit(
     all_changes: bool | None = ...,  # all GPUs that would help, not the best few
     prices: _Value | _Path | None = ...,  # CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name
     price_of: _List | None = ...,  # one price: ITEM=PRICE, may be repeated
-    csv: bool | None = ...,  # the changes of --what-would-help as CSV
+    csv: bool | None = ...,  # the table as CSV: changes, strategies, stages, layouts, or what each memory needs
 ) -> Any: ...
 
 def plan(
@@ -182,6 +184,7 @@ def simulate(
     *,
     calibration: _Value | _Path | None = ...,  # measurements that replace the catalogue's: a run file, or CSV or JSON of …
     skip_probability: _Value | _Path | None = ...,  # of a step whose fp16 gradients overflow, so that nothing is updated
+    csv: bool | None = ...,  # what each memory of a plan needs, or the ranks of a layout's pipeline, as CSV
     on: _Value | _Path | None = ...,  # GPU by name, for a MODEL in place of a plan
     gpus: _Value | _Path | None = ...,  # GPUs of this kind
     dp: _Value | _Path | None = ...,  # GPUs that share the batch (default: what the other degrees leave)
@@ -200,6 +203,7 @@ def simulate(
     schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
     micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
     context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
+    tensor_layout: _Value | _Path | None = ...,  # how --tp ranks stand: 1d (Megatron-LM), 2d, 2.5d:DEPTH or 3d (Colossal-AI)
     imbalance: _Value | _Path | None = ...,  # tokens of the fullest expert rank, over the mean (default: what chance makes of …
     slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
     exact: bool | None = ...,  # simulate every rank, not one of each kind
