@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/parallel_flags.h"
 #include "cli/print_layouts.h"
+#include "cli/spread_lines.h"
 #include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "formats/text/json_text.h"
@@ -37,21 +38,17 @@ std::string json_item(const SweptLayout& swept) {
   return line.integer("peak_bytes", a.peak().count).flag("fits", a.fits()).text("limit", a.limit).str();
 }
 
-std::string sweep_json(const std::vector<SweptLayout>& swept) {
-  std::vector<std::string> items;
-  for (const SweptLayout& one : swept) items.push_back(json_item(one));
-  return JsonLine().integer("format_version", 1).raw("layouts", json_lines(items, 2)).str() + "\n";
+std::string csv_line(const SweptLayout& swept) {
+  return swept.answer ? layout_csv_line(*swept.answer) : refused_csv_line(swept.layout, swept.refusal);
 }
 
-std::string sweep_csv(const std::vector<SweptLayout>& swept) {
-  std::string text = layouts_csv_header();
-  for (const SweptLayout& one : swept) {
-    text += one.answer ? layout_csv_line(*one.answer) : refused_csv_line(one.layout, one.refusal);
-  }
-  return text;
+std::string table(const SweepFlags& flags, const std::vector<std::string>& lines) {
+  if (flags.json) return JsonLine().integer("format_version", 1).raw("layouts", json_lines(lines, 2)).str() + "\n";
+  return fmt::format("{}{}", layouts_csv_header(), fmt::join(lines, ""));
 }
 
-Result<ExitCode> sweep(const CLI::App& command, const SweepFlags& flags) {
+/// A sweep as it was asked for, ready for any share of it.
+Result<SharedLines> ask(const CLI::App& command, const SweepFlags& flags) {
   if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
   auto asked = read_parallel(flags.model, flags.parallel, flags.stack, flags.machine, flags.training);
   if (!asked) return fail(asked.error());
@@ -63,11 +60,28 @@ Result<ExitCode> sweep(const CLI::App& command, const SweepFlags& flags) {
     if (!variation) return fail(variation.error());
     variations.push_back(std::move(*variation));
   }
+  const auto shared = std::make_shared<const AskedParallel>(std::move(*asked));
+  using Lines = Result<std::vector<std::string>>;
+  return [shared, request = *request, variations, json = flags.json](const SweepShare& share) -> Lines {
+    const auto swept = sweep_layouts(shared->question, request, variations, share);
+    if (!swept) return fail(swept.error());
+    std::vector<std::string> lines;
+    for (const SweptLayout& one : *swept) lines.push_back(json ? json_item(one) : csv_line(one));
+    return lines;
+  };
+}
+
+Result<ExitCode> sweep(const CLI::App& command, const SweepFlags& flags) {
+  const auto asked = ask(command, flags);
   std::optional<WaitingLine> waiting("timing layouts");
-  const auto swept = sweep_layouts(asked->question, *request, variations);
+  const auto lines = spread_lines([&](const SweepShare& share) -> Result<std::vector<std::string>> {
+    if (!asked) return fail(asked.error());
+    return (*asked)(share);
+  });
   waiting.reset();
-  if (!swept) return fail(swept.error());
-  if (const auto put = put_table(flags.json ? sweep_json(*swept) : sweep_csv(*swept), flags.output); !put) return fail(put.error());
+  if (!lines) return fail(lines.error());
+  if (lines->empty()) return ExitCode::kDone;  // the first of several processes prints for all
+  if (const auto put = put_table(table(flags, *lines), flags.output); !put) return fail(put.error());
   return ExitCode::kDone;
 }
 
@@ -79,7 +93,8 @@ void add_sweep(CLI::App& app, ExitCode& code) {
   command->footer(
       "Example: plimsoll sweep gpt3-175b --on \"A100 80GB\" --gpus 512 --global-batch 1536 --tp 8 --vary pp=8,16,32 "
       "--vary micro-batch=1..4\n"
-      "Layouts that do not divide stand there with what they do not divide.");
+      "Layouts that do not divide stand there with what they do not divide.\n"
+      "Started by mpirun, each process times its share and the first one prints all: mpirun -n 4 plimsoll sweep ...");
   command->add_option("MODEL", flags->model, "as fit takes it")->required();
   command
       ->add_option(

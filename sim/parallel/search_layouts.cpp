@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <tuple>
 
+#include "sim/parallel/piece_table.h"
 #include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
@@ -14,14 +13,6 @@ namespace {
 constexpr std::int64_t kMostMicroBatch = 64;
 constexpr std::int64_t kMostChunks = 8;
 constexpr std::int64_t kMostZeroBubble = 64;  ///< stages: longer pipelines' hand-made orders are not looked at
-
-/// What decides the pieces of a layout.
-using PieceKey = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, int>;  // a search has one tensor layout
-
-PieceKey key_of(const ParallelLayout& l) {
-  return {l.tensor_ranks, l.context_ranks,     l.expert_ranks,
-          l.micro_batch,  l.sequence_parallel, static_cast<int>(l.recomputation)};
-}
 
 template <typename Value>
 std::vector<Value> said_or(const std::optional<Value>& said, std::vector<Value> open) {
@@ -134,24 +125,6 @@ class Candidates {
   std::vector<ParallelLayout> found_;
 };
 
-/// Pieces of all candidates, each different one once.
-std::map<PieceKey, Result<StagePieces>> all_pieces(const ParallelQuestion& question,
-                                                   const std::vector<ParallelLayout>& layouts, unsigned threads) {
-  std::map<PieceKey, ParallelLayout> different;
-  for (const ParallelLayout& layout : layouts) different.emplace(key_of(layout), layout);
-  std::vector<std::pair<PieceKey, ParallelLayout>> list(different.begin(), different.end());
-  std::vector<std::optional<Result<StagePieces>>> made(list.size());
-  parallel_for(
-      list.size(),
-      [&](std::size_t i) {
-        made[i] = stage_pieces(question.spec, question.recipe, list[i].second, question.choices, question.cluster);
-      },
-      threads);
-  std::map<PieceKey, Result<StagePieces>> pieces;
-  for (std::size_t i = 0; i < list.size(); ++i) pieces.emplace(list[i].first, std::move(*made[i]));
-  return pieces;
-}
-
 bool is_better(const ParallelAnswer& a, const ParallelAnswer& b) {
   return a.step_seconds != b.step_seconds ? a.step_seconds < b.step_seconds : a.peak() < b.peak();
 }
@@ -183,12 +156,12 @@ Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const Layo
                  .where = "--gpus",
                  .remedy = "take another number of GPUs or another --global-batch"});
   }
-  const auto pieces = all_pieces(question, layouts, threads);
+  const auto pieces = make_piece_table(question, layouts, threads);
   std::vector<std::optional<ParallelAnswer>> answers(layouts.size());
   parallel_for(
       layouts.size(),
       [&](std::size_t i) {
-        const auto& own = pieces.at(key_of(layouts[i]));
+        const auto& own = pieces.at(piece_key(layouts[i]));
         if (!own) return;
         ParallelQuestion one = question;
         one.layout = layouts[i];

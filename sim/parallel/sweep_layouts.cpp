@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "core/base/nearest_names.h"
+#include "sim/parallel/piece_table.h"
 #include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
@@ -94,15 +95,24 @@ LayoutRequest combination(LayoutRequest request, const std::vector<LayoutVariati
   return request;
 }
 
-SweptLayout time_one(ParallelQuestion question, const LayoutRequest& request) {
-  SweptLayout swept{.layout = layout_as_said(request, question.cluster.gpus), .answer = {}, .refusal = {}};
+/// The layouts of a share that can be, in its order; the others get their refusal.
+std::vector<ParallelLayout> sound_layouts(const ParallelQuestion& question, std::vector<SweptLayout>& swept) {
+  std::vector<ParallelLayout> sound;
+  for (SweptLayout& one : swept) {
+    const auto checked = check_layout(question.spec, question.recipe, one.layout, question.cluster.gpus);
+    if (!checked) one.refusal = checked.error().text();
+    else sound.push_back(one.layout);
+  }
+  return sound;
+}
+
+void time_one(ParallelQuestion question, const PieceTable& pieces, SweptLayout& swept) {
+  if (!swept.refusal.empty()) return;
+  const auto& own = pieces.at(piece_key(swept.layout));
   question.layout = swept.layout;
-  auto answer = predict_parallel(question);
-  if (answer)
-    swept.answer = std::move(*answer);
-  else
-    swept.refusal = answer.error().text();
-  return swept;
+  auto answer = own ? predict_with(question, *own) : Result<ParallelAnswer>(fail(own.error()));
+  if (answer) swept.answer = std::move(*answer);
+  else swept.refusal = answer.error().text();
 }
 
 }  // namespace
@@ -128,15 +138,19 @@ Result<LayoutVariation> parse_variation(std::string_view text) {
 }
 
 Result<std::vector<SweptLayout>> sweep_layouts(const ParallelQuestion& question, const LayoutRequest& base,
-                                               const std::vector<LayoutVariation>& variations, unsigned threads) {
+                                               const std::vector<LayoutVariation>& variations, const SweepShare& share) {
   std::size_t count = 1;
   for (const LayoutVariation& variation : variations) {
     count *= variation.values.size();
     if (count > kMostLayouts) return refuse(fmt::format("more than {} layouts", kMostLayouts), "vary less at once");
   }
-  std::vector<SweptLayout> swept(count);
+  std::vector<SweptLayout> swept(count > share.part ? (count - share.part - 1) / share.parts + 1 : 0);
+  for (std::size_t i = 0; i < swept.size(); ++i) {
+    swept[i].layout = layout_as_said(combination(base, variations, share.part + i * share.parts), question.cluster.gpus);
+  }
+  const PieceTable pieces = make_piece_table(question, sound_layouts(question, swept), share.threads);
   parallel_for(
-      count, [&](std::size_t i) { swept[i] = time_one(question, combination(base, variations, i)); }, threads);
+      swept.size(), [&](std::size_t i) { time_one(question, pieces, swept[i]); }, share.threads);
   return swept;
 }
 

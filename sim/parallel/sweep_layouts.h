@@ -27,9 +27,16 @@ struct SweptLayout {
   std::string refusal;
 };
 
-/// Every combination of the values, the last variation fastest, on all cores (0: one thread a core); the same in any
-/// order of work. More than a million combinations are refused.
+/// Who times what of a sweep: of the combinations, numbered from 0, those that leave the remainder `part` by `parts`.
+struct SweepShare {
+  std::size_t part = 0;
+  std::size_t parts = 1;
+  unsigned threads = 0;  ///< 0: one a core
+};
+
+/// Every combination of the values that is in the share, the last variation fastest; the same in any order of work. More
+/// than a million combinations are refused.
 Result<std::vector<SweptLayout>> sweep_layouts(const ParallelQuestion& question, const LayoutRequest& base,
-                                               const std::vector<LayoutVariation>& variations, unsigned threads = 0);
+                                               const std::vector<LayoutVariation>& variations, const SweepShare& share = {});
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -82,6 +83,27 @@ TEST_CASE("four ranks, two replicas of a pipeline of two, give the losses of one
       on_ranks(4, {"--pp", "2", "--dp", "2", "--schedule", "gpipe", "--micro-batches", "1", "--steps", "4", "--json", "-q"}),
       folder.path()));
   CHECK(four["losses"] == one["losses"]);
+}
+
+TEST_CASE("a sweep over ranks prints what one process prints") {
+  const TemporaryFolder folder;
+  for (const bool json : {false, true}) {
+    std::vector<std::string> words{PLIMSOLL_PROGRAM, "sweep", "gpt3-1.3b", "--on", "A100 80GB", "--gpus", "8",
+                                   "--global-batch", "32", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..3"};
+    if (json) words.emplace_back("--json");
+    const ChildEnd alone = test::run_child(words, folder.path());
+    INFO(alone.err);
+    REQUIRE(alone.code == 0);
+    REQUIRE(std::count(alone.out.begin(), alone.out.end(), '\n') >= 9);
+    for (const char* ranks : {"2", "4"}) {
+      std::vector<std::string> launched{"/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", ranks};
+      launched.insert(launched.end(), words.begin(), words.end());
+      const ChildEnd spread = test::run_child(launched, folder.path());
+      INFO(spread.err);
+      CHECK(spread.code == 0);
+      CHECK(spread.out == alone.out);
+    }
+  }
 }
 
 TEST_CASE("what cannot run is named before anything starts") {

@@ -53,7 +53,7 @@ TEST_CASE("A sweep has every combination, the last key fastest, with a reason wh
   const auto stages = parse_variation("pp=1,2,3"), micro = parse_variation("micro-batch=1..2");
   REQUIRE(stages);
   REQUIRE(micro);
-  const auto swept = sweep_layouts(test::gpt_on(8), batch_of(32), {*stages, *micro}, 2);
+  const auto swept = sweep_layouts(test::gpt_on(8), batch_of(32), {*stages, *micro}, {.threads = 2});
   REQUIRE(swept);
   REQUIRE(swept->size() == 6);
   CHECK(swept->at(1).layout.stages == 1);
@@ -62,6 +62,30 @@ TEST_CASE("A sweep has every combination, the last key fastest, with a reason wh
   CHECK(swept->at(3).answer);
   CHECK_FALSE(swept->at(4).answer);
   CHECK(swept->at(4).refusal.find("--pp") != std::string::npos);
+}
+
+TEST_CASE("Shares of a sweep are every third combination, and together all of them") {
+  const auto stages = parse_variation("pp=1,2,3"), micro = parse_variation("micro-batch=1..4");
+  REQUIRE(stages);
+  REQUIRE(micro);
+  const auto all = sweep_layouts(test::gpt_on(8), batch_of(32), {*stages, *micro});
+  REQUIRE(all);
+  std::size_t seen = 0;
+  for (std::size_t part = 0; part < 3; ++part) {
+    const auto share = sweep_layouts(test::gpt_on(8), batch_of(32), {*stages, *micro}, {.part = part, .parts = 3});
+    REQUIRE(share);
+    for (std::size_t i = 0; i < share->size(); ++i, ++seen) {
+      const SweptLayout& whole = all->at(part + 3 * i);
+      CHECK(share->at(i).layout == whole.layout);
+      CHECK(share->at(i).refusal == whole.refusal);
+      REQUIRE(share->at(i).answer.has_value() == whole.answer.has_value());
+      if (whole.answer) CHECK(share->at(i).answer->step_seconds == whole.answer->step_seconds);
+    }
+  }
+  CHECK(seen == all->size());
+  const auto none = sweep_layouts(test::gpt_on(8), batch_of(32), {*stages}, {.part = 3, .parts = 4});
+  REQUIRE(none);
+  CHECK(none->empty());
 }
 
 TEST_CASE("Variations that no layout has are refused") {
