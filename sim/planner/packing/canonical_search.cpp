@@ -181,9 +181,13 @@ bool CanonicalSearch::support_barred(std::uint32_t buffer, std::int64_t level) {
 bool CanonicalSearch::crowd_fits(std::uint32_t crowd) {
   if (crowd_left_[crowd] == 0) return true;
   releases_.clear();
+  std::int64_t highest = 0;
   for (const std::uint32_t i : together_.crowds[crowd]) {
-    if (placed_[i] == 0) releases_.emplace_back(bound_[i], size_[i]);
+    if (placed_[i] != 0) continue;
+    releases_.emplace_back(bound_[i], size_[i]);
+    highest = std::max(highest, bound_[i]);
   }
+  if (highest + crowd_left_[crowd] <= capacity_) return true;  // even if all of them started there
   std::sort(releases_.begin(), releases_.end());
   std::int64_t above = 0;
   for (std::size_t i = releases_.size(); i-- > 0;) {

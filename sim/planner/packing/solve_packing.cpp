@@ -19,6 +19,8 @@ constexpr std::int64_t kMostNeighbours = 40'000'000;
 /// The lowest packing tries this many orders at each capacity first, then so many times as many.
 constexpr std::int64_t kFirstAttempts = 48;
 constexpr std::int64_t kMoreAttempts = 8;
+/// By duration, by load and area, by area, by load and size.
+constexpr std::int64_t kOrders = 4;
 /// Disturbed orders multiply their keys by up to exp of this.
 constexpr double kDisturbance = 0.2;
 
@@ -65,7 +67,7 @@ class Portfolio {
     CanonicalSearch search(task_, together_, capacity_);
     for (std::int64_t attempt = next_++; attempt < solved_ && !impossible_; attempt = next_++) {
       const auto stop = [&] { return impossible_ || solved_ < attempt || (limits_.stop && limits_.stop()); };
-      const auto round = static_cast<std::uint64_t>(attempt / 3 + 1);
+      const auto round = static_cast<std::uint64_t>(attempt / kOrders + 1);
       const std::int64_t nodes = static_cast<std::int64_t>(2 * task_.size()) << std::countr_zero(round);
       const auto outcome = search.run(ranks(attempt, !std::has_single_bit(round)), nodes, stop);
       if (outcome == CanonicalSearch::Outcome::kImpossible) impossible_ = true;
@@ -97,9 +99,11 @@ class Portfolio {
       const double duration = static_cast<double>(task_[i].life.end) - static_cast<double>(task_[i].life.begin);
       const double area = duration * static_cast<double>(task_[i].size.count);
       const double hint = task_[i].hint ? static_cast<double>(-task_[i].hint->count) : 0.0;
-      if (attempt % 3 == 0) keyed.push_back({{duration * noise(), hint}, i});
-      if (attempt % 3 == 1) keyed.push_back({{static_cast<double>(load_[i]), area * noise()}, i});
-      if (attempt % 3 == 2) keyed.push_back({{area * noise(), hint}, i});
+      const auto load = static_cast<double>(load_[i]), size = static_cast<double>(task_[i].size.count);
+      if (attempt % kOrders == 0) keyed.push_back({{duration * noise(), hint}, i});
+      if (attempt % kOrders == 1) keyed.push_back({{load, area * noise()}, i});
+      if (attempt % kOrders == 2) keyed.push_back({{area * noise(), hint}, i});
+      if (attempt % kOrders == 3) keyed.push_back({{load, size * noise()}, i});
     }
     std::stable_sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<std::uint32_t> ranks(task_.size());

@@ -28,8 +28,8 @@ struct PackingAnswer {
   TaskPacking packing;  ///< of kPacked
 };
 
-/// Looks for a packing within `capacity`: greedy first, then the canonical search over a portfolio of orders (duration, load
-/// and area, plain and disturbed) on all cores; of the orders that succeed, the first counts.
+/// Looks for a packing within `capacity`: greedy first, then the canonical search over a portfolio of orders (duration, area,
+/// load with area or size, plain and disturbed) on all cores; of the orders that succeed, the first counts.
 PackingAnswer fit_packing(const PackingTask& task, Bytes capacity, const PackingLimits& limits = {});
 
 /// The lowest packing that the limits allow: the capacity is lowered towards the load for as long as a packing is found.
