@@ -64,15 +64,44 @@ Bytes BufferBook::bound(SpaceId space) const {
   return held_bytes + most;
 }
 
+Bytes BufferBook::place_items(const Items& items, Bytes base) {
+  if (items.items.empty()) return base;
+  const Packing packing = pack_arena(items.items, kBufferAlignment);
+  Bytes strictest = kBufferAlignment;
+  for (const PackItem& item : items.items) strictest = std::max(strictest, item.alignment);
+  const Bytes floor = align_up(base, strictest);
+  for (std::size_t i = 0; i < items.buffers.size(); ++i) plan_.buffers[items.buffers[i]].offset = floor + packing.offsets[i];
+  return floor + packing.height;
+}
+
+std::optional<Bytes> BufferBook::place_apart(SpaceId space, const Items& items, Bytes base) {
+  Items activations, others;
+  std::uint32_t end = 0;
+  for (const PackItem& item : items.items) end = std::max(end, item.life.end);
+  for (std::size_t i = 0; i < items.items.size(); ++i) {
+    const TensorKind kind = plan_.buffers[items.buffers[i]].category;
+    Items& region = kind == TensorKind::kActivation ? activations : others;
+    region.items.push_back(items.items[i]);
+    region.buffers.push_back(items.buffers[i]);
+    if (kind == TensorKind::kScalar) region.items.back().life = {0, end};
+  }
+  const Bytes usable = plan_.platform.at(space).usable;
+  const Bytes bound = load_bound(activations.items, kBufferAlignment) + load_bound(others.items, kBufferAlignment);
+  if (activations.items.empty() || base + bound > usable) return std::nullopt;
+  const Bytes top = place_items(activations, place_items(others, base));
+  return top <= usable ? std::optional(top) : std::nullopt;
+}
+
+/// The CPU updates while the next step's forward pass sends activations off the device: bytes that these shared with what
+/// updates read would make that pass wait for the last of them. So would a loss on its way to the host, which goes by the same
+/// queue before them: scalars share bytes with nothing either.
 Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base) {
   const Items found = items_of(space, body);
-  if (found.items.empty()) return base;
-  const Packing packing = pack_arena(found.items, kBufferAlignment);
-  Bytes strictest = kBufferAlignment;
-  for (const PackItem& item : found.items) strictest = std::max(strictest, item.alignment);
-  const Bytes floor = align_up(base, strictest);
-  for (std::size_t i = 0; i < found.buffers.size(); ++i) plan_.buffers[found.buffers[i]].offset = floor + packing.offsets[i];
-  return floor + packing.height;
+  const bool leave_device = plan_.strategy.activations != Tier::kDevice && plan_.platform.at(space).kind == SpaceKind::kHost;
+  if (leave_device) {
+    if (const auto top = place_apart(space, found, base)) return *top;
+  }
+  return place_items(found, base);
 }
 
 bool BufferBook::bound_arenas() {

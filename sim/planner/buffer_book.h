@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,9 @@ class BufferBook {
   [[nodiscard]] Bytes bound(SpaceId space) const;
   [[nodiscard]] Bytes place_held(SpaceId space);
   [[nodiscard]] Bytes place_body(SpaceId space, std::uint32_t body, Bytes base);
+  Bytes place_items(const Items& items, Bytes base);
+  /// Activations in a region above everything else, scalars each by itself, where the space is large enough; else nothing.
+  [[nodiscard]] std::optional<Bytes> place_apart(SpaceId space, const Items& items, Bytes base);
 
   Plan& plan_;
   std::uint32_t body_ = 0;

@@ -97,6 +97,31 @@ TEST_CASE("the device peak falls by exactly what the blocks that are away keep")
   }
 }
 
+TEST_CASE("what is away on the host shares no bytes with what updates read, where there is room, and does where there is not") {
+  // Else the next step's forward pass would wait for the CPU's last update before it could send the first block's away.
+  Strategy strategy = away(Tier::kHost, 4);
+  strategy.optimizer = Tier::kHost;
+  strategy.gradients = Tier::kHost;
+  const auto on = [&](const Platform& platform) {
+    return lower_to_plan(small_model(Family::kGpt2), small_recipe(1), platform, strategy).value();
+  };
+  const Plan roomy = on(tiny_platform());
+  const SpaceId host = *roomy.platform.space(SpaceKind::kHost);
+  for (const Buffer& away : roomy.buffers) {
+    if (away.space != host || away.category != TensorKind::kActivation) continue;
+    for (const Buffer& other : roomy.buffers) {
+      if (other.space != host || other.category == TensorKind::kActivation) continue;
+      INFO(away.name << " and " << other.name);
+      CHECK((away.offset + away.extent() <= other.offset || other.offset + other.extent() <= away.offset));
+    }
+  }
+  Platform platform = tiny_platform();
+  platform.spaces[host.index].usable = roomy.arena_bytes(host) - Bytes(1);
+  const Plan tight = on(platform);
+  CHECK(tight.arena_bytes(host) < roomy.arena_bytes(host));
+  CHECK(verify_plan(tight));
+}
+
 TEST_CASE("activations on the SSD pass through the host both ways, in whole storage blocks") {
   const Plan plan = lowered(away(Tier::kSsd, 2));
   // Of the eleven tensors the norms' statistics, 512 bytes each, and the heads', 1024, grow to one block of 4096 each.
