@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/parse_rate.h"
 #include "cli/print_partition.h"
 #include "cli/waiting_line.h"
 #include "formats/plans/layer_profile.h"
@@ -45,14 +46,6 @@ std::vector<std::string> split(const std::string& text, char at) {
   return parts;
 }
 
-/// "1e9", "1GB/s", "25GiB".
-Result<double> parse_rate(const std::string& text) {
-  if (const auto number = parse_number(text); number && *number > 0 && *number < 1e18) return *number;
-  const auto bytes = parse_bytes(text.ends_with("/s") ? text.substr(0, text.size() - 2) : text);
-  if (bytes && bytes->count > 0) return static_cast<double>(bytes->count);
-  return refuse(fmt::format("'{}' is no rate", text), "--bandwidth", "write it as in 1e9, 1GB/s or 12.5GB/s");
-}
-
 /// "4x4" and "1e10,1e9", inner first.
 Result<std::vector<PartitionLevel>> parse_levels(const std::string& devices, const std::string& bandwidth) {
   std::vector<PartitionLevel> levels;
@@ -68,7 +61,7 @@ Result<std::vector<PartitionLevel>> parse_levels(const std::string& devices, con
       return refuse(fmt::format("'{}' is no number of devices from 1 to {}", counts[i], kMostDevices), "--devices",
                     "write 8, or 4x4 for levels");
     }
-    const auto rate = parse_rate(rates[i]);
+    const auto rate = parse_rate(rates[i], "--bandwidth");
     if (!rate) return fail(rate.error());
     levels.push_back({static_cast<std::size_t>(*count), *rate});
     product *= levels.back().devices;

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/machine_flags.h"
 #include "cli/output_file.h"
+#include "cli/parse_rate.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
@@ -16,6 +17,7 @@
 #include "formats/text/write_text_file.h"
 #include "sim/planner/chains/compare_chain_plans.h"
 #include "sim/planner/chains/model_chain.h"
+#include "sim/planner/chains/offload_chain.h"
 
 namespace plimsoll {
 namespace {
@@ -29,6 +31,7 @@ struct RecomputeFlags {
   std::string calibration;
   std::string save_chain;
   std::string budget;
+  std::string link, host;
   std::string save;
   bool curve = false;
   bool json = false;
@@ -65,12 +68,54 @@ JsonLine plan_line(const ChainAnswer& answer) {
   return line.raw("schedule", chain_schedule_json(answer.best->schedule));
 }
 
-void print_json(const ChainAnswer& answer, bool with_curve) {
+/// What sending away over a link makes of it; nothing without --link.
+struct LinkAnswer {
+  ChainLink link;
+  std::optional<OffloadPlan> plan;
+};
+
+std::string stretches_json(const OffloadPlan& plan) {
+  std::vector<std::string> items;
+  for (const OffloadStretch& stretch : plan.stretches) {
+    JsonLine line;
+    line.integer("first", static_cast<std::int64_t>(stretch.first)).integer("last", static_cast<std::int64_t>(stretch.last));
+    line.flag("saved", stretch.saves);
+    if (stretch.saves) line.integer("option", stretch.option).integer("sent_bytes", stretch.sent.count);
+    items.push_back(line.integer("ahead_bytes", stretch.ahead.count).str());
+  }
+  return json_list(items);
+}
+
+std::string link_json(const LinkAnswer& answer) {
+  JsonLine line;
+  line.number("bytes_per_second", answer.link.bytes_per_second).integer("host_budget_bytes", answer.link.host.count);
+  line.flag("feasible", answer.plan.has_value());
+  if (!answer.plan) return line.raw("time", "null").raw("stretches", "[]").str();
+  const OffloadReplay& replay = answer.plan->replay;
+  line.number("time", replay.seconds).number("waiting", replay.waiting).flag("exact", answer.plan->exact);
+  line.integer("peak_bytes", replay.peak.count).integer("host_bytes", replay.host.count);
+  return line.raw("stretches", stretches_json(*answer.plan)).str();
+}
+
+void print_link(const LinkAnswer& answer) {
+  if (!answer.plan) {
+    fmt::print("  with a link of {:.4g} GB/s nothing fits either\n", answer.link.bytes_per_second * 1e-9);
+    return;
+  }
+  const OffloadReplay& replay = answer.plan->replay;
+  fmt::print("  with a link of {:.4g} GB/s: {:.6g} s, of these {:.4g} s waiting for it{}\n",
+             answer.link.bytes_per_second * 1e-9, replay.seconds, replay.waiting,
+             answer.plan->exact ? "" : " (the best of those that were tried)");
+  fmt::print("  {} wait in host memory, {} are held at the peak\n", to_text(replay.host), to_text(replay.peak));
+}
+
+void print_json(const ChainAnswer& answer, const std::optional<LinkAnswer>& link, bool with_curve) {
   JsonLine line = plan_line(answer);
   line.raw("lower_bound", number_or_null(answer.lower_bound)).flag("exact", answer.exact);
   line.raw("persistent_lower_bound", number_or_null(answer.persistent_bound));
   line.integer("minimum_bytes", answer.curve.front().bytes.count);
   line.number("minimum_time", answer.curve.back().seconds).raw("baselines", plans_json(answer.baselines));
+  if (link) line.raw("link", link_json(*link));
   if (with_curve) line.raw("curve", curve_json(answer.curve));
   fmt::print("{}\n", line.str());
 }
@@ -146,7 +191,7 @@ Result<BlockChain> chain_of_model(const RecomputeFlags& flags) {
 /// Options that say something of a model mean nothing for a chain that is written out.
 Result<void> check_chain_options(const CLI::App& command, const RecomputeFlags& flags) {
   if (!flags.machine.gpu.empty() || !flags.machine.machine_file.empty()) return {};
-  const std::set<std::string> own{"CHAIN", "--budget", "--save", "--curve", "--json", "--help"};
+  const std::set<std::string> own{"CHAIN", "--budget", "--link", "--host", "--save", "--curve", "--json", "--help"};
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || own.contains(option->get_name())) continue;
     return fail({.kind = ErrorKind::kInput,
@@ -157,28 +202,43 @@ Result<void> check_chain_options(const CLI::App& command, const RecomputeFlags& 
   return {};
 }
 
+/// Nothing where no link is said.
+Result<std::optional<ChainLink>> read_link(const RecomputeFlags& flags) {
+  if (flags.link.empty()) return std::optional<ChainLink>();
+  const auto rate = parse_rate(flags.link, "--link");
+  if (!rate) return fail(rate.error());
+  const auto host = flags.host.empty() ? Result<Bytes>(Bytes(std::int64_t{1} << 60)) : parse_bytes(flags.host);
+  if (!host) return fail(host.error());
+  return ChainLink{*rate, *host};
+}
+
 Result<ExitCode> recompute(const RecomputeFlags& flags) {
   const auto budget = parse_bytes(flags.budget);
   if (!budget) return fail(budget.error());
+  const auto link = read_link(flags);
+  if (!link) return fail(link.error());
   if (const auto usable = check_output(flags); !usable) return fail(usable.error());
   const bool of_model = !flags.machine.gpu.empty() || !flags.machine.machine_file.empty();
   const auto chain = of_model ? chain_of_model(flags) : read_chain_file(flags);
   if (!chain) return fail(chain.error());
   if (!flags.save_chain.empty()) write_text_file(flags.save_chain, chain_json(*chain));
+  std::optional<LinkAnswer> sent;
   const auto answer = [&] {
     const WaitingLine waiting("looking for the best schedule");
+    if (*link) sent = LinkAnswer{**link, offload_chain(*chain, ChainCurve(*chain), **link, *budget)};
     return compare_chain_plans(*chain, *budget);
   }();
   if (!answer) return fail(answer.error());
   if (answer->best && !flags.save.empty()) write_text_file(flags.save, plan_line(*answer).str() + "\n");
   if (flags.json) {
-    print_json(*answer, flags.curve);
+    print_json(*answer, sent, flags.curve);
   } else if (flags.curve) {
     print_curve(answer->curve);
   } else {
     print_text(flags.file, *answer);
+    if (sent) print_link(*sent);
   }
-  return answer->best ? ExitCode::kDone : ExitCode::kMissed;
+  return answer->best || (sent && sent->plan) ? ExitCode::kDone : ExitCode::kMissed;
 }
 
 }  // namespace
@@ -193,11 +253,16 @@ void add_recompute(CLI::App& app, ExitCode& code) {
       "fits.\n"
       "With --on the chain is that of a model's micro-batch: its blocks' ways to keep and to compute again, timed by the\n"
       "catalogue; the budget is then of activations beside the weights.\n"
+      "With --link it is told, too, what keeping, computing again and sending to host memory, chosen together, take.\n"
       "Example: plimsoll recompute chain.json --budget 3GiB --save schedule.json\n"
+      "         plimsoll recompute chain.json --budget 3GiB --link 12GB/s --host 8GiB\n"
       "         plimsoll recompute gpt2-xl --on \"RTX 2060 6GB\" --budget 1GiB --save-chain chain.json");
   command->add_option("CHAIN", flags->file, "a JSON file, or with --on a model")->required();
   command->add_option("--budget", flags->budget, "bytes beside the chain's own input, as in 1048576 or 3GiB")
       ->required();
+  CLI::Option* link =
+      command->add_option("--link", flags->link, "bytes a second that can leave for host memory, and come back, as in 12GB/s");
+  command->add_option("--host", flags->host, "bytes that may wait in host memory (default: any number)")->needs(link);
   command->add_option("--save", flags->save, "where the schedule goes, as JSON");
   command->add_option("--save-chain", flags->save_chain, "where a model's chain goes, as JSON");
   add_machine_flags(*command, flags->machine);

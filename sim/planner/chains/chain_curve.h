@@ -23,6 +23,9 @@ class ChainCurve {
   /// The curve of the whole chain. Its first step is exact even when others are not.
   [[nodiscard]] const StepCurve& steps() const { return cell(0, blocks() - 1); }
 
+  /// That of blocks [first, last] between their input and the gradient at their end.
+  [[nodiscard]] const StepCurve& of(std::size_t first, std::size_t last) const { return cell(first, last); }
+
   /// False when steps were thinned out.
   [[nodiscard]] bool exact() const { return exact_; }
 
@@ -35,6 +38,7 @@ class ChainCurve {
   [[nodiscard]] const StepCurve& cell(std::size_t first, std::size_t last) const { return cells_[index(first, last)]; }
   [[nodiscard]] Bytes room_to_pass(std::size_t first, std::size_t last);
   [[nodiscard]] StepCurve one_block(std::size_t block) const;
+  [[nodiscard]] std::vector<std::size_t> cuts_by_promise(std::size_t first, std::size_t last) const;
   [[nodiscard]] StepCurve stretch(std::size_t first, std::size_t last);
   void append(std::size_t first, std::size_t last, Bytes bytes, ChainSchedule& schedule) const;
 

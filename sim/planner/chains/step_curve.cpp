@@ -13,15 +13,19 @@ const CurveStep* step_at(std::span<const CurveStep> curve, Bytes bytes) {
 
 void lower_by(StepCurve& curve, std::span<const CurveStep> other, StepCurve& scratch) {
   scratch.clear();
-  auto left = curve.begin();
-  auto right = other.begin();
-  while (left != curve.end() || right != other.end()) {
-    const bool from_left = right == other.end() || (left != curve.end() && left->bytes <= right->bytes);
+  if (other.empty()) return;
+  const auto within = [](const CurveStep& step, Bytes bytes) { return step.bytes < bytes; };
+  auto left = std::lower_bound(curve.begin(), curve.end(), other.front().bytes, within);
+  scratch.insert(scratch.end(), curve.begin(), left);
+  for (auto right = other.begin(); right != other.end();) {
+    const bool from_left = left != curve.end() && left->bytes <= right->bytes;
     const CurveStep& step = from_left ? *left++ : *right++;
     if (!scratch.empty() && step.seconds >= scratch.back().seconds) continue;
     if (!scratch.empty() && step.bytes == scratch.back().bytes) scratch.pop_back();
     scratch.push_back(step);
   }
+  while (left != curve.end() && left->seconds >= scratch.back().seconds) ++left;
+  scratch.insert(scratch.end(), left, curve.end());
   curve.swap(scratch);
 }
 
