@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include <random>
+#include <utility>
 
 #include "core/plan/verify_plan.h"
 #include "sim/planner/lower_bound.h"
@@ -162,6 +163,18 @@ TEST_CASE("from recomputing everything one move leads to keeping everything outs
     return to.recompute_every == 0 && to.activations == Tier::kHost && to.activation_blocks == 3;
   });
   CHECK(count == 1);
+}
+
+TEST_CASE("one move keeps outputs of recomputed blocks and sends them away, of all blocks or of half of them") {
+  const Strategy from{.name = "offload-optimizer", .recompute_every = 1, .optimizer = Tier::kHost, .device_state_blocks = 4};
+  const std::vector<Strategy> moves = moves_from(from, {.layers = 8, .micro_batches = 1, .has_ssd = false});
+  for (const auto& [blocks, states] : {std::pair{8, 4}, std::pair{4, 4}, std::pair{4, 3}}) {
+    const auto count = std::count_if(moves.begin(), moves.end(), [&](const Strategy& to) {
+      return to.recompute_every == 1 && to.kept_outputs == 4 && to.activations == Tier::kHost &&
+             to.activation_blocks == blocks && to.device_state_blocks == states;
+    });
+    CHECK(count == 1);
+  }
 }
 
 TEST_CASE("whatever a walk of moves comes to is refused with a reason or becomes a lawful plan") {
