@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -61,6 +62,21 @@ void read_kineto_events(benchmark::State& state) {
   state.counters["peak_mib"] = static_cast<double>(usage.ru_maxrss) / 1024;
   std::filesystem::remove(path);
 }
+
+/// A trace of one's own, where PLIMSOLL_TRACE names one. Items are what was decoded, fewer than the file's events.
+void read_named_file(benchmark::State& state) {
+  const char* const path = std::getenv("PLIMSOLL_TRACE");
+  std::size_t decoded = 0;
+  for (auto _ : state) {
+    auto recording = read_kineto(path);
+    if (!recording) return state.SkipWithError(recording.error().what.c_str());
+    decoded += recording->work.size() + recording->calls.size() + recording->ranges.size() + recording->allocations.size();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(decoded));
+}
+[[maybe_unused]] const bool named =
+    std::getenv("PLIMSOLL_TRACE") != nullptr &&
+    benchmark::RegisterBenchmark("read_named_file", read_named_file)->Unit(benchmark::kMillisecond) != nullptr;
 BENCHMARK(read_kineto_events)->Arg(216'000)->Arg(2'000'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace

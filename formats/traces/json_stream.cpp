@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstring>
 
 namespace plimsoll {
@@ -11,21 +11,37 @@ namespace {
 
 constexpr std::size_t kWindow = std::size_t{1} << 20;
 constexpr std::size_t kLongestText = std::size_t{16} << 20;
-constexpr std::size_t kDeepest = 128;
+constexpr std::size_t kPadding = 8;  ///< zeros behind the window: texts are searched eight bytes at a time
 
-enum Class : std::uint8_t { kPlain, kWhite, kEndsText, kNumeric };
+/// What a letter may be part of. kBetween: of anything but a text or a bracket.
+enum Class : std::uint8_t { kWhite = 1, kNumeric = 2, kBetween = 4 };
 
 constexpr std::array<std::uint8_t, 256> make_classes() {
   std::array<std::uint8_t, 256> classes{};
-  for (const char letter : {' ', '\t', '\r', '\n'}) classes[static_cast<unsigned char>(letter)] = kWhite;
-  for (const char letter : {'"', '\\', '\0'}) classes[static_cast<unsigned char>(letter)] = kEndsText;
-  for (const char letter : {'+', '-', '.', 'e', 'E'}) classes[static_cast<unsigned char>(letter)] = kNumeric;
-  for (char digit = '0'; digit <= '9'; ++digit) classes[static_cast<unsigned char>(digit)] = kNumeric;
+  const auto add = [&](std::string_view letters, std::uint8_t more) {
+    for (const char letter : letters) classes[static_cast<unsigned char>(letter)] |= more;
+  };
+  add(" \t\r\n", kWhite | kBetween);
+  add("+-.0123456789eE", kNumeric | kBetween);
+  add(",:afilnrstuyINT", kBetween);  // of true, false, null, NaN, Infinity, inf
   return classes;
 }
 constexpr std::array<std::uint8_t, 256> kClasses = make_classes();
 
-std::uint8_t class_of(char letter) { return kClasses[static_cast<unsigned char>(letter)]; }
+bool is(char letter, Class what) { return (kClasses[static_cast<unsigned char>(letter)] & what) != 0; }
+
+/// The first '"', '\\' or 0 from here on. The lowest byte that the trick with the carry finds is a true one.
+const char* end_of_text(const char* at) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101;
+  const auto zeros = [](std::uint64_t word) { return (word - kOnes) & ~word & (kOnes << 7); };
+  while (true) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof(word));
+    const std::uint64_t found = zeros(word) | zeros(word ^ (kOnes * '"')) | zeros(word ^ (kOnes * '\\'));
+    if (found != 0) return at + std::countr_zero(found) / 8;
+    at += sizeof(word);
+  }
+}
 
 void append_utf8(std::string& out, std::uint32_t code) {
   const auto put = [&](std::uint32_t byte) { out.push_back(static_cast<char>(byte)); };
@@ -48,9 +64,8 @@ void append_utf8(std::string& out, std::uint32_t code) {
 
 }  // namespace
 
-JsonStream::JsonStream(ByteSource source) : source_(std::move(source)), buffer_(kWindow + 1) {
+JsonStream::JsonStream(ByteSource source) : source_(std::move(source)), buffer_(kWindow + kPadding) {
   at_ = end_ = buffer_.data();
-  buffer_[0] = 0;
 }
 
 void JsonStream::refuse(std::string what) const {
@@ -68,79 +83,83 @@ bool JsonStream::fill() {
   const auto behind = at_ - from;
   window_at_ += from - buffer_.data();
   std::memmove(buffer_.data(), from, kept);
-  if (kept >= buffer_.size() - 1) {
+  if (kept >= buffer_.size() - kPadding) {
     if (kept >= kLongestText) refuse(fmt::format("a text or number longer than {} bytes", kLongestText));
-    buffer_.resize(2 * kept + 1);
+    buffer_.resize(2 * kept + kPadding);
   }
-  const std::size_t got = source_.read(buffer_.data() + kept, buffer_.size() - 1 - kept);
+  const std::size_t got = source_.read(buffer_.data() + kept, buffer_.size() - kPadding - kept);
   ended_ = got == 0;
   if (keep_ != nullptr) keep_ = buffer_.data();
   at_ = buffer_.data() + behind;
   end_ = buffer_.data() + kept + got;
-  buffer_[kept + got] = 0;
+  std::memset(buffer_.data() + kept + got, 0, kPadding);
   return !ended_;
 }
 
-void JsonStream::pass_white() {
+/// The next letter that is no white space, at which at_ then stands; 0 at the end of the file.
+char JsonStream::peek() {
   while (true) {
-    while (class_of(*at_) == kWhite) ++at_;
-    if (at_ < end_ || !fill()) return;
+    while (is(*at_, kWhite)) ++at_;
+    if (at_ < end_ || !fill()) return *at_;
   }
 }
 
-bool JsonStream::pass_comma() {
-  pass_white();
-  if (at_ == end_ || *at_ != ',') return false;
+char JsonStream::peek_behind_comma() {
+  const char letter = peek();
+  if (letter != ',') return letter;
   ++at_;
-  pass_white();
-  return true;
+  return peek();
 }
 
 bool JsonStream::at_end() {
-  pass_white();
-  token_at_ = window_at_ + (at_ - buffer_.data());
+  peek();
+  mark();
   return at_ == end_;
 }
 
 void JsonStream::enter(bool object) {
-  if (open_.size() >= kDeepest) refuse(fmt::format("objects and arrays more than {} deep", kDeepest));
-  open_.push_back(object);
+  ++at_;
+  if (depth_ >= kDeepest) refuse(fmt::format("objects and arrays more than {} deep", kDeepest));
+  is_object_[depth_++] = object;
 }
 
 void JsonStream::leave(bool object) {
-  if (open_.empty() || open_.back() != object) refuse(object ? "a '}' that closes nothing" : "a ']' that closes nothing");
-  open_.pop_back();
+  ++at_;
+  if (depth_ == 0 || is_object_[depth_ - 1] != object) refuse(object ? "a '}' that closes nothing" : "a ']' that closes nothing");
+  --depth_;
 }
 
-JsonToken JsonStream::next() {
-  pass_comma();
-  return read_token();
-}
+JsonToken JsonStream::next() { return read_token(peek_behind_comma()); }
 
-JsonToken JsonStream::read_token() {
-  if (at_end()) return JsonToken::kEnd;
-  switch (*at_) {
-    case '{': ++at_; enter(true); return JsonToken::kObject;
-    case '[': ++at_; enter(false); return JsonToken::kArray;
-    case '}': ++at_; leave(true); return JsonToken::kObjectEnd;
-    case ']': ++at_; leave(false); return JsonToken::kArrayEnd;
+JsonToken JsonStream::read_token(char letter) {
+  mark();
+  switch (letter) {
     case '"': read_text(); return JsonToken::kText;
+    case '{': enter(true); return JsonToken::kObject;
+    case '[': enter(false); return JsonToken::kArray;
+    case '}': leave(true); return JsonToken::kObjectEnd;
+    case ']': leave(false); return JsonToken::kArrayEnd;
+    default: break;
+  }
+  if (at_ == end_) return JsonToken::kEnd;
+  if (!is(letter, kNumeric) || (letter == '-' && need() == 'I')) return read_other(letter);
+  read_number();
+  return JsonToken::kNumber;
+}
+
+/// A word, or nothing that may stand here.
+JsonToken JsonStream::read_other(char letter) {
+  switch (letter) {
     case 't': read_word("true"); return JsonToken::kTrue;
     case 'f': read_word("false"); return JsonToken::kFalse;
-    case 'n': read_word(at_ + 1 < end_ && at_[1] == 'a' ? "nan" : "null"); return JsonToken::kNull;
+    case 'n': read_word(need() == 'a' ? "nan" : "null"); return JsonToken::kNull;
     case 'N': read_word("NaN"); return JsonToken::kNull;
+    case '-': ++at_; [[fallthrough]];
     case 'I': read_word("Infinity"); return JsonToken::kNull;
     case 'i': read_word("inf"); return JsonToken::kNull;
     default: break;
   }
-  if (*at_ == '-' && need() == 'I') {
-    ++at_;
-    read_word("Infinity");
-    return JsonToken::kNull;
-  }
-  if (class_of(*at_) != kNumeric) refuse(fmt::format("'{}' where a value should begin", *at_ >= ' ' && *at_ < 127 ? *at_ : '?'));
-  read_number();
-  return JsonToken::kNumber;
+  refuse(fmt::format("'{}' where a value should begin", letter >= ' ' && letter < 127 ? letter : '?'));
 }
 
 /// The character behind the current one; 0 at the end.
@@ -164,7 +183,7 @@ void JsonStream::read_word(std::string_view word) {
 void JsonStream::read_number() {
   keep_ = at_;
   while (true) {
-    while (class_of(*at_) == kNumeric) ++at_;
+    while (is(*at_, kNumeric)) ++at_;
     if (at_ < end_ || !fill()) break;
   }
   text_ = {keep_, static_cast<std::size_t>(at_ - keep_)};
@@ -174,7 +193,7 @@ void JsonStream::read_number() {
 void JsonStream::read_text() {
   keep_ = ++at_;
   while (true) {
-    while (class_of(*at_) != kEndsText) ++at_;
+    at_ = end_of_text(at_);
     if (at_ == end_) {
       if (!fill()) refuse("the file ends within a text");
       continue;
@@ -242,35 +261,66 @@ std::uint32_t JsonStream::read_hex() {
 }
 
 bool JsonStream::next_key(std::string_view& key) {
-  pass_comma();
-  const JsonToken token = read_token();
-  if (token == JsonToken::kObjectEnd) return false;
-  if (token == JsonToken::kEnd) refuse("the file ends within an object");
-  if (token != JsonToken::kText) refuse("no key where one should be");
-  if (text_.data() != escaped_.data()) escaped_.assign(text_);  // the window may move on to the colon
-  pass_white();
+  const char letter = peek_behind_comma();
+  mark();
+  if (letter == '}') {
+    leave(true);
+    return false;
+  }
   if (at_ == end_) refuse("the file ends within an object");
-  if (*at_ != ':') refuse("no colon behind a key");
+  if (letter != '"') refuse("no key where one should be");
+  read_text();
+  if (*at_ != ':') {
+    if (text_.data() != escaped_.data()) escaped_.assign(text_);  // the window may move on to the colon
+    text_ = escaped_;
+    if (peek() != ':') refuse(at_ == end_ ? "the file ends within an object" : "no colon behind a key");
+  }
   ++at_;
-  key = escaped_;
+  key = text_;
   return true;
 }
 
-void JsonStream::skip() { skip_rest(next()); }
+void JsonStream::skip() {
+  if (peek() != '"') return skip_rest(next());
+  mark();
+  pass_text();
+}
+
+void JsonStream::pass_text() {
+  ++at_;
+  while (true) {
+    at_ = end_of_text(at_);
+    if (at_ == end_) {
+      if (!fill()) refuse("the file ends within a text");
+      continue;
+    }
+    const char letter = *at_++;
+    if (letter == '"') return;
+    if (letter != '\\') continue;  // a 0 within the text
+    if (at_ == end_ && !fill()) refuse("the file ends within a text");
+    ++at_;
+  }
+}
 
 void JsonStream::skip_rest(JsonToken first) {
   if (first == JsonToken::kEnd) refuse("the file ends where a value should be");
-  int open = first == JsonToken::kObject || first == JsonToken::kArray ? 1 : 0;
-  while (open > 0) {
-    pass_white();
-    if (at_ == end_) refuse("the file ends within a value");
-    if (*at_ == ':' || *at_ == ',') {
-      ++at_;
-      continue;
+  if (first != JsonToken::kObject && first != JsonToken::kArray) return;
+  for (const std::size_t outside = depth_ - 1; depth_ > outside;) {
+    while (is(*at_, kBetween)) ++at_;
+    if (at_ == end_) {
+      if (fill()) continue;
+      mark();
+      refuse("the file ends within a value");
     }
-    const JsonToken token = read_token();
-    if (token == JsonToken::kObject || token == JsonToken::kArray) ++open;
-    if (token == JsonToken::kObjectEnd || token == JsonToken::kArrayEnd) --open;
+    mark();
+    switch (*at_) {
+      case '"': pass_text(); break;
+      case '{': enter(true); break;
+      case '[': enter(false); break;
+      case '}': leave(true); break;
+      case ']': leave(false); break;
+      default: read_other(*at_);
+    }
   }
 }
 

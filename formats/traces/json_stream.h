@@ -1,7 +1,7 @@
 #pragma once
 
+#include <bitset>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,7 +14,7 @@ enum class JsonToken : std::uint8_t { kObject, kObjectEnd, kArray, kArrayEnd, kT
 
 /// JSON one token after another, with a window of the file in memory. Traces are written by many hands, so it takes what they get
 /// wrong: NaN and infinities, commas before a closing bracket, and control characters in texts. Everything else throws an
-/// EnvironmentError of kind kInput that names the byte.
+/// EnvironmentError of kind kInput that names the byte; of a value that is passed over, brackets, texts and letters are looked at.
 class JsonStream {
  public:
   explicit JsonStream(ByteSource source);
@@ -38,14 +38,19 @@ class JsonStream {
   [[noreturn]] void refuse(std::string what) const;
 
  private:
+  static constexpr std::size_t kDeepest = 128;
+
   bool fill();
-  void pass_white();
-  bool pass_comma();
-  JsonToken read_token();
+  char peek();
+  char peek_behind_comma();
+  void mark() { token_at_ = window_at_ + (at_ - buffer_.data()); }
+  JsonToken read_token(char letter);
+  JsonToken read_other(char letter);
   void read_text();
   void read_escaped();
   void read_number();
   void read_word(std::string_view word);
+  void pass_text();
   void append_escape();
   std::uint32_t read_hex();
   char need();
@@ -53,7 +58,7 @@ class JsonStream {
   void leave(bool object);
 
   ByteSource source_;
-  std::vector<char> buffer_;  ///< with a 0 behind what was read
+  std::vector<char> buffer_;  ///< with zeros behind what was read
   const char* at_ = nullptr;
   const char* end_ = nullptr;
   const char* keep_ = nullptr;   ///< from here on the window must not lose bytes
@@ -61,7 +66,8 @@ class JsonStream {
   std::int64_t token_at_ = 0;
   std::string_view text_;
   std::string escaped_;
-  std::vector<bool> open_;  ///< objects (true) and arrays around the next token
+  std::bitset<kDeepest> is_object_;  ///< of what is open around the next token, else it is an array
+  std::size_t depth_ = 0;
   bool ended_ = false;
 };
 

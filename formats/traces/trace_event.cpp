@@ -149,18 +149,57 @@ void read_arguments(JsonStream& json, TraceFileEvent& event) {
   for (std::string_view key; json.next_key(key);) read_argument(json, key, event);
 }
 
-/// As new, keeping the memory of its texts.
+/// Arrows are not looked at: what they join is known by correlation.
+bool is_arrow(char phase) { return phase == 's' || phase == 't' || phase == 'f'; }
+
+/// Everything that anybody asks of these stands outside their arguments, which are most of a file.
+bool has_needless_arguments(EventCategory category) {
+  switch (category) {
+    case EventCategory::kOperator:
+    case EventCategory::kAnnotation:
+    case EventCategory::kFlow:
+    case EventCategory::kDrawing:
+    case EventCategory::kFunction: return true;
+    default: return false;
+  }
+}
+
 void clear(TraceFileEvent& event) {
-  TraceFileEvent empty;
-  empty.name.swap(event.name);
-  empty.category_text.swap(event.category_text);
-  empty.wait_kind.swap(event.wait_kind);
-  empty.label.swap(event.label);
-  event = std::move(empty);
-  event.name.clear();
-  event.category_text.clear();
-  event.wait_kind.clear();
-  event.label.clear();
+  static_cast<EventNumbers&>(event) = {};
+  for (std::string* text : {&event.name, &event.category_text, &event.process_word, &event.thread_word, &event.wait_kind, &event.label})
+    text->clear();
+}
+
+void read_phase(JsonStream& json, TraceFileEvent& event) {
+  const JsonToken token = json.next();
+  if (token != JsonToken::kText) return pass(json, token);
+  if (json.text().size() == 1) event.phase = json.text().front();
+}
+
+void read_category(JsonStream& json, TraceFileEvent& event) {
+  read_words(json, event.category_text);
+  event.category = category_of(event.category_text);
+}
+
+void read_field(JsonStream& json, std::string_view key, TraceFileEvent& event) {
+  switch (key.size()) {
+    case 2:
+      if (key == "ph") return read_phase(json, event);
+      if (key == "ts") return read_time(json, event.start, &event.has_start);
+      break;
+    case 3:
+      if (key == "cat") return read_category(json, event);
+      if (key == "dur") return read_time(json, event.duration);
+      if (key == "pid") return read_identity(json, event.process, event.numbered, event.process_word);
+      if (key == "tid") return read_identity(json, event.thread, event.numbered, event.thread_word);
+      break;
+    case 4:
+      if (key == "name") return read_words(json, event.name);
+      if (key == "args" && !has_needless_arguments(event.category)) return read_arguments(json, event);
+      break;
+    default: break;
+  }
+  json.skip();
 }
 
 }  // namespace
@@ -168,28 +207,8 @@ void clear(TraceFileEvent& event) {
 void read_event(JsonStream& json, TraceFileEvent& event) {
   clear(event);
   for (std::string_view key; json.next_key(key);) {
-    if (key == "ph") {
-      const JsonToken token = json.next();
-      if (token == JsonToken::kText && json.text().size() == 1) event.phase = json.text().front();
-      if (token != JsonToken::kText) pass(json, token);
-    } else if (key == "cat") {
-      read_words(json, event.category_text);
-      event.category = category_of(event.category_text);
-    } else if (key == "name") {
-      read_words(json, event.name);
-    } else if (key == "ts") {
-      read_time(json, event.start, &event.has_start);
-    } else if (key == "dur") {
-      read_time(json, event.duration);
-    } else if (key == "pid") {
-      read_identity(json, event.process, event.numbered, event.process_word);
-    } else if (key == "tid") {
-      read_identity(json, event.thread, event.numbered, event.thread_word);
-    } else if (key == "args") {
-      read_arguments(json, event);
-    } else {
-      json.skip();
-    }
+    read_field(json, key, event);
+    if (is_arrow(event.phase)) return json.skip_rest(JsonToken::kObject);
   }
 }
 

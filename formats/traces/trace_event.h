@@ -24,20 +24,16 @@ enum class EventCategory : std::uint8_t {
   kFunction,  ///< of Python
 };
 
-/// The fields of one event that anybody asks for; what it lacks keeps its default. Reused from event to event.
-struct TraceFileEvent {
+/// The numbers of one event; what it lacks keeps its default.
+struct EventNumbers {
   char phase = 0;
   EventCategory category = EventCategory::kOther;
-  std::string name;
-  std::string category_text;
   bool has_start = false;
+  bool numbered = true;    ///< process and thread are numbers; else they are words
   std::int64_t start = 0;  ///< nanoseconds
   std::int64_t duration = 0;
   std::int64_t process = 0;
   std::int64_t thread = 0;
-  bool numbered = true;  ///< process and thread are numbers; else they are these words
-  std::string process_word;
-  std::string thread_word;
   // From "args".
   std::uint64_t correlation = 0;
   std::uint64_t event_correlation = 0;
@@ -56,11 +52,19 @@ struct TraceFileEvent {
   std::int64_t shared_memory = 0;
   std::array<std::int64_t, 3> grid{};
   std::array<std::int64_t, 3> block{};
+};
+
+/// The fields of one event that anybody asks for. Reused from event to event, for the memory of its texts.
+struct TraceFileEvent : EventNumbers {
+  std::string name;
+  std::string category_text;
+  std::string process_word;
+  std::string thread_word;
   std::string wait_kind;
   std::string label;  ///< of metadata: the name that it gives
 };
 
-/// Reads the event whose opening brace was just read.
+/// Reads the event whose opening brace was just read; of an arrow no more than its phase.
 void read_event(JsonStream& json, TraceFileEvent& event);
 
 }  // namespace plimsoll
