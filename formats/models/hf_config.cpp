@@ -126,7 +126,9 @@ class ConfigReader {
     const std::string type = fields_.word({"model_type"}, "");
     const auto* const known = std::ranges::find(kKnownTypes, type, &KnownType::model_type);
     if (type.empty()) {
-      fields_.fault("the key 'model_type' is missing", readable_types());
+      fields_.fault("the key 'model_type' is missing",
+                    "where the file is no configuration of Hugging Face: a step graph has \"format\": \"plimsoll step graph\" among its "
+                    "first keys, a plan goes to plimsoll simulate, a trace to plimsoll import. Of configurations " + readable_types());
     }
     if (known == std::end(kKnownTypes)) {
       fields_.fault(fmt::format("model_type '{}' is not supported", type),

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <set>
 #include <vector>
 
@@ -13,24 +15,56 @@ namespace {
 
 using Event = nlohmann::json::parse_event_t;
 
+/// The letters of a text for the parser, which tell how far it has read.
+struct Letters {
+  using iterator_category = std::forward_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = const char&;
+
+  const char* at = nullptr;
+  const char** reached = nullptr;
+
+  reference operator*() const { return *at; }
+  Letters& operator++() {
+    *reached = ++at;
+    return *this;
+  }
+  Letters operator++(int) {
+    const Letters before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const Letters& other) const { return at == other.at; }
+};
+
 constexpr int kMaxDepth = 64;
 constexpr std::int64_t kMaxValues = 4'000'000;  // bounds the memory that a hostile file can claim
 
 /// Watches the parser; after the first problem everything else is discarded as it is read.
 class Watch {
  public:
+  explicit Watch(const char* text) : reached_(text) {}
+
   template <typename Json>
   bool accept(int depth, Event event, const Json& value) {
     if (!problem_.empty()) return false;
     if (depth > kMaxDepth) problem_ = fmt::format("nested deeper than {} levels", kMaxDepth);
     if (++values_ > kMaxValues) problem_ = fmt::format("more than {} values", kMaxValues);
-    if (!problem_.empty()) return false;
+    if (!problem_.empty()) {
+      problem_at_ = reached_;
+      return false;
+    }
     if (event == Event::object_start) open_object(static_cast<std::size_t>(depth) + 1);
     if (event == Event::key) see_key(static_cast<std::size_t>(depth), value.template get<std::string>());
+    if (!problem_.empty()) problem_at_ = reached_;
     return problem_.empty();
   }
 
   [[nodiscard]] const std::string& problem() const { return problem_; }
+  [[nodiscard]] const char* problem_at() const { return problem_at_; }
+  const char*& reached() { return reached_; }
 
  private:
   void open_object(std::size_t depth) {
@@ -44,6 +78,8 @@ class Watch {
   std::vector<std::set<std::string>> keys_;  ///< by depth, of the object that is open there
   std::int64_t values_ = 0;
   std::string problem_;
+  const char* problem_at_ = nullptr;
+  const char* reached_;  ///< in the text
 };
 
 tl::unexpected<Error> bad(std::string what, std::string where) {
@@ -61,17 +97,21 @@ std::string reason(const nlohmann::json::exception& error) {
 
 template <typename Json>
 Result<Json> parse(std::string_view text, std::string_view where, std::int64_t first_byte) {
-  Watch watch;
+  Watch watch(text.data());
+  const auto place = [&](std::size_t byte) {
+    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n');
+    return fmt::format("{}: line {}, byte {}", where, line, first_byte + static_cast<std::int64_t>(byte));
+  };
+  const auto bytes_to = [&](const char* at) { return static_cast<std::size_t>(at - text.data()); };
   try {
-    Json value = Json::parse(text, [&](int depth, Event event, Json& seen) { return watch.accept(depth, event, seen); });
-    if (!watch.problem().empty()) return bad(watch.problem(), std::string(where));
+    const Letters begin{text.data(), &watch.reached()}, end{text.data() + text.size(), &watch.reached()};
+    Json value = Json::parse(begin, end, [&](int depth, Event event, Json& seen) { return watch.accept(depth, event, seen); });
+    if (!watch.problem().empty()) return bad(watch.problem(), place(bytes_to(watch.problem_at())));
     return value;
   } catch (const nlohmann::json::parse_error& error) {
-    const std::size_t byte = std::min(error.byte, text.size());
-    const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(byte), '\n');
-    return bad(reason(error), fmt::format("{}: line {}, byte {}", where, line, first_byte + static_cast<std::int64_t>(byte)));
+    return bad(reason(error), place(std::min(error.byte, text.size())));
   } catch (const nlohmann::json::exception& error) {  // a number beyond a double, for one
-    return bad(reason(error), std::string(where));
+    return bad(reason(error), place(bytes_to(watch.reached())));
   }
 }
 

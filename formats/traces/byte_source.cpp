@@ -1,5 +1,6 @@
 #include "formats/traces/byte_source.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -37,13 +38,18 @@ Result<ByteSource> ByteSource::open(const std::string& path) {
 std::size_t ByteSource::read(char* out, std::size_t size) {
   const int got = gzread(file_.get(), out, static_cast<unsigned>(std::min(size, kMostAtOnce)));
   int code = Z_OK;
-  const char* const words = gzerror(file_.get(), &code);
+  const std::string words = gzerror(file_.get(), &code);
   // A packed file that was cut off gives its last bytes first, and then says so.
-  if (got > 0 || (got == 0 && code == Z_OK)) return static_cast<std::size_t>(got);
+  if (got > 0 || (got == 0 && code == Z_OK)) {
+    given_ += got;
+    return static_cast<std::size_t>(got);
+  }
   const bool content = code == Z_BUF_ERROR || code == Z_DATA_ERROR;
+  std::string what = "cannot be read: " + words.substr(words.starts_with(path_ + ": ") ? path_.size() + 2 : 0);
+  if (code == Z_BUF_ERROR) what = "the packed file is cut off";
   throw EnvironmentError({.kind = content ? ErrorKind::kInput : ErrorKind::kEnvironment,
-                          .what = code == Z_BUF_ERROR ? "the packed file is cut off" : std::string("cannot be read: ") + words,
-                          .where = path_,
+                          .what = std::move(what),
+                          .where = fmt::format("{}, byte {} unpacked", path_, given_),
                           .remedy = content ? "copy the file again from where it was made" : ""});
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -15,7 +16,8 @@ class ByteSource {
  public:
   static Result<ByteSource> open(const std::string& path);
 
-  /// Fills up to `size` bytes; 0 at the end. Throws EnvironmentError (kInput when the packed data is damaged or cut off).
+  /// Fills up to `size` bytes; 0 at the end. Throws EnvironmentError (kInput when the packed data is damaged or
+  /// cut off), which says how many bytes came out before.
   std::size_t read(char* out, std::size_t size);
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -26,6 +28,7 @@ class ByteSource {
   ByteSource(std::string path, gzFile_s* file) : path_(std::move(path)), file_(file) {}
 
   std::string path_;
+  std::int64_t given_ = 0;  ///< bytes, unpacked
   std::unique_ptr<gzFile_s, Close> file_;
 };
 

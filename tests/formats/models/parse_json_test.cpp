@@ -18,6 +18,7 @@ TEST_CASE("a key given twice in one object is refused, the same key in two objec
   const auto twice = parse_json(R"({"a": {"k": 1, "k": 1}})", "x");
   REQUIRE_FALSE(twice);
   CHECK(twice.error().what == "the key 'k' is given twice");
+  CHECK(twice.error().where.find("byte") != std::string::npos);
 }
 
 TEST_CASE("nesting is bounded at 64 levels, however deep the text goes") {
