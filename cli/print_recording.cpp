@@ -5,12 +5,22 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/write_recording.h"
+#include "core/trace/nested_ranges.h"
 #include "formats/runs/short_kernel_name.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr std::size_t kMostKernels = 10;
+
+/// From the first event to the last: of ranges too, where neither a device nor a call of its driver is in the recording.
+Nanoseconds whole_span(const Recording& recording) {
+  const auto [first, last] = span_of(recording);
+  if (first < last || recording.ranges.empty()) return last - first;
+  Nanoseconds end;
+  for (const MarkedRange& range : recording.ranges) end = std::max(end, range.end);
+  return end - recording.ranges.front().start;
+}
 
 struct Total {
   std::int64_t count = 0;
@@ -77,12 +87,31 @@ std::int64_t peak_reserved(const Recording& recording) {
   return peak;
 }
 
+/// Of the framework's tensors on the host, since the recording began; −1: none told.
+std::int64_t host_peak(const Recording& recording) {
+  std::int64_t peak = -1;
+  for (const AllocationEvent& event : recording.allocations) {
+    if (event.of_framework && event.memory_kind != kDeviceMemoryKind) peak = std::max(peak, event.allocated);
+  }
+  return peak;
+}
+
+/// A recording of the host alone: its operators in place of kernels.
+std::string host_operators_text(const Recording& recording) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const OperatorTotal& total : operator_totals(recording)) {
+    if (++shown > kMostKernels) break;
+    text += fmt::format("  {:>12}{:>8} x  {}, without what ran within it\n", to_text(total.own), total.count, total.name);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string recording_text(const Recording& recording) {
-  const auto [first, last] = span_of(recording);
-  std::string text = fmt::format("{}: {} from the first event to the last, a device busy for {}\n", recording.source,
-                                 to_text(last - first), to_text(busy_time(recording)));
+  std::string text = fmt::format("{}: {} from the first event to the last, ", recording.source, to_text(whole_span(recording)));
+  text += recording.work.empty() ? "no device work\n" : fmt::format("a device busy for {}\n", to_text(busy_time(recording)));
   for (const RecordedDevice& device : recording.devices)
     text += fmt::format("  gpu{}: {}, {}\n", device.device, device.name, to_text(device.memory));
   for (const auto& [sort, total] : by_sort(recording)) {
@@ -95,6 +124,9 @@ std::string recording_text(const Recording& recording) {
                       recording.threads.size(), recording.waits.size(), recording.ranges.size(), recording.allocations.size());
   if (const std::int64_t peak = peak_reserved(recording); peak >= 0)
     text += fmt::format("  the framework reserved {} at most\n", to_text(Bytes(peak)));
+  if (const std::int64_t peak = host_peak(recording); peak >= 0)
+    text += fmt::format("  tensors in host memory: {} at most beyond those of before the recording\n", to_text(Bytes(peak)));
+  if (recording.work.empty()) text += host_operators_text(recording);
   std::size_t shown = 0;
   for (const auto& [name, total] : by_kernel(recording)) {
     if (++shown > kMostKernels) break;
@@ -105,7 +137,6 @@ std::string recording_text(const Recording& recording) {
 
 std::string recording_json(const Recording& recording) {
   using nlohmann::ordered_json;
-  const auto [first, last] = span_of(recording);
   ordered_json work = ordered_json::array();
   for (const auto& [sort, total] : by_sort(recording))
     work.push_back({{"kind", sort}, {"count", total.count}, {"seconds", to_seconds(total.time)}, {"bytes", total.bytes}});
@@ -119,11 +150,14 @@ std::string recording_json(const Recording& recording) {
   ordered_json kernels = ordered_json::array();
   for (const auto& [name, total] : by_kernel(recording))
     kernels.push_back({{"name", name}, {"count", total.count}, {"seconds", to_seconds(total.time)}});
+  ordered_json operators = ordered_json::array();
+  for (const OperatorTotal& total : operator_totals(recording))
+    operators.push_back({{"name", total.name}, {"count", total.count}, {"own_seconds", to_seconds(total.own)}});
   ordered_json losses = ordered_json::array();
   for (const RecordingLoss& loss : recording.losses) losses.push_back({{"what", loss.what}, {"count", loss.count}});
   const ordered_json object{{"format_version", 1},
                             {"source", recording.source},
-                            {"seconds", to_seconds(last - first)},
+                            {"seconds", to_seconds(whole_span(recording))},
                             {"device_busy_seconds", to_seconds(busy_time(recording))},
                             {"steps", marked_steps(recording).size()},
                             {"work", work},
@@ -133,7 +167,9 @@ std::string recording_json(const Recording& recording) {
                             {"waits", recording.waits.size()},
                             {"ranges", recording.ranges.size()},
                             {"memory_events", recording.allocations.size()},
+                            {"host_tensors_peak_bytes", host_peak(recording)},
                             {"kernels", kernels},
+                            {"operators", operators},
                             {"losses", losses}};
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }

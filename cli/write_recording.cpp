@@ -50,10 +50,12 @@ std::vector<MemorySample> samples_of(const Recording& recording) {
   std::map<std::uint32_t, std::int64_t> asked;
   for (const AllocationEvent& event : recording.allocations) {
     const std::string space = fmt::format("gpu{}", event.device);
-    if (event.of_framework) {
+    if (event.of_framework && event.memory_kind != kDeviceMemoryKind) {
+      if (event.allocated >= 0) samples.push_back({event.time, "host", "framework allocated", Bytes(event.allocated)});
+    } else if (event.of_framework) {
       if (event.allocated >= 0) samples.push_back({event.time, space, "framework allocated", Bytes(event.allocated)});
       if (event.reserved >= 0) samples.push_back({event.time, space, "framework reserved", Bytes(event.reserved)});
-    } else if (event.memory_kind == 2) {
+    } else if (event.memory_kind == kDeviceMemoryKind) {
       samples.push_back({event.time, space, "asked of the driver", Bytes(asked[event.device] += event.bytes)});
     }
   }

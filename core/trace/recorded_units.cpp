@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "core/trace/nested_ranges.h"
 #include "core/trace/work_units.h"
 
 namespace plimsoll {
@@ -38,8 +39,8 @@ class Collector {
   Collector(const Recording& recording, Nanoseconds begin, Nanoseconds end) : recording_(recording), begin_(begin), end_(end) {}
 
   UnitStep collect() {
-    for (const MarkedRange& range : recording_.ranges) {
-      if (range.start >= begin_ && range.start < end_) visit(range);
+    for (const MarkedRange* range : nested_ranges(recording_)) {
+      if (range->start >= begin_ && range->start < end_) visit(*range);
     }
     UnitStep step{.operators = !found_.empty()};
     if (found_.empty()) return kernels(std::move(step));

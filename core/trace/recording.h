@@ -44,6 +44,8 @@ enum class DeviceWorkKind : std::uint8_t { kKernel, kCopy, kFill };
 inline constexpr std::uint32_t kNoShape = 0xffffffffu;
 /// What memory a copy joins when nobody said: Nsight's "unknown".
 inline constexpr std::uint8_t kUnknownMemoryKind = 7;
+inline constexpr std::uint8_t kPageableMemoryKind = 0;
+inline constexpr std::uint8_t kDeviceMemoryKind = 2;
 
 /// One kernel, copy or fill as the device ran it.
 struct DeviceWork {
@@ -127,7 +129,7 @@ struct AllocationEvent {
   std::int64_t reserved = -1;
   std::uint32_t process = 0;
   std::uint32_t device = 0;
-  std::uint8_t memory_kind = 2;
+  std::uint8_t memory_kind = kDeviceMemoryKind;  ///< kPageableMemoryKind: of the host
   bool of_framework = false;  ///< false: asked of the driver
   std::int64_t stream = 0;    ///< on which the block is used; 0 where nobody told
 };

@@ -251,16 +251,19 @@ void KinetoReader::take_wait() {
 }
 
 void KinetoReader::take_memory() {
+  constexpr std::int64_t kHost = 0;
   constexpr std::int64_t kCuda = 1;
   constexpr std::int64_t kHip = 6;
   if (event_.name != "[memory]") return;
-  if (event_.device_type != kCuda && event_.device_type != kHip) return;  // of the host
+  const bool host = event_.device_type == kHost;
+  if (!host && event_.device_type != kCuda && event_.device_type != kHip) return;
   recording_.allocations.push_back({.time = Nanoseconds(event_.start),
                                     .address = event_.address,
                                     .bytes = event_.bytes,
                                     .allocated = event_.allocated,
-                                    .reserved = event_.reserved,
+                                    .reserved = host ? -1 : event_.reserved,
                                     .device = small(event_.device),
+                                    .memory_kind = host ? kPageableMemoryKind : kDeviceMemoryKind,
                                     .of_framework = true});
 }
 

@@ -197,7 +197,7 @@ class DeviceReplay {
 Result<std::vector<ReplayedAllocations>> replay_allocations(const Recording& recording, const CachingAllocatorOptions& options) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<const AllocationEvent*>> devices;
   for (const AllocationEvent& event : recording.allocations) {
-    if (event.of_framework) devices[{event.process, event.device}].push_back(&event);
+    if (event.of_framework && event.memory_kind == kDeviceMemoryKind) devices[{event.process, event.device}].push_back(&event);
   }
   if (devices.empty()) {
     return fail({.kind = ErrorKind::kInput,

@@ -88,6 +88,12 @@ Result<Replayed> replay(const Recording& recording, const ReplayOptions& options
     return fail(
         {.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "name a trace of a program that used a GPU"});
   };
+  if (recording.work.empty() && !recording.ranges.empty()) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "the trace holds no device work, only what the host did",
+                 .where = {},
+                 .remedy = "plimsoll import lists its operators, and plimsoll compare holds a prediction against them"});
+  }
   if (recording.work.empty()) return refuse("the trace holds no device work");
   if (recording.work.size() + recording.calls.size() > kMostNodes / 3) return refuse("the trace is too long to be replayed");
   // Traces whose clocks are off by a little show work before its launch. Where that ties a knot, such launches count as unknown.

@@ -92,7 +92,9 @@ TEST_CASE("memory events of the device become the framework's curve") {
   const std::string rest =
       R"(,"Device Id":0,"Addr":139926520725504,"Bytes":-512,"Total Allocated":1024,"Total Reserved":2097152}})";
   const Recording r = read_good(trace_of(event + "1" + rest + "," + event + "0" + rest));
-  REQUIRE(r.allocations.size() == 1);  // type 0 is the host
+  REQUIRE(r.allocations.size() == 2);
+  CHECK(r.allocations[0].memory_kind == kDeviceMemoryKind);
+  CHECK(r.allocations[1].memory_kind == kPageableMemoryKind);  // type 0 is the host
   CHECK(r.allocations[0].bytes == -512);
   CHECK(r.allocations[0].address == 139926520725504u);
   CHECK(r.allocations[0].reserved == 2097152);
@@ -209,6 +211,7 @@ TEST_CASE("a packed trace is the same trace, and a cut one says so") {
   const auto cut = read_recording(path);
   REQUIRE_FALSE(cut);
   CHECK(cut.error().what.find("cut off") != std::string::npos);
+  CHECK(cut.error().where.find("byte") != std::string::npos);
 }
 
 TEST_CASE("texts and windows of any length fit together") {
