@@ -8,6 +8,7 @@
 
 #include "cli/waiting_line.h"
 #include "core/trace/match_units.h"
+#include "formats/exporters/torch_blocks.h"
 #include "formats/runs/run_file.h"
 #include "formats/runs/short_kernel_name.h"
 #include "formats/traces/read_nsight.h"
@@ -106,7 +107,9 @@ Result<UnitStep> predicted_units(const std::string& file, bool kernels) {
                  .where = file,
                  .remedy = "make one with plimsoll plan MODEL … --timeline FILE"});
   }
-  return units_of_plan(*plan, trace->trace, kernels);
+  const TorchBlocks* const blocks = torch_blocks(plan->spec);
+  if (blocks == nullptr) return units_of_plan(*plan, trace->trace, kernels);
+  return units_of_plan(*plan, trace->trace, kernels, {blocks->query_products, blocks->inner_products, blocks->fused_norms});
 }
 
 }  // namespace

@@ -87,6 +87,34 @@ bool completes(const WorkUnit& before, const WorkUnit& unit) {
          unit.sort == UnitClass::kProduct && before.layer == unit.layer && before.name != unit.name;
 }
 
+/// Of a product, by the name of what it writes, or of the gradient that its backward reads.
+int parts_of(const Plan& plan, const FlatBody& flat, const Instruction& instruction, const OperatorShares& shares) {
+  if (instruction.kind != InstructionKind::kLaunch) return 1;
+  const OpKind kind = plan.at(instruction.kernel).kind;
+  if (class_of_op(kind) != UnitClass::kProduct) return 1;
+  for (const Use& use : flat.uses(instruction)) {
+    const bool tells = kind == OpKind::kLinear ? writes(use.access) : reads(use.access);
+    const std::string& name = plan.buffers[use.target].name;
+    if (tells && name.starts_with("qkv ")) return shares.query_products;
+    if (tells && name.starts_with("ffn in ")) return shares.inner_products;
+  }
+  return 1;
+}
+
+void divide(std::vector<WorkUnit>& units, const std::vector<int>& parts) {
+  std::vector<WorkUnit> divided;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    const Nanoseconds share(units[i].time.count / parts[i]);
+    for (int part = 1; part < parts[i]; ++part) {
+      divided.push_back(units[i]);
+      divided.back().time = share;
+      units[i].time -= share;
+    }
+    divided.push_back(std::move(units[i]));
+  }
+  units = std::move(divided);
+}
+
 }  // namespace
 
 UnitClass class_of_operator(std::string_view name) {
@@ -123,21 +151,27 @@ UnitClass class_of_kernel(std::string_view name) {
 
 void merge_runs(std::vector<WorkUnit>& units) {
   std::vector<WorkUnit> merged;
+  std::size_t last = 0;  // of those that are not of class other, one beyond
   for (WorkUnit& unit : units) {
     const bool runs = unit.sort == UnitClass::kElementwise || unit.sort == UnitClass::kUpdate;
-    if (runs && !merged.empty() && merged.back().sort == unit.sort && merged.back().phase == unit.phase) merged.back().time += unit.time;
-    else merged.push_back(std::move(unit));
+    if (runs && last > 0 && merged[last - 1].sort == unit.sort && merged[last - 1].phase == unit.phase) {
+      merged[last - 1].time += unit.time;
+      continue;
+    }
+    merged.push_back(std::move(unit));
+    if (merged.back().sort != UnitClass::kOther) last = merged.size();
   }
   units = std::move(merged);
 }
 
-UnitStep units_of_plan(const Plan& plan, const Trace& predicted, bool kernels) {
+UnitStep units_of_plan(const Plan& plan, const Trace& predicted, bool kernels, const OperatorShares& shares) {
   UnitStep result{.step = "the prediction", .on_device = true, .operators = !kernels};
   const Body* const body = plan.body("step");
   if (body == nullptr || predicted.events.empty()) return result;
   const FlatBody flat = expand(plan, *body);
   const std::uint32_t step = predicted.events.back().step;  // a prediction's last step is its steady one
   Nanoseconds first(INT64_MAX), last(INT64_MIN);
+  std::vector<int> parts;
   for (const TraceEvent& event : predicted.events) {
     if (event.step != step || event.instruction >= flat.list.instructions.size()) continue;
     first = std::min(first, event.start);
@@ -145,13 +179,16 @@ UnitStep units_of_plan(const Plan& plan, const Trace& predicted, bool kernels) {
     const Instruction& instruction = flat.list.instructions[event.instruction];
     if (instruction.kind == InstructionKind::kMarker) continue;
     WorkUnit unit = unit_of(plan, instruction, event.end - event.start);
+    if (unit.sort == UnitClass::kNorm && !shares.fused_norms) unit.sort = UnitClass::kElementwise;
     if (!kernels && !result.units.empty() && completes(result.units.back(), unit)) {
       result.units.back().time += unit.time;
       result.units.back().name = "linear backward";
       continue;
     }
     result.units.push_back(std::move(unit));
+    parts.push_back(parts_of(plan, flat, instruction, shares));
   }
+  divide(result.units, parts);
   if (first < last) result.duration = last - first;
   for (const StepSummary& summary : predicted.steps) {
     if (summary.step == step) result.duration = summary.duration();

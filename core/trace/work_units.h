@@ -37,9 +37,16 @@ struct UnitStep {
   bool operators = false;       ///< a framework named its operators; else units are kernels
 };
 
-/// The units of the prediction's steady step. `kernels`: products of a backward pass stay apart, and phases are not told, as in a
-/// recording without operators.
-UnitStep units_of_plan(const Plan& plan, const Trace& predicted, bool kernels);
+/// Of how many operators of another framework's one of the plan's is the sum.
+struct OperatorShares {
+  int query_products = 1;   ///< linear layers that make queries, keys and values
+  int inner_products = 1;   ///< linear layers that a feed-forward layer begins with
+  bool fused_norms = true;  ///< else a norm is written out in elementwise operators
+};
+
+/// The units of the prediction's steady step; one that is several operators of the framework's is as many, of equal times.
+/// `kernels`: products of a backward pass stay apart, and phases are not told, as in a recording without operators.
+UnitStep units_of_plan(const Plan& plan, const Trace& predicted, bool kernels, const OperatorShares& shares = {});
 
 /// The units of the last step that is marked in the recording, of the span between its last two updates where none is marked, else of
 /// all of it. Operators of a framework and what they launched, by Kineto's and NVTX's names; Python modules (recorded with their
@@ -53,7 +60,7 @@ UnitClass class_of_kernel(std::string_view name);
 std::string_view to_text(UnitClass sort);
 std::string_view to_text(UnitPhase phase);
 
-/// Puts runs of elementwise units and of updates together.
+/// Puts runs of elementwise units and of updates together, over units of class other (views, casts) between them.
 void merge_runs(std::vector<WorkUnit>& units);
 
 }  // namespace plimsoll

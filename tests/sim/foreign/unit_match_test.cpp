@@ -1,6 +1,10 @@
 #include <catch2/catch.hpp>
 
+#include "core/plan/expand.h"
 #include "core/trace/match_units.h"
+#include "sim/planner/lower_to_plan.h"
+#include "tests/support/small_models.h"
+#include "tests/support/tiny_platform.h"
 
 namespace plimsoll::test {
 namespace {
@@ -64,6 +68,40 @@ TEST_CASE("a step of PyTorch's becomes units: operators, backward nodes, runs of
   CHECK(step.units[2].phase == UnitPhase::kBackward);
   CHECK(step.units[2].sort == UnitClass::kProduct);
   CHECK(step.units[3].sort == UnitClass::kUpdate);
+}
+
+TEST_CASE("a run of elementwise operators goes on over views and casts, and ends at other work") {
+  // mul 2, view 1, pow 3, mm 10, add 4: the run mul + pow takes 5.
+  std::vector<WorkUnit> units{unit(kF, UnitClass::kElementwise, -1, 2), unit(kF, UnitClass::kOther, -1, 1), unit(kF, UnitClass::kElementwise, -1, 3),
+                              unit(kF, UnitClass::kProduct, -1, 10), unit(kF, UnitClass::kElementwise, -1, 4)};
+  merge_runs(units);
+  REQUIRE(units.size() == 4);
+  CHECK(units[0].time == Nanoseconds(5));
+  CHECK(units[1].sort == UnitClass::kOther);
+  CHECK(units[3].time == Nanoseconds(4));
+}
+
+TEST_CASE("a fused product counts as many as the framework has, of the same time together") {
+  const ModelSpec spec = small_model(Family::kLlama);
+  const Plan plan = lower_to_plan(spec, small_recipe(), tiny_platform(), {.name = "resident"}, {}).value();
+  Trace trace;
+  const auto instructions = static_cast<std::uint32_t>(expand(plan, *plan.body("step")).list.instructions.size());
+  for (std::uint32_t i = 0; i < instructions; ++i)
+    trace.events.push_back({.step = 0, .instruction = i, .start = Nanoseconds(600 * i), .end = Nanoseconds(600 * i + 600)});
+  const auto products = [&](const OperatorShares& shares, UnitPhase phase) {
+    std::pair<std::int64_t, Nanoseconds> sum;
+    for (const WorkUnit& made : units_of_plan(plan, trace, false, shares).units) {
+      if (made.sort == UnitClass::kProduct && made.phase == phase) sum = {sum.first + 1, sum.second + made.time};
+    }
+    return sum;
+  };
+  // A block has four products (queries with keys and values, output, feed-forward in and out), of transformers' seven; one head.
+  for (const UnitPhase phase : {UnitPhase::kForward, UnitPhase::kBackward}) {
+    const auto ours = products({}, phase), theirs = products({.query_products = 3, .inner_products = 2}, phase);
+    CHECK(ours.first == 4 * spec.layers + 1);
+    CHECK(theirs.first == 7 * spec.layers + 1);
+    CHECK(ours.second == theirs.second);
+  }
 }
 
 TEST_CASE("where a device worked, a unit takes the time of what it launched") {
