@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/exporters/commented_text.h"
+#include "formats/exporters/embedded_exporters.h"
 #include "formats/exporters/fsdp2_policy.h"
 #include "formats/exporters/refusals.h"
 
@@ -132,6 +133,7 @@ Result<ExportedText> torchtitan_toml(const ExportedTraining& training) {
   note_titan(training, out.notes);
   note_timing(training, "torchtitan", out.notes);
   out.text = heading(training, "torchtitan", out.notes) + lines.str();
+  out.script = embedded_exporters("formats/exporters/apply_torchtitan.py");
   return out;
 }
 

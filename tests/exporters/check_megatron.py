@@ -39,4 +39,5 @@ llama = parsed("llama-3.2-1b", *GPU, "--strategy", "zero-offload", "--batch", "2
 equal("llama", (llama.swiglu, llama.normalization, llama.group_query_attention, llama.num_query_groups), (True, "RMSNorm", True, 8))
 equal("offload", (llama.optimizer_cpu_offload, llama.optimizer_offload_fraction), (True, 1.0))
 equal("recompute", (llama.recompute_granularity, llama.recompute_method, llama.recompute_num_layers), ("full", "uniform", 1))
+export("megatron", "gpt2", *GPU, "--strategy", "zero-offload", "--optimizer", "sgd", name="sgd.sh", code=2)
 print("megatron's options all known")
