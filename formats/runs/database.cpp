@@ -5,8 +5,10 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "formats/runs/statement.h"
 
@@ -66,6 +68,8 @@ void check_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<unsigned char, 100> head{};
   if (!file.read(reinterpret_cast<char*>(head.data()), static_cast<std::streamsize>(head.size()))) return;
+  constexpr std::string_view kMagic = "SQLite format 3";
+  if (std::memcmp(head.data(), kMagic.data(), kMagic.size()) != 0) return;  // SQLite says so itself
   const auto number = [&](std::size_t at, int bytes) {
     std::uint64_t value = 0;
     for (int i = 0; i < bytes; ++i) value = value << 8 | head[at + static_cast<std::size_t>(i)];
