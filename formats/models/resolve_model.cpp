@@ -43,7 +43,7 @@ void note_type(ModelDescription& found, const std::vector<CheckpointTensor>& ten
       {"float32", StoredType::kF32}, {"float16", StoredType::kF16}, {"bfloat16", StoredType::kBf16}};
   for (const auto& [name, type] : types) {
     if (name != found.stated_type) continue;
-    const auto other = std::ranges::find_if(tensors, [&](const auto& place) { return place.tensor.type != type; });
+    const auto other = std::ranges::find_if(tensors, [wanted = type](const auto& place) { return place.tensor.type != wanted; });
     if (other == tensors.end()) return;
     found.notes.push_back({.text = fmt::format("config.json says {}, but '{}' is stored as {}; it is read as it is", name,
                                                other->tensor.name, to_text(other->tensor.type)),

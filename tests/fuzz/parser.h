@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/trace/recording.h"
 
 namespace plimsoll::test {
 
@@ -26,6 +27,10 @@ std::vector<Parser> plan_parsers();
 std::vector<Parser> table_parsers();
 std::vector<Parser> text_parsers();
 std::vector<Parser> recording_parsers();
+std::vector<Parser> foreign_parsers();
+
+/// What holds of every recording that a reader returned; then it is replayed.
+void check_recording(const Recording& recording);
 
 /// Ends the process when a law is broken.
 inline void require(bool holds, const char* law) {

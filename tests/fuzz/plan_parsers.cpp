@@ -2,6 +2,7 @@
 
 #include "core/plan/expand.h"
 #include "core/plan/verify_plan.h"
+#include "formats/exporters/read_deepspeed.h"
 #include "formats/machines/machine_json.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/machines/machine_probe.h"
@@ -71,6 +72,11 @@ void read_orders_json(std::string_view bytes) {
   if (has_value(schedule)) static_cast<void>(schedule_csv(*schedule));
 }
 
+void read_deepspeed_file(std::string_view bytes) {
+  static_cast<void>(is_deepspeed(bytes));
+  static_cast<void>(has_value(read_deepspeed(bytes, "deepspeed.json")));
+}
+
 }  // namespace
 
 std::vector<Parser> plan_parsers() {
@@ -78,7 +84,8 @@ std::vector<Parser> plan_parsers() {
           {"probe", read_probe_file},      {"strategy", read_strategy_file},
           {"samples", read_samples},       {"layer-graph", read_profile},
           {"piper", read_piper},           {"chain", read_chain_file},
-          {"orders-csv", read_orders_csv}, {"orders-json", read_orders_json}};
+          {"orders-csv", read_orders_csv}, {"orders-json", read_orders_json},
+          {"deepspeed", read_deepspeed_file}};
 }
 
 }  // namespace plimsoll::test

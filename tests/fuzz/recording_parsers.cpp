@@ -1,7 +1,6 @@
 // Readers of what is recorded: run files, traces of other profilers, spools of our own.
 
 #define XXH_INLINE_ALL
-#include <sqlite3.h>
 #include <xxhash.h>
 
 #include <cstddef>
@@ -13,25 +12,30 @@
 #include "formats/traces/read_recording.h"
 #include "profiler/decode/spool_reader.h"
 #include "sim/replay/replay.h"
+#include "tests/fuzz/changed_database.h"
 #include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/parser.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plimsoll::test {
+
+void check_recording(const Recording& recording) {
+  for (const DeviceWork& work : recording.work) {
+    require(work.start <= work.end && work.name.index < recording.names.size(), "work has a time and a name");
+    require(work.shape == kNoShape || work.shape < recording.shapes.size(), "a shape is one of the table");
+  }
+  for (const HostCall& call : recording.calls) {
+    require(call.start <= call.end && call.thread < recording.threads.size(), "a call has a time and a thread");
+  }
+  static_cast<void>(replay(recording));
+}
+
 namespace {
 
 void read_trace(std::string_view bytes) {
   const MemoryFile file(bytes);
   const auto recording = read_recording(file.path());
-  if (!has_value(recording)) return;
-  for (const DeviceWork& work : recording->work) {
-    require(work.start <= work.end && work.name.index < recording->names.size(), "work has a time and a name");
-    require(work.shape == kNoShape || work.shape < recording->shapes.size(), "a shape is one of the table");
-  }
-  for (const HostCall& call : recording->calls) {
-    require(call.start <= call.end && call.thread < recording->threads.size(), "a call has a time and a thread");
-  }
-  static_cast<void>(replay(*recording));
+  if (has_value(recording)) check_recording(*recording);
 }
 
 void check_run(const std::string& path) {
@@ -59,18 +63,8 @@ std::string empty_run(const TemporaryFolder& folder) {
 void read_changed_run(std::string_view bytes) {
   static const TemporaryFolder folder;
   static const std::string empty = empty_run(folder);
-  const std::string path = folder.file("changed.plimsoll");
-  std::ofstream(path, std::ios::binary) << empty;
-  sqlite3* handle = nullptr;
-  require(sqlite3_open(path.c_str(), &handle) == SQLITE_OK, "the file opens");
-  sqlite3_limit(handle, SQLITE_LIMIT_ATTACHED, 0);
-  sqlite3_limit(handle, SQLITE_LIMIT_LENGTH, 1 << 20);
-  sqlite3_progress_handler(
-      handle, 100'000, [](void*) { return 1; }, nullptr);
-  sqlite3_exec(handle, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", nullptr, nullptr, nullptr);
-  sqlite3_exec(handle, std::string(bytes).c_str(), nullptr, nullptr, nullptr);
-  sqlite3_close(handle);
-  check_run(path);
+  static const ChangedDatabase database;
+  check_run(database.after(empty, bytes));
 }
 
 /// The records of one block: header and checksums are made sound around them, or hardly any would be reached.

@@ -57,7 +57,8 @@ struct LossRowsArgs {
   double* right;        ///< [row], or null
 };
 
-/// Each row of logits: its loss, and with `backward` (softmax − one-hot of the target) · share in its place.
+/// Each row of logits: its loss, and with `backward` (softmax − one-hot of the target) · share in its place. Both are NaN where
+/// the target is none of the row's.
 template <typename S>
 struct LossRows {
   static constexpr int kThreads = 256;
@@ -89,7 +90,8 @@ struct LossRows {
     float sum = 0;
     for (Index i = block.thread(); i < a.width; i += kThreads) sum += std::exp(wide(x[i]) - most);
     sum = reduce<kThreads>(block, shared.values, sum, Plus());
-    const double of_target = static_cast<double>(wide(x[target])) - static_cast<double>(most);
+    const float own_logit = target < a.width ? wide(x[target]) : NAN;
+    const double of_target = static_cast<double>(own_logit) - static_cast<double>(most);
     block.sync();  // all have read the target's logit
     if (block.thread() == 0) {
       a.losses[row] = log(static_cast<double>(sum)) - of_target;
@@ -97,7 +99,7 @@ struct LossRows {
     }
     if (!a.backward) return;
     const float scale = a.scale != nullptr ? static_cast<float>(*a.scale) : 1.0F;
-    const float share = scale / static_cast<float>(a.targets.gradient_terms());
+    const float share = target < a.width ? scale / static_cast<float>(a.targets.gradient_terms()) : NAN;
     for (Index i = block.thread(); i < a.width; i += kThreads) {
       put(x[i], std::exp(wide(x[i]) - most) * (share / sum) - (i == target ? share : 0));
     }

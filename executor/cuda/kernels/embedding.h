@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cmath>
+
 #include "core/graph/masked_token.h"
 #include "executor/cuda/kernels/scalar.h"
 
@@ -11,9 +13,12 @@ struct TokenPlaces {
   const std::int32_t* tokens;
   const std::int32_t* extents;  ///< [sequence][tokens, begin of the second segment]; null: there are no types
   Index types;
+  Index vocabulary;
 
+  /// Negative where the memory that a plan gave holds no token of the vocabulary: such a row has no place in any table.
   PLIMSOLL_DEVICE Index token(Index row) const {
-    return tokens[row / sequence * (sequence + 1) + row % sequence] & ~kUncounted;
+    const Index token = tokens[row / sequence * (sequence + 1) + row % sequence] & ~kUncounted;
+    return token < vocabulary ? token : -1;
   }
   PLIMSOLL_DEVICE Index type(Index row) const {
     const std::int32_t* extent = extents + 2 * (row / sequence);
@@ -22,7 +27,7 @@ struct TokenPlaces {
   }
 };
 
-/// Element i of the sum of a row's token, position and type.
+/// Element i of the sum of a row's token, position and type; NaN where there is no such token.
 template <typename S>
 struct Embed {
   TokenPlaces at;
@@ -31,8 +36,8 @@ struct Embed {
   float factor;                             ///< of the token's row; 0: none
   S* y;
   PLIMSOLL_DEVICE void operator()(Index i) const {
-    const Index row = i / width, column = i % width;
-    float value = wide(table[at.token(row) * width + column]);
+    const Index row = i / width, column = i % width, token = at.token(row);
+    float value = token < 0 ? NAN : wide(table[token * width + column]);
     if (factor != 0) value *= factor;
     if (positions != nullptr) value += wide(positions[row % at.sequence * width + column]);
     if (type_table != nullptr) value += wide(type_table[at.type(row) * width + column]);
@@ -50,7 +55,7 @@ struct EmbedBackwardArgs {
 };
 
 /// The token table's gradient without atomics: the block of a token's first row adds the gradients of all its rows in their
-/// order and rounds once; the other rows' blocks end at once. Rows of tokens that do not occur are not touched.
+/// order and rounds once; the other rows' blocks end at once. Rows of tokens that do not occur are not touched, and no row is of a stray number.
 template <typename S>
 struct EmbedBackward {
   static constexpr int kThreads = 256;
@@ -64,6 +69,7 @@ struct EmbedBackward {
   template <typename Block>
   PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
     const Index first = block.index(), token = a.at.token(first);
+    if (token < 0) return;  // the same answer in every thread
     int seen = 0;
     for (Index row = block.thread(); row < first; row += kThreads) seen |= a.at.token(row) == token ? 1 : 0;
     if (reduce<kThreads>(block, shared.same, seen, Larger()) != 0) return;  // the same answer in every thread

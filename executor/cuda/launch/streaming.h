@@ -35,7 +35,8 @@ inline TokenPlaces token_places(const DeviceLaunch& l, std::size_t extents) {
   return {.sequence = s.sequence,
           .tokens = l.at<const std::int32_t>(0),
           .extents = s.variant > 0 ? l.at<const std::int32_t>(extents) : nullptr,
-          .types = s.variant};
+          .types = s.variant,
+          .vocabulary = s.outputs};
 }
 
 template <typename S, typename Launcher>

@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include "executor/cuda/host_twins.h"
 #include "executor/cuda/launch/supports.h"
 #include "tests/executor/cuda/device_cases.h"
@@ -68,6 +71,29 @@ TEST_CASE("the host makes a device's updates and sums of squares with the same b
     }
   }
   CHECK(compared > 4);
+}
+
+TEST_CASE("a number that is no token gives NaN, and no place outside the tables is read or written") {
+  int tried = 0;
+  for (const KernelCase& c : device_cases()) {
+    const std::int64_t beyond = c.shape.outputs;
+    for (const double stray : {static_cast<double>(beyond), 1e9, c.kind == OpKind::kEmbedding ? -7.0 : static_cast<double>(beyond)}) {
+      Values inputs = random_values(c, 7);
+      const auto tokens = std::find_if(c.operands.begin(), c.operands.end(), [](const CaseOperand& operand) {
+        return operand.content == Content::kToken || operand.content == Content::kLabel;
+      });
+      if (tokens == c.operands.end()) continue;
+      std::fill_n(inputs[static_cast<std::size_t>(tokens - c.operands.begin())].begin(), 2, stray);  // a token, and a target
+      CAPTURE(c.name, stray, ++tried);
+      const Values found = run_case(c, inputs, DType::kFp32, emulated(Fibers::Order::kForward));
+      const auto is_nan = [](double value) { return std::isnan(value); };
+      const bool gave_nan = std::any_of(found.begin(), found.end(), [&](const std::vector<double>& operand) {
+        return std::any_of(operand.begin(), operand.end(), is_nan);
+      });
+      CHECK(gave_nan == (c.kind != OpKind::kEmbeddingBackward));  // whose stray rows add to no table
+    }
+  }
+  CHECK(tried > 9);
 }
 
 TEST_CASE("a kernel without a program is refused by its name") {
