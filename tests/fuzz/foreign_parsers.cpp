@@ -1,4 +1,5 @@
-// Readers of what other programs write: execution traces, snapshots of PyTorch's memory, ONNX models, step graphs, and databases in which somebody changed rows or tables.
+// Readers of what other programs write: execution traces, snapshots of PyTorch's memory, ONNX models, step graphs, and databases
+// in which somebody changed rows or tables.
 
 #include <memory>
 

@@ -55,7 +55,8 @@ struct EmbedBackwardArgs {
 };
 
 /// The token table's gradient without atomics: the block of a token's first row adds the gradients of all its rows in their
-/// order and rounds once; the other rows' blocks end at once. Rows of tokens that do not occur are not touched, and no row is of a stray number.
+/// order and rounds once; the other rows' blocks end at once. Rows of tokens that do not occur are not touched, nor
+/// is any for a stray number.
 template <typename S>
 struct EmbedBackward {
   static constexpr int kThreads = 256;

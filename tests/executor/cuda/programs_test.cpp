@@ -76,8 +76,8 @@ TEST_CASE("the host makes a device's updates and sums of squares with the same b
 TEST_CASE("a number that is no token gives NaN, and no place outside the tables is read or written") {
   int tried = 0;
   for (const KernelCase& c : device_cases()) {
-    const std::int64_t beyond = c.shape.outputs;
-    for (const double stray : {static_cast<double>(beyond), 1e9, c.kind == OpKind::kEmbedding ? -7.0 : static_cast<double>(beyond)}) {
+    const auto beyond = static_cast<double>(c.shape.outputs);
+    for (const double stray : {beyond, 1e9, c.kind == OpKind::kEmbedding ? -7.0 : beyond}) {
       Values inputs = random_values(c, 7);
       const auto tokens = std::find_if(c.operands.begin(), c.operands.end(), [](const CaseOperand& operand) {
         return operand.content == Content::kToken || operand.content == Content::kLabel;
