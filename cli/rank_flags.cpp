@@ -41,7 +41,7 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
       ->capture_default_str();
 }
 
-Result<void> check_rank_flags(const RankFlags& flags) {
+Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
   const std::pair<std::int64_t, const char*> missing[] = {
       {flags.tensor, "--tp"}, {flags.context, "--cp"}, {flags.expert, "--ep"}};
   for (const auto& [degree, option] : missing) {
@@ -50,7 +50,11 @@ Result<void> check_rank_flags(const RankFlags& flags) {
           bad(fmt::format("run cannot do {} {} yet", option, degree), "fit and simulate can; run knows --dp, --pp and --zero"));
   }
   if (flags.timed_waits < 0) return fail(bad("--timed-waits cannot be negative"));
-  return {};
+  const std::int64_t ranks = flags.data * flags.pipeline;
+  if (ranks == job_ranks) return {};
+  const std::string asked = fmt::format("--dp {} --pp {}", flags.data, flags.pipeline);
+  return fail(bad(fmt::format("{} needs {} ranks, and this job has {}", asked, ranks, job_ranks),
+                  fmt::format("mpirun -n {} plimsoll run ...", ranks)));
 }
 
 Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches) {

@@ -29,8 +29,9 @@ struct RankFlags {
 
 void add_rank_flags(CLI::App& command, RankFlags& flags);
 
-/// Refuses what does not go together or cannot run yet, naming the option.
-Result<void> check_rank_flags(const RankFlags& flags);
+/// Refuses what does not go together or cannot run yet, naming the option, and a job of another size than the flags ask for,
+/// naming the launcher's command.
+Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks);
 
 /// The schedule of that name for the flags' sizes; sizes that it does not have are refused with those it has.
 Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches);

@@ -29,7 +29,7 @@ bool is_given(const RunFlags& flags, const std::string& option) {
   return std::find(flags.given.begin(), flags.given.end(), option) != flags.given.end();
 }
 
-Result<void> check_options(const RunFlags& flags) {
+Result<void> check_options(const RunFlags& flags, std::uint32_t job_ranks) {
   for (const char* option :
        {"--resume", "--eval-data", "--eval-every", "--save", "--save-every", "--init-adapter", "--ssd", "--progress-fd"}) {
     if (is_given(flags, option)) return fail(bad(fmt::format("a run on several ranks cannot do {} yet", option), "leave it out"));
@@ -39,7 +39,7 @@ Result<void> check_options(const RunFlags& flags) {
   if (flags.backend != "cpu") return fail(bad("several ranks run on CPUs only", "leave --backend out"));
   if (flags.training.global_batch)
     return fail(bad("say --micro-batches instead of --global-batch", "each has --batch sequences"));
-  return check_rank_flags(flags.ranks);
+  return check_rank_flags(flags.ranks, job_ranks);
 }
 
 bool is_rate_schedule(const std::string& name) { return name == "constant" || name == "linear" || name == "cosine"; }
@@ -59,8 +59,8 @@ void share_cores(RunFlags& flags) {
   flags.machine.cpu_cores = static_cast<int>(std::max<std::int64_t>(1, probe_this_computer().physical_cores / ranks));
 }
 
-Result<RanksRequest> make_request(RunFlags flags) {
-  if (const auto sound = check_options(flags); !sound) return fail(sound.error());
+Result<RanksRequest> make_request(RunFlags flags, std::uint32_t job_ranks) {
+  if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
   const std::int64_t micro_batches = flags.ranks.micro_batches.value_or(flags.training.accumulate);
   auto schedule = schedule_of(flags.ranks, schedule_name, micro_batches);
@@ -179,7 +179,7 @@ ExitCode run_on_ranks(RunFlags flags) {
   auto job = join_job();
   if (!job) return report_error(job.error());
   flags.quiet = flags.quiet || (*job)->rank() > 0;
-  const auto request = make_request(flags);
+  const auto request = make_request(flags, (*job)->ranks());
   if (!request) fail_job(**job, request.error());
   const auto outcome = conduct(*request, flags, **job);
   if (!outcome) fail_job(**job, outcome.error());

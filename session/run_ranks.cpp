@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cstring>
 #include <filesystem>
@@ -76,7 +77,7 @@ class RankSession {
   }
 
   Result<RanksOutcome> run() {
-    if (const auto fits = check_size(); !fits) return fail(fits.error());
+    assert(request_.job.ranks() == job_.ranks());
     auto batches = open_batch_source(request_.data, request_.job.spec, request_.job.recipe);
     if (!batches) return fail(batches.error());
     if (const auto made = make_plans(); !made) return fail(made.error());
@@ -95,15 +96,6 @@ class RankSession {
  private:
   void announce(const std::string& stage) const {
     if (job_.rank() == 0 && watcher_.on_stage) watcher_.on_stage(stage);
-  }
-
-  [[nodiscard]] Result<void> check_size() const {
-    if (request_.job.ranks() == job_.ranks()) return {};
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("{} needs {} ranks, and this job has {}", describe(request_.job), request_.job.ranks(),
-                                     job_.ranks()),
-                 .where = {},
-                 .remedy = fmt::format("mpirun -n {} plimsoll run ...", request_.job.ranks())});
   }
 
   Result<void> make_plans() {

@@ -13,7 +13,7 @@ namespace plimsoll {
 
 /// A training on the ranks of a job.
 struct RanksRequest {
-  RankJob job;  ///< its platform is the whole computer's
+  RankJob job;  ///< of as many ranks as the job that runs it; its platform is the whole computer's
   std::shared_ptr<const CostModel> costs;
   std::int64_t steps = 0;
   std::int64_t warm_up_steps =

@@ -125,6 +125,21 @@ TEST_CASE("what cannot run is named before anything starts") {
   CHECK(single.err.find("mpirun -n 2 plimsoll run") != std::string::npos);
 }
 
+TEST_CASE("a job of another size is refused before anything is looked at") {
+  const TemporaryFolder folder;
+  const std::pair<std::vector<std::string>, std::string> cases[] = {{{"--pp", "2"}, "--dp 1 --pp 2 needs 2 ranks"},
+                                                                    {{"--dp", "4", "--zero", "2"}, "--dp 4 --pp 1 needs 4 ranks"}};
+  for (const auto& [options, needs] : cases) {
+    std::vector<std::string> words{PLIMSOLL_PROGRAM, "run", "no such model", "--data", "no such file"};
+    words.insert(words.end(), options.begin(), options.end());
+    const ChildEnd end = test::run_child(words, folder.path());
+    INFO(end.err);
+    CHECK(end.code == 2);
+    CHECK(end.err.find(needs + ", and this job has 1") != std::string::npos);
+    CHECK(end.err.find("assum") == std::string::npos);
+  }
+}
+
 TEST_CASE("a rank that is killed or stopped ends the job in time, with its name and step") {
   for (const int signal : {SIGKILL, SIGSTOP}) {
     const TemporaryFolder folder;
