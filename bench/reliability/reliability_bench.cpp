@@ -1,7 +1,7 @@
-// Kills, losses of power, full disks and I/O errors, many times each: the long form of tests/reliability. Writes what came of them
-// as JSON; ends with 1 when a promise was broken.
+// Kills, losses of power, full disks, I/O errors and quotas, many times each: the long form of tests/reliability. Writes what came
+// of them as JSON; ends with 1 when a promise was broken.
 //
-// reliability_bench OUTPUT.json [KILLS POWER_LOSSES DISK_FULL IO_ERRORS] (500 100 50 50 unless said)
+// reliability_bench OUTPUT.json [KILLS POWER_LOSSES DISK_FULL IO_ERRORS OVER_QUOTA] (500 100 50 50 50 unless said)
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
@@ -13,6 +13,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "tests/reliability/trial.h"
 
@@ -20,6 +21,9 @@ namespace plimsoll::test {
 namespace {
 
 using nlohmann::ordered_json;
+
+/// How often each harm is done.
+using Times = std::array<std::pair<Harm, long>, 5>;
 
 struct Tally {
   long trials = 0, harmed = 0, resumed = 0, broken = 0;
@@ -61,7 +65,7 @@ ordered_json json_of(const Tally& tally) {
           {"promises_broken", tally.broken}, {"findings", tally.findings}};
 }
 
-int measure(const std::string& output, const std::array<long, 4>& times) {
+int measure(const std::string& output, const Times& times) {
   Trials trials(PLIMSOLL_PROGRAM, PLIMSOLL_DISK_TROUBLE, PLIMSOLL_SAMPLE_TEXT);
   const auto begin = std::chrono::steady_clock::now();
   ordered_json result{{"format_version", 1},
@@ -70,8 +74,8 @@ int measure(const std::string& output, const std::array<long, 4>& times) {
                       {"command", "./check --long"},
                       {"model", "gpt:layers=2,hidden=32,heads=4,vocab=256,positions=32, 20 steps"}};
   long broken = 0;
-  for (const Harm harm : {Harm::kKill, Harm::kPowerLoss, Harm::kDiskFull, Harm::kIoError}) {
-    const Tally tally = repeat(trials, harm, times[static_cast<std::size_t>(harm)]);
+  for (const auto& [harm, often] : times) {
+    const Tally tally = repeat(trials, harm, often);
     broken += tally.broken;
     result[to_text(harm)] = json_of(tally);
     fmt::print("{:<10} {:>4} trials, {:>4} cut short, {:>4} went on; steps told {}, promised {}, found {}; promises broken {}\n",
@@ -87,11 +91,13 @@ int measure(const std::string& output, const std::array<long, 4>& times) {
 }  // namespace plimsoll::test
 
 int main(int count, char** arguments) {
-  if (count != 2 && count != 6) {
-    fmt::print(stderr, "usage: reliability_bench OUTPUT.json [KILLS POWER_LOSSES DISK_FULL IO_ERRORS]\n");
+  if (count != 2 && count != 7) {
+    fmt::print(stderr, "usage: reliability_bench OUTPUT.json [KILLS POWER_LOSSES DISK_FULL IO_ERRORS OVER_QUOTA]\n");
     return 2;
   }
-  std::array<long, 4> times{500, 100, 50, 50};
-  for (int i = 2; i < count; ++i) times[static_cast<std::size_t>(i - 2)] = std::atol(arguments[i]);
+  using plimsoll::test::Harm;
+  plimsoll::test::Times times{
+      {{Harm::kKill, 500}, {Harm::kPowerLoss, 100}, {Harm::kDiskFull, 50}, {Harm::kIoError, 50}, {Harm::kOverQuota, 50}}};
+  for (int i = 2; i < count; ++i) times[static_cast<std::size_t>(i - 2)].second = std::atol(arguments[i]);
   return plimsoll::test::measure(arguments[1], times);
 }

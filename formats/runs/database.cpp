@@ -4,7 +4,9 @@
 #include <sqlite3.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -140,8 +142,12 @@ std::string Database::text(const std::string& sql) {
 }
 
 Error Database::error(int code) const {
-  const char* detail = handle_ ? sqlite3_errmsg(handle()) : sqlite3_errstr(code);
-  return {.kind = kind_of(code & 0xff), .what = detail, .where = path_, .remedy = remedy_for(code & 0xff)};
+  const int primary = code & 0xff;
+  std::string detail = handle_ ? sqlite3_errmsg(handle()) : sqlite3_errstr(code);
+  const int system = handle_ && primary == SQLITE_IOERR ? sqlite3_system_errno(handle()) : 0;
+  if (system != 0) detail += fmt::format(": {}", std::strerror(system));
+  const int told = system == EDQUOT ? SQLITE_FULL : primary;
+  return {.kind = kind_of(primary), .what = detail, .where = path_, .remedy = remedy_for(told)};
 }
 
 }  // namespace plimsoll

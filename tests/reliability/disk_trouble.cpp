@@ -4,7 +4,7 @@
 // last. power_loss.h makes of that what a disk may hold afterwards.
 //
 // PLIMSOLL_TROUBLE_FOLDER, PLIMSOLL_TROUBLE_LOG: both on one file system. PLIMSOLL_TROUBLE: "kill:N", "power:N", "eio:N",
-// "enospc:N", "count", or "deaf:N": the power goes, on a disk that never wrote what it was told to sync.
+// "enospc:N", "edquot:N", "count", or "deaf:N": the power goes, on a disk that never wrote what it was told to sync.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -128,6 +128,7 @@ struct Trouble {
   int next(Sort sort) {
     ++count;
     if (kind == "enospc" && count >= at && sort != Sort::kOther) return ENOSPC;
+    if (kind == "edquot" && count >= at && sort != Sort::kOther) return EDQUOT;
     if (kind == "eio" && count == at) return EIO;
     if ((kind == "kill" || kind == "power") && count == at && count % 2 == 0) die();  // before it happens
     return 0;

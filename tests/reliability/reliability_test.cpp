@@ -41,6 +41,10 @@ TEST_CASE("a run whose disk is full at any moment says so and goes on later from
   keeps_its_promise(Harm::kDiskFull, 3);
 }
 
+TEST_CASE("a run that comes to its user's quota at any moment names it and goes on later from what its durability promises") {
+  keeps_its_promise(Harm::kOverQuota, 3);
+}
+
 TEST_CASE("a run whose disk fails at any moment says so and goes on later from what its durability promises") {
   keeps_its_promise(Harm::kIoError, 3);
 }

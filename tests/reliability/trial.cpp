@@ -134,6 +134,7 @@ std::string to_text(Harm harm) {
     case Harm::kDiskFull: return "disk full";
     case Harm::kIoError: return "I/O error";
     case Harm::kLyingDisk: return "lying disk";
+    case Harm::kOverQuota: return "over quota";
   }
   return {};
 }
@@ -166,7 +167,7 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
   const Undisturbed& whole = undisturbed(drawn.options);
   const Place place;
   const long at = 1 + static_cast<long>(drawn.place * static_cast<double>(whole.operations));
-  const std::array<const char*, 5> names{"kill", "power", "enospc", "eio", "deaf"};
+  const std::array<const char*, 6> names{"kill", "power", "enospc", "eio", "deaf", "edquot"};
   const std::string trouble = drawn.by_time ? "count" : fmt::format("{}:{}", names[static_cast<std::size_t>(harm)], at);
   const double seconds = drawn.by_time ? std::max(0.01, drawn.place * whole.seconds) : 0;
   const ChildEnd end = run_troubled(place, trouble_, trouble, run_line(program_, text_, drawn.options, kSteps), seconds);
@@ -181,6 +182,8 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
   if (!verdict.harmed) return losses_of(end.out) == whole.losses ? verdict : broken("the run's own losses are wrong");
   if (!killed && end.code != 4) return broken(fmt::format("the run ended with {} instead of 4: {}", end.code, end.err));
   if (!killed && verdict.said.empty()) return broken("the run said nothing");
+  const bool named = harm != Harm::kOverQuota || end.err.find("quota") != std::string::npos;
+  if (!named) return broken("the run did not name the quota: " + end.err);
   if (dark) lose_power(place.run, place.log, drawn.chance);
   verdict.promised = promised_steps(drawn, verdict.reported);
   const ChildEnd resumed = run_child({"/bin/sh", "-c",

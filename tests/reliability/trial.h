@@ -14,6 +14,7 @@ enum class Harm {
   kDiskFull,
   kIoError,
   kLyingDisk,  ///< a loss of power on a disk that does not sync: promises must break, or the trials see nothing
+  kOverQuota,  ///< the disk is full for this user
 };
 
 std::string to_text(Harm harm);
