@@ -1,7 +1,10 @@
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
 
 #include "tests/cli/program.h"
 
@@ -76,6 +79,46 @@ TEST_CASE("Ctrl-C in the warm-up keeps its steps: they are the training's first"
   INFO(resumed.err);
   CHECK(resumed.code == 0);
   CHECK(nlohmann::json::parse(resumed.out)["steps"] == 2);
+}
+
+TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --durability step only the running step is lost") {
+  for (const int second : {SIGINT, SIGTERM}) {
+    const TemporaryFolder folder;
+    const auto line = [](const std::string& steps, const Arguments& more) {  // a step of seconds
+      Arguments words{"run",  "--data", kText,     "--steps",  steps,         "--device-memory", "1GiB",        "--ram",
+                      "1GiB", "-q",     "--batch", "256",      "--cpu-cores", "1",               "--matmul",    "openblas",
+                      "--warm-up-steps", "0", "--durability", "step", "--strategy", "resident"};
+      words.insert(words.end(), more.begin(), more.end());
+      return words;
+    };
+    const std::string progress = folder.file("progress");
+    Arguments first = line("1000", {"-o", "run.plimsoll", "--progress-fd", "3"});
+    first.insert(first.begin() + 1, "gpt:layers=2,hidden=64,heads=4,vocab=256,positions=128");
+    std::vector<std::string> shell{"/bin/sh", "-c", "exec \"$0\" \"$@\" 3>" + progress};
+    for (const std::string& word : command_line(first)) shell.push_back(word);
+    ChildProcess child(shell, folder.path());
+    const auto told = [&] {
+      std::istringstream lines(read_whole(progress));
+      std::int64_t steps = 0;
+      for (std::string words; std::getline(lines, words);) {
+        const auto said = nlohmann::json::parse(words, nullptr, false);
+        if (!said.is_discarded() && said.value("event", "") == "step") steps = said["step"].get<std::int64_t>() + 1;
+      }
+      return steps;
+    };
+    REQUIRE(child.wait_for([&] { return told() >= 1; }));
+    child.send(SIGINT);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    child.send(second);
+    const ChildEnd end = child.wait();
+    INFO(end.err);
+    CHECK(end.signal == second);
+    const ChildEnd resumed =
+        plimsoll_in(folder, line(std::to_string(told() + 1), {"--resume", "run.plimsoll", "-o", "more.plimsoll", "--json"}));
+    INFO(resumed.err);
+    REQUIRE(resumed.code == 0);
+    CHECK(nlohmann::json::parse(resumed.out)["steps"] == 1);
+  }
 }
 
 TEST_CASE("a run that is killed in the middle leaves a run file with the steps and events until then") {
