@@ -11,6 +11,7 @@
 #include "cli/run_printer.h"
 #include "cli/stop_signals.h"
 #include "formats/runs/report_json.h"
+#include "session/resume_command.h"
 #include "session/run_session.h"
 
 namespace plimsoll {
@@ -101,8 +102,7 @@ Result<ExitCode> run(const RunFlags& flags) {
   print_outcome(*outcome, flags);
   if (!outcome->interrupted) return ExitCode::kDone;
   if (!flags.quiet) {
-    fmt::print(stderr, "plimsoll: interrupted; go on with plimsoll run --resume {} --data {} --steps {} -o FILE\n",
-               flags.output, flags.data, request->schedule.end_step);
+    fmt::print(stderr, "plimsoll: interrupted; go on with {}\n", resume_command(*request));
   }
   return ExitCode::kInterrupted;
 }

@@ -267,6 +267,16 @@ RunMeta meta_of(const RunFlags& flags) {
           .machine = probe_this_computer().cpu_model};
 }
 
+/// A run that goes on has its own output, and begins where the other ended.
+void note_typed(const CLI::Option& option, RunFlags& flags) {
+  for (const char* other : {"--output", "--force", "--resume", "--init", "--init-adapter", "--progress-fd"}) {
+    if (option.get_name() == other) return;
+  }
+  if (option.get_positional()) return;
+  const std::string value = option.get_expected_min() == 0 || option.results().empty() ? std::string() : option.results().front();
+  flags.typed.emplace_back(option.get_name(), value);
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
@@ -321,6 +331,7 @@ void note_given(const CLI::App& command, RunFlags& flags) {
        command.get_options([](const CLI::Option* candidate) { return candidate->count() > 0; })) {
     flags.given.push_back(option->get_name());
     if (!option->get_positional()) flags.command += " " + option->get_name();
+    note_typed(*option, flags);
     if (option->get_expected_min() == 0) continue;  // a flag
     for (const std::string& value : option->results()) flags.command += " " + value;
   }
@@ -379,6 +390,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.drive.checksums = request.schedule.durability == Durability::kStep;
   request.replace = flags.force;
   request.meta = meta_of(flags);
+  request.typed = flags.typed;
   if (!flags.quiet) fmt::print(stderr, "{}", notes_text(notes));
   return request;
 }

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/durability_flags.h"
@@ -44,6 +45,7 @@ struct RunFlags {
   bool json = false;
   std::vector<std::string> given;  ///< names of the options that were written on the command line
   std::string command;             ///< the command line as typed
+  std::vector<std::pair<std::string, std::string>> typed;  ///< of it what a resumed run takes again
 };
 
 void add_run_flags(CLI::App& command, RunFlags& flags);

@@ -12,6 +12,7 @@
 #include "core/plan/plan.h"
 #include "core/trace/trace.h"
 #include "executor/data/batch_source.h"
+#include "executor/run_warning.h"
 
 namespace plimsoll {
 
@@ -66,7 +67,7 @@ class Executor {
   [[nodiscard]] virtual const std::string& source() const = 0;
 
   /// What the user should know and was not told before: a drive that became slow. Any thread may ask while steps run.
-  [[nodiscard]] virtual std::vector<std::string> take_warnings() = 0;
+  [[nodiscard]] virtual std::vector<RunWarning> take_warnings() = 0;
 
   /// High-water mark of each arena: the highest byte that was touched where that is known, else its whole size.
   [[nodiscard]] virtual std::vector<SpacePeak> touched() const = 0;

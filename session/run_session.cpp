@@ -10,9 +10,11 @@
 #include "profiler/probe/others_cpu.h"
 #include "session/choose_plan.h"
 #include "session/compare_process.h"
+#include "session/host_memory.h"
 #include "session/keep_state.h"
 #include "session/measure_safety.h"
 #include "session/open_run_file.h"
+#include "session/resume_command.h"
 #include "session/warm_up.h"
 #include "session/weights_in_and_out.h"
 
@@ -281,17 +283,14 @@ class Session {
   /// Where no step was done since the last checkpoint there is nothing to save.
   Result<void> save(const Plan& plan) {
     if (saved_ == done_) return {};
-    const TrainSchedule schedule = schedule_until(0);
-    const TrainWatcher watcher = checkpoint_watcher();
-    return StateKeeper(plan, *executor_, schedule, watcher).save_checkpoint(done_);
+    return StateKeeper(plan, *executor_, schedule_until(0), checkpoint_watcher()).save_checkpoint(done_);
   }
 
   /// With --durability step the state that the training begins with is on the disk before its first step.
   Result<void> begin_steps(const Plan& plan) {
     if (request_.schedule.durability != Durability::kStep || durable_) return {};
     announce("writing the state to both files of --durability step");
-    const TrainSchedule schedule = schedule_until(0);
-    const auto begun = StateKeeper(plan, *executor_, schedule, {}).begin_steps(done_);
+    const auto begun = StateKeeper(plan, *executor_, schedule_until(0), {}).begin_steps(done_);
     if (begun) durable_ = done_;
     return begun;
   }
@@ -320,7 +319,8 @@ class Session {
     watcher.on_step = [&](const StepSummary& step) {
       stepped_ = true;
       file_->add_steps(stored, {step});
-      for (const std::string& text : executor_->take_warnings()) warn(step.end, text);
+      for (const RunWarning& warning : executor_->take_warnings()) warn(step.end, with_offer(request_, warning));
+      if (const auto shortage = memory_->look()) warn(step.end, *shortage);
       if (step.skipped) note_skip(step);
       if (watcher_.on_step) watcher_.on_step(step, request_.schedule.end_step);
     };
@@ -334,6 +334,7 @@ class Session {
       if (watcher_.on_evaluation) watcher_.on_evaluation(done, found);
     };
     const TrainSchedule schedule = schedule_until(until);
+    memory_.emplace(request_, plan);
     auto trace = train(plan, *executor_, *batches_, evaluation_.get(), schedule, watcher, stop_);
     if (!trace) return trace;
     done_ += static_cast<std::int64_t>(trace->steps.size());
@@ -341,8 +342,8 @@ class Session {
     trace->plan_digest = digest;
     add_measured_categories(plan, *trace);
     file_->add_peaks(stored, trace->peaks);
-    const bool in_process = request_.backend == Backend::kCpu;  // a GPU's arena is not this process's memory
-    if (in_process && until == schedule.end_step) process_ = compare_process(plan, *trace, schedule);
+    if (request_.backend == Backend::kCpu && until == schedule.end_step)  // a GPU's arena is not this process's memory
+      process_ = compare_process(plan, *trace, schedule);
     if (process_) file_->add_memory(process_samples(*process_, trace->steps.empty() ? Nanoseconds(0) : trace->steps.back().end));
     return trace;
   }
@@ -386,12 +387,11 @@ class Session {
   std::optional<std::int64_t> durable_;  ///< steps that what this run wrote holds
   std::optional<SafetyAnswer> safety_;
   SafetySpent safety_spent_;
+  std::optional<HostMemory> memory_;
   std::atomic<bool> stepped_{false};  // set from the executor's thread
 };
 
 }  // namespace
-
-std::string checkpoint_of(const std::string& run_file) { return state_files_of(run_file).checkpoint; }
 
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop) {
   return Session(request, watcher, stop).run();

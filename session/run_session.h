@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/trace/compare_traces.h"
@@ -43,6 +44,8 @@ struct RunRequest {
   DriveOptions drive;                           ///< where SSD data goes while it runs
   bool replace = false;  ///< an older run file of that name goes once the training can start
   RunMeta meta;
+  std::vector<std::pair<std::string, std::string>> typed;  ///< options that a resumed run takes again; may be empty
+  std::string kernel_root;                                 ///< stands before /proc and /sys where memory is watched, for tests
 };
 
 /// Told what the session is at; see TrainWatcher for the rest.

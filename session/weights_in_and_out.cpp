@@ -53,4 +53,6 @@ Result<void> save_trained(const Executor& executor, const RunRequest& request) {
   return save_adapter(request.save, request.spec, request.recipe, how.type, how.origin.string(), state);
 }
 
+std::string checkpoint_of(const std::string& run_file) { return state_files_of(run_file).checkpoint; }
+
 }  // namespace plimsoll

@@ -320,8 +320,8 @@ Result<Trace> CpuExecutor::migrate(const Plan& migration, const Plan& next) {
 
 const std::string& CpuExecutor::source() const { return impl_->source; }
 
-std::vector<std::string> CpuExecutor::take_warnings() {
-  std::vector<std::string> warnings;
+std::vector<RunWarning> CpuExecutor::take_warnings() {
+  std::vector<RunWarning> warnings;
   for (Drive* drive : impl_->arenas.drives()) {
     if (auto slow = drive->take_slowness()) warnings.push_back(std::move(*slow));
   }

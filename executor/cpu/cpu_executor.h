@@ -49,7 +49,7 @@ class CpuExecutor final : public Executor {
   /// everything stays as it was.
   Result<Trace> migrate(const Plan& migration, const Plan& next) override;
   [[nodiscard]] const std::string& source() const override;
-  [[nodiscard]] std::vector<std::string> take_warnings() override;
+  [[nodiscard]] std::vector<RunWarning> take_warnings() override;
 
   /// The highest byte of each arena that lost its canary (its whole size without canaries), of an SSD the highest that was
   /// written.

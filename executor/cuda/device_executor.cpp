@@ -171,8 +171,8 @@ Result<Trace> DeviceExecutor::migrate(const Plan& migration, const Plan& next) {
 
 const std::string& DeviceExecutor::source() const { return impl_->loaded->source; }
 
-std::vector<std::string> DeviceExecutor::take_warnings() {
-  std::vector<std::string> warnings;
+std::vector<RunWarning> DeviceExecutor::take_warnings() {
+  std::vector<RunWarning> warnings;
   for (Drive* drive : impl_->loaded->arenas.host().drives()) {
     if (auto slow = drive->take_slowness()) warnings.push_back(std::move(*slow));
   }

@@ -40,7 +40,7 @@ class DeviceExecutor final : public Executor {
   /// The migration's own instructions are not carried out, so the trace holds no events.
   Result<Trace> migrate(const Plan& migration, const Plan& next) override;
   [[nodiscard]] const std::string& source() const override;
-  [[nodiscard]] std::vector<std::string> take_warnings() override;
+  [[nodiscard]] std::vector<RunWarning> take_warnings() override;
   [[nodiscard]] std::vector<SpacePeak> touched() const override;
 
   /// What is reserved on the device beside the plan's arena.

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "executor/run_warning.h"
 #include "executor/tiers/block_io.h"
 #include "executor/tiers/chunk_sums.h"
 #include "executor/tiers/drive_watch.h"
@@ -57,7 +58,7 @@ class Drive {
   /// Why rates here may not be a drive's; empty when nothing speaks against it.
   [[nodiscard]] std::string warning() const;
   /// What to tell the user of a drive that became slow; nothing when it did not, or when it was told before.
-  [[nodiscard]] std::optional<std::string> take_slowness();
+  [[nodiscard]] std::optional<RunWarning> take_slowness();
 
  private:
   /// Runs `transfer`, watched, and adds to its failure where the data lies.

@@ -32,6 +32,7 @@ class DriveWatch {
 
   void begin(Nanoseconds now);
   void end(Nanoseconds now, IoDirection direction, Bytes bytes);
+  [[nodiscard]] const ExpectedRates& expected() const { return expected_; }
   /// What was noticed; nothing when all is well, or when it was taken before.
   std::optional<SlowStretch> take();
 

@@ -158,7 +158,7 @@ TEST_CASE("a drive that becomes slow is told and logged once, with both rates an
   REQUIRE(run_session(request, watcher, std::atomic<bool>(false)));
   REQUIRE(told.size() == 1);
   CHECK_THAT(told[0], Catch::Contains(folder.path() + " has become slow") && Catch::Contains("GB/s was expected") &&
-                          Catch::Contains("resumed"));
+                          Catch::Contains("go on with: plimsoll run --resume " + request.output) && Catch::Contains(" --ssd "));
   const auto file = read_run_file(request.output);
   REQUIRE(file);
   CHECK(has_warning(*file, "has become slow"));
