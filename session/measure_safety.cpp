@@ -11,6 +11,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::size_t kPiece = std::size_t{4} << 20;
+
 /// Weights and moments that the plan keeps on a drive.
 Bytes state_on_drive(const Plan& plan) {
   Bytes bytes;
@@ -21,13 +23,32 @@ Bytes state_on_drive(const Plan& plan) {
   return bytes;
 }
 
+/// The states that are in memory, one after another and again: a save reads them from there, not from a processor's cache. A plan
+/// that keeps all on a drive has a buffer of its own to save from.
+TrialBytes bytes_in_memory(const Plan& plan, const Executor& executor) {
+  std::vector<StateBinding> states;
+  for (const StateBinding& state : plan.state) {
+    const Buffer& buffer = plan.at(state.buffer);
+    if (plan.platform.at(buffer.space).kind != SpaceKind::kSsd && buffer.bytes > Bytes(0)) states.push_back(state);
+  }
+  if (states.empty()) {
+    return [piece = std::vector<std::byte>(kPiece, std::byte{0x5a})](std::size_t) { return std::span<const std::byte>(piece); };
+  }
+  return [states, &executor](std::size_t call) {
+    const StateBinding& state = states[call % states.size()];
+    return executor.state(state.kind, state.group);
+  };
+}
+
 }  // namespace
 
-Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction) {
+Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction,
+                                                   const Executor& executor) {
   const Safety safety{request.schedule.durability, request.schedule.save_every};
   if (safety.durability == Durability::kNone) return std::nullopt;
   const WritePlace place = safety.durability == Durability::kStep ? WritePlace::kInPlace : WritePlace::kBeside;
-  const auto rates = measure_save_rates(request.output, saved_state_bytes(plan.spec, plan.recipe), place);
+  const auto rates = measure_save_rates(request.output, saved_state_bytes(plan.spec, plan.recipe), place,
+                                        bytes_in_memory(plan, executor));
   if (!rates) return fail(rates.error());
   std::optional<SaveSpeed> speed = save_speed(plan.platform);  // of the drive that states are read from
   if (!speed) speed.emplace();

@@ -5,9 +5,10 @@
 
 namespace plimsoll {
 
-/// What keeping the state will cost this run, by a trial beside its run file; nothing with Durability::kNone. A disk that fails
-/// throws EnvironmentError.
-Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction);
+/// What keeping the state will cost this run, by a trial beside its run file with what the executor holds; nothing with
+/// Durability::kNone. A disk that fails throws EnvironmentError.
+Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction,
+                                                   const Executor& executor);
 
 /// What it cost so far.
 class SafetySpent {

@@ -244,7 +244,7 @@ class Session {
   Result<RunOutcome> run_chosen(ChosenPlan chosen) {
     file_->add_plan("run", chosen.plan);
     file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
-    auto safety = predict_safety(request_, chosen.plan, chosen.prediction);
+    auto safety = predict_safety(request_, chosen.plan, chosen.prediction, *executor_);
     if (!safety) return fail(safety.error());
     safety_ = std::move(*safety);
     announce(fmt::format("training: steps {} to {}", done_ + 1, request_.schedule.end_step));
