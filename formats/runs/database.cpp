@@ -35,6 +35,8 @@ std::string remedy_for(int primary_code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return "another program is writing the file; wait for it to end";
+    case SQLITE_IOERR:
+      return "look for a quota that is used up (quota -s) and for a disk that fails (dmesg)";
     default:
       return {};
   }
