@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
-#include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "cli/progress_lines.h"
@@ -29,17 +29,20 @@ bool is_given(const RunFlags& flags, const std::string& option) {
   return std::find(flags.given.begin(), flags.given.end(), option) != flags.given.end();
 }
 
-Result<void> check_options(const RunFlags& flags, std::uint32_t job_ranks) {
-  for (const char* option :
-       {"--resume", "--eval-data", "--eval-every", "--save", "--save-every", "--init-adapter", "--ssd", "--progress-fd"}) {
+Result<void> check_options(const RunFlags& flags) {
+  for (const char* option : {"--init-adapter", "--ssd", "--progress-fd"}) {
     if (is_given(flags, option)) return fail(bad(fmt::format("a run on several ranks cannot do {} yet", option), "leave it out"));
+  }
+  for (const char* option : {"--resume", "--eval-data", "--save", "--save-every", "--durability"}) {
+    if (flags.ranks.timed_waits > 0 && is_given(flags, option))
+      return fail(bad(fmt::format("with --timed-waits nothing is computed, so {} has nothing to work on", option), "leave one out"));
   }
   if (flags.strategy != "auto" && flags.strategy != "resident")
     return fail(bad("ranks keep all in their own memory, so --strategy does not go with them", "leave --strategy out"));
   if (flags.backend != "cpu") return fail(bad("several ranks run on CPUs only", "leave --backend out"));
   if (flags.training.global_batch)
     return fail(bad("say --micro-batches instead of --global-batch", "each has --batch sequences"));
-  return check_rank_flags(flags.ranks, job_ranks);
+  return check_rank_flags(flags.ranks);
 }
 
 bool is_rate_schedule(const std::string& name) { return name == "constant" || name == "linear" || name == "cosine"; }
@@ -49,6 +52,7 @@ std::string take_schedule(RunFlags& flags) {
   if (is_rate_schedule(flags.training.schedule)) return "1f1b";
   const std::string name = flags.training.schedule;
   flags.training.schedule = "constant";
+  std::erase(flags.given, "--schedule");  // of the learning rate's nothing was said
   return name;
 }
 
@@ -59,42 +63,46 @@ void share_cores(RunFlags& flags) {
   flags.machine.cpu_cores = static_cast<int>(std::max<std::int64_t>(1, probe_this_computer().physical_cores / ranks));
 }
 
-Result<RanksRequest> make_request(RunFlags flags, std::uint32_t job_ranks) {
-  if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
+/// A run that goes on keeps its number of micro-batches a step, which replicas may share otherwise than before.
+Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recipe) {
+  const std::int64_t replicas = flags.ranks.data;
+  const std::int64_t each = flags.ranks.micro_batches.value_or(recipe.accumulate / replicas);
+  if (each * replicas == recipe.accumulate) return each;
+  const std::string asked = flags.ranks.micro_batches ? fmt::format("--micro-batches {}", each) : "that number";
+  return fail(bad(fmt::format("the run has {} micro-batches a step, which {} with --dp {} does not give", recipe.accumulate, asked,
+                              replicas),
+                  "leave --micro-batches out, and take a --dp that divides them"));
+}
+
+Result<RunRequest> request_of_run(RunFlags& flags) {
+  const std::int64_t each = flags.ranks.micro_batches.value_or(flags.training.accumulate);
+  if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = each * flags.ranks.data;
+  if (flags.matmul.empty() && flags.resume.empty()) flags.matmul = "onednn";  // all ranks must round alike
+  share_cores(flags);
+  return make_run_request(flags);
+}
+
+Result<RanksRequest> make_request(RunFlags flags) {
+  if (const auto sound = check_options(flags); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
-  const std::int64_t micro_batches = flags.ranks.micro_batches.value_or(flags.training.accumulate);
-  auto schedule = schedule_of(flags.ranks, schedule_name, micro_batches);
+  auto run = request_of_run(flags);
+  if (!run) return fail(run.error());
+  if (run->plan) return fail(bad("ranks make their own plans, so MODEL cannot be a plan file", "name a model"));
+  const auto micro_batches = micro_batches_of(flags, run->recipe);
+  if (!micro_batches) return fail(micro_batches.error());
+  auto schedule = schedule_of(flags.ranks, schedule_name, *micro_batches);
   if (!schedule) return fail(schedule.error());
   const auto bucket = parse_bytes(flags.ranks.bucket);
   if (!bucket) return fail(bucket.error());
-  flags.training.accumulate = micro_batches * flags.ranks.data;
-  if (flags.matmul.empty()) flags.matmul = "onednn";  // all ranks must round alike
-  share_cores(flags);
-  auto base = make_run_request(flags);
-  if (!base) return fail(base.error());
-  if (base->plan) return fail(bad("ranks make their own plans, so MODEL cannot be a plan file", "name a model"));
-  if (!flags.init.empty() && base->recipe.precision != Precision::kFp32)
-    return fail(bad("--init on several ranks needs --precision fp32"));
-  if (!flags.init.empty() && flags.ranks.zero > 2)
-    return fail(bad("--init on several ranks needs whole weights", "--zero 2 or less"));
-  RanksRequest request{.costs = base->costs,
-                       .steps = base->schedule.end_step,
-                       .warm_up_steps = flags.warm_up_steps,
-                       .waits = flags.ranks.timed_waits,
-                       .data = flags.data,
-                       .init = flags.init,
-                       .head = base->head,
-                       .output = flags.output,
-                       .replace = flags.force,
-                       .meta = base->meta};
-  request.job = {.spec = base->spec,
-                 .recipe = base->recipe,
-                 .platform = base->machine,
-                 .schedule = std::move(*schedule),
-                 .replicas = static_cast<std::uint32_t>(flags.ranks.data),
-                 .zero = flags.ranks.zero,
-                 .bucket = *bucket};
-  return request;
+  RankJob job{.spec = run->spec,
+              .recipe = run->recipe,
+              .platform = run->machine,
+              .schedule = std::move(*schedule),
+              .replicas = static_cast<std::uint32_t>(flags.ranks.data),
+              .zero = flags.ranks.zero,
+              .bucket = *bucket,
+              .evaluation = !run->evaluation_data.empty()};
+  return RanksRequest{.run = std::move(*run), .job = std::move(job), .waits = flags.ranks.timed_waits};
 }
 
 std::string memory_json(const RanksOutcome& outcome) {
@@ -108,10 +116,11 @@ std::string memory_json(const RanksOutcome& outcome) {
 }
 
 void print_json(const RanksRequest& request, const RanksOutcome& outcome) {
-  RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = request.output};
+  RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = request.run.output};
   if (request.waits == 0) {
     for (const StepSummary& step : outcome.steps) answer.losses.push_back(step.loss);
   }
+  for (const auto& [steps, found] : outcome.evaluations) answer.evaluations.push_back({steps, found.loss, found.right});
   answer.step_seconds_median = to_seconds(outcome.measured);
   if (outcome.predicted.count > 0) answer.predicted_step_seconds = to_seconds(outcome.predicted);
   if (outcome.measured.count > 0)
@@ -142,7 +151,8 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
   } else {
     fmt::print("{}", loss_text(outcome.steps));
   }
-  fmt::print("  run file {}\n", request.output);
+  const std::string kept = outcome.checkpoint.empty() ? "" : "; checkpoint " + outcome.checkpoint;
+  fmt::print("  run file {}{}\n", request.run.output, kept);
 }
 
 /// All ranks may have met the same; the first one says it.
@@ -152,6 +162,17 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
   if (job.ranks() == 1) std::exit(static_cast<int>(code));
   job.abort(static_cast<int>(code));
   std::_Exit(static_cast<int>(code));  // not reached
+}
+
+/// What one rank cannot start with, all ranks hear of.
+std::optional<Error> first_refusal(Job& job, const Result<RanksRequest>& request) {
+  const std::vector<std::string> all = job.tell_all(request ? std::string() : request.error().text());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank].empty()) continue;
+    if (!request && request.error().text() == all[rank]) return request.error();
+    return Error{.kind = ErrorKind::kInput, .what = fmt::format("rank {}: {}", rank, all[rank]), .where = {}, .remedy = {}};
+  }
+  return std::nullopt;
 }
 
 Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, Job& job) {
@@ -179,12 +200,16 @@ ExitCode run_on_ranks(RunFlags flags) {
   auto job = join_job();
   if (!job) return report_error(job.error());
   flags.quiet = flags.quiet || (*job)->rank() > 0;
-  const auto request = make_request(flags, (*job)->ranks());
-  if (!request) fail_job(**job, request.error());
+  const auto request = make_request(flags);
+  if (const auto refused = first_refusal(**job, request); refused) fail_job(**job, *refused);
   const auto outcome = conduct(*request, flags, **job);
   if (!outcome) fail_job(**job, outcome.error());
   if ((*job)->rank() == 0) (flags.json ? print_json : print_text)(*request, *outcome);
   (*job)->leave();
+  if (outcome->interrupted && !flags.quiet && !outcome->checkpoint.empty()) {
+    fmt::print(stderr, "plimsoll: interrupted; go on with the same ranks, or others, and --resume {} -o FILE\n",
+               request->run.output);
+  }
   return outcome->interrupted ? ExitCode::kInterrupted : ExitCode::kDone;
 }
 

@@ -43,7 +43,8 @@ class Executor {
   virtual void initialize() = 0;
 
   /// One state of one group as the plan stores it, for checkpoints. `set_state` lets `fill` write it once and copies that
-  /// to wherever else it is kept. Elements are in the state's dtype. kParameter reads the master copy where there is one.
+  /// to wherever else it is kept. Of a group that a plan keeps a part of, `state` shows that part, and `fill` writes the whole
+  /// group, of which the part is taken. Elements are in the state's dtype. kParameter reads the master copy where there is one.
   /// The bytes are valid until the next call of either, or of `run_steps`. Both, and `initialize`, throw EnvironmentError
   /// when a drive or a device fails.
   [[nodiscard]] virtual std::span<const std::byte> state(TensorKind kind, GroupId group) const = 0;

@@ -3,24 +3,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
-#include <chrono>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <optional>
 
-#include "core/base/digest.h"
 #include "core/plan/expand.h"
-#include "executor/checkpoint/load_weights.h"
+#include "executor/collectives/job_executor.h"
 #include "executor/cpu/cpu_executor.h"
 #include "executor/data/open_batch_source.h"
 #include "formats/machines/machine_json.h"
 #include "formats/plans/plan_json.h"
-#include "formats/runs/run_file_writer.h"
+#include "formats/runs/run_file_lock.h"
+#include "session/agree_on_job.h"
+#include "session/compare_ranks.h"
+#include "session/keep_state.h"
 #include "session/measure_link.h"
+#include "session/open_run_file.h"
 #include "session/warm_up.h"
-#include "sim/cost/calibrate.h"
-#include "sim/cost/samples_from_trace.h"
+#include "session/weights_in_and_out.h"
 #include "sim/cost/stretched_cost_model.h"
 #include "sim/des/work_table.h"
 #include "sim/planner/lower_to_plan.h"
@@ -29,10 +28,6 @@
 
 namespace plimsoll {
 namespace {
-
-constexpr std::int64_t kTracedSteps = 64;
-constexpr double kSegmentSeconds = 2;  ///< ranks agree so often on whether to go on
-constexpr std::uint32_t kSimulatedSteps = 4;
 
 /// Plain values one after another, to and from bytes that ranks of one build send each other.
 template <typename Value>
@@ -52,11 +47,6 @@ std::vector<Value> take(const std::string& bytes, std::size_t& at) {
   return values;
 }
 
-Nanoseconds clock_now() {
-  return Nanoseconds(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
-
 void move_by(Trace& trace, Nanoseconds shift) {
   for (TraceEvent& event : trace.events) {
     event.start += shift;
@@ -72,30 +62,48 @@ void move_by(Trace& trace, Nanoseconds shift) {
 class RankSession {
  public:
   RankSession(const RanksRequest& request, Job& job, const RunWatcher& watcher, const std::atomic<bool>& stop)
-      : request_(request), job_(job), watcher_(watcher), stop_(stop), costs_(request.costs) {
-    if (request.waits > 0) costs_ = std::make_shared<StretchedCostModel>(request.costs, request.waits);
+      : request_(request), run_(request.run), job_(job), watcher_(watcher), stop_(stop), costs_(request.run.costs) {
+    if (request.waits > 0) costs_ = std::make_shared<StretchedCostModel>(run_.costs, request.waits);
   }
 
   Result<RanksOutcome> run() {
-    assert(request_.job.ranks() == job_.ranks());
-    auto batches = open_batch_source(request_.data, request_.job.spec, request_.job.recipe);
-    if (!batches) return fail(batches.error());
+    if (const auto same = agree_on_job(request_, job_); !same) return fail(same.error());
+    if (const auto fits = check_size(); !fits) return fail(fits.error());
+    if (const auto opened = open_data(); !opened) return fail(opened.error());
     if (const auto made = make_plans(); !made) return fail(made.error());
-    if (const auto same = agree(); !same) return fail(same.error());
-    const auto executor = open();
-    if (!executor) return fail(executor.error());
-    if (const auto ran = train(**executor, **batches); !ran) return fail(ran.error());
-    outcome_.memory = gather_memory(**executor);
-    gather_traces();
-    if (job_.rank() != 0) return std::move(outcome_);
-    if (const auto predicted = predict_and_compare(); !predicted) return fail(predicted.error());
-    write_file();
+    if (const auto same = agree_on_plans(digests_, job_); !same) return fail(same.error());
+    const auto own = open();
+    if (!own) return fail(own.error());
+    JobExecutor team(plans_, **own, job_);
+    const auto trained = job_.rank() == 0 ? lead(team) : team.serve(*batches_, evaluation_.get());
+    if (!trained) return fail(trained.error());
+    if (job_.rank() > 0) finish(team);
     return std::move(outcome_);
   }
 
  private:
   void announce(const std::string& stage) const {
     if (job_.rank() == 0 && watcher_.on_stage) watcher_.on_stage(stage);
+  }
+
+  [[nodiscard]] Result<void> check_size() const {
+    if (request_.job.ranks() == job_.ranks()) return {};
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} needs {} ranks, and this job has {}", describe(request_.job), request_.job.ranks(),
+                                     job_.ranks()),
+                 .where = {},
+                 .remedy = fmt::format("mpirun -n {} plimsoll run ...", request_.job.ranks())});
+  }
+
+  Result<void> open_data() {
+    auto batches = open_batch_source(run_.data, request_.job.spec, request_.job.recipe);
+    if (!batches) return fail(batches.error());
+    batches_ = std::move(*batches);
+    if (run_.evaluation_data.empty()) return {};
+    auto evaluation = open_batch_source(run_.evaluation_data, request_.job.spec, request_.job.recipe);
+    if (!evaluation) return fail(evaluation.error());
+    evaluation_ = std::move(*evaluation);
+    return {};
   }
 
   Result<void> make_plans() {
@@ -111,41 +119,8 @@ class RankSession {
     auto plans = lower_ranks(own);
     if (!plans) return fail(plans.error());
     plans_ = std::move(*plans);
+    for (const Plan& plan : plans_) digests_.push_back(plan_digest(plan));
     return {};
-  }
-
-  /// Every rank has made all plans, and they must be the same: else the ranks were started differently, or are different builds.
-  Result<void> agree() {
-    std::string plans;
-    for (const Plan& plan : plans_) {
-      digests_.push_back(plan_digest(plan));
-      plans += digests_.back();
-    }
-    const bool file = std::filesystem::is_regular_file(request_.data);
-    const std::string data = file ? fmt::format("{} bytes", std::filesystem::file_size(request_.data)) : "a folder";
-    const std::pair<const char*, std::string> sayings[] = {
-        {"build", request_.meta.tool_version + " " + own_program()},
-        {"plan", digest_of(plans)},
-        {"data file", data},
-        {"number of steps", fmt::format("{}, {} to warm up, waits {}", request_.steps, request_.warm_up_steps, request_.waits)}};
-    for (const auto& [what, mine] : sayings) {
-      const std::vector<std::string> all = job_.tell_all(mine);
-      for (std::size_t rank = 1; rank < all.size(); ++rank) {
-        if (all[rank] == all[0]) continue;
-        return fail({.kind = ErrorKind::kInput,
-                     .what = fmt::format("rank {} has another {} than rank 0: {}, not {}", rank, what, all[rank], all[0]),
-                     .where = {},
-                     .remedy = "start the same program with the same options on all ranks"});
-      }
-    }
-    return {};
-  }
-
-  /// Fingerprint of the running program's file.
-  static std::string own_program() {
-    std::ifstream file("/proc/self/exe", std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return digest_of(bytes);
   }
 
   [[nodiscard]] const Plan& plan() const { return plans_[job_.rank()]; }
@@ -164,64 +139,125 @@ class RankSession {
       if (!works) return fail(works.error());
       for (std::uint32_t id = 0; id < body.size(); ++id) options.waits.push_back(works->of(id).duration);
     }
-    auto executor = CpuExecutor::create(plan(), options);
-    if (!executor) return fail(executor.error());
-    (*executor)->initialize();
-    if (request_.init.empty()) return executor;
-    const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { (*executor)->set_state(kind, group, fill); };
-    const auto loaded = load_weights(request_.init, request_.job.spec, request_.job.recipe, write, request_.head);
-    if (!loaded) return fail(loaded.error());
-    return executor;
+    return CpuExecutor::create(plan(), options);
   }
 
-  /// In segments after which rank 0 says how many steps come next; 0 ends the training.
-  Result<void> train(CpuExecutor& executor, const BatchSource& batches) {
-    announce(fmt::format("training on {} ranks", job_.ranks()));
-    std::int64_t done = 0;
-    double seconds_per_step = 0;
-    while (true) {
-      const std::int64_t next = agreed_steps(done, seconds_per_step);
-      if (next == 0) break;
-      const Nanoseconds origin = clock_now();
-      const auto start = std::chrono::steady_clock::now();
-      auto part = executor.run_steps({.first_step = done,
-                                      .steps = next,
-                                      .first_traced_step = done < kTracedSteps ? done : done + next,
-                                      .on_step = [&](const StepSummary& step) { report(step); }},
-                                     batches);
-      if (!part) return fail(part.error());
-      seconds_per_step =
-          std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(next);
-      move_by(*part, origin);
-      trace_.events.insert(trace_.events.end(), part->events.begin(), part->events.end());
-      trace_.steps.insert(trace_.steps.end(), part->steps.begin(), part->steps.end());
-      trace_.source = part->source;
-      done += next;
+  /// Rank 0's part: the training, as one rank has it.
+  Result<void> lead(JobExecutor& team) {
+    auto lock = RunFileLock::acquire(run_.output);
+    if (!lock) return fail(lock.error());
+    const auto first = fill_state(team, run_);
+    if (!first) return fail(first.error());
+    first_ = *first;
+    if (stop_) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"});
+    file_ = open_run_file(run_);
+    try {
+      remove_older_states(run_);
+      auto done = train_and_compare(team);
+      if (!done) file_->add_log({Nanoseconds(0), "error", done.error().text()});
+      file_->close();
+      if (done) remove_step_states(state_files_of(run_.output));  // the checkpoint holds as much
+      return done;
+    } catch (const EnvironmentError& failure) {
+      note_failure(failure.what());
+      throw EnvironmentError(with_checkpoint(failure.error()));
     }
-    outcome_.interrupted = done < request_.steps;
+  }
+
+  Result<void> train_and_compare(JobExecutor& team) {
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank) file_->add_plan(name_of("run", rank), plans_[rank]);
+    file_->add_log({Nanoseconds(0), "info", outcome_.what});
+    if (const auto trained = train_all(team); !trained) return trained;
+    if (!run_.save.empty()) announce("saving what was trained to " + run_.save);
+    if (const auto saved = save_trained(team, run_); !saved) return saved;
+    team.end();
+    finish(team);
+    return predict_and_compare();
+  }
+
+  [[nodiscard]] TrainSchedule schedule() const {
+    TrainSchedule schedule = run_.schedule;
+    schedule.first_step = first_;
+    if (request_.waits > 0) return schedule;  // what slept has no state to keep
+    schedule.states = state_files_of(run_.output);
+    return schedule;
+  }
+
+  Result<void> train_all(JobExecutor& team) {
+    const TrainSchedule schedule = this->schedule();
+    stored_ = file_->add_trace({.name = "run", .trace = {.plan_digest = digests_[0], .source = team.source()}});
+    file_->flush_to_disk();  // what the run is stands in its file before the first step: a killed one can be resumed
+    if (schedule.durability == Durability::kStep) {
+      announce("writing the state to both files of --durability step");
+      const auto begun = StateKeeper(plans_[0], team, schedule, {}).begin_steps(first_);
+      if (!begun) return begun;
+      durable_ = first_;
+    }
+    announce(fmt::format("training on {} ranks: steps {} to {}", job_.ranks(), first_ + 1, schedule.end_step));
+    const auto trace = plimsoll::train(plans_[0], team, *batches_, evaluation_.get(), schedule, train_watcher(team), stop_);
+    if (!trace) return fail(trace.error());
+    if (trace->steps.empty()) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step"});
+    outcome_.steps = trace->steps;
+    outcome_.interrupted = first_ + static_cast<std::int64_t>(trace->steps.size()) < schedule.end_step;
+    outcome_.checkpoint = schedule.states.checkpoint;
+    if (outcome_.interrupted)
+      file_->add_log({Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", first_ + trace->steps.size(), schedule.end_step)});
     return {};
   }
 
-  void report(const StepSummary& step) const {
-    if (job_.rank() == 0 && watcher_.on_step) watcher_.on_step(step, request_.steps);
+  TrainWatcher train_watcher(JobExecutor& team) {
+    TrainWatcher watcher;
+    watcher.on_step = [&](const StepSummary& step) {
+      StepSummary of_job = step;  // all ranks' times count from the job's first step
+      const StepSummary& clocked = team.recorded().steps.back();
+      if (!begin_) begin_ = clocked.start;
+      of_job.start = clocked.start - *begin_;
+      of_job.end = clocked.end - *begin_;
+      file_->add_steps(stored_, {of_job});
+      if (watcher_.on_step) watcher_.on_step(step, run_.schedule.end_step);
+    };
+    watcher.on_evaluation = [&](std::int64_t done, const HeldOut& found) {
+      file_->add_evaluation({static_cast<std::uint32_t>(done), found.loss});
+      outcome_.evaluations.emplace_back(done, found);
+      if (watcher_.on_evaluation) watcher_.on_evaluation(done, found);
+    };
+    watcher.on_saved = [&](const SavedState& state) {
+      durable_ = state.steps_done;
+      if (state.of_step) return;
+      file_->add_checkpoint({static_cast<std::uint32_t>(state.steps_done), state.path, numerics_digest(run_.spec, run_.recipe)});
+      file_->flush();
+    };
+    return watcher;
   }
 
-  [[nodiscard]] std::int64_t agreed_steps(std::int64_t done, double seconds_per_step) {
-    std::int64_t next = 0;
-    if (!stop_) {
-      const double many = seconds_per_step > 0 ? kSegmentSeconds / seconds_per_step : 1;
-      next = std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(many, 1e6)), 1,
-                                      std::max<std::int64_t>(1, request_.steps - done));
-      if (done < kTracedSteps) next = std::min(next, kTracedSteps - done);
-      if (done >= request_.steps) next = 0;
+  /// The disk may be the very thing that failed, so a note that cannot be written is given up.
+  void note_failure(const std::string& text) {
+    try {
+      file_->add_log({Nanoseconds(0), "error", text});
+      file_->close();
+    } catch (const EnvironmentError&) {
+      return;
     }
-    return std::strtoll(job_.told_by_first(std::to_string(next)).c_str(), nullptr, 10);
   }
 
-  std::vector<RankBytes> gather_memory(const CpuExecutor& executor) {
+  [[nodiscard]] Error with_checkpoint(Error error) const {
+    if (!durable_) return error;
+    error.remedy += fmt::format("{}the state of step {} is whole: --resume {} goes on from there",
+                                error.remedy.empty() ? "" : "; ", *durable_, run_.output);
+    return error;
+  }
+
+  /// All ranks, after the last step: what each of them measured comes together.
+  void finish(const JobExecutor& team) {
+    outcome_.interrupted = job_.told_by_first(outcome_.interrupted ? "interrupted" : "") == "interrupted";
+    outcome_.memory = gather_memory(team);
+    gather_traces(team.recorded());
+  }
+
+  std::vector<RankBytes> gather_memory(const JobExecutor& team) {
     RankBytes own;
     for (const Arena& arena : plan().arenas) own.planned += arena.bytes;
-    for (const SpacePeak& peak : executor.touched()) own.measured += peak.bytes;
+    for (const SpacePeak& peak : team.touched()) own.measured += peak.bytes;
     std::vector<RankBytes> all;
     for (const std::string& bytes : job_.tell_all(std::string(reinterpret_cast<const char*>(&own), sizeof(own)))) {
       std::memcpy(&all.emplace_back(), bytes.data(), sizeof(RankBytes));
@@ -229,98 +265,71 @@ class RankSession {
     return all;
   }
 
-  /// Times count from where the first rank began; on several computers, whose clocks differ, each rank's from its own beginning.
-  void gather_traces() {
+  /// Times count from where rank 0 began, as in the steps that it wrote down on the way.
+  void gather_traces(const Trace& recorded) {
     std::string mine;
-    put(mine, trace_.events);
-    put(mine, trace_.steps);
-    Nanoseconds begin(INT64_MAX);
+    put(mine, recorded.events);
+    put(mine, recorded.steps);
     for (const std::string& bytes : job_.tell_all(mine)) {
       std::size_t at = 0;
-      Trace trace{.kind = TraceKind::kMeasured, .source = trace_.source};
+      Trace trace{.kind = TraceKind::kMeasured, .source = recorded.source};
       trace.events = take<TraceEvent>(bytes, at);
       trace.steps = take<StepSummary>(bytes, at);
       trace.plan_digest = digests_[traces_.size()];
-      for (const TraceEvent& event : trace.events) begin = std::min(begin, event.start);
+      move_by(trace, Nanoseconds(0) - begin_.value_or(Nanoseconds(0)));
       traces_.push_back(std::move(trace));
     }
-    for (Trace& trace : traces_) move_by(trace, Nanoseconds(0) - begin);
-    for (Trace& trace : traces_) {
-      if (!trace.steps.empty()) trace.steps.front().start = Nanoseconds(0);
-    }
-    outcome_.steps = traces_[0].steps;
-  }
-
-  [[nodiscard]] std::uint32_t warm_up_share() const {
-    const auto traced = std::min<std::int64_t>(kTracedSteps, static_cast<std::int64_t>(traces_[0].steps.size()));
-    const std::int64_t share = std::min(request_.warm_up_steps, traced / 2);
-    return share < 2 ? 0 : static_cast<std::uint32_t>(share);
   }
 
   Result<void> predict_and_compare() {
-    const auto traced =
-        static_cast<std::uint32_t>(std::min<std::int64_t>(kTracedSteps, static_cast<std::int64_t>(traces_[0].steps.size())));
-    if (traced < 2) return {};
-    const std::uint32_t warm = warm_up_share();
-    std::shared_ptr<const CostModel> costs = costs_;
-    if (warm > 0 && request_.waits == 0) costs = calibrated(warm);
-    std::vector<Plan> plans = plans_;
-    for (Plan& plan : plans) {  // who sleeps shares no core and no memory
-      for (Resource& resource : plan.platform.resources) resource.capacity *= request_.waits > 0 ? 1e6 : 1;
-    }
-    auto simulated = simulate_ranks(plans, *costs, kSimulatedSteps);
-    if (!simulated) return fail(simulated.error());
-    outcome_.calibration = costs->source();
-    outcome_.predicted = step_of(simulated->ranks, 1, kSimulatedSteps - 1);
-    outcome_.predicted_bubble = bubble_of(plans_, simulated->ranks, 1, kSimulatedSteps - 1);
-    const std::uint32_t first = std::max(1u, warm);
-    outcome_.measured = step_of(traces_, first, traced - 1);
-    outcome_.measured_bubble = bubble_of(plans_, traces_, first, traced - 1);
-    predicted_ = std::move(simulated->ranks);
+    auto compared = compare_ranks(
+        {.plans = plans_,
+         .traces = traces_,
+         .traced = static_cast<std::uint32_t>(std::min<std::size_t>(run_.schedule.traced_steps, traces_[0].steps.size())),
+         .warm_up = static_cast<std::uint32_t>(run_.warm_up_steps),
+         .costs = costs_,
+         .waits = request_.waits > 0});
+    if (!compared) return fail(compared.error());
+    outcome_.calibration = compared->calibration;
+    outcome_.predicted = compared->step_predicted;
+    outcome_.measured = compared->step_measured;
+    outcome_.predicted_bubble = compared->bubble_predicted;
+    outcome_.measured_bubble = compared->bubble_measured;
+    write_traces(std::move(compared->predicted));
     return {};
   }
 
-  /// On the first steps of all ranks.
-  [[nodiscard]] std::shared_ptr<const CostModel> calibrated(std::uint32_t warm) const {
-    std::vector<Sample> samples;
-    for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
-      Trace early = traces_[rank];
-      std::erase_if(early.events, [&](const TraceEvent& event) { return event.step >= warm; });
-      std::erase_if(early.steps, [&](const StepSummary& step) { return step.step >= warm; });
-      const FlatBody body = expand(plans_[rank], *plans_[rank].body("step"));
-      const auto found = samples_from_trace(plans_[rank], body, early);
-      samples.insert(samples.end(), found.begin(), found.end());
-    }
-    return calibrate(samples, costs_).model;
+  static std::string name_of(const char* what, std::size_t rank) {
+    return rank == 0 ? std::string(what) : fmt::format("{} of rank {}", what, rank);
   }
 
-  /// Rank 0's plan and traces under the names of a run alone, the others' beside them.
-  void write_file() {
-    if (outcome_.steps.empty()) return;
-    if (request_.replace) std::filesystem::remove(request_.output);
-    RunFileWriter file(request_.output, request_.meta);
+  /// Rank 0's traces under the names of a run alone, the others' beside them.
+  void write_traces(std::vector<Trace> predicted) {
+    file_->add_events(stored_, traces_[0].events);
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
-      const std::string suffix = rank == 0 ? "" : fmt::format(" of rank {}", rank);
-      file.add_plan("run" + suffix, plans_[rank]);
-      if (!predicted_.empty()) {
-        predicted_[rank].plan_digest = digests_[rank];
-        file.add_trace({.name = "predicted" + suffix, .trace = predicted_[rank]});
+      if (rank < predicted.size()) {
+        predicted[rank].plan_digest = digests_[rank];
+        file_->add_trace({.name = name_of("predicted", rank), .trace = std::move(predicted[rank])});
       }
-      file.add_trace({.name = "run" + suffix, .trace = traces_[rank]});
+      if (rank > 0) file_->add_trace({.name = name_of("run", rank), .trace = std::move(traces_[rank])});
     }
-    file.add_log({Nanoseconds(0), "info", outcome_.what});
-    file.close();
   }
 
   const RanksRequest& request_;
+  const RunRequest& run_;
   Job& job_;
   const RunWatcher& watcher_;
   const std::atomic<bool>& stop_;
   std::shared_ptr<const CostModel> costs_;
+  std::unique_ptr<BatchSource> batches_, evaluation_;
   std::vector<Plan> plans_;
   std::vector<std::string> digests_;
-  Trace trace_;
-  std::vector<Trace> traces_, predicted_;
+  std::unique_ptr<RunFileWriter> file_;
+  StoredTraceId stored_;
+  std::int64_t first_ = 0;               ///< steps that the state had at the beginning
+  std::optional<std::int64_t> durable_;  ///< steps that what this run wrote holds
+  std::optional<Nanoseconds> begin_;     ///< of rank 0's first step, by its clock
+  std::vector<Trace> traces_;
   RanksOutcome outcome_;
 };
 

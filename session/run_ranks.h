@@ -1,7 +1,6 @@
 #pragma once
 
 #include <atomic>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,18 +12,9 @@ namespace plimsoll {
 
 /// A training on the ranks of a job.
 struct RanksRequest {
-  RankJob job;  ///< of as many ranks as the job that runs it; its platform is the whole computer's
-  std::shared_ptr<const CostModel> costs;
-  std::int64_t steps = 0;
-  std::int64_t warm_up_steps =
-      8;             ///< the first steps (half at most), from whose times the prediction is made; 0: it trusts `costs`
-  double waits = 0;  ///< not 0: kernels do not compute but sleep so many times as long as they are expected to take
-  std::string data;
-  std::string init;  ///< weights to start from; may be empty
-  HeadWeights head = HeadWeights::kStored;
-  std::string output;  ///< the run file that rank 0 writes
-  bool replace = false;
-  RunMeta meta;
+  RunRequest run;    ///< as on one rank; its machine is the whole computer, and no strategy is looked for
+  RankJob job;       ///< its platform is the whole computer's
+  double waits = 0;  ///< not 0: kernels do not compute but sleep so many times as long as they are expected to take; no state is kept
 };
 
 /// What one rank's memory came to.
@@ -37,16 +27,19 @@ struct RankBytes {
 struct RanksOutcome {
   std::string what;  ///< the job in words
   std::vector<StepSummary> steps;
+  std::vector<std::pair<std::int64_t, HeldOut>> evaluations;  ///< after so many steps
   std::string calibration;          ///< where the prediction's times are from
   Nanoseconds predicted, measured;  ///< time of a step after the warm-up
   double predicted_bubble = 0, measured_bubble = 0;
   std::vector<RankBytes> memory;  ///< by rank
   Link between;                    ///< what was measured between two ranks
   bool interrupted = false;
+  std::string checkpoint;  ///< where to resume from; empty when no state was kept
 };
 
-/// Lowers the plans of all ranks, proves that they go together, asks all ranks whether theirs are the same, runs this one's and
-/// predicts the job's steps by simulating all plans together. Every rank of the job must call. Rank 0 decides when to stop.
+/// Asks all ranks whether they were started alike, lowers the plans of all of them, proves that they go together, runs this one's
+/// and predicts the job's steps by simulating all plans together. Every rank of the job must call. Rank 0 decides when to stop,
+/// keeps the training's state in one file as a run on one rank does, and writes the run file.
 Result<RanksOutcome> run_ranks(const RanksRequest& request, Job& job, const RunWatcher& watcher, const std::atomic<bool>& stop);
 
 }  // namespace plimsoll

@@ -30,11 +30,11 @@ tl::unexpected<Error> defect(std::string what, std::string remedy = {}) {
 
 class Job {
  public:
-  explicit Job(std::span<const Plan> plans) : plans_(plans) {}
+  Job(std::span<const Plan> plans, std::string_view body) : plans_(plans), body_(body) {}
 
   Result<JobOrder> run() {
     if (auto same = check_one_training(); !same) return fail(same.error());
-    for (const Plan& plan : plans_) result_.bodies.push_back(expand(plan, *plan.body("step")));
+    for (const Plan& plan : plans_) result_.bodies.push_back(expand(plan, *plan.body(body_)));
     collect();
     if (auto matched = match(); !matched) return fail(matched.error());
     return order();
@@ -48,7 +48,7 @@ class Job {
       const Plan& plan = plans_[rank];
       if (plan.rank != rank || plan.ranks != plans_.size())
         return defect(fmt::format("place {} of {} holds the plan of rank {} of {}", rank, plans_.size(), plan.rank, plan.ranks));
-      if (plan.body("step") == nullptr) return defect(fmt::format("rank {} has no body 'step'", rank));
+      if (plan.body(body_) == nullptr) return defect(fmt::format("rank {} has no body '{}'", rank, body_));
       if (numerics_digest(plan.spec, plan.recipe) != numerics_digest(plans_[0].spec, plans_[0].recipe))
         return defect(fmt::format("rank {} trains something else than rank 0", rank));
     }
@@ -220,6 +220,7 @@ class Job {
   }
 
   std::span<const Plan> plans_;
+  std::string_view body_;
   JobOrder result_;
   std::map<StreamKey, std::map<std::uint32_t, std::vector<Node>>> streams_;
   std::vector<std::size_t> begin_;  ///< by rank, into the tables below
@@ -229,6 +230,6 @@ class Job {
 
 }  // namespace
 
-Result<JobOrder> order_ranks(std::span<const Plan> plans) { return Job(plans).run(); }
+Result<JobOrder> order_ranks(std::span<const Plan> plans, std::string_view body) { return Job(plans, body).run(); }
 
 }  // namespace plimsoll

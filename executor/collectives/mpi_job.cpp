@@ -57,6 +57,8 @@ class MpiJob final : public Job {
     while (step > newest && !step_.compare_exchange_weak(newest, step)) continue;
   }
 
+  void note_pause(bool pauses) override { pauses_ = pauses; }
+
   void exchange(std::uint32_t channel, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override {
     std::vector<MPI_Request> requests;
     const int tag = static_cast<int>(channel);
@@ -186,7 +188,7 @@ class MpiJob final : public Job {
     for (Line& line : lines) drop(line);
   }
 
-  [[nodiscard]] RankWord own_word() const { return {step_, instructions_, waiting_for_, left_ ? 1 : 0}; }
+  [[nodiscard]] RankWord own_word() const { return {step_, instructions_, waiting_for_, left_ ? 1 : 0, pauses_ ? 1 : 0}; }
 
   void speak(Line& line, std::uint32_t other) {
     int sent = 1;
@@ -219,7 +221,7 @@ class MpiJob final : public Job {
   bool threads_ = false;
   MPI_Comm messages_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;
   std::atomic<std::int64_t> step_{-1}, instructions_{0}, waiting_for_{-1};
-  std::atomic<bool> left_{false}, lost_{false};
+  std::atomic<bool> left_{false}, lost_{false}, pauses_{false};
   std::mutex mutex_;
   Error loss_;
   std::jthread watcher_;

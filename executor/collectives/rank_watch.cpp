@@ -24,7 +24,7 @@ RankWatch::RankWatch(std::uint32_t own, std::vector<RankHome> homes, JobLimits l
 
 void RankWatch::heard(std::uint32_t rank, const RankWord& word, Time now) {
   Heard& of = ranks_[rank];
-  const bool moves = word.instructions != of.word.instructions || word.step < 0;
+  const bool moves = word.instructions != of.word.instructions || word.step < 0 || word.pauses != 0;
   of = {word, now, moves ? now : of.moved, of.ended};
 }
 

@@ -17,6 +17,7 @@ struct RankWord {
   std::int64_t instructions = 0;  ///< that it began so far
   std::int64_t waits_for = -1;    ///< a rank; −1: it waits for none
   std::int64_t done = 0;          ///< 1: it leaves
+  std::int64_t pauses = 0;        ///< 1: between stretches of steps it evaluates or saves
 };
 
 /// Where a rank runs.

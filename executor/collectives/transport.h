@@ -32,6 +32,9 @@ class Transport {
   /// An instruction of that step starts: the rank is alive and gets on.
   virtual void note_instruction(std::int64_t step) { static_cast<void>(step); }
 
+  /// Between two stretches of steps this rank does what takes its time, and the others wait for it: that is no standstill.
+  virtual void note_pause(bool pauses) { static_cast<void>(pauses); }
+
   void send(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes) {
     const OutgoingBytes out{to, bytes};
     exchange(channel, {&out, 1}, {});

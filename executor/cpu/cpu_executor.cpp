@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/graph/optimizer_state.h"
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/arena_set.h"
 #include "executor/cpu/check_runnable.h"
@@ -119,13 +120,43 @@ struct CpuExecutor::Impl {
       fill_weights(plan().spec, plan().recipe, binding.group, dtype_of(binding), whole, pool);
     };
     if (binding.parts == 1) return fill_all(bytes);
-    const std::int64_t elements = lay_out_parameters(plan().spec, plan().recipe.adapter).at(binding.group).elements;
-    const auto size = static_cast<std::size_t>(size_of(dtype_of(binding)));
-    std::vector<std::byte> whole(static_cast<std::size_t>(elements) * size);
+    const std::int64_t elements = layout.at(binding.group).elements;
+    std::vector<std::byte> whole(static_cast<std::size_t>(elements * size_of(dtype_of(binding))));
     fill_all(whole);
-    const ElementPart part = part_of(elements, binding.parts, binding.part);
-    const auto own = std::span(whole).subspan(static_cast<std::size_t>(part.first) * size, static_cast<std::size_t>(part.count) * size);
+    const auto own = part_in(whole, binding);
     std::copy(own.begin(), own.end(), bytes.begin());
+  }
+
+  [[nodiscard]] std::span<const std::byte> part_in(std::span<const std::byte> whole, const StateBinding& binding) const {
+    const std::int64_t elements = layout.at(binding.group).elements;
+    const std::size_t size = whole.size() / static_cast<std::size_t>(elements);
+    const ElementPart part = part_of(elements, binding.parts, binding.part);
+    return whole.subspan(static_cast<std::size_t>(part.first) * size, static_cast<std::size_t>(part.count) * size);
+  }
+
+  /// A rank may keep a part of a group, or read weights whose master copy is another's.
+  [[nodiscard]] bool keeps_less(const StateBinding& kept) const {
+    const bool reads_only = kept.kind == TensorKind::kParameter && has_master_copy(plan().recipe.precision);
+    return plan().ranks > 1 && (kept.parts > 1 || reads_only);
+  }
+
+  /// Of the whole group's state, in the type in which one rank would keep it.
+  void write_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill_whole) {
+    const ParameterGroup& group = layout.at(kept.group);
+    const bool weights = is_weights(kept.kind);
+    const DType from = state_dtype(plan().recipe.precision);
+    const std::int64_t bytes =
+        weights ? group.elements * size_of(from) : bytes_of_state(plan().recipe, group, kept.kind).count;
+    std::vector<std::byte> whole(static_cast<std::size_t>(bytes));
+    fill_whole(whole);
+    const auto put = [&](const StateBinding& binding) {
+      const auto own = part_in(whole, binding);
+      loaded->states.write(binding, [&](std::span<std::byte> place) {
+        publish_weights(own, weights ? from : dtype_of(binding), place, dtype_of(binding));
+      });
+    };
+    put(kept);
+    if (kept.kind == TensorKind::kMaster) put(*find(TensorKind::kParameter, kept.group));
   }
 
   [[nodiscard]] DType dtype_of(const StateBinding& binding) const {
@@ -211,6 +242,7 @@ struct CpuExecutor::Impl {
   WorkerPool pool;
   MatrixProduct product;
   std::unique_ptr<LoadedPlan> loaded;
+  const ParameterLayout layout = lay_out_parameters(plan().spec, plan().recipe.adapter);
   std::string source;
   std::optional<std::int64_t> steps_done;  ///< nothing: every version of the states holds the same
 };
@@ -253,6 +285,7 @@ std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) co
 void CpuExecutor::set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) {
   const StateBinding* kept = impl_->find_kept(kind, group);
   if (kept == nullptr) return;
+  if (impl_->keeps_less(*kept)) return impl_->write_share(*kept, fill);
   const StateStore& states = impl_->loaded->states;
   states.write(*kept, fill);
   if (kept->kind != TensorKind::kMaster) return;

@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>

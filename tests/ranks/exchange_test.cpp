@@ -95,6 +95,15 @@ TEST_CASE("a rank that ends, falls silent or stands still is named with its step
         "rank 2 (process 12 on there) stands still in step 2: no rank began an instruction for 20 s");
 }
 
+TEST_CASE("ranks that wait for one that saves do not stand still") {
+  RankWatch watch(1, {{"here", 10}, {"here", 11}}, {}, {});
+  for (int second = 1; second <= 60; ++second) {
+    watch.heard(0, {.step = 2, .instructions = 9, .pauses = 1}, RankWatch::Time{} + seconds(second));
+    watch.heard(1, {.step = 2, .instructions = 9, .waits_for = 0}, RankWatch::Time{} + seconds(second));
+    CHECK_FALSE(watch.loss(RankWatch::Time{} + seconds(second)));
+  }
+}
+
 TEST_CASE("a rank that left in the end is not missed") {
   RankWatch watch(0, {{"here", 10}, {"here", 11}}, {}, {});
   watch.heard(1, {.step = 3, .instructions = 7, .done = 1}, RankWatch::Time{});

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "executor/checkpoint/training_state.h"
 #include "executor/collectives/job.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temporary_folder.h"
@@ -33,9 +34,15 @@ std::vector<std::string> run_options(const std::vector<std::string>& more) {
   return words;
 }
 
-std::vector<std::string> on_ranks(int ranks, const std::vector<std::string>& more) {
+/// What rank 1 alone is started with, `$1` being the other ranks' word in its place.
+std::string rank_with(const std::string& word, const std::string& other) {
+  return "[ $OMPI_COMM_WORLD_RANK = 0 ] && exec \"$0\" \"$@\"; for w; do shift; [ \"$w\" = \"" + word + "\" ] && w=\"" + other +
+         "\"; set -- \"$@\" \"$w\"; done; exec \"$0\" \"$@\"";
+}
+
+std::vector<std::string> on_ranks(int ranks, const std::vector<std::string>& more, const std::string& rank = kRank) {
   std::vector<std::string> words{"/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh", "-c",
-                                 kRank,    PLIMSOLL_PROGRAM};
+                                 rank,     PLIMSOLL_PROGRAM};
   const std::vector<std::string> options = run_options(more);
   words.insert(words.end(), options.begin(), options.end());
   return words;
@@ -104,6 +111,83 @@ TEST_CASE("a sweep over ranks prints what one process prints") {
       CHECK(spread.out == alone.out);
     }
   }
+}
+
+TEST_CASE("a training on ranks that was killed goes on from its last state, on ranks or on one, with the losses of one rank") {
+  const TemporaryFolder folder;
+  const std::string state = folder.path() + "/run.plimsoll.checkpoint.safetensors";
+  {
+    ChildProcess job(on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--steps", "1000000", "--save-every", "10"}), folder.path());
+    for (int look = 0; look < 6000 && !std::ifstream(state); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    for (const int rank : {0, 1}) ::kill(process_of(folder.path(), rank), SIGKILL);
+    CHECK(job.wait().code != 0);
+  }
+  const auto done = steps_in_training_state(state);
+  REQUIRE(done);
+  CHECK(*done % 10 == 0);
+  const std::string steps = std::to_string(*done + 6);
+  std::vector<std::string> words{PLIMSOLL_PROGRAM};
+  for (const std::string& word : run_options({"--accumulate", "2", "--steps", steps, "--warm-up-steps", "0", "--json", "-q", "-o",
+                                              "one.plimsoll", "--strategy", "resident"}))
+    words.push_back(word);
+  const auto one = answer_of(test::run_child(words, folder.path()));
+  const auto rest = [&](const std::vector<std::string>& how) {
+    const auto answer = answer_of(test::run_child(how, folder.path()));
+    REQUIRE(answer["losses"].size() == 6);
+    CHECK(answer["losses"] == nlohmann::json(std::vector(one["losses"].end() - 6, one["losses"].end())));
+  };
+  const std::vector<std::string> more{"run", "--resume", "run.plimsoll", "--data", kText, "--steps", steps, "--json", "-q"};
+  const auto with = [&](std::vector<std::string> begin, const std::vector<std::string>& end) {
+    begin.insert(begin.end(), more.begin(), more.end());
+    begin.insert(begin.end(), end.begin(), end.end());
+    return begin;
+  };
+  rest(with({"/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "4", PLIMSOLL_PROGRAM},
+            {"--pp", "2", "--dp", "2", "--schedule", "gpipe", "-o", "four.plimsoll"}));
+  rest(with({PLIMSOLL_PROGRAM}, {"-o", "alone.plimsoll"}));
+}
+
+TEST_CASE("ranks evaluate and save what they trained as one rank does") {
+  const TemporaryFolder folder;
+  const std::vector<std::string> asked{"--eval-data", kText, "--eval-every", "2", "--steps", "4", "--json", "-q"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), asked.begin(), asked.end());
+    return words;
+  };
+  std::vector<std::string> words{PLIMSOLL_PROGRAM};
+  for (const std::string& word : run_options(with({"--accumulate", "2", "--warm-up-steps", "0", "-o", "one.plimsoll", "--strategy",
+                                                   "resident", "--save", "one"})))
+    words.push_back(word);
+  const auto one = answer_of(test::run_child(words, folder.path()));
+  const auto two = answer_of(
+      test::run_child(on_ranks(2, with({"--pp", "2", "--micro-batches", "2", "--save", "two", "-o", "two.plimsoll"})), folder.path()));
+  CHECK(one["evaluations"].size() == 2);
+  CHECK(two["evaluations"] == one["evaluations"]);
+  for (const char* file : {"one/model.safetensors two/model.safetensors", "one/config.json two/config.json",
+                           "one.plimsoll.checkpoint.safetensors two.plimsoll.checkpoint.safetensors"}) {
+    INFO(file);
+    CHECK(test::run_child({"/bin/sh", "-c", std::string("cmp ") + file}, folder.path()).code == 0);
+  }
+}
+
+TEST_CASE("ranks that were started differently are named on all ranks with one message") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& word, const std::string& other, const std::string& text) {
+    const ChildEnd end = test::run_child(
+        on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--lr", "0.01", "--steps", "9"}, rank_with(word, other)), folder.path());
+    INFO(end.err);
+    CHECK(end.code == 2);
+    const std::size_t at = end.err.find(text);
+    REQUIRE(at != std::string::npos);
+    CHECK(end.err.find(text, at + 1) == std::string::npos);
+    CHECK_FALSE(std::ifstream(folder.path() + "/run.plimsoll"));
+  };
+  refused("0.01", "0.02", "rank 1 has another recipe than rank 0: lr=0.02; rank 0 has lr=0.01");
+  refused("9", "7", "rank 1 has another schedule of steps than rank 0: steps=7; rank 0 has steps=9");
+  refused("--pp", "--dp", "rank 1 has another recipe than rank 0: accumulate=4; rank 0 has accumulate=2");
+  refused(kModel, "gpt:layers=4,hidden=64,heads=4,vocab=256,positions=32", "rank 1 has another model than rank 0");
+  refused(kText, std::string(PLIMSOLL_PROGRAM), "rank 1 has another data file than rank 0");
+  refused(kText, "/nowhere.txt", "rank 1: /nowhere.txt");
 }
 
 TEST_CASE("what cannot run is named before anything starts") {

@@ -17,6 +17,15 @@ std::string describe(const RankJob& job) {
   return text;
 }
 
+namespace {
+
+void finish_body(Plan& plan, BodyWriter& writer, const char* name) {
+  order_conflicts(plan, writer.body());
+  plan.bodies.push_back(fold(plan, name, writer.body(), writer.segments()));
+}
+
+}  // namespace
+
 Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   Plan plan{.spec = job.spec,
             .recipe = job.recipe,
@@ -33,9 +42,14 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   BufferBook book(plan);
   RankLowering lowering(job, rank, graph, cut, plan, book, *places);
   lowering.write_step();
+  const Graph held_out = build_training_graph(job.spec, job.recipe, {.workers = workers, .evaluation = true});
+  const StageCut held_out_cut = cut_into_stages(held_out, job.schedule.stages);
+  book.next_body();
+  RankLowering evaluation(lowering, held_out, held_out_cut);
+  if (job.evaluation) evaluation.write_evaluation();
   book.place();
-  order_conflicts(plan, lowering.writer().body());
-  plan.bodies.push_back(fold(plan, "step", lowering.writer().body(), lowering.writer().segments()));
+  finish_body(plan, lowering.writer(), "step");
+  if (job.evaluation) finish_body(plan, evaluation.writer(), "evaluation");
   return plan;
 }
 
@@ -53,7 +67,9 @@ Result<std::vector<Plan>> lower_all(const RankJob& job) {
     }
     plans.push_back(std::move(*plan));
   }
-  if (const auto ordered = order_ranks(plans); !ordered) return fail(ordered.error());
+  for (const Body& body : plans[0].bodies) {
+    if (const auto ordered = order_ranks(plans, body.name); !ordered) return fail(ordered.error());
+  }
   return plans;
 }
 

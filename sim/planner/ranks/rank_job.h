@@ -21,6 +21,8 @@ struct RankJob {
       0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
   Bytes bucket = Bytes(25'000'000);  ///< gradients of that many bytes at most are summed over replicas in one piece
 
+  bool evaluation = false;  ///< the plans get an "evaluation" body: each replica passes the same held-out batch
+
   /// For how many passes sent bytes are used for nothing else, lest what arrives there wait for what was sent; 0: two rounds of
   /// the pipeline, and where that does not do, all of the step.
   std::uint32_t sent_for = 0;

@@ -23,7 +23,12 @@ class RankLowering {
   RankLowering(const RankJob& job, std::uint32_t rank, const Graph& graph, const StageCut& cut, Plan& plan, BufferBook& book,
                const Places& places);
 
+  /// Of the body "evaluation", which works on the states of the step's lowering.
+  RankLowering(const RankLowering& step, const Graph& graph, const StageCut& cut);
+
   void write_step();
+  /// Load, forward and loss of one held-out batch.
+  void write_evaluation();
   [[nodiscard]] BodyWriter& writer() { return out_; }
 
  private:
@@ -62,6 +67,8 @@ class RankLowering {
   // rank_states.cpp
   void reserve_states();
   void reserve_group(GroupId group);
+  /// Weights that are whole on this rank hold those tensors throughout.
+  void share_parameters();
   [[nodiscard]] BufferId reserve(TensorKind kind, GroupId group, bool sharded);
   [[nodiscard]] bool is_sharded(GroupId group) const;
 
@@ -119,6 +126,7 @@ class RankLowering {
   void launch_update(const Op& op, GroupId group, BufferId gradient);
   void share_weights();
   void report();
+  void report_evaluation();
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
 
   [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
@@ -134,7 +142,7 @@ class RankLowering {
   [[nodiscard]] bool owns(GroupId group) const { return place_of(cut_.stage_of_group[group.index]) == place_; }
   [[nodiscard]] std::uint32_t rank_of_place(std::uint32_t place) const { return job_.rank_at(place, replica_); }
   [[nodiscard]] std::uint32_t global(std::uint32_t micro_batch) const {
-    return replica_ * job_.schedule.micro_batches + micro_batch;
+    return evaluates_ ? micro_batch : replica_ * job_.schedule.micro_batches + micro_batch;
   }
   [[nodiscard]] TensorKind summed_kind() const {
     return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
@@ -162,6 +170,8 @@ class RankLowering {
   std::vector<GradientPart> unsummed_;
   Entered entered_;
   std::vector<BufferId> losses_;  ///< by micro-batch
+  BufferId right_answers_;        ///< of an evaluation with labels
+  bool evaluates_ = false;
   BufferId clip_factor_;
 };
 

@@ -46,6 +46,27 @@ RankLowering::RankLowering(const RankJob& job, std::uint32_t rank, const Graph& 
   reserve_states();
 }
 
+RankLowering::RankLowering(const RankLowering& step, const Graph& graph, const StageCut& cut)
+    : job_(step.job_),
+      graph_(graph),
+      cut_(cut),
+      plan_(step.plan_),
+      book_(step.book_),
+      places_(step.places_),
+      out_(step.plan_, step.book_),
+      rank_(step.rank_),
+      place_(step.place_),
+      replica_(step.replica_),
+      place_of_stage_(step.place_of_stage_),
+      groups_(step.groups_),
+      shared_(graph.tensors.size()),
+      own_(1, std::vector<BufferId>(graph.tensors.size())),
+      loaded_(1, false),
+      losses_(1),
+      evaluates_(true) {
+  share_parameters();
+}
+
 BufferId& RankLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
   const TensorId whole = whole_of(tensor);
   return is_shared(graph_.at(tensor).kind) ? shared_[whole.index] : own_[micro_batch][whole.index];
@@ -95,6 +116,9 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
   const auto operands = operands_of(op, micro_batch);
   launch(op, operands);
   if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch] = operands.back().first.buffer;
+  if (op.kind != OpKind::kLoss) return;
+  losses_[micro_batch] = operands[2].first.buffer;
+  if (operands.size() > 3) right_answers_ = operands[3].first.buffer;
 }
 
 void RankLowering::enter(const Op& op, std::uint32_t micro_batch, const char* name) {
@@ -271,6 +295,17 @@ void RankLowering::write_step() {
   write_optimizer();
   share_weights();
   report();
+}
+
+void RankLowering::write_evaluation() {
+  for (std::uint32_t stage = 0; stage < cut_.stages.size(); ++stage) {
+    if (place_of(stage) != place_) continue;
+    const PipelineOp op{.work = PipelineWork::kForward, .stage = StageId(stage), .micro_batch = MicroBatchId(0)};
+    announce(op);
+    write_pass(op);
+    ++pass_;
+  }
+  report_evaluation();
 }
 
 }  // namespace plimsoll

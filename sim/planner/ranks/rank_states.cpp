@@ -47,6 +47,10 @@ void RankLowering::reserve_states() {
     if (owns(GroupId(i))) wanted.insert(GroupId(i));
   }
   for (const GroupId group : wanted) reserve_group(group);
+  share_parameters();
+}
+
+void RankLowering::share_parameters() {
   for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
     const Tensor& tensor = graph_.tensors[i];
     const bool weights = tensor.kind == TensorKind::kParameter && tensor.group.valid() && !tensor.view_of.valid();

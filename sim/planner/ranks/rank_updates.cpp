@@ -345,4 +345,28 @@ void RankLowering::report() {
   out_.host_work(places_.report, HostTask::kReportLoss, operands);
 }
 
+/// The first replica's last stage has what rank 0 reports.
+void RankLowering::report_evaluation() {
+  const std::uint32_t from = job_.rank_at(place_of(static_cast<std::uint32_t>(cut_.stages.size() - 1)), 0);
+  const bool answers = std::any_of(graph_.ops.begin(), graph_.ops.end(),
+                                   [](const Op& op) { return op.kind == OpKind::kLoss && op.operands.size() > 3; });
+  out_.begin_segment("report", 0, -1);
+  out_.set_phase(Phase::kOptimizer);
+  std::vector<BufferId> found{losses_[0]};
+  if (answers) found.push_back(right_answers_);
+  if (rank_ == from && from != 0) {
+    for (const BufferId number : found) send(0, kLosses, "losses", out_.whole(number));
+  }
+  if (rank_ != 0) return;
+  std::vector<std::pair<Range, Access>> operands;
+  for (BufferId number : found) {
+    if (from != 0) {
+      number = book_.add({.name = "found", .space = places_.device, .bytes = Bytes(8), .category = TensorKind::kScalar});
+      receive(from, kLosses, "losses", out_.whole(number));
+    }
+    operands.emplace_back(out_.whole(fetch_to_host(number)), Access::kRead);
+  }
+  out_.host_work(places_.report, HostTask::kReportLoss, operands);
+}
+
 }  // namespace plimsoll

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/plan/exchange.h"
+#include "core/plan/plan.h"
+
+namespace plimsoll {
+
+/// A stretch of one state of one group, which a rank keeps and updates.
+struct OwnedPart {
+  std::uint32_t rank = 0;
+  ElementPart elements;
+};
+
+/// Which ranks of a job keep what of the training's states.
+class StateOwners {
+ public:
+  /// Keeps a reference to the plans of all ranks.
+  explicit StateOwners(std::span<const Plan> plans) : plans_(plans) {}
+
+  /// Whose parts together are that state: one each, from the ranks that update them; in order. Empty when none keeps it.
+  /// Of weights the optimizer's copy is meant, where there is one.
+  [[nodiscard]] std::vector<OwnedPart> parts(TensorKind kind, GroupId group) const;
+  /// All ranks that keep any of it, also those that only read it; ascending.
+  [[nodiscard]] std::vector<std::uint32_t> holders(TensorKind kind, GroupId group) const;
+  /// Bytes of the whole state, as one rank would keep it.
+  [[nodiscard]] Bytes size(TensorKind kind, GroupId group) const;
+
+ private:
+  /// What a rank that updates the group keeps; null on ranks that do not have it.
+  [[nodiscard]] const StateBinding* find(const Plan& plan, TensorKind kind, GroupId group) const;
+  /// Whether the rank keeps anything of the group besides the weights that it computes with.
+  [[nodiscard]] bool updates(const Plan& plan, GroupId group) const;
+  [[nodiscard]] TensorKind kept_kind(TensorKind kind) const;
+
+  std::span<const Plan> plans_;
+};
+
+}  // namespace plimsoll

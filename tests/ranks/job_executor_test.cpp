@@ -1,0 +1,191 @@
+// All ranks as one executor; ranks are threads here.
+#include <catch2/catch.hpp>
+
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <thread>
+
+#include "core/graph/optimizer_state.h"
+#include "executor/checkpoint/training_state.h"
+#include "executor/collectives/job_executor.h"
+#include "sim/planner/lower_to_plan.h"
+#include "tests/ranks/tiny_job.h"
+#include "tests/support/temporary_folder.h"
+#include "tests/support/thread_transport.h"
+#include "tests/support/tiny_executor.h"
+
+namespace plimsoll {
+namespace {
+
+using test::JobShape;
+
+std::vector<double> losses_of(Executor& executor, std::int64_t first, std::int64_t steps) {
+  auto trace = executor.run_steps({.first_step = first, .steps = steps}, kText);
+  if (!trace) FAIL(trace.error().text());
+  std::vector<double> losses;
+  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
+  return losses;
+}
+
+/// Calls `lead` with the ranks of `job` as one executor.
+template <typename Lead>
+void on_ranks(const RankJob& job, const Lead& lead) {
+  const std::vector<Plan> plans = test::plans_of(job);
+  test::ThreadHub hub(job.ranks());
+  std::vector<std::unique_ptr<CpuExecutor>> own;
+  for (const Plan& plan : plans) own.push_back(executor_of(plan, {.transport = &hub.at(plan.rank)}));
+  std::vector<std::jthread> others;
+  for (std::uint32_t rank = 1; rank < plans.size(); ++rank) {
+    others.emplace_back([&, rank] {
+      JobExecutor team(plans, *own[rank], hub.at(rank));
+      if (!team.serve(kText, &kText)) std::terminate();
+    });
+  }
+  JobExecutor team(plans, *own[0], hub.at(0));
+  try {
+    lead(team);
+  } catch (...) {  // a test that failed
+    team.end();
+    throw;
+  }
+  team.end();
+}
+
+template <typename Lead>
+void alone(const RankJob& job, const Lead& lead) {
+  auto plan = lower_to_plan(job.spec, job.recipe, tiny_machine(1), {}, {.evaluation = true});
+  if (!plan) FAIL(plan.error().text());
+  const auto executor = executor_of(*plan);
+  lead(*executor);
+}
+
+void save(const std::string& path, const RankJob& job, const Executor& executor, std::int64_t done) {
+  const auto saved = save_training_state(path, job.spec, job.recipe, done,
+                                         [&](TensorKind kind, GroupId group) { return executor.state(kind, group); });
+  if (!saved) FAIL(saved.error().text());
+}
+
+void load(const std::string& path, const RankJob& job, Executor& executor) {
+  const auto loaded = load_training_state(
+      path, job.spec, job.recipe,
+      [&](TensorKind kind, GroupId group, const FillState& fill) { executor.set_state(kind, group, fill); });
+  if (!loaded) FAIL(loaded.error().text());
+}
+
+constexpr JobShape kShapes[] = {
+    {.schedule = "1f1b", .ranks = 2, .micro_batches = 2},
+    {.schedule = "zb-v", .ranks = 2, .micro_batches = 4},
+    {.schedule = "gpipe", .ranks = 2, .micro_batches = 1, .replicas = 2},
+    {.schedule = "gpipe", .ranks = 1, .micro_batches = 1, .replicas = 2, .zero = 1, .clip = 0},
+    {.schedule = "gpipe", .ranks = 1, .micro_batches = 1, .replicas = 3, .zero = 2, .clip = 0},
+    {.schedule = "gpipe", .ranks = 2, .micro_batches = 1, .replicas = 2, .zero = 3, .clip = 0},
+};
+
+std::string bytes_in(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+TEST_CASE("a state that ranks wrote is the file that one rank writes, byte for byte") {
+  const TemporaryFolder folder;
+  for (const JobShape& shape : kShapes) {
+    const RankJob job = test::tiny_job(shape);
+    INFO(describe(job));
+    alone(job, [&](Executor& executor) {
+      losses_of(executor, 0, 3);
+      save(folder.path() + "/one", job, executor, 3);
+    });
+    on_ranks(job, [&](JobExecutor& team) {
+      losses_of(team, 0, 3);
+      save(folder.path() + "/many", job, team, 3);
+    });
+    REQUIRE(bytes_in(folder.path() + "/one").size() > 100'000);
+    CHECK(bytes_in(folder.path() + "/many") == bytes_in(folder.path() + "/one"));
+  }
+}
+
+TEST_CASE("what ranks began one rank ends, and the other way round, with the losses of one rank throughout") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/state";
+  for (const JobShape& shape : kShapes) {
+    const RankJob job = test::tiny_job(shape);
+    INFO(describe(job));
+    std::vector<double> whole, ended;
+    alone(job, [&](Executor& executor) { whole = losses_of(executor, 0, 4); });
+    on_ranks(job, [&](JobExecutor& team) {
+      losses_of(team, 0, 2);
+      save(path, job, team, 2);
+    });
+    alone(job, [&](Executor& executor) {
+      load(path, job, executor);
+      ended = losses_of(executor, 2, 2);
+    });
+    CHECK(ended == std::vector<double>(whole.begin() + 2, whole.end()));
+    on_ranks(job, [&](JobExecutor& team) {
+      losses_of(team, 0, 1);  // what is there now is of no account
+      load(path, job, team);
+      ended = losses_of(team, 2, 2);
+    });
+    CHECK(ended == std::vector<double>(whole.begin() + 2, whole.end()));
+  }
+}
+
+TEST_CASE("weights in two types come back on ranks that read a part of what others update") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/state";
+  for (const JobShape& shape : kShapes) {
+    RankJob job = test::tiny_job(shape);
+    job.recipe.precision = Precision::kBf16Mixed;
+    INFO(describe(job));
+    std::vector<double> whole, ended;
+    on_ranks(job, [&](JobExecutor& team) {
+      whole = losses_of(team, 0, 2);
+      save(path, job, team, 2);
+      const auto rest = losses_of(team, 2, 2);
+      whole.insert(whole.end(), rest.begin(), rest.end());
+    });
+    on_ranks(job, [&](JobExecutor& team) {
+      load(path, job, team);
+      ended = losses_of(team, 2, 2);
+    });
+    CHECK(ended == std::vector<double>(whole.begin() + 2, whole.end()));
+  }
+}
+
+TEST_CASE("ranks find on held-out data what one rank finds") {
+  for (const JobShape& shape : kShapes) {
+    RankJob job = test::tiny_job(shape);
+    job.evaluation = true;
+    INFO(describe(job));
+    std::optional<HeldOut> one, many;
+    const auto find = [](std::optional<HeldOut>& found) {
+      return [&found](Executor& executor) {
+        losses_of(executor, 0, 2);
+        const auto held_out = executor.evaluate(kText, 3);
+        if (!held_out) FAIL(held_out.error().text());
+        found = *held_out;
+        losses_of(executor, 2, 1);  // training goes on from where it was
+      };
+    };
+    alone(job, find(one));
+    on_ranks(job, find(many));
+    CHECK(one->loss > 0);
+    CHECK(many == one);
+  }
+}
+
+TEST_CASE("ranks stop together, between two stretches of steps") {
+  const RankJob job = test::tiny_job({.ranks = 2, .micro_batches = 2});
+  on_ranks(job, [&](JobExecutor& team) {
+    std::atomic<bool> stop{false};
+    const auto trace = team.run_steps({.steps = 1'000'000, .on_step = [&](const StepSummary&) { stop = true; }, .stop = &stop}, kText);
+    REQUIRE(trace);
+    CHECK(trace->steps.size() == 1);  // the first stretch is one step: nobody knows yet how long one takes
+    CHECK(team.recorded().steps.size() == 1);
+  });
+}
+
+}  // namespace plimsoll
