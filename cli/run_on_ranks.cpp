@@ -14,7 +14,7 @@
 #include "core/base/quantity.h"
 #include "formats/runs/report_json.h"
 #include "formats/text/json_text.h"
-#include "profiler/probe/this_computer.h"
+#include "session/job_cores.h"
 #include "session/run_ranks.h"
 #include "sim/planner/ranks/job_plan.h"
 
@@ -56,36 +56,29 @@ std::string take_schedule(RunFlags& flags) {
   return name;
 }
 
-/// Each rank computes with its share of the cores.
-void share_cores(RunFlags& flags) {
-  if (flags.machine.cpu_cores) return;
-  const auto ranks = flags.ranks.data * flags.ranks.pipeline;
-  flags.machine.cpu_cores = static_cast<int>(std::max<std::int64_t>(1, probe_this_computer().physical_cores / ranks));
-}
-
 /// A run that goes on keeps its number of micro-batches a step, which replicas may share otherwise than before.
 Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recipe) {
   const std::int64_t replicas = flags.ranks.data;
   const std::int64_t each = flags.ranks.micro_batches.value_or(recipe.accumulate / replicas);
   if (each * replicas == recipe.accumulate) return each;
-  const std::string asked = flags.ranks.micro_batches ? fmt::format("--micro-batches {}", each) : "that number";
-  return fail(bad(fmt::format("the run has {} micro-batches a step, which {} with --dp {} does not give", recipe.accumulate, asked,
-                              replicas),
+  const std::string asked = flags.ranks.micro_batches ? fmt::format(" of {} each", each) : std::string();
+  return fail(bad(fmt::format("the run has {} micro-batches a step, which do not go round {} replicas{}", recipe.accumulate, replicas,
+                              asked),
                   "leave --micro-batches out, and take a --dp that divides them"));
 }
 
-Result<RunRequest> request_of_run(RunFlags& flags) {
+Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
   const std::int64_t each = flags.ranks.micro_batches.value_or(flags.training.accumulate);
   if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = each * flags.ranks.data;
   if (flags.matmul.empty() && flags.resume.empty()) flags.matmul = "onednn";  // all ranks must round alike
-  share_cores(flags);
+  if (!flags.machine.cpu_cores) flags.machine.cpu_cores = static_cast<int>(cores.own);
   return make_run_request(flags);
 }
 
-Result<RanksRequest> make_request(RunFlags flags) {
+Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores) {
   if (const auto sound = check_options(flags); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
-  auto run = request_of_run(flags);
+  auto run = request_of_run(flags, cores);
   if (!run) return fail(run.error());
   if (run->plan) return fail(bad("ranks make their own plans, so MODEL cannot be a plan file", "name a model"));
   const auto micro_batches = micro_batches_of(flags, run->recipe);
@@ -102,7 +95,7 @@ Result<RanksRequest> make_request(RunFlags flags) {
               .zero = flags.ranks.zero,
               .bucket = *bucket,
               .evaluation = !run->evaluation_data.empty()};
-  return RanksRequest{.run = std::move(*run), .job = std::move(job), .waits = flags.ranks.timed_waits};
+  return RanksRequest{.run = std::move(*run), .job = std::move(job), .cores = cores.all, .waits = flags.ranks.timed_waits};
 }
 
 std::string memory_json(const RanksOutcome& outcome) {
@@ -155,9 +148,9 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
   fmt::print("  run file {}{}\n", request.run.output, kept);
 }
 
-/// All ranks may have met the same; the first one says it.
+/// All ranks may have met the same; the first one says it, and has ended the others before they do.
 [[noreturn]] void fail_job(Job& job, const Error& error) {
-  if (job.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(500 + 100 * job.rank()));
+  if (job.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500 + 100 * job.rank()));
   const ExitCode code = report_error(error);
   if (job.ranks() == 1) std::exit(static_cast<int>(code));
   job.abort(static_cast<int>(code));
@@ -200,7 +193,7 @@ ExitCode run_on_ranks(RunFlags flags) {
   auto job = join_job();
   if (!job) return report_error(job.error());
   flags.quiet = flags.quiet || (*job)->rank() > 0;
-  const auto request = make_request(flags);
+  const auto request = make_request(flags, share_cores(**job));
   if (const auto refused = first_refusal(**job, request); refused) fail_job(**job, *refused);
   const auto outcome = conduct(*request, flags, **job);
   if (!outcome) fail_job(**job, outcome.error());

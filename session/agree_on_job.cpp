@@ -24,7 +24,8 @@ std::string own_program() {
 std::string look_of(const std::string& path) {
   constexpr std::size_t kLooked = std::size_t{1} << 20;
   if (path.empty()) return "none";
-  if (!std::filesystem::is_regular_file(path)) return "a folder";
+  if (!std::filesystem::exists(path)) return "missing";
+  if (!std::filesystem::is_regular_file(path)) return "a-folder";
   const std::uintmax_t length = std::filesystem::file_size(path);
   std::ifstream file(path, std::ios::binary);
   std::string bytes(2 * kLooked, '\0');

@@ -114,6 +114,9 @@ class RankSession {
     if (!computer) return fail(computer.error());
     RankJob own = request_.job;
     own.platform = rank_platform(*computer, job_.ranks(), outcome_.between);
+    for (Resource& resource : own.platform.resources) {  // a rank that is tied to one core sees no other
+      if (resource.name == "cores" && request_.cores > 0) resource.capacity = request_.cores;
+    }
     outcome_.what = describe(own);
     announce(fmt::format("planning {}: {}", own.spec.name, outcome_.what));
     auto plans = lower_ranks(own);
@@ -123,6 +126,7 @@ class RankSession {
     return {};
   }
 
+  [[nodiscard]] std::string backend_of(std::size_t rank) const { return fmt::format("cpu, rank {} of {}", rank, job_.ranks()); }
   [[nodiscard]] const Plan& plan() const { return plans_[job_.rank()]; }
 
   Result<std::unique_ptr<CpuExecutor>> open() {
@@ -132,7 +136,7 @@ class RankSession {
           return fail(does_not_fit(fmt::format("rank {} of {}", of.rank, outcome_.what), of.platform, space_needs(of)));
       }
     }
-    CpuOptions options{.backend = fmt::format("cpu, rank {} of {}", job_.rank(), job_.ranks()), .transport = &job_};
+    CpuOptions options{.backend = backend_of(job_.rank()), .transport = &job_};
     if (request_.waits > 0) {
       const FlatBody body = expand(plan(), *plan().body("step"));
       const auto works = cost_instructions(plan(), body, *costs_);
@@ -197,6 +201,7 @@ class RankSession {
     const auto trace = plimsoll::train(plans_[0], team, *batches_, evaluation_.get(), schedule, train_watcher(team), stop_);
     if (!trace) return fail(trace.error());
     if (trace->steps.empty()) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step"});
+    file_->add_peaks(stored_, trace->peaks);
     outcome_.steps = trace->steps;
     outcome_.interrupted = first_ + static_cast<std::int64_t>(trace->steps.size()) < schedule.end_step;
     outcome_.checkpoint = schedule.states.checkpoint;
@@ -272,7 +277,7 @@ class RankSession {
     put(mine, recorded.steps);
     for (const std::string& bytes : job_.tell_all(mine)) {
       std::size_t at = 0;
-      Trace trace{.kind = TraceKind::kMeasured, .source = recorded.source};
+      Trace trace{.kind = TraceKind::kMeasured, .source = backend_of(traces_.size())};
       trace.events = take<TraceEvent>(bytes, at);
       trace.steps = take<StepSummary>(bytes, at);
       trace.plan_digest = digests_[traces_.size()];

@@ -28,7 +28,7 @@ class JobExecutor final : public Executor {
   void initialize() override;
   [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const override;
   void set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte> place)>& fill) override;
-  /// In stretches of some seconds, after which rank 0 looks whether it shall stop.
+  /// in stretches of a quarter of a second, after which rank 0 looks whether it shall stop.
   Result<Trace> run_steps(const RunSegment& segment, const BatchSource& batches) override;
   Result<HeldOut> evaluate(const BatchSource& batches, std::int64_t count) override;
   /// Refused: ranks keep their plans.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "executor/cpu/prompt_thread.h"
 #include "executor/data/counter_random.h"
 
 namespace plimsoll {
@@ -73,6 +74,7 @@ class Lanes {
 
   /// One lane: start, execute, end, until its queue is exhausted or the run failed.
   void work(QueueId queue) {
+    if (run_.platform.at(queue).kind == QueueKind::kCommunication) become_prompt();
     std::unique_lock lock(mutex_);
     while (const auto next = wait_for_next(queue, lock)) {
       lock.unlock();

@@ -1,12 +1,12 @@
 // All ranks as one executor; ranks are threads here.
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <thread>
 
-#include "core/graph/optimizer_state.h"
 #include "executor/checkpoint/training_state.h"
 #include "executor/collectives/job_executor.h"
 #include "sim/planner/lower_to_plan.h"
@@ -73,7 +73,7 @@ void load(const std::string& path, const RankJob& job, Executor& executor) {
   if (!loaded) FAIL(loaded.error().text());
 }
 
-constexpr JobShape kShapes[] = {
+const std::vector<JobShape> kShapes = {
     {.schedule = "1f1b", .ranks = 2, .micro_batches = 2},
     {.schedule = "zb-v", .ranks = 2, .micro_batches = 4},
     {.schedule = "gpipe", .ranks = 2, .micro_batches = 1, .replicas = 2},

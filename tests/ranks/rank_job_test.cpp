@@ -187,7 +187,7 @@ TEST_CASE("ranks that were started differently are named on all ranks with one m
   refused("--pp", "--dp", "rank 1 has another recipe than rank 0: accumulate=4; rank 0 has accumulate=2");
   refused(kModel, "gpt:layers=4,hidden=64,heads=4,vocab=256,positions=32", "rank 1 has another model than rank 0");
   refused(kText, std::string(PLIMSOLL_PROGRAM), "rank 1 has another data file than rank 0");
-  refused(kText, "/nowhere.txt", "rank 1: /nowhere.txt");
+  refused(kText, "/nowhere.txt", "rank 1 has another data file than rank 0: missing");
 }
 
 TEST_CASE("what cannot run is named before anything starts") {
