@@ -1,6 +1,7 @@
 #include "sim/planner/lower_bound.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/graph/graph.h"
 #include "core/plan/expand.h"
@@ -15,13 +16,18 @@ Result<Nanoseconds> compute_floor(const Plan& plan, const CostModel& costs) {
   if (!compute) return fail({.kind = ErrorKind::kInput, .what = "the platform has no queue 'compute'"});
   const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
   const Graph graph = build_training_graph(plan.spec, plan.recipe);
+  std::map<Kernel, Nanoseconds> known;  // blocks repeat their kernels, and a cost is looked up slowly
   Nanoseconds micro_batch;
   for (const Op& op : graph.ops) {
     if (op.phase != Phase::kForward && op.phase != Phase::kBackward) continue;
     if (op.kind == OpKind::kAccumulate) continue;  // may run on the CPU
-    const auto cost = costs.kernel(processor, {op.kind, op.dtype, op.shape});
-    if (!cost) return fail(cost.error());
-    micro_batch += cost->median;
+    const auto [entry, is_new] = known.try_emplace(Kernel{op.kind, op.dtype, op.shape});
+    if (is_new) {
+      const auto cost = costs.kernel(processor, entry->first);
+      if (!cost) return fail(cost.error());
+      entry->second = cost->median;
+    }
+    micro_batch += entry->second;
   }
   return micro_batch * plan.recipe.accumulate;
 }
