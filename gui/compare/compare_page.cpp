@@ -19,6 +19,7 @@
 
 #include "gui/compare/split_chart.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 #include "gui/timeline/open_run_file.h"
 #include "gui/timeline/timeline_view.h"
 
@@ -110,6 +111,7 @@ QWidget* ComparePage::make_top() {
   auto* scrolled = new QScrollArea;
   scrolled->setWidgetResizable(true);
   scrolled->setWidget(memory_);
+  scrolled->setObjectName("compare.memory");
   memory_->setAutoFillBackground(false);
   scrolled->viewport()->setAutoFillBackground(false);
   column->addWidget(card_of({scrolled}), 1);
@@ -187,6 +189,8 @@ void ComparePage::retranslate() {
   whole_button_->setText(say("Whole step"));
   tabs_->setTabText(0, say("By kind of work"));
   tabs_->setTabText(1, say("By operation"));
+  for (int i = 0; i < tabs_->count(); ++i) tabs_->widget(i)->setAccessibleName(tabs_->tabText(i));
+  findChild<QScrollArea*>("compare.memory")->setAccessibleName(say("Memory"));
   first_list_->setAccessibleName(say("First trace"));
   second_list_->setAccessibleName(say("Second trace"));
   view_->setAccessibleName(say("Both steps on one axis, the first above"));
@@ -263,7 +267,7 @@ bool ComparePage::open_file(const QString& path) {
       if (opened) {
         add_timelines(std::move(*opened));
       } else {
-        Q_EMIT failed(say("Cannot open the run file"), QString::fromStdString(opened.error().text()));
+        Q_EMIT failed(say("Cannot open the run file"), say_engine(opened.error().text()));
       }
     });
   });

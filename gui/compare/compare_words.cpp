@@ -11,6 +11,7 @@
 #include "gui/compare/split_chart.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 #include "gui/timeline/time_ticks.h"
 #include "gui/timeline/timeline_view.h"
 
@@ -71,7 +72,7 @@ void ComparePage::tell() {
   if (!steps_->comparison) {
     text += QStringLiteral("<br><span style='color:%1'>%2</span>")
                 .arg(theme_.warning.name(),
-                     say("Not split into parts: %1").arg(QString::fromStdString(steps_->refused).toHtmlEscaped()));
+                     say("Not split into parts: %1").arg(say_engine(steps_->refused).toHtmlEscaped()));
   }
   summary_->setText(text);
   chart_->setVisible(steps_->comparison.has_value());

@@ -6,6 +6,7 @@
 #include <QLocale>
 
 #include <algorithm>
+#include <cctype>
 
 #include <nlohmann/json.hpp>
 
@@ -67,6 +68,7 @@ Result<void> Catalogue::add_patterns(std::string_view json, const std::string& w
   if (!texts) return fail(texts.error());
   for (const auto& [english, chinese] : *texts) {
     Pattern pattern{.chinese = QString::fromStdString(chinese)};
+    pattern.only_separates = std::none_of(english.begin(), english.end(), [](unsigned char sign) { return std::isalpha(sign) != 0; });
     QString expression;
     qsizetype at = 0;
     const QString text = QString::fromStdString(english);
@@ -86,11 +88,31 @@ Result<void> Catalogue::add_patterns(std::string_view json, const std::string& w
   return {};
 }
 
+namespace {
+
+/// Names, numbers and single words stay as they are in every language.
+bool is_sentence(const QString& text) {
+  static const QRegularExpression kWords(QStringLiteral("[a-z]{2,} [a-z]{2,}"));
+  return kWords.match(text).hasMatch();
+}
+
+}  // namespace
+
+/// What only separates ("%1: %2") counts where its parts are known, too.
+bool Catalogue::goes(const Pattern& pattern, const QRegularExpressionMatch& found) const {
+  if (!found.hasMatch()) return false;
+  for (int part = 1; pattern.only_separates && part <= found.lastCapturedIndex(); ++part) {
+    if (is_sentence(found.captured(part)) && match(found.captured(part)).isEmpty()) return false;
+  }
+  return true;
+}
+
 /// What a pattern's placeholders stood for is looked up in turn.
-QString Catalogue::match(const QString& english) const {
+QString Catalogue::match(const QString& english, bool by_separators) const {
   for (const Pattern& pattern : patterns_) {
+    if (pattern.only_separates && !by_separators) continue;
     const auto found = pattern.english.match(english);
-    if (!found.hasMatch()) continue;
+    if (!goes(pattern, found)) continue;
     QString text;
     qsizetype at = 0;
     for (auto marks = placeholder().globalMatch(pattern.chinese); marks.hasNext();) {
@@ -106,8 +128,41 @@ QString Catalogue::match(const QString& english) const {
   return {};
 }
 
+namespace {
+
+/// Where the bracket that the text ends with was opened; -1 where it does not end with one.
+qsizetype last_bracket(const QString& text) {
+  int depth = 0;
+  for (qsizetype at = text.size() - 1; at > 0 && text.endsWith(')'); --at) {
+    if (text[at] == ')') ++depth;
+    if (text[at] == '(' && --depth == 0) return at;
+  }
+  return -1;
+}
+
+}  // namespace
+
+/// "what (remedy)": each of them by itself, where that is known.
+QString Catalogue::match_error(const QString& english) const {
+  const qsizetype bracket = last_bracket(english);
+  if (bracket < 2) return match(english);
+  const QString what = match(english.left(bracket - 1), false), remedy = match(english.mid(bracket + 1).chopped(1));
+  return what.isEmpty() || remedy.isEmpty() ? match(english) : QStringLiteral("%1（%2）").arg(what, remedy);
+}
+
+/// A remedy may stand in a line of its own.
+QString Catalogue::match_lines(const QString& english) const {
+  QStringList lines = english.split('\n');
+  if (lines.size() == 1) return match_error(english);
+  for (QString& line : lines) {
+    const QString known = match_error(line.trimmed());
+    if (!known.isEmpty()) line = known;
+  }
+  return lines.join('\n');
+}
+
 QString Catalogue::translate(const char* context, const char* english, const char* /*remark*/, int /*count*/) const {
-  if (context != nullptr && qstrcmp(context, "engine") == 0) return match(QString::fromUtf8(english));
+  if (context != nullptr && qstrcmp(context, "engine") == 0) return match_lines(QString::fromUtf8(english));
   return texts_.value(QByteArray::fromRawData(english, static_cast<qsizetype>(qstrlen(english))));
 }
 

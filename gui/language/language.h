@@ -46,9 +46,13 @@ class Catalogue final : public QTranslator {
     QRegularExpression english;
     std::vector<int> numbers;  ///< of the placeholders, in the order of the English text
     QString chinese;
+    bool only_separates = false;  ///< its English has no letter of its own
   };
 
-  [[nodiscard]] QString match(const QString& english) const;
+  [[nodiscard]] QString match(const QString& english, bool by_separators = true) const;
+  [[nodiscard]] QString match_error(const QString& english) const;
+  [[nodiscard]] QString match_lines(const QString& english) const;
+  [[nodiscard]] bool goes(const Pattern& pattern, const QRegularExpressionMatch& found) const;
 
   QHash<QByteArray, QString> texts_;
   std::vector<Pattern> patterns_;  ///< long ones first

@@ -15,6 +15,7 @@
 #include "formats/text/write_text_file.h"
 #include "gui/app/change_command.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 #include "gui/pipelines/pipeline_form.h"
 #include "gui/timeline/legend.h"
 #include "sim/schedule/draw_schedule.h"
@@ -178,7 +179,7 @@ void PipelinePage::take(const Result<SharedPipeline>& timed) {
   if (timed) {
     view_->show_pipeline(*timed);
   } else {
-    trouble_->setText(QString::fromStdString(timed.error().text()));
+    trouble_->setText(say_engine(timed.error().text()));
     view_->show_pipeline(nullptr);
   }
   tell_figures();
@@ -213,7 +214,7 @@ bool PipelinePage::open_file(const QString& path) {
   const auto read = read_schedule_file(path.toStdString());
   if (!read) {
     if (!isVisible()) return false;  // another page may know it
-    Q_EMIT failed(say("Cannot read the orders"), QString::fromStdString(read.error().text()));
+    Q_EMIT failed(say("Cannot read the orders"), say_engine(read.error().text()));
     return true;
   }
   PipelineChoices choices = choices_;
@@ -242,7 +243,7 @@ void PipelinePage::save(bool svg) {
   if (done) {
     Q_EMIT said(say("Wrote %1").arg(path));
   } else {
-    Q_EMIT failed(say("Cannot write the file"), QString::fromStdString(done.error().text()));
+    Q_EMIT failed(say("Cannot write the file"), say_engine(done.error().text()));
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "formats/machines/gpu_catalogue.h"
+#include "gui/explore/problem.h"
 #include "gui/language/language.h"
 #include "gui/language/say.h"
 #include "tests/gui/application.h"
@@ -48,7 +50,89 @@ std::set<QString> placeholders(const QString& text) {
 }
 
 
+/// English words in a row that are no names: what a Chinese reader would stumble over.
+bool has_english_sentence(QString text) {
+  static const QRegularExpression command("plimsoll [a-z]+|--[a-z-]+ [A-Za-z]+");
+  static const QRegularExpression words("[a-z]{2,} [a-z]{2,}");
+  return words.match(text.remove(command)).hasMatch();
+}
+
+/// What the window says in Chinese of what the planner said.
+QString said_in_chinese(const Catalogue& catalogue, const std::string& english) {
+  const QString known = catalogue.translate("engine", english.c_str(), nullptr, -1);
+  return known.isEmpty() ? QString::fromStdString(english) : known;
+}
+
+void check_chinese(const Catalogue& catalogue, const std::string& english) {
+  const QString chinese = said_in_chinese(catalogue, english);
+  INFO(english << " -> " << chinese.toStdString());
+  CHECK_FALSE(has_english_sentence(chinese));
+}
+
+Choices tiny_on(const std::string& gpu) {
+  Choices choices;
+  choices.model = "gpt:layers=1,hidden=64,heads=4,vocab=256,positions=64";
+  choices.gpu = QString::fromStdString(gpu);
+  choices.ssd_gb = 100;
+  choices.desktop = true;
+  return choices;
+}
+
 }  // namespace
+
+TEST_CASE("of every GPU of the catalogue all that is assumed is said in Chinese") {
+  Catalogue catalogue;
+  REQUIRE(fill_chinese(catalogue));
+  std::size_t asked = 0;
+  for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+    const auto problem = make_problem(tiny_on(gpu.name), nullptr);
+    INFO(gpu.name);
+    if (!problem) {
+      check_chinese(catalogue, problem.error().text());
+      continue;
+    }
+    ++asked;
+    for (const std::string& note : problem->notes) check_chinese(catalogue, note);
+    check_chinese(catalogue, problem->costs->source());
+  }
+  CHECK(asked > 100);
+}
+
+TEST_CASE("what cannot be asked is refused in Chinese, too") {
+  Catalogue catalogue;
+  REQUIRE(fill_chinese(catalogue));
+  const auto refused = [&](auto change) {
+    Choices choices = tiny_on("RTX 2060 6GB");
+    change(choices);
+    const auto problem = make_problem(choices, nullptr);
+    REQUIRE_FALSE(problem);
+    check_chinese(catalogue, problem.error().text());
+  };
+  refused([](Choices& c) { c.model = "no-such-model"; });
+  refused([](Choices& c) { c.model = ""; });
+  refused([](Choices& c) { c.gpu = "RTX 9999"; });
+  refused([](Choices& c) { c.gpu = "RTX 2060"; });
+  refused([](Choices& c) { c.gpu = "this"; });
+  refused([](Choices& c) { c.ram_gib = 1; });
+  refused([](Choices& c) { c.pcie = "9x16"; });
+  refused([](Choices& c) { c.pcie = "fast"; });
+  refused([](Choices& c) { c.device_memory_gib = 100; });
+  refused([](Choices& c) { c.sequence = 100'000; });
+  refused([](Choices& c) { c.optimizer = "adamax"; });
+  check_chinese(catalogue, "12 heads, 12 key heads or 3072 of the feed-forward layer do not divide by 8 tensor ranks");
+  check_chinese(catalogue, "--offload: deepspeed offloads what ZeRO shares out\n  add --zero 2, or 3 for parameters");
+  check_chinese(catalogue, "/a/config.json: the key 'vocab_size' is missing");
+  check_chinese(catalogue, "run.plimsoll: the file is damaged or of another kind");
+  check_chinese(catalogue, "dp 8, tp 4, pp 16 x 6 chunks (interleaved), ZeRO-1, sequence parallel, 32 micro-batches of 1, recompute none");
+}
+
+TEST_CASE("what nobody translated stays English as a whole, and the test of it can fail") {
+  Catalogue catalogue;
+  REQUIRE(fill_chinese(catalogue));
+  const std::string unknown = "the moon: is made of green cheese (send a cow to look)";
+  CHECK(said_in_chinese(catalogue, unknown) == QString::fromStdString(unknown));
+  CHECK(has_english_sentence(QString::fromStdString(unknown)));
+}
 
 TEST_CASE("every visible text has a Chinese one with the same placeholders") {
   test::start_qt();
