@@ -1,7 +1,13 @@
 #include <QApplication>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
+#include <string>
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #include "core/base/error.h"
 #include "gui/app/command_line.h"
@@ -22,9 +28,29 @@ int told_of(const QStringList& problems) {
   return problems.isEmpty() ? 0 : 2;
 }
 
+bool connects(const std::string& path, bool abstract) {
+  sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
+  const std::size_t first = abstract ? 1 : 0;
+  if (path.size() + first >= sizeof(address.sun_path)) return false;
+  path.copy(address.sun_path + first, path.size());
+  const int handle = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (handle < 0) return false;
+  const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + first + path.size());
+  const bool there = ::connect(handle, reinterpret_cast<const sockaddr*>(&address), length) == 0;
+  ::close(handle);
+  return there;
+}
+
+/// Whether anybody answers at an X display of this computer (":0"); of another computer's display Qt finds out itself.
+bool answers(const std::string& display) {
+  if (display.empty() || display.front() != ':') return !display.empty();
+  const std::string path = "/tmp/.X11-unix/X" + display.substr(1, display.find('.') - 1);
+  return connects(path, true) || connects(path, false);
+}
+
 /// Without a screen a picture can still be taken, help printed, and anything else refused in words.
 void choose_platform(int argc, char** argv) {
-  const bool no_screen = qEnvironmentVariableIsEmpty("DISPLAY") && qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY");
+  const bool no_screen = qEnvironmentVariableIsEmpty("WAYLAND_DISPLAY") && !answers(qgetenv("DISPLAY").toStdString());
   if (!no_screen || !qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM")) return;
   for (int i = 1; i < argc; ++i) {
     const QByteArray argument(argv[i]);
@@ -33,8 +59,10 @@ void choose_platform(int argc, char** argv) {
       return;
     }
   }
-  std::fputs("plimsoll-gui: there is no display\n"
-             "  start it on a desktop, set QT_QPA_PLATFORM=vnc, or take a picture with --screenshot FILE\n", stderr);
+  const QByteArray display = qgetenv("DISPLAY");
+  const char* const silent = display.isEmpty() ? "" : ": nobody answers at DISPLAY=";
+  std::fprintf(stderr, "plimsoll-gui: there is no display%s%s\n", silent, display.constData());
+  std::fputs("  start it on a desktop, set QT_QPA_PLATFORM=vnc, or take a picture with --screenshot FILE\n", stderr);
   std::exit(4);
 }
 

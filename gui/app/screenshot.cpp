@@ -80,7 +80,7 @@ Result<void> take_screenshot(MainWindow& window, const QString& path) {
   wait(kQuietMilliseconds);
   const auto draw = [&](QPainter& painter) { window.render(&painter); };
   if (path.endsWith(QLatin1String(".svg"), Qt::CaseInsensitive)) return write_svg(path, window.size(), draw);
-  return write_png(path, window.size(), 1, draw);
+  return write_png(path, window.size(), window.devicePixelRatioF(), draw);
 }
 
 }  // namespace plimsoll::gui
