@@ -98,6 +98,7 @@ void add_curves(Timeline& timeline, const Trace& trace) {
     timeline.no_curves_because = "the trace is too long for a memory curve";
   } else {
     timeline.curves = memory_curves(*timeline.plan, memory_ledger_of_run(*timeline.plan, timeline.body, trace));
+    timeline.strips = place_strips(*timeline.plan, timeline.body, trace);
   }
 }
 

@@ -17,6 +17,22 @@ constexpr int kGap = 18;
 constexpr int kLine = 20;
 constexpr int kHeading = 62;
 
+/// States that any chunk of a strip is ever in.
+void add_places(const std::vector<SharedTimeline>& timelines, const Theme& theme, std::vector<LegendEntry>& entries) {
+  if (timelines.size() != 1 || timelines.front()->strips.empty()) return;
+  std::array<bool, kPlaceStates> seen{};
+  for (const PlaceStrip& strip : timelines.front()->strips) {
+    for (const EventLane& lane : strip.lanes) {
+      for (std::size_t i = 0; i < lane.size(); ++i) seen[lane.label(i)] = true;
+    }
+  }
+  const PlaceColours colours = place_colours(theme);
+  entries.push_back({QColor(), say("Blocks")});
+  for (std::size_t state = 0; state < kPlaceStates; ++state) {
+    if (seen[state]) entries.push_back({QColor::fromRgb(colours[state]), place_name(static_cast<PlaceState>(state))});
+  }
+}
+
 }  // namespace
 
 std::vector<LegendEntry> legend_entries(const std::vector<SharedTimeline>& timelines, const Theme& theme) {
@@ -40,6 +56,7 @@ std::vector<LegendEntry> legend_entries(const std::vector<SharedTimeline>& timel
     const char* const name = name_of(static_cast<CurvePart>(part));
     if (parts[part]) entries.push_back({theme.category(name), category_words(name)});
   }
+  add_places(timelines, theme, entries);
   return entries;
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 #include "gui/timeline/build_timeline.h"
 #include "gui/timeline/open_recording.h"
 
@@ -64,7 +65,7 @@ bool TimelinePage::open_file(const QString& path) {
         of_file_ = before;
         retell();
         const QString title = run ? say("Cannot open the run file") : say("Cannot open the trace");
-        Q_EMIT failed(title, QString::fromStdString(opened.error().text()));
+        Q_EMIT failed(title, say_engine(opened.error().text()));
         return;
       }
       const bool known = (of_plan_ || plan_listed_) && !timelines_.empty();

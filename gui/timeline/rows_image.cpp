@@ -32,6 +32,7 @@ class RowsPainter {
   RowsImage run() {
     for (std::size_t row = 0; row < request_.scene.rows.size(); ++row) paint_row(row);
     for (const SceneCurve& curve : request_.scene.curves) paint_curve(curve);
+    for (const SceneStrip& strip : request_.scene.strips) paint_strip(strip);
     return std::move(painted_);
   }
 
@@ -67,6 +68,22 @@ class RowsPainter {
   void copy_row(int top, int bottom) {
     for (int y = top; y < bottom; ++y) {
       std::copy(pixels_.begin(), pixels_.end(), reinterpret_cast<Pixel*>(painted_.image.scanLine(y)));
+    }
+  }
+
+  /// A line of pixels a block, or several, or one for several blocks.
+  void paint_strip(const SceneStrip& at) {
+    const int top = device_y(at.top), bottom = device_y(at.top + at.height);
+    if (bottom <= 0 || top >= painted_.image.height()) return;
+    const SceneSource& source = request_.scene.sources[at.source];
+    const auto& lanes = source.timeline->strips[at.strip].lanes;
+    const PlaceColours colours = place_colours(request_.theme);
+    std::size_t painted = lanes.size();
+    for (int y = std::max(top, 0); y < std::min(bottom, painted_.image.height()); ++y) {
+      const auto lane = static_cast<std::size_t>(y - top) * lanes.size() / static_cast<std::size_t>(bottom - top);
+      if (lane != painted) paint_lane(lanes[lane], {place_labels(), colours, ground_}, own_scale(device_, source), pixels_);
+      painted = lane;
+      copy_row(y, y + 1);
     }
   }
 

@@ -47,6 +47,19 @@ class Stacker {
     scene_.height = y_;
   }
 
+  void add_strips() {
+    for (std::uint32_t source = 0; source < scene_.sources.size(); ++source) {
+      const auto& strips = scene_.sources[source].timeline->strips;
+      for (std::uint32_t strip = 0; strip < strips.size(); ++strip) {
+        const int lanes = static_cast<int>(strips[strip].lanes.size()) * sizes_.strip_lane;
+        const int height = std::clamp(lanes, sizes_.strip_least, sizes_.strip_most);
+        scene_.strips.push_back({source, strip, y_ + sizes_.gap, height});
+        y_ += height + 2 * sizes_.gap;
+      }
+    }
+    scene_.height = y_;
+  }
+
  private:
   void add_track(std::uint32_t source, std::uint32_t track, const TimelineTrack& own) {
     const auto lanes = static_cast<int>(own.lanes.size());
@@ -78,6 +91,7 @@ TimelineScene lay_out(std::vector<SceneSource> sources, const SceneSizes& sizes)
   Stacker stacker(scene, sizes);
   stacker.add_tracks();
   stacker.add_curves();
+  if (scene.sources.size() == 1) stacker.add_strips();
   return scene;
 }
 
@@ -141,6 +155,23 @@ std::optional<SceneEvent> event_under(const TimelineScene& scene, const TimeScal
   const LaneBucket near = events.bucket(first, last);
   if (near.longest == LaneBucket::kNone) return std::nullopt;
   return found(near.longest);
+}
+
+std::optional<ScenePlace> place_under(const TimelineScene& scene, const TimeScale& scale, double x, double y) {
+  for (std::uint32_t at = 0; at < scene.strips.size(); ++at) {
+    const SceneStrip& drawn = scene.strips[at];
+    if (y < drawn.top || y >= drawn.top + drawn.height) continue;
+    const SceneSource& source = scene.sources[drawn.source];
+    const auto& lanes = source.timeline->strips[drawn.strip].lanes;
+    const auto lane = static_cast<std::uint32_t>((y - drawn.top) * static_cast<double>(lanes.size()) / drawn.height);
+    const EventLane& stays = lanes[lane];
+    const TimeScale own = own_scale(scale, source);
+    const std::size_t first = stays.first_ending_after(own.time_at(x));
+    if (first < stays.size() && static_cast<double>(stays.start(first)) <= own.time_at(x + 1)) {
+      return ScenePlace{at, lane, static_cast<std::uint32_t>(first)};
+    }
+  }
+  return std::nullopt;
 }
 
 TimeScale own_scale(const TimeScale& scale, const SceneSource& source) {

@@ -66,6 +66,7 @@ SidePanel::SidePanel(QWidget* parent)
   scrolled->setWidgetResizable(true);
   scrolled->setFrameShape(QFrame::NoFrame);
   scrolled->setWidget(details_);
+  scrolled->setObjectName("timeline.details");
   details_->setAutoFillBackground(false);
   scrolled->viewport()->setAutoFillBackground(false);
   auto* column = new QVBoxLayout(this);
@@ -118,6 +119,8 @@ void SidePanel::apply_theme(const Theme& theme) {
 }
 
 void SidePanel::retranslate() {
+  table_->setAccessibleName(say("Time by kind of operation"));
+  findChild<QScrollArea*>("timeline.details")->setAccessibleName(say("Details of what is selected"));
   model_->retranslate();
   if (nothing_) show_nothing();
 }

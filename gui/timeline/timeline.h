@@ -10,7 +10,9 @@
 #include "core/trace/trace.h"
 #include "gui/timeline/event_lane.h"
 #include "gui/timeline/memory_curve.h"
+#include "gui/timeline/place_strip.h"
 #include "gui/timeline/time_scale.h"
+#include "gui/timeline/timeline_label.h"
 
 namespace plimsoll::gui {
 
@@ -19,12 +21,6 @@ struct TimelineTrack {
   std::string name;  ///< the queue's: "compute", "ssd.read"
   QueueKind kind = QueueKind::kCompute;
   std::vector<EventLane> lanes;
-};
-
-/// What a label of a lane stands for.
-struct TimelineLabel {
-  std::uint32_t name = 0;  ///< index into Timeline::names
-  std::uint8_t paint = 0;  ///< see paint_index
 };
 
 /// One step's stretch of time.
@@ -47,6 +43,7 @@ struct Timeline {
   std::vector<TimelineLabel> labels;
   std::vector<StepMark> steps;
   std::vector<MemoryCurve> curves;
+  std::vector<PlaceStrip> strips;  ///< where the blocks' data is over time
   std::vector<TraceEvent> skipped;  ///< what a guard kept from running; in no lane
   std::vector<SpacePeak> peaks;     ///< as the trace tells them
   std::vector<std::string> calibrated_from;

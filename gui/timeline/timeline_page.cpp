@@ -13,6 +13,7 @@
 #include "gui/language/say.h"
 #include "gui/timeline/build_timeline.h"
 #include "gui/timeline/legend.h"
+#include "gui/timeline/place_details.h"
 #include "gui/timeline/search_bar.h"
 #include "gui/timeline/selection_statistics.h"
 #include "gui/timeline/side_panel.h"
@@ -111,6 +112,9 @@ void TimelinePage::connect_view() {
   connect(view_, &TimelineView::selected, this, &TimelinePage::show_selected);
   connect(view_, &TimelineView::rangeSelected, this, &TimelinePage::show_range);
   connect(view_, &TimelineView::peakClicked, this, &TimelinePage::show_peak);
+  connect(view_, &TimelineView::placeClicked, this, [this](const ScenePlace& place) {
+    panel_->show_details(place_title(view_->scene(), place), place_details(view_->scene(), place));
+  });
   connect(search_, &SearchBar::wordsChanged, this, &TimelinePage::search);
   connect(search_, &SearchBar::nextRequested, this, [this] { go_to(true); });
   connect(search_, &SearchBar::previousRequested, this, [this] { go_to(false); });

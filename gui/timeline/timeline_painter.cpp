@@ -187,6 +187,7 @@ void TimelinePainter::paint_gutter() {
     if (!tag.isEmpty()) painter_.drawText(area, Qt::AlignRight | Qt::AlignVCenter, tag);
   }
   paint_curve_names();
+  paint_strip_names();
   painter_.restore();
   painter_.setPen(theme_.border);
   painter_.drawLine(QPointF(state_.scale.left - 0.5, ViewMetrics::kMinimap), QPointF(state_.scale.left - 0.5, size_.height()));
@@ -224,12 +225,16 @@ void TimelinePainter::paint_outline(const SceneEvent& event, const QColor& colou
 }
 
 void TimelinePainter::paint_hint() {
+  if (state_.place) return paint_place();
   if (!state_.hovered) return;
   const Timeline& timeline = *scene_.sources[state_.hovered->source].timeline;
   const LaneEvent event = event_at(timeline, state_.hovered->ref);
-  const QString text = words(timeline.name_of(event.label)) + QStringLiteral("  ") +
-                       words(duration_text(static_cast<double>(event.end - event.start)));
-  const QRectF box = box_of(*state_.hovered);
+  paint_hint_at(words(timeline.name_of(event.label)) + QStringLiteral("  ") +
+                    words(duration_text(static_cast<double>(event.end - event.start))),
+                box_of(*state_.hovered));
+}
+
+void TimelinePainter::paint_hint_at(const QString& text, const QRectF& box) {
   const double width = painter_.fontMetrics().horizontalAdvance(text) + 14;
   const double x =
       std::clamp(box.center().x() - width / 2, state_.scale.left, std::max(state_.scale.left, size_.width() - width - 4));

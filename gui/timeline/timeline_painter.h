@@ -26,6 +26,8 @@ class TimelinePainter {
   void paint_gutter();
   void paint_curves();
   void paint_curve_names();
+  void paint_strip_names();
+  void paint_place();
   void paint_curve(const SceneCurve& curve);
   void paint_peak(const SceneCurve& at, const MemoryCurve& curve, double a_byte);
   void paint_range();
@@ -33,6 +35,7 @@ class TimelinePainter {
   void paint_arrow(const SceneEvent& from, const SceneEvent& to, const QColor& colour);
   void paint_outline(const SceneEvent& event, const QColor& colour, int width);
   void paint_hint();
+  void paint_hint_at(const QString& text, const QRectF& box);
 
   [[nodiscard]] QRectF box_of(const SceneEvent& event) const;
   [[nodiscard]] double row_y(int top) const { return ViewMetrics::kRows + top - state_.scroll; }

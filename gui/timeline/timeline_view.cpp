@@ -237,6 +237,10 @@ void TimelineView::click(const QPointF& at) {
     Q_EMIT peakClicked(static_cast<int>(*curve));
     return;
   }
+  if (const auto place = place_under(scene_, state_.scale, at.x(), rows_y(at.y()))) {
+    Q_EMIT placeClicked(*place);
+    return;
+  }
   select(event_under(scene_, state_.scale, at.x(), rows_y(at.y())));
 }
 
@@ -250,14 +254,17 @@ void TimelineView::mouseDoubleClickEvent(QMouseEvent* event) {
 void TimelineView::hover(const QPointF& at) {
   const bool inside = at.x() >= state_.scale.left && at.y() >= ViewMetrics::kRows;
   const auto found = inside ? event_under(scene_, state_.scale, at.x(), rows_y(at.y())) : std::nullopt;
-  if (found == state_.hovered) return;
+  const auto place = inside ? place_under(scene_, state_.scale, at.x(), rows_y(at.y())) : std::nullopt;
+  if (found == state_.hovered && place == state_.place) return;
   state_.hovered = found;
+  state_.place = place;
   viewport()->update();
 }
 
 bool TimelineView::viewportEvent(QEvent* event) {
-  if (event->type() == QEvent::Leave && state_.hovered) {
+  if (event->type() == QEvent::Leave && (state_.hovered || state_.place)) {
     state_.hovered.reset();
+    state_.place.reset();
     viewport()->update();
   }
   return QAbstractScrollArea::viewportEvent(event);

@@ -44,6 +44,7 @@ class TimelineView final : public QAbstractScrollArea {
   void rangeSelected(); ///< another stretch of time, or none
   void viewChanged();
   void peakClicked(int curve);
+  void placeClicked(const plimsoll::gui::ScenePlace& place);
 
  protected:
   void paintEvent(QPaintEvent* event) override;

@@ -23,6 +23,7 @@ struct ViewState {
   TimeScale scale;
   int scroll = 0;  ///< pixels of rows above the first one shown
   std::optional<SceneEvent> hovered;
+  std::optional<ScenePlace> place;  ///< the stay of a chunk that is hovered
   std::optional<SceneEvent> selected;
   std::optional<TimeBounds> range;  ///< selected stretch of time
   std::vector<SceneEvent> before;   ///< what the selected event waited for

@@ -77,6 +77,36 @@ QString work_name(WorkClass work) {
   return say("Other work");
 }
 
+/// What rests is pale, what moves has its transfer's colour, what is in use that of arithmetic.
+PlaceColours place_colours(const Theme& theme) {
+  const auto over = [&](const QColor& colour, double share) { return mix(theme.panel.rgb(), colour.rgb(), share); };
+  PlaceColours colours{};
+  const auto set = [&](PlaceState state, Pixel pixel) { colours[static_cast<std::size_t>(state)] = pixel; };
+  set(PlaceState::kDrive, over(class_colour(theme, WorkClass::kRead), 0.30));
+  set(PlaceState::kHost, over(theme.text, 0.18));
+  set(PlaceState::kArriving, class_colour(theme, WorkClass::kCopyIn).rgb());
+  set(PlaceState::kLeaving, class_colour(theme, WorkClass::kCopyOut).rgb());
+  set(PlaceState::kToDrive, class_colour(theme, WorkClass::kWrite).rgb());
+  set(PlaceState::kFromDrive, class_colour(theme, WorkClass::kRead).rgb());
+  set(PlaceState::kDevice, over(class_colour(theme, WorkClass::kForward), 0.45));
+  set(PlaceState::kInUse, class_colour(theme, WorkClass::kForward).rgb());
+  return colours;
+}
+
+QString place_name(PlaceState state) {
+  switch (state) {
+    case PlaceState::kDrive: return say("on the SSD");
+    case PlaceState::kHost: return say("in host memory");
+    case PlaceState::kArriving: return say("on its way to the device");
+    case PlaceState::kLeaving: return say("on its way from the device");
+    case PlaceState::kToDrive: return say("on its way to the SSD");
+    case PlaceState::kFromDrive: return say("on its way from the SSD");
+    case PlaceState::kDevice: return say("held on the device");
+    case PlaceState::kInUse: return say("in use");
+  }
+  return {};
+}
+
 QString track_name(const Plan* plan, const std::string& queue) {
   if (queue == "compute") {
     const bool gpu =
