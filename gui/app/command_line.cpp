@@ -32,6 +32,15 @@ constexpr std::array kChoices{
     Choice{"optimizer", "adamw, sgd, …"},
     Choice{"lora", "rank of adapters beside a frozen model"},
     Choice{"strategy", "auto or the name of a family"},
+    Choice{"stack", "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c"},
+    Choice{"modules", "whose layers another stack runs"},
+    Choice{"recompute", "of another stack, or of a layout of several GPUs: none, selective, full"},
+    Choice{"zero", "what GPUs share out: 1 states, 2 and gradients, 3 and parameters"},
+    Choice{"offload", "of another stack: optimizer:cpu, params:ssd, …"},
+    Choice{"network", "between nodes: 25GB/s a GPU, 8x200Gb/s a node"},
+    Choice{"tp", "GPUs that share each layer"},
+    Choice{"pp", "stages of a pipeline"},
+    Choice{"global-batch", "sequences of a step over all GPUs"},
     Choice{"tokens", "length of the training in tokens, 300B"},
 };
 

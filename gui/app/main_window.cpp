@@ -36,7 +36,7 @@ std::unique_ptr<QSettings> open_settings(const WindowOptions& options) {
 }  // namespace
 
 MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
-    : QMainWindow(parent), settings_(open_settings(options)), theme_(light_theme()), rail_(new PageRail), stack_(new QStackedWidget) {
+    : QMainWindow(parent), settings_(open_settings(options)), theme_(light_theme()), export_call_(find_engine()), rail_(new PageRail), stack_(new QStackedWidget) {
   desktop_dark_ = desktop_is_dark(*qApp);
   setWindowIcon(program_icon());
   setAcceptDrops(true);
@@ -48,6 +48,8 @@ MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
   row->addWidget(stack_, 1);
   setCentralWidget(centre);
   if (const auto filled = fill_chinese(catalogue_); !filled) qWarning("%s", filled.error().what.c_str());
+  connect(&export_call_, &EngineCall::refused, this, [this](const QString& why) { report(say("Cannot export"), why); });
+  connect(&export_call_, &EngineCall::finished, this, &MainWindow::tell_of_program);
   connect(&export_job_, &LatestJob::broke, this, [this](const QString& why) { report(say("Cannot export"), why); });
   add_pages(options);
   restore(options);
@@ -71,8 +73,9 @@ void MainWindow::add_pages(const WindowOptions& options) {
       show_page(name);
       if (Page* wanted = this->page(name); wanted != nullptr) wanted->open_file(path);
     });
-    connect(page, &Page::planChosen, this, [this](const SharedPlan& plan) {
+    connect(page, &Page::planChosen, this, [this](const SharedPlan& plan, const QStringList& asked) {
       plan_ = plan;
+      asked_ = asked;
       build_menus();
       for (Page* other : pages_) other->show_plan(plan);
     });
@@ -156,7 +159,7 @@ void MainWindow::retranslate() {
 
 bool MainWindow::open_file(const QString& path) {
   if (!QFileInfo::exists(path)) {
-    report(say("Cannot open the file"), say("There is no file %1.").arg(path));
+    report(say("Cannot open the file"), say("There is no file %1, or you may not enter its folder.").arg(path));
     return false;
   }
   std::vector<Page*> order = pages_;

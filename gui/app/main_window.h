@@ -4,11 +4,14 @@
 #include <QSettings>
 #include <QUndoStack>
 
+#include <functional>
 #include <memory>
 #include <vector>
 
 #include "gui/app/command_line.h"
+#include "formats/exporters/export_target.h"
 #include "gui/app/page.h"
+#include "gui/jobs/engine_call.h"
 #include "gui/jobs/latest_job.h"
 #include "gui/language/language.h"
 
@@ -57,11 +60,19 @@ class MainWindow final : public QMainWindow {
   void restore(const WindowOptions& options);
   void retranslate();
   void build_menus();
+  /// Writes a plan into a file of some format; returns notes about it.
+  using WriteExport = std::function<Result<QStringList>(const PredictedPlan&, const QString&)>;
+
   void add_file_menu();
   void add_export_menu(QMenu& file);
-  void export_of_plan(const QString& name, const QString& kind, Result<void> (*write)(const PredictedPlan&, const QString&));
+  QAction* add_plan_export(QMenu& menu, const QString& text, const QString& name, const QString& kind, WriteExport write);
+  void add_program_exports(QMenu& menu);
+  void export_by_program(ExportTarget target, const QString& name, const QString& kind);
+  void tell_of_program(int code, const QByteArray& output, const QByteArray& errors);
+  void export_of_plan(const QString& name, const QString& kind, const WriteExport& write);
   QString ask_for_file(const QString& name, const QString& kinds);
-  void tell_of(const Result<void>& written, const QString& path);
+  void tell_of(const Result<QStringList>& written, const QString& path);
+  void tell_notes(const QString& title, const QStringList& notes);
   void add_view_menu();
   void add_help_menu();
   void remember_file(const QString& path);
@@ -77,7 +88,10 @@ class MainWindow final : public QMainWindow {
   Language language_ = Language::kEnglish;
   Catalogue catalogue_;
   SharedPlan plan_;
+  QStringList asked_;  ///< where the plimsoll program answered and there is no plan: what it was asked
   LatestJob export_job_;
+  EngineCall export_call_;
+  QString export_path_;  ///< that the program writes
   QString export_folder_;
   QStringList reported_;  ///< texts of the errors that were said
   PageRail* rail_;

@@ -2,6 +2,7 @@
 
 #include <QHash>
 #include <QString>
+#include <QStringList>
 #include <QWidget>
 
 #include <vector>
@@ -63,8 +64,9 @@ class Page : public QWidget {
   void said(const QString& text);
   /// Something went wrong; the window says it in words and goes on.
   void failed(const QString& title, const QString& text);
-  /// Another plan was found or chosen.
-  void planChosen(const plimsoll::gui::SharedPlan& plan);
+  /// Another plan was found or chosen; null where there is none, or where the plimsoll program answered to `asked`, options
+  /// of `fit` (empty: nobody did).
+  void planChosen(const plimsoll::gui::SharedPlan& plan, const QStringList& asked);
   /// Asks the window to open a file on the page of that name ("compare") and to show it.
   void openRequested(const QString& page, const QString& path);
 };

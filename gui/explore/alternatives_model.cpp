@@ -4,6 +4,7 @@
 
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -19,6 +20,9 @@ QString why_not(const AlternativeAnswer& other, const FitAnswer& answer) {
       parts << say("%1 is short by %2 (needs %3)").arg(space_words(s.space), bytes_text(s.needed - s.usable), bytes_text(s.needed));
     }
     return parts.join(QStringLiteral("; "));
+  }
+  if (other.limited_by.empty()) {
+    return say("slower by %1, needs %2 less").arg(seconds_text(other.slower_seconds), bytes_text(answer.memory.front().peak - other.peak));
   }
   const double share = answer.step_seconds > 0 ? other.slower_seconds / answer.step_seconds : 0;
   const QString limit = say("limited by %1, busy %2").arg(resource_words(other.limited_by), percent_text(other.busy_fraction));
@@ -66,27 +70,27 @@ void AlternativesModel::retranslate() {
 }
 
 const Strategy& AlternativesModel::strategy(int row) const {
-  const FitAnswer& answer = verdict_->plan->answer;
+  const FitAnswer& answer = verdict_->answer();
   return row == 0 ? answer.strategy : answer.alternatives[static_cast<std::size_t>(row) - 1].choices;
 }
 
 int AlternativesModel::rowCount(const QModelIndex& parent) const {
   if (parent.isValid() || !verdict_) return 0;
-  return static_cast<int>(verdict_->plan->answer.alternatives.size()) + 1;
+  return static_cast<int>(verdict_->answer().alternatives.size()) + 1;
 }
 
 int AlternativesModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : kColumns; }
 
 QString AlternativesModel::text(int row, int column) const {
-  const FitAnswer& answer = verdict_->plan->answer;
+  const FitAnswer& answer = verdict_->answer();
   if (row == 0) {
-    if (column == kStrategy) return QString::fromStdString(answer.strategy.name);
+    if (column == kStrategy) return say_engine(answer.strategy.name);
     if (column == kStep) return seconds_text(answer.step_seconds);
     if (column == kDevice) return answer.memory.empty() ? QString() : bytes_text(answer.memory.front().peak);
     return answer.fits ? say("chosen") : say("the nearest to fitting");
   }
   const AlternativeAnswer& other = answer.alternatives[static_cast<std::size_t>(row) - 1];
-  if (column == kStrategy) return QString::fromStdString(other.strategy);
+  if (column == kStrategy) return say_engine(other.strategy);
   if (column == kStep) return seconds_text(other.step_seconds);
   if (column == kDevice) return bytes_text(other.peak);
   return why_not(other, answer);
@@ -95,7 +99,7 @@ QString AlternativesModel::text(int row, int column) const {
 QVariant AlternativesModel::data(const QModelIndex& index, int role) const {
   if (!index.isValid() || !verdict_) return {};
   if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return text(index.row(), index.column());
-  if (role == Qt::ToolTipRole) return strategy_words(strategy(index.row()));
+  if (role == Qt::ToolTipRole) return verdict_->plan ? strategy_words(strategy(index.row())) : text(index.row(), kStrategy);
   const bool number = index.column() == kStep || index.column() == kDevice;
   if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft)));
   return {};

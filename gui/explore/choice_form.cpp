@@ -9,6 +9,8 @@
 #include <QToolButton>
 #include <QVBoxLayout>
 
+#include <string_view>
+
 #include "core/model/optimizer.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/models/model_zoo.h"
@@ -57,20 +59,24 @@ constexpr const char* kByHand = "by hand";
 
 ChoiceForm::ChoiceForm(QWidget* parent)
     : QWidget(parent), model_card_(new FormCard(to_say("Model"))), machine_card_(new FormCard(to_say("Machine"))),
-      training_card_(new FormCard(to_say("Training"))), strategy_card_(new FormCard(to_say("Strategy"))) {
+      training_card_(new FormCard(to_say("Training"))), program_card_(new FormCard(to_say("Program"))), strategy_card_(new FormCard(to_say("Strategy"))) {
   make_model_card();
   make_machine_card();
   make_training_card();
+  make_program_card();
   make_strategy_card();
   auto* column = new QVBoxLayout(this);
   column->setContentsMargins(0, 0, 4, 0);
   column->setSpacing(10);
-  for (FormCard* card : {model_card_, machine_card_, training_card_, strategy_card_}) column->addWidget(card);
+  for (FormCard* card : {model_card_, machine_card_, training_card_, program_card_, strategy_card_}) column->addWidget(card);
   column->addStretch();
   setFocusProxy(model_);
 }
 
+/// Another model or number of GPUs has other layouts.
 void ChoiceForm::tell(const char* what) {
+  const std::string_view field(what);
+  if (field == "gpus" || field == "model") choices_.layout.clear();
   if (!signalsBlocked()) Q_EMIT changed(choices_, QString::fromLatin1(what));
 }
 
@@ -105,7 +111,7 @@ void ChoiceForm::make_model_card() {
 void ChoiceForm::make_machine_card() {
   gpu_ = new NameField(gpu_names());
   gpu_->setObjectName("gpu");
-  gpus_ = new StepField(doubling(1, 8));
+  gpus_ = new StepField(doubling(1, 4096));
   ram_ = new StepField(doubling(4, 4096));
   ssd_ = new StepField({0, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000});
   pcie_ = list_of({"", "3x4", "3x8", "3x16", "4x4", "4x8", "4x16", "5x8", "5x16"});
@@ -166,6 +172,89 @@ void ChoiceForm::make_training_card() {
   });
 }
 
+/// Who trains, and how several GPUs share the work; of rows only those that the program has are shown.
+void ChoiceForm::make_program_card() {
+  stack_ = list_of({"plimsoll", "pytorch", "deepspeed", "colossalai", "megatron", "llm.c"});
+  modules_ = list_of({"", "huggingface", "nanogpt", "mosaic", "litgpt", "torchtune", "megatron", "torchvision", "timm"});
+  recompute_ = list_of({"", "none", "selective", "full"});
+  zero_ = list_of({"", "0", "1", "2", "3"});
+  offload_ = list_of({"", "optimizer:cpu", "params:cpu", "params:cpu,optimizer:cpu", "optimizer:ssd", "params:ssd,optimizer:ssd",
+                      "activations:cpu"});
+  tensor_ranks_ = new StepField(doubling(0, 64));
+  stages_ = new StepField(doubling(0, 128));
+  global_batch_ = new StepField(doubling(0, 16384));
+  layout_ = new QComboBox;
+  layout_->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
+  compile_ = new QCheckBox(QStringLiteral("torch.compile"));
+  program_card_->add(to_say("Trained by"), stack_);
+  program_card_->add(to_say("Layers of"), modules_);
+  program_card_->add(to_say("Layout"), layout_);
+  program_card_->add(to_say("Recompute"), recompute_);
+  program_card_->add(to_say("ZeRO"), zero_);
+  program_card_->add(to_say("Offload"), offload_);
+  program_card_->add(to_say("Tensor"), tensor_ranks_);
+  program_card_->add(to_say("Stages"), stages_);
+  program_card_->add(to_say("All batches"), global_batch_);
+  network_ = new QLineEdit;
+  program_card_->add(to_say("Network"), network_);
+  network_->setObjectName("network");
+  connect(network_, &QLineEdit::editingFinished, this, [this] {
+    if (network_->text().trimmed() == choices_.network) return;
+    choices_.network = network_->text().trimmed();
+    tell("network");
+  });
+  program_card_->add_wide(compile_);
+  connect_program_card();
+}
+
+void ChoiceForm::connect_program_card() {
+  bind_list(stack_, &Choices::stack, "stack");
+  bind_list(modules_, &Choices::modules, "modules");
+  bind_list(recompute_, &Choices::recompute, "recompute");
+  bind_list(zero_, &Choices::zero, "zero");
+  bind_list(offload_, &Choices::offload, "offload");
+  bind_number(tensor_ranks_, &Choices::tensor_ranks, "tp");
+  bind_number(stages_, &Choices::stages, "pp");
+  bind_number(global_batch_, &Choices::global_batch, "global_batch");
+  compile_->setObjectName("compile");
+  connect(compile_, &QCheckBox::toggled, this, [this](bool on) { choices_.compile = on, tell("compile"); });
+  layout_->setObjectName("layout");
+  connect(layout_, &QComboBox::activated, this, [this](int index) {
+    if (index > 0 || choices_.layout.isEmpty()) return;
+    choices_.layout.clear();
+    tell("layout");
+  });
+}
+
+void ChoiceForm::show_program(const Choices& choices) {
+  const bool other = choices.stack != QLatin1String("plimsoll"), layouts = !other && asks_program(choices);
+  const bool megatron = choices.stack == QLatin1String("megatron"), open = layouts && choices.layout.isEmpty();
+  program_card_->set_row_visible(modules_, other);
+  compile_->setVisible(other);
+  program_card_->set_row_visible(offload_, other && !megatron);
+  program_card_->set_row_visible(layout_, layouts);
+  program_card_->set_row_visible(recompute_, other || open);
+  program_card_->set_row_visible(zero_, other || open);
+  program_card_->set_row_visible(tensor_ranks_, megatron || open);
+  program_card_->set_row_visible(stages_, megatron || open);
+  program_card_->set_row_visible(global_batch_, open);
+  program_card_->set_row_visible(network_, layouts);
+  for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_}) machine_card_->set_row_visible(around, !layouts);
+  desktop_->setVisible(!layouts);
+  training_card_->set_row_visible(batch_, choices.layout.isEmpty());
+  training_card_->set_row_visible(accumulate_, !layouts);
+  training_card_->set_row_visible(lora_, !layouts);
+  training_card_->set_row_visible(base_bits_, !layouts && choices.lora_rank > 0);
+  strategy_card_->setVisible(!layouts && (!other || choices.stack == QLatin1String("deepspeed") || choices.stack == QLatin1String("colossalai")));
+  while (layout_->count() > 1) layout_->removeItem(1);
+  if (layout_->count() == 0) layout_->addItem(QString());
+  layout_->setItemText(0, say("the fastest that fits"));
+  for (QComboBox* list : {recompute_, zero_}) list->setItemText(0, other ? say("usual") : say("left open"));
+  if (!choices.layout.isEmpty()) layout_->addItem(choices.layout.join(' '));
+  layout_->setCurrentIndex(choices.layout.isEmpty() ? 0 : 1);
+  layout_->setToolTip(choices.layout.join(' '));
+}
+
 void ChoiceForm::make_strategy_card() {
   strategy_ = list_of({"auto"});
   for (const std::string& name : strategy_names()) {
@@ -210,10 +299,21 @@ void ChoiceForm::show_choices(const Choices& choices) {
   pick(optimizer_, choices.optimizer);
   lora_->show_value(static_cast<double>(choices.lora_rank));
   pick(base_bits_, choices.base_bits == 0 ? QString() : QString::number(choices.base_bits));
-  training_card_->set_row_visible(base_bits_, choices.lora_rank > 0);
   tokens_->setText(choices.tokens > 0 ? short_count(choices.tokens) : QString());
+  pick(stack_, choices.stack);
+  pick(modules_, choices.modules);
+  compile_->setChecked(choices.compile);
+  pick(recompute_, choices.recompute);
+  pick(zero_, choices.zero);
+  if (offload_->findData(choices.offload) < 0) offload_->addItem(choices.offload, choices.offload);
+  pick(offload_, choices.offload);
+  tensor_ranks_->show_value(static_cast<double>(choices.tensor_ranks));
+  stages_->show_value(static_cast<double>(choices.stages));
+  global_batch_->show_value(static_cast<double>(choices.global_batch));
+  network_->setText(choices.network);
+  show_program(choices);
   pick(strategy_, choices.exact ? QString::fromLatin1(kByHand) : choices.strategy);
-  by_hand_->setVisible(choices.exact.has_value());
+  by_hand_->setVisible(choices.exact.has_value() && choices.stack == QLatin1String("plimsoll"));
   if (choices.exact) by_hand_->show_strategy(*choices.exact);
   choices_ = choices;  // fields that were shown another value have written theirs
 }
@@ -226,12 +326,17 @@ void ChoiceForm::fill_lists() {
   for (int i = 1; i < base_bits_->count(); ++i) base_bits_->setItemText(i, say("%1 bits").arg(base_bits_->itemData(i).toString()));
   for (int i = 1; i < pcie_->count(); ++i) pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
   strategy_->setItemText(0, say("the fastest that fits"));
+  modules_->setItemText(0, say("what it is usually trained with"));
+  recompute_->setItemText(1, say("none"));
+  recompute_->setItemText(2, say("selective"));
+  recompute_->setItemText(3, say("every block"));
+  offload_->setItemText(0, say("none"));
   strategy_->setItemText(strategy_->count() - 1, say("by hand"));
 }
 
 void ChoiceForm::retranslate() {
   const QSignalBlocker quiet(this);
-  for (FormCard* card : {model_card_, machine_card_, training_card_, strategy_card_}) card->retranslate();
+  for (FormCard* card : {model_card_, machine_card_, training_card_, program_card_, strategy_card_}) card->retranslate();
   by_hand_->retranslate();
   fill_lists();
   gpus_->set_words({}, {});
@@ -240,6 +345,14 @@ void ChoiceForm::retranslate() {
   device_memory_->set_words(QStringLiteral(" GiB"), say("none"));
   sequence_->set_words({}, say("usual"));
   lora_->set_words({}, say("off"));
+  tensor_ranks_->set_words({}, say("left open"));
+  stages_->set_words({}, say("left open"));
+  global_batch_->set_words({}, say("one a GPU"));
+  network_->setPlaceholderText(say("between nodes, 25GB/s"));
+  zero_->setToolTip(say("what GPUs share out: 1 optimizer states, 2 and gradients, 3 and parameters"));
+  tensor_ranks_->setToolTip(say("GPUs that share each layer"));
+  stages_->setToolTip(say("stages of a pipeline"));
+  global_batch_->setToolTip(say("sequences of a step over all GPUs"));
   desktop_->setText(say("The GPU drives a desktop too"));
   tokens_->setPlaceholderText(say("of the whole training, 300B"));
   model_->setAccessibleName(say("Model"));
@@ -249,7 +362,8 @@ void ChoiceForm::retranslate() {
   strategy_->setAccessibleName(say("Strategy"));
   const std::pair<StepField*, const char*> named[] = {
       {gpus_, to_say("How many")}, {ram_, to_say("RAM")}, {ssd_, to_say("SSD")}, {device_memory_, to_say("Cap")},
-      {batch_, to_say("Batch")}, {accumulate_, to_say("Accumulate")}, {sequence_, to_say("Sequence")}, {lora_, to_say("LoRA rank")}};
+      {batch_, to_say("Batch")}, {accumulate_, to_say("Accumulate")}, {sequence_, to_say("Sequence")}, {lora_, to_say("LoRA rank")},
+      {tensor_ranks_, to_say("Tensor")}, {stages_, to_say("Stages")}, {global_batch_, to_say("All batches")}};
   for (const auto& [field, name] : named) field->set_name(say(name));
 }
 

@@ -38,7 +38,10 @@ class ChoiceForm final : public QWidget {
   void make_model_card();
   void make_machine_card();
   void make_training_card();
+  void make_program_card();
+  void connect_program_card();
   void make_strategy_card();
+  void show_program(const Choices& choices);
   void fill_lists();
   template <typename Field, typename Member>
   void bind_number(Field* field, Member Choices::*member, const char* what);
@@ -49,6 +52,7 @@ class ChoiceForm final : public QWidget {
   FormCard* model_card_;
   FormCard* machine_card_;
   FormCard* training_card_;
+  FormCard* program_card_;
   FormCard* strategy_card_;
   NameField* model_;
   NameField* gpu_;
@@ -66,6 +70,17 @@ class ChoiceForm final : public QWidget {
   StepField* lora_;
   QComboBox* base_bits_;
   QLineEdit* tokens_;
+  QComboBox* stack_;
+  QComboBox* modules_;
+  QCheckBox* compile_;
+  QComboBox* recompute_;
+  QComboBox* zero_;
+  QComboBox* offload_;
+  StepField* tensor_ranks_;
+  StepField* stages_;
+  StepField* global_batch_;
+  QComboBox* layout_;
+  QLineEdit* network_;
   QComboBox* strategy_;
   StrategyFields* by_hand_;
 };

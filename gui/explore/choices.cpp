@@ -47,6 +47,15 @@ Result<void> take(Choices& choices, const QString& option, const QString& value)
   if (option == "accumulate") return take_whole(option, value, choices.accumulate);
   if (option == "seq") return take_whole(option, value, choices.sequence);
   if (option == "lora") return take_whole(option, value, choices.lora_rank);
+  if (option == "stack") return choices.stack = value, Result<void>{};
+  if (option == "modules") return choices.modules = value, Result<void>{};
+  if (option == "recompute") return choices.recompute = value, Result<void>{};
+  if (option == "zero") return choices.zero = value, Result<void>{};
+  if (option == "offload") return choices.offload = value, Result<void>{};
+  if (option == "network") return choices.network = value, Result<void>{};
+  if (option == "tp") return take_whole(option, value, choices.tensor_ranks);
+  if (option == "pp") return take_whole(option, value, choices.stages);
+  if (option == "global-batch") return take_whole(option, value, choices.global_batch);
   const auto tokens = parse_count(value);
   if (option != "tokens" || !tokens) return bad(option, value, "a count such as 300B");
   choices.tokens = *tokens;
@@ -60,6 +69,85 @@ Result<Choices> with_options(Choices choices, const QHash<QString, QString>& opt
     if (const auto taken = take(choices, option.key(), option.value()); !taken) return fail(taken.error());
   }
   return choices;
+}
+
+bool asks_program(const Choices& choices) {
+  return choices.stack != QLatin1String("plimsoll") || (choices.gpus > 1 && choices.gpu != QLatin1String("this"));
+}
+
+namespace {
+
+/// Collects options that are not at their defaults.
+class Options {
+ public:
+  explicit Options(QStringList first) : list_(std::move(first)) {}
+  void text(const char* name, const QString& value) {
+    if (!value.isEmpty()) list_ << QString::fromLatin1(name) << value;
+  }
+  void number(const char* name, double value, const char* unit = "") {
+    list_ << QString::fromLatin1(name) << QString::number(value, 'g', 12) + QString::fromLatin1(unit);
+  }
+  void count(const char* name, std::int64_t value, std::int64_t usual) {
+    if (value != usual) list_ << QString::fromLatin1(name) << QString::number(value);
+  }
+  void flag(const char* name, bool on) {
+    if (on) list_ << QString::fromLatin1(name);
+  }
+  void all(const QStringList& more) { list_ << more; }
+  [[nodiscard]] QStringList list() const { return list_; }
+
+ private:
+  QStringList list_;
+};
+
+/// What is around the GPUs; of several with a layout nothing but them is modelled.
+void say_machine(const Choices& c, Options& options) {
+  options.number("--ram", c.ram_gib, "GiB");
+  if (c.ssd_gb > 0) options.number("--ssd", c.ssd_gb, "GB");
+  options.text("--pcie", c.pcie);
+  if (c.device_memory_gib > 0) options.number("--device-memory", c.device_memory_gib, "GiB");
+  options.flag("--desktop", c.desktop);
+}
+
+void say_layout(const Choices& c, Options& options) {
+  options.text("--network", c.network);
+  if (!c.layout.isEmpty()) return options.all(c.layout);
+  options.count("--batch", c.batch, 1);
+  options.count("--global-batch", c.global_batch, 0);
+  options.count("--tp", c.tensor_ranks, 0);
+  options.count("--pp", c.stages, 0);
+  options.text("--zero", c.zero);
+  options.text("--recompute", c.recompute);
+}
+
+void say_stack(const Choices& c, Options& options) {
+  options.text("--stack", c.stack);
+  options.text("--modules", c.modules);
+  options.flag("--compile", c.compile);
+  options.text("--recompute", c.recompute);
+  options.text("--zero", c.zero);
+  options.text("--offload", c.offload);
+  options.count("--tp", c.tensor_ranks, 0);
+  options.count("--pp", c.stages, 0);
+  options.count("--batch", c.batch, 1);
+  options.count("--accumulate", c.accumulate, 1);
+  if (c.lora_rank > 0) options.count("--lora", c.lora_rank, 0);
+  if (c.lora_rank > 0) options.count("--base-bits", c.base_bits, 0);
+  if (!c.exact && c.strategy != QLatin1String("auto")) options.text("--strategy", c.strategy);
+}
+
+}  // namespace
+
+QStringList fit_options(const Choices& c) {
+  const bool other = c.stack != QLatin1String("plimsoll");
+  Options options({c.model.trimmed(), QStringLiteral("--on"), c.gpu});
+  options.count("--gpus", c.gpus, 1);
+  if (other) say_machine(c, options);
+  options.count("--seq", c.sequence, 0);
+  options.text("--precision", c.precision);
+  options.text("--optimizer", c.optimizer);
+  other ? say_stack(c, options) : say_layout(c, options);
+  return options.list();
 }
 
 std::optional<double> parse_count(QString text) {

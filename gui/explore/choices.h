@@ -2,6 +2,7 @@
 
 #include <QHash>
 #include <QString>
+#include <QStringList>
 
 #include <cstdint>
 #include <optional>
@@ -31,9 +32,26 @@ struct Choices {
   QString strategy = QStringLiteral("auto");  ///< "auto", a family or a system; of no meaning where `exact` is set
   std::optional<Strategy> exact;              ///< this very strategy
   double tokens = 0;          ///< of the whole training; 0: not said
+  QString stack = QStringLiteral("plimsoll");  ///< the program that trains
+  QString modules;            ///< whose layers another stack runs; empty: the usual ones
+  bool compile = false;       ///< torch.compile
+  QString recompute;          ///< of another stack or a layout: none, selective, full; empty: none, or open
+  QString zero;               ///< "0" … "3"; empty: 0, or open
+  QString offload;            ///< of another stack: "params:cpu,optimizer:cpu"
+  std::int64_t tensor_ranks = 0;  ///< GPUs that share each layer; 0: one, or open
+  std::int64_t stages = 0;        ///< of a pipeline; 0: one, or open
+  std::int64_t global_batch = 0;  ///< sequences of a step over all GPUs; 0: one a GPU
+  QString network;            ///< between nodes of several GPUs: "25GB/s"; empty: what such boards are sold with
+  QStringList layout;         ///< this very layout of several GPUs, as options of `fit`; empty: it is looked for
 
   bool operator==(const Choices&) const = default;
 };
+
+/// Whether the plimsoll program is asked: it answers for other programs' rules and for layouts of several GPUs.
+bool asks_program(const Choices& choices);
+
+/// What `plimsoll fit` is asked so, model first; `export` and `plan` take the same.
+QStringList fit_options(const Choices& choices);
 
 /// The choices that options of the command line change; an error names the option.
 Result<Choices> with_options(Choices choices, const QHash<QString, QString>& options);

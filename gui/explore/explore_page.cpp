@@ -11,15 +11,19 @@
 #include <QSplitter>
 #include <QTabWidget>
 #include <QTableView>
+#include <QPushButton>
 #include <QTextBrowser>
 #include <QUndoStack>
 #include <QVBoxLayout>
+
+#include <algorithm>
 
 #include "gui/app/change_command.h"
 #include "gui/explore/alternatives_model.h"
 #include "gui/explore/choice_form.h"
 #include "gui/explore/load_line.h"
 #include "gui/explore/scatter.h"
+#include "gui/explore/told_answer.h"
 #include "gui/explore/verdict_card.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
@@ -55,9 +59,10 @@ QTextBrowser* text_view() {
 std::unique_ptr<Page> make_explore_page(const PageContext& context) { return std::make_unique<ExplorePage>(context); }
 
 ExplorePage::ExplorePage(const PageContext& context)
-    : context_(context), own_(context.engine), form_(new ChoiceForm), card_(new VerdictCard), load_line_(new LoadLine),
+    : context_(context), own_(context.engine), program_(context.engine), over_time_(context.engine), form_(new ChoiceForm), card_(new VerdictCard), load_line_(new LoadLine),
       load_heading_(new QLabel), scatter_(new Scatter), scatter_heading_(new QLabel), details_(new QTabWidget),
-      alternatives_(new AlternativesModel(this)), table_(new QTableView), help_(text_view()), notes_(text_view()) {
+      alternatives_(new AlternativesModel(this)), table_(new QTableView), help_(text_view()), notes_(text_view()),
+      over_time_button_(new QPushButton) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(12, 12, 12, 12);
   row->setSpacing(12);
@@ -129,6 +134,8 @@ QWidget* ExplorePage::make_details() {
   details_->addTab(help_, QString());
   details_->addTab(notes_, QString());
   details_->setDocumentMode(true);
+  over_time_button_->setObjectName("over_time");
+  details_->setCornerWidget(over_time_button_);
   auto* card = new QFrame;
   card->setProperty("card", true);
   auto* column = new QVBoxLayout(card);
@@ -144,7 +151,9 @@ void ExplorePage::connect_parts() {
   connect(form_, &ChoiceForm::changed, this, &ExplorePage::choose);
   connect(form_, &ChoiceForm::browseRequested, this, &ExplorePage::browse);
   connect(scatter_, &Scatter::chosen, this, &ExplorePage::choose_strategy);
-  connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) { choose_strategy(alternatives_->strategy(index.row())); });
+  connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
+    choose_strategy(alternatives_->strategy(index.row()));
+  });
   connect(new QShortcut(Qt::Key_Escape, this, nullptr, nullptr, Qt::WidgetWithChildrenShortcut), &QShortcut::activated, this,
           &ExplorePage::cancel_search);
   connect(&job_, &LatestJob::finished, this, [this] { card_->show_working(false); });
@@ -152,9 +161,20 @@ void ExplorePage::connect_parts() {
     take(fail({.kind = ErrorKind::kEnvironment, .what = why.toStdString(), .where = {}, .remedy = {}}));
   });
   connect(&own_, &OwnComputerQuestion::answered, this, &ExplorePage::start_job);
-  connect(&own_, &OwnComputerQuestion::refused, this, [this](const QString& why) {
+  const auto refuse = [this](const QString& why) {
     take(fail({.kind = ErrorKind::kEnvironment, .what = why.toStdString(), .where = {}, .remedy = {}}));
     card_->show_working(false);
+  };
+  connect(&own_, &OwnComputerQuestion::refused, this, refuse);
+  connect(&program_, &EngineCall::finished, this, &ExplorePage::take_told);
+  connect(&program_, &EngineCall::refused, this, refuse);
+  connect(over_time_button_, &QPushButton::clicked, this, &ExplorePage::show_over_time);
+  connect(&over_time_, &EngineCall::refused, this, [this](const QString& why) { Q_EMIT failed(say("Cannot draw the step"), why); });
+  connect(&over_time_, &EngineCall::finished, this, [this](int code, const QByteArray&, const QByteArray& errors) {
+    const QString path = folder_.filePath(QStringLiteral("step.plimsoll"));
+    over_time_button_->setEnabled(true);
+    if (code != 0 || !QFileInfo::exists(path)) return Q_EMIT failed(say("Cannot draw the step"), QString::fromUtf8(errors).trimmed());
+    Q_EMIT openRequested(QStringLiteral("timeline"), path);
   });
 }
 
@@ -172,6 +192,8 @@ void ExplorePage::retranslate() {
   details_->setTabText(0, say("Alternatives"));
   details_->setTabText(1, say("What would help"));
   details_->setTabText(2, say("Where the numbers are from"));
+  over_time_button_->setText(say("Show over time"));
+  over_time_button_->setToolTip(say("Draws this program's step, allocation by allocation, on the Timeline page"));
   table_->setAccessibleName(say("Alternatives"));
   help_->setAccessibleName(say("What would help"));
   notes_->setAccessibleName(say("Where the numbers are from"));
@@ -188,7 +210,7 @@ void ExplorePage::apply_theme(const Theme& theme) {
   show_help();
 }
 
-bool ExplorePage::busy() const { return pause_.isActive() || job_.busy() || own_.busy(); }
+bool ExplorePage::busy() const { return pause_.isActive() || job_.busy() || own_.busy() || program_.busy() || over_time_.busy(); }
 
 std::vector<NamedTable> ExplorePage::tables() const { return {{QStringLiteral("alternatives"), alternatives_}}; }
 
@@ -216,7 +238,14 @@ void ExplorePage::choose(const Choices& choices, const QString& what) {
 
 void ExplorePage::choose_strategy(const Strategy& strategy) {
   Choices choices = choices_;
-  choices.exact = strategy;
+  if (verdict_ && !verdict_->plan) {
+    const auto& others = verdict_->told.alternatives;
+    const auto other = std::find_if(others.begin(), others.end(), [&](const auto& a) { return a.strategy == strategy.name; });
+    if (other == others.end()) return;
+    choices.layout = verdict_->layouts[static_cast<std::size_t>(other - others.begin())];
+  } else {
+    choices.exact = strategy;
+  }
   choose(choices, QStringLiteral("picked"));
 }
 
@@ -235,7 +264,9 @@ void ExplorePage::replan() {
 void ExplorePage::start_job() {
   if (choices_.gpu == QLatin1String("this") && !own_.answer()) return;
   const std::optional<OwnComputer> own = choices_.gpu == QLatin1String("this") ? own_.answer() : std::nullopt;
-  const std::optional<Strategy> known = verdict_ ? std::optional(verdict_->plan->plan.strategy) : std::nullopt;
+  program_.cancel();
+  if (asks_program(choices_)) return ask_program();
+  const std::optional<Strategy> known = verdict_ && verdict_->plan ? std::optional(verdict_->plan->plan.strategy) : std::nullopt;
   job_.start([this, choices = choices_, own, known](const Stop& stop, const LatestJob::Deliver& deliver) {
     const auto problem = make_problem(choices, own ? &*own : nullptr);
     if (!problem) return deliver([this, error = problem.error()] { take(fail(error)); });
@@ -248,9 +279,31 @@ void ExplorePage::start_job() {
   });
 }
 
+void ExplorePage::ask_program() {
+  job_.cancel();
+  program_.start(QStringList{"fit"} + fit_options(choices_) + QStringList{"--json"});
+}
+
+/// That nothing fits is an answer, too.
+void ExplorePage::take_told(int code, const QByteArray& output, const QByteArray& errors) {
+  card_->show_working(false);
+  constexpr int kFits = 0, kDoesNotFit = 3;
+  if (code == kFits || code == kDoesNotFit) return take(read_told(output, choices_));
+  QString why = QString::fromUtf8(errors).trimmed();
+  if (why.startsWith(QLatin1String("plimsoll: "))) why = why.mid(10);
+  take(fail({.kind = ErrorKind::kInput, .what = why.toStdString(), .where = {}, .remedy = {}}));
+}
+
+void ExplorePage::show_over_time() {
+  if (!verdict_ || verdict_->asked.isEmpty()) return;
+  over_time_button_->setEnabled(false);
+  over_time_.start(QStringList{"plan"} + verdict_->asked + QStringList{"-o", folder_.filePath("step.json"), "--timeline", folder_.filePath("step.plimsoll")});
+}
+
 void ExplorePage::cancel_search() {
   pause_.stop();
   job_.cancel();
+  program_.cancel();
   card_->show_working(false);
 }
 
@@ -260,26 +313,26 @@ void ExplorePage::take(const Result<SharedVerdict>& verdict) {
     verdict_ = nullptr;
     problem_ = QString::fromStdString(verdict.error().text());
     card_->show_error(problem_);
-    Q_EMIT planChosen(nullptr);
+    Q_EMIT planChosen(nullptr, {});
     return show_verdict();
   }
   verdict_ = *verdict;
   problem_.clear();
-  card_->show_verdict(verdict_, choices_.tokens, choices_.gpus);
+  card_->show_verdict(verdict_, choices_.tokens);
   show_verdict();
-  if (verdict_->searched) Q_EMIT planChosen(verdict_->plan);
+  if (verdict_->searched) Q_EMIT planChosen(verdict_->plan, verdict_->asked);
   Q_EMIT verdictShown(verdict_->searched);
 }
 
 void ExplorePage::show_verdict() {
   const bool any = verdict_ != nullptr;
-  load_line_->show_memory(any ? verdict_->plan->answer.memory : std::vector<SpaceAnswer>());
+  load_line_->show_memory(any ? verdict_->answer().memory : std::vector<SpaceAnswer>());
+  over_time_button_->setVisible(any && !verdict_->plan && choices_.stack != QLatin1String("plimsoll"));
   if (!any || verdict_->searched) {
     alternatives_->show_verdict(verdict_);
     table_->resizeColumnsToContents();
-    const Bytes usable = any && !verdict_->plan->answer.memory.empty() ? verdict_->plan->answer.memory.front().usable : Bytes(0);
-    scatter_->show_points(any ? scatter_points(*verdict_) : std::vector<ScatterPoint>(), usable,
-                          any ? verdict_->plan->plan.strategy : Strategy());
+    const Bytes usable = any && !verdict_->answer().memory.empty() ? verdict_->answer().memory.front().usable : Bytes(0);
+    scatter_->show_points(any ? scatter_points(*verdict_) : std::vector<ScatterPoint>(), usable, any ? verdict_->answer().strategy : Strategy());
     show_help();
   }
   show_notes();
@@ -288,14 +341,14 @@ void ExplorePage::show_verdict() {
 void ExplorePage::show_help() {
   QString text;
   if (verdict_ && verdict_->searched) {
-    for (const QString& hint : what_would_help(verdict_->plan->answer)) text += QStringLiteral("<p>•&nbsp; %1</p>").arg(hint.toHtmlEscaped());
+    for (const QString& hint : what_would_help(verdict_->answer())) text += QStringLiteral("<p>•&nbsp; %1</p>").arg(hint.toHtmlEscaped());
   }
   help_->setHtml(text);
 }
 
 void ExplorePage::show_notes() {
   if (!verdict_) return notes_->clear();
-  const FitAnswer& answer = verdict_->plan->answer;
+  const FitAnswer& answer = verdict_->answer();
   QString text = QStringLiteral("<p><b>%1</b> %2</p>")
                      .arg(origin_words(answer.calibration_kind), say_engine(answer.calibration_source).toHtmlEscaped());
   if (answer.lower_bound_seconds) text += QStringLiteral("<p>%1</p>").arg(say("No plan takes less than %1.").arg(seconds_text(*answer.lower_bound_seconds)));

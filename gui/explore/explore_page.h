@@ -1,5 +1,6 @@
 #pragma once
 
+#include <QTemporaryDir>
 #include <QTimer>
 
 #include <memory>
@@ -8,10 +9,12 @@
 #include "gui/explore/choices.h"
 #include "gui/explore/own_computer.h"
 #include "gui/explore/verdict.h"
+#include "gui/jobs/engine_call.h"
 #include "gui/jobs/latest_job.h"
 
 class QHBoxLayout;
 class QLabel;
+class QPushButton;
 class QSplitter;
 class QTabWidget;
 class QTableView;
@@ -65,6 +68,9 @@ class ExplorePage final : public Page {
   void connect_parts();
   void replan();
   void start_job();
+  void ask_program();
+  void take_told(int code, const QByteArray& output, const QByteArray& errors);
+  void show_over_time();
   void cancel_search();
   void take(const Result<SharedVerdict>& verdict);
   void show_verdict();
@@ -80,6 +86,8 @@ class ExplorePage final : public Page {
   QTimer pause_;  ///< between a change and the work for it
   LatestJob job_;
   OwnComputerQuestion own_;
+  EngineCall program_;    ///< answers for other programs and for layouts
+  EngineCall over_time_;  ///< writes such a step as a run file
   ChoiceForm* form_;
   VerdictCard* card_;
   LoadLine* load_line_;
@@ -91,6 +99,8 @@ class ExplorePage final : public Page {
   QTableView* table_;
   QTextBrowser* help_;
   QTextBrowser* notes_;
+  QPushButton* over_time_button_;
+  QTemporaryDir folder_;  ///< of run files that are shown over time
 };
 
 std::unique_ptr<Page> make_explore_page(const PageContext& context);

@@ -1,12 +1,9 @@
 #include "gui/explore/own_computer.h"
 
-#include <QProcess>
-
 #include <nlohmann/json.hpp>
 
 #include "formats/machines/machine_json.h"
 #include "formats/machines/machine_probe.h"
-#include "gui/language/say.h"
 #include "sim/cost/calibrate.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/probe_statistics.h"
@@ -47,44 +44,22 @@ Result<OwnComputer> read_answer(const QByteArray& text) {
 
 }  // namespace
 
-OwnComputerQuestion::OwnComputerQuestion(QString engine, QObject* parent) : QObject(parent), engine_(std::move(engine)) {}
-
-OwnComputerQuestion::~OwnComputerQuestion() { stop(); }
-
-void OwnComputerQuestion::stop() {
-  if (process_ == nullptr) return;
-  process_->disconnect(this);
-  process_->kill();
-  process_->waitForFinished(1000);
-  process_->deleteLater();
-  process_ = nullptr;
+OwnComputerQuestion::OwnComputerQuestion(QString engine, QObject* parent) : QObject(parent), call_(std::move(engine)) {
+  connect(&call_, &EngineCall::finished, this, &OwnComputerQuestion::take_answer);
+  connect(&call_, &EngineCall::refused, this, &OwnComputerQuestion::refused);
 }
 
 void OwnComputerQuestion::ask(const Choices& choices) {
   const QStringList arguments = arguments_for(choices);
-  if (arguments == asked_ && (answer_ || process_ != nullptr)) return;
-  stop();
+  if (arguments == asked_ && (answer_ || call_.busy())) return;
   answer_.reset();
   asked_ = arguments;
-  if (engine_.isEmpty()) return Q_EMIT refused(say("The plimsoll program, which looks at this computer, was not found beside the window's file or on the PATH."));
-  process_ = new QProcess(this);
-  connect(process_, &QProcess::finished, this, [this](int code) { take_answer(*process_, code); });
-  connect(process_, &QProcess::errorOccurred, this, [this](QProcess::ProcessError error) {
-    if (error != QProcess::FailedToStart) return;
-    process_->deleteLater();
-    process_ = nullptr;
-    Q_EMIT refused(say("%1 cannot be started.").arg(engine_));
-  });
-  process_->start(engine_, arguments);
+  call_.start(arguments);
 }
 
-void OwnComputerQuestion::take_answer(QProcess& process, int code) {
-  process_ = nullptr;
-  process.deleteLater();
-  if (code != 0 || process.exitStatus() != QProcess::NormalExit) {
-    return Q_EMIT refused(QString::fromUtf8(process.readAllStandardError()).trimmed());
-  }
-  auto own = read_answer(process.readAllStandardOutput());
+void OwnComputerQuestion::take_answer(int code, const QByteArray& output, const QByteArray& errors) {
+  if (code != 0) return Q_EMIT refused(QString::fromUtf8(errors).trimmed());
+  auto own = read_answer(output);
   if (!own) return Q_EMIT refused(QString::fromStdString(own.error().text()));
   answer_ = std::move(*own);
   Q_EMIT answered();

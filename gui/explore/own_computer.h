@@ -5,8 +5,7 @@
 #include <optional>
 
 #include "gui/explore/problem.h"
-
-class QProcess;
+#include "gui/jobs/engine_call.h"
 
 namespace plimsoll::gui {
 
@@ -16,13 +15,12 @@ class OwnComputerQuestion final : public QObject {
 
  public:
   OwnComputerQuestion(QString engine, QObject* parent = nullptr);
-  ~OwnComputerQuestion() override;
 
   /// Asks about this computer under the choices' caps, unless that is what is known or asked already.
   void ask(const Choices& choices);
   /// What was answered to the last question; nothing while it is open.
   [[nodiscard]] const std::optional<OwnComputer>& answer() const { return answer_; }
-  [[nodiscard]] bool busy() const { return process_ != nullptr; }
+  [[nodiscard]] bool busy() const { return call_.busy(); }
 
  Q_SIGNALS:
   void answered();
@@ -30,12 +28,10 @@ class OwnComputerQuestion final : public QObject {
   void refused(const QString& text);
 
  private:
-  void take_answer(QProcess& process, int code);
-  void stop();
+  void take_answer(int code, const QByteArray& output, const QByteArray& errors);
 
-  QString engine_;
+  EngineCall call_;
   QStringList asked_;
-  QProcess* process_ = nullptr;
   std::optional<OwnComputer> answer_;
 };
 

@@ -151,7 +151,7 @@ QString Scatter::tip(const ScatterPoint& point) const {
   QString text = QStringLiteral("<b>%1</b><br>%2, %3").arg(QString::fromStdString(point.strategy.name), seconds_text(point.seconds),
                                                            bytes_text(point.device));
   if (!point.fits) text += QStringLiteral("<br>") + say("does not fit");
-  return text + QStringLiteral("<br>") + strategy_words(point.strategy);
+  return point.told ? text : text + QStringLiteral("<br>") + strategy_words(point.strategy);
 }
 
 void Scatter::mousePressEvent(QMouseEvent* event) {

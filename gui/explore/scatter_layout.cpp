@@ -32,18 +32,21 @@ void mark_best(std::vector<ScatterPoint>& points) {
 
 std::vector<ScatterPoint> scatter_points(const Verdict& verdict) {
   std::vector<ScatterPoint> points;
-  const Platform& platform = verdict.plan->plan.platform;
   for (const Candidate& candidate : verdict.candidates) {
+    const Platform& platform = verdict.plan->plan.platform;
     if (candidate.glanced || !candidate.step || !candidate.fits()) continue;
     points.push_back({.strategy = candidate.strategy, .device = device_need(candidate, platform), .seconds = to_seconds(*candidate.step)});
   }
-  for (const AlternativeAnswer& other : verdict.plan->answer.alternatives) {
-    if (!other.fits()) points.push_back({.strategy = other.choices, .device = other.peak, .seconds = other.step_seconds, .fits = false});
+  for (const AlternativeAnswer& other : verdict.answer().alternatives) {
+    if (other.fits() && verdict.plan) continue;  // among the candidates
+    points.push_back({.strategy = other.choices, .device = other.peak, .seconds = other.step_seconds, .fits = other.fits(),
+                      .told = !verdict.plan});
   }
-  if (!verdict.plan->answer.fits || points.empty()) {
-    const FitAnswer& answer = verdict.plan->answer;
+  if (!verdict.answer().fits || !verdict.plan || points.empty()) {
+    const FitAnswer& answer = verdict.answer();
     const Bytes device = answer.memory.empty() ? Bytes(0) : answer.memory.front().peak;
-    points.push_back({.strategy = answer.strategy, .device = device, .seconds = answer.step_seconds, .fits = answer.fits});
+    points.push_back({.strategy = answer.strategy, .device = device, .seconds = answer.step_seconds, .fits = answer.fits,
+                      .told = !verdict.plan});
   }
   mark_best(points);
   return points;

@@ -18,6 +18,7 @@ struct ScatterPoint {
   Bytes device;        ///< what it needs of the device
   double seconds = 0;  ///< its step; of one that does not fit, what it would take
   bool fits = true;
+  bool told = false;   ///< of the strategy only the name is known: the plimsoll program told of it
   bool best = false;   ///< no other that fits is both faster and smaller
 };
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <QStringList>
+
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,11 +16,18 @@ namespace plimsoll::gui {
 
 /// What the page shows of one state of the choices.
 struct Verdict {
-  SharedPlan plan;                    ///< the best one; of what does not fit, the one that is short of the least
+  SharedPlan plan;                    ///< the best one; of what does not fit, the one that is short of the least; null
+                                      ///< where the plimsoll program answered for others' rules or several GPUs
+  FitAnswer told;                     ///< what it answered then
+  QStringList asked;                  ///< what it was asked, as options of `fit`
+  std::vector<QStringList> layouts;   ///< of told.alternatives: options that make each the answer
+  std::size_t ranks = 1;              ///< of the pipeline that is told of
   std::vector<Candidate> candidates;  ///< all that the search looked at; empty of a first look
   std::vector<std::string> notes;     ///< what was assumed
   std::string machine;
   Recipe recipe;
+  [[nodiscard]] const FitAnswer& answer() const { return plan ? plan->answer : told; }
+
   bool searched = false;              ///< false: the strategy of before under the new choices, while the search goes on
 };
 

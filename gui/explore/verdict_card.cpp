@@ -43,6 +43,34 @@ QString sentence_of(const FitAnswer& answer) {
       .arg(where, bytes_text(space->peak - space->usable), bytes_text(space->peak), bytes_text(space->usable));
 }
 
+/// The strategy in words; of other programs and layouts what they call it.
+QString plan_words(const Verdict& verdict) {
+  const FitAnswer& answer = verdict.answer();
+  const QString name = say_engine(answer.strategy.name).toHtmlEscaped();
+  if (verdict.plan) return QStringLiteral("<b>%1</b>: %2").arg(name, strategy_words(answer.strategy));
+  QString text = QStringLiteral("<b>%1</b>").arg(name);
+  if (!answer.setup.empty()) text += QStringLiteral(": ") + say_engine(answer.setup).toHtmlEscaped();
+  if (verdict.ranks > 1) {
+    text += QStringLiteral("<br>") + say("The pipeline waits %1 of its passes; memory is that of the fullest of its %2 ranks.")
+                                         .arg(percent_text(answer.bubble_fraction)).arg(verdict.ranks);
+  }
+  return text;
+}
+
+/// The same parts as of a plan's step; collectives that nothing hides count as transfers, all other waits as idle.
+StepBreakdown phases_of(const FitAnswer& answer) {
+  StepBreakdown step{.duration = from_seconds(answer.step_seconds)};
+  const auto part = [&](TimePart which) -> Nanoseconds& { return step.parts[static_cast<std::size_t>(which)]; };
+  part(TimePart::kForward) = from_seconds(answer.phases.forward_seconds);
+  part(TimePart::kBackward) = from_seconds(answer.phases.backward_seconds);
+  part(TimePart::kOptimizer) = from_seconds(answer.phases.optimizer_seconds);
+  part(TimePart::kTransfer) = from_seconds(answer.phases.exposed_transfer_seconds + answer.phases.exposed_communication_seconds);
+  Nanoseconds known(0);
+  for (const Nanoseconds time : step.parts) known += time;
+  part(TimePart::kIdle) = std::max(Nanoseconds(0), step.duration - known);
+  return step;
+}
+
 }  // namespace
 
 VerdictCard::VerdictCard(QWidget* parent)
@@ -88,9 +116,8 @@ VerdictCard::VerdictCard(QWidget* parent)
 
 QString VerdictCard::sentence() const { return sentence_->text(); }
 
-void VerdictCard::show_verdict(const SharedVerdict& verdict, double tokens, int gpus) {
+void VerdictCard::show_verdict(const SharedVerdict& verdict, double tokens) {
   verdict_ = verdict;
-  gpus_ = gpus;
   tokens_ = tokens;
   error_.clear();
   fill();
@@ -136,14 +163,13 @@ void VerdictCard::fill() {
     sentence_->setPalette(colored);
     return;
   }
-  const FitAnswer& answer = verdict_->plan->answer;
+  const FitAnswer& answer = verdict_->answer();
   sentence_->setText(sentence_of(answer));
   colored.setColor(QPalette::WindowText, answer.fits ? theme_.good : theme_.bad);
   sentence_->setPalette(colored);
-  plan_->setText(QStringLiteral("<b>%1</b>: %2").arg(QString::fromStdString(answer.strategy.name), strategy_words(answer.strategy)) +
-                 (gpus_ > 1 ? QStringLiteral("<br>") + say("This plan uses one of the %1 GPUs.").arg(gpus_) : QString()));
+  plan_->setText(plan_words(*verdict_));
   fill_figures(answer);
-  time_bar_->show_step(verdict_->plan->prediction.breakdown);
+  time_bar_->show_step(verdict_->plan ? verdict_->plan->prediction.breakdown : phases_of(answer));
 }
 
 void VerdictCard::fill_figures(const FitAnswer& answer) {

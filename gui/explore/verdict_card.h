@@ -20,8 +20,8 @@ class VerdictCard final : public QFrame {
  public:
   explicit VerdictCard(QWidget* parent = nullptr);
 
-  /// `tokens` is the length of the training, 0 when nobody said; `gpus` is how many there are, of which plans use one.
-  void show_verdict(const SharedVerdict& verdict, double tokens, int gpus);
+  /// `tokens` is the length of the training, 0 when nobody said.
+  void show_verdict(const SharedVerdict& verdict, double tokens);
   /// Why there is no verdict.
   void show_error(const QString& text);
   void show_working(bool working);
@@ -45,7 +45,6 @@ class VerdictCard final : public QFrame {
   SharedVerdict verdict_;
   QString error_;
   double tokens_ = 0;
-  int gpus_ = 1;
   bool working_ = false;
   Theme theme_;
   QLabel* sentence_;

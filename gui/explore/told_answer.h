@@ -1,0 +1,14 @@
+#pragma once
+
+#include <QByteArray>
+
+#include "core/base/result.h"
+#include "gui/explore/verdict.h"
+
+namespace plimsoll::gui {
+
+/// What `plimsoll fit … --json` answered to these choices, as a verdict without a plan of ours. An answer of another
+/// version is refused by the key that it lacks.
+Result<SharedVerdict> read_told(const QByteArray& json, const Choices& choices);
+
+}  // namespace plimsoll::gui
