@@ -24,6 +24,7 @@ StepField::StepField(std::vector<double> stops, QWidget* parent)
   box_->setKeyboardTracking(false);
   slider_->setRange(0, static_cast<int>(stops_.size()) - 1);
   slider_->setPageStep(1);
+  slider_->setFocusPolicy(Qt::ClickFocus);  // the keyboard has the box, one stop for one number
   setFocusProxy(box_);
   connect(slider_, &QSlider::valueChanged, this, [this](int stop) { box_->setValue(stops_[static_cast<std::size_t>(stop)]); });
   connect(box_, &QDoubleSpinBox::valueChanged, this, [this](double value) {
