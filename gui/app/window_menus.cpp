@@ -12,9 +12,6 @@
 namespace plimsoll::gui {
 
 void MainWindow::build_menus() {
-  for (QAction* action : menuBar()->actions()) {
-    if (action->menu() != nullptr) action->menu()->deleteLater();  // one of its actions may be what called
-  }
   menuBar()->clear();
   add_file_menu();
   QMenu* edit = menuBar()->addMenu(say("&Edit"));
