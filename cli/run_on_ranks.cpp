@@ -29,7 +29,7 @@ bool is_given(const RunFlags& flags, const std::string& option) {
   return std::find(flags.given.begin(), flags.given.end(), option) != flags.given.end();
 }
 
-Result<void> check_options(const RunFlags& flags) {
+Result<void> check_options(const RunFlags& flags, std::uint32_t job_ranks) {
   for (const char* option : {"--init-adapter", "--ssd", "--progress-fd"}) {
     if (is_given(flags, option)) return fail(bad(fmt::format("a run on several ranks cannot do {} yet", option), "leave it out"));
   }
@@ -42,7 +42,7 @@ Result<void> check_options(const RunFlags& flags) {
   if (flags.backend != "cpu") return fail(bad("several ranks run on CPUs only", "leave --backend out"));
   if (flags.training.global_batch)
     return fail(bad("say --micro-batches instead of --global-batch", "each has --batch sequences"));
-  return check_rank_flags(flags.ranks);
+  return check_rank_flags(flags.ranks, job_ranks);
 }
 
 bool is_rate_schedule(const std::string& name) { return name == "constant" || name == "linear" || name == "cosine"; }
@@ -75,8 +75,8 @@ Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
   return make_run_request(flags);
 }
 
-Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores) {
-  if (const auto sound = check_options(flags); !sound) return fail(sound.error());
+Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::uint32_t job_ranks) {
+  if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
   auto run = request_of_run(flags, cores);
   if (!run) return fail(run.error());
@@ -193,7 +193,7 @@ ExitCode run_on_ranks(RunFlags flags) {
   auto job = join_job();
   if (!job) return report_error(job.error());
   flags.quiet = flags.quiet || (*job)->rank() > 0;
-  const auto request = make_request(flags, share_cores(**job));
+  const auto request = make_request(flags, share_cores(**job), (*job)->ranks());
   if (const auto refused = first_refusal(**job, request); refused) fail_job(**job, *refused);
   const auto outcome = conduct(*request, flags, **job);
   if (!outcome) fail_job(**job, outcome.error());

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 #include <optional>
 
@@ -68,7 +69,7 @@ class RankSession {
 
   Result<RanksOutcome> run() {
     if (const auto same = agree_on_job(request_, job_); !same) return fail(same.error());
-    if (const auto fits = check_size(); !fits) return fail(fits.error());
+    assert(request_.job.ranks() == job_.ranks());
     if (const auto opened = open_data(); !opened) return fail(opened.error());
     if (const auto made = make_plans(); !made) return fail(made.error());
     if (const auto same = agree_on_plans(digests_, job_); !same) return fail(same.error());
@@ -84,15 +85,6 @@ class RankSession {
  private:
   void announce(const std::string& stage) const {
     if (job_.rank() == 0 && watcher_.on_stage) watcher_.on_stage(stage);
-  }
-
-  [[nodiscard]] Result<void> check_size() const {
-    if (request_.job.ranks() == job_.ranks()) return {};
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("{} needs {} ranks, and this job has {}", describe(request_.job), request_.job.ranks(),
-                                     job_.ranks()),
-                 .where = {},
-                 .remedy = fmt::format("mpirun -n {} plimsoll run ...", request_.job.ranks())});
   }
 
   Result<void> open_data() {

@@ -13,7 +13,7 @@ namespace plimsoll {
 /// A training on the ranks of a job.
 struct RanksRequest {
   RunRequest run;    ///< as on one rank; its machine is the whole computer, and no strategy is looked for
-  RankJob job;       ///< its platform is the whole computer's
+  RankJob job;       ///< of as many ranks as the job that runs it; its platform is the whole computer's
   double cores = 0;  ///< that all ranks have together; 0: as the platform says
   double waits = 0;  ///< not 0: kernels do not compute but sleep so many times as long as they are expected to take; no state is kept
 };

@@ -34,7 +34,7 @@ class JobExecutor final : public Executor {
   /// Refused: ranks keep their plans.
   Result<Trace> migrate(const Plan& migration, const Plan& next) override;
   [[nodiscard]] const std::string& source() const override { return own_.source(); }
-  [[nodiscard]] std::vector<std::string> take_warnings() override { return own_.take_warnings(); }
+  [[nodiscard]] std::vector<RunWarning> take_warnings() override { return own_.take_warnings(); }
   [[nodiscard]] std::vector<SpacePeak> touched() const override { return own_.touched(); }
 
   /// All that this rank ran, its times as the computer's steady clock has them. During a step's `on_step` that step is the last.
