@@ -35,7 +35,7 @@ def fit(
     lora_dropout: _Value | _Path | None = ...,  # 0: there is no dropout yet
     stack: _Value | _Path | None = ...,  # the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c
     modules: _Value | _Path | None = ...,  # whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, …
-    compile: bool | None = ...,  # torch.compile
+    compile: bool | None = ...,  # torch.compile; of torchtune modules the loss too
     attention: _Value | _Path | None = ...,  # eager, efficient or flash (default: the fastest that there is)
     recompute: _Value | _Path | None = ...,  # activation checkpointing of another stack: none, selective, full, every:K
     optimizer_loop: _Value | _Path | None = ...,  # foreach, fused or for-loop
@@ -149,7 +149,7 @@ def plan(
     seed: _Value | _Path | None = ...,  # of weights and batches
     stack: _Value | _Path | None = ...,  # the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c
     modules: _Value | _Path | None = ...,  # whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, …
-    compile: bool | None = ...,  # torch.compile
+    compile: bool | None = ...,  # torch.compile; of torchtune modules the loss too
     attention: _Value | _Path | None = ...,  # eager, efficient or flash (default: the fastest that there is)
     recompute: _Value | _Path | None = ...,  # activation checkpointing of another stack: none, selective, full, every:K
     optimizer_loop: _Value | _Path | None = ...,  # foreach, fused or for-loop
