@@ -98,7 +98,7 @@ TEST_CASE("no plan needs less over all memories than the bound says, and most pl
   question.recipe.clip = 0;
   question.recipe.precision = Precision::kFp32;  // 12 bytes: weights are the optimizer's own, and nothing waits
   CHECK(least_bytes(question.spec, question.recipe) == Bytes(12LL * 124439808));
-  for (const char* strategy : {"resident", "stream", "offload-optimizer-overlapped", "stream-overlapped"}) {
+  for (const char* strategy : {"resident", "stream", "offload-optimizer-overlapped"}) {
     Question one = ask(kModel);
     one.strategy = strategy;
     const FitAnswer answer = answer_question(one).value();
