@@ -35,7 +35,9 @@ Result<void> StateKeeper::begin_steps(std::int64_t done) {
   return {};
 }
 
-Result<void> StateKeeper::commit_step(std::int64_t done) { return write(step_file(done), done, WritePlace::kInPlace, true, now()); }
+Result<void> StateKeeper::commit_step(std::int64_t done) {
+  return write(step_file(done), done, WritePlace::kInPlace, true, now());
+}
 
 Result<void> StateKeeper::go_back_to(std::int64_t done) {
   const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor_.set_state(kind, group, fill); };

@@ -18,7 +18,7 @@
 #include "session/compare_ranks.h"
 #include "session/keep_state.h"
 #include "session/measure_link.h"
-#include "session/open_run_file.h"
+#include "session/training_record.h"
 #include "session/warm_up.h"
 #include "session/weights_in_and_out.h"
 #include "sim/cost/stretched_cost_model.h"
@@ -63,7 +63,13 @@ void move_by(Trace& trace, Nanoseconds shift) {
 class RankSession {
  public:
   RankSession(const RanksRequest& request, Job& job, const RunWatcher& watcher, const std::atomic<bool>& stop)
-      : request_(request), run_(request.run), job_(job), watcher_(watcher), stop_(stop), costs_(request.run.costs) {
+      : request_(request),
+        run_(request.run),
+        job_(job),
+        watcher_(watcher),
+        stop_(stop),
+        costs_(request.run.costs),
+        record_(request.run) {
     if (request.waits > 0) costs_ = std::make_shared<StretchedCostModel>(run_.costs, request.waits);
   }
 
@@ -146,23 +152,12 @@ class RankSession {
     if (!first) return fail(first.error());
     first_ = *first;
     if (stop_) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"});
-    file_ = open_run_file(run_);
-    try {
-      remove_older_states(run_);
-      auto done = train_and_compare(team);
-      if (!done) file_->add_log({Nanoseconds(0), "error", done.error().text()});
-      file_->close();
-      if (done) remove_step_states(state_files_of(run_.output));  // the checkpoint holds as much
-      return done;
-    } catch (const EnvironmentError& failure) {
-      note_failure(failure.what());
-      throw EnvironmentError(with_checkpoint(failure.error()));
-    }
+    return record_.keep([&] { return train_and_compare(team); });
   }
 
   Result<void> train_and_compare(JobExecutor& team) {
-    for (std::size_t rank = 0; rank < plans_.size(); ++rank) file_->add_plan(name_of("run", rank), plans_[rank]);
-    file_->add_log({Nanoseconds(0), "info", outcome_.what});
+    for (std::size_t rank = 0; rank < plans_.size(); ++rank) record_->add_plan(name_of("run", rank), plans_[rank]);
+    record_.log(Nanoseconds(0), "info", outcome_.what);
     if (const auto trained = train_all(team); !trained) return trained;
     if (!run_.save.empty()) announce("saving what was trained to " + run_.save);
     if (const auto saved = save_trained(team, run_); !saved) return saved;
@@ -181,24 +176,25 @@ class RankSession {
 
   Result<void> train_all(JobExecutor& team) {
     const TrainSchedule schedule = this->schedule();
-    stored_ = file_->add_trace({.name = "run", .trace = {.plan_digest = digests_[0], .source = team.source()}});
-    file_->flush_to_disk();  // what the run is stands in its file before the first step: a killed one can be resumed
+    stored_ = record_->add_trace({.name = "run", .trace = {.plan_digest = digests_[0], .source = team.source()}});
+    record_->flush_to_disk();  // what the run is stands in its file before the first step: a killed one can be resumed
     if (schedule.durability == Durability::kStep) {
       announce("writing the state to both files of --durability step");
       const auto begun = StateKeeper(plans_[0], team, schedule, {}).begin_steps(first_);
       if (!begun) return begun;
-      durable_ = first_;
+      record_.promise(first_);
     }
     announce(fmt::format("training on {} ranks: steps {} to {}", job_.ranks(), first_ + 1, schedule.end_step));
     const auto trace = plimsoll::train(plans_[0], team, *batches_, evaluation_.get(), schedule, train_watcher(team), stop_);
     if (!trace) return fail(trace.error());
     if (trace->steps.empty()) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step"});
-    file_->add_peaks(stored_, trace->peaks);
+    record_->add_peaks(stored_, trace->peaks);
     outcome_.steps = trace->steps;
     outcome_.interrupted = first_ + static_cast<std::int64_t>(trace->steps.size()) < schedule.end_step;
     outcome_.checkpoint = schedule.states.checkpoint;
     if (outcome_.interrupted)
-      file_->add_log({Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", first_ + trace->steps.size(), schedule.end_step)});
+      record_.log(Nanoseconds(0), "warning",
+                  fmt::format("interrupted after {} of {} steps", first_ + trace->steps.size(), schedule.end_step));
     return {};
   }
 
@@ -210,38 +206,20 @@ class RankSession {
       if (!begin_) begin_ = clocked.start;
       of_job.start = clocked.start - *begin_;
       of_job.end = clocked.end - *begin_;
-      file_->add_steps(stored_, {of_job});
+      record_.add_step(stored_, of_job);
       if (watcher_.on_step) watcher_.on_step(step, run_.schedule.end_step);
     };
     watcher.on_evaluation = [&](std::int64_t done, const HeldOut& found) {
-      file_->add_evaluation({static_cast<std::uint32_t>(done), found.loss});
+      record_->add_evaluation({static_cast<std::uint32_t>(done), found.loss});
       outcome_.evaluations.emplace_back(done, found);
       if (watcher_.on_evaluation) watcher_.on_evaluation(done, found);
     };
     watcher.on_saved = [&](const SavedState& state) {
-      durable_ = state.steps_done;
+      record_.promise(state.steps_done);
       if (state.of_step) return;
-      file_->add_checkpoint({static_cast<std::uint32_t>(state.steps_done), state.path, numerics_digest(run_.spec, run_.recipe)});
-      file_->flush();
+      record_.add_checkpoint(state);
     };
     return watcher;
-  }
-
-  /// The disk may be the very thing that failed, so a note that cannot be written is given up.
-  void note_failure(const std::string& text) {
-    try {
-      file_->add_log({Nanoseconds(0), "error", text});
-      file_->close();
-    } catch (const EnvironmentError&) {
-      return;
-    }
-  }
-
-  [[nodiscard]] Error with_checkpoint(Error error) const {
-    if (!durable_) return error;
-    error.remedy += fmt::format("{}the state of step {} is whole: --resume {} goes on from there",
-                                error.remedy.empty() ? "" : "; ", *durable_, run_.output);
-    return error;
   }
 
   /// All ranks, after the last step: what each of them measured comes together.
@@ -302,13 +280,13 @@ class RankSession {
 
   /// Rank 0's traces under the names of a run alone, the others' beside them.
   void write_traces(std::vector<Trace> predicted) {
-    file_->add_events(stored_, traces_[0].events);
+    record_->add_events(stored_, traces_[0].events);
     for (std::size_t rank = 0; rank < plans_.size(); ++rank) {
       if (rank < predicted.size()) {
         predicted[rank].plan_digest = digests_[rank];
-        file_->add_trace({.name = name_of("predicted", rank), .trace = std::move(predicted[rank])});
+        record_->add_trace({.name = name_of("predicted", rank), .trace = std::move(predicted[rank])});
       }
-      if (rank > 0) file_->add_trace({.name = name_of("run", rank), .trace = std::move(traces_[rank])});
+      if (rank > 0) record_->add_trace({.name = name_of("run", rank), .trace = std::move(traces_[rank])});
     }
   }
 
@@ -321,10 +299,9 @@ class RankSession {
   std::unique_ptr<BatchSource> batches_, evaluation_;
   std::vector<Plan> plans_;
   std::vector<std::string> digests_;
-  std::unique_ptr<RunFileWriter> file_;
+  TrainingRecord record_;
   StoredTraceId stored_;
   std::int64_t first_ = 0;               ///< steps that the state had at the beginning
-  std::optional<std::int64_t> durable_;  ///< steps that what this run wrote holds
   std::optional<Nanoseconds> begin_;     ///< of rank 0's first step, by its clock
   std::vector<Trace> traces_;
   RanksOutcome outcome_;

@@ -15,7 +15,8 @@ struct RanksRequest {
   RunRequest run;    ///< as on one rank; its machine is the whole computer, and no strategy is looked for
   RankJob job;       ///< of as many ranks as the job that runs it; its platform is the whole computer's
   double cores = 0;  ///< that all ranks have together; 0: as the platform says
-  double waits = 0;  ///< not 0: kernels do not compute but sleep so many times as long as they are expected to take; no state is kept
+  double waits = 0;  ///< not 0: kernels do not compute but sleep so many times as long as they are expected to take; no
+                     ///< state is kept
 };
 
 /// What one rank's memory came to.

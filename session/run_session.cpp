@@ -15,6 +15,7 @@
 #include "session/measure_safety.h"
 #include "session/open_run_file.h"
 #include "session/resume_command.h"
+#include "session/training_record.h"
 #include "session/warm_up.h"
 #include "session/weights_in_and_out.h"
 
@@ -29,7 +30,7 @@ Error interrupted_too_early() {
 class Session {
  public:
   Session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop)
-      : request_(request), watcher_(watcher), stop_(stop) {}
+      : request_(request), watcher_(watcher), stop_(stop), record_(request) {}
 
   Result<RunOutcome> run() {
     if (const auto opened = open_data(); !opened) return fail(opened.error());
@@ -46,7 +47,7 @@ class Session {
       if (const auto fits = check_named_strategy(); !fits) return fail(fits.error());
       if (const auto started = start(*cautious); !started) return fail(started.error());
       if (warm_up_share(request_, done_) > 0) {
-        return with_file([&] { return warm_up_and_run(std::move(*cautious)); });
+        return record_.keep([&] { return warm_up_and_run(std::move(*cautious)); });
       }
       executor_.reset();  // the checkpoint that it goes on from leaves too few steps
     }
@@ -54,7 +55,7 @@ class Session {
     auto chosen = choose(*request_.costs);
     if (!chosen) return fail(chosen.error());
     if (const auto started = start(chosen->plan); !started) return fail(started.error());
-    return with_file([&] { return run_chosen(std::move(*chosen)); });
+    return record_.keep([&] { return run_chosen(std::move(*chosen)); });
   }
 
  private:
@@ -105,54 +106,15 @@ class Session {
     return {};
   }
 
-  /// Makes the file, runs `work`, and lets the file say how that ended; one without a single step is not kept.
-  template <typename Work>
-  Result<RunOutcome> with_file(const Work& work) {
-    file_ = open_run_file(request_);  // an older file is replaced only now that the training can start
-    try {
-      remove_older_states(request_);
-      auto outcome = work();
-      if (!outcome) file_->add_log({Nanoseconds(0), "error", outcome.error().text()});
-      file_->close();
-      if (outcome || !stepped_) remove_step_states(state_files_of(request_.output));  // the checkpoint holds as much
-      if (!outcome && !stepped_) remove_run_file(request_.output);
-      return outcome;
-    } catch (const EnvironmentError& failure) {
-      note_failure(failure.what());
-      throw EnvironmentError(with_checkpoint(failure.error()));
-    } catch (const std::exception& failure) {
-      note_failure(failure.what());
-      throw;
-    }
-  }
-
-  /// A run that fails in the middle goes on from its last checkpoint, if it wrote one.
-  [[nodiscard]] Error with_checkpoint(Error error) const {
-    if (!durable_) return error;
-    error.remedy += fmt::format("{}the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there",
-                                error.remedy.empty() ? "" : "; ", *durable_, request_.output);
-    return error;
-  }
-
-  /// The disk may be the very thing that failed, so a note that cannot be written is given up.
-  void note_failure(const std::string& text) {
-    try {
-      file_->add_log({Nanoseconds(0), "error", text});
-      file_->close();
-    } catch (const EnvironmentError&) {
-      return;
-    }
-  }
-
   Result<RunOutcome> warm_up_and_run(Plan cautious) {
     const std::int64_t until = done_ + warm_up_share(request_, done_);
     announce(fmt::format("warming up: {} profiled steps of a cautious plan", until - done_));
-    file_->add_plan("warm-up", cautious);
+    record_->add_plan("warm-up", cautious);
     const OthersCpu others;
     auto trace = train_until(until, cautious, "warm-up");
     if (!trace) return fail(trace.error());
     note_others(others.share());
-    if (!stepped_) return fail(interrupted_too_early());
+    if (!record_.has_steps()) return fail(interrupted_too_early());
     std::optional<WarmUp> warm = learn(std::move(cautious), std::move(*trace), request_.costs);
     record_samples(*warm);
     if (stop_) return interrupted_in_warm_up(*warm);
@@ -170,14 +132,14 @@ class Session {
         "others used {:.0f} % of the CPU during the warm-up: what it measured, and the prediction, are too slow",
         100 * share);
     announce(text);
-    file_->add_log({Nanoseconds(0), "warning", text});
+    record_.log(Nanoseconds(0), "warning", text);
   }
 
   void record_samples(const WarmUp& warm) {
     std::vector<CostSample> samples;
     for (const Sample& sample : warm.samples)
       samples.push_back({to_text(sample.key), sample.duration, sample.plan_digest});
-    file_->add_cost_samples(std::move(samples));
+    record_->add_cost_samples(std::move(samples));
   }
 
   /// Plans under what was learned, and carries the state over. Where no plan but the warm-up's fits, that one stays.
@@ -194,7 +156,7 @@ class Session {
 
   Result<ChosenPlan> stay(const WarmUp& warm, const Error& reason) {
     announce("going on with the cautious plan: " + reason.what);
-    file_->add_log({Nanoseconds(0), "warning", "the cautious plan stays: " + reason.what});
+    record_.log(Nanoseconds(0), "warning", "the cautious plan stays: " + reason.what);
     auto prediction = predict(warm.plan, *warm.calibration.model, warm.odds);
     if (!prediction) return fail(prediction.error());
     return ChosenPlan{warm.plan, warm.trace.plan_digest, std::move(*prediction), {}};
@@ -205,8 +167,8 @@ class Session {
     if (change.migration.moved.count > 0) {
       announce(fmt::format("moving {} to the new layout, predicted to take {}", to_text(change.migration.moved),
                            to_text(change.predicted_time())));
-      file_->add_plan("migration", migration);
-      file_->add_trace({.name = "predicted migration", .body = kMigrateBody, .trace = change.predicted});
+      record_->add_plan("migration", migration);
+      record_->add_trace({.name = "predicted migration", .body = kMigrateBody, .trace = change.predicted});
     }
     auto measured = executor_->migrate(migration, next);
     if (!measured) return fail(measured.error());
@@ -214,17 +176,17 @@ class Session {
     if (!measured->steps.empty()) {
       changed_->measured = measured->steps.back().end;
       measured->plan_digest = change.predicted.plan_digest;
-      file_->add_trace({.name = "migration", .body = kMigrateBody, .trace = std::move(*measured)});
+      record_->add_trace({.name = "migration", .body = kMigrateBody, .trace = std::move(*measured)});
     }
     announce(to_text(*changed_));
-    file_->add_log({Nanoseconds(0), "info", to_text(*changed_)});
+    record_.log(Nanoseconds(0), "info", to_text(*changed_));
     return {};
   }
 
   /// The steps of the warm-up are not lost when the rest cannot run.
   Result<RunOutcome> give_up(const Plan& plan, const Error& error) {
     if (const auto saved = save(plan); !saved) return fail(saved.error());
-    return fail(with_checkpoint(error));
+    return fail(record_.with_checkpoint(error));
   }
 
   Result<RunOutcome> interrupted_in_warm_up(const WarmUp& warm) {
@@ -238,19 +200,19 @@ class Session {
   }
 
   void note_interruption() {
-    file_->add_log({Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step)});
+    record_.log(Nanoseconds(0), "warning", fmt::format("interrupted after {} of {} steps", done_, request_.schedule.end_step));
   }
 
   Result<RunOutcome> run_chosen(ChosenPlan chosen) {
-    file_->add_plan("run", chosen.plan);
-    file_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
+    record_->add_plan("run", chosen.plan);
+    record_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
     auto safety = predict_safety(request_, chosen.plan, chosen.prediction, *executor_);
     if (!safety) return fail(safety.error());
     safety_ = std::move(*safety);
     announce(fmt::format("training: steps {} to {}", done_ + 1, request_.schedule.end_step));
     auto trace = train_until(request_.schedule.end_step, chosen.plan, "run");
     if (!trace) return fail(trace.error());
-    if (!stepped_) return fail(interrupted_too_early());
+    if (!record_.has_steps()) return fail(interrupted_too_early());
     if (const auto saved = save(chosen.plan); !saved) return fail(saved.error());
     if (interrupted()) note_interruption();
     if (!request_.save.empty()) announce("saving what was trained to " + request_.save);
@@ -259,13 +221,14 @@ class Session {
   }
 
   void note_skip(const StepSummary& step) {
-    const std::string why = step.loss_scale > 0 ? fmt::format("its gradients overflowed at a loss scale of {:g}", step.loss_scale)
-                                                : fmt::format("its loss is {}, its gradient norm {}", step.loss, step.gradient_norm);
-    file_->add_log({step.end, "info", fmt::format("step {} skipped: {}", step.step + 1, why)});
+    const std::string why = step.loss_scale > 0
+                                ? fmt::format("its gradients overflowed at a loss scale of {:g}", step.loss_scale)
+                                : fmt::format("its loss is {}, its gradient norm {}", step.loss, step.gradient_norm);
+    record_.log(step.end, "info", fmt::format("step {} skipped: {}", step.step + 1, why));
   }
 
   void warn(Nanoseconds at, const std::string& text) {
-    file_->add_log({at, "warning", text});
+    record_.log(at, "warning", text);
     if (watcher_.on_warning) watcher_.on_warning(text);
   }
 
@@ -288,22 +251,21 @@ class Session {
 
   /// With --durability step the state that the training begins with is on the disk before its first step.
   Result<void> begin_steps(const Plan& plan) {
-    if (request_.schedule.durability != Durability::kStep || durable_) return {};
+    if (request_.schedule.durability != Durability::kStep || record_.has_promised()) return {};
     announce("writing the state to both files of --durability step");
     const auto begun = StateKeeper(plan, *executor_, schedule_until(0), {}).begin_steps(done_);
-    if (begun) durable_ = done_;
+    if (begun) record_.promise(done_);
     return begun;
   }
 
   TrainWatcher checkpoint_watcher() {
     TrainWatcher watcher;
     watcher.on_saved = [this](const SavedState& state) {
-      durable_ = state.steps_done;
+      record_.promise(state.steps_done);
       if (state.of_step == (request_.schedule.durability == Durability::kStep)) safety_spent_.add(state);
       if (state.of_step) return;
       saved_ = state.steps_done;
-      file_->add_checkpoint({static_cast<std::uint32_t>(saved_), state.path, numerics_digest(request_.spec, request_.recipe)});
-      file_->flush();
+      record_.add_checkpoint(state);
     };
     return watcher;
   }
@@ -312,23 +274,22 @@ class Session {
   Result<Trace> train_until(std::int64_t until, const Plan& plan, const std::string& name) {
     const std::string digest = plan_digest(plan);
     const StoredTraceId stored =
-        file_->add_trace({.name = name, .trace = {.plan_digest = digest, .source = executor_->source()}});
-    file_->flush_to_disk();  // what the run is stands in its file before the first step: a killed one can be resumed
+        record_->add_trace({.name = name, .trace = {.plan_digest = digest, .source = executor_->source()}});
+    record_->flush_to_disk();  // what the run is stands in its file before the first step: a killed one can be resumed
     if (const auto begun = begin_steps(plan); !begun) return fail(begun.error());
     TrainWatcher watcher = checkpoint_watcher();
     watcher.on_step = [&](const StepSummary& step) {
-      stepped_ = true;
-      file_->add_steps(stored, {step});
+      record_.add_step(stored, step);
       for (const RunWarning& warning : executor_->take_warnings()) warn(step.end, with_offer(request_, warning));
       if (const auto shortage = memory_->look()) warn(step.end, *shortage);
       if (step.skipped) note_skip(step);
       if (watcher_.on_step) watcher_.on_step(step, request_.schedule.end_step);
     };
-    watcher.on_events = [&](const std::vector<TraceEvent>& events) { file_->add_events(stored, events); };
+    watcher.on_events = [&](const std::vector<TraceEvent>& events) { record_->add_events(stored, events); };
     watcher.on_evaluation = [&](std::int64_t done, const HeldOut& found) {
-      file_->add_evaluation({static_cast<std::uint32_t>(done), found.loss});
+      record_->add_evaluation({static_cast<std::uint32_t>(done), found.loss});
       if (found.right) {
-        file_->add_log({Nanoseconds(0), "info", fmt::format("{:.2f} % right after {} steps", 100 * *found.right, done)});
+        record_.log(Nanoseconds(0), "info", fmt::format("{:.2f} % right after {} steps", 100 * *found.right, done));
       }
       evaluations_.emplace_back(done, found);
       if (watcher_.on_evaluation) watcher_.on_evaluation(done, found);
@@ -341,10 +302,11 @@ class Session {
     steps_.insert(steps_.end(), trace->steps.begin(), trace->steps.end());
     trace->plan_digest = digest;
     add_measured_categories(plan, *trace);
-    file_->add_peaks(stored, trace->peaks);
+    record_->add_peaks(stored, trace->peaks);
     if (request_.backend == Backend::kCpu && until == schedule.end_step)  // a GPU's arena is not this process's memory
       process_ = compare_process(plan, *trace, schedule);
-    if (process_) file_->add_memory(process_samples(*process_, trace->steps.empty() ? Nanoseconds(0) : trace->steps.back().end));
+    if (process_)
+      record_->add_memory(process_samples(*process_, trace->steps.empty() ? Nanoseconds(0) : trace->steps.back().end));
     return trace;
   }
 
@@ -377,18 +339,16 @@ class Session {
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<DriveFolderLock> drive_lock_;
   std::optional<RunFileLock> lock_;  // before the file, which goes first
-  std::unique_ptr<RunFileWriter> file_;
+  TrainingRecord record_;
   std::optional<ComparedProcess> process_;
   std::optional<ChangedPlan> changed_;
   std::vector<StepSummary> steps_;  ///< all that were done
   std::vector<std::pair<std::int64_t, HeldOut>> evaluations_;
   std::int64_t done_ = 0;
   std::int64_t saved_ = 0;  ///< steps that the last checkpoint holds, the one that the run began with counted
-  std::optional<std::int64_t> durable_;  ///< steps that what this run wrote holds
   std::optional<SafetyAnswer> safety_;
   SafetySpent safety_spent_;
   std::optional<HostMemory> memory_;
-  std::atomic<bool> stepped_{false};  // set from the executor's thread
 };
 
 }  // namespace

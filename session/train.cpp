@@ -107,8 +107,9 @@ Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& bat
   const std::int64_t traced_end = std::min(until, schedule.first_step + schedule.traced_steps);
   while (done < until && !stop) {
     const std::int64_t end = done < traced_end ? traced_end : until;
-    const std::int64_t pause = by_step ? done + 1
-                                       : std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
+    const std::int64_t pause =
+        by_step ? done + 1
+                : std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
     const Nanoseconds shift = end_of(whole);
     auto part = run_part(executor, batches,
                          {.first_step = done,

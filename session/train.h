@@ -55,9 +55,9 @@ struct TrainWatcher {
 };
 
 /// Runs the steps of `schedule`, evaluating and saving in between, until its end, or this part's, or until `stop` turns
-/// true. At the end, and when stopped, what was done is saved. With Durability::kStep a step is told of when its state is on the
-/// disk; StateKeeper::begin_steps comes before. A step that OnNan::kStop ends the run for throws EnvironmentError. The trace's times run on through the pauses' ends: pauses
-/// take no time in it.
+/// true. At the end, and when stopped, what was done is saved. With Durability::kStep a step is told of when its state
+/// is on the disk; StateKeeper::begin_steps comes before. A step that OnNan::kStop ends the run for throws
+/// EnvironmentError. The trace's times run on through the pauses' ends: pauses take no time in it.
 Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop);
 

@@ -108,8 +108,10 @@ TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --dur
     };
     REQUIRE(child.wait_for([&] { return told() >= 1; }));
     child.send(SIGINT);
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    child.send(second);
+    for (int again = 0; again < 3; ++again) {  // two of a kind that wait for a busy process count as one
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      child.send(second);
+    }
     const ChildEnd end = child.wait();
     INFO(end.err);
     CHECK(end.signal == second);

@@ -7,6 +7,7 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QLineEdit>
 #include <QMessageBox>
 #include <QProcess>
 #include <QPushButton>
@@ -60,7 +61,7 @@ void answer_dialog(const QString& path) {
       auto* dialog = qobject_cast<QFileDialog*>(widget);
       if (dialog == nullptr || !dialog->isVisible()) continue;
       timer->deleteLater();
-      dialog->selectFile(path);
+      dialog->findChild<QLineEdit*>("fileNameEdit")->setText(path);
       QMetaObject::invokeMethod(dialog, "accept");
       return;
     }
