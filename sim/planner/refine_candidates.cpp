@@ -14,6 +14,8 @@ constexpr std::int64_t kLeastGain = 1000;
 /// A strategy that is looked at to the end, and one of which only the busiest queue is added up, in parts of the budget.
 constexpr std::size_t kLookCost = 4;
 constexpr std::size_t kGlanceCost = 1;
+/// Of the budget that steps have, jumps have one part in so many besides.
+constexpr std::size_t kJumpShare = 4;
 
 bool gains(const Candidate& to, const Candidate& from) {
   if (to.glanced) return false;
@@ -57,17 +59,29 @@ class LocalSearch {
     for (const Candidate& candidate : candidates) known_.push_back(candidate.strategy);
   }
 
+  /// Step by step to where no move gains; then once more from the same places, and from the best one, by jumps too.
+  /// What is known by then costs nothing.
   Result<void> run() {
     choose_starts();
+    const std::vector<std::size_t> starts = walkers_;
+    if (const auto walked = walk(); !walked) return walked;
+    jumping_ = true;
+    left_ += options_.evaluations * kLookCost / kJumpShare;
+    walkers_ = {static_cast<std::size_t>(std::min_element(candidates_.begin(), candidates_.end(), better) - candidates_.begin())};
+    walkers_.insert(walkers_.end(), starts.begin(), starts.end());
+    return walk();
+  }
+
+ private:
+  Result<void> walk() {
     while (!walkers_.empty() && left_ > 0) {
-      if (const auto looked = look_around(); !looked) return looked;
       if (options_.memory && something_fits()) return {};
+      if (const auto looked = look_around(); !looked) return looked;
       step();
     }
     return {};
   }
 
- private:
   void choose_starts() {
     std::vector<std::size_t> order(candidates_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -104,6 +118,9 @@ class LocalSearch {
 
   [[nodiscard]] std::vector<Strategy> moves_of(std::size_t walker) const {
     std::vector<Strategy> moves = moves_from(candidates_[walker].strategy, limits_of(candidates_[walker]));
+    if (jumping_) {
+      for (Strategy& jump : jumps_from(candidates_[walker].strategy, limits_)) moves.push_back(std::move(jump));
+    }
     if (!options_.family.empty()) std::erase_if(moves, [&](const Strategy& s) { return s.name != options_.family; });
     return moves;
   }
@@ -120,7 +137,10 @@ class LocalSearch {
     const std::size_t most = std::max<std::size_t>(1, left_ / kGlanceCost);
     if (unseen.size() > most) unseen.resize(most);
     const std::size_t before = candidates_.size();
-    const Look look{.glance = something_fits(), .memory = options_.memory, .short_of = most_short_walker(), .below = slowest_walker()};
+    const Look look{.glance = something_fits(),
+                    .memory = options_.memory,
+                    .short_of = most_short_walker(),
+                    .below = slowest_walker()};
     auto looked = try_all(problem_, unseen, look, options_.threads, candidates_);
     for (std::size_t i = before; i < candidates_.size(); ++i) {
       const bool passed_over = candidates_[i].glanced && !candidates_[i].step && look.glance;
@@ -183,6 +203,7 @@ class LocalSearch {
   std::size_t left_;
   std::vector<Strategy> known_;
   std::vector<std::size_t> walkers_;
+  bool jumping_ = false;
 };
 
 }  // namespace

@@ -101,28 +101,16 @@ void move_tiers(Moves& moves, const MoveLimits& limits) {
   }
 }
 
-/// Where memory forces recomputation, dropping it and offloading activations instead are no improvements one by one, nor
-/// are keeping some outputs and offloading these. What leaves the device lingers there, so states may have to make room.
-void move_from_recompute_to_offload(Moves& moves, const Strategy& from, const MoveLimits& limits) {
-  const auto offload = [&](Tier tier, std::int64_t kept, std::int64_t blocks, std::int64_t states) {
-    moves.change([&](Strategy& to) {
-      to.recompute_every = kept > 0 ? 1 : 0;
-      to.kept_outputs = kept;
-      to.activations = tier;
-      to.host_activation_blocks = 0;
-      to.activation_blocks = std::max<std::int64_t>(1, blocks);
-      to.device_state_blocks = states;
-    });
-  };
-  const std::int64_t states = from.device_state_blocks;
-  for (const std::int64_t kept : {0, 2, 4}) {
-    offload(Tier::kHost, kept, limits.layers, states);
-    offload(Tier::kSsd, kept, limits.layers, states);
-  }
-  for (const std::int64_t kept : {2, 3, 4}) {
-    offload(Tier::kHost, kept, limits.layers / 2, states);
-    if (states > 0) offload(Tier::kHost, kept, limits.layers / 2, 3 * states / 4);
-  }
+/// Activations leave the device instead of being computed again: all that are kept, or some outputs of each block.
+void offload_instead(Moves& moves, Tier tier, std::int64_t kept, std::int64_t blocks, std::int64_t states) {
+  moves.change([&](Strategy& to) {
+    to.recompute_every = kept > 0 ? 1 : 0;
+    to.kept_outputs = kept;
+    to.activations = tier;
+    to.host_activation_blocks = 0;
+    to.activation_blocks = std::max<std::int64_t>(1, blocks);
+    to.device_state_blocks = states;
+  });
 }
 
 }  // namespace
@@ -135,7 +123,9 @@ std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits)
     to.loop_order = to.loop_order == LoopOrder::kDepthFirst ? LoopOrder::kBreadthFirst : LoopOrder::kDepthFirst;
   });
   moves.recompute();
-  if (from.recompute_every > 0) move_from_recompute_to_offload(moves, from, limits);
+  if (from.recompute_every > 0) {  // where memory forces recomputation, dropping it and offloading are no improvements one by one
+    for (const Tier tier : {Tier::kHost, Tier::kSsd}) offload_instead(moves, tier, 0, limits.layers, from.device_state_blocks);
+  }
   if (from.recompute_every > 0) moves.count(&Strategy::kept_outputs, 0, kMostOutputs);
   moves.count(&Strategy::staging_slots, 1, kMostSlots);
   if (from.activations != Tier::kDevice) moves.share(&Strategy::activation_blocks, 1);
@@ -144,6 +134,19 @@ std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits)
   if (from.optimizer != Tier::kDevice) moves.share(&Strategy::device_state_blocks, 0, limits.device_state_room);
   if (from.parameters != Tier::kDevice) moves.share(&Strategy::device_parameter_blocks, 0, limits.device_parameter_room);
   return std::move(moves.found);
+}
+
+std::vector<Strategy> jumps_from(const Strategy& from, const MoveLimits& limits) {
+  Moves jumps(from, limits);
+  if (from.recompute_every == 0) return {};
+  const std::int64_t states = from.device_state_blocks;
+  for (const std::int64_t kept : {2, 4}) {
+    for (const Tier tier : {Tier::kHost, Tier::kSsd}) offload_instead(jumps, tier, kept, limits.layers, states);
+  }
+  for (const std::int64_t kept : {2, 3, 4}) {
+    for (const std::int64_t left : {states, 3 * states / 4}) offload_instead(jumps, Tier::kHost, kept, limits.layers / 2, left);
+  }
+  return std::move(jumps.found);
 }
 
 }  // namespace plimsoll

@@ -22,9 +22,13 @@ struct MoveLimits {
 };
 
 /// Every strategy that differs from `from` in one field (and in what that field brings with it: a tier that empties has
-/// no blocks), and where blocks are recomputed those that keep more and offload it at once, in a fixed order, each named after its family. Counts go by one, by halves and doubles; shares of blocks
+/// no blocks), in a fixed order, each named after its family. Counts go by one, by halves and doubles; shares of blocks
 /// by powers of four, and by what the memory has room for and half of that, so that a few moves reach any share. What cannot
 /// be is left out.
 std::vector<Strategy> moves_from(const Strategy& from, const MoveLimits& limits);
+
+/// Changes of several fields at once, none of which need be an improvement by itself: some outputs of recomputed blocks
+/// are kept and leave the device. What leaves it lingers there, so states may have to make room.
+std::vector<Strategy> jumps_from(const Strategy& from, const MoveLimits& limits);
 
 }  // namespace plimsoll

@@ -165,9 +165,9 @@ TEST_CASE("from recomputing everything one move leads to keeping everything outs
   CHECK(count == 1);
 }
 
-TEST_CASE("one move keeps outputs of recomputed blocks and sends them away, of all blocks or of half of them") {
+TEST_CASE("one jump keeps outputs of recomputed blocks and sends them away, of all blocks or of half of them") {
   const Strategy from{.name = "offload-optimizer", .recompute_every = 1, .optimizer = Tier::kHost, .device_state_blocks = 4};
-  const std::vector<Strategy> moves = moves_from(from, {.layers = 8, .micro_batches = 1, .has_ssd = false});
+  const std::vector<Strategy> moves = jumps_from(from, {.layers = 8, .micro_batches = 1, .has_ssd = false});
   for (const auto& [blocks, states] : {std::pair{8, 4}, std::pair{4, 4}, std::pair{4, 3}}) {
     const auto count = std::count_if(moves.begin(), moves.end(), [&](const Strategy& to) {
       return to.recompute_every == 1 && to.kept_outputs == 4 && to.activations == Tier::kHost &&
