@@ -46,19 +46,22 @@ std::string unmatched_text(const std::string& side, const std::vector<UnmatchedN
 }
 
 std::string text_of(const ForeignComparison& c) {
-  std::string text = fmt::format("{}, {}: step {}, predicted {} ({:+.1f} %)\n", c.source, c.measured.step, to_text(c.measured.duration),
-                                 to_text(c.predicted.duration), -100 * c.error());
+  std::string text = fmt::format("{}, {}: step {}, predicted {} ({:+.1f} %)\n", c.source, c.measured.step,
+                                 to_text(c.measured.duration), to_text(c.predicted.duration), -100 * c.error());
   text += fmt::format("  matched by {}class and order: {:.1f} % of the measured {} time, {:.1f} % of the predicted\n",
-                      c.match.layers ? "layer, " : "", 100 * c.match.measured_share, c.measured.on_device ? "device" : "operators'",
-                      100 * c.match.predicted_share);
+                      c.match.layers ? "layer, " : "", 100 * c.match.measured_share,
+                      c.measured.on_device ? "device" : "operators'", 100 * c.match.predicted_share);
   text += fmt::format("  {:<10} {:<12} {:>6} {:>12} {:>12} {:>8}\n", "phase", "class", "units", "predicted", "measured", "ratio");
   for (const MatchedClass& row : c.match.classes) {
-    const double ratio = row.predicted.count > 0 ? static_cast<double>(row.measured.count) / static_cast<double>(row.predicted.count) : 0;
+    const double ratio = row.predicted.count > 0
+                             ? static_cast<double>(row.measured.count) / static_cast<double>(row.predicted.count)
+                             : 0;
     text += fmt::format("  {:<10} {:<12} {:>6} {:>12} {:>12} {:>8.2f}\n", to_text(row.phase), to_text(row.sort), row.units,
                         to_text(row.predicted), to_text(row.measured), ratio);
   }
   text += unmatched_text("measured", c.match.only_measured) + unmatched_text("predicted", c.match.only_predicted);
-  if (!c.measured.operators) text += "  the recording names no operators: kernels are told apart by their names, phases not at all\n";
+  if (!c.measured.operators)
+    text += "  the recording names no operators: kernels are told apart by their names, phases not at all\n";
   return text;
 }
 

@@ -116,7 +116,8 @@ Result<void> check_options(const FitOptions& options) {
   }
   const auto safety = read_safety(options.durability);
   if (!safety) return fail(safety.error());
-  if (safety->durability != Durability::kNone && (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
+  if (safety->durability != Durability::kNone &&
+      (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
     return refuse("--durability is of one plan of plimsoll's", "leave it out, or --strategy all, --what-would-help and --stack");
   }
   if (!options.help_wanted && (options.all_changes || !options.prices.empty() || !options.price_of.empty())) {
@@ -224,7 +225,10 @@ AskableCommand declare_fit(CLI::App& app) {
       ->group(group);
   command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
   command->add_flag("--json", options->json, "machine-readable answer");
-  command->add_flag("--csv", options->csv, "the table as CSV: changes, strategies, stages, layouts, or what each memory needs")->excludes("--json");
+  command
+      ->add_flag("--csv", options->csv,
+                 "the table as CSV: changes, strategies, stages, layouts, or what each memory needs")
+      ->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);
             return fit(*command, *options);

@@ -21,16 +21,21 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
 Result<void> check_goes(const FitFlags& flags) {
   if (flags.strategy != "auto") return refuse("strategies are plans for one GPU", "leave --strategy or --gpus out");
   if (!flags.calibration.empty()) return refuse("layouts are timed by the catalogue", "leave --calibration out");
-  if (!flags.stack.offload.empty()) return refuse("layouts of many GPUs keep everything on them", "leave --offload or --gpus out");
-  if (flags.length.request.is_given()) return refuse("a whole training is billed for one GPU or another stack", "leave --tokens or --gpus out");
+  if (!flags.stack.offload.empty())
+    return refuse("layouts of many GPUs keep everything on them", "leave --offload or --gpus out");
+  if (flags.length.request.is_given())
+    return refuse("a whole training is billed for one GPU or another stack", "leave --tokens or --gpus out");
   return {};
 }
 
 std::string front_text(const LayoutSearch& search, std::size_t limit) {
-  std::string text = fmt::format("  search  {} layouts tried, {} fit; fastest first, each needing less than those before:\n", search.tried, search.fitting);
+  std::string text =
+      fmt::format("  search  {} layouts tried, {} fit; fastest first, each needing less than those before:\n",
+                  search.tried, search.fitting);
   for (std::size_t i = 0; i < std::min(limit, search.front.size()); ++i) {
     const ParallelAnswer& one = search.front[i];
-    text += fmt::format("  {:>10}{:>12}  {}\n", to_text(from_seconds(one.step_seconds)), to_text(one.peak()), describe(one.layout));
+    text += fmt::format("  {:>10}{:>12}  {}\n", to_text(from_seconds(one.step_seconds)), to_text(one.peak()),
+                        describe(one.layout));
   }
   return text;
 }
@@ -59,7 +64,9 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   const auto best = predict_parallel(asked->question);  // every micro-batch, not in proportion
   waiting.reset();
   if (!best) return fail(best.error());
-  if (!request->global_batch) asked->notes.push_back(fmt::format("global batch of {} sequences, one a GPU; say --global-batch for yours", found->global_batch));
+  if (!request->global_batch)
+    asked->notes.push_back(
+        fmt::format("global batch of {} sequences, one a GPU; say --global-batch for yours", found->global_batch));
   return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed,
                   .text = form.json  ? searched_json(asked->question, *best, *found)
                           : form.csv ? front_csv(*found)

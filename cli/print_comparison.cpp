@@ -51,8 +51,8 @@ std::string comparison_text(const SystemComparison& comparison, const Recipe& re
   FitAnswer own = comparison.own;
   own.alternatives.clear();  // the table says more
   std::string text = fit_text(own, recipe, machine);
-  text += fmt::format("  {:<{}}{:>5}{:>12}{:>12}{:>12}{:>12}{:>12}  {:<16}{:>10}\n", "strategy", width, "fits", "step", "tokens/s",
-                      "gpu0", "host", "ssd", "limited by", "to ours");
+  text += fmt::format("  {:<{}}{:>5}{:>12}{:>12}{:>12}{:>12}{:>12}  {:<16}{:>10}\n", "strategy", width, "fits", "step",
+                      "tokens/s", "gpu0", "host", "ssd", "limited by", "to ours");
   for (const FitAnswer& answer : all) text += line_of(answer, comparison.own, width);
   for (const LeftOut& left : comparison.left_out) text += fmt::format("  {:<{}}  no plan: {}\n", left.system, width, left.why);
   text += "  ! needs more of this memory than there is\n";

@@ -44,8 +44,9 @@ std::string allocator_lines(const FitAnswer& answer) {
   std::string text;
   for (const SpaceAnswer& s : answer.memory) {
     if (!s.peak_requested || !s.peak_device) continue;
-    text += fmt::format("  {:<8}requested {}, allocated {}, reserved {}, process {}, device {}\n", s.space, to_text(*s.peak_requested),
-                        to_text(s.peak_allocated), to_text(s.peak_reserved), to_text(s.peak_process), to_text(*s.peak_device));
+    text += fmt::format("  {:<8}requested {}, allocated {}, reserved {}, process {}, device {}\n", s.space,
+                        to_text(*s.peak_requested), to_text(s.peak_allocated), to_text(s.peak_reserved),
+                        to_text(s.peak_process), to_text(*s.peak_device));
     text += fmt::format("          most at {}; {}\n", s.peak_at, s.certain ? "certain" : "too close to call");
   }
   return text;
@@ -67,7 +68,8 @@ std::string time_lines(const FitAnswer& a) {
   if (a.lower_bound_seconds) {
     text += fmt::format("; no plan takes less than {}", seconds(*a.lower_bound_seconds));
     const double ratio = *a.lower_bound_seconds > 0 ? a.step_seconds / *a.lower_bound_seconds : 1;
-    text += ratio > 2 ? fmt::format(" (this one {:.1f} times that)", ratio) : fmt::format(" (this one {:.1f} % more)", 100 * (ratio - 1));
+    text += ratio > 2 ? fmt::format(" (this one {:.1f} times that)", ratio)
+                      : fmt::format(" (this one {:.1f} % more)", 100 * (ratio - 1));
   }
   if (a.lower_bound_peak) {
     text += fmt::format("\n  floor   {} of device memory for this plan's kernels in their order", to_text(*a.lower_bound_peak));

@@ -16,9 +16,9 @@ double training_seconds(const NetAnswer& answer) { return answer.samples / sampl
 
 std::string net_text(const NetAnswer& answer) {
   const StackPrediction& p = answer.prediction;
-  std::string text =
-      fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", answer.name, static_cast<double>(answer.parameters) / 1e6,
-                  to_text(answer.precision), answer.gpu, answer.batch, p.fits ? "FITS" : "DOES NOT FIT");
+  std::string text = fmt::format("{} ({:.4g} M parameters, {}) on {}, {} samples: {}\n", answer.name,
+                                 static_cast<double>(answer.parameters) / 1e6, to_text(answer.precision), answer.gpu,
+                                 answer.batch, p.fits ? "FITS" : "DOES NOT FIT");
   text += fmt::format("  forward {:.4g} G multiply-adds a sample\n", answer.multiply_adds / 1e9);
   text += fmt::format("  step    {} ({} to {}), {:.4g} samples/s; forward {}, backward {}, optimizer {}\n",
                       to_text(from_seconds(p.time.step)), to_text(from_seconds(p.time.low)), to_text(from_seconds(p.time.high)),

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <set>
@@ -120,7 +121,8 @@ void print_json(const ChainAnswer& answer, const std::optional<LinkAnswer>& link
   fmt::print("{}\n", line.str());
 }
 
-double percent_above(double seconds, double least) { return least > 0 ? 100 * (seconds / least - 1) : 0; }
+/// Sums that were made in another order may differ in their last digits.
+double percent_above(double seconds, double least) { return least > 0 ? std::max(0.0, 100 * (seconds / least - 1)) : 0; }
 
 void print_plan(const std::string& name, const ChainReplay& replay, bool fits) {
   fmt::print("  {:<28}{:>14.6g} s{:>14}{}\n", name, replay.seconds, to_text(replay.peak),
@@ -225,8 +227,9 @@ Result<ExitCode> recompute(const RecomputeFlags& flags) {
   std::optional<LinkAnswer> sent;
   const auto answer = [&] {
     const WaitingLine waiting("looking for the best schedule");
-    if (*link) sent = LinkAnswer{**link, offload_chain(*chain, ChainCurve(*chain), **link, *budget)};
-    return compare_chain_plans(*chain, *budget);
+    const ChainCurve curve(*chain);
+    if (*link) sent = LinkAnswer{**link, offload_chain(*chain, curve, **link, *budget)};
+    return compare_chain_plans(*chain, curve, *budget);
   }();
   if (!answer) return fail(answer.error());
   if (answer->best && !flags.save.empty()) write_text_file(flags.save, plan_line(*answer).str() + "\n");

@@ -21,9 +21,9 @@ tl::unexpected<Error> unusable(const std::string& path, std::string what, std::s
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = path, .remedy = std::move(remedy)});
 }
 
-/// The states beside a run file that are this run's. One that was killed may have written them just before, so that its file
-/// never came to say so; older ones are another run's. A run that an error ended closed its file and left the states of its steps,
-/// which one that ended well removes.
+/// The states beside a run file that are this run's. One that was killed may have written them just before, so that its
+/// file never came to say so; older ones are another run's. A run that an error ended closed its file and left the
+/// states of its steps, which one that ended well removes.
 StateFiles states_of(const RunFile& run, const std::string& path) {
   std::tm created{};
   const bool dated = ::strptime(run.meta.created.c_str(), "%Y-%m-%dT%H:%M:%SZ", &created) != nullptr;

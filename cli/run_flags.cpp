@@ -282,14 +282,17 @@ void note_typed(const CLI::Option& option, RunFlags& flags) {
 void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("MODEL", flags.model,
                      "a model (see fit), or a plan file made by plimsoll plan; --resume of a run file needs none");
-  command.add_option("--data", flags.data,
-                     "token file (plimsoll tokenize), text file (each byte is a token), .bin file of uint16 tokens, .jsonl of records, or "
-                     "images")
+  command
+      .add_option(
+          "--data", flags.data,
+          "token file (plimsoll tokenize), text file (each byte is a token), .bin file of uint16 tokens, .jsonl of records, or "
+          "images")
       ->required();
   command.add_option("--steps", flags.steps, "optimizer steps in all")->capture_default_str();
   command.add_option("-o,--output", flags.output, "the run file")->capture_default_str();
   command.add_flag("--force", flags.force, "replace an existing run file");
-  command.add_option("--backend", flags.backend, "what runs the plan: cpu, or cuda (the GPU that is here)")->capture_default_str();
+  command.add_option("--backend", flags.backend, "what runs the plan: cpu, or cuda (the GPU that is here)")
+      ->capture_default_str();
   add_machine_flags(command, flags.machine);
   add_shape_flags(command, flags.training);
   add_number_flags(command, flags.training);
@@ -302,12 +305,15 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       .add_option("--warm-up-steps", flags.warm_up_steps,
                   "the first steps (half of them at most), profiled, of a cautious plan; 0: trust --calibration or the catalogue")
       ->capture_default_str();
-  command.add_option("--calibration", flags.calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
+  command.add_option("--calibration", flags.calibration,
+                     "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
   command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
   add_durability_flags(command, flags.durability);
-  command.add_option("--on-nan", flags.on_nan,
-                     "a step whose loss or gradient is not finite: stop the run, skip the step (with --durability step), or ignore it")
+  command
+      .add_option(
+          "--on-nan", flags.on_nan,
+          "a step whose loss or gradient is not finite: stop the run, skip the step (with --durability step), or ignore it")
       ->capture_default_str();
   command.add_option("--init", flags.init,
                      "weights to start from, in Hugging Face's names: a folder, a safetensors file or an index of shards");
@@ -321,7 +327,8 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--resume", flags.resume,
                      "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
   command.add_flag("-q,--quiet", flags.quiet, "no progress");
-  command.add_option("--progress-fd", flags.progress_fd, "open file descriptor that gets one JSON object a line (docs/progress-lines.md)");
+  command.add_option("--progress-fd", flags.progress_fd,
+                     "open file descriptor that gets one JSON object a line (docs/progress-lines.md)");
   command.add_flag("--json", flags.json, "machine-readable answer");
 }
 
@@ -352,8 +359,10 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
   if (const OffloadSystem* system = find_system(strategy->family); system != nullptr && system->delay > 0) {
-    return fail(bad(fmt::format("strategy '{}' delays updates, and a checkpoint has no place for the gradients that wait", system->name),
-                    "run it as zero-offload, or ask fit what it would gain"));
+    return fail(
+        bad(fmt::format("strategy '{}' delays updates, and a checkpoint has no place for the gradients that wait",
+                        system->name),
+            "run it as zero-offload, or ask fit what it would gain"));
   }
   MachineFlags machine_flags = flags.machine;
   if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);

@@ -15,6 +15,7 @@
 #include "formats/runs/report_json.h"
 #include "formats/text/json_text.h"
 #include "session/job_cores.h"
+#include "session/resume_command.h"
 #include "session/run_ranks.h"
 #include "sim/planner/ranks/job_plan.h"
 
@@ -35,7 +36,8 @@ Result<void> check_options(const RunFlags& flags, std::uint32_t job_ranks) {
   }
   for (const char* option : {"--resume", "--eval-data", "--save", "--save-every", "--durability"}) {
     if (flags.ranks.timed_waits > 0 && is_given(flags, option))
-      return fail(bad(fmt::format("with --timed-waits nothing is computed, so {} has nothing to work on", option), "leave one out"));
+      return fail(bad(fmt::format("with --timed-waits nothing is computed, so {} has nothing to work on", option),
+                      "leave one out"));
   }
   if (flags.strategy != "auto" && flags.strategy != "resident")
     return fail(bad("ranks keep all in their own memory, so --strategy does not go with them", "leave --strategy out"));
@@ -62,8 +64,8 @@ Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recip
   const std::int64_t each = flags.ranks.micro_batches.value_or(recipe.accumulate / replicas);
   if (each * replicas == recipe.accumulate) return each;
   const std::string asked = flags.ranks.micro_batches ? fmt::format(" of {} each", each) : std::string();
-  return fail(bad(fmt::format("the run has {} micro-batches a step, which do not go round {} replicas{}", recipe.accumulate, replicas,
-                              asked),
+  return fail(bad(fmt::format("the run has {} micro-batches a step, which do not go round {} replicas{}",
+                              recipe.accumulate, replicas, asked),
                   "leave --micro-batches out, and take a --dp that divides them"));
 }
 
@@ -200,8 +202,8 @@ ExitCode run_on_ranks(RunFlags flags) {
   if ((*job)->rank() == 0) (flags.json ? print_json : print_text)(*request, *outcome);
   (*job)->leave();
   if (outcome->interrupted && !flags.quiet && !outcome->checkpoint.empty()) {
-    fmt::print(stderr, "plimsoll: interrupted; go on with the same ranks, or others, and --resume {} -o FILE\n",
-               request->run.output);
+    fmt::print(stderr, "plimsoll: interrupted; go on, on these ranks or others, with mpirun -n {} {}\n", (*job)->ranks(),
+               resume_command(request->run));
   }
   return outcome->interrupted ? ExitCode::kInterrupted : ExitCode::kDone;
 }

@@ -41,7 +41,9 @@ Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& 
 /// A plan of another program: its allocator over its allocations, its launches at the times that they carry.
 Result<Answered> simulate_other(const SimulateFlags& flags, const Plan& plan) {
   if (!flags.calibration.empty() || flags.skips > 0) {
-    return fail({.kind = ErrorKind::kInput, .what = "the plan is another program's, whose launches carry their times", .where = flags.plan,
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "the plan is another program's, whose launches carry their times",
+                 .where = flags.plan,
                  .remedy = "leave --calibration and --skip-probability out"});
   }
   const auto answer = simulate_dynamic(plan);
@@ -109,7 +111,8 @@ AskableCommand declare_simulate(CLI::App& app) {
                   "Example: plimsoll simulate gpt3-175b --on \"A100 80GB\" --gpus 1024 --tp 8 --pp 16 --dp 8 --global-batch 1536 "
                   "--schedule interleaved --chunks 2 --recompute full");
   command->add_option("PLAN", flags->plan, "a plan file; with --on, a model as fit takes it")->required();
-  command->add_option("--calibration", flags->calibration, "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
+  command->add_option("--calibration", flags->calibration,
+                      "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
   command->add_option("--skip-probability", flags->skips, "of a step whose fp16 gradients overflow, so that nothing is updated")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();

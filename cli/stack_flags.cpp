@@ -37,7 +37,8 @@ tl::unexpected<Error> bad_offload(std::string what, std::string remedy) {
 /// host memory, and checkpoints of whoever recomputes.
 Result<void> check_offload(const StackSetup& setup) {
   const bool parameters = setup.parameters != Home::kDevice, optimizer = setup.optimizer != Home::kDevice;
-  if (setup.activations == Home::kDrive) return bad_offload("no stack that is modelled keeps activations on a drive", "take activations:cpu");
+  if (setup.activations == Home::kDrive)
+    return bad_offload("no stack that is modelled keeps activations on a drive", "take activations:cpu");
   if (setup.activations != Home::kDevice && setup.recomputation == Recomputation::kNone) {
     return bad_offload("activations wait as checkpoints", "add --recompute full");
   }
@@ -54,7 +55,8 @@ Result<void> check_offload(const StackSetup& setup) {
       return {};
     case Stack::kPytorch:
       if (setup.data_ranks > 1 && setup.zero >= 2 && setup.parameters == Home::kHost) return {};
-      return bad_offload("pytorch offloads FSDP's shards, with what belongs to them, to host memory", "add --dp N --zero 3, and take params:cpu");
+      return bad_offload("pytorch offloads FSDP's shards, with what belongs to them, to host memory",
+                         "add --dp N --zero 3, and take params:cpu");
     default: return bad_offload(fmt::format("no offloading of {} is modelled", to_text(setup.stack)), "leave it out");
   }
 }
@@ -63,15 +65,20 @@ Result<void> read_offload(const std::vector<std::string>& items, StackSetup& set
   for (const std::string& item : items) {
     const auto colon = item.find(':');
     const std::string kind = item.substr(0, colon), place = colon == std::string::npos ? "" : item.substr(colon + 1);
-    Home* home = kind == "params" ? &setup.parameters : kind == "optimizer" ? &setup.optimizer : kind == "grads" ? &setup.gradients
-                 : kind == "activations" ? &setup.activations : nullptr;
+    Home* home = kind == "params"        ? &setup.parameters
+                 : kind == "optimizer"   ? &setup.optimizer
+                 : kind == "grads"       ? &setup.gradients
+                 : kind == "activations" ? &setup.activations
+                                         : nullptr;
     if (home == nullptr || (place != "cpu" && place != "ssd")) {
-      return bad_offload(fmt::format("'{}' is not of the form KIND:PLACE", item), "kinds: params, grads, optimizer, activations; places: cpu, ssd");
+      return bad_offload(fmt::format("'{}' is not of the form KIND:PLACE", item),
+                         "kinds: params, grads, optimizer, activations; places: cpu, ssd");
     }
     *home = place == "cpu" ? Home::kHost : Home::kDrive;
   }
   if (setup.gradients != Home::kDevice && setup.gradients != setup.optimizer) {
-    return bad_offload("gradients go where the optimizer updates with them", "offload the optimizer to the same place, or leave grads out");
+    return bad_offload("gradients go where the optimizer updates with them",
+                       "offload the optimizer to the same place, or leave grads out");
   }
   return check_offload(setup);
 }
@@ -79,7 +86,8 @@ Result<void> read_offload(const std::vector<std::string>& items, StackSetup& set
 Result<void> read_placement(const std::string& placement, StackSetup& setup) {
   setup.automatic_placement = placement == "auto";
   if (!setup.automatic_placement) return {};
-  if (setup.stack != Stack::kColossalai) return bad_offload("--placement auto is Gemini's", "add --stack colossalai, or leave it out");
+  if (setup.stack != Stack::kColossalai)
+    return bad_offload("--placement auto is Gemini's", "add --stack colossalai, or leave it out");
   if (setup.parameters == Home::kDevice && setup.optimizer == Home::kDevice) return {};
   return bad_offload("--placement auto decides itself what waits in host memory", "leave --offload out");
 }
@@ -88,7 +96,8 @@ Result<void> read_zenflow(const StackFlags& flags, StackSetup& setup) {
   setup.selected_share = flags.zenflow;
   setup.update_every = flags.zenflow_every;
   if (flags.zenflow == 0) return {};
-  const bool offloads = setup.stack == Stack::kDeepspeed && (setup.zero == 1 || setup.zero == 2) && setup.optimizer == Home::kHost;
+  const bool offloads =
+      setup.stack == Stack::kDeepspeed && (setup.zero == 1 || setup.zero == 2) && setup.optimizer == Home::kHost;
   if (offloads) return {};
   return fail({.kind = ErrorKind::kInput, .what = "ZenFlow splits the updates of ZeRO-1 or 2 whose states wait in host memory",
                .where = "--zenflow", .remedy = "add --stack deepspeed --zero 2 --offload optimizer:cpu"});
@@ -106,39 +115,69 @@ ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
 void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--stack", flags.stack, "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
       ->capture_default_str()->group("software");
-  command.add_option("--modules", flags.modules, "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
-                                                 "megatron, torchvision, timm")->group("software");
+  command
+      .add_option("--modules", flags.modules,
+                  "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
+                  "megatron, torchvision, timm")
+      ->group("software");
   command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group("software");
-  command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")->group("software");
+  command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")
+      ->group("software");
   command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
       ->capture_default_str()->group("software");
-  command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")->capture_default_str()->group("software");
+  command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")
+      ->capture_default_str()
+      ->group("software");
   command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
       ->check(CLI::Range(0.0, 0.99))->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
   command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
       ->check(CLI::Range(1, 4096))->group("software");
-  command.add_flag("--update-in-backward", flags.update_in_backward, "every parameter is updated as soon as its gradient is there")
+  command
+      .add_flag("--update-in-backward", flags.update_in_backward,
+                "every parameter is updated as soon as its gradient is there")
       ->group("software");
-  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron)")->check(CLI::Range(1, 1024))->group("software");
+  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group("software");
   command.add_option("--pp", flags.stages, "stages of a pipeline (megatron)")->check(CLI::Range(1, 1024))->group("software");
-  command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")->check(CLI::Range(1, 1024))->group("software");
-  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")->check(CLI::Range(1, 1024))->group("software");
-  command.add_flag("--sequence-parallel", flags.sequence_parallel, "norms and dropouts on a part of the sequence (megatron)")->group("software");
+  command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group("software");
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group("software");
+  command
+      .add_flag("--sequence-parallel", flags.sequence_parallel,
+                "norms and dropouts on a part of the sequence (megatron)")
+      ->group("software");
   command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
   command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
-  command.add_flag("--deterministic", flags.deterministic, "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")->group("software");
+  command
+      .add_flag("--deterministic", flags.deterministic,
+                "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")
+      ->group("software");
   command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
-  command.add_option("--offload", flags.offload, "what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu")
-      ->delimiter(',')->group("software");
-  command.add_option("--zenflow", flags.zenflow, "share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to 0.1)")
-      ->check(CLI::Range(0.001, 0.999))->group("software");
+  command
+      .add_option("--offload", flags.offload,
+                  "what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu")
+      ->delimiter(',')
+      ->group("software");
+  command
+      .add_option("--zenflow", flags.zenflow,
+                  "share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to 0.1)")
+      ->check(CLI::Range(0.001, 0.999))
+      ->group("software");
   command.add_option("--zenflow-every", flags.zenflow_every, "steps after which ZenFlow updates the others in host memory")
       ->check(CLI::Range(1, 1024))->capture_default_str()->group("software");
-  command.add_option("--placement", flags.placement, "of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)")
-      ->check(CLI::IsMember({"static", "auto"}))->capture_default_str()->group("software");
+  command
+      .add_option("--placement", flags.placement,
+                  "of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)")
+      ->check(CLI::IsMember({"static", "auto"}))
+      ->capture_default_str()
+      ->group("software");
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group() == "software" && option->get_name() != "--stack") flags.options.push_back(option);
   }

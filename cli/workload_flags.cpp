@@ -78,7 +78,8 @@ std::vector<std::string> given_options(const CLI::App& command) {
 }
 
 Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known) {
-  return check_given(flags, known, "--workload " + flags.workload, "leave it out; docs/workloads.md says what each workload takes");
+  return check_given(flags, known, "--workload " + flags.workload,
+                     "leave it out; docs/workloads.md says what each workload takes");
 }
 
 Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known, const std::string& by,

@@ -100,7 +100,10 @@ class FileBeside {
     std::filesystem::rename(part_, path_, problem);
     placed_ = !problem;
     if (placed_) return {};
-    return fail({.kind = ErrorKind::kEnvironment, .what = "cannot be put in its place: " + problem.message(), .where = path_, .remedy = {}});
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = "cannot be put in its place: " + problem.message(),
+                 .where = path_,
+                 .remedy = {}});
   }
 
  private:

@@ -77,7 +77,9 @@ int main(int argc, char** argv) {
   if (!options) return ended(options.error());
   plimsoll::gui::MainWindow window(*options);
   if (!options->page.isEmpty() && window.page(options->page) == nullptr) {
-    return ended({.kind = plimsoll::ErrorKind::kInput, .what = "there is no page '" + options->page.toStdString() + "'", .where = {},
+    return ended({.kind = plimsoll::ErrorKind::kInput,
+                  .what = "there is no page '" + options->page.toStdString() + "'",
+                  .where = {},
                   .remedy = "plimsoll-gui --help lists the pages"});
   }
   if (options->screenshot.isEmpty()) {

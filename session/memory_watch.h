@@ -19,7 +19,7 @@ std::optional<MemoryNow> memory_now(const std::string& root = "");
 
 /// What a run lacks because of others.
 struct MemoryShortage {
-  Bytes taken;  ///< by other processes since the run began
+  Bytes taken;    ///< by other processes since the run began
   Bytes missing;  ///< of the run's own, not in memory yet, or not any more
   MemoryNow now;
   Bytes affordable;  ///< what a run that is planned anew may take

@@ -1,5 +1,5 @@
-// Kills, losses of power, full disks, I/O errors and quotas, many times each: the long form of tests/reliability. Writes what came
-// of them as JSON; ends with 1 when a promise was broken.
+// Kills, losses of power, full disks, I/O errors and quotas, many times each: the long form of tests/reliability.
+// Writes what came of them as JSON; ends with 1 when a promise was broken.
 //
 // reliability_bench OUTPUT.json [KILLS POWER_LOSSES DISK_FULL IO_ERRORS OVER_QUOTA] (500 100 50 50 50 unless said)
 #include <fmt/chrono.h>
@@ -54,7 +54,8 @@ Tally repeat(Trials& trials, Harm harm, long times) {
 std::string machine() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("model name")) return fmt::format("{}, {} cores", line.substr(line.find(':') + 2), std::thread::hardware_concurrency());
+    if (line.starts_with("model name"))
+      return fmt::format("{}, {} cores", line.substr(line.find(':') + 2), std::thread::hardware_concurrency());
   }
   return fmt::format("{} cores", std::thread::hardware_concurrency());
 }
@@ -78,8 +79,10 @@ int measure(const std::string& output, const Times& times) {
     const Tally tally = repeat(trials, harm, often);
     broken += tally.broken;
     result[to_text(harm)] = json_of(tally);
-    fmt::print("{:<10} {:>4} trials, {:>4} cut short, {:>4} went on; steps told {}, promised {}, found {}; promises broken {}\n",
-               to_text(harm), tally.trials, tally.harmed, tally.resumed, tally.reported, tally.promised, tally.found, tally.broken);
+    fmt::print(
+        "{:<10} {:>4} trials, {:>4} cut short, {:>4} went on; steps told {}, promised {}, found {}; promises broken {}\n",
+        to_text(harm), tally.trials, tally.harmed, tally.resumed, tally.reported, tally.promised, tally.found,
+        tally.broken);
     std::fflush(stdout);
   }
   result["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

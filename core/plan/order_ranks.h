@@ -27,11 +27,12 @@ struct JobOrder {
       others;  ///< by rank and instruction: who takes part in its exchange, itself too
 };
 
-/// Proves that the plans of a job's ranks go together in that body: they are of one training; each exchange's instructions on its ranks
-/// match one to one, in their order, with equal bytes and micro-batches; and running all ranks at once comes to the end
-/// though every exchange waits for all who take part in it (what waits for nothing cannot deadlock, however small the room
-/// for messages on their way). As queues go on from step to step in the same order, that holds for any number of steps.
-/// Plans must be verified. The first defect is returned, with its ranks and instructions.
+/// Proves that the plans of a job's ranks go together in that body: they are of one training; each exchange's
+/// instructions on its ranks match one to one, in their order, with equal bytes and micro-batches; and running all
+/// ranks at once comes to the end though every exchange waits for all who take part in it (what waits for nothing
+/// cannot deadlock, however small the room for messages on their way). As queues go on from step to step in the same
+/// order, that holds for any number of steps. Plans must be verified. The first defect is returned, with its ranks and
+/// instructions.
 Result<JobOrder> order_ranks(std::span<const Plan> plans, std::string_view body = "step");
 
 }  // namespace plimsoll

@@ -115,7 +115,9 @@ class Collector {
       if (work.start < begin_ || work.start >= end_) continue;
       const std::string& name = recording_.names.at(work.name);
       const bool kernel = work.kind == DeviceWorkKind::kKernel;
-      const UnitClass sort = kernel ? class_of_kernel(name) : work.kind == DeviceWorkKind::kCopy ? UnitClass::kTransfer : UnitClass::kOther;
+      const UnitClass sort = kernel                               ? class_of_kernel(name)
+                             : work.kind == DeviceWorkKind::kCopy ? UnitClass::kTransfer
+                                                                  : UnitClass::kOther;
       step.units.push_back({.sort = sort, .name = name, .time = work.end - work.start});
     }
     return step;
@@ -145,7 +147,8 @@ std::optional<Window> between_updates(const Recording& recording) {
 }
 
 Window window_of(const Recording& recording) {
-  if (const auto steps = marked_steps(recording); !steps.empty()) return {steps.back().name, steps.back().start, steps.back().end};
+  if (const auto steps = marked_steps(recording); !steps.empty())
+    return {steps.back().name, steps.back().start, steps.back().end};
   if (auto window = between_updates(recording)) return *window;
   auto [first, last] = span_of(recording);
   if (recording.work.empty() && recording.calls.empty()) first = Nanoseconds(INT64_MAX);

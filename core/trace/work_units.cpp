@@ -18,7 +18,8 @@ std::string lower(std::string_view text) {
 }
 
 bool holds(std::string_view text, std::initializer_list<std::string_view> parts) {
-  return std::any_of(parts.begin(), parts.end(), [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
 }
 
 bool is_one_of(std::string_view text, std::initializer_list<std::string_view> words) {
@@ -123,7 +124,9 @@ UnitClass class_of_operator(std::string_view name) {
   if (holds(op, {"optimizer.step", "_fused_adam", "fused_sgd"})) return UnitClass::kUpdate;
   if (holds(op, {"nccl", "c10d::", "allreduce", "all_reduce", "allgather", "reduce_scatter"})) return UnitClass::kCollective;
   if (holds(op, {"scaled_dot_product", "flash_attn", "flashattn", "attention"})) return UnitClass::kAttention;
-  if (holds(op, {"layer_norm", "layernorm", "rms_norm", "rmsnorm", "batch_norm", "batchnorm", "group_norm", "groupnorm"})) return UnitClass::kNorm;
+  if (holds(op,
+            {"layer_norm", "layernorm", "rms_norm", "rmsnorm", "batch_norm", "batchnorm", "group_norm", "groupnorm"}))
+    return UnitClass::kNorm;
   if (holds(op, {"cross_entropy", "nll_loss", "nllloss", "log_softmax", "logsoftmax"})) return UnitClass::kLoss;
   if (holds(op, {"embedding"})) return UnitClass::kEmbedding;
   if (holds(op, {"addmm", "linear", "conv"}) || is_one_of(op, {"mm", "bmm", "matmul", "baddbmm", "mmbackward0", "bmmbackward0"}))

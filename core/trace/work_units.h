@@ -12,14 +12,25 @@
 namespace plimsoll {
 
 /// What a piece of a training step does, as far as a plan and another framework's trace can both say it.
-enum class UnitClass : std::uint8_t { kProduct, kAttention, kNorm, kElementwise, kEmbedding, kLoss, kUpdate, kTransfer, kCollective, kOther };
+enum class UnitClass : std::uint8_t {
+  kProduct,
+  kAttention,
+  kNorm,
+  kElementwise,
+  kEmbedding,
+  kLoss,
+  kUpdate,
+  kTransfer,
+  kCollective,
+  kOther
+};
 inline constexpr std::size_t kUnitClasses = 10;
 
 /// The part of the step; of kernels without operators around them nobody knows.
 enum class UnitPhase : std::uint8_t { kForward, kBackward, kOptimizer, kUnknown };
 
-/// A piece of one step: a layer's operator forward, or its backward as a whole, or an unbroken run of elementwise operators, or of
-/// updates.
+/// A piece of one step: a layer's operator forward, or its backward as a whole, or an unbroken run of elementwise
+/// operators, or of updates.
 struct WorkUnit {
   UnitPhase phase = UnitPhase::kUnknown;
   UnitClass sort = UnitClass::kOther;
@@ -48,9 +59,9 @@ struct OperatorShares {
 /// `kernels`: products of a backward pass stay apart, and phases are not told, as in a recording without operators.
 UnitStep units_of_plan(const Plan& plan, const Trace& predicted, bool kernels, const OperatorShares& shares = {});
 
-/// The units of the last step that is marked in the recording, of the span between its last two updates where none is marked, else of
-/// all of it. Operators of a framework and what they launched, by Kineto's and NVTX's names; Python modules (recorded with their
-/// stack) tell the layer.
+/// The units of the last step that is marked in the recording, of the span between its last two updates where none is
+/// marked, else of all of it. Operators of a framework and what they launched, by Kineto's and NVTX's names; Python
+/// modules (recorded with their stack) tell the layer.
 UnitStep units_of_recording(const Recording& recording);
 
 /// The class of an operator of PyTorch or its backward node, or of a kernel.

@@ -17,7 +17,7 @@ class JobExecutor final : public Executor {
  public:
   /// The plans of all ranks, and this rank's executor; keeps references.
   JobExecutor(std::span<const Plan> plans, Executor& own, Transport& transport)
-      : plans_(plans), owners_(plans), own_(own), transport_(transport) {}
+      : owners_(plans), own_(own), transport_(transport) {}
 
   /// The other ranks: does what rank 0 says until it calls `end`. `evaluation` may be null when there is none. Fails, or throws,
   /// as the own executor does.
@@ -28,7 +28,7 @@ class JobExecutor final : public Executor {
   void initialize() override;
   [[nodiscard]] std::span<const std::byte> state(TensorKind kind, GroupId group) const override;
   void set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte> place)>& fill) override;
-  /// in stretches of a quarter of a second, after which rank 0 looks whether it shall stop.
+  /// In stretches of a quarter of a second, after which rank 0 looks whether it shall stop.
   Result<Trace> run_steps(const RunSegment& segment, const BatchSource& batches) override;
   Result<HeldOut> evaluate(const BatchSource& batches, std::int64_t count) override;
   /// Refused: ranks keep their plans.
@@ -56,7 +56,6 @@ class JobExecutor final : public Executor {
   Result<Trace> run_stretch(const RunSegment& segment, const BatchSource& batches);
   [[nodiscard]] std::int64_t next_stretch(std::int64_t left) const;
 
-  std::span<const Plan> plans_;
   StateOwners owners_;
   Executor& own_;
   Transport& transport_;

@@ -23,7 +23,8 @@ struct CpuOptions {
   std::string backend;            ///< written into the trace's source
   DriveOptions drive;             ///< where SSD arenas go
   Transport* transport = nullptr;  ///< to the other ranks of the plan's job; outlives the executor
-  std::vector<Nanoseconds> waits;  ///< by instruction of the step: kernels sleep so long instead of computing; empty: they compute
+  std::vector<Nanoseconds>
+      waits;  ///< by instruction of the step: kernels sleep so long instead of computing; empty: they compute
 };
 
 /// Runs a plan for real on the CPU: one arena a memory space (an SSD's is a file), one thread a queue lane, one pool of
@@ -31,8 +32,9 @@ struct CpuOptions {
 /// Instructions start as soon as the law of plans lets them; the executor adds no order and needs none.
 class CpuExecutor final : public Executor {
  public:
-  /// Verifies the plan, checks that it can run here (kernels, precision, a transport for what it exchanges) and that the arenas fit
-  /// free memory and drives, reserves and prefaults them, and rehearses every kernel once. Errors say what is missing.
+  /// Verifies the plan, checks that it can run here (kernels, precision, a transport for what it exchanges) and that
+  /// the arenas fit free memory and drives, reserves and prefaults them, and rehearses every kernel once. Errors say
+  /// what is missing.
   static Result<std::unique_ptr<CpuExecutor>> create(const Plan& plan, const CpuOptions& options);
   ~CpuExecutor() override;
   CpuExecutor(const CpuExecutor&) = delete;

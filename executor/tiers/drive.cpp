@@ -58,12 +58,13 @@ void Drive::check(Bytes offset, std::span<const std::byte> bytes) const {
   const auto changed = sums_.find_changed(offset, bytes);
   if (!changed) return;
   const std::string name = name_ ? name_(changed->begin) : std::string();
-  throw EnvironmentError({.kind = ErrorKind::kEnvironment,
-                          .what = fmt::format("bytes {} to {} of the SSD data{}{} are not those that were written: the drive or the "
-                                              "memory changed them",
-                                              changed->begin.count, changed->end.count, name.empty() ? "" : ", of ", name),
-                          .where = "nameless file of SSD data in " + file_.folder(),
-                          .remedy = "check the drive and the memory"});
+  throw EnvironmentError(
+      {.kind = ErrorKind::kEnvironment,
+       .what = fmt::format("bytes {} to {} of the SSD data{}{} are not those that were written: the drive or the "
+                           "memory changed them",
+                           changed->begin.count, changed->end.count, name.empty() ? "" : ", of ", name),
+       .where = "nameless file of SSD data in " + file_.folder(),
+       .remedy = "check the drive and the memory"});
 }
 
 void Drive::write(Bytes offset, std::span<const std::byte> from) {

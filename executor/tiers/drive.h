@@ -43,8 +43,8 @@ class Drive {
   /// How errors name what lies at an offset; else by its bytes alone.
   void name_chunks(std::function<std::string(Bytes at)> name) { name_ = std::move(name); }
 
-  /// See BlockIo; both throw EnvironmentError, which names the folder, when the drive fails. With checksums `read` throws it, with
-  /// the chunk's name, when bytes are not those that were written.
+  /// See BlockIo; both throw EnvironmentError, which names the folder, when the drive fails. With checksums `read`
+  /// throws it, with the chunk's name, when bytes are not those that were written.
   void read(Bytes offset, std::span<std::byte> into);
   void write(Bytes offset, std::span<const std::byte> from);
 

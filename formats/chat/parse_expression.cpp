@@ -187,7 +187,8 @@ class Parser {
   ExpressionPtr number(const Token& token) const {
     Number value = 0;
     const auto [end, error] = std::from_chars(token.text.data(), token.text.data() + token.text.size(), value);
-    if (error != std::errc{}) throw TemplateError(fmt::format("line {}: the number {} is too large or too small", token.line, token.text));
+    if (error != std::errc{})
+      throw TemplateError(fmt::format("line {}: the number {} is too large or too small", token.line, token.text));
     return constant(value, token.line);
   }
 

@@ -56,7 +56,8 @@ Result<void> check_megatron(const ExportedTraining& training) {
   if (!known)
     return cannot_export(fmt::format("megatron has no {} as these arguments name it", to_text(recipe.optimizer)),
                          "take --optimizer adamw or sgd");
-  if (training.optimizer != Tier::kDevice && recipe.optimizer != OptimizerKind::kAdam && recipe.optimizer != OptimizerKind::kAdamW) {
+  if (training.optimizer != Tier::kDevice && recipe.optimizer != OptimizerKind::kAdam &&
+      recipe.optimizer != OptimizerKind::kAdamW) {
     return cannot_export("megatron keeps the states of adam alone in host memory (--use-precision-aware-optimizer)",
                          "take --optimizer adamw, or a --strategy with the optimizer on the device");
   }

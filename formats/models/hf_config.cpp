@@ -126,9 +126,11 @@ class ConfigReader {
     const std::string type = fields_.word({"model_type"}, "");
     const auto* const known = std::ranges::find(kKnownTypes, type, &KnownType::model_type);
     if (type.empty()) {
-      fields_.fault("the key 'model_type' is missing",
-                    "where the file is no configuration of Hugging Face: a step graph has \"format\": \"plimsoll step graph\" among its "
-                    "first keys, a plan goes to plimsoll simulate, a trace to plimsoll import. Of configurations " + readable_types());
+      fields_.fault(
+          "the key 'model_type' is missing",
+          "where the file is no configuration of Hugging Face: a step graph has \"format\": \"plimsoll step graph\" among its "
+          "first keys, a plan goes to plimsoll simulate, a trace to plimsoll import. Of configurations " +
+              readable_types());
     }
     if (known == std::end(kKnownTypes)) {
       fields_.fault(fmt::format("model_type '{}' is not supported", type),
@@ -224,7 +226,8 @@ class ConfigReader {
 
   void read_gelu(const std::string& word) {
     const bool tanh = word == "gelu_new" || word == "gelu_pytorch_tanh" || word == "gelu_fast";
-    if (!tanh && word != "gelu") fields_.fault(fmt::format("the activation '{}' is not supported", word), "gelu_new and gelu are");
+    if (!tanh && word != "gelu")
+      fields_.fault(fmt::format("the activation '{}' is not supported", word), "gelu_new and gelu are");
     found_.spec.activation = tanh ? ActivationKind::kGeluTanh : ActivationKind::kGelu;
   }
 
@@ -312,7 +315,8 @@ class ConfigReader {
     if (layers == nullptr || !layers->is_array()) return;
     for (const json& kind : *layers) {
       if (kind == "full_attention") continue;
-      if (kind != "sliding_attention") return note(fmt::format("'layer_types' asks for {}, which is not applied", kind.dump()), true);
+      if (kind != "sliding_attention")
+        return note(fmt::format("'layer_types' asks for {}, which is not applied", kind.dump()), true);
       if (!used || none) return fields_.fault("'layer_types' asks for sliding attention, but the file has no window for it");
     }
   }

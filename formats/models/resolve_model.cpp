@@ -32,8 +32,9 @@ Result<ModelDescription> describe_tensors(const HfCheckpoint& checkpoint) {
   auto spec = infer_model_spec(checkpoint.header(), checkpoint.path().string());
   if (!spec) return fail(spec.error());
   ModelDescription found{.spec = std::move(*spec), .notes = {}, .weights = checkpoint.path()};
-  found.notes.push_back({.text = "sizes were read off the tensors; epsilon, activation and rotary settings are the family's usual",
-                         .changes_numbers = true});
+  found.notes.push_back(
+      {.text = "sizes were read off the tensors; epsilon, activation and rotary settings are the family's usual",
+       .changes_numbers = true});
   return found;
 }
 

@@ -64,9 +64,9 @@ int flags_for(Database::Mode mode) {
   return common | SQLITE_OPEN_READONLY | (mode == Database::Mode::kReadUnchanging ? SQLITE_OPEN_URI : 0);
 }
 
-/// A file that nobody writes and that is shorter than its first page says was cut off. SQLite would take what is missing for zeros.
-/// The page's size stands in bytes 16 and 17 (1: 65536), their number in 28 to 31, valid where 24 to 27 equal 92 to 95
-/// (sqlite.org/fileformat2.html, section 1.3).
+/// A file that nobody writes and that is shorter than its first page says was cut off. SQLite would take what is
+/// missing for zeros. The page's size stands in bytes 16 and 17 (1: 65536), their number in 28 to 31, valid where 24 to
+/// 27 equal 92 to 95 (sqlite.org/fileformat2.html, section 1.3).
 void check_whole(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::array<unsigned char, 100> head{};

@@ -12,9 +12,10 @@ namespace plimsoll {
 
 enum class JsonToken : std::uint8_t { kObject, kObjectEnd, kArray, kArrayEnd, kText, kNumber, kTrue, kFalse, kNull, kEnd };
 
-/// JSON one token after another, with a window of the file in memory. Traces are written by many hands, so it takes what they get
-/// wrong: NaN and infinities, commas before a closing bracket, and control characters in texts. Everything else throws an
-/// EnvironmentError of kind kInput that names the byte; of a value that is passed over, brackets, texts and letters are looked at.
+/// JSON one token after another, with a window of the file in memory. Traces are written by many hands, so it takes
+/// what they get wrong: NaN and infinities, commas before a closing bracket, and control characters in texts.
+/// Everything else throws an EnvironmentError of kind kInput that names the byte; of a value that is passed over,
+/// brackets, texts and letters are looked at.
 class JsonStream {
  public:
   explicit JsonStream(ByteSource source);

@@ -161,7 +161,8 @@ void KinetoReader::take_stretch() {
     case EventCategory::kOther: break;
   }
   if (everything_) return take_range(RangeKind::kDrawn);
-  if (event_.category == EventCategory::kOther && event_.category_text.empty() && event_.numbered) return take_range(RangeKind::kAnnotation);
+  if (event_.category == EventCategory::kOther && event_.category_text.empty() && event_.numbered)
+    return take_range(RangeKind::kAnnotation);
   ++left_out_[event_.category_text];
 }
 

@@ -166,7 +166,8 @@ bool has_needless_arguments(EventCategory category) {
 
 void clear(TraceFileEvent& event) {
   static_cast<EventNumbers&>(event) = {};
-  for (std::string* text : {&event.name, &event.category_text, &event.process_word, &event.thread_word, &event.wait_kind, &event.label})
+  for (std::string* text :
+       {&event.name, &event.category_text, &event.process_word, &event.thread_word, &event.wait_kind, &event.label})
     text->clear();
 }
 

@@ -33,7 +33,8 @@ QString words(std::string_view text) { return QString::fromUtf8(text.data(), sta
 
 }  // namespace
 
-QAction* MainWindow::add_plan_export(QMenu& menu, const QString& text, const QString& name, const QString& kind, WriteExport write) {
+QAction* MainWindow::add_plan_export(QMenu& menu, const QString& text, const QString& name, const QString& kind,
+                                     WriteExport write) {
   QAction* action = menu.addAction(text, this, [this, name, kind, write] { export_of_plan(name, kind, write); });
   action->setObjectName(QStringLiteral("export.") + name);
   action->setEnabled(plan_ != nullptr);
@@ -47,10 +48,13 @@ void MainWindow::add_program_exports(QMenu& menu) {
   for (const Program& program : kPrograms) {
     const QString ending = words(file_ending(program.target)), name = words(to_text(program.target)) + ending;
     const QString kind = say("Options (*%1)").arg(ending);
-    QAction* action = programs->addAction(QString::fromUtf8(program.name) + QStringLiteral("…"), this, [this, target = program.target, name, kind] {
-      if (!plan_) return export_by_program(target, name, kind);
-      export_of_plan(name, kind, [target](const PredictedPlan& plan, const QString& path) { return export_program(plan, target, path); });
-    });
+    QAction* action = programs->addAction(
+        QString::fromUtf8(program.name) + QStringLiteral("…"), this, [this, target = program.target, name, kind] {
+          if (!plan_) return export_by_program(target, name, kind);
+          export_of_plan(name, kind, [target](const PredictedPlan& plan, const QString& path) {
+            return export_program(plan, target, path);
+          });
+        });
     action->setObjectName(QStringLiteral("export.") + name);
   }
 }
@@ -80,7 +84,8 @@ void MainWindow::tell_of_program(int code, const QByteArray& /*output*/, const Q
 
 void MainWindow::add_export_menu(QMenu& file) {
   QMenu* menu = file.addMenu(say("&Export"));
-  add_plan_export(*menu, say("&Plan…"), "plan.json", say("Plan (*.json)"), export_plan)->setShortcut(QKeySequence(QStringLiteral("Ctrl+E")));
+  add_plan_export(*menu, say("&Plan…"), "plan.json", say("Plan (*.json)"), export_plan)
+      ->setShortcut(QKeySequence(QStringLiteral("Ctrl+E")));
   add_plan_export(*menu, say("&Strategy…"), "strategy.json", say("Strategy (*.json)"), export_strategy);
   add_plan_export(*menu, say("&Answer as JSON…"), "fit.json", say("Answer (*.json)"), export_answer);
   add_program_exports(*menu);

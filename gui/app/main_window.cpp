@@ -36,7 +36,12 @@ std::unique_ptr<QSettings> open_settings(const WindowOptions& options) {
 }  // namespace
 
 MainWindow::MainWindow(const WindowOptions& options, QWidget* parent)
-    : QMainWindow(parent), settings_(open_settings(options)), theme_(light_theme()), export_call_(find_engine()), rail_(new PageRail), stack_(new QStackedWidget) {
+    : QMainWindow(parent),
+      settings_(open_settings(options)),
+      theme_(light_theme()),
+      export_call_(find_engine()),
+      rail_(new PageRail),
+      stack_(new QStackedWidget) {
   desktop_dark_ = desktop_is_dark(*qApp);
   setWindowIcon(program_icon());
   setAcceptDrops(true);

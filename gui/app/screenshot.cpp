@@ -28,7 +28,8 @@ tl::unexpected<Error> unwritten(const QString& path, const QString& why) {
 void wait(int milliseconds) {
   QElapsedTimer clock;
   clock.start();
-  while (clock.elapsed() < milliseconds) QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents | QEventLoop::AllEvents, 20);
+  while (clock.elapsed() < milliseconds)
+    QCoreApplication::processEvents(QEventLoop::WaitForMoreEvents | QEventLoop::AllEvents, 20);
 }
 
 template <typename Draw>
@@ -39,7 +40,8 @@ Result<void> write_png(const QString& path, const QSize& size, double ratio, con
   draw(painter);
   painter.end();
   QSaveFile file(path);
-  if (!file.open(QIODevice::WriteOnly) || !image.save(&file, "PNG", kSmallest) || !file.commit()) return unwritten(path, file.errorString());
+  if (!file.open(QIODevice::WriteOnly) || !image.save(&file, "PNG", kSmallest) || !file.commit())
+    return unwritten(path, file.errorString());
   return {};
 }
 

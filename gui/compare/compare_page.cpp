@@ -228,7 +228,8 @@ void ComparePage::choose_pair(const std::vector<NamedTimeline>& added) {
     return found == added.end() ? -1 : before + static_cast<int>(found - added.begin());
   };
   const int measured = first_of(TraceKind::kMeasured, {});
-  const std::string plan = measured < 0 ? std::string() : added[static_cast<std::size_t>(measured - before)].timeline->plan_digest;
+  const std::string plan =
+      measured < 0 ? std::string() : added[static_cast<std::size_t>(measured - before)].timeline->plan_digest;
   // A run's file has other plans' traces too: its warm-up's and the move's.
   const int of_the_plan = first_of(TraceKind::kPredicted, plan);
   const int predicted = of_the_plan >= 0 ? of_the_plan : first_of(TraceKind::kPredicted, {});

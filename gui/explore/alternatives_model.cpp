@@ -17,12 +17,14 @@ QString why_not(const AlternativeAnswer& other, const FitAnswer& answer) {
   if (!other.fits()) {
     QStringList parts;
     for (const ShortSpaceAnswer& s : other.short_of) {
-      parts << say("%1 is short by %2 (needs %3)").arg(space_words(s.space), bytes_text(s.needed - s.usable), bytes_text(s.needed));
+      parts << say("%1 is short by %2 (needs %3)")
+                   .arg(space_words(s.space), bytes_text(s.needed - s.usable), bytes_text(s.needed));
     }
     return parts.join(QStringLiteral("; "));
   }
   if (other.limited_by.empty()) {
-    return say("slower by %1, needs %2 less").arg(seconds_text(other.slower_seconds), bytes_text(answer.memory.front().peak - other.peak));
+    return say("slower by %1, needs %2 less")
+        .arg(seconds_text(other.slower_seconds), bytes_text(answer.memory.front().peak - other.peak));
   }
   const double share = answer.step_seconds > 0 ? other.slower_seconds / answer.step_seconds : 0;
   const QString limit = say("limited by %1, busy %2").arg(resource_words(other.limited_by), percent_text(other.busy_fraction));
@@ -45,15 +47,19 @@ std::vector<QString> what_would_help(const FitAnswer& answer) {
   std::vector<QString> hints;
   for (const AlternativeAnswer* other : faster) {
     QStringList more;
-    for (const ShortSpaceAnswer& s : other->short_of) more << say("%1 more of %2").arg(bytes_text(s.needed - s.usable), space_words(s.space));
-    const QString then = say("%1 would fit, with a step of %2").arg(QString::fromStdString(other->strategy), seconds_text(other->step_seconds));
+    for (const ShortSpaceAnswer& s : other->short_of)
+      more << say("%1 more of %2").arg(bytes_text(s.needed - s.usable), space_words(s.space));
+    const QString then = say("%1 would fit, with a step of %2")
+                             .arg(QString::fromStdString(other->strategy), seconds_text(other->step_seconds));
     hints.push_back(say("With %1, %2.").arg(more.join(say(" and ")), then));
     if (hints.size() == kMostHints) break;
   }
   if (answer.fits) {
-    hints.push_back(say("The step is limited by %1: what relieves it makes the step shorter.").arg(resource_words(answer.bottleneck)));
+    hints.push_back(say("The step is limited by %1: what relieves it makes the step shorter.")
+                        .arg(resource_words(answer.bottleneck)));
   } else {
-    hints.push_back(say("A shorter sequence or a smaller batch needs fewer activations; LoRA needs no gradients and states of frozen weights."));
+    hints.push_back(say(
+        "A shorter sequence or a smaller batch needs fewer activations; LoRA needs no gradients and states of frozen weights."));
   }
   return hints;
 }
@@ -101,7 +107,8 @@ QVariant AlternativesModel::data(const QModelIndex& index, int role) const {
   if (role == Qt::DisplayRole || role == Qt::AccessibleTextRole) return text(index.row(), index.column());
   if (role == Qt::ToolTipRole) return verdict_->plan ? strategy_words(strategy(index.row())) : text(index.row(), kStrategy);
   const bool number = index.column() == kStep || index.column() == kDevice;
-  if (role == Qt::TextAlignmentRole) return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft)));
+  if (role == Qt::TextAlignmentRole)
+    return QVariant::fromValue(Qt::Alignment(Qt::AlignVCenter | (number ? Qt::AlignRight : Qt::AlignLeft)));
   return {};
 }
 

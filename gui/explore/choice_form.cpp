@@ -58,8 +58,12 @@ constexpr const char* kByHand = "by hand";
 }  // namespace
 
 ChoiceForm::ChoiceForm(QWidget* parent)
-    : QWidget(parent), model_card_(new FormCard(to_say("Model"))), machine_card_(new FormCard(to_say("Machine"))),
-      training_card_(new FormCard(to_say("Training"))), program_card_(new FormCard(to_say("Program"))), strategy_card_(new FormCard(to_say("Strategy"))) {
+    : QWidget(parent),
+      model_card_(new FormCard(to_say("Model"))),
+      machine_card_(new FormCard(to_say("Machine"))),
+      training_card_(new FormCard(to_say("Training"))),
+      program_card_(new FormCard(to_say("Program"))),
+      strategy_card_(new FormCard(to_say("Strategy"))) {
   make_model_card();
   make_machine_card();
   make_training_card();
@@ -83,12 +87,14 @@ void ChoiceForm::tell(const char* what) {
 template <typename Field, typename Member>
 void ChoiceForm::bind_number(Field* field, Member Choices::*member, const char* what) {
   field->setObjectName(QString::fromLatin1(what));
-  connect(field, &Field::changed, this, [this, member, what](double value) { choices_.*member = static_cast<Member>(value), tell(what); });
+  connect(field, &Field::changed, this,
+          [this, member, what](double value) { choices_.*member = static_cast<Member>(value), tell(what); });
 }
 
 void ChoiceForm::bind_list(QComboBox* list, QString Choices::*member, const char* what) {
   list->setObjectName(QString::fromLatin1(what));
-  connect(list, &QComboBox::activated, this, [this, list, member, what] { choices_.*member = list->currentData().toString(), tell(what); });
+  connect(list, &QComboBox::activated, this,
+          [this, list, member, what] { choices_.*member = list->currentData().toString(), tell(what); });
 }
 
 void ChoiceForm::make_model_card() {
@@ -143,7 +149,8 @@ void ChoiceForm::make_training_card() {
   sequence_ = new StepField({0, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072});
   precision_ = list_of({"", "fp32", "tf32", "fp16-mixed", "bf16-mixed", "bf16"});
   optimizer_ = new QComboBox;
-  for (const QString& name : QString::fromStdString(optimizer_names()).split(QStringLiteral(", "))) optimizer_->addItem(name, name);
+  for (const QString& name : QString::fromStdString(optimizer_names()).split(QStringLiteral(", ")))
+    optimizer_->addItem(name, name);
   lora_ = new StepField(doubling(0, 512));
   base_bits_ = list_of({"", "16", "8", "4"});
   tokens_ = new QLineEdit;
@@ -162,7 +169,8 @@ void ChoiceForm::make_training_card() {
   bind_list(precision_, &Choices::precision, "precision");
   bind_list(optimizer_, &Choices::optimizer, "optimizer");
   base_bits_->setObjectName("base_bits");
-  connect(base_bits_, &QComboBox::activated, this, [this] { choices_.base_bits = base_bits_->currentData().toInt(), tell("base_bits"); });
+  connect(base_bits_, &QComboBox::activated, this,
+          [this] { choices_.base_bits = base_bits_->currentData().toInt(), tell("base_bits"); });
   tokens_->setObjectName("tokens");
   connect(tokens_, &QLineEdit::editingFinished, this, [this] {
     const auto count = tokens_->text().isEmpty() ? std::optional<double>(0) : parse_count(tokens_->text());
@@ -239,13 +247,15 @@ void ChoiceForm::show_program(const Choices& choices) {
   program_card_->set_row_visible(stages_, megatron || open);
   program_card_->set_row_visible(global_batch_, open);
   program_card_->set_row_visible(network_, layouts);
-  for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_}) machine_card_->set_row_visible(around, !layouts);
+  for (QWidget* around : std::initializer_list<QWidget*>{ram_, ssd_, pcie_, device_memory_})
+    machine_card_->set_row_visible(around, !layouts);
   desktop_->setVisible(!layouts);
   training_card_->set_row_visible(batch_, choices.layout.isEmpty());
   training_card_->set_row_visible(accumulate_, !layouts);
   training_card_->set_row_visible(lora_, !layouts);
   training_card_->set_row_visible(base_bits_, !layouts && choices.lora_rank > 0);
-  strategy_card_->setVisible(!layouts && (!other || choices.stack == QLatin1String("deepspeed") || choices.stack == QLatin1String("colossalai")));
+  strategy_card_->setVisible(!layouts && (!other || choices.stack == QLatin1String("deepspeed") ||
+                                          choices.stack == QLatin1String("colossalai")));
   while (layout_->count() > 1) layout_->removeItem(1);
   if (layout_->count() == 0) layout_->addItem(QString());
   layout_->setItemText(0, say("the fastest that fits"));
@@ -277,7 +287,8 @@ void ChoiceForm::make_strategy_card() {
     }
     tell("strategy");
   });
-  connect(by_hand_, &StrategyFields::changed, this, [this](const Strategy& strategy) { choices_.exact = strategy, tell("by_hand"); });
+  connect(by_hand_, &StrategyFields::changed, this,
+          [this](const Strategy& strategy) { choices_.exact = strategy, tell("by_hand"); });
 }
 
 void ChoiceForm::show_choices(const Choices& choices) {
@@ -323,8 +334,10 @@ void ChoiceForm::fill_lists() {
   pcie_->setItemText(0, say("the GPU's own"));
   precision_->setItemText(0, say("best on the GPU"));
   base_bits_->setItemText(0, say("as it is computed with"));
-  for (int i = 1; i < base_bits_->count(); ++i) base_bits_->setItemText(i, say("%1 bits").arg(base_bits_->itemData(i).toString()));
-  for (int i = 1; i < pcie_->count(); ++i) pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
+  for (int i = 1; i < base_bits_->count(); ++i)
+    base_bits_->setItemText(i, say("%1 bits").arg(base_bits_->itemData(i).toString()));
+  for (int i = 1; i < pcie_->count(); ++i)
+    pcie_->setItemText(i, pcie_->itemData(i).toString().replace('x', QStringLiteral(".0 × ")));
   strategy_->setItemText(0, say("the fastest that fits"));
   modules_->setItemText(0, say("what it is usually trained with"));
   recompute_->setItemText(1, say("none"));
@@ -360,10 +373,17 @@ void ChoiceForm::retranslate() {
   findChild<QToolButton*>("browse")->setToolTip(say("Choose a model file"));
   findChild<QToolButton*>("browse")->setAccessibleName(say("Choose a model file"));
   strategy_->setAccessibleName(say("Strategy"));
-  const std::pair<StepField*, const char*> named[] = {
-      {gpus_, to_say("How many")}, {ram_, to_say("RAM")}, {ssd_, to_say("SSD")}, {device_memory_, to_say("Cap")},
-      {batch_, to_say("Batch")}, {accumulate_, to_say("Accumulate")}, {sequence_, to_say("Sequence")}, {lora_, to_say("LoRA rank")},
-      {tensor_ranks_, to_say("Tensor")}, {stages_, to_say("Stages")}, {global_batch_, to_say("All batches")}};
+  const std::pair<StepField*, const char*> named[] = {{gpus_, to_say("How many")},
+                                                      {ram_, to_say("RAM")},
+                                                      {ssd_, to_say("SSD")},
+                                                      {device_memory_, to_say("Cap")},
+                                                      {batch_, to_say("Batch")},
+                                                      {accumulate_, to_say("Accumulate")},
+                                                      {sequence_, to_say("Sequence")},
+                                                      {lora_, to_say("LoRA rank")},
+                                                      {tensor_ranks_, to_say("Tensor")},
+                                                      {stages_, to_say("Stages")},
+                                                      {global_batch_, to_say("All batches")}};
   for (const auto& [field, name] : named) field->set_name(say(name));
 }
 

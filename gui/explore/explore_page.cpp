@@ -59,9 +59,21 @@ QTextBrowser* text_view() {
 std::unique_ptr<Page> make_explore_page(const PageContext& context) { return std::make_unique<ExplorePage>(context); }
 
 ExplorePage::ExplorePage(const PageContext& context)
-    : context_(context), own_(context.engine), program_(context.engine), over_time_(context.engine), form_(new ChoiceForm), card_(new VerdictCard), load_line_(new LoadLine),
-      load_heading_(new QLabel), scatter_(new Scatter), scatter_heading_(new QLabel), details_(new QTabWidget),
-      alternatives_(new AlternativesModel(this)), table_(new QTableView), help_(text_view()), notes_(text_view()),
+    : context_(context),
+      own_(context.engine),
+      program_(context.engine),
+      over_time_(context.engine),
+      form_(new ChoiceForm),
+      card_(new VerdictCard),
+      load_line_(new LoadLine),
+      load_heading_(new QLabel),
+      scatter_(new Scatter),
+      scatter_heading_(new QLabel),
+      details_(new QTabWidget),
+      alternatives_(new AlternativesModel(this)),
+      table_(new QTableView),
+      help_(text_view()),
+      notes_(text_view()),
       over_time_button_(new QPushButton) {
   auto* row = new QHBoxLayout(this);
   row->setContentsMargins(12, 12, 12, 12);
@@ -169,11 +181,13 @@ void ExplorePage::connect_parts() {
   connect(&program_, &EngineCall::finished, this, &ExplorePage::take_told);
   connect(&program_, &EngineCall::refused, this, refuse);
   connect(over_time_button_, &QPushButton::clicked, this, &ExplorePage::show_over_time);
-  connect(&over_time_, &EngineCall::refused, this, [this](const QString& why) { Q_EMIT failed(say("Cannot draw the step"), why); });
+  connect(&over_time_, &EngineCall::refused, this,
+          [this](const QString& why) { Q_EMIT failed(say("Cannot draw the step"), why); });
   connect(&over_time_, &EngineCall::finished, this, [this](int code, const QByteArray&, const QByteArray& errors) {
     const QString path = folder_.filePath(QStringLiteral("step.plimsoll"));
     over_time_button_->setEnabled(true);
-    if (code != 0 || !QFileInfo::exists(path)) return Q_EMIT failed(say("Cannot draw the step"), QString::fromUtf8(errors).trimmed());
+    if (code != 0 || !QFileInfo::exists(path))
+      return Q_EMIT failed(say("Cannot draw the step"), QString::fromUtf8(errors).trimmed());
     Q_EMIT openRequested(QStringLiteral("timeline"), path);
   });
 }
@@ -217,7 +231,8 @@ std::vector<NamedTable> ExplorePage::tables() const { return {{QStringLiteral("a
 bool ExplorePage::open_file(const QString& path) {
   const QFileInfo file(path);
   const QString ending = file.suffix().toLower();
-  const bool folder = file.isDir() && (QFileInfo(path + "/config.json").isFile() || QFileInfo(path + "/model.safetensors").isFile());
+  const bool folder =
+      file.isDir() && (QFileInfo(path + "/config.json").isFile() || QFileInfo(path + "/model.safetensors").isFile());
   if (!folder && ending != "safetensors" && file.fileName() != "config.json") return false;
   Choices choices = choices_;
   choices.model = file.absoluteFilePath();
@@ -226,7 +241,8 @@ bool ExplorePage::open_file(const QString& path) {
 }
 
 void ExplorePage::browse() {
-  const QString path = QFileDialog::getOpenFileName(this, say("Choose a model file"), {}, say("Models (config.json *.safetensors)"));
+  const QString path =
+      QFileDialog::getOpenFileName(this, say("Choose a model file"), {}, say("Models (config.json *.safetensors)"));
   if (!path.isEmpty()) open_file(path);
 }
 
@@ -297,7 +313,8 @@ void ExplorePage::take_told(int code, const QByteArray& output, const QByteArray
 void ExplorePage::show_over_time() {
   if (!verdict_ || verdict_->asked.isEmpty()) return;
   over_time_button_->setEnabled(false);
-  over_time_.start(QStringList{"plan"} + verdict_->asked + QStringList{"-o", folder_.filePath("step.json"), "--timeline", folder_.filePath("step.plimsoll")});
+  over_time_.start(QStringList{"plan"} + verdict_->asked +
+                   QStringList{"-o", folder_.filePath("step.json"), "--timeline", folder_.filePath("step.plimsoll")});
 }
 
 void ExplorePage::cancel_search() {
@@ -332,7 +349,8 @@ void ExplorePage::show_verdict() {
     alternatives_->show_verdict(verdict_);
     table_->resizeColumnsToContents();
     const Bytes usable = any && !verdict_->answer().memory.empty() ? verdict_->answer().memory.front().usable : Bytes(0);
-    scatter_->show_points(any ? scatter_points(*verdict_) : std::vector<ScatterPoint>(), usable, any ? verdict_->answer().strategy : Strategy());
+    scatter_->show_points(any ? scatter_points(*verdict_) : std::vector<ScatterPoint>(), usable,
+                          any ? verdict_->answer().strategy : Strategy());
     show_help();
   }
   show_notes();
@@ -341,7 +359,8 @@ void ExplorePage::show_verdict() {
 void ExplorePage::show_help() {
   QString text;
   if (verdict_ && verdict_->searched) {
-    for (const QString& hint : what_would_help(verdict_->answer())) text += QStringLiteral("<p>•&nbsp; %1</p>").arg(hint.toHtmlEscaped());
+    for (const QString& hint : what_would_help(verdict_->answer()))
+      text += QStringLiteral("<p>•&nbsp; %1</p>").arg(hint.toHtmlEscaped());
   }
   help_->setHtml(text);
 }
@@ -351,7 +370,9 @@ void ExplorePage::show_notes() {
   const FitAnswer& answer = verdict_->answer();
   QString text = QStringLiteral("<p><b>%1</b> %2</p>")
                      .arg(origin_words(answer.calibration_kind), say_engine(answer.calibration_source).toHtmlEscaped());
-  if (answer.lower_bound_seconds) text += QStringLiteral("<p>%1</p>").arg(say("No plan takes less than %1.").arg(seconds_text(*answer.lower_bound_seconds)));
+  if (answer.lower_bound_seconds)
+    text += QStringLiteral("<p>%1</p>")
+                .arg(say("No plan takes less than %1.").arg(seconds_text(*answer.lower_bound_seconds)));
   text += QStringLiteral("<p>%1</p><ul>").arg(say("Assumed:"));
   for (const std::string& note : verdict_->notes) text += QStringLiteral("<li>%1</li>").arg(say_engine(note).toHtmlEscaped());
   notes_->setHtml(text + QStringLiteral("</ul>"));

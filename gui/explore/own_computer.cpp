@@ -31,7 +31,9 @@ Result<std::shared_ptr<const CostModel>> probed_costs(const nlohmann::json& prob
 Result<OwnComputer> read_answer(const QByteArray& text) {
   const auto answer = nlohmann::json::parse(text.constData(), text.constData() + text.size(), nullptr, false);
   if (!answer.is_object() || !answer.contains("machine") || !answer.contains("notes")) {
-    return fail({.kind = ErrorKind::kInput, .what = "not an answer of this version's plimsoll program", .where = "plimsoll machines --this"});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "not an answer of this version's plimsoll program",
+                 .where = "plimsoll machines --this"});
   }
   auto platform = read_machine(answer["machine"].dump(), "plimsoll machines --this");
   if (!platform) return fail(platform.error());

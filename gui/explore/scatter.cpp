@@ -148,8 +148,9 @@ void Scatter::paint_points(QPainter& painter, const ScatterScale& scale) const {
 }
 
 QString Scatter::tip(const ScatterPoint& point) const {
-  QString text = QStringLiteral("<b>%1</b><br>%2, %3").arg(QString::fromStdString(point.strategy.name), seconds_text(point.seconds),
-                                                           bytes_text(point.device));
+  QString text =
+      QStringLiteral("<b>%1</b><br>%2, %3")
+          .arg(QString::fromStdString(point.strategy.name), seconds_text(point.seconds), bytes_text(point.device));
   if (!point.fits) text += QStringLiteral("<br>") + say("does not fit");
   return point.told ? text : text + QStringLiteral("<br>") + strategy_words(point.strategy);
 }

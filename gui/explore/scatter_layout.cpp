@@ -35,7 +35,9 @@ std::vector<ScatterPoint> scatter_points(const Verdict& verdict) {
   for (const Candidate& candidate : verdict.candidates) {
     const Platform& platform = verdict.plan->plan.platform;
     if (candidate.glanced || !candidate.step || !candidate.fits()) continue;
-    points.push_back({.strategy = candidate.strategy, .device = device_need(candidate, platform), .seconds = to_seconds(*candidate.step)});
+    points.push_back({.strategy = candidate.strategy,
+                      .device = device_need(candidate, platform),
+                      .seconds = to_seconds(*candidate.step)});
   }
   for (const AlternativeAnswer& other : verdict.answer().alternatives) {
     if (other.fits() && verdict.plan) continue;  // among the candidates
@@ -96,7 +98,8 @@ std::vector<double> ScatterScale::time_marks() const {
   return marks;
 }
 
-std::optional<std::size_t> point_at(const std::vector<ScatterPoint>& points, const ScatterScale& scale, QPointF place, double reach) {
+std::optional<std::size_t> point_at(const std::vector<ScatterPoint>& points, const ScatterScale& scale, QPointF place,
+                                    double reach) {
   std::optional<std::size_t> nearest;
   double least = reach * reach;
   for (std::size_t i = 0; i < points.size(); ++i) {

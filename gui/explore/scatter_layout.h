@@ -50,6 +50,7 @@ class ScatterScale {
 };
 
 /// The point nearest to a place, if any lies within `reach`.
-std::optional<std::size_t> point_at(const std::vector<ScatterPoint>& points, const ScatterScale& scale, QPointF place, double reach);
+std::optional<std::size_t> point_at(const std::vector<ScatterPoint>& points, const ScatterScale& scale, QPointF place,
+                                    double reach);
 
 }  // namespace plimsoll::gui

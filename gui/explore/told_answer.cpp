@@ -102,7 +102,8 @@ Result<SharedVerdict> read_told(const QByteArray& json, const Choices& choices) 
   const JsonNode root(*parsed, "", fault);
   Verdict verdict;
   verdict.told = read_answer(root);
-  verdict.machine = choices.gpus > 1 ? fmt::format("{} x {}", choices.gpus, choices.gpu.toStdString()) : choices.gpu.toStdString();
+  verdict.machine =
+      choices.gpus > 1 ? fmt::format("{} x {}", choices.gpus, choices.gpu.toStdString()) : choices.gpu.toStdString();
   verdict.notes = verdict.told.assumed;
   verdict.searched = true;
   verdict.asked = fit_options(choices);

@@ -47,7 +47,8 @@ void foretell(const PredictedPlan& plan, ExportedTraining& training) {
                                           answer.fits ? "fits" : "does not fit", plan.plan.platform.name, answer.step_seconds,
                                           answer.tokens_per_second));
   for (const SpaceAnswer& space : answer.memory) {
-    training.foretold.push_back(fmt::format("{}: needs {} of {} usable", space.space, to_text(space.peak), to_text(space.usable)));
+    training.foretold.push_back(
+        fmt::format("{}: needs {} of {} usable", space.space, to_text(space.peak), to_text(space.usable)));
   }
 }
 
@@ -67,17 +68,24 @@ Result<QStringList> export_plan(const PredictedPlan& plan, const QString& path) 
   return write(path, write_plan(*whole));
 }
 
-Result<QStringList> export_strategy(const PredictedPlan& plan, const QString& path) { return write(path, write_strategy(plan.plan.strategy)); }
+Result<QStringList> export_strategy(const PredictedPlan& plan, const QString& path) {
+  return write(path, write_strategy(plan.plan.strategy));
+}
 
 Result<QStringList> export_trace(const PredictedPlan& plan, const QString& path) {
-  return write_traces(plan, path, [](std::ostream& out, const Plan& of, const Traces& traces) { write_chrome_trace(out, of, traces); });
+  return write_traces(
+      plan, path, [](std::ostream& out, const Plan& of, const Traces& traces) { write_chrome_trace(out, of, traces); });
 }
 
 Result<QStringList> export_perfetto(const PredictedPlan& plan, const QString& path) {
-  return write_traces(plan, path, [](std::ostream& out, const Plan& of, const Traces& traces) { write_perfetto_trace(out, of, traces); });
+  return write_traces(plan, path, [](std::ostream& out, const Plan& of, const Traces& traces) {
+    write_perfetto_trace(out, of, traces);
+  });
 }
 
-Result<QStringList> export_events(const PredictedPlan& plan, const QString& path) { return write_traces(plan, path, write_trace_csv); }
+Result<QStringList> export_events(const PredictedPlan& plan, const QString& path) {
+  return write_traces(plan, path, write_trace_csv);
+}
 
 Result<QStringList> export_answer(const PredictedPlan& plan, const QString& path) { return write(path, to_json(plan.answer)); }
 

@@ -27,7 +27,8 @@ void EngineCall::cancel() {
 void EngineCall::start(const QStringList& arguments) {
   cancel();
   if (engine_.isEmpty()) {
-    return Q_EMIT refused(say("The plimsoll program, which answers this, was not found beside the window's file or on the PATH."));
+    return Q_EMIT refused(
+        say("The plimsoll program, which answers this, was not found beside the window's file or on the PATH."));
   }
   process_ = new QProcess(this);
   connect(process_, &QProcess::finished, this, [this](int code) { end(*process_, code); });
@@ -43,7 +44,8 @@ void EngineCall::start(const QStringList& arguments) {
 void EngineCall::end(QProcess& process, int code) {
   process_ = nullptr;
   process.deleteLater();
-  if (process.exitStatus() != QProcess::NormalExit) return Q_EMIT refused(say("The plimsoll program was killed; change a choice to ask again."));
+  if (process.exitStatus() != QProcess::NormalExit)
+    return Q_EMIT refused(say("The plimsoll program was killed; change a choice to ask again."));
   Q_EMIT finished(code, process.readAllStandardOutput(), process.readAllStandardError());
 }
 

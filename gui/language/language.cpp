@@ -59,7 +59,8 @@ const QRegularExpression& placeholder() {
 Result<void> Catalogue::add(std::string_view json, const std::string& where) {
   const auto texts = read_texts(json, where);
   if (!texts) return fail(texts.error());
-  for (const auto& [english, chinese] : *texts) texts_.insert(QByteArray::fromStdString(english), QString::fromStdString(chinese));
+  for (const auto& [english, chinese] : *texts)
+    texts_.insert(QByteArray::fromStdString(english), QString::fromStdString(chinese));
   return {};
 }
 
@@ -68,7 +69,8 @@ Result<void> Catalogue::add_patterns(std::string_view json, const std::string& w
   if (!texts) return fail(texts.error());
   for (const auto& [english, chinese] : *texts) {
     Pattern pattern{.chinese = QString::fromStdString(chinese)};
-    pattern.only_separates = std::none_of(english.begin(), english.end(), [](unsigned char sign) { return std::isalpha(sign) != 0; });
+    pattern.only_separates =
+        std::none_of(english.begin(), english.end(), [](unsigned char sign) { return std::isalpha(sign) != 0; });
     QString expression;
     qsizetype at = 0;
     const QString text = QString::fromStdString(english);

@@ -39,7 +39,9 @@ QString strip_name(CurvePart part) {
   }
 }
 
-LaneEvent place_event(const TimelineScene& scene, const ScenePlace& place) { return strip_of(scene, place).lanes[place.lane].at(place.index); }
+LaneEvent place_event(const TimelineScene& scene, const ScenePlace& place) {
+  return strip_of(scene, place).lanes[place.lane].at(place.index);
+}
 
 QString place_title(const TimelineScene& scene, const ScenePlace& place) {
   const PlaceStrip& strip = strip_of(scene, place);
@@ -49,7 +51,8 @@ QString place_title(const TimelineScene& scene, const ScenePlace& place) {
 std::vector<DetailLine> place_details(const TimelineScene& scene, const ScenePlace& place) {
   const Timeline& timeline = *scene.sources[scene.strips[place.at].source].timeline;
   const LaneEvent stay = place_event(scene, place);
-  std::vector<DetailLine> lines{{say("Is"), place_name(static_cast<PlaceState>(stay.label))}, {say("Duration"), time_text(stay.end - stay.start)}};
+  std::vector<DetailLine> lines{{say("Is"), place_name(static_cast<PlaceState>(stay.label))},
+                                {say("Duration"), time_text(stay.end - stay.start)}};
   const auto step = std::find_if(timeline.steps.begin(), timeline.steps.end(),
                                  [&](const StepMark& mark) { return stay.start >= mark.begin && stay.start < mark.end; });
   if (step == timeline.steps.end() || step->end <= step->begin) return lines;

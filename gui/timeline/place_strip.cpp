@@ -59,7 +59,8 @@ class Collector {
       if (event.status != EventStatus::kSkipped) add(event);
     }
     for (auto& [chunk, happenings] : chunks_) {
-      std::stable_sort(happenings.begin(), happenings.end(), [](const Happening& a, const Happening& b) { return a.begin < b.begin; });
+      std::stable_sort(happenings.begin(), happenings.end(),
+                       [](const Happening& a, const Happening& b) { return a.begin < b.begin; });
     }
     return std::move(chunks_);
   }

@@ -27,7 +27,8 @@ void TimelinePainter::paint_place() {
   const LaneEvent stay = place_event(scene_, *state_.place);
   const double a_lane = static_cast<double>(at.height) / static_cast<double>(lanes);
   const double left = std::max(state_.scale.x_of(static_cast<double>(stay.start) - source.origin), state_.scale.left);
-  const double right = std::min(state_.scale.x_of(static_cast<double>(stay.end) - source.origin), state_.scale.left + state_.scale.width);
+  const double right = std::min(state_.scale.x_of(static_cast<double>(stay.end) - source.origin),
+                                state_.scale.left + state_.scale.width);
   const QRectF box(left, row_y(at.top) + state_.place->lane * a_lane, std::max(right - left, 1.0), std::max(a_lane, 2.0));
   painter_.setBrush(Qt::NoBrush);
   painter_.setPen(QPen(theme_.text, 1));

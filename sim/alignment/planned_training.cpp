@@ -100,8 +100,9 @@ Result<PlannedTraining> numbers_of(const SearchProblem& problem, const Strategy&
 
 }  // namespace
 
-Result<std::pair<PlannedTraining, PlannedTraining>> plan_together(const ModelSpec& first, const ModelSpec& second, const Recipe& recipe,
-                                                                  const Platform& platform, const CostModel& costs) {
+Result<std::pair<PlannedTraining, PlannedTraining>> plan_together(const ModelSpec& first, const ModelSpec& second,
+                                                                  const Recipe& recipe, const Platform& platform,
+                                                                  const CostModel& costs) {
   const SearchProblem problems[] = {{first, recipe, platform, costs, false, {}, graph_on(first, recipe, platform)},
                                     {second, recipe, platform, costs, false, {}, graph_on(second, recipe, platform)}};
   const auto firsts = turn_candidates(problems[0]);

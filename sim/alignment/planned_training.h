@@ -27,7 +27,8 @@ Result<PlannedTraining> plan_training(const ModelSpec& spec, const Recipe& recip
 /// Two trainings that take turns on one machine, the first of each pair as often as the second: of the families' starting points
 /// the pair with the shortest steps together of which each leaves room for what rests of the other. Where no pair does, the one
 /// that is short of the least; neither fits then.
-Result<std::pair<PlannedTraining, PlannedTraining>> plan_together(const ModelSpec& first, const ModelSpec& second, const Recipe& recipe,
-                                                                  const Platform& platform, const CostModel& costs);
+Result<std::pair<PlannedTraining, PlannedTraining>> plan_together(const ModelSpec& first, const ModelSpec& second,
+                                                                  const Recipe& recipe, const Platform& platform,
+                                                                  const CostModel& costs);
 
 }  // namespace plimsoll

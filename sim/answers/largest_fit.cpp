@@ -52,7 +52,8 @@ class Middle {
 
   /// A value that does not fit, from the farthest to the nearest.
   void missed(std::int64_t value, Bytes short_of) {
-    if (short_of_.count > 0 && value < value_ && short_of < short_of_) of_each_ = Bytes((short_of_ - short_of).count / (value_ - value));
+    if (short_of_.count > 0 && value < value_ && short_of < short_of_)
+      of_each_ = Bytes((short_of_ - short_of).count / (value_ - value));
     value_ = value;
     short_of_ = short_of;
   }
@@ -249,7 +250,8 @@ Result<LargestFit> largest_fit(const Question& question, const Growth& growth, c
   auto timed = growing.timed(largest->value, largest->answer);
   if (!timed) return fail(timed.error());
   // A system that chooses by time may choose what does not fit: then each value has to be timed.
-  if (!timed->fits) return largest_fit(question, growth, options, {.memory = false, .bound = effort.bound, .threads = effort.threads});
+  if (!timed->fits)
+    return largest_fit(question, growth, options, {.memory = false, .bound = effort.bound, .threads = effort.threads});
   largest->answer = std::move(*timed);
   return largest;
 }

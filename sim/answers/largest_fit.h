@@ -31,8 +31,9 @@ struct LargestOptions {
 /// An answer to a value, as thorough as is asked.
 using FitProbe = std::function<Result<NearAnswer>(std::int64_t value, bool thorough)>;
 
-/// Doubles, narrows the interval by what was missing (and by halves, where that does not lead on), and asks both sides of the edge thoroughly; where the farther one fits after all, goes on from
-/// there. `probe` is asked once for each value and thoroughness.
+/// Doubles, narrows the interval by what was missing (and by halves, where that does not lead on), and asks both sides
+/// of the edge thoroughly; where the farther one fits after all, goes on from there. `probe` is asked once for each
+/// value and thoroughness.
 Result<LargestFit> find_largest(const FitProbe& probe, const LargestOptions& options = {});
 
 /// The question grown to `value`, 1 being the smallest.

@@ -90,7 +90,8 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
   const std::size_t most = std::clamp(effort.instruction_budget / longest, kLeast, std::max(kLeast, effort.evaluations));
   if (effort.evaluations > 0 && !found) {
     std::erase_if(*candidates, [](const Candidate& c) { return c.glanced && c.step; });  // known to be slower
-    const RefineOptions options{.family = {}, .evaluations = most, .threads = effort.threads, .memory = effort.memory, .starts = 1};
+    const RefineOptions options{
+        .family = {}, .evaluations = most, .threads = effort.threads, .memory = effort.memory, .starts = 1};
     if (const auto refined = refine_candidates(problem, options, *candidates); !refined) return fail(refined.error());
   }
   return answer_of(question, best_of(*candidates));

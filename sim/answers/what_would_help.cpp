@@ -41,8 +41,8 @@ constexpr NearEffort kGlance{.evaluations = 0};
 constexpr std::size_t kGpusSearched = 4;
 constexpr std::size_t kOthersSearched = 8;
 
-/// Changes that are searched as `fit` searches: what has a price that is paid, and drives, whose plans are nothing like those of a
-/// machine without.
+/// Changes that are searched as `fit` searches: what has a price that is paid, and drives, whose plans are nothing like
+/// those of a machine without.
 bool searched_in_full(const Change& change, const PriceList& prices) {
   return prices.total(change.purchases).value_or(0) > 0 || change.kind == "drive";
 }

@@ -65,7 +65,8 @@ Result<void> check_experts(const ModelSpec& spec, const ParallelLayout& layout) 
 /// Of ranks that stand in a square or a cube: rows of the batch, heads and widths are all cut.
 Result<void> check_grid(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout) {
   if (layout.tensor_layout == TensorLayout::kLine) return {};
-  if (auto stands = validate(layout.grid()); !stands) return refuse("--tensor-layout", stands.error().what, stands.error().remedy);
+  if (auto stands = validate(layout.grid()); !stands)
+    return refuse("--tensor-layout", stands.error().what, stands.error().remedy);
   if (layout.context_ranks > 1 || layout.sequence_parallel || spec.experts.count > 0) {
     return refuse("--tensor-layout", "ranks in a square or a cube cut rows and experts themselves",
                   "leave --cp, --sequence-parallel and experts out, or take --tensor-layout 1d");
@@ -135,7 +136,8 @@ std::string standing(const ParallelLayout& layout) {
 }  // namespace
 
 std::string describe(const ParallelLayout& layout) {
-  std::string text = fmt::format("dp {}, tp {}{}, pp {}", layout.data_ranks, layout.tensor_ranks, standing(layout), layout.stages);
+  std::string text =
+      fmt::format("dp {}, tp {}{}, pp {}", layout.data_ranks, layout.tensor_ranks, standing(layout), layout.stages);
   if (layout.chunks > 1) text += fmt::format(" x {} chunks", layout.chunks);
   if (layout.stages > 1) text += fmt::format(" ({})", layout.schedule);
   if (layout.context_ranks > 1)

@@ -276,7 +276,8 @@ Bytes usable_bytes(const ParallelQuestion& question) {
 std::vector<std::string> assumptions(const ParallelQuestion& question) {
   std::vector<std::string> said{"layers as Megatron-LM runs them; collectives by data/calibration (keys collective.*)"};
   if (question.layout.tensor_layout != TensorLayout::kLine) {
-    said.push_back("tensor ranks in a square or a cube: a layer's blocks are multiplied as one product, and wait for what is sent");
+    said.push_back(
+        "tensor ranks in a square or a cube: a layer's blocks are multiplied as one product, and wait for what is sent");
   }
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);
   if (question.layout.overlaps_gradients)

@@ -39,7 +39,8 @@ ParallelLayout line_of(const ParallelLayout& layout) {
   return line;
 }
 
-GridSends grid_sends(const SharedLinear& linear, const ParallelLayout& layout, std::int64_t number_bytes, const Cluster& cluster) {
+GridSends grid_sends(const SharedLinear& linear, const ParallelLayout& layout, std::int64_t number_bytes,
+                     const Cluster& cluster) {
   const GridBlocks b = blocks_of(linear, layout, real(number_bytes), cluster);
   const double side = real(layout.grid().side());
   const auto along = [&](Collective kind, double block, const RankGroup& group) {
@@ -78,7 +79,10 @@ void use_grid(PieceCost& cost, const std::vector<SharedLinear>& linears, const P
 
 std::vector<SharedLinear> linears_of_block(const ModelSpec& spec, double rows) {
   const double stream = real(spec.hidden), heads = real(spec.heads * spec.head_dim), keys = real(spec.kv_heads * spec.head_dim);
-  return {{rows, stream, heads + 2 * keys}, {rows, heads, stream}, {rows, stream, real(spec.ffn_in_width())}, {rows, real(spec.ffn), stream}};
+  return {{rows, stream, heads + 2 * keys},
+          {rows, heads, stream},
+          {rows, stream, real(spec.ffn_in_width())},
+          {rows, real(spec.ffn), stream}};
 }
 
 std::vector<SharedLinear> linears_of_head(const ModelSpec& spec, double rows) {

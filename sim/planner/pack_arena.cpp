@@ -109,7 +109,8 @@ Result<void> verify_packing(std::span<const PackItem> items, const Packing& pack
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Bytes begin = packing.offsets[i];
     const Bytes end = begin + items[i].bytes;
-    if (begin.count < 0 || begin.count % alignment_of(items[i], alignment).count != 0) return defect(fmt::format("item {} lies at {}", i, begin.count));
+    if (begin.count < 0 || begin.count % alignment_of(items[i], alignment).count != 0)
+      return defect(fmt::format("item {} lies at {}", i, begin.count));
     height = std::max(height, end);
     for (std::size_t j = 0; j < i; ++j) {
       if (!items[i].life.overlaps(items[j].life)) continue;

@@ -14,7 +14,7 @@ constexpr std::int64_t kLeastGain = 1000;
 /// A strategy that is looked at to the end, and one of which only the busiest queue is added up, in parts of the budget.
 constexpr std::size_t kLookCost = 4;
 constexpr std::size_t kGlanceCost = 1;
-/// Of the budget that steps have, jumps have one part in so many besides.
+/// Of the budget that moves have, jumps have one part in so many besides.
 constexpr std::size_t kJumpShare = 4;
 
 bool gains(const Candidate& to, const Candidate& from) {
@@ -65,6 +65,7 @@ class LocalSearch {
     choose_starts();
     const std::vector<std::size_t> starts = walkers_;
     if (const auto walked = walk(); !walked) return walked;
+    if (candidates_.empty()) return {};
     jumping_ = true;
     left_ += options_.evaluations * kLookCost / kJumpShare;
     walkers_ = {static_cast<std::size_t>(std::min_element(candidates_.begin(), candidates_.end(), better) - candidates_.begin())};

@@ -9,7 +9,8 @@ namespace plimsoll {
 
 struct RefineOptions {
   std::string family;             ///< only strategies of this family; empty: any
-  std::size_t evaluations = 200;  ///< strategies that may be lowered besides those that are known
+  /// Strategies that may be lowered besides those that are known; a quarter as many more for jumps.
+  std::size_t evaluations = 200;
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
   bool memory = false;            ///< for a plan that fits at all: nothing is simulated, and the first that fits ends it
   std::size_t starts = 3;         ///< candidates of different families that are walked from; twice as many where nothing fits

@@ -53,7 +53,8 @@ std::size_t evaluations_for(const std::vector<Candidate>& candidates, std::size_
 Result<std::vector<Candidate>> try_system(const SearchProblem& problem, const OffloadSystem& system, const Look& look) {
   if (const auto recipe = recipe_for(system, problem.recipe); !recipe) return fail(recipe.error());
   if (system.delay > problem.recipe.delay) {
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("strategy '{}' is for a recipe that delays updates", system.name)});
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("strategy '{}' is for a recipe that delays updates", system.name)});
   }
   auto chosen = choose_open(problem, strategy_for(system, problem.spec, problem.recipe), system.open, look);
   if (!chosen) return fail(chosen.error());
@@ -96,7 +97,8 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   if (!candidates) return fail(candidates.error());
   SearchResult result{.candidates = std::move(*candidates)};
   if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
-  auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy, {.evaluation = options.evaluation, .graph = problem.graph.get()});
+  auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy,
+                            {.evaluation = options.evaluation, .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   auto prediction = predict(*plan, costs, options.odds);
   if (!prediction) return fail(prediction.error());

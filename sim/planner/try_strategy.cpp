@@ -49,7 +49,8 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
     Candidate glanced{.strategy = strategy, .needs = std::move(*needs), .step = {}, .glanced = true};
     if (!glanced.fits() && (look.glance || glanced.shortfall() >= *look.short_of)) return glanced;
   }
-  LowerOptions options{.evaluation = problem.evaluation, .only_if_fits = true, .arenas_only = look.memory, .graph = problem.graph.get()};
+  LowerOptions options{
+      .evaluation = problem.evaluation, .only_if_fits = true, .arenas_only = look.memory, .graph = problem.graph.get()};
   std::optional<Nanoseconds> floor;
   if (look.below) {
     options.worth_placing = [&](const Plan& plan, const FlatBody& step) {

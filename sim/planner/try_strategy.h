@@ -45,7 +45,8 @@ struct Look {
 /// What the strategy's lasting state alone takes of each space: a lower bound of what it needs. Fails as try_strategy does.
 Result<std::vector<SpaceNeed>> lasting_needs(const SearchProblem& problem, const Strategy& strategy);
 
-/// Lowers the strategy and, if it fits, simulates it. Fails when the strategy cannot be lowered (kInput) or a cost is unknown (kUncalibrated).
+/// Lowers the strategy and, if it fits, simulates it. Fails when the strategy cannot be lowered (kInput) or a cost is
+/// unknown (kUncalibrated).
 Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look = {});
 
 }  // namespace plimsoll

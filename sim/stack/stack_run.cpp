@@ -78,7 +78,8 @@ std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   options.softmax_keeps_input = setup.older_softmax || setup.legacy_kernels;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
   // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.
-  if (cuts_layers(setup) && !setup.transformer_engine) options.product_workspace = options.product_workspace + options.product_workspace;
+  if (cuts_layers(setup) && !setup.transformer_engine)
+    options.product_workspace = options.product_workspace + options.product_workspace;
   return std::make_shared<Tape>(options);
 }
 

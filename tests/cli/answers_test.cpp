@@ -108,8 +108,11 @@ TEST_CASE("a table goes to a file with -o, and replaces nothing but a table of i
 
 TEST_CASE("tensor ranks stand in squares and cubes, and a way that is none is refused") {
   const TemporaryFolder folder;
-  const Arguments asked{"simulate", "gpt:layers=4,hidden=256,heads=4,vocab=512,positions=64", "--on", "A100 80GB SXM4", "--gpus", "4",
-                        "--tp", "4", "--micro-batch", "4"};
+  const Arguments asked{"simulate",      "gpt:layers=4,hidden=256,heads=4,vocab=512,positions=64",
+                        "--on",          "A100 80GB SXM4",
+                        "--gpus",        "4",
+                        "--tp",          "4",
+                        "--micro-batch", "4"};
   const json answer = json::parse(plimsoll_in(folder, with(asked, {"--tensor-layout", "2d", "--json"})).out);
   CHECK(answer["parallel"]["tensor_layout"] == "2D");
   for (const char* none : {"4d", "2.5d", "2.5d:x", "2d:3", "2.5d:3"}) {

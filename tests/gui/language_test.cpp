@@ -125,7 +125,9 @@ TEST_CASE("what cannot be asked is refused in Chinese, too") {
   check_chinese(catalogue, "--offload: deepspeed offloads what ZeRO shares out\n  add --zero 2, or 3 for parameters");
   check_chinese(catalogue, "/a/config.json: the key 'vocab_size' is missing");
   check_chinese(catalogue, "run.plimsoll: the file is damaged or of another kind");
-  check_chinese(catalogue, "dp 8, tp 4, pp 16 x 6 chunks (interleaved), ZeRO-1, sequence parallel, 32 micro-batches of 1, recompute none");
+  check_chinese(
+      catalogue,
+      "dp 8, tp 4, pp 16 x 6 chunks (interleaved), ZeRO-1, sequence parallel, 32 micro-batches of 1, recompute none");
 }
 
 TEST_CASE("what nobody translated stays English as a whole, and the test of it can fail") {

@@ -17,7 +17,8 @@ using namespace plimsoll::gui;
 
 namespace {
 
-const QHash<QString, QString> kStart{{"model", "gpt:layers=2,hidden=64,heads=4,vocab=256,positions=64"}, {"on", "RTX 2060 6GB"}, {"ram", "16GiB"}};
+const QHash<QString, QString> kStart{
+    {"model", "gpt:layers=2,hidden=64,heads=4,vocab=256,positions=64"}, {"on", "RTX 2060 6GB"}, {"ram", "16GiB"}};
 
 bool settled(const MainWindow& window) {
   return test::wait_until([&] {
@@ -70,7 +71,8 @@ TEST_CASE("the keyboard alone reaches every field of the Explore page") {
   }
   for (QWidget* widget : wanted) {
     INFO(widget->metaObject()->className() << " " << widget->objectName().toStdString());
-    CHECK((reached.count(widget) == 1 || std::any_of(reached.begin(), reached.end(), [&](QWidget* r) { return widget->isAncestorOf(r); })));
+    CHECK((reached.count(widget) == 1 ||
+           std::any_of(reached.begin(), reached.end(), [&](QWidget* r) { return widget->isAncestorOf(r); })));
   }
 }
 

@@ -29,7 +29,8 @@ using namespace plimsoll::gui;
 
 namespace {
 
-const QHash<QString, QString> kPytorch{{"model", "gpt2"}, {"on", "RTX 3090"}, {"ram", "32GiB"}, {"stack", "pytorch"}, {"batch", "4"}};
+const QHash<QString, QString> kPytorch{
+    {"model", "gpt2"}, {"on", "RTX 3090"}, {"ram", "32GiB"}, {"stack", "pytorch"}, {"batch", "4"}};
 
 ExplorePage& explore(MainWindow& window) { return dynamic_cast<ExplorePage&>(*window.page("explore")); }
 
@@ -81,8 +82,8 @@ TEST_CASE("choices become the options of fit, and those that are as usual are le
   c.offload = "optimizer:cpu";
   c.batch = 4;
   CHECK(asks_program(c));
-  CHECK(fit_options(c) == QStringList{"gpt2", "--on", "RTX 3090", "--ram", "16GiB", "--optimizer", "adamw", "--stack", "deepspeed", "--zero", "2",
-                                      "--offload", "optimizer:cpu", "--batch", "4"});
+  CHECK(fit_options(c) == QStringList{"gpt2", "--on", "RTX 3090", "--ram", "16GiB", "--optimizer", "adamw", "--stack",
+                                      "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--batch", "4"});
   c = {};
   c.model = "gpt2-xl";
   c.gpu = "A100 80GB SXM4";
@@ -184,7 +185,8 @@ TEST_CASE("a program that is killed, is not there or cannot be started is a mess
 
 TEST_CASE("the menu writes a plan for another program, tells what that cannot say, and a setup of another program too") {
   const TemporaryFolder folder;
-  auto window = test::make_window(folder, {{"model", "gpt:layers=2,hidden=64,heads=4,vocab=256,positions=64"}, {"on", "RTX 2060 6GB"}});
+  auto window = test::make_window(
+      folder, {{"model", "gpt:layers=2,hidden=64,heads=4,vocab=256,positions=64"}, {"on", "RTX 2060 6GB"}});
   REQUIRE(settled(explore(*window)));
   const QString mine = QString::fromStdString(folder.file("mine.json"));
   answer_dialog(mine);
@@ -202,7 +204,8 @@ TEST_CASE("the menu writes a plan for another program, tells what that cannot sa
     INFO(name);
     CHECK(test::wait_until([&] { return QFileInfo(path).size() > 0; }));
   }
-  window = test::make_window(folder, {{"model", "gpt2"}, {"on", "RTX 3090"}, {"ram", "32GiB"}, {"stack", "deepspeed"}, {"zero", "2"}});
+  window = test::make_window(
+      folder, {{"model", "gpt2"}, {"on", "RTX 3090"}, {"ram", "32GiB"}, {"stack", "deepspeed"}, {"zero", "2"}});
   REQUIRE(settled(explore(*window)));
   const QString theirs = QString::fromStdString(folder.file("theirs.json"));
   answer_dialog(theirs);

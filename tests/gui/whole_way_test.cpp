@@ -61,7 +61,8 @@ QString train(MainWindow& window, const TemporaryFolder& folder, const QString& 
 
 }  // namespace
 
-TEST_CASE("the whole way: a model is chosen, a slider turned, its plan looked at, exported, run, and compared with what was said") {
+TEST_CASE(
+    "the whole way: a model is chosen, a slider turned, its plan looked at, exported, run, and compared with what was said") {
   const TemporaryFolder folder;
   const auto window = test::make_window(
       folder, {{"model", "gpt:layers=2,hidden=32,heads=4,vocab=256,positions=32"}, {"on", "this"}, {"ram", "1GiB"}});

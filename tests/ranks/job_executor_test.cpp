@@ -181,7 +181,8 @@ TEST_CASE("ranks stop together, between two stretches of steps") {
   const RankJob job = test::tiny_job({.ranks = 2, .micro_batches = 2});
   on_ranks(job, [&](JobExecutor& team) {
     std::atomic<bool> stop{false};
-    const auto trace = team.run_steps({.steps = 1'000'000, .on_step = [&](const StepSummary&) { stop = true; }, .stop = &stop}, kText);
+    const auto trace =
+        team.run_steps({.steps = 1'000'000, .on_step = [&](const StepSummary&) { stop = true; }, .stop = &stop}, kText);
     REQUIRE(trace);
     CHECK(trace->steps.size() == 1);  // the first stretch is one step: nobody knows yet how long one takes
     CHECK(team.recorded().steps.size() == 1);

@@ -41,8 +41,9 @@ std::string rank_with(const std::string& word, const std::string& other) {
 }
 
 std::vector<std::string> on_ranks(int ranks, const std::vector<std::string>& more, const std::string& rank = kRank) {
-  std::vector<std::string> words{"/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh", "-c",
-                                 rank,     PLIMSOLL_PROGRAM};
+  std::vector<std::string> words{
+      "/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh",
+      "-c",           rank,     PLIMSOLL_PROGRAM};
   const std::vector<std::string> options = run_options(more);
   words.insert(words.end(), options.begin(), options.end());
   return words;
@@ -117,7 +118,8 @@ TEST_CASE("a training on ranks that was killed goes on from its last state, on r
   const TemporaryFolder folder;
   const std::string state = folder.path() + "/run.plimsoll.checkpoint.safetensors";
   {
-    ChildProcess job(on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--steps", "1000000", "--save-every", "10"}), folder.path());
+    ChildProcess job(on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--steps", "1000000", "--save-every", "10"}),
+                     folder.path());
     for (int look = 0; look < 6000 && !std::ifstream(state); ++look) std::this_thread::sleep_for(std::chrono::milliseconds(5));
     for (const int rank : {0, 1}) ::kill(process_of(folder.path(), rank), SIGKILL);
     CHECK(job.wait().code != 0);
@@ -155,12 +157,12 @@ TEST_CASE("ranks evaluate and save what they trained as one rank does") {
     return words;
   };
   std::vector<std::string> words{PLIMSOLL_PROGRAM};
-  for (const std::string& word : run_options(with({"--accumulate", "2", "--warm-up-steps", "0", "-o", "one.plimsoll", "--strategy",
-                                                   "resident", "--save", "one"})))
+  for (const std::string& word : run_options(with({"--accumulate", "2", "--warm-up-steps", "0", "-o", "one.plimsoll",
+                                                   "--strategy", "resident", "--save", "one"})))
     words.push_back(word);
   const auto one = answer_of(test::run_child(words, folder.path()));
-  const auto two = answer_of(
-      test::run_child(on_ranks(2, with({"--pp", "2", "--micro-batches", "2", "--save", "two", "-o", "two.plimsoll"})), folder.path()));
+  const auto two = answer_of(test::run_child(
+      on_ranks(2, with({"--pp", "2", "--micro-batches", "2", "--save", "two", "-o", "two.plimsoll"})), folder.path()));
   CHECK(one["evaluations"].size() == 2);
   CHECK(two["evaluations"] == one["evaluations"]);
   for (const char* file : {"one/model.safetensors two/model.safetensors", "one/config.json two/config.json",
@@ -174,7 +176,8 @@ TEST_CASE("ranks that were started differently are named on all ranks with one m
   const TemporaryFolder folder;
   const auto refused = [&](const std::string& word, const std::string& other, const std::string& text) {
     const ChildEnd end = test::run_child(
-        on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--lr", "0.01", "--steps", "9"}, rank_with(word, other)), folder.path());
+        on_ranks(2, {"--pp", "2", "--micro-batches", "2", "--lr", "0.01", "--steps", "9"}, rank_with(word, other)),
+        folder.path());
     INFO(end.err);
     CHECK(end.code == 2);
     const std::size_t at = end.err.find(text);
@@ -211,8 +214,8 @@ TEST_CASE("what cannot run is named before anything starts") {
 
 TEST_CASE("a job of another size is refused before anything is looked at") {
   const TemporaryFolder folder;
-  const std::pair<std::vector<std::string>, std::string> cases[] = {{{"--pp", "2"}, "--dp 1 --pp 2 needs 2 ranks"},
-                                                                    {{"--dp", "4", "--zero", "2"}, "--dp 4 --pp 1 needs 4 ranks"}};
+  const std::pair<std::vector<std::string>, std::string> cases[] = {
+      {{"--pp", "2"}, "--dp 1 --pp 2 needs 2 ranks"}, {{"--dp", "4", "--zero", "2"}, "--dp 4 --pp 1 needs 4 ranks"}};
   for (const auto& [options, needs] : cases) {
     std::vector<std::string> words{PLIMSOLL_PROGRAM, "run", "no such model", "--data", "no such file"};
     words.insert(words.end(), options.begin(), options.end());

@@ -42,7 +42,8 @@ TEST_CASE("eager peaks are those of PyTorch's own memory tracker") {
     if (row.text("recompute") == "full") setup.recomputation = Recomputation::kFull;
     const auto prediction = predict_stack(spec, recipe_of(row, spec), setup, gpu);
     REQUIRE(prediction);
-    const double predicted = static_cast<double>(prediction->peak.requested.count) / static_cast<double>(kMiB.count) - kWorkspacesMib;
+    const double predicted =
+        static_cast<double>(prediction->peak.requested.count) / static_cast<double>(kMiB.count) - kWorkspacesMib;
     INFO(row.text("model") << " " << row.text("precision") << " " << row.text("recompute") << " " << row.text("lora"));
     // A checkpoint's tracker also sees small arguments that are kept beside its input.
     const double tolerance = setup.recomputation == Recomputation::kFull ? 0.005 : 0.0005;

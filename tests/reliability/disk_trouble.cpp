@@ -1,10 +1,11 @@
-// Preloaded before the program (LD_PRELOAD), it stands between it and one folder's files: it counts what changes them and, at the
-// operation it was told, kills the process, fails with EIO, or lets the disk be full from then on. For a loss of power it keeps
-// beside the folder what a disk would be sure to have: the contents of every file at its last fsync, and the folder's names at its
-// last. power_loss.h makes of that what a disk may hold afterwards.
+// Preloaded before the program (LD_PRELOAD), it stands between it and one folder's files: it counts what changes them
+// and, at the operation it was told, kills the process, fails with EIO, or lets the disk be full from then on. For a
+// loss of power it keeps beside the folder what a disk would be sure to have: the contents of every file at its last
+// fsync, and the folder's names at its last. power_loss.h makes of that what a disk may hold afterwards.
 //
-// PLIMSOLL_TROUBLE_FOLDER, PLIMSOLL_TROUBLE_LOG: both on one file system. PLIMSOLL_TROUBLE: "kill:N", "power:N", "eio:N",
-// "enospc:N", "edquot:N", "count", or "deaf:N": the power goes, on a disk that never wrote what it was told to sync.
+// PLIMSOLL_TROUBLE_FOLDER, PLIMSOLL_TROUBLE_LOG: both on one file system. PLIMSOLL_TROUBLE: "kill:N", "power:N",
+// "eio:N", "enospc:N", "edquot:N", "count", or "deaf:N": the power goes, on a disk that never wrote what it was told to
+// sync.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -113,7 +113,8 @@ std::string run_line(const std::string& program, const std::string& text, const 
 }
 
 /// Runs `line` in the place with the trouble in between; after `seconds` (0: never) it is killed.
-ChildEnd run_troubled(const Place& place, const std::string& library, const std::string& trouble, const std::string& line, double seconds) {
+ChildEnd run_troubled(const Place& place, const std::string& library, const std::string& trouble,
+                      const std::string& line, double seconds) {
   const std::string whole = fmt::format(
       "export PLIMSOLL_TROUBLE_FOLDER={} PLIMSOLL_TROUBLE_LOG={} PLIMSOLL_TROUBLE={} LD_PRELOAD={}; exec {} --progress-fd 3 3>{}",
       in_quotes(place.run), in_quotes(place.log), trouble, in_quotes(library), line, in_quotes(place.progress));
@@ -197,7 +198,8 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
   verdict.resumed = resumed.code == 0 || complete;
   verdict.found = complete ? kSteps : resumed.code == 0 ? kSteps - static_cast<std::int64_t>(losses.size()) : 0;
   if (!verdict.resumed && verdict.promised > 0) return broken("what was promised is lost: " + resumed.err);
-  if (verdict.found < verdict.promised) return broken(fmt::format("{} steps were promised, {} found", verdict.promised, verdict.found));
+  if (verdict.found < verdict.promised)
+    return broken(fmt::format("{} steps were promised, {} found", verdict.promised, verdict.found));
   if (resumed.code == 0 && !std::equal(losses.begin(), losses.end(), whole.losses.begin() + verdict.found)) {
     return broken(fmt::format("resumed from step {} with wrong losses", verdict.found));
   }

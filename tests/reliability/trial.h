@@ -32,9 +32,10 @@ struct Verdict {
   [[nodiscard]] bool kept() const { return promise == "kept"; }
 };
 
-/// Trains a tiny model with the built program, harms the run at a moment that `seed` draws, resumes it with the program, and compares
-/// every loss with those of a run that was never stopped. Durability, steps between checkpoints, where states lie, warm-up and
-/// what is lost with the power follow from the seed. Runs and what they are compared with are made once a kind.
+/// Trains a tiny model with the built program, harms the run at a moment that `seed` draws, resumes it with the
+/// program, and compares every loss with those of a run that was never stopped. Durability, steps between checkpoints,
+/// where states lie, warm-up and what is lost with the power follow from the seed. Runs and what they are compared with
+/// are made once a kind.
 class Trials {
  public:
   /// `program`: the built program; `trouble`: the library disk_trouble; `text`: what to train on.

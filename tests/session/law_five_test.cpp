@@ -36,7 +36,8 @@ void check_all_strategies(Family family, std::int64_t accumulate, bool masked = 
   request.replace = true;
   const std::vector<double> expected = losses_of(with_strategy(request, {}));
   REQUIRE(expected.size() == 20);
-  CHECK(*std::min_element(expected.begin(), expected.end()) < 0.6 * expected.front());  // it learns, so the comparison below is not one of constants
+  CHECK(*std::min_element(expected.begin(), expected.end()) <
+        0.6 * expected.front());  // it learns, so the comparison below is not one of constants
   for (const std::int64_t threads : {1, 2}) {
     request.machine = own_machine(threads);
     for (const Strategy& strategy : executable_strategies()) {

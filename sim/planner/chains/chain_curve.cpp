@@ -16,9 +16,9 @@ constexpr std::uint32_t kCut = std::uint32_t{1} << 31;
 
 constexpr Bytes kNoMore{std::numeric_limits<std::int64_t>::max()};
 
-/// A bound on the steps of each curve that keeps the work, which grows as blocks³ times it, below a second.
+/// A bound on the steps of each curve that keeps the work, which grows as blocks³ times it, to about a second.
 std::size_t steps_for(std::size_t blocks) {
-  constexpr double kWork = 1.0e9;
+  constexpr double kWork = 1.5e9;
   const auto length = static_cast<double>(blocks);
   return static_cast<std::size_t>(std::clamp(kWork / (length * length * length), 48.0, 4096.0));
 }

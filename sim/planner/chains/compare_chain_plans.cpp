@@ -71,8 +71,7 @@ Result<void> add_baselines(const BlockChain& chain, ChainAnswer& answer) {
 
 }  // namespace
 
-Result<ChainAnswer> compare_chain_plans(const BlockChain& chain, Bytes budget) {
-  const ChainCurve curve(chain);
+Result<ChainAnswer> compare_chain_plans(const BlockChain& chain, const ChainCurve& curve, Bytes budget) {
   ChainAnswer answer{
       .budget = budget, .lower_bound = chain_bound(chain, budget), .exact = curve.exact(), .curve = curve.steps()};
   if (const auto added = add_baselines(chain, answer); !added) return fail(added.error());

@@ -29,7 +29,8 @@ struct ChainAnswer {
                                      ///< several options, the same one in each block
 };
 
-/// The best schedule within `budget` and older rules beside it, all replayed. An error is a defect of this program.
-Result<ChainAnswer> compare_chain_plans(const BlockChain& chain, Bytes budget);
+/// The best schedule within `budget` and older rules beside it, all replayed. `curve` is the chain's. An error is a defect of
+/// this program.
+Result<ChainAnswer> compare_chain_plans(const BlockChain& chain, const ChainCurve& curve, Bytes budget);
 
 }  // namespace plimsoll

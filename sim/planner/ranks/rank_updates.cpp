@@ -192,8 +192,9 @@ void RankLowering::write_norms() {
     if (is_sharded(group)) {
       const ElementPart part = part_of(shape.rows, job_.replicas, replica_);
       const std::int64_t size = size_of(tensor.dtype);
-      gradient = own != parts_.end() ? Range{own->second, Bytes(0), Bytes(part.count * size)}
-                                     : Range{shared_[op.operands[0].tensor.index], Bytes(part.first * size), Bytes(part.count * size)};
+      gradient = own != parts_.end()
+                     ? Range{own->second, Bytes(0), Bytes(part.count * size)}
+                     : Range{shared_[op.operands[0].tensor.index], Bytes(part.first * size), Bytes(part.count * size)};
       shape.rows = part.count;
       place += static_cast<std::int64_t>(replica_) * groups;
     } else {
@@ -285,7 +286,8 @@ void RankLowering::launch_update(const Op& op, GroupId group, BufferId gradient)
 
 /// A head that is tied reads the embedding's weights on another rank than updates them.
 void RankLowering::share_weights() {
-  std::map<std::tuple<std::uint32_t, GroupId, std::int64_t, std::int64_t>, TensorId> shared;  // by reader's place and what it reads
+  std::map<std::tuple<std::uint32_t, GroupId, std::int64_t, std::int64_t>, TensorId>
+      shared;  // by reader's place and what it reads
   for (std::uint32_t stage = 0; stage < cut_.stages.size(); ++stage) {
     for (const auto* pass : {&cut_.stages[stage].forward, &cut_.stages[stage].backward}) {
       for (const std::size_t i : *pass) {

@@ -64,7 +64,8 @@ class Choice {
   [[nodiscard]] std::int64_t left_of(const std::vector<SpaceNeed>& needs) const {
     std::int64_t left = std::numeric_limits<std::int64_t>::max();
     for (const SpaceNeed& need : needs) {
-      if (problem_.platform.at(need.space).kind == filled_by(open_.field)) left = std::min(left, (need.usable - need.needed).count);
+      if (problem_.platform.at(need.space).kind == filled_by(open_.field))
+        left = std::min(left, (need.usable - need.needed).count);
     }
     return left;
   }

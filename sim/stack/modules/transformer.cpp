@@ -7,12 +7,13 @@
 
 namespace plimsoll {
 
-Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules,
-                         DType weights)
+Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
+                         const ModuleRules& rules, DType weights)
     : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
   const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights};
   make_embeddings(make);
-  for (std::int64_t i = 0; i < spec.layers; ++i) blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
+  for (std::int64_t i = 0; i < spec.layers; ++i)
+    blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
   make_head(make);
 }
 
@@ -53,7 +54,8 @@ void Transformer::make_head(const DenseMaker& make) {
 Tensor Transformer::embed() {
   const std::int64_t batch = recipe_.micro_batch;
   if (spec_.reads_images()) {
-    const Tensor pixels = tape_.empty({batch, spec_.image.patches(), spec_.image.patch_width()}, tape_.autocast() ? DType::kFp32 : embeddings_.tokens->value.dtype);
+    const Tensor pixels = tape_.empty({batch, spec_.image.patches(), spec_.image.patch_width()},
+                                      tape_.autocast() ? DType::kFp32 : embeddings_.tokens->value.dtype);
     Tensor x = linear(tape_, pixels, embeddings_.patches);
     x = concatenate(tape_, {embeddings_.tokens->use(), x}, 1);
     x.shape = {batch, spec_.image.patches() + 1, spec_.hidden};
@@ -62,7 +64,8 @@ Tensor Transformer::embed() {
   Tensor x = embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.tokens);
   if (embeddings_.widening.weight != nullptr) x = linear(tape_, x, embeddings_.widening);
   if (embeddings_.types != nullptr) x = add(tape_, x, embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.types));
-  if (embeddings_.positions != nullptr) x = add(tape_, x, embedding(tape_, indices({1, recipe_.sequence}), *embeddings_.positions));
+  if (embeddings_.positions != nullptr)
+    x = add(tape_, x, embedding(tape_, indices({1, recipe_.sequence}), *embeddings_.positions));
   if (spec_.embedding_scale != 1) x = scale(tape_, x);
   if (embeddings_.norm.weight != nullptr) x = layer_norm(tape_, x, embeddings_.norm);
   return dropout(tape_, x, rules_.embedding_dropout);
@@ -85,7 +88,8 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
     for (std::size_t i = 0; i < blocks_.size(); ++i) x = run_block(i, x, context);
     return x;
   }
-  const auto every = static_cast<std::size_t>(setup_.recomputation == Recomputation::kEvery ? std::max<std::int64_t>(1, setup_.every) : 1);
+  const auto every = static_cast<std::size_t>(
+      setup_.recomputation == Recomputation::kEvery ? std::max<std::int64_t>(1, setup_.every) : 1);
   for (std::size_t first = 0; first < blocks_.size(); first += every) {
     const std::size_t last = std::min(first + every, blocks_.size());
     const auto keep = setup_.recomputation == Recomputation::kSelective ? selective_checkpoint : checkpoint;
@@ -106,7 +110,8 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
     if (head_.pooler.weight != nullptr) rows = from_result(tape_, linear(tape_, rows, head_.pooler));
     return linear(tape_, dropout(tape_, rows, rules_.dropout), head_.output);
   }
-  if (head_.transform.weight != nullptr) rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
+  if (head_.transform.weight != nullptr)
+    rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
   if (head_.narrowing.weight != nullptr) rows = linear(tape_, rows, head_.narrowing);
   return linear(tape_, rows, head_.output);
 }

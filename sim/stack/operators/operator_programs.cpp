@@ -29,7 +29,8 @@ bool too_large(const OperatorCase& asked, const OperatorProgram& program) {
   double product = 1;
   for (const auto& [name, size] : asked.sizes) {
     if (size > kLargestSize) return true;
-    const bool own = std::any_of(program.sizes.begin(), program.sizes.end(), [&](std::string_view names) { return names.find(name) != names.npos; });
+    const bool own = std::any_of(program.sizes.begin(), program.sizes.end(),
+                                 [&](std::string_view names) { return names.find(name) != names.npos; });
     if (own) product *= static_cast<double>(std::max<std::int64_t>(size, 1));
   }
   return product > kLargestProduct;

@@ -112,11 +112,18 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   const std::int64_t padded = call.flash ? call.sequence : (call.sequence + 31) / 32 * 32;
   const double volume = static_cast<double>(batch * call.heads) * static_cast<double>(call.sequence) *
                         static_cast<double>(call.keys) * static_cast<double>(call.head_dim) * (call.causal ? 0.5 : 1.0);
-  const StackKernel kernel{.sort = StackKernelSort::kAttention, .dtype = q.dtype, .causal = call.causal, .batch = batch * call.heads,
-                           .m = call.sequence, .n = call.keys, .k = call.head_dim, .flops = 4 * volume,
+  const StackKernel kernel{.sort = StackKernelSort::kAttention,
+                           .dtype = q.dtype,
+                           .causal = call.causal,
+                           .batch = batch * call.heads,
+                           .m = call.sequence,
+                           .n = call.keys,
+                           .k = call.head_dim,
+                           .flops = 4 * volume,
                            .bytes = 2 * traffic(q) + traffic(k) + traffic(v)};
   const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
-    Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32), tape.empty({2}, kIndexType)};
+    Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32),
+                    tape.empty({2}, kIndexType)};
     results[0].order = q.order;
     tape.launch(kernel);
     return results;

@@ -29,7 +29,8 @@ Parameter& Tape::parameter(std::string name, Shape shape, DType dtype, bool trai
 }
 
 Tensors Tape::record_all(Tensors outs, const std::vector<const Tensor*>& inputs, Backward backward) {
-  const bool needed = grad_enabled_ && std::any_of(inputs.begin(), inputs.end(), [](const Tensor* input) { return input->needs_gradient(); });
+  const bool needed = grad_enabled_ && std::any_of(inputs.begin(), inputs.end(),
+                                                   [](const Tensor* input) { return input->needs_gradient(); });
   if (!needed) return outs;
   auto node = std::make_shared<Node>();
   node->sequence = ++next_sequence_;
@@ -39,7 +40,8 @@ Tensors Tape::record_all(Tensors outs, const std::vector<const Tensor*>& inputs,
     if (!input->needs_gradient()) {
       node->next.emplace_back();
     } else {
-      node->next.push_back({.node = input->maker, .output = input->output, .parameter = input->maker ? nullptr : input->parameter});
+      node->next.push_back(
+          {.node = input->maker, .output = input->output, .parameter = input->maker ? nullptr : input->parameter});
     }
   }
   node->backward = std::move(backward);

@@ -6,7 +6,11 @@ namespace plimsoll::test {
 namespace {
 
 MarkedRange range(Recording& recording, const char* name, std::int64_t start, std::int64_t end, std::uint32_t thread = 0) {
-  return {.start = Nanoseconds(start), .end = Nanoseconds(end), .name = recording.names.add(name), .thread = thread, .kind = RangeKind::kOperator};
+  return {.start = Nanoseconds(start),
+          .end = Nanoseconds(end),
+          .name = recording.names.add(name),
+          .thread = thread,
+          .kind = RangeKind::kOperator};
 }
 
 }  // namespace

@@ -39,7 +39,9 @@ Drawn drawn(const std::vector<Written>& written) {
                       {.name = "kept", .space = gpu, .category = TensorKind::kActivation},
                       {.name = "away", .space = host, .category = TensorKind::kActivation}};
   for (const Written& one : written) {
-    Instruction instruction{.kind = one.kind, .layer = one.block, .first_use = static_cast<std::uint32_t>(all.body.list.uses.size()),
+    Instruction instruction{.kind = one.kind,
+                            .layer = one.block,
+                            .first_use = static_cast<std::uint32_t>(all.body.list.uses.size()),
                             .use_count = static_cast<std::uint32_t>(one.buffers.size())};
     for (const std::uint32_t buffer : one.buffers) all.body.list.uses.push_back({.target = buffer});
     all.trace.events.push_back({0, static_cast<std::uint32_t>(all.body.size()), Nanoseconds(one.begin), Nanoseconds(one.end)});
@@ -58,7 +60,8 @@ struct Stay {
 
 std::vector<Stay> stays(const EventLane& lane) {
   std::vector<Stay> all;
-  for (std::size_t i = 0; i < lane.size(); ++i) all.push_back({lane.start(i), lane.end(i), static_cast<PlaceState>(lane.label(i))});
+  for (std::size_t i = 0; i < lane.size(); ++i)
+    all.push_back({lane.start(i), lane.end(i), static_cast<PlaceState>(lane.label(i))});
   return all;
 }
 
@@ -83,7 +86,10 @@ TEST_CASE("weights that are fetched for a kernel are in host memory, under way, 
 }
 
 TEST_CASE("an activation that waits in host memory is made, leaves, comes back, is used, and is no more") {
-  const Drawn all = drawn({{kLaunch, 0, {2}, 0, 10}, {kCopy, 0, {2, 3}, 12, 20}, {kCopy, 0, {3, 2}, 50, 60}, {kLaunch, 0, {2}, 60, 70},
+  const Drawn all = drawn({{kLaunch, 0, {2}, 0, 10},
+                           {kCopy, 0, {2, 3}, 12, 20},
+                           {kCopy, 0, {3, 2}, 50, 60},
+                           {kLaunch, 0, {2}, 60, 70},
                            {InstructionKind::kMarker, -1, {}, 70, 90}});
   const auto strips = place_strips(all.plan, all.body, all.trace);
   REQUIRE(strips.size() == 1);
@@ -99,13 +105,15 @@ TEST_CASE("data of which no block ever moves has no strip") {
 }
 
 TEST_CASE("of a simulated plan that streams weights every block is somewhere at every moment, and as long on its way as copied") {
-  const auto plan = lower_to_plan(test::small_model(Family::kGpt2, 3), test::small_recipe(), test::tiny_platform(),
-                                  {.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
+  const auto plan = lower_to_plan(
+      test::small_model(Family::kGpt2, 3), test::small_recipe(), test::tiny_platform(),
+      {.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
   REQUIRE(plan);
   const auto trace = simulate(*plan, "step", CatalogueCostModel(), {.steps = 2});
   REQUIRE(trace);
   const SharedTimeline timeline = build_timeline(std::make_shared<const Plan>(*plan), *trace);
-  const auto weights = std::find_if(timeline->strips.begin(), timeline->strips.end(), [](const PlaceStrip& s) { return s.part == CurvePart::kParameters; });
+  const auto weights = std::find_if(timeline->strips.begin(), timeline->strips.end(),
+                                    [](const PlaceStrip& s) { return s.part == CurvePart::kParameters; });
   REQUIRE(weights != timeline->strips.end());
   REQUIRE(weights->blocks == std::vector<std::int32_t>{0, 1, 2});
   for (const EventLane& lane : weights->lanes) {
@@ -122,7 +130,8 @@ TEST_CASE("of a simulated plan that streams weights every block is somewhere at 
     if (instruction.kind != InstructionKind::kCopy || instruction.layer != 1) continue;
     const Use& to = timeline->body.uses(instruction)[1];
     const bool weight = plan->buffers[to.target].category == TensorKind::kParameter;
-    if (weight && plan->platform.at(plan->buffers[to.target].space).kind == SpaceKind::kDevice) copied += event.end.count - event.start.count;
+    if (weight && plan->platform.at(plan->buffers[to.target].space).kind == SpaceKind::kDevice)
+      copied += event.end.count - event.start.count;
   }
   for (const Stay& stay : stays(weights->lanes[1])) arriving += stay.state == PlaceState::kArriving ? stay.end - stay.begin : 0;
   CHECK(copied > 0);
@@ -130,8 +139,9 @@ TEST_CASE("of a simulated plan that streams weights every block is somewhere at 
 }
 
 TEST_CASE("a strip is drawn beneath the curves, and the stay under the pointer is found") {
-  const auto plan = lower_to_plan(test::small_model(Family::kGpt2, 3), test::small_recipe(), test::tiny_platform(),
-                                  {.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
+  const auto plan = lower_to_plan(
+      test::small_model(Family::kGpt2, 3), test::small_recipe(), test::tiny_platform(),
+      {.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
   REQUIRE(plan);
   const auto trace = simulate(*plan, "step", CatalogueCostModel(), {.steps = 2});
   REQUIRE(trace);

@@ -101,7 +101,8 @@ TEST_CASE("PPO keeps four models, and every phase holds what rests of all of the
   CHECK(phase(*answer, "train actor").seconds == 2 * phase(*answer_ppo(once, platform, costs), "train actor").seconds);
 }
 
-TEST_CASE("two trainings that take turns fit where halves of the machine would not, and each leaves room for what rests of the other") {
+TEST_CASE(
+    "two trainings that take turns fit where halves of the machine would not, and each leaves room for what rests of the other") {
   // gpt2 twice: 16 bytes a parameter are 2.0 GB each at rest and in turn. In 5.45 GiB of the device halves leave no room for a
   // micro-batch's activations beside them, so some are computed again; in turns there are 5.45 - 2 · 1.85 GiB.
   const ModelSpec spec = *resolve_model("gpt2");

@@ -23,11 +23,12 @@ void add_range(Recording& recording, const char* name, std::int64_t start, std::
 }  // namespace
 
 TEST_CASE("units of one class are paired in their order; what has no partner is not guessed") {
-  // Predicted: product 10, norm 2, product 30. Measured: product 11, something else 5, norm 3, attention 7. The second product has no
-  // partner: 12 of 42 predicted and 14 of 26 measured are matched.
-  const UnitStep predicted{.units = {unit(kF, UnitClass::kProduct, -1, 10), unit(kF, UnitClass::kNorm, -1, 2), unit(kF, UnitClass::kProduct, -1, 30)}};
-  const UnitStep measured{.units = {unit(kF, UnitClass::kProduct, -1, 11), unit(kF, UnitClass::kOther, -1, 5), unit(kF, UnitClass::kNorm, -1, 3),
-                                    unit(kF, UnitClass::kAttention, -1, 7)}};
+  // Predicted: product 10, norm 2, product 30. Measured: product 11, something else 5, norm 3, attention 7. The second
+  // product has no partner: 12 of 42 predicted and 14 of 26 measured are matched.
+  const UnitStep predicted{.units = {unit(kF, UnitClass::kProduct, -1, 10), unit(kF, UnitClass::kNorm, -1, 2),
+                                     unit(kF, UnitClass::kProduct, -1, 30)}};
+  const UnitStep measured{.units = {unit(kF, UnitClass::kProduct, -1, 11), unit(kF, UnitClass::kOther, -1, 5),
+                                    unit(kF, UnitClass::kNorm, -1, 3), unit(kF, UnitClass::kAttention, -1, 7)}};
   const UnitMatch match = match_units(predicted, measured);
   CHECK(match.predicted_share == Approx(12.0 / 42));
   CHECK(match.measured_share == Approx(14.0 / 26));
@@ -72,8 +73,9 @@ TEST_CASE("a step of PyTorch's becomes units: operators, backward nodes, runs of
 
 TEST_CASE("a run of elementwise operators goes on over views and casts, and ends at other work") {
   // mul 2, view 1, pow 3, mm 10, add 4: the run mul + pow takes 5.
-  std::vector<WorkUnit> units{unit(kF, UnitClass::kElementwise, -1, 2), unit(kF, UnitClass::kOther, -1, 1), unit(kF, UnitClass::kElementwise, -1, 3),
-                              unit(kF, UnitClass::kProduct, -1, 10), unit(kF, UnitClass::kElementwise, -1, 4)};
+  std::vector<WorkUnit> units{unit(kF, UnitClass::kElementwise, -1, 2), unit(kF, UnitClass::kOther, -1, 1),
+                              unit(kF, UnitClass::kElementwise, -1, 3), unit(kF, UnitClass::kProduct, -1, 10),
+                              unit(kF, UnitClass::kElementwise, -1, 4)};
   merge_runs(units);
   REQUIRE(units.size() == 4);
   CHECK(units[0].time == Nanoseconds(5));
@@ -107,7 +109,10 @@ TEST_CASE("a fused product counts as many as the framework has, of the same time
 TEST_CASE("where a device worked, a unit takes the time of what it launched") {
   Recording recording;
   add_range(recording, "aten::addmm", 20, 30, RangeKind::kOperator);
-  recording.calls.push_back({.start = Nanoseconds(25), .end = Nanoseconds(26), .correlation = 7, .name = recording.names.add("cudaLaunchKernel"),
+  recording.calls.push_back({.start = Nanoseconds(25),
+                             .end = Nanoseconds(26),
+                             .correlation = 7,
+                             .name = recording.names.add("cudaLaunchKernel"),
                              .thread = 0});
   recording.work.push_back({.start = Nanoseconds(40), .end = Nanoseconds(140), .correlation = 7, .on = {.process = 1},
                             .name = recording.names.add("sgemm")});

@@ -88,8 +88,8 @@ TEST_CASE("devices that share an alignment share its arithmetic evenly, and send
   tape.without_grad([&] { model->loss(std::nullopt); });
   double sent = 0;
   for (const StackKernel& kernel : tape.kernels()) sent += kernel.sort == StackKernelSort::kCollective ? kernel.bytes : 0;
-  // Half of what is gathered: biases of 8, 4 and 4 heads, outer factors of 32, right sides of 128 twice; half of what a device has
-  // of the alignment, twice, and of the pairs, three times, changes hands.
+  // Half of what is gathered: biases of 8, 4 and 4 heads, outer factors of 32, right sides of 128 twice; half of what a
+  // device has of the alignment, twice, and of the pairs, three times, changes hands.
   const double gathered = (8 + 4 + 4) * 64 * 64 + 32 * 64 * 32 + 2 * 128 * 64 * 64;
   const double exchanged = 2 * 16 * 64 * 256 + 3 * 32 * 64 * 128;
   CHECK(sent == 4 * (gathered + exchanged) / 2);

@@ -73,7 +73,7 @@ TEST_CASE("revolve is what the curve gives for equal blocks that save no more th
     REQUIRE(replay);
     CHECK(step_at(curve.steps(), replay->peak)->seconds <= replay->seconds);
   }
-  const auto answer = compare_chain_plans(chain, Bytes(8));
+  const auto answer = compare_chain_plans(chain, ChainCurve(chain), Bytes(8));
   REQUIRE(answer);
   REQUIRE(answer->best);
   CHECK(answer->baselines.size() == 3);

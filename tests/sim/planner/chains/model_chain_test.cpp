@@ -58,7 +58,7 @@ TEST_CASE("a model's best schedule within a budget is no slower than the best op
   const ChainCurve curve(chain);
   const Bytes least = curve.steps().front().bytes, most = curve.steps().back().bytes;
   for (std::int64_t share = 0; share <= 10; ++share) {
-    const auto answer = compare_chain_plans(chain, least + Bytes((most - least).count * share / 10));
+    const auto answer = compare_chain_plans(chain, curve, least + Bytes((most - least).count * share / 10));
     REQUIRE(answer);
     REQUIRE(answer->best);
     CHECK(answer->best->replay.seconds >= *answer->lower_bound * (1 - 1e-9));

@@ -26,7 +26,9 @@ std::int64_t farthest_next_use_fetches(const Counts& uses, std::size_t capacity)
   for (std::size_t now = 0; now < uses.size(); ++now) {
     if (held.count(uses[now]) > 0) continue;
     ++fetches;
-    const auto next = [&](std::int64_t block) { return std::find(uses.begin() + static_cast<std::ptrdiff_t>(now), uses.end(), block); };
+    const auto next = [&](std::int64_t block) {
+      return std::find(uses.begin() + static_cast<std::ptrdiff_t>(now), uses.end(), block);
+    };
     if (held.size() == capacity) {
       held.erase(*std::max_element(held.begin(), held.end(), [&](auto a, auto b) { return next(a) < next(b); }));
     }
@@ -55,7 +57,9 @@ BlockTraffic traffic_of(const Plan& plan, std::int64_t layers) {
   for (const Instruction& instruction : flat.list.instructions) {
     if (instruction.layer < 0) continue;
     const auto uses = flat.uses(instruction);
-    const bool weights = std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return plan.buffers[use.target].category == TensorKind::kParameter; });
+    const bool weights = std::any_of(uses.begin(), uses.end(), [&](const Use& use) {
+      return plan.buffers[use.target].category == TensorKind::kParameter;
+    });
     const bool arrives = instruction.kind == InstructionKind::kCopy && weights &&
                          plan.platform.at(plan.buffers[uses.back().target].space).kind == SpaceKind::kDevice;
     if (arrives) ++traffic.fetches[static_cast<std::size_t>(instruction.layer)];
