@@ -23,9 +23,10 @@ Result<void> StateKeeper::write(const std::string& path, std::int64_t done, Writ
 
 Result<void> StateKeeper::save_checkpoint(std::int64_t done) {
   if (schedule_.states.checkpoint.empty()) return {};
-  const Time begin = now();  // what the checkpoint before the last gives back takes its time too
-  if (schedule_.durability == Durability::kCheckpoint) keep_previous(schedule_.states);
-  return write(schedule_.states.checkpoint, done, WritePlace::kBeside, false, begin);
+  const Time begin = now();
+  const bool keep = schedule_.durability == Durability::kCheckpoint;
+  if (keep) keep_previous(schedule_.states);
+  return write(schedule_.states.checkpoint, done, keep ? WritePlace::kOverSpare : WritePlace::kBeside, false, begin);
 }
 
 Result<void> StateKeeper::begin_steps(std::int64_t done) {

@@ -46,7 +46,7 @@ Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, co
                                                    const Executor& executor) {
   const Safety safety{request.schedule.durability, request.schedule.save_every};
   if (safety.durability == Durability::kNone) return std::nullopt;
-  const WritePlace place = safety.durability == Durability::kStep ? WritePlace::kInPlace : WritePlace::kBeside;
+  const WritePlace place = safety.durability == Durability::kStep ? WritePlace::kInPlace : WritePlace::kOverSpare;
   const auto rates = measure_save_rates(request.output, saved_state_bytes(plan.spec, plan.recipe), place,
                                         bytes_in_memory(plan, executor));
   if (!rates) return fail(rates.error());

@@ -20,14 +20,14 @@ struct TrialFiles {
   StateFiles names;
   ~TrialFiles() {
     std::error_code ignored;  // a leftover is only a leftover
-    for (const std::string& name : {names.checkpoint, names.previous}) std::filesystem::remove(name, ignored);
+    for (const std::string& name : {names.checkpoint, names.previous, names.checkpoint + ".tmp"}) std::filesystem::remove(name, ignored);
   }
 };
 
-/// As StateKeeper writes: the checkpoint before is kept, and the one before that gives its room back.
+/// As StateKeeper writes: the checkpoint before is kept, and the one before that written over.
 Result<double> seconds_of(const StateFiles& files, Bytes bytes, WritePlace place, const TrialBytes& pieces) {
   const auto begin = std::chrono::steady_clock::now();
-  if (place == WritePlace::kBeside) keep_previous(files);
+  if (place == WritePlace::kOverSpare) keep_previous(files);
   auto writer = SafetensorsWriter::create(
       files.checkpoint, {.tensors = {{"trial", {bytes.count}, true}}, .metadata = {}, .checksums = true}, place);
   if (!writer) return fail(writer.error());
@@ -43,8 +43,8 @@ Result<double> seconds_of(const StateFiles& files, Bytes bytes, WritePlace place
 }
 
 Result<double> median_seconds(const StateFiles& files, Bytes bytes, WritePlace place, const TrialBytes& pieces) {
-  for (int i = 0; i < 2; ++i) {  // find fresh blocks, and nothing to give back
-    if (auto first = seconds_of(files, bytes, WritePlace::kBeside, pieces); !first) return first;
+  for (int i = 0; i < 2; ++i) {  // find fresh blocks, as a run's first two do
+    if (auto first = seconds_of(files, bytes, i == 0 ? WritePlace::kBeside : place, pieces); !first) return first;
   }
   std::vector<double> seconds;
   for (double spent = 0; seconds.size() < kTrials && (seconds.size() < kFewest || spent < kPatienceSeconds);) {

@@ -48,7 +48,10 @@ void keep_previous(const StateFiles& files) {
   fs::create_hard_link(files.checkpoint, beside, problem);
   if (problem && knows_no_links(problem)) return;
   if (problem) throw_error("the checkpoint before cannot be kept", problem, files.previous);
-  fs::rename(beside, files.previous, problem);
+  if (fs::exists(files.previous, problem) && !fs::equivalent(files.previous, files.checkpoint, problem) && !problem) {
+    fs::rename(files.previous, files.checkpoint + ".tmp", problem);
+  }
+  if (!problem) fs::rename(beside, files.previous, problem);
   if (!problem) fs::remove(beside, problem);  // a rename onto another name of the same file does nothing
   if (problem) throw_error("the checkpoint before cannot be kept", problem, files.previous);
 }

@@ -19,9 +19,9 @@ struct StateFiles {
 
 StateFiles state_files_of(const std::string& run_file);
 
-/// Lets `previous` be what `checkpoint` is now, before that is replaced: a second name, no copy. At every moment
-/// `checkpoint` is there. Nothing happens where there is no checkpoint, or on a file system that knows no second names.
-/// Throws EnvironmentError.
+/// Lets `previous` be what `checkpoint` is now, before that is replaced: a second name, no copy. What `previous` was becomes
+/// `checkpoint`.tmp, for the next one to be written over (WritePlace::kOverSpare). At every moment `checkpoint` is there. Nothing
+/// happens where there is no checkpoint, or on a file system that knows no second names. Throws EnvironmentError.
 void keep_previous(const StateFiles& files);
 
 /// The run file beside which a file of that name is one of a run's states; empty when it is none by its name.

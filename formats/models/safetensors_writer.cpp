@@ -77,16 +77,30 @@ void reserve_checksums(SafetensorsPlan& plan) {
   for (const auto& tensor : plan.tensors) plan.metadata[checksum_key(tensor.name)] = digest_of_bytes({});
 }
 
+/// Whether it is a file of its own, not a link nor one of several names of a file that somebody keeps.
+bool is_spare(const std::filesystem::path& path) {
+  std::error_code ignored;  // what cannot be looked at is not spare
+  return std::filesystem::is_regular_file(std::filesystem::symlink_status(path, ignored)) &&
+         std::filesystem::hard_link_count(path, ignored) == 1;
+}
+
+OpenFile open_place(const std::filesystem::path& path, WritePlace place) {
+  if (place == WritePlace::kInPlace || (place == WritePlace::kOverSpare && is_spare(path))) return OpenFile::for_overwriting(path);
+  std::error_code absent;  // what cannot be removed cannot be made anew either
+  if (place == WritePlace::kOverSpare) std::filesystem::remove(path, absent);
+  return OpenFile::for_writing(path);
+}
+
 }  // namespace
 
 SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file,
-                                     SafetensorsPlan plan, std::vector<std::int64_t> elements)
+                                     SafetensorsPlan plan, std::vector<std::int64_t> elements, bool over_older)
     : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)), plan_(std::move(plan)),
-      elements_(std::move(elements)) {}
+      elements_(std::move(elements)), over_older_(over_older) {}
 
 SafetensorsWriter::SafetensorsWriter(SafetensorsWriter&& other) noexcept
     : path_(std::move(other.path_)), temporary_(std::exchange(other.temporary_, {})), file_(std::move(other.file_)),
-      plan_(std::move(other.plan_)), elements_(std::move(other.elements_)), current_(other.current_),
+      plan_(std::move(other.plan_)), elements_(std::move(other.elements_)), over_older_(other.over_older_), current_(other.current_),
       written_(other.written_), final_size_(other.final_size_), digest_(std::move(other.digest_)) {}
 
 SafetensorsWriter::~SafetensorsWriter() {
@@ -102,10 +116,10 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path&
   if (static_cast<std::int64_t>(head.size()) > kMaxSafetensorsHeader.count) {
     return bad(ErrorKind::kInput, path, fmt::format("the header of {} bytes passes the format's limit", head.size()));
   }
-  const bool beside = place == WritePlace::kBeside;
-  const std::filesystem::path temporary = beside ? path.string() + ".tmp" : std::string();
-  OpenFile file = beside ? OpenFile::for_writing(temporary) : OpenFile::for_overwriting(path);
-  SafetensorsWriter writer(path, temporary, std::move(file), std::move(plan), std::move(*counts));
+  const std::filesystem::path temporary = place == WritePlace::kInPlace ? std::string() : path.string() + ".tmp";
+  OpenFile file = open_place(temporary.empty() ? path : temporary, place);
+  SafetensorsWriter writer(path, temporary, std::move(file), std::move(plan), std::move(*counts),
+                           place != WritePlace::kBeside);
   writer.file_.append(std::as_bytes(std::span(head)));
   writer.final_size_ = Bytes(static_cast<std::int64_t>(head.size()));
   for (std::size_t i = 0; i < writer.elements_.size(); ++i) {
@@ -187,7 +201,7 @@ Result<void> SafetensorsWriter::finish() {
     return bad(ErrorKind::kDefect, path_,
                fmt::format("tensor '{}' has only {} of {} values", plan_.tensors[current_].name, written_, elements_[current_]));
   }
-  if (temporary_.empty() && file_.size() > final_size_) file_.resize(final_size_);  // an older file that was longer
+  if (over_older_ && file_.size() > final_size_) file_.resize(final_size_);  // it was longer
   if (file_.size() != final_size_) {  // a failed append left part of its values behind
     return bad(ErrorKind::kDefect, path_,
                fmt::format("the file has {} bytes instead of {}", file_.size().count, final_size_.count));

@@ -31,6 +31,7 @@ struct SafetensorsPlan {
 /// Where a file's bytes go until it is finished.
 enum class WritePlace {
   kBeside,   ///< into `path.tmp`, which then takes the name; until then an older `path` stays as it was
+  kOverSpare,  ///< the same, over the bytes of a `path.tmp` that no other name means: the disk need not find room for them
   kInPlace,  ///< over an older file of about the same size, which asks the disk for no room; it is of no use until finished
 };
 
@@ -62,7 +63,7 @@ class SafetensorsWriter {
 
  private:
   SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file, SafetensorsPlan plan,
-                    std::vector<std::int64_t> elements);
+                    std::vector<std::int64_t> elements, bool over_older);
   [[nodiscard]] Result<void> check_turn(std::string_view name, std::size_t count, bool bytes) const;
   void append_stored(std::span<const std::byte> stored);
   void append_bf16(std::span<const float> values);
@@ -76,6 +77,7 @@ class SafetensorsWriter {
   OpenFile file_;
   SafetensorsPlan plan_;
   std::vector<std::int64_t> elements_;  ///< by tensor
+  bool over_older_ = false;             ///< bytes of an older file, which may be more
   std::size_t current_ = 0;
   std::int64_t written_ = 0;  ///< elements of the current tensor
   Bytes final_size_;

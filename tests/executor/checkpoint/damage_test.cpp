@@ -1,5 +1,6 @@
 // Training states of which something changed after they were written.
 #include <catch2/catch.hpp>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -33,6 +34,12 @@ void save(const std::string& path, std::int64_t steps, WritePlace place = WriteP
 std::string read(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+ino_t file_number(const std::string& path) {
+  struct stat found {};
+  REQUIRE(::stat(path.c_str(), &found) == 0);
+  return found.st_ino;
 }
 
 void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
@@ -135,12 +142,37 @@ TEST_CASE("the checkpoint before is kept under its own name, and offered when th
   keep_previous(files);
   keep_previous(files);  // both names mean one file already
   CHECK(check_training_state(files.previous).value() == 9);
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
+  CHECK(check_training_state(files.checkpoint + ".tmp").value() == 6);  // to be written over
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 3);
   save(files.checkpoint, 12);
   const auto other = find_other_state(files.checkpoint);
   REQUIRE(other);
   CHECK(other->path == files.previous);
   CHECK(other->steps_done == 9);
+}
+
+TEST_CASE("a checkpoint is written over the one of two before, and never over bytes that another name means") {
+  const TemporaryFolder folder;
+  const StateFiles files = state_files_of(folder.file("run"));
+  const auto keep_and_save = [&](std::int64_t steps) {
+    keep_previous(files);
+    save(files.checkpoint, steps, WritePlace::kOverSpare);
+  };
+  for (const std::int64_t steps : {3, 6, 9}) keep_and_save(steps);
+  const auto of_step_6 = file_number(files.previous);
+  keep_and_save(12);
+  CHECK(file_number(files.checkpoint) == of_step_6);
+  keep_and_save(15);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 2);
+  save(folder.file("anew"), 15);
+  CHECK(read(files.checkpoint) == read(folder.file("anew")));
+  std::filesystem::create_hard_link(files.previous, folder.file("backup"));
+  keep_and_save(18);
+  CHECK(check_training_state(folder.file("backup")).value() == 12);
+  std::filesystem::create_hard_link(files.checkpoint, files.checkpoint + ".tmp");  // as after a kill between two names
+  save(files.checkpoint, 21, WritePlace::kOverSpare);
+  CHECK(check_training_state(files.checkpoint).value() == 21);
+  CHECK(check_training_state(files.previous).value() == 15);
 }
 
 }  // namespace plimsoll
