@@ -32,8 +32,9 @@ void TrainingRecord::add_checkpoint(const SavedState& state) {
 
 Error TrainingRecord::with_checkpoint(Error error) const {
   if (!durable_) return error;
-  error.remedy += fmt::format("{}the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there",
-                              error.remedy.empty() ? "" : "; ", *durable_, request_.output);
+  if (!error.remedy.empty()) error.remedy += "; ";
+  error.remedy += fmt::format("the checkpoint of step {} is whole: plimsoll run --resume {} goes on from there", *durable_,
+                              request_.output);
   return error;
 }
 

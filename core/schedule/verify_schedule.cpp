@@ -121,8 +121,8 @@ std::string circle_of_waits(const PipelineSchedule& schedule, const OrderWalk& w
     const PipelineOp& head = order[index];
     const PipelineOp needed = walk.awaited(walk.ready(head) ? order[index + 1] : head);
     const RankId holder = walk.rank_of(schedule.cell(needed));
-    text += fmt::format("{}rank {} waits before {} for the {} of stage {}, micro-batch {} from rank {}",
-                        text.empty() ? "" : "; ", rank, to_text(head),
+    if (!text.empty()) text += "; ";
+    text += fmt::format("rank {} waits before {} for the {} of stage {}, micro-batch {} from rank {}", rank, to_text(head),
                         needed.work == PipelineWork::kForward ? "activations" : "gradient", needed.stage.index,
                         needed.micro_batch.index, holder.index);
     rank = holder.index;

@@ -187,7 +187,7 @@ void ExplorePage::connect_parts() {
     const QString path = folder_.filePath(QStringLiteral("step.plimsoll"));
     over_time_button_->setEnabled(true);
     if (code != 0 || !QFileInfo::exists(path))
-      return Q_EMIT failed(say("Cannot draw the step"), QString::fromUtf8(errors).trimmed());
+      return Q_EMIT failed(say("Cannot draw the step"), say_program_error(errors));
     Q_EMIT openRequested(QStringLiteral("timeline"), path);
   });
 }
@@ -305,9 +305,7 @@ void ExplorePage::take_told(int code, const QByteArray& output, const QByteArray
   card_->show_working(false);
   constexpr int kFits = 0, kDoesNotFit = 3;
   if (code == kFits || code == kDoesNotFit) return take(read_told(output, choices_));
-  QString why = QString::fromUtf8(errors).trimmed();
-  if (why.startsWith(QLatin1String("plimsoll: "))) why = why.mid(10);
-  take(fail({.kind = ErrorKind::kInput, .what = why.toStdString(), .where = {}, .remedy = {}}));
+  take(fail({.kind = ErrorKind::kInput, .what = program_error(errors).toStdString(), .where = {}, .remedy = {}}));
 }
 
 void ExplorePage::show_over_time() {

@@ -4,6 +4,7 @@
 
 #include "formats/machines/machine_json.h"
 #include "formats/machines/machine_probe.h"
+#include "gui/language/say_engine.h"
 #include "sim/cost/calibrate.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/probe_statistics.h"
@@ -60,7 +61,7 @@ void OwnComputerQuestion::ask(const Choices& choices) {
 }
 
 void OwnComputerQuestion::take_answer(int code, const QByteArray& output, const QByteArray& errors) {
-  if (code != 0) return Q_EMIT refused(QString::fromUtf8(errors).trimmed());
+  if (code != 0) return Q_EMIT refused(program_error(errors));
   auto own = read_answer(output);
   if (!own) return Q_EMIT refused(QString::fromStdString(own.error().text()));
   answer_ = std::move(*own);

@@ -6,7 +6,6 @@
 #include <QLocale>
 
 #include <algorithm>
-#include <cctype>
 
 #include <nlohmann/json.hpp>
 
@@ -64,47 +63,60 @@ Result<void> Catalogue::add(std::string_view json, const std::string& where) {
   return {};
 }
 
+Catalogue::Pattern Catalogue::read_pattern(const QString& english, const QString& chinese) {
+  constexpr qsizetype kFewLetters = 12;
+  Pattern pattern{.chinese = chinese};
+  QStringList pieces;
+  qsizetype at = 0;
+  for (auto marks = placeholder().globalMatch(english); marks.hasNext();) {
+    const auto mark = marks.next();
+    pieces << english.mid(at, mark.capturedStart() - at);
+    pattern.numbers.push_back(mark.captured(1).toInt());
+    at = mark.capturedEnd();
+  }
+  pieces << english.mid(at);
+  const QString own = pieces.join(QString());
+  const auto letters = std::count_if(own.begin(), own.end(), [](QChar sign) { return sign.isLetter(); });
+  pattern.only_separates = letters == 0;
+  pattern.says_little = letters <= kFewLetters && pieces.size() > 1;
+  pattern.begin = pieces.front();
+  pattern.end = pieces.back();
+  pattern.own = own.size();
+  const auto shorter = [](const QString& a, const QString& b) { return a.size() < b.size(); };
+  pattern.within = *std::max_element(pieces.begin(), pieces.end(), shorter);
+  for (QString& piece : pieces) piece = QRegularExpression::escape(piece);
+  pattern.english.setPattern(QRegularExpression::anchoredPattern(pieces.join(QStringLiteral("(.+?)"))));
+  pattern.english.setPatternOptions(QRegularExpression::DotMatchesEverythingOption);
+  return pattern;
+}
+
 Result<void> Catalogue::add_patterns(std::string_view json, const std::string& where) {
   const auto texts = read_texts(json, where);
   if (!texts) return fail(texts.error());
-  for (const auto& [english, chinese] : *texts) {
-    Pattern pattern{.chinese = QString::fromStdString(chinese)};
-    pattern.only_separates =
-        std::none_of(english.begin(), english.end(), [](unsigned char sign) { return std::isalpha(sign) != 0; });
-    QString expression;
-    qsizetype at = 0;
-    const QString text = QString::fromStdString(english);
-    for (auto marks = placeholder().globalMatch(text); marks.hasNext();) {
-      const auto mark = marks.next();
-      expression += QRegularExpression::escape(text.mid(at, mark.capturedStart() - at)) + QStringLiteral("(.+?)");
-      pattern.numbers.push_back(mark.captured(1).toInt());
-      at = mark.capturedEnd();
-    }
-    expression += QRegularExpression::escape(text.mid(at));
-    pattern.english.setPattern(QRegularExpression::anchoredPattern(expression));
-    pattern.english.setPatternOptions(QRegularExpression::DotMatchesEverythingOption);
-    patterns_.push_back(std::move(pattern));
-  }
-  std::stable_sort(patterns_.begin(), patterns_.end(),
-                   [](const Pattern& a, const Pattern& b) { return a.english.pattern().size() > b.english.pattern().size(); });
+  for (const auto& [english, chinese] : *texts)
+    patterns_.push_back(read_pattern(QString::fromStdString(english), QString::fromStdString(chinese)));
+  std::stable_sort(patterns_.begin(), patterns_.end(), [](const Pattern& a, const Pattern& b) { return a.own > b.own; });
   return {};
 }
 
 namespace {
 
-/// Names, numbers and single words stay as they are in every language.
-bool is_sentence(const QString& text) {
-  static const QRegularExpression kWords(QStringLiteral("[a-z]{2,} [a-z]{2,}"));
-  return kWords.match(text).hasMatch();
+/// Names, numbers and single words stay as they are in every language; a name may have two words ("one die").
+bool is_sentence(const QString& text, bool with_names) {
+  static const QRegularExpression kTwo(QStringLiteral("[a-z]{2,} [a-z]{2,}"));
+  static const QRegularExpression kThree(QStringLiteral("[a-z]{2,} [a-z]{2,} [a-z]{2,}"));
+  return (with_names ? kTwo : kThree).match(text).hasMatch();
 }
 
 }  // namespace
 
-/// What only separates ("%1: %2") counts where its parts are known, too.
+/// What only separates ("%1: %2") or says little ("%1 on the %2") counts where its parts are known, too.
 bool Catalogue::goes(const Pattern& pattern, const QRegularExpressionMatch& found) const {
   if (!found.hasMatch()) return false;
-  for (int part = 1; pattern.only_separates && part <= found.lastCapturedIndex(); ++part) {
-    if (is_sentence(found.captured(part)) && match(found.captured(part)).isEmpty()) return false;
+  if (!pattern.only_separates && !pattern.says_little) return true;
+  for (int part = 1; part <= found.lastCapturedIndex(); ++part) {
+    const QString text = found.captured(part);
+    if (is_sentence(text, pattern.only_separates) && match(text).isEmpty()) return false;
   }
   return true;
 }
@@ -113,6 +125,7 @@ bool Catalogue::goes(const Pattern& pattern, const QRegularExpressionMatch& foun
 QString Catalogue::match(const QString& english, bool by_separators) const {
   for (const Pattern& pattern : patterns_) {
     if (pattern.only_separates && !by_separators) continue;
+    if (!english.startsWith(pattern.begin) || !english.endsWith(pattern.end) || !english.contains(pattern.within)) continue;
     const auto found = pattern.english.match(english);
     if (!goes(pattern, found)) continue;
     QString text;

@@ -46,16 +46,20 @@ class Catalogue final : public QTranslator {
     QRegularExpression english;
     std::vector<int> numbers;  ///< of the placeholders, in the order of the English text
     QString chinese;
+    QString begin, end, within;   ///< its English up to the first placeholder, after the last, and the longest piece
+    qsizetype own = 0;            ///< how long its English is without placeholders
     bool only_separates = false;  ///< its English has no letter of its own
+    bool says_little = false;     ///< its English has few letters of its own: "%1 on the %2"
   };
 
   [[nodiscard]] QString match(const QString& english, bool by_separators = true) const;
   [[nodiscard]] QString match_error(const QString& english) const;
   [[nodiscard]] QString match_lines(const QString& english) const;
   [[nodiscard]] bool goes(const Pattern& pattern, const QRegularExpressionMatch& found) const;
+  static Pattern read_pattern(const QString& english, const QString& chinese);
 
   QHash<QByteArray, QString> texts_;
-  std::vector<Pattern> patterns_;  ///< long ones first
+  std::vector<Pattern> patterns_;  ///< those that say most first
 };
 
 /// Makes the language that of the program, from now on; windows are told by QEvent::LanguageChange.

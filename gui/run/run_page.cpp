@@ -18,6 +18,7 @@
 #include "gui/app/change_command.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 #include "gui/run/line_chart.h"
 #include "gui/run/run_form.h"
 #include "gui/run/runs_model.h"
@@ -267,8 +268,8 @@ void RunPage::stop() {
 }
 
 void RunPage::take(const ProgressLine& line) {
-  if (const auto* stage = std::get_if<StageLine>(&line)) status_->setText(stage->text);
-  if (const auto* warning = std::get_if<WarningLine>(&line)) Q_EMIT said(warning->text);
+  if (const auto* stage = std::get_if<StageLine>(&line)) status_->setText(say_engine(stage->text.toStdString()));
+  if (const auto* warning = std::get_if<WarningLine>(&line)) Q_EMIT said(say_engine(warning->text.toStdString()));
   if (const auto* plan = std::get_if<PlanLine>(&line)) take_plan(*plan);
   if (const auto* step = std::get_if<StepLine>(&line)) take_step(*step);
   if (const auto* found = std::get_if<EvaluationLine>(&line)) loss_->add_mark(static_cast<double>(found->steps), found->loss);

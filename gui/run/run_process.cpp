@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -90,7 +91,7 @@ RunEnd RunProcess::end_of(QProcess& process) const {
   if (process.error() == QProcess::FailedToStart) {
     return {RunEnd::Kind::kFailed, say("%1 cannot be started.").arg(engine_), {}};
   }
-  if (error_) return {RunEnd::Kind::kFailed, error_->text, {}};
+  if (error_) return {RunEnd::Kind::kFailed, say_engine(error_->text.toStdString()), {}};
   if (end_) {
     const QString text = end_->interrupted ? say("Stopped; the checkpoint %1 keeps what was done.").arg(end_->checkpoint) : say("Done.");
     return {end_->interrupted ? RunEnd::Kind::kInterrupted : RunEnd::Kind::kDone, text, end_->file};
@@ -98,7 +99,7 @@ RunEnd RunProcess::end_of(QProcess& process) const {
   if (process.exitStatus() == QProcess::CrashExit) {
     return {RunEnd::Kind::kFailed, say("The program was killed or crashed. The run file keeps the steps that were committed."), {}};
   }
-  const QString said = QString::fromUtf8(process.readAllStandardError()).trimmed();
+  const QString said = say_program_error(process.readAllStandardError());
   return {RunEnd::Kind::kFailed, said.isEmpty() ? say("The program ended with code %1.").arg(process.exitCode()) : said, {}};
 }
 
