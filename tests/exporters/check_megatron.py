@@ -1,8 +1,11 @@
-"""Each argument of `export --to megatron` is one that Megatron-LM's parser has, with a value of its type (megatron_options.csv)."""
+"""Each argument of `export --to megatron` is one that Megatron-LM's parser has, with a value of its type (megatron_options.csv).
+
+The parser itself is in no package. Where it can be imported (PYTHONPATH=Megatron-LM), it parses the same arguments."""
 import argparse
 import csv
 import pathlib
 import subprocess
+import sys
 
 from support import equal, export
 
@@ -21,10 +24,38 @@ def parser():
     return made
 
 
+def own_parser():
+    """Megatron-LM's own, of a list of words; nothing where there is no checkout on PYTHONPATH."""
+    try:
+        from megatron.training.arguments import parse_args
+    except ImportError:
+        return None
+
+    def parse(words):
+        sys.argv = ["pretrain_gpt.py", *words]
+        return vars(parse_args())
+
+    return parse
+
+
+def check_own(words, known):
+    """What Megatron-LM's own parser makes of each argument is what the transcription makes of it."""
+    parse = own_parser()
+    if parse is None:
+        return
+    own = parse(words)
+    for name in [word[2:].replace("-", "_") for word in words if word.startswith("--")]:
+        if name in own and name in known:
+            equal(f"Megatron-LM's own {name}", own[name], known[name])
+
+
 def parsed(*arguments, name):
     path = export("megatron", *arguments, name=name)
-    words = subprocess.run(["bash", "-c", f'source "{path}"; printf "%s\\n" "${{MEGATRON_ARGS[@]}}"'], capture_output=True, text=True, check=True)
-    return parser().parse_args(words.stdout.split("\n")[:-1])
+    listed = subprocess.run(["bash", "-c", f'source "{path}"; printf "%s\\n" "${{MEGATRON_ARGS[@]}}"'], capture_output=True, text=True, check=True)
+    words = listed.stdout.split("\n")[:-1]
+    known = parser().parse_args(words)
+    check_own(words, vars(known))
+    return known
 
 
 cut = parsed("gpt:layers=24,hidden=2048,heads=16,vocab=50257", *GPU, "--stack", "megatron", "--tp", "4", "--pp", "2", "--dp", "2", "--zero", "1", "--chunks", "2",
@@ -40,4 +71,4 @@ equal("llama", (llama.swiglu, llama.normalization, llama.group_query_attention, 
 equal("offload", (llama.optimizer_cpu_offload, llama.optimizer_offload_fraction), (True, 1.0))
 equal("recompute", (llama.recompute_granularity, llama.recompute_method, llama.recompute_num_layers), ("full", "uniform", 1))
 export("megatron", "gpt2", *GPU, "--strategy", "zero-offload", "--optimizer", "sgd", name="sgd.sh", code=2)
-print("megatron's options all known")
+print("megatron's options all known", "to Megatron-LM's own parser, too" if own_parser() else "by their transcription")
