@@ -17,12 +17,26 @@ constexpr std::size_t kGlanceCost = 1;
 /// Of the budget that moves have, jumps have one part in so many besides.
 constexpr std::size_t kJumpShare = 4;
 
+bool is_less(std::int64_t after, std::int64_t before) { return after < before - before / kLeastGain; }
+
+Bytes total_needed(const Candidate& candidate) {
+  Bytes total;
+  for (const SpaceNeed& need : candidate.needs) total += need.needed;
+  return total;
+}
+
+/// Of two that do not fit: the one that is short of less or, where neither is, needs less of all memories together. What
+/// that frees may be where nothing is missing, but states can move there from where something is.
+bool comes_nearer(const Candidate& to, const Candidate& from) {
+  const Bytes before = from.shortfall(), after = to.shortfall();
+  if (is_less(after.count, before.count)) return true;
+  return after <= before && total_needed(to) < total_needed(from);
+}
+
 bool gains(const Candidate& to, const Candidate& from) {
   if (to.glanced) return false;
   if (to.fits() != from.fits()) return to.fits();
-  const std::int64_t before = from.fits() ? from.step->count : from.shortfall().count;
-  const std::int64_t after = to.fits() ? to.step->count : to.shortfall().count;
-  return after < before - before / kLeastGain;
+  return to.fits() ? is_less(to.step->count, from.step->count) : comes_nearer(to, from);
 }
 
 /// What lasts of one transformer block.
@@ -43,6 +57,11 @@ BlockBytes block_bytes(const SearchProblem& problem) {
     }
   }
   return bytes;
+}
+
+/// How many blocks a room holds; of what is missing, how many have to go.
+std::int64_t whole_blocks(std::int64_t room, std::int64_t of_each) {
+  return room >= 0 ? room / of_each : -((-room + of_each - 1) / of_each);
 }
 
 /// A walk through the space of strategies; positions are indices into the search's candidates.
@@ -109,10 +128,10 @@ class LocalSearch {
     for (const SpaceNeed& need : candidate.needs) {
       const std::int64_t room = (need.usable - need.needed).count;
       const SpaceKind kind = problem_.platform.at(need.space).kind;
-      if (kind == SpaceKind::kHost) limits.host_state_room = room / block_.states;
+      if (kind == SpaceKind::kHost) limits.host_state_room = whole_blocks(room, block_.states);
       if (kind != SpaceKind::kDevice) continue;
-      limits.device_parameter_room = room / block_.weights;
-      limits.device_state_room = room / (block_.states + (streamed ? block_.weights : 0));
+      limits.device_parameter_room = whole_blocks(room, block_.weights);
+      limits.device_state_room = whole_blocks(room, block_.states + (streamed ? block_.weights : 0));
     }
     return limits;
   }
