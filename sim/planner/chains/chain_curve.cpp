@@ -33,6 +33,46 @@ void shift_curve(const StepCurve& rest, Bytes more, double seconds, Bytes floor,
   }
 }
 
+/// A place on a curve beside which `more` bytes are held, that goes to more and more bytes.
+class Walk {
+ public:
+  Walk(const StepCurve& curve, Bytes more)
+      : at_(curve.data()), last_(curve.empty() ? at_ : at_ + curve.size() - 1), more_(more), none_(curve.empty()) {}
+  [[nodiscard]] bool begun(Bytes bytes) const { return !none_ && at_->bytes + more_ <= bytes; }
+  [[nodiscard]] double seconds() const { return at_->seconds; }
+  /// That many steps on, or at the end.
+  [[nodiscard]] double seconds(std::size_t run) const { return ahead(run).seconds; }
+  [[nodiscard]] Bytes next(std::size_t run) const {
+    return static_cast<std::size_t>(last_ - at_) >= run ? at_[run].bytes + more_ : kNoMore;
+  }
+  /// The last step that `bytes` are enough for, where that is close.
+  void step(Bytes bytes) {
+    while (at_ != last_ && at_[1].bytes + more_ <= bytes) ++at_;
+  }
+  /// The same wherever it is.
+  void reach(Bytes bytes) {
+    const Bytes own = bytes - more_;
+    std::size_t width = 1;
+    while (has(width, own)) at_ += width, width *= 2;
+    for (width /= 2; width > 0; width /= 2) {
+      if (has(width, own)) at_ += width;
+    }
+  }
+
+ private:
+  [[nodiscard]] bool has(std::size_t width, Bytes own) const {
+    return static_cast<std::size_t>(last_ - at_) >= width && at_[width].bytes <= own;
+  }
+  [[nodiscard]] const CurveStep& ahead(std::size_t run) const {
+    return at_[std::min(run, static_cast<std::size_t>(last_ - at_))];
+  }
+
+  const CurveStep* at_;
+  const CurveStep* last_;
+  Bytes more_;
+  bool none_;
+};
+
 /// Two stretches, one after the other: while the blocks of `later` run, `kept` bytes are held for those of `earlier`.
 struct Cut {
   const StepCurve& later;
@@ -50,39 +90,26 @@ struct Cut {
   /// once: neither sum falls below what it is at a run's end, nor does `known` rise above what it is at its beginning.
   void sum_below(const StepCurve& known, Bytes bytes, StepCurve& out) const {
     out.clear();
-    std::size_t i = 0, k = 0, c = 0, run = 1;
-    while (bytes != kNoMore) {
-      i = reach(later, i, bytes - kept);
-      k = reach(earlier, k, bytes);
-      c = reach(known, c, bytes);
-      const bool is_known = !known.empty() && known[c].bytes <= bytes;
-      const double sum = seconds + later[i].seconds + earlier[k].seconds;
-      const bool below = !is_known || sum < known[c].seconds;
+    Walk late(later, kept), early(earlier, Bytes(0)), low(known, Bytes(0));
+    late.reach(bytes), early.reach(bytes), low.reach(bytes);
+    for (std::size_t run = 1; bytes != kNoMore; run = std::min(2 * run, kLongestRun)) {
+      const bool is_known = low.begun(bytes);
+      const double sum = seconds + late.seconds() + early.seconds();
+      const bool below = !is_known || sum < low.seconds();
       if (below) out.push_back({bytes, sum, choice});
-      if (below || !is_known) run = 1;
-      while (run > 1 && seconds + ahead(later, i, run).seconds + ahead(earlier, k, run).seconds < known[c].seconds) run /= 2;
-      const Bytes next_later = i + run < later.size() ? later[i + run].bytes + kept : kNoMore;
-      const Bytes next_earlier = k + run < earlier.size() ? earlier[k + run].bytes : kNoMore;
-      bytes = std::min(next_later, next_earlier);
-      run = std::min(2 * run, kLongestRun);
+      if (below) run = 1;
+      while (run > 1 && seconds + late.seconds(run) + early.seconds(run) < low.seconds()) run /= 2;
+      bytes = std::min(late.next(run), early.next(run));
+      if (run == 1) {
+        late.step(bytes), early.step(bytes), low.step(bytes);
+      } else {
+        late.reach(bytes), early.reach(bytes), low.reach(bytes);
+      }
     }
   }
 
  private:
   static constexpr std::size_t kLongestRun = 1024;
-
-  /// The last step that `bytes` are enough for, from step `from` on, which they are (or `from` where they are not).
-  static std::size_t reach(const StepCurve& curve, std::size_t from, Bytes bytes) {
-    std::size_t width = 1;
-    while (from + width < curve.size() && curve[from + width].bytes <= bytes) from += width, width *= 2;
-    for (; width > 0; width /= 2) {
-      if (from + width < curve.size() && curve[from + width].bytes <= bytes) from += width;
-    }
-    return from;
-  }
-  static const CurveStep& ahead(const StepCurve& curve, std::size_t from, std::size_t by) {
-    return curve[std::min(from + by, curve.size() - 1)];
-  }
 };
 
 }  // namespace
@@ -98,7 +125,7 @@ ChainCurve::ChainCurve(const BlockChain& chain, const ChainCurveLimits& limits)
         [&](std::size_t first) {
           StepCurve curve = length == 1 ? one_block(first) : stretch(first, first + length - 1);
           if (thin(curve, most, limits.way)) exact = false;
-          cells_[index(first, first + length - 1)] = std::move(curve);
+          cells_[index(first, first + length - 1)].assign(curve.begin(), curve.end());  // no larger than it must be
         },
         limits.threads);
   }

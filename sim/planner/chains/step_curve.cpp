@@ -15,18 +15,23 @@ void lower_by(StepCurve& curve, std::span<const CurveStep> other, StepCurve& scr
   scratch.clear();
   if (other.empty()) return;
   const auto within = [](const CurveStep& step, Bytes bytes) { return step.bytes < bytes; };
-  auto left = std::lower_bound(curve.begin(), curve.end(), other.front().bytes, within);
-  scratch.insert(scratch.end(), curve.begin(), left);
+  const auto begin = std::lower_bound(curve.begin(), curve.end(), other.front().bytes, within);
+  const CurveStep* before = begin == curve.begin() ? nullptr : &*(begin - 1);
+  auto left = begin;
   for (auto right = other.begin(); right != other.end();) {
     const bool from_left = left != curve.end() && left->bytes <= right->bytes;
     const CurveStep& step = from_left ? *left++ : *right++;
-    if (!scratch.empty() && step.seconds >= scratch.back().seconds) continue;
-    if (!scratch.empty() && step.bytes == scratch.back().bytes) scratch.pop_back();
+    const CurveStep* known = scratch.empty() ? before : &scratch.back();
+    if (known != nullptr && step.seconds >= known->seconds) continue;
+    if (!scratch.empty() && step.bytes == known->bytes) scratch.pop_back();
     scratch.push_back(step);
   }
-  while (left != curve.end() && left->seconds >= scratch.back().seconds) ++left;
-  scratch.insert(scratch.end(), left, curve.end());
-  curve.swap(scratch);
+  const double last = !scratch.empty() ? scratch.back().seconds : before->seconds;
+  while (left != curve.end() && left->seconds >= last) ++left;
+  const auto changed = std::min(left - begin, static_cast<std::ptrdiff_t>(scratch.size()));
+  std::copy(scratch.begin(), scratch.begin() + changed, begin);
+  if (changed < left - begin) curve.erase(begin + changed, left);
+  else curve.insert(left, scratch.begin() + changed, scratch.end());
 }
 
 bool thin(StepCurve& curve, std::size_t most, Thinning way) {
