@@ -1,22 +1,32 @@
 #include "sim/planner/parallel_for.h"
 
-#include <atomic>
-#include <future>
-#include <thread>
-#include <vector>
+#include <tbb/blocked_range.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
 
 namespace plimsoll {
+namespace {
+
+/// One index a task: looks differ much in how long they take. A thread that waits here takes up no work from outside.
+void share_out(std::size_t count, const std::function<void(std::size_t)>& work) {
+  const auto some = [&](const tbb::blocked_range<std::size_t>& range) {
+    for (std::size_t i = range.begin(); i != range.end(); ++i) work(i);
+  };
+  tbb::this_task_arena::isolate(
+      [&] { tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), some, tbb::simple_partitioner()); });
+}
+
+}  // namespace
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, unsigned threads) {
-  if (threads == 0) threads = std::thread::hardware_concurrency();
-  std::atomic<std::size_t> next{0};
-  const auto claim = [&] {
-    for (std::size_t i = next++; i < count; i = next++) work(i);
-  };
-  std::vector<std::future<void>> others;
-  for (unsigned t = 1; t < threads && t < count; ++t) others.push_back(std::async(std::launch::async, claim));
-  claim();
-  for (std::future<void>& other : others) other.get();
+  if (threads == 1 || count <= 1) {
+    for (std::size_t i = 0; i < count; ++i) work(i);
+  } else if (threads == 0) {
+    share_out(count, work);
+  } else {
+    tbb::task_arena arena(static_cast<int>(threads));
+    arena.execute([&] { share_out(count, work); });
+  }
 }
 
 }  // namespace plimsoll

@@ -5,7 +5,8 @@
 
 namespace plimsoll {
 
-/// Calls `work` once for every index below `count`, on that many threads (0: one a core). An exception is rethrown.
+/// Calls `work` once for every index below `count`, in any order, by oneTBB on that many threads at most (0: one a core). An
+/// exception is rethrown, and indices that have not begun then may be left out. May be called from within `work`.
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, unsigned threads = 0);
 
 }  // namespace plimsoll

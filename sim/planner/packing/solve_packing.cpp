@@ -10,6 +10,7 @@
 
 #include "sim/planner/packing/canonical_search.h"
 #include "sim/planner/packing/verify_task_packing.h"
+#include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
 namespace {
@@ -53,11 +54,8 @@ class Portfolio {
   }
 
   PackingAnswer run() {
-    std::vector<std::thread> others;
     const unsigned threads = limits_.threads > 0 ? limits_.threads : std::max(1u, std::thread::hardware_concurrency());
-    for (unsigned t = 1; t < threads; ++t) others.emplace_back([this] { work(); });
-    work();
-    for (std::thread& other : others) other.join();
+    parallel_for(threads, [this](std::size_t) { work(); }, threads);
     if (impossible_) return {PackingVerdict::kImpossible, {}};
     return solved_ < limits_.attempts ? PackingAnswer{PackingVerdict::kPacked, std::move(found_)} : PackingAnswer{};
   }
