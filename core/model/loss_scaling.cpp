@@ -8,11 +8,11 @@
 #include <optional>
 #include <vector>
 
+#include "core/model/next_loss_scale.h"
+
 namespace plimsoll {
 namespace {
 
-constexpr double kGrowth = 2.0;
-constexpr double kBackoff = 0.5;
 constexpr std::string_view kDynamic = "dynamic";
 
 std::vector<std::string_view> split(std::string_view text) {
@@ -48,17 +48,7 @@ LossScale first_loss_scale(const LossScaling& scaling) {
 }
 
 LossScale next_loss_scale(const LossScaling& scaling, LossScale now, bool finite) {
-  now.updates += finite ? 1 : 0;
-  if (scaling.interval == 0) return now;
-  now.good_steps = finite ? now.good_steps + 1 : 0;
-  if (!finite) now.scale *= kBackoff;
-  if (now.good_steps == static_cast<double>(scaling.interval)) {
-    const double grown = now.scale * kGrowth;
-    if (grown <= static_cast<double>(std::numeric_limits<float>::max())) now.scale = grown;
-    now.good_steps = 0;
-  }
-  now.factor = 1 / now.scale;
-  return now;
+  return loss_scale_after(scaling, now, finite);
 }
 
 std::string to_text(const LossScaling& scaling) {

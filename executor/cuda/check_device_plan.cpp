@@ -18,13 +18,11 @@ tl::unexpected<Error> refuse(std::string what, std::string where = {}) {
 }
 
 Result<void> check_recipe(const Recipe& recipe) {
-  const bool fp64 = recipe.precision == Precision::kFp64;
-  if (fp64 || scales_loss(recipe.precision)) {
+  if (recipe.precision == Precision::kFp64) {
     return fail({.kind = ErrorKind::kInput,
-                 .what = fp64 ? "the CUDA backend does not compute in fp64"
-                              : "the CUDA backend has no updates of scaled losses, which fp16 needs",
+                 .what = "the CUDA backend does not compute in fp64",
                  .where = {},
-                 .remedy = "use --precision bf16-mixed (from sm_80 on), tf32 or fp32"});
+                 .remedy = "use --precision fp16-mixed, bf16-mixed (from sm_80 on), tf32 or fp32"});
   }
   if (recipe.delay > 0) return refuse("the CUDA backend has no delayed updates");
   return {};

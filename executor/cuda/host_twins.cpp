@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/cuda/launch/by_storage.h"
+#include "executor/cuda/launch/supports.h"
 #include "executor/cuda/launch/update.h"
 #include "executor/kernels/worker_pool.h"
 
@@ -61,7 +62,7 @@ class HostLauncher {
 
 bool launch_as_on_device(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
   HostLauncher launcher(*context.pool);
-  std::vector<double> scratch(kernel.kind == OpKind::kSquaredNorm ? cuda::kMostSquareBlocks : 0);
+  std::vector<double> scratch(static_cast<std::size_t>(cuda::scratch_of(kernel).count) / sizeof(double));
   const cuda::DeviceLaunch launch{kernel, operands, context, reinterpret_cast<std::byte*>(scratch.data())};
   return cuda::by_storage(kernel.dtype, [&](auto type) {
     return cuda::launch_update<typename decltype(type)::Type>(launcher, launch);

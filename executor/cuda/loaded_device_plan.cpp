@@ -139,7 +139,10 @@ void LoadedDevicePlan::set(TensorKind kind, GroupId group, const std::function<v
 void LoadedDevicePlan::initialize() {
   for (const StateBinding& binding : plan.state) {
     states.write(binding, [&](std::span<std::byte> bytes) {
-      if (is_weights(binding.kind)) {
+      if (binding.kind == TensorKind::kScalar) {
+        const LossScale first = first_loss_scale(plan.recipe.loss_scaling);
+        std::memcpy(bytes.data(), &first, sizeof(first));
+      } else if (is_weights(binding.kind)) {
         fill_weights(plan.spec, plan.recipe, binding.group, dtype_of(binding), bytes, pool);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});

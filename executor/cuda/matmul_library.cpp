@@ -123,6 +123,7 @@ class CublasLt final : public MatmulLibrary {
   }
 
   static cudaDataType_t type_of(Elements elements) {
+    if (elements == Elements::kFp16) return CUDA_R_16F;
     return elements == Elements::kBf16 ? CUDA_R_16BF : CUDA_R_32F;
   }
 
@@ -217,6 +218,10 @@ bool MatmulLibrary::multiply(const ProductArgs<float>& args, bool tf32, cudaStre
 
 bool MatmulLibrary::multiply(const ProductArgs<Bf16>& args, bool, cudaStream_t stream) {
   return multiply(Untyped{Elements::kBf16, untyped(args)}, stream);
+}
+
+bool MatmulLibrary::multiply(const ProductArgs<Fp16>& args, bool, cudaStream_t stream) {
+  return multiply(Untyped{Elements::kFp16, untyped(args)}, stream);
 }
 
 std::unique_ptr<MatmulLibrary> MatmulLibrary::open(std::string& why) {

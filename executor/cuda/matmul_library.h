@@ -24,9 +24,10 @@ class MatmulLibrary {
   /// stream at a time, for they share a workspace.
   bool multiply(const ProductArgs<float>& args, bool tf32, cudaStream_t stream);
   bool multiply(const ProductArgs<Bf16>& args, bool tf32, cudaStream_t stream);
+  bool multiply(const ProductArgs<Fp16>& args, bool tf32, cudaStream_t stream);
 
  protected:
-  enum class Elements : std::uint8_t { kFp32, kTf32, kBf16 };
+  enum class Elements : std::uint8_t { kFp32, kTf32, kBf16, kFp16 };
   /// A product whatever its elements are; the pointers of ProductArgs are to such.
   struct Untyped {
     Elements elements;

@@ -55,6 +55,27 @@ void all_strategies(Bench& bench) {
   }
 }
 
+/// From a scale far too large on: the same steps are skipped, and the scale goes the same way.
+void scaled_losses(Bench& bench) {
+  Recipe recipe = recipe_in(Precision::kFp16Mixed);
+  recipe.loss_scaling = {.start = 0x1p40, .interval = 3};
+  const ModelSpec spec = test::small_model(Family::kGpt2, 2);
+  auto reference = taken(CpuExecutor::create(taken(lower_to_plan(spec, recipe, tiny_machine(4), {}, {})), {}));
+  reference->initialize();
+  const Trace expected = taken(reference->run_steps({.first_step = 0, .steps = 36}, kCorpus));
+  for (const Tier optimizer : {Tier::kDevice, Tier::kHost}) {
+    const Strategy strategy{.optimizer = optimizer, .gradients = optimizer};
+    const auto executor = executor_on(bench, plan_for(machine_of(bench), spec, recipe, strategy));
+    const Trace found = taken(executor->run_steps({.first_step = 0, .steps = 36}, kCorpus));
+    int other = 0;
+    for (std::size_t i = 0; i < 36; ++i) {
+      const StepSummary &one = found.steps[i], &cpu = expected.steps[i];
+      other += one.skipped == cpu.skipped && one.loss_scale == cpu.loss_scale && std::abs(one.loss / cpu.loss - 1) < 1e-2 ? 0 : 1;
+    }
+    bench.add(optimizer == Tier::kDevice ? "on the device" : "on the host", other, other == 0);
+  }
+}
+
 void early_updates(Bench& bench) {
   Recipe recipe = recipe_in(Precision::kFp32);
   recipe.clip = 0.9;
@@ -76,6 +97,7 @@ void early_updates(Bench& bench) {
 std::vector<Check> training_checks() {
   return {{"losses-fp32", "20 steps within 1e-3 of the CPU's", [](Bench& b) { against_cpu(b, Precision::kFp32, 1e-3); }},
           {"losses-bf16", "20 steps within 3e-2 of the CPU's", [](Bench& b) { against_cpu(b, Precision::kBf16Mixed, 3e-2); }},
+          {"loss-scaling", "0 of 36 fp16 steps skipped otherwise than the CPU's, or 1e-2 from its losses", scaled_losses},
           {"strategies", "0 of 6 losses with other bits than the resident plan's", all_strategies},
           {"exact-clipping", "early updates give the bits of clipping first", early_updates}};
 }

@@ -46,7 +46,7 @@ void compare(Bench& bench, DType dtype, double bound) {
   const CaseOptions options = on_device(bench);
   for (const KernelCase& c : device_cases()) {
     Values inputs = random_values(c);
-    if (dtype == DType::kBf16) inputs = rounded(c, std::move(inputs), dtype);
+    if (dtype != DType::kFp32) inputs = rounded(c, std::move(inputs), dtype);
     const double distance = worst_distance(c, run_case(c, inputs, dtype, options), run_case(c, inputs, DType::kFp64));
     bench.add(c.name, distance, distance < bound);
   }
@@ -83,6 +83,7 @@ void compare_with_host(Bench& bench) {
 std::vector<Check> value_checks() {
   return {{"kernels-fp32", "relative distance from the CPU's fp64 below 4e-6", [](Bench& b) { compare(b, DType::kFp32, 4e-6); }},
           {"kernels-bf16", "relative distance from the CPU's fp64 below 5e-3", [](Bench& b) { compare(b, DType::kBf16, 5e-3); }},
+          {"kernels-fp16", "relative distance from the CPU's fp64 below 7e-4", [](Bench& b) { compare(b, DType::kFp16, 7e-4); }},
           {"kernels-repeat", "0 of 3 repetitions with other bits", repeat},
           {"kernels-on-both-sides", "device and host give the same bits: distance 0", compare_with_host}};
 }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/model/next_loss_scale.h"
 #include "executor/cuda/kernels/scalar.h"
 
 // A square of an fp32 is exact in double, so these sums depend on their order alone; squares_on_host.cpp adds in the same.
@@ -73,6 +74,32 @@ struct ClipByNorm {
     factor[0] = clip > 0 ? clip / (clip > norm ? clip : norm) : 1;
     factor[1] = norm;
     if (flag != nullptr) *flag = factor[0] == 1 ? 0 : 1;
+  }
+};
+
+/// The same where the loss is scaled: the factor unscales too. Gradients that are not finite make it NaN, and the scale follows,
+/// by the rule of the CPU's kernel.
+struct ClipScaled {
+  const double* partial;
+  Index terms;
+  double clip;
+  LossScaling scaling;
+  bool flags_update;  ///< the flag says whether to update, else whether a guess of the factor was wrong
+  double* result;     ///< kScaledFactorDoubles
+  LossScale* scale;
+  double* flag;  ///< or null
+  PLIMSOLL_DEVICE void operator()(Index) const {
+    double sum = 0;
+    for (Index i = 0; i < terms; ++i) sum += partial[i];
+    const bool finite = sum - sum == 0;
+    const double guess = scale->factor, norm = sqrt(sum) * guess;
+    const double share = clip > 0 ? clip / (clip > norm ? clip : norm) : 1;
+    result[0] = finite ? share * guess : NAN;
+    result[1] = norm;
+    result[2] = scale->updates;
+    result[3] = scale->scale;
+    if (flag != nullptr) *flag = (flags_update ? finite : result[0] != guess) ? 1 : 0;
+    *scale = loss_scale_after(scaling, *scale, finite);
   }
 };
 

@@ -4,6 +4,7 @@
 
 #include "executor/cuda/kernels/attention_tiles.h"
 #include "executor/cuda/kernels/squared_norm.h"
+#include "executor/cuda/kernels/update.h"
 
 namespace plimsoll::cuda {
 namespace {
@@ -50,7 +51,8 @@ bool has_program(OpKind kind) {
 }  // namespace
 
 Result<void> check_kernel(const Kernel& kernel) {
-  const bool known = kernel.dtype == DType::kFp32 || kernel.dtype == DType::kTf32 || kernel.dtype == DType::kBf16;
+  const bool known = kernel.dtype == DType::kFp32 || kernel.dtype == DType::kTf32 || kernel.dtype == DType::kBf16 ||
+                     kernel.dtype == DType::kFp16;
   if (!known || !has_program(kernel.kind)) {
     return missing(fmt::format("kernel '{}' in {}", to_text(kernel.kind), to_text(kernel.dtype)));
   }
@@ -67,6 +69,7 @@ Bytes scratch_of(const Kernel& kernel) {
   if (kernel.kind == OpKind::kCrossEntropy) return Bytes((1 + kernel.shape.rows) * kDouble);
   if (kernel.kind == OpKind::kLoss) return Bytes((1 + 2 * kernel.shape.rows) * kDouble);
   if (kernel.kind == OpKind::kSquaredNorm) return Bytes(kMostSquareBlocks * kDouble);
+  if (is_update(kernel.kind)) return Bytes(sizeof(UpdateCorrections));
   return Bytes(0);
 }
 

@@ -19,6 +19,11 @@ void launch_update_of(Launcher& launcher, const DeviceLaunch& l, const UpdatePla
   }
   update.published = reinterpret_cast<S*>(at.published);
   update.factor = reinterpret_cast<const double*>(at.factor);
+  if (scales_loss(l.context.recipe->precision)) {
+    auto* corrections = reinterpret_cast<UpdateCorrections*>(l.scratch);
+    for_each(launcher, 1, CorrectBias{correction_numbers(l.context), update.factor, corrections});
+    update.corrections = corrections;
+  }
   for_each(launcher, l.shape().rows, update);
 }
 
@@ -49,7 +54,20 @@ void launch_squared_norm(Launcher& launcher, const DeviceLaunch& l) {
 }
 
 template <typename Launcher>
+void launch_scaled_factor(Launcher& launcher, const DeviceLaunch& l) {
+  for_each(launcher, 1, ClipScaled{.partial = l.at<double>(0),
+                                   .terms = l.shape().terms,
+                                   .clip = l.context.recipe->clip,
+                                   .scaling = l.context.recipe->loss_scaling,
+                                   .flags_update = l.shape().variant == static_cast<std::uint8_t>(ClipFlag::kUpdate),
+                                   .result = l.at<double>(1),
+                                   .scale = l.at<LossScale>(2),
+                                   .flag = l.operands.size() > 3 ? l.at<double>(3) : nullptr});
+}
+
+template <typename Launcher>
 void launch_clip_factor(Launcher& launcher, const DeviceLaunch& l) {
+  if (l.operands.size() > 2 && l.adds(2)) return launch_scaled_factor(launcher, l);
   for_each(launcher, 1, ClipByNorm{.partial = l.at<double>(0),
                                    .terms = l.shape().terms,
                                    .clip = l.context.recipe->clip,

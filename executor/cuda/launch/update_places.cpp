@@ -22,4 +22,9 @@ UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t st
 
 UpdateStep<float> update_numbers(const LaunchContext& context) { return kernels::update_step<float>(context, 1); }
 
+CorrectionNumbers correction_numbers(const LaunchContext& context) {
+  const Recipe& recipe = *context.recipe;
+  return {.rate = learning_rate_at(recipe, context.step), .beta1 = recipe.beta1, .beta2 = recipe.beta2};
+}
+
 }  // namespace plimsoll::cuda

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <span>
 
+#include "executor/cuda/kernels/update.h"
 #include "executor/kernels/launch.h"
 #include "executor/kernels/loops.h"
 
@@ -24,5 +25,8 @@ UpdatePlaces update_places(std::span<const OperandView> operands, std::size_t st
 
 /// The numbers of the step that `context` names; the factor is 1.
 UpdateStep<float> update_numbers(const LaunchContext& context);
+
+/// What a kernel needs to correct the bias of the step's moments by itself.
+CorrectionNumbers correction_numbers(const LaunchContext& context);
 
 }  // namespace plimsoll::cuda

@@ -103,6 +103,39 @@ TEST_CASE("bf16 runs on the device, masters on it or on the host, with the same 
   CHECK(device_losses(plan_of({.optimizer = Tier::kHost, .gradients = Tier::kHost}, tiny_spec(), recipe), 5, 3) == expected);
 }
 
+TEST_CASE("fp16 on the device skips the steps that the CPU skips, under the same scales, wherever the optimizer is") {
+  Recipe recipe = tiny_recipe();
+  recipe.precision = Precision::kFp16Mixed;
+  recipe.loss_scaling = {.start = 0x1p40, .interval = 3};  // far too large at first; then it grows and overflows again
+  auto on_cpu = lower_to_plan(tiny_spec(), recipe, tiny_machine(), {}, {});
+  REQUIRE(on_cpu);
+  const auto reference = executor_of(*on_cpu);
+  const auto expected = reference->run_steps({.first_step = 0, .steps = 36}, kText);
+  REQUIRE(expected);
+  Strategy early{.name = "early", .optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true};
+  std::vector<double> first_losses;
+  for (const Strategy& strategy : {Strategy{}, Strategy{.optimizer = Tier::kHost, .gradients = Tier::kHost}, early}) {
+    CAPTURE(describe(strategy));
+    const auto executor = device_executor_of(plan_of(strategy, tiny_spec(), recipe), std::make_shared<EmulatedDevice>(64 * kMiB));
+    const auto found = executor->run_steps({.first_step = 0, .steps = 36}, kText);
+    if (!found) FAIL(found.error().text());
+    std::vector<double> losses;
+    int skipped = 0;
+    for (std::size_t s = 0; s < 36; ++s) {
+      CAPTURE(s, found->steps[s].loss_scale, expected->steps[s].loss_scale);
+      CHECK(found->steps[s].skipped == expected->steps[s].skipped);
+      CHECK(found->steps[s].loss_scale == expected->steps[s].loss_scale);
+      CHECK(found->steps[s].loss == Approx(expected->steps[s].loss).epsilon(2e-3));
+      skipped += found->steps[s].skipped ? 1 : 0;
+      losses.push_back(found->steps[s].loss);
+    }
+    CHECK(skipped > 3);
+    CHECK(skipped < 33);
+    if (first_losses.empty()) first_losses = losses;
+    CHECK(losses == first_losses);  // the same bits on the device and on the host
+  }
+}
+
 TEST_CASE("a traced step has one event for each instruction, in the order of its dependencies") {
   const Plan plan = plan_of({.optimizer = Tier::kHost, .gradients = Tier::kHost});
   const FlatBody body = expand(plan, *plan.body("step"));
