@@ -34,7 +34,7 @@ void add_fp16(std::byte* sum, const std::byte* term, std::int64_t count) {
   }
 }
 
-void add(DType dtype, Span sum, std::span<const std::byte> term) {
+void add_numbers(DType dtype, Span sum, std::span<const std::byte> term) {
   const auto count = static_cast<std::int64_t>(sum.size()) / size_of(dtype);
   if (dtype == DType::kFp64) return add_numbers<double>(sum.data(), term.data(), count);
   if (dtype == DType::kBf16) return add_bf16(sum.data(), term.data(), count);
@@ -42,15 +42,29 @@ void add(DType dtype, Span sum, std::span<const std::byte> term) {
   add_numbers<float>(sum.data(), term.data(), count);
 }
 
+class HostSteps final : public ExchangeSteps {
+ public:
+  explicit HostSteps(Transport& transport) : transport_(transport) {}
+  [[nodiscard]] std::uint32_t rank() const override { return transport_.rank(); }
+  void exchange(std::uint32_t channel, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override {
+    transport_.exchange(channel, out, in);
+  }
+  void add(DType dtype, Span sum, std::span<const std::byte> term) override { add_numbers(dtype, sum, term); }
+  void copy(Span to, std::span<const std::byte> from) override { std::memcpy(to.data(), from.data(), to.size()); }
+
+ private:
+  Transport& transport_;
+};
+
 /// One member's side of a collective.
 class Member {
  public:
-  Member(const Exchange& exchange, Transport& transport, std::size_t whole_bytes)
+  Member(const Exchange& exchange, ExchangeSteps& steps, std::size_t whole_bytes)
       : exchange_(exchange),
-        transport_(transport),
+        steps_(steps),
         size_(static_cast<std::size_t>(size_of(exchange.dtype))),
         elements_(whole_bytes / size_),
-        own_(static_cast<std::size_t>(std::find(exchange.ranks.begin(), exchange.ranks.end(), transport.rank()) -
+        own_(static_cast<std::size_t>(std::find(exchange.ranks.begin(), exchange.ranks.end(), steps.rank()) -
                                       exchange.ranks.begin())) {}
 
   /// The sum of everyone's own part of `whole`, into `sum`, which may be that part itself.
@@ -66,7 +80,7 @@ class Member {
       if (bytes_of(own_) > 0) in.push_back({exchange_.ranks[i], arrived});
       terms[i] = arrived;
     }
-    transport_.exchange(exchange_.channel, out, in);
+    steps_.exchange(exchange_.channel, out, in);
     terms[own_] = part(whole, own_);
     add_in_order(terms, workspace, sum.first(bytes_of(own_)));
   }
@@ -80,9 +94,9 @@ class Member {
       if (bytes_of(own_) > 0) out.push_back({exchange_.ranks[i], own_part.first(bytes_of(own_))});
       if (bytes_of(i) > 0) in.push_back({exchange_.ranks[i], part(whole, i)});
     }
-    transport_.exchange(exchange_.channel, out, in);
+    steps_.exchange(exchange_.channel, out, in);
     const Span own = part(whole, own_);
-    if (own.data() != own_part.data() && !own.empty()) std::memcpy(own.data(), own_part.data(), own.size());
+    if (own.data() != own_part.data() && !own.empty()) steps_.copy(own, own_part.first(own.size()));
   }
 
   [[nodiscard]] Span own_part(Span whole) const { return part(whole, own_); }
@@ -104,17 +118,17 @@ class Member {
   void add_in_order(const std::vector<std::span<const std::byte>>& terms, Span workspace, Span sum) const {
     if (sum.empty()) return;
     if (own_ == 0) {
-      if (sum.data() != terms[0].data()) std::memcpy(sum.data(), terms[0].data(), sum.size());
-      for (std::size_t i = 1; i < terms.size(); ++i) add(exchange_.dtype, sum, terms[i]);
+      if (sum.data() != terms[0].data()) steps_.copy(sum, terms[0]);
+      for (std::size_t i = 1; i < terms.size(); ++i) steps_.add(exchange_.dtype, sum, terms[i]);
       return;
     }
     const Span made = workspace.first(sum.size());  // where the first member's term is
-    for (std::size_t i = 1; i < terms.size(); ++i) add(exchange_.dtype, made, terms[i]);
-    std::memcpy(sum.data(), made.data(), sum.size());
+    for (std::size_t i = 1; i < terms.size(); ++i) steps_.add(exchange_.dtype, made, terms[i]);
+    steps_.copy(sum, made);
   }
 
   const Exchange& exchange_;
-  Transport& transport_;
+  ExchangeSteps& steps_;
   std::size_t size_;
   std::size_t elements_;
   std::size_t own_;
@@ -122,19 +136,30 @@ class Member {
 
 }  // namespace
 
-void run_exchange(const Exchange& exchange, Transport& transport, const std::vector<Span>& uses) {
+void run_exchange(const Exchange& exchange, ExchangeSteps& steps, const std::vector<Span>& uses) {
   switch (exchange.kind) {
-    case ExchangeKind::kSend: return transport.send(exchange.ranks.front(), exchange.channel, uses[0]);
-    case ExchangeKind::kReceive: return transport.receive(exchange.ranks.front(), exchange.channel, uses[0]);
+    case ExchangeKind::kSend: {
+      const OutgoingBytes out{exchange.ranks.front(), uses[0]};
+      return steps.exchange(exchange.channel, {&out, 1}, {});
+    }
+    case ExchangeKind::kReceive: {
+      const IncomingBytes in{exchange.ranks.front(), uses[0]};
+      return steps.exchange(exchange.channel, {}, {&in, 1});
+    }
     case ExchangeKind::kAllReduce: {
-      const Member member(exchange, transport, uses[0].size());
+      const Member member(exchange, steps, uses[0].size());
       const Span own = member.own_part(uses[0]);
       member.reduce(uses[0], uses[1], own);
       return member.gather(own, uses[0]);
     }
-    case ExchangeKind::kReduceScatter: return Member(exchange, transport, uses[0].size()).reduce(uses[0], uses[2], uses[1]);
-    case ExchangeKind::kAllGather: return Member(exchange, transport, uses[1].size()).gather(uses[0], uses[1]);
+    case ExchangeKind::kReduceScatter: return Member(exchange, steps, uses[0].size()).reduce(uses[0], uses[2], uses[1]);
+    case ExchangeKind::kAllGather: return Member(exchange, steps, uses[1].size()).gather(uses[0], uses[1]);
   }
+}
+
+void run_exchange(const Exchange& exchange, Transport& transport, const std::vector<Span>& uses) {
+  HostSteps steps(transport);
+  run_exchange(exchange, steps, uses);
 }
 
 }  // namespace plimsoll

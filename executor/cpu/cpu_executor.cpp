@@ -8,7 +8,6 @@
 #include <thread>
 #include <vector>
 
-#include "core/graph/optimizer_state.h"
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/arena_set.h"
 #include "executor/cpu/check_runnable.h"
@@ -18,6 +17,7 @@
 #include "executor/cpu/published_weights.h"
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
+#include "executor/cpu/state_share.h"
 #include "executor/data/counter_random.h"
 #include "executor/held_out.h"
 #include "executor/kernels/matrix_product.h"
@@ -123,36 +123,17 @@ struct CpuExecutor::Impl {
     const std::int64_t elements = layout.at(binding.group).elements;
     std::vector<std::byte> whole(static_cast<std::size_t>(elements * size_of(dtype_of(binding))));
     fill_all(whole);
-    const auto own = part_in(whole, binding);
+    const auto own = part_in(whole, layout, binding);
     std::copy(own.begin(), own.end(), bytes.begin());
-  }
-
-  [[nodiscard]] std::span<const std::byte> part_in(std::span<const std::byte> whole, const StateBinding& binding) const {
-    const std::int64_t elements = layout.at(binding.group).elements;
-    const std::size_t size = whole.size() / static_cast<std::size_t>(elements);
-    const ElementPart part = part_of(elements, binding.parts, binding.part);
-    return whole.subspan(static_cast<std::size_t>(part.first) * size, static_cast<std::size_t>(part.count) * size);
-  }
-
-  /// A rank may keep a part of a group, or read weights whose master copy is another's.
-  [[nodiscard]] bool keeps_less(const StateBinding& kept) const {
-    const bool reads_only = kept.kind == TensorKind::kParameter && has_master_copy(plan().recipe.precision);
-    return plan().ranks > 1 && (kept.parts > 1 || reads_only);
   }
 
   /// Of the whole group's state, in the type in which one rank would keep it.
   void write_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill_whole) {
-    const ParameterGroup& group = layout.at(kept.group);
-    const bool weights = is_weights(kept.kind);
-    const DType from = state_dtype(plan().recipe.precision);
-    const std::int64_t bytes =
-        weights ? group.elements * size_of(from) : bytes_of_state(plan().recipe, group, kept.kind).count;
-    std::vector<std::byte> whole(static_cast<std::size_t>(bytes));
-    fill_whole(whole);
+    const std::vector<std::byte> whole = whole_state(plan(), layout, kept, fill_whole);
     const auto put = [&](const StateBinding& binding) {
-      const auto own = part_in(whole, binding);
+      const DType from = is_weights(kept.kind) ? state_dtype(plan().recipe.precision) : dtype_of(binding);
       loaded->states.write(binding, [&](std::span<std::byte> place) {
-        publish_weights(own, weights ? from : dtype_of(binding), place, dtype_of(binding));
+        publish_weights(part_in(whole, layout, binding), from, place, dtype_of(binding));
       });
     };
     put(kept);
@@ -285,7 +266,7 @@ std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) co
 void CpuExecutor::set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) {
   const StateBinding* kept = impl_->find_kept(kind, group);
   if (kept == nullptr) return;
-  if (impl_->keeps_less(*kept)) return impl_->write_share(*kept, fill);
+  if (keeps_less(impl_->plan(), *kept)) return impl_->write_share(*kept, fill);
   const StateStore& states = impl_->loaded->states;
   states.write(*kept, fill);
   if (kept->kind != TensorKind::kMaster) return;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/graph/optimizer_state.h"
+#include "executor/cpu/state_share.h"
 
 namespace plimsoll {
 
@@ -44,11 +44,6 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
   return {begin, static_cast<std::size_t>(buffer.bytes.count)};
 }
 
-std::size_t StateStore::size_of_state(const StateBinding& binding) const {
-  const ParameterGroup& group = layout_.at(binding.group);
-  const std::int64_t bytes = bytes_of_state(plan_.recipe, group, binding.kind).count;
-  if (binding.parts == 1) return static_cast<std::size_t>(bytes);
-  return static_cast<std::size_t>(part_of(group.elements, binding.parts, binding.part).count * (bytes / group.elements));
-}
+std::size_t StateStore::size_of_state(const StateBinding& binding) const { return bytes_kept(plan_, layout_, binding); }
 
 }  // namespace plimsoll

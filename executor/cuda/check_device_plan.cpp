@@ -50,6 +50,13 @@ bool is_in_device(const Plan& plan, const Use& use) {
   return plan.platform.at(plan.buffers[use.target].space).kind == SpaceKind::kDevice;
 }
 
+/// Sums over ranks are made by the device's own kernel.
+Result<void> check_exchange(const Exchange& exchange, const std::string& where) {
+  const bool sums = exchange.kind == ExchangeKind::kAllReduce || exchange.kind == ExchangeKind::kReduceScatter;
+  if (!sums || cuda::check_kernel({.kind = OpKind::kAdd, .dtype = exchange.dtype})) return {};
+  return refuse(fmt::format("the CUDA backend does not sum {} over ranks", to_text(exchange.dtype)), where);
+}
+
 Result<void> check_on_device(const Plan& plan, const FlatBody& body, const Instruction& instruction, const std::string& where) {
   const std::span<const Use> uses = body.uses(instruction);
   const bool guarded = instruction.guard != kNoGuard;
@@ -65,6 +72,9 @@ Result<void> check_on_device(const Plan& plan, const FlatBody& body, const Instr
     }
     case InstructionKind::kCopy:
     case InstructionKind::kMarker: return {};
+    case InstructionKind::kCollective:
+      if (instruction.exchange.valid() && !guarded) return check_exchange(plan.at(instruction.exchange), where);
+      [[fallthrough]];
     default:
       return refuse(fmt::format("the CUDA backend cannot run a {} on a queue of the device", to_text(instruction.kind)), where);
   }
@@ -91,7 +101,6 @@ Result<void> check_body(const Plan& plan, const Body& named) {
 }  // namespace
 
 Result<void> check_device_plan(const Plan& plan) {
-  if (plan.ranks > 1) return refuse("the CUDA backend runs plans of one rank only", {});
   if (auto good = check_recipe(plan.recipe); !good) return good;
   if (auto good = check_queues(plan.platform); !good) return good;
   Plan as_fp32 = plan;  // what the CPU backend asks of a plan's bodies and states holds here too; tf32 it has not

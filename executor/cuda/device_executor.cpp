@@ -1,5 +1,7 @@
 #include "executor/cuda/device_executor.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -24,6 +26,14 @@ tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
 bool keeps_versions(const Plan& plan) {
   return std::any_of(plan.state.begin(), plan.state.end(),
                      [&](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
+}
+
+Result<void> check_rank(const Plan& plan, const DeviceOptions& options) {
+  const std::uint32_t rank = options.links == nullptr ? 0 : options.links->rank();
+  const std::uint32_t ranks = options.links == nullptr ? 1 : options.links->ranks();
+  if (plan.rank == rank && plan.ranks == ranks) return {};
+  return bad(fmt::format("the plan is of rank {} of {}, and this process is rank {} of {}", plan.rank, plan.ranks, rank, ranks),
+             fmt::format("start {} processes, one a GPU", plan.ranks));
 }
 
 Result<void> check(const Plan& plan) {
@@ -62,7 +72,8 @@ struct DeviceExecutor::Impl {
     const TokenSource* masked = batches.masked_tokens();
     std::optional<CountedTargets> targets;
     if (masked != nullptr) targets.emplace(*masked, batch_rows(plan(), program, seed));
-    const ExecutionContext context{plan(), program, loaded->pool, loaded->product, batches, seed, targets ? &*targets : nullptr};
+    const ExecutionContext context{plan(), program, loaded->pool, loaded->product, batches, seed,
+                                   targets ? &*targets : nullptr, options.transport};
     LaneRecord record = DeviceRun(loaded->queues, context, rated, options.jitter_seed).run();
     for (StepSummary& summary : record.steps) summary = with_rate(summary);
     return record;
@@ -98,6 +109,7 @@ DeviceExecutor::~DeviceExecutor() = default;
 Result<std::unique_ptr<DeviceExecutor>> DeviceExecutor::create(const Plan& plan, std::shared_ptr<Device> device,
                                                                const DeviceOptions& options) {
   if (auto good = check(plan); !good) return fail(good.error());
+  if (auto own = check_rank(plan, options); !own) return fail(own.error());
   try {
     return std::unique_ptr<DeviceExecutor>(new DeviceExecutor(std::make_unique<Impl>(plan, std::move(device), options)));
   } catch (const EnvironmentError& error) {

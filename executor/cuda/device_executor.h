@@ -1,8 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <vector>
 
-#include "executor/cuda/device.h"
+#include "executor/cuda/device_links.h"
 #include "executor/executor.h"
 #include "executor/tiers/drive.h"
 
@@ -15,6 +17,9 @@ struct DeviceOptions {
   std::uint64_t jitter_seed = 0;  ///< not 0: random delays before every instruction is given (for the stress test)
   std::string backend;            ///< written into the trace's source
   DriveOptions drive;             ///< where SSD arenas go
+  Transport* transport = nullptr; ///< to the job's other ranks, of a plan of several; hears that this one gets on
+  DeviceLinks* links = nullptr;   ///< to their devices, and which of them each of the plan's queues uses
+  std::vector<std::optional<std::uint32_t>> link_of_queue = {};
 };
 
 /// Runs a plan on a device and its host: a stream for each of the device's queues, one reservation of its memory, host memory

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "executor/cuda/host_twins.h"
+#include "executor/cuda/stream_exchange.h"
 
 namespace plimsoll {
 namespace {
@@ -128,6 +129,7 @@ void DeviceRun::harvest(std::int64_t place) {
 }
 
 Outcome DeviceRun::on_device(std::uint32_t id, std::int64_t step) {
+  if (context_.transport != nullptr) context_.transport->note_instruction(step);
   const StreamId stream = queues_.streams[context_.program.body.list.instructions[id].queue.index];
   Mark& own = mark(id, step);
   for (const EventPlan::Wait& wait : events_.waits[id]) {
@@ -151,6 +153,7 @@ void DeviceRun::give(std::uint32_t id, std::int64_t step) {
   const Instruction& instruction = context_.program.body.list.instructions[id];
   const StreamId stream = queues_.streams[instruction.queue.index];
   const bool guarded = instruction.guard != kNoGuard;
+  if (instruction.exchange.valid()) return give_exchange(id, step);
   if (instruction.kind == InstructionKind::kLaunch) {
     launch_on_device(queues_, context_, id, step, targets_of(context_, instruction, step), true);
     if (guarded && is_traced(step)) fetch_flag(id, step, stream);
@@ -166,6 +169,16 @@ void DeviceRun::give(std::uint32_t id, std::int64_t step) {
     const std::vector<OperandView> operands = operands_of(context_.program, instruction, step);
     queues_.device.copy(stream, operands[1].data, operands[0].data, operands[0].bytes);
   }
+}
+
+void DeviceRun::give_exchange(std::uint32_t id, std::int64_t step) {
+  const Instruction& instruction = context_.program.body.list.instructions[id];
+  std::vector<std::span<std::byte>> uses;
+  for (const OperandView& operand : operands_of(context_.program, instruction, step))
+    uses.emplace_back(operand.data, static_cast<std::size_t>(operand.bytes.count));
+  StreamExchange steps(queues_.device, queues_.streams[instruction.queue.index], *queues_.links,
+                       *queues_.link_of_queue[instruction.queue.index]);
+  run_exchange(context_.plan.at(instruction.exchange), steps, uses);
 }
 
 void DeviceRun::fetch_flag(std::uint32_t id, std::int64_t step, StreamId stream) {

@@ -9,6 +9,7 @@
 #include "executor/cpu/arena.h"
 #include "executor/cuda/device.h"
 #include "executor/cuda/device_clock.h"
+#include "executor/cuda/device_links.h"
 #include "executor/cuda/event_plan.h"
 #include "executor/cuda/step_gate.h"
 #include "executor/executor.h"
@@ -44,6 +45,8 @@ struct DeviceQueues {
   std::vector<StreamId> streams;  ///< by queue; an invalid id where it is the host's
   std::vector<std::byte*> scratch;  ///< by queue; null where it is the host's
   StreamId clock;                   ///< on which nothing else runs
+  DeviceLinks* links = nullptr;     ///< to other ranks' devices, and which of them a queue uses
+  std::vector<std::optional<std::uint32_t>> link_of_queue = {};
 };
 
 /// Puts one kernel of a program on a stream of the device, whatever its guard says when `guarded` is not set.
@@ -75,6 +78,7 @@ class DeviceRun {
   Outcome on_device(std::uint32_t id, std::int64_t step);
   Outcome on_host(std::uint32_t id, std::int64_t step);
   void give(std::uint32_t id, std::int64_t step);
+  void give_exchange(std::uint32_t id, std::int64_t step);
   /// Brings the instruction's flag to the host, in the stream's order.
   void fetch_flag(std::uint32_t id, std::int64_t step, StreamId stream);
   void run_host_launch(std::uint32_t id, std::int64_t step);

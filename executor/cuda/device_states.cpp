@@ -1,6 +1,6 @@
 #include "executor/cuda/device_states.h"
 
-#include "core/graph/optimizer_state.h"
+#include "executor/cpu/state_share.h"
 
 namespace plimsoll {
 
@@ -40,8 +40,6 @@ void DeviceStates::copy(std::byte* to, const std::byte* from, std::size_t bytes)
   device_.synchronize();
 }
 
-std::size_t DeviceStates::size_of_state(const StateBinding& binding) const {
-  return static_cast<std::size_t>(bytes_of_state(plan_.recipe, layout_.at(binding.group), binding.kind).count);
-}
+std::size_t DeviceStates::size_of_state(const StateBinding& binding) const { return bytes_kept(plan_, layout_, binding); }
 
 }  // namespace plimsoll

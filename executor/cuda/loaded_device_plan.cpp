@@ -8,7 +8,9 @@
 #include "executor/cpu/fill_state.h"
 #include "executor/cpu/loaded_plan.h"
 #include "executor/cpu/published_weights.h"
+#include "executor/cpu/state_share.h"
 #include "executor/cuda/launch/supports.h"
+#include "executor/cuda/stream_exchange.h"
 
 namespace plimsoll {
 namespace {
@@ -33,8 +35,9 @@ Bytes largest_scratch(const Plan& plan) {
   return most;
 }
 
-DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, const DeviceArenas& arenas) {
-  DeviceQueues queues{.device = device, .events = events, .streams = {}, .scratch = {}, .clock = device.add_stream()};
+DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, const DeviceArenas& arenas, const DeviceOptions& options) {
+  DeviceQueues queues{.device = device, .events = events, .streams = {}, .scratch = {}, .clock = device.add_stream(),
+                      .links = options.links, .link_of_queue = options.link_of_queue};
   std::size_t of_device = 0;
   for (std::uint32_t q = 0; q < plan.platform.queues.size(); ++q) {
     const bool given = is_device_queue(plan.platform, QueueId(q));
@@ -61,7 +64,7 @@ LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, const std::shared_ptr<D
       product(plan.recipe.matmul),
       arenas(plan, device, options.drive, largest_scratch(plan), device_queues(plan.platform)),
       events(*device),
-      queues(queues_of(plan, *device, events, arenas)),
+      queues(queues_of(plan, *device, events, arenas, options)),
       step(arenas.program_of(plan, *plan.body("step"))),
       evaluation(plan.body("evaluation") == nullptr ? std::nullopt
                                                     : std::optional(arenas.program_of(plan, *plan.body("evaluation")))),
@@ -94,6 +97,7 @@ void LoadedDevicePlan::rehearse(const Program& program, std::vector<bool>& rehea
   const ExecutionContext context{plan, program, pool, product, none};
   for (std::uint32_t id = 0; id < program.body.size(); ++id) {
     const Instruction& instruction = program.body.list.instructions[id];
+    if (instruction.exchange.valid()) rehearse_sum(program, instruction);
     if (instruction.kind != InstructionKind::kLaunch || rehearsed[instruction.kernel.index]) continue;
     const StreamId stream = queues.streams[instruction.queue.index];
     rehearsed[instruction.kernel.index] = stream.valid();  // one that both sides run is loaded on the device
@@ -104,6 +108,19 @@ void LoadedDevicePlan::rehearse(const Program& program, std::vector<bool>& rehea
     if (stream.valid()) launch_on_device(queues, context, id, 0, std::nullopt, false);
     else execute_launch(plan, program, id, 0, pool, product);
   }
+}
+
+/// A kernel that is loaded while another waits for its rank could wait for that one.
+void LoadedDevicePlan::rehearse_sum(const Program& program, const Instruction& instruction) {
+  const Exchange& exchange = plan.at(instruction.exchange);
+  if (exchange.kind != ExchangeKind::kAllReduce && exchange.kind != ExchangeKind::kReduceScatter) return;
+  const PlacedUse& workspace = program.uses_of(instruction).back();
+  const auto size = static_cast<std::size_t>(size_of(exchange.dtype));
+  if (workspace.bytes.count < size_of(exchange.dtype)) return;
+  const std::span<std::byte> one(workspace.in_step(0), size);
+  const StreamId stream = queues.streams[instruction.queue.index];
+  queues.device.fill(stream, one.data(), std::byte{0}, Bytes(size_of(exchange.dtype)));
+  StreamExchange::put_sum(queues.device, stream, exchange.dtype, one, one);
 }
 
 const StateBinding* LoadedDevicePlan::find(TensorKind kind, GroupId group) const {
@@ -126,6 +143,7 @@ DType LoadedDevicePlan::dtype_of(const StateBinding& binding) const {
 void LoadedDevicePlan::set(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) const {
   const StateBinding* kept = find_kept(kind, group);
   if (kept == nullptr) return;
+  if (keeps_less(plan, *kept)) return set_share(*kept, fill);
   states.write(*kept, fill);
   if (kept->kind != TensorKind::kMaster) return;
   const std::span<const std::byte> read = states.read(*kept, 0);
@@ -136,6 +154,27 @@ void LoadedDevicePlan::set(TensorKind kind, GroupId group, const std::function<v
   });
 }
 
+void LoadedDevicePlan::set_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) const {
+  const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
+  const std::vector<std::byte> whole = whole_state(plan, layout, kept, fill);
+  const auto put = [&](const StateBinding& binding) {
+    const DType from = is_weights(kept.kind) ? state_dtype(plan.recipe.precision) : dtype_of(binding);
+    states.write(binding, [&](std::span<std::byte> place) {
+      publish_weights(part_in(whole, layout, binding), from, place, dtype_of(binding));
+    });
+  };
+  put(kept);
+  if (kept.kind == TensorKind::kMaster) put(*find(TensorKind::kParameter, kept.group));
+}
+
+void LoadedDevicePlan::fill_first_weights(const StateBinding& binding, std::span<std::byte> bytes) {
+  const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
+  std::vector<std::byte> whole(static_cast<std::size_t>(layout.at(binding.group).elements * size_of(dtype_of(binding))));
+  fill_weights(plan.spec, plan.recipe, binding.group, dtype_of(binding), whole, pool);
+  const auto own = part_in(whole, layout, binding);
+  std::copy(own.begin(), own.end(), bytes.begin());
+}
+
 void LoadedDevicePlan::initialize() {
   for (const StateBinding& binding : plan.state) {
     states.write(binding, [&](std::span<std::byte> bytes) {
@@ -143,7 +182,7 @@ void LoadedDevicePlan::initialize() {
         const LossScale first = first_loss_scale(plan.recipe.loss_scaling);
         std::memcpy(bytes.data(), &first, sizeof(first));
       } else if (is_weights(binding.kind)) {
-        fill_weights(plan.spec, plan.recipe, binding.group, dtype_of(binding), bytes, pool);
+        fill_first_weights(binding, bytes);
       } else {
         std::fill(bytes.begin(), bytes.end(), std::byte{0});
       }

@@ -42,6 +42,10 @@ struct LoadedDevicePlan {
   void start_drives(const DeviceOptions& options);
   void rehearse();
   void rehearse(const Program& program, std::vector<bool>& rehearsed);
+  void rehearse_sum(const Program& program, const Instruction& exchange);
+  /// Of the whole group's state, this rank's part.
+  void set_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) const;
+  void fill_first_weights(const StateBinding& binding, std::span<std::byte> bytes);
 };
 
 }  // namespace plimsoll

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include "tests/executor/cuda/emulated_launch.h"
@@ -56,8 +57,13 @@ DeviceEventId EmulatedDevice::add_event() {
 }
 
 void EmulatedDevice::push(StreamId stream, Task task) {
-  streams_[stream.index].push_back(std::move(task));
+  streams_[stream.index].tasks.push_back(std::move(task));
   wander();
+}
+
+void EmulatedDevice::put_when_ready(StreamId stream, std::function<bool()> ready, std::function<void()> work) {
+  const std::scoped_lock lock(mutex_);
+  push(stream, {.work = std::move(work), .ready = std::move(ready)});
 }
 
 void EmulatedDevice::copy(StreamId stream, std::byte* to, const std::byte* from, Bytes bytes) {
@@ -97,10 +103,14 @@ void EmulatedDevice::wait(StreamId stream, DeviceEventId event) {
 }
 
 void EmulatedDevice::advance(StreamId stream) {
-  std::deque<Task>& tasks = streams_[stream.index];
-  if (tasks.front().waits_for.valid()) reach(tasks.front().waits_for, tasks.front().count);
-  const Task task = std::move(tasks.front());
-  tasks.pop_front();
+  Stream& own = streams_[stream.index];
+  const std::uint64_t turn = own.done;
+  if (own.tasks.front().waits_for.valid()) reach(own.tasks.front().waits_for, own.tasks.front().count);
+  while (own.done == turn && own.tasks.front().ready && !own.tasks.front().ready()) do_other_work();
+  if (own.done != turn) return;  // another thread did it meanwhile
+  const Task task = std::move(own.tasks.front());
+  own.tasks.pop_front();
+  ++own.done;
   if (task.work) task.work();
   if (!task.records.valid()) return;
   Event& event = events_[task.records.index];
@@ -112,15 +122,31 @@ void EmulatedDevice::advance(StreamId stream) {
 void EmulatedDevice::reach(DeviceEventId event, std::uint64_t count) {
   while (events_[event.index].reached < count) {
     const StreamId stream = events_[event.index].stream;
-    if (streams_[stream.index].empty()) throw std::logic_error("waits for what never comes");
+    if (streams_[stream.index].tasks.empty()) throw std::logic_error("waits for what never comes");
     advance(stream);
   }
+}
+
+bool EmulatedDevice::can_advance(const Stream& stream) const {
+  if (stream.tasks.empty()) return false;
+  const Task& first = stream.tasks.front();
+  if (first.waits_for.valid() && events_[first.waits_for.index].reached < first.count) return false;
+  return !first.ready || first.ready();
+}
+
+void EmulatedDevice::do_other_work() {
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    if (can_advance(streams_[stream])) return advance(StreamId(stream));
+  }
+  mutex_.unlock();
+  std::this_thread::sleep_for(std::chrono::microseconds(50));
+  mutex_.lock();
 }
 
 void EmulatedDevice::wander() {
   while (eager_ && random_() % 2 == 0) {
     const StreamId stream(static_cast<std::size_t>(random_() % streams_.size()));
-    if (!streams_[stream.index].empty()) advance(stream);
+    if (can_advance(streams_[stream.index])) advance(stream);
   }
 }
 
@@ -132,7 +158,7 @@ void EmulatedDevice::synchronize(DeviceEventId event) {
 void EmulatedDevice::synchronize() {
   const std::scoped_lock lock(mutex_);
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
-    while (!streams_[stream].empty()) advance(StreamId(stream));
+    while (!streams_[stream].tasks.empty()) advance(StreamId(stream));
   }
 }
 

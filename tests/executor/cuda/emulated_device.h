@@ -34,6 +34,10 @@ class EmulatedDevice final : public Device {
   void synchronize() override;
   [[nodiscard]] Nanoseconds between(DeviceEventId from, DeviceEventId to) const override;
 
+  /// Work that cannot be done before `ready` says so, as a message from elsewhere; it is asked when the work's turn has come, under
+  /// the device's lock. Meanwhile other streams go on.
+  void put_when_ready(StreamId stream, std::function<bool()> ready, std::function<void()> work);
+
   /// Events that streams were told to wait for.
   [[nodiscard]] std::int64_t waits() const { return waits_; }
   [[nodiscard]] Bytes reserved() const { return reserved_; }
@@ -45,6 +49,11 @@ class EmulatedDevice final : public Device {
     std::function<void()> work;
     DeviceEventId waits_for, records;
     std::uint64_t count = 0;
+    std::function<bool()> ready = {};
+  };
+  struct Stream {
+    std::deque<Task> tasks;
+    std::uint64_t done = 0;
   };
   struct Event {
     StreamId stream;
@@ -56,16 +65,20 @@ class EmulatedDevice final : public Device {
   /// Does the stream's first task, and before it what that waits for.
   void advance(StreamId stream);
   void reach(DeviceEventId event, std::uint64_t count);
+  /// Whether its first task waits for nothing.
+  [[nodiscard]] bool can_advance(const Stream& stream) const;
+  /// While a stream cannot go on: another does, or other threads have their turn.
+  void do_other_work();
   void wander();
 
-  mutable std::recursive_mutex mutex_;
+  mutable std::mutex mutex_;
   Bytes capacity_, reserved_;
   std::mt19937_64 random_;
   bool eager_;
   std::int64_t waits_ = 0;
   std::map<std::byte*, std::unique_ptr<HostArena>> memory_;
   std::map<std::byte*, std::size_t> pinned_;
-  std::deque<std::deque<Task>> streams_;
+  std::deque<Stream> streams_;
   std::deque<Event> events_;
 };
 
