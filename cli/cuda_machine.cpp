@@ -24,14 +24,14 @@ std::string board_of(std::string name) {
 
 }  // namespace
 
-Result<MachineFlags> with_cuda_device(MachineFlags flags) {
+Result<MachineFlags> with_cuda_device(MachineFlags flags, std::uint32_t number) {
   if (!flags.gpu.empty() && flags.gpu != "this") {
     return fail({.kind = ErrorKind::kInput,
                  .what = "--backend cuda runs on the GPU that is here, so --on does not go with it",
                  .where = {},
                  .remedy = "leave --on out"});
   }
-  const auto device = open_cuda_device();
+  const auto device = open_cuda_device(number);
   if (!device) return fail(device.error());
   const DeviceInfo info = (*device)->info();
   const auto known = find_gpu(built_in_gpu_catalogue(), board_of(info.name));
@@ -43,8 +43,8 @@ Result<MachineFlags> with_cuda_device(MachineFlags flags) {
   return flags;
 }
 
-Result<void> limit_to_free_memory(Platform& platform) {
-  const auto device = open_cuda_device();
+Result<void> limit_to_free_memory(Platform& platform, std::uint32_t number) {
+  const auto device = open_cuda_device(number);
   if (!device) return fail(device.error());
   const Bytes free = (*device)->info().free;
   for (MemorySpace& space : platform.spaces) {

@@ -12,6 +12,7 @@
 #include "core/plan/plan.h"
 #include "executor/collectives/job.h"
 #include "executor/cuda/device.h"
+#include "executor/cuda/nccl_links.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/tiers/drive.h"
 #include "executor/tiers/drive_folder.h"
@@ -72,8 +73,12 @@ std::vector<Finding> findings_here() {
 }
 
 std::string ranks_text() {
-  return has_job_support() ? "built with MPI: mpirun -n 2 plimsoll run MODEL --pp 2 ... (docs/ranks.md)"
-                           : "built without MPI, so one only (apt-get install libopenmpi-dev openmpi-bin, then ./setup)";
+  const std::string started =
+      has_job_support() ? "mpirun -n 2 plimsoll run MODEL --pp 2 ..., or any launcher that says RANK (docs/ranks.md)"
+                        : "built without MPI: any launcher that says RANK starts them (docs/ranks.md), and with "
+                          "apt-get install libopenmpi-dev openmpi-bin and ./setup mpirun too";
+  const auto nccl = find_nccl();
+  return fmt::format("{}; between GPUs {}", started, nccl ? *nccl : nccl.error().text());
 }
 
 /// What was measured of the drive, or how to measure it.

@@ -7,6 +7,7 @@
 #include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_flags.h"
+#include "cli/job_here.h"
 #include "cli/run_on_ranks.h"
 #include "cli/run_printer.h"
 #include "cli/stop_signals.h"

@@ -367,14 +367,14 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   MachineFlags machine_flags = flags.machine;
   if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);
   if (*backend == Backend::kCuda) {
-    auto described = with_cuda_device(machine_flags);
+    auto described = with_cuda_device(machine_flags, flags.device);
     if (!described) return fail(described.error());
     machine_flags = *described;
   }
   auto machine = find_target_machine(machine_flags, flags.calibration);
   if (!machine) return fail(machine.error());
   if (*backend == Backend::kCuda) {
-    if (const auto limited = limit_to_free_memory(machine->platform); !limited) return fail(limited.error());
+    if (const auto limited = limit_to_free_memory(machine->platform, flags.device); !limited) return fail(limited.error());
   }
   std::vector<std::string> notes = machine->notes;
   RunRequest request;

@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "cli/job_here.h"
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
 #include "cli/stop_signals.h"
@@ -41,7 +42,8 @@ Result<void> check_options(const RunFlags& flags, std::uint32_t job_ranks) {
   }
   if (flags.strategy != "auto" && flags.strategy != "resident")
     return fail(bad("ranks keep all in their own memory, so --strategy does not go with them", "leave --strategy out"));
-  if (flags.backend != "cpu") return fail(bad("several ranks run on CPUs only", "leave --backend out"));
+  if (flags.ranks.timed_waits > 0 && flags.backend == "cuda")
+    return fail(bad("with --timed-waits kernels sleep, which a GPU's do not", "leave --backend or --timed-waits out"));
   if (flags.training.global_batch)
     return fail(bad("say --micro-batches instead of --global-batch", "each has --batch sequences"));
   return check_rank_flags(flags.ranks, job_ranks);
@@ -72,7 +74,7 @@ Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recip
 Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
   const std::int64_t each = flags.ranks.micro_batches.value_or(flags.training.accumulate);
   if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = each * flags.ranks.data;
-  if (flags.matmul.empty() && flags.resume.empty()) flags.matmul = "onednn";  // all ranks must round alike
+  if (flags.matmul.empty() && flags.resume.empty() && flags.backend != "cuda") flags.matmul = "onednn";  // all ranks must round alike
   if (!flags.machine.cpu_cores) flags.machine.cpu_cores = static_cast<int>(cores.own);
   return make_run_request(flags);
 }
@@ -97,7 +99,7 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
               .zero = flags.ranks.zero,
               .bucket = *bucket,
               .evaluation = !run->evaluation_data.empty()};
-  return RanksRequest{.run = std::move(*run), .job = std::move(job), .cores = cores.all, .waits = flags.ranks.timed_waits};
+  return RanksRequest{.run = std::move(*run), .job = std::move(job), .device = flags.device, .cores = cores.all, .waits = flags.ranks.timed_waits};
 }
 
 std::string memory_json(const RanksOutcome& outcome) {
@@ -183,17 +185,14 @@ Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags,
 
 }  // namespace
 
-bool is_in_a_job() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"}) {
-    const char* size = std::getenv(name);
-    if (size != nullptr && std::atoi(size) > 1) return true;
-  }
-  return false;
-}
-
 ExitCode run_on_ranks(RunFlags flags) {
-  auto job = join_job();
+  auto job = join_this_job();
   if (!job) return report_error(job.error());
+  if (flags.backend == "cuda") {
+    flags.device = own_device(**job);
+    // Streams that share one of the driver's queues wait for each other, which ranks' messages must not.
+    ::setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
+  }
   flags.quiet = flags.quiet || (*job)->rank() > 0;
   const auto request = make_request(flags, share_cores(**job), (*job)->ranks());
   if (const auto refused = first_refusal(**job, request); refused) fail_job(**job, *refused);

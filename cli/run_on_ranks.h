@@ -8,7 +8,4 @@ namespace plimsoll {
 /// Runs on the ranks of the job that this process was started in. Does not return when it fails: the job ends.
 ExitCode run_on_ranks(RunFlags flags);
 
-/// Whether a launcher started several processes of which this is one.
-bool is_in_a_job();
-
 }  // namespace plimsoll

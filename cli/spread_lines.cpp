@@ -6,7 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cli/run_on_ranks.h"
+#include "cli/job_here.h"
 #include "executor/collectives/job.h"
 
 namespace plimsoll {
@@ -45,7 +45,7 @@ Result<std::vector<std::string>> in_order(const std::vector<std::string>& words)
 
 Result<std::vector<std::string>> spread_lines(const SharedLines& lines) {
   if (!is_in_a_job()) return lines({});
-  auto job = join_job();
+  auto job = join_this_job();
   if (!job) return fail(job.error());
   const std::size_t ranks = (*job)->ranks(), rank = (*job)->rank();
   const auto mine = lines({.part = rank, .parts = ranks});

@@ -10,6 +10,8 @@
 #include "core/plan/expand.h"
 #include "executor/collectives/job_executor.h"
 #include "executor/cpu/cpu_executor.h"
+#include "executor/cuda/device_executor.h"
+#include "executor/cuda/nccl_links.h"
 #include "executor/data/open_batch_source.h"
 #include "formats/machines/machine_json.h"
 #include "formats/plans/plan_json.h"
@@ -124,16 +126,45 @@ class RankSession {
     return {};
   }
 
-  [[nodiscard]] std::string backend_of(std::size_t rank) const { return fmt::format("cpu, rank {} of {}", rank, job_.ranks()); }
+  [[nodiscard]] std::string backend_of(std::size_t rank) const { 
+    return fmt::format("{}, rank {} of {}", run_.backend == Backend::kCuda ? "cuda" : "cpu", rank, job_.ranks());
+  }
   [[nodiscard]] const Plan& plan() const { return plans_[job_.rank()]; }
 
-  Result<std::unique_ptr<CpuExecutor>> open() {
+  Result<std::unique_ptr<Executor>> open() {
     for (const Plan& of : plans_) {
       for (const SpaceNeed& need : space_needs(of)) {
         if (!need.fits())
           return fail(does_not_fit(fmt::format("rank {} of {}", of.rank, outcome_.what), of.platform, space_needs(of)));
       }
     }
+    return run_.backend == Backend::kCuda ? open_on_device() : open_on_cpu();
+  }
+
+  /// All ranks: their devices are connected before any of them starts.
+  Result<std::unique_ptr<Executor>> open_on_device() {
+    announce("connecting the ranks' GPUs");
+    auto device = open_cuda_device(request_.device);
+    if (!device) return fail(device.error());
+    device_ = std::move(*device);
+    const auto ways = plan_links(plans_);
+    if (!ways) return fail(ways.error());
+    auto links = open_nccl_links(*device_, *ways, job_.rank(), job_.ranks(), [&](const std::string& mine) { return job_.tell_all(mine); });
+    if (!links) return fail(links.error());
+    links_ = std::move(*links);
+    return as_executor(DeviceExecutor::create(plan(), device_, {.backend = backend_of(job_.rank()),
+                                                                .transport = &job_,
+                                                                .links = links_.get(),
+                                                                .link_of_queue = ways->link_of_queue[job_.rank()]}));
+  }
+
+  template <typename Backend>
+  static Result<std::unique_ptr<Executor>> as_executor(Result<std::unique_ptr<Backend>> made) {
+    if (!made) return fail(made.error());
+    return std::unique_ptr<Executor>(std::move(*made));
+  }
+
+  Result<std::unique_ptr<Executor>> open_on_cpu() {
     CpuOptions options{.backend = backend_of(job_.rank()), .transport = &job_};
     if (request_.waits > 0) {
       const FlatBody body = expand(plan(), *plan().body("step"));
@@ -141,7 +172,7 @@ class RankSession {
       if (!works) return fail(works.error());
       for (std::uint32_t id = 0; id < body.size(); ++id) options.waits.push_back(works->of(id).duration);
     }
-    return CpuExecutor::create(plan(), options);
+    return as_executor(CpuExecutor::create(plan(), options));
   }
 
   /// Rank 0's part: the training, as one rank has it.
@@ -297,6 +328,8 @@ class RankSession {
   const std::atomic<bool>& stop_;
   std::shared_ptr<const CostModel> costs_;
   std::unique_ptr<BatchSource> batches_, evaluation_;
+  std::shared_ptr<Device> device_;     ///< outlives what follows, and that the executor
+  std::unique_ptr<DeviceLinks> links_;
   std::vector<Plan> plans_;
   std::vector<std::string> digests_;
   TrainingRecord record_;

@@ -14,6 +14,7 @@ namespace plimsoll {
 struct RanksRequest {
   RunRequest run;    ///< as on one rank; its machine is the whole computer, and no strategy is looked for
   RankJob job;       ///< of as many ranks as the job that runs it; its platform is the whole computer's
+  std::uint32_t device = 0;  ///< of the CUDA backend: this rank's GPU, by its number on its computer
   double cores = 0;  ///< that all ranks have together; 0: as the platform says
   double waits = 0;  ///< not 0: kernels do not compute but sleep so many times as long as they are expected to take; no
                      ///< state is kept

@@ -14,17 +14,17 @@
 namespace plimsoll {
 namespace {
 
-/// The runtime's first device. The current device is a thread's own, so every entry sets it.
+/// One of the runtime's devices. The current device is a thread's own, so every entry sets it.
 class CudaDevice final : public Device {
  public:
-  CudaDevice() {
+  explicit CudaDevice(int number) : number_(number) {
     use();
     CUDA_TRY(cudaFree(nullptr));  // makes the context, whose memory is then known to be taken
-    CUDA_TRY(cudaGetDeviceProperties(&properties_, kDevice));
+    CUDA_TRY(cudaGetDeviceProperties(&properties_, number_));
     library_ = cuda::MatmulLibrary::open(no_library_);
   }
   ~CudaDevice() override {
-    cudaSetDevice(kDevice);
+    cudaSetDevice(number_);
     cudaDeviceSynchronize();
     library_.reset();
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
@@ -131,6 +131,11 @@ class CudaDevice final : public Device {
     CUDA_TRY(cudaDeviceSynchronize());
   }
 
+  [[nodiscard]] void* native_stream(StreamId stream) const override {
+    use();
+    return at(stream);
+  }
+
   [[nodiscard]] Nanoseconds between(DeviceEventId from, DeviceEventId to) const override {
     use();
     float milliseconds = 0;
@@ -139,9 +144,7 @@ class CudaDevice final : public Device {
   }
 
  private:
-  static constexpr int kDevice = 0;
-
-  static void use() { CUDA_TRY(cudaSetDevice(kDevice)); }
+  void use() const { CUDA_TRY(cudaSetDevice(number_)); }
 
   [[nodiscard]] cudaStream_t at(StreamId stream) const {
     const std::scoped_lock lock(mutex_);
@@ -160,11 +163,12 @@ class CudaDevice final : public Device {
     throw DeviceFull({.kind = ErrorKind::kEnvironment,
                       .what = fmt::format("{} has no room for {}: {} are free, in one piece or in several", properties_.name,
                                           to_text(wanted), to_text(available)),
-                      .where = "gpu0",
+                      .where = fmt::format("gpu{}", number_),
                       .remedy = "close other programs that use it, or plan for less with --device-memory"},
                      missing);
   }
 
+  int number_;
   cudaDeviceProp properties_{};
   std::string no_library_;
   std::unique_ptr<cuda::MatmulLibrary> library_;
@@ -179,7 +183,7 @@ std::string cuda_build() {
   return fmt::format("built with CUDA {}.{}", CUDART_VERSION / 1000, CUDART_VERSION / 10 % 100);
 }
 
-Result<std::shared_ptr<Device>> open_cuda_device() {
+Result<std::shared_ptr<Device>> open_cuda_device(std::uint32_t number) {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
   if (status != cudaSuccess || devices == 0) {
@@ -191,8 +195,14 @@ Result<std::shared_ptr<Device>> open_cuda_device() {
                  .where = "--backend cuda",
                  .remedy = "install the driver (nvidia-smi must list the GPU), or run with --backend cpu"});
   }
+  if (number >= static_cast<std::uint32_t>(devices)) {
+    return fail({.kind = ErrorKind::kEnvironment,
+                 .what = fmt::format("this process is to use GPU {}, counted from 0, and {} are here", number, devices),
+                 .where = "--backend cuda",
+                 .remedy = "start as many processes on a computer as it has GPUs, and leave CUDA_VISIBLE_DEVICES open for all"});
+  }
   try {
-    return std::shared_ptr<Device>(std::make_shared<CudaDevice>());
+    return std::shared_ptr<Device>(std::make_shared<CudaDevice>(static_cast<int>(number)));
   } catch (const EnvironmentError& error) {
     return fail(error.error());
   }

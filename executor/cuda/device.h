@@ -65,6 +65,9 @@ class Device {
   /// Blocks the calling thread until the event's last record has been reached, or all work is done.
   virtual void synchronize(DeviceEventId event) = 0;
   virtual void synchronize() = 0;
+  /// What the driver knows the stream by, for libraries that put work on it; makes the device the calling thread's. Null where no
+  /// driver is.
+  [[nodiscard]] virtual void* native_stream(StreamId stream) const = 0;
   /// Time from one event to another; both reached.
   [[nodiscard]] virtual Nanoseconds between(DeviceEventId from, DeviceEventId to) const = 0;
 };
@@ -72,7 +75,7 @@ class Device {
 /// Whether this build has the CUDA toolkit's code, and what it was built with.
 std::string cuda_build();
 
-/// The first CUDA device. Errors say what is missing: the toolkit when this was built, a driver, a device.
-Result<std::shared_ptr<Device>> open_cuda_device();
+/// A CUDA device by its number on this computer. Errors say what is missing: the toolkit when this was built, a driver, a device.
+Result<std::shared_ptr<Device>> open_cuda_device(std::uint32_t number = 0);
 
 }  // namespace plimsoll

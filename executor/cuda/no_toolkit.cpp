@@ -7,7 +7,7 @@ std::string cuda_build() {
   return "built without the CUDA toolkit: plans for GPUs are made and simulated, runs use the CPU backend";
 }
 
-Result<std::shared_ptr<Device>> open_cuda_device() {
+Result<std::shared_ptr<Device>> open_cuda_device(std::uint32_t) {
   return fail({.kind = ErrorKind::kEnvironment,
                .what = "this program was built without the CUDA toolkit",
                .where = "--backend cuda",

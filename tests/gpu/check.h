@@ -63,6 +63,7 @@ std::vector<Check> all_checks();
 
 std::vector<Check> value_checks();
 std::vector<Check> training_checks();
+std::vector<Check> link_checks();
 std::vector<Check> memory_checks();
 std::vector<Check> speed_checks();
 std::vector<Check> prediction_checks();

@@ -92,7 +92,14 @@ Result<void> check_job(const RankJob& job) {
 
 Platform rank_platform(const Platform& computer, std::uint32_t ranks, const Link& between) {
   Platform platform = computer;
-  for (MemorySpace& space : platform.spaces) {
+  const auto is_own = [&](std::size_t space) {  // a GPU is one rank's alone
+    return std::any_of(computer.processors.begin(), computer.processors.end(), [&](const Processor& processor) {
+      return processor.kind == ProcessorKind::kGpu && processor.space.index == space;
+    });
+  };
+  for (std::size_t i = 0; i < platform.spaces.size(); ++i) {
+    MemorySpace& space = platform.spaces[i];
+    if (is_own(i)) continue;
     space.capacity = Bytes(space.capacity.count / ranks);
     space.usable = Bytes(space.usable.count / ranks);
   }

@@ -32,6 +32,7 @@ class EmulatedDevice final : public Device {
   void wait(StreamId stream, DeviceEventId event) override;
   void synchronize(DeviceEventId event) override;
   void synchronize() override;
+  [[nodiscard]] void* native_stream(StreamId) const override { return nullptr; }
   [[nodiscard]] Nanoseconds between(DeviceEventId from, DeviceEventId to) const override;
 
   /// Work that cannot be done before `ready` says so, as a message from elsewhere; it is asked when the work's turn has come, under

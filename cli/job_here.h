@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/base/result.h"
+#include "executor/collectives/job.h"
+
+namespace plimsoll {
+
+/// Whether a launcher started several processes of which this is one: mpirun, or one that says RANK, WORLD_SIZE, MASTER_ADDR.
+bool is_in_a_job();
+
+/// Joins them, as the environment says. mpirun's word goes before the others'; alone is a job of one rank.
+Result<std::unique_ptr<Job>> join_this_job();
+
+/// Which of its computer's GPUs is this rank's: LOCAL_RANK, or its place among the ranks of its computer. All ranks must call.
+std::uint32_t own_device(Job& job);
+
+}  // namespace plimsoll

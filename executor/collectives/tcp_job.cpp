@@ -1,0 +1,225 @@
+// A job whose processes met by TCP: started by torchrun, or one by one.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "executor/collectives/rank_watch.h"
+#include "executor/collectives/rendezvous.h"
+#include "executor/collectives/tcp_mesh.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr std::chrono::milliseconds kBeat{250};
+constexpr std::chrono::milliseconds kLook{50};
+
+// Channels of the job's own, beyond any plan's.
+constexpr std::uint32_t kTold = 0xffff'fff0, kWord = 0xffff'fff1, kEnd = 0xffff'fff2;
+
+class TcpJob final : public Job {
+ public:
+  explicit TcpJob(const Rendezvous& place) : rank_(place.rank), ranks_(place.ranks), words_(ranks_), gone_(ranks_, false), mesh_(place) {
+    mesh_.start([this](std::uint32_t from, std::uint32_t channel, std::vector<std::byte> bytes) { take_in(from, channel, std::move(bytes)); },
+                [this](std::uint32_t from) { note_gone(from); });
+  }
+
+  /// A job that was not left has lost a rank, or this one failed: the others would wait for it.
+  ~TcpJob() override {
+    if (!left_ && ranks_ > 1) abort(EXIT_FAILURE);
+  }
+  TcpJob(const TcpJob&) = delete;
+  TcpJob& operator=(const TcpJob&) = delete;
+
+  [[nodiscard]] std::uint32_t rank() const override { return rank_; }
+  [[nodiscard]] std::uint32_t ranks() const override { return ranks_; }
+
+  void note_instruction(std::int64_t step) override {
+    instructions_.fetch_add(1, std::memory_order_relaxed);
+    std::int64_t newest = step_.load(std::memory_order_relaxed);
+    while (step > newest && !step_.compare_exchange_weak(newest, step)) continue;
+  }
+  void note_pause(bool pauses) override { pauses_ = pauses; }
+
+  void exchange(std::uint32_t channel, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override {
+    for (const OutgoingBytes& part : out) mesh_.send(part.rank, channel, part.bytes);
+    for (const IncomingBytes& part : in) {
+      const std::vector<std::byte> message = next_of(part.rank, channel);
+      if (message.size() != part.bytes.size()) throw EnvironmentError(wrong_length(part, message.size()));
+      std::memcpy(part.bytes.data(), message.data(), message.size());
+    }
+  }
+
+  std::vector<std::string> tell_all(const std::string& mine) override {
+    std::vector<std::string> words(ranks_);
+    for (std::uint32_t other = 0; other < ranks_; ++other) {
+      if (other != rank_) mesh_.send(other, kTold, std::as_bytes(std::span(mine)));
+    }
+    for (std::uint32_t other = 0; other < ranks_; ++other) {
+      if (other == rank_) continue;
+      const std::vector<std::byte> word = next_of(other, kTold);
+      words[other].assign(reinterpret_cast<const char*>(word.data()), word.size());
+    }
+    words[rank_] = mine;
+    return words;
+  }
+
+  std::string told_by_first(const std::string& mine) override { return tell_all(rank_ == 0 ? mine : std::string()).front(); }
+
+  void watch(const JobLimits& limits, std::function<void(const Error&)> on_lost) override {
+    char host[256] = "";
+    ::gethostname(host, sizeof(host) - 1);
+    std::vector<RankHome> homes;
+    for (const std::string& word : tell_all(fmt::format("{} {}", ::getpid(), host))) {
+      const std::size_t space = word.find(' ');
+      homes.push_back({word.substr(space + 1), std::strtoll(word.c_str(), nullptr, 10)});
+    }
+    watcher_ = std::jthread(
+        [this, limits, homes, lost = std::move(on_lost)](const std::stop_token& stop) { look_after(limits, homes, lost, stop); });
+  }
+
+  void leave() override {
+    tell_all({});
+    left_ = true;
+    if (watcher_.joinable()) {
+      watcher_.request_stop();
+      watcher_.join();
+    }
+    send_word();
+    tell_all({});
+  }
+
+  [[noreturn]] void abort(int exit_code) override {
+    const auto code = static_cast<std::int32_t>(exit_code);
+    for (std::uint32_t other = 0; other < ranks_; ++other) {
+      if (other != rank_) mesh_.send(other, kEnd, std::as_bytes(std::span(&code, 1)));
+    }
+    std::_Exit(exit_code);
+  }
+
+ private:
+  using Line = std::pair<std::uint32_t, std::uint32_t>;  ///< from, channel
+
+  void take_in(std::uint32_t from, std::uint32_t channel, std::vector<std::byte> bytes) {
+    if (channel == kEnd && bytes.size() == sizeof(std::int32_t)) {
+      std::int32_t code = 0;
+      std::memcpy(&code, bytes.data(), sizeof(code));
+      std::_Exit(code);
+    }
+    const std::scoped_lock lock(mutex_);
+    if (channel == kWord && bytes.size() == sizeof(RankWord)) {
+      std::memcpy(&words_[from].emplace(), bytes.data(), sizeof(RankWord));
+    } else {
+      arrived_[{from, channel}].push_back(std::move(bytes));
+    }
+    came_.notify_all();
+  }
+
+  void note_gone(std::uint32_t from) {
+    const std::scoped_lock lock(mutex_);
+    gone_[from] = true;
+    came_.notify_all();
+  }
+
+  std::vector<std::byte> next_of(std::uint32_t from, std::uint32_t channel) {
+    std::unique_lock lock(mutex_);
+    std::deque<std::vector<std::byte>>& line = arrived_[{from, channel}];
+    waiting_for_ = from;
+    came_.wait(lock, [&] { return !line.empty() || loss_ || (gone_[from] && !watcher_.joinable()); });
+    waiting_for_ = -1;
+    if (line.empty()) throw EnvironmentError(loss_ ? *loss_ : ended_early(from));
+    std::vector<std::byte> message = std::move(line.front());
+    line.pop_front();
+    return message;
+  }
+
+  static Error ended_early(std::uint32_t rank) {
+    return {.kind = ErrorKind::kEnvironment, .what = fmt::format("rank {} ended before the job began", rank), .where = {},
+            .remedy = "what it printed says why"};
+  }
+  static Error wrong_length(const IncomingBytes& part, std::size_t bytes) {
+    return {.kind = ErrorKind::kEnvironment,
+            .what = fmt::format("rank {} sent {} bytes where {} were expected", part.rank, bytes, part.bytes.size()),
+            .where = {},
+            .remedy = "start the same program with the same options on all ranks"};
+  }
+
+  void look_after(const JobLimits& limits, const std::vector<RankHome>& homes, const std::function<void(const Error&)>& on_lost,
+                  const std::stop_token& stop) {
+    using Clock = std::chrono::steady_clock;
+    RankWatch state(rank_, homes, limits, Clock::now());
+    auto beat = Clock::now() - kBeat;
+    bool reported = false;
+    while (!stop.stop_requested()) {
+      const auto now = Clock::now();
+      if (now - beat >= kBeat) {
+        beat = now;
+        send_word();
+      }
+      state.heard(rank_, own_word(), now);
+      hear(state, now);
+      if (const auto loss = state.loss(now); loss && !reported) {
+        reported = true;
+        report(*loss, on_lost);
+      }
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  void hear(RankWatch& state, std::chrono::steady_clock::time_point now) {
+    const std::scoped_lock lock(mutex_);
+    for (std::uint32_t other = 0; other < ranks_; ++other) {
+      if (words_[other]) state.heard(other, *words_[other], now);
+      words_[other].reset();
+      if (gone_[other]) state.ended(other);
+    }
+  }
+
+  void report(const Error& loss, const std::function<void(const Error&)>& on_lost) {
+    {
+      const std::scoped_lock lock(mutex_);
+      loss_ = loss;
+      came_.notify_all();
+    }
+    on_lost(loss);
+  }
+
+  [[nodiscard]] RankWord own_word() const { return {step_, instructions_, waiting_for_, left_ ? 1 : 0, pauses_ ? 1 : 0}; }
+
+  void send_word() {
+    const RankWord word = own_word();
+    for (std::uint32_t other = 0; other < ranks_; ++other) {
+      if (other != rank_) mesh_.send(other, kWord, std::as_bytes(std::span(&word, 1)));
+    }
+  }
+
+  std::uint32_t rank_, ranks_;
+  std::atomic<std::int64_t> step_{-1}, instructions_{0}, waiting_for_{-1};
+  std::atomic<bool> left_{false}, pauses_{false};
+  std::mutex mutex_;  ///< guards what follows
+  std::condition_variable came_;
+  std::map<Line, std::deque<std::vector<std::byte>>> arrived_;
+  std::vector<std::optional<RankWord>> words_;
+  std::vector<bool> gone_;
+  std::optional<Error> loss_;
+  TcpMesh mesh_;
+  std::jthread watcher_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> join_job_at(const Rendezvous& place) {
+  try {
+    return std::unique_ptr<Job>(std::make_unique<TcpJob>(place));
+  } catch (const EnvironmentError& error) {
+    return fail(error.error());
+  }
+}
+
+}  // namespace plimsoll
