@@ -27,6 +27,8 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
       ->check(CLI::Range(0, 3))
       ->group(group);
   command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->group(group);
+  command.add_flag("--vertical-sync", flags.vertical_sync, "pipedream: every stage uses the version that the first one used")
+      ->group(group);
   command.add_option("--micro-batches", flags.micro_batches, "that each replica passes in a step (default: --accumulate)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
       ->group(group);
@@ -57,10 +59,27 @@ Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
                   fmt::format("mpirun -n {} plimsoll run ...", ranks)));
 }
 
+bool updates_each(const std::string& schedule) { return schedule == "pipedream"; }
+
+namespace {
+
+Result<void> check_updates(const RankFlags& flags, const std::string& name, std::int64_t micro_batches) {
+  if (flags.vertical_sync && !updates_each(name))
+    return fail(bad(fmt::format("--vertical-sync is of the schedule pipedream, not of {}", name), "leave it out"));
+  if (!updates_each(name) || micro_batches == 1) return {};
+  return fail(bad(fmt::format("in pipedream every micro-batch is an update of its own, so a step has one and not {}", micro_batches),
+                  "leave --micro-batches and --accumulate out, or take --schedule 2bw, which accumulates"));
+}
+
+}  // namespace
+
 Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches) {
+  if (auto sound = check_updates(flags, name, micro_batches); !sound) return fail(sound.error());
+  const std::int64_t shown = updates_each(name) ? 2 * flags.pipeline : micro_batches;  // as many as show what repeats
   ScheduleRequest request{.name = name,
                           .ranks = static_cast<std::uint32_t>(flags.pipeline),
-                          .micro_batches = static_cast<std::uint32_t>(micro_batches)};
+                          .micro_batches = static_cast<std::uint32_t>(shown),
+                          .vertical_sync = flags.vertical_sync};
   if (flags.chunks) request.chunks = static_cast<std::uint32_t>(*flags.chunks);
   return make_schedule(request);
 }

@@ -19,6 +19,7 @@ struct RankFlags {
   std::int64_t zero = 0;
   std::optional<std::int64_t> chunks;
   std::optional<std::int64_t> micro_batches;
+  bool vertical_sync = false;
   std::string bucket = "25MB";
   double timed_waits = 0;
   double timeout = 20;
@@ -32,6 +33,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags);
 /// Refuses what does not go together or cannot run yet, naming the option, and a job of another size than the flags ask for,
 /// naming the launcher's command.
 Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks);
+
+/// Whether that schedule's stages update with every micro-batch, so that a step is one of them.
+bool updates_each(const std::string& schedule);
 
 /// The schedule of that name for the flags' sizes; sizes that it does not have are refused with those it has.
 Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches);

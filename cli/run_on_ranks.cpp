@@ -82,6 +82,7 @@ Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
 Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::uint32_t job_ranks) {
   if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
+  if (updates_each(schedule_name) && !is_given(flags, "--clip")) flags.training.clip = 0;  // no stage knows the norm of all
   auto run = request_of_run(flags, cores);
   if (!run) return fail(run.error());
   if (run->plan) return fail(bad("ranks make their own plans, so MODEL cannot be a plan file", "name a model"));

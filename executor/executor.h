@@ -20,6 +20,7 @@ namespace plimsoll {
 struct RunSegment {
   std::int64_t first_step = 0;
   std::int64_t steps = 0;
+  bool fills = true;  ///< begins with an empty pipeline, where the plan's steps overlap; else it goes on where the last segment ended
   std::int64_t first_traced_step = 0;  ///< events are recorded for steps [first_traced_step, first_step + steps)
   std::function<void(const StepSummary&)> on_step;  ///< called from the executor's thread after each step, in order
   const std::atomic<bool>* stop = nullptr;          ///< when it turns true, the run ends after the step in progress

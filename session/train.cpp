@@ -114,6 +114,7 @@ Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& bat
     auto part = run_part(executor, batches,
                          {.first_step = done,
                           .steps = pause - done,
+                          .fills = by_step || done == saved_at,  // as what goes on from that state does
                           .first_traced_step = done < traced_end ? done : pause,
                           .stop = &stop},
                          keeper, schedule, [&](const StepSummary& step) { report(watcher, moved(step, shift)); });

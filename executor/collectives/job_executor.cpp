@@ -64,7 +64,8 @@ Result<void> JobExecutor::carry_out(const Order& order, const BatchSource& batch
     case Verb::kShowState: show_state(kind, group); break;
     case Verb::kSetState: take_state(kind, group, order.c); break;
     case Verb::kRun: {
-      const auto part = run_stretch({.first_step = order.a, .steps = order.b, .first_traced_step = order.c}, batches);
+      const auto part = run_stretch(
+          {.first_step = order.a, .steps = order.b, .fills = order.d != 0, .first_traced_step = order.c}, batches);
       return part ? Result<void>{} : fail(part.error());
     }
     case Verb::kEvaluate: {
@@ -158,9 +159,11 @@ Result<Trace> JobExecutor::run_steps(const RunSegment& segment, const BatchSourc
   while (done < end && (segment.stop == nullptr || !*segment.stop)) {
     const std::int64_t count = next_stretch(end - done);
     const Nanoseconds shift = whole.steps.empty() ? Nanoseconds(0) : whole.steps.back().end;
-    tell_all({Verb::kRun, done, count, segment.first_traced_step});
+    const bool fills = segment.fills && done == segment.first_step;
+    tell_all({Verb::kRun, done, count, segment.first_traced_step, fills ? 1 : 0});
     auto part = run_stretch({.first_step = done,
                              .steps = count,
+                             .fills = fills,
                              .first_traced_step = segment.first_traced_step,
                              .on_step = [&](const StepSummary& step) {
                                if (segment.on_step) segment.on_step(moved(step, shift));

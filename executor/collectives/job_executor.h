@@ -45,7 +45,7 @@ class JobExecutor final : public Executor {
   /// What rank 0 says; the numbers are the verb's.
   struct Order {
     Verb verb = Verb::kEnd;
-    std::int64_t a = 0, b = 0, c = 0;
+    std::int64_t a = 0, b = 0, c = 0, d = 0;
   };
 
   void tell(std::uint32_t rank, const Order& order) const;

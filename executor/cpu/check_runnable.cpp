@@ -6,6 +6,7 @@
 
 #include "core/graph/batch_parts.h"
 #include "core/graph/optimizer_state.h"
+#include "core/plan/fill_body.h"
 #include "core/plan/operand_sizes.h"
 #include "executor/kernels/launch.h"
 
@@ -101,7 +102,8 @@ Result<void> check_instructions(const Plan& plan, const Body& named, bool on_gpu
     const Instruction& instruction = body.list.instructions[id];
     const std::string where = fmt::format("{} instruction {}", named.name, id);
     if (auto sound = check_drives(plan, body, instruction, where); !sound) return sound;
-    if (body.micro_batches[id] >= static_cast<std::uint64_t>(plan.recipe.accumulate)) {
+    const bool reaches_on = plan.body(kFillBody) != nullptr;  // numbers from there on are of later steps
+    if (!reaches_on && body.micro_batches[id] >= static_cast<std::uint64_t>(plan.recipe.accumulate)) {
       return refuse(fmt::format("is of micro-batch {}, and a step has {}", body.micro_batches[id], plan.recipe.accumulate),
                     where);
     }

@@ -172,6 +172,13 @@ struct CpuExecutor::Impl {
     return record;
   }
 
+  /// What the first step of a row finds of the steps before it.
+  void begin_row(const RunSegment& segment, const BatchSource& batches) {
+    if (!segment.fills || !loaded->fill) return;
+    constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+    run(*loaded->fill, {.first_step = segment.first_step, .steps = 1, .first_traced_step = kNever}, batches, plan().recipe.seed);
+  }
+
   LaneRecord run_program(const ExecutionContext& context, const RunSegment& segment) const {
     constexpr std::int64_t kMostSteps = std::numeric_limits<std::uint32_t>::max();
     return run_lanes({.platform = context.plan.platform,
@@ -280,6 +287,7 @@ Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const BatchSourc
   if (segment.first_step < 0 || segment.steps < 0) return bad("a segment cannot start or last below zero steps");
   if (auto fits = batches.check(impl_->plan().spec, impl_->plan().recipe); !fits) return fail(fits.error());
   if (auto next = impl_->check_goes_on(segment); !next) return fail(next.error());
+  impl_->begin_row(segment, batches);
   LaneRecord record = impl_->run(impl_->loaded->step, segment, batches, impl_->plan().recipe.seed);
   if (!record.steps.empty()) impl_->steps_done = segment.first_step + static_cast<std::int64_t>(record.steps.size());
   return Trace{.kind = TraceKind::kMeasured,

@@ -54,7 +54,8 @@ void load_batch(const ExecutionContext& context, std::uint32_t micro_batch, std:
   }
   // Counted here, on the queue that loads, so that the loss finds the number ready.
   if (context.targets != nullptr) context.targets->of_step(step);
-  const BatchPlace place{context.data_seed, step, micro_batch, context.program.micro_batches};
+  const std::uint32_t count = context.program.micro_batches;  // numbers from there on are of later steps
+  const BatchPlace place{context.data_seed, step + micro_batch / count, micro_batch % count, count};
   context.batches.fill(place, context.plan.recipe, parts);
 }
 

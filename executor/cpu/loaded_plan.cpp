@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/plan/fill_body.h"
+
 namespace plimsoll {
 namespace {
 
@@ -16,11 +18,13 @@ LoadedPlan::LoadedPlan(const Plan& verified, const ArenaSet& arenas)
     : plan(verified),
       step(make_program(plan, *plan.body("step"), arenas)),
       evaluation(program_of(plan, "evaluation", arenas)),
+      fill(program_of(plan, kFillBody, arenas)),
       states(plan, step, arenas) {}
 
 std::vector<const Program*> LoadedPlan::programs() const {
   std::vector<const Program*> all{&step};
   if (evaluation) all.push_back(&*evaluation);
+  if (fill) all.push_back(&*fill);
   return all;
 }
 

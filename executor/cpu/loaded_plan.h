@@ -21,6 +21,7 @@ struct LoadedPlan {
   const Plan plan;
   const Program step;
   const std::optional<Program> evaluation;
+  const std::optional<Program> fill;
   const StateStore states;
 };
 

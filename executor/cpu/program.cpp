@@ -20,7 +20,10 @@ Program make_program(const Plan& plan, const Body& body, const ArenaSet& arenas)
                             .access = use.access,
                             .age = use.age});
   }
-  if (plan.ranks > 1) program.micro_batches = static_cast<std::uint32_t>(plan.recipe.accumulate);  // of all ranks
+  if (plan.ranks > 1) {  // those of all ranks; numbers from there on are of later steps
+    program.micro_batches = static_cast<std::uint32_t>(plan.recipe.accumulate);
+    return program;
+  }
   for (const std::uint32_t micro_batch : program.body.micro_batches) {
     program.micro_batches = std::max(program.micro_batches, micro_batch + 1);
   }

@@ -49,9 +49,24 @@ Result<void> check_schedule(const RankJob& job) {
     return refuse(fmt::format("schedule '{}' moves activations between ranks, which run cannot do yet", job.schedule.name),
                   "schedule and simulate know it");
   }
-  if (job.schedule.weights == WeightRule::kFlush) return {};
-  return refuse(fmt::format("schedule '{}' keeps several versions of the weights, which run cannot do yet", job.schedule.name),
-                "take 1f1b, the same order with a flush");
+  return {};
+}
+
+/// Several versions of the weights are kept where each stage updates what it has, as published.
+Result<void> check_versions(const RankJob& job) {
+  if (job.flushes()) return {};
+  if (job.schedule.stages != job.schedule.ranks())
+    return refuse(fmt::format("schedule '{}' without a flush runs with one stage a rank", job.schedule.name));
+  if (job.zero > 0)
+    return refuse(fmt::format("--zero divides states between replicas, which schedule '{}' cannot do yet", job.schedule.name),
+                  "leave --zero out");
+  const bool each = job.schedule.weights != WeightRule::kDoubleBuffered;
+  if (each && job.recipe.clip > 0)
+    return refuse(fmt::format("in schedule '{}' a stage updates before the others know their gradients, so there is no norm of all "
+                              "to clip by",
+                              job.schedule.name),
+                  "--clip 0");
+  return {};
 }
 
 /// Rules that treat every element alike may be divided anywhere.
@@ -74,17 +89,17 @@ Result<void> check_training(const RankJob& job) {
   if (job.zero > 0 && !is_divisible(job.recipe.optimizer))
     return refuse(fmt::format("--zero {} divides groups between elements, which this optimizer's rule cannot", job.zero),
                   "--optimizer adamw");
-  const auto micro_batches = static_cast<std::int64_t>(job.schedule.micro_batches) * job.replicas;
+  const auto micro_batches = std::int64_t{job.micro_batches()} * job.replicas;
   if (job.recipe.accumulate == micro_batches) return {};
   return refuse(fmt::format("the recipe has {} micro-batches a step, and {} replicas pass {} each", job.recipe.accumulate,
-                            job.replicas, job.schedule.micro_batches));
+                            job.replicas, job.micro_batches()));
 }
 
 }  // namespace
 
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
-  for (const auto check : {check_training, check_stages, check_schedule}) {
+  for (const auto check : {check_training, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/plan/fill_body.h"
 #include "core/plan/order_conflicts.h"
 #include "core/plan/order_ranks.h"
 #include "core/plan/verify_plan.h"
@@ -10,8 +11,11 @@
 namespace plimsoll {
 
 std::string describe(const RankJob& job) {
-  std::string text = fmt::format("{} over {} {} of {} stages, {} micro-batches", job.schedule.name, job.schedule.ranks(),
-                                 job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, job.schedule.micro_batches);
+  const std::uint32_t count = job.micro_batches();
+  std::string text = fmt::format("{}{} over {} {} of {} stages, {} {}", job.schedule.name,
+                                 job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "",
+                                 job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, count,
+                                 count == 1 ? "micro-batch" : "micro-batches");
   if (job.replicas > 1) text += fmt::format(", {} replicas", job.replicas);
   if (job.zero > 0) text += fmt::format(", ZeRO-{}", job.zero);
   return text;
@@ -47,9 +51,13 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   book.next_body();
   RankLowering evaluation(lowering, held_out, held_out_cut);
   if (job.evaluation) evaluation.write_evaluation();
+  book.next_body();
+  RankLowering fill(lowering, graph, cut);
+  if (!job.flushes()) fill.write_fill();
   book.place();
   finish_body(plan, lowering.writer(), "step");
   if (job.evaluation) finish_body(plan, evaluation.writer(), "evaluation");
+  if (fill.writer().body().size() > 0) finish_body(plan, fill.writer(), kFillBody);
   return plan;
 }
 

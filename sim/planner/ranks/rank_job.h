@@ -7,6 +7,7 @@
 #include "core/model/recipe.h"
 #include "core/platform/platform.h"
 #include "core/schedule/pipeline_schedule.h"
+#include "sim/planner/ranks/steady_pipeline.h"
 
 namespace plimsoll {
 
@@ -27,6 +28,10 @@ struct RankJob {
   /// the pipeline, and where that does not do, all of the step.
   std::uint32_t sent_for = 0;
 
+  /// That a replica passes in a step.
+  [[nodiscard]] std::uint32_t micro_batches() const { return micro_batches_of_step(schedule); }
+  /// Whether the pipeline drains before each update.
+  [[nodiscard]] bool flushes() const { return schedule.weights == WeightRule::kFlush; }
   [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(schedule.ranks()) * replicas; }
   /// Replicas of a stage have neighbouring ranks.
   [[nodiscard]] std::uint32_t rank_at(std::uint32_t place, std::uint32_t replica) const { return place * replicas + replica; }

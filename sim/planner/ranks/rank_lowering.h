@@ -23,12 +23,15 @@ class RankLowering {
   RankLowering(const RankJob& job, std::uint32_t rank, const Graph& graph, const StageCut& cut, Plan& plan, BufferBook& book,
                const Places& places);
 
-  /// Of the body "evaluation", which works on the states of the step's lowering.
+  /// Of a body beside the step's: "evaluation", or what fills a pipeline that does not drain. Works on the states of the step's
+  /// lowering.
   RankLowering(const RankLowering& step, const Graph& graph, const StageCut& cut);
 
   void write_step();
   /// Load, forward and loss of one held-out batch.
   void write_evaluation();
+  /// The forward passes that a step of a steady pipeline finds behind it, all with the newest weights, which become every version.
+  void write_fill();
   [[nodiscard]] BodyWriter& writer() { return out_; }
 
  private:
@@ -94,6 +97,34 @@ class RankLowering {
   void use_weights(const Gathered& gathered);
   [[nodiscard]] bool reads_batch(std::uint32_t stage) const;
 
+  // steady_passes.cpp: a pipeline that does not drain between steps
+  void write_steady_step();
+  void write_steady_pass(PipelineWork work, std::uint32_t q);
+  /// What the backward pass reads of what the forward pass has.
+  void find_waiting();
+  [[nodiscard]] std::uint32_t slots_of(TensorId whole, std::uint32_t q, std::uint32_t made_at) const;
+  /// Of a tensor that a micro-batch's forward pass makes, or finds: one whose slots are steps, where a pass of a later step reads it.
+  [[nodiscard]] BufferId forward_buffer(TensorId whole, std::uint32_t q, std::uint32_t made_at);
+  [[nodiscard]] BufferId waiting_buffer(TensorId whole, std::uint32_t q, std::uint32_t made_at);
+  [[nodiscard]] std::uint32_t offset_of(TensorId whole) const;
+  /// In which step's slot the current micro-batch finds its own.
+  [[nodiscard]] std::uint32_t age_of(BufferId buffer) const;
+  /// Asks for what the forward pass of another rank sends in this step.
+  void announce_forward(std::uint32_t nth);
+  /// What is fetched while later steps run here does not hold them up.
+  void send_from_slots(BufferId sent, std::uint32_t to);
+  [[nodiscard]] BufferId batch_buffer(TensorId part, std::uint32_t q);
+  [[nodiscard]] bool is_steady() const { return !job_.flushes() && !evaluates_; }
+  [[nodiscard]] std::uint32_t ahead() const { return steady_.ahead[place_]; }
+
+  // weight_versions.cpp
+  void reserve_versions();
+  /// The version of a group's weights that the current pass reads, where that is not the newest.
+  [[nodiscard]] std::optional<Range> older_weights(TensorId tensor) const;
+  [[nodiscard]] std::uint32_t versions_back(GroupId group) const;
+  /// The newest becomes the youngest of the older ones, before it is updated in place.
+  void keep_version(std::uint32_t age);
+
   // rank_messages.cpp
   [[nodiscard]] bool waits_for(const PipelineOp& op, const Crossing& crossing) const;
   [[nodiscard]] bool releases(const PipelineOp& op, const Crossing& crossing) const;
@@ -142,7 +173,9 @@ class RankLowering {
   [[nodiscard]] bool owns(GroupId group) const { return place_of(cut_.stage_of_group[group.index]) == place_; }
   [[nodiscard]] std::uint32_t rank_of_place(std::uint32_t place) const { return job_.rank_at(place, replica_); }
   [[nodiscard]] std::uint32_t global(std::uint32_t micro_batch) const {
-    return evaluates_ ? micro_batch : replica_ * job_.schedule.micro_batches + micro_batch;
+    if (evaluates_) return micro_batch;
+    const std::uint32_t count = job_.micro_batches();  // from there on they are of later steps
+    return micro_batch / count * count * job_.replicas + replica_ * count + micro_batch % count;
   }
   [[nodiscard]] TensorKind summed_kind() const {
     return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
@@ -172,6 +205,15 @@ class RankLowering {
   std::vector<BufferId> losses_;  ///< by micro-batch
   BufferId right_answers_;        ///< of an evaluation with labels
   bool evaluates_ = false;
+  bool fills_ = false;
+  SteadyPipeline steady_;                          ///< of a schedule without a flush
+  std::map<GroupId, BufferId> versions_;           ///< older ones of weights, a slot each
+  std::set<TensorId> wanted_;                      ///< that the backward pass reads and the forward pass has
+  std::map<TensorId, std::uint32_t> arrivals_;     ///< of the forward pass: the sender's `ahead`
+  std::map<std::pair<TensorId, std::uint32_t>, BufferId> waiting_;  ///< by micro-batch of a step
+  std::map<BufferId, std::uint32_t> made_at_;      ///< the offset at which the pass ran that fills a waiting one
+  std::uint32_t now_ = 0;                          ///< the current pass's micro-batch
+  bool backward_ = false;                          ///< or a forward pass
   BufferId clip_factor_;
 };
 

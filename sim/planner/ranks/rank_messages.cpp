@@ -7,7 +7,9 @@ namespace plimsoll {
 
 bool RankLowering::waits_for(const PipelineOp& op, const Crossing& crossing) const {
   if (crossing.to != op.stage.index || !is_message(crossing)) return false;
-  if (!crossing.to_backward) return op.work == PipelineWork::kForward;
+  // Where steps overlap, what a forward pass sends is received as forward passes come, though only a backward pass may read it.
+  const bool with_backward = is_steady() ? crossing.from_backward : crossing.to_backward;
+  if (!with_backward) return op.work == PipelineWork::kForward;
   const bool of_weights = graph_.at(crossing.tensor).kind == TensorKind::kGradient;
   return of_weights ? ends_backward(op.work) : sends_gradient(op.work);
 }
@@ -27,6 +29,7 @@ QueueId RankLowering::queue_named(const std::string& name) {
 }
 
 void RankLowering::send(std::uint32_t to, std::uint32_t channel, const std::string& what, const Range& range) {
+  if (is_steady() && !fills_) send_from_slots(range.buffer, to);
   const Exchange message{.kind = ExchangeKind::kSend, .channel = channel, .ranks = {to}};
   out_.exchange(queue_named(fmt::format("{} to {}", what, to)), message, {{range, Access::kRead}});
 }
@@ -66,7 +69,13 @@ void RankLowering::take_in(const PipelineOp& op) {
   for (std::size_t i = 0; i < cut_.crossings.size(); ++i) {
     if (!waits_for(op, cut_.crossings[i])) continue;
     const auto arrived = arriving_.find({i, op.micro_batch.index});
-    holder(cut_.crossings[i].tensor, op.micro_batch.index) = arrived->second;
+    BufferId& place = holder(cut_.crossings[i].tensor, op.micro_batch.index);
+    if (arrived == arriving_.end()) {  // in the step before
+      const TensorId whole = whole_of(cut_.crossings[i].tensor);
+      place = forward_buffer(whole, op.micro_batch.index, offset_of(whole));
+      continue;
+    }
+    place = arrived->second;
     arriving_.erase(arrived);
   }
 }

@@ -40,10 +40,14 @@ RankLowering::RankLowering(const RankJob& job, std::uint32_t rank, const Graph& 
       replica_(job.replica_of(rank)),
       place_of_stage_(places_of_stages(job.schedule)),
       shared_(graph.tensors.size()),
-      own_(job.schedule.micro_batches, std::vector<BufferId>(graph.tensors.size())),
-      loaded_(job.schedule.micro_batches, false),
-      losses_(job.schedule.micro_batches) {
+      own_(job.micro_batches(), std::vector<BufferId>(graph.tensors.size())),
+      loaded_(job.micro_batches(), false),
+      losses_(job.micro_batches()) {
   reserve_states();
+  if (!is_steady()) return;
+  steady_ = steady_pipeline(job.schedule);
+  reserve_versions();
+  find_waiting();
 }
 
 RankLowering::RankLowering(const RankLowering& step, const Graph& graph, const StageCut& cut)
@@ -63,13 +67,18 @@ RankLowering::RankLowering(const RankLowering& step, const Graph& graph, const S
       own_(1, std::vector<BufferId>(graph.tensors.size())),
       loaded_(1, false),
       losses_(1),
-      evaluates_(true) {
+      steady_(step.steady_),
+      versions_(step.versions_),
+      wanted_(step.wanted_),
+      arrivals_(step.arrivals_),
+      waiting_(step.waiting_),
+      made_at_(step.made_at_) {
   share_parameters();
 }
 
 BufferId& RankLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
   const TensorId whole = whole_of(tensor);
-  return is_shared(graph_.at(tensor).kind) ? shared_[whole.index] : own_[micro_batch][whole.index];
+  return is_shared(graph_.at(tensor).kind) ? shared_[whole.index] : own_[micro_batch % own_.size()][whole.index];
 }
 
 BufferId RankLowering::make_buffer(const Tensor& tensor) {
@@ -81,15 +90,20 @@ BufferId RankLowering::make_buffer(const Tensor& tensor) {
 
 Range RankLowering::part_of_tensor(TensorId tensor, BufferId buffer) const {
   const Tensor& of = graph_.at(tensor);
-  return {buffer, Bytes(of.view_offset * size_of(of.dtype)), of.bytes()};
+  return {buffer, Bytes(of.view_offset * size_of(of.dtype)), of.bytes(), age_of(buffer)};
 }
 
 Range RankLowering::range_of(const Operand& operand, std::uint32_t micro_batch) {
   const Tensor& tensor = graph_.at(operand.tensor);
+  if (const auto older = older_weights(operand.tensor)) return *older;
   BufferId& buffer = holder(operand.tensor, micro_batch);
   const bool fresh = !tensor.view_of.valid() && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
                      tensor.kind != TensorKind::kParameter;
-  if (fresh || !buffer.valid()) buffer = make_buffer(graph_.at(whole_of(operand.tensor)));
+  const bool waits = is_steady() && !backward_ && !is_gradient(tensor.kind);
+  if (fresh || !buffer.valid()) {
+    const TensorId whole = whole_of(operand.tensor);
+    buffer = waits ? forward_buffer(whole, micro_batch, ahead()) : make_buffer(graph_.at(whole));
+  }
   return part_of_tensor(operand.tensor, buffer);
 }
 
@@ -115,9 +129,9 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
   }
   const auto operands = operands_of(op, micro_batch);
   launch(op, operands);
-  if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch] = operands.back().first.buffer;
+  if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch % losses_.size()] = operands.back().first.buffer;
   if (op.kind != OpKind::kLoss) return;
-  losses_[micro_batch] = operands[2].first.buffer;
+  losses_[micro_batch % losses_.size()] = operands[2].first.buffer;
   if (operands.size() > 3) right_answers_ = operands[3].first.buffer;
 }
 
@@ -185,8 +199,8 @@ bool RankLowering::reads_batch(std::uint32_t stage) const {
 }
 
 void RankLowering::load_batch(std::uint32_t micro_batch) {
-  if (loaded_[micro_batch]) return;
-  loaded_[micro_batch] = true;
+  if (!is_steady() && loaded_[micro_batch]) return;
+  loaded_[micro_batch % loaded_.size()] = true;
   out_.begin_segment("load", global(micro_batch), -1);
   out_.set_phase(Phase::kLoad);
   const auto make = [&](TensorId part, SpaceId space) {
@@ -203,8 +217,10 @@ void RankLowering::load_batch(std::uint32_t micro_batch) {
   }
   out_.host_work(places_.data, HostTask::kLoadTokens, loaded);
   for (std::size_t part = 0; part < parts; ++part) {
-    const BufferId copied = make(TensorId(part), places_.device);
-    out_.copy(places_.h2d, InstructionKind::kCopy, loaded[part].first, out_.whole(copied));
+    const BufferId copied = is_steady() ? batch_buffer(TensorId(part), micro_batch) : make(TensorId(part), places_.device);
+    Range there = out_.whole(copied);
+    there.age = age_of(copied);
+    out_.copy(places_.h2d, InstructionKind::kCopy, loaded[part].first, there);
     holder(TensorId(part), micro_batch) = copied;
   }
 }
@@ -284,6 +300,7 @@ void RankLowering::write_pass(const PipelineOp& op) {
 }
 
 void RankLowering::write_step() {
+  if (is_steady()) return write_steady_step();
   const std::vector<PipelineOp>& order = job_.schedule.orders[place_];
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (i == 0) announce(order[0]);
@@ -298,6 +315,8 @@ void RankLowering::write_step() {
 }
 
 void RankLowering::write_evaluation() {
+  evaluates_ = true;
+  if (!job_.flushes()) share_weights();  // a step's come into a version of their own
   for (std::uint32_t stage = 0; stage < cut_.stages.size(); ++stage) {
     if (place_of(stage) != place_) continue;
     const PipelineOp op{.work = PipelineWork::kForward, .stage = StageId(stage), .micro_batch = MicroBatchId(0)};

@@ -22,7 +22,7 @@ std::int64_t elements_between(std::int64_t begin, std::int64_t end) { return std
 
 void RankLowering::complete_sum(TensorId sum) {
   if (graph_.at(sum).kind != TensorKind::kAccumulator || job_.replicas == 1) return;
-  if (summed_.at(sum) == job_.schedule.micro_batches) sum_over_replicas(sum);
+  if (summed_.at(sum) == job_.micro_batches()) sum_over_replicas(sum);
 }
 
 bool RankLowering::is_tied(TensorId sum) const {
@@ -306,8 +306,9 @@ void RankLowering::share_weights() {
     const std::uint32_t owner = place_of(cut_.stage_of_group[group.index]);
     out_.begin_segment("shared weights", 0, -1);
     out_.set_phase(Phase::kOptimizer);
+    const bool ring = is_steady() && !fills_ && place_ == reader;
     const auto range = [&] {  // of divided weights each replica passes its part on
-      const BufferId stored = groups_.at(group).parameters;
+      const BufferId stored = ring ? versions_.at(group) : groups_.at(group).parameters;
       return divides_weights() ? out_.whole(stored) : part_of_tensor(tensor, stored);
     };
     if (place_ == owner) send(rank_of_place(reader), kSharedWeights, "shared weights", range());
@@ -334,7 +335,7 @@ void RankLowering::report() {
   std::vector<std::pair<Range, Access>> operands;
   for (std::uint32_t replica = 0; replica < job_.replicas; ++replica) {
     const std::uint32_t from = job_.rank_at(last, replica);
-    for (std::uint32_t m = 0; m < job_.schedule.micro_batches; ++m) {
+    for (std::uint32_t m = 0; m < job_.micro_batches(); ++m) {
       BufferId loss = losses_[m];
       if (from != 0) {
         loss = book_.add({.name = "loss", .space = places_.device, .bytes = Bytes(8), .category = TensorKind::kScalar});
