@@ -20,7 +20,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_option("--pp", flags.pipeline, "ranks of a pipeline; --schedule names its order (default: 1f1b)")
       ->check(degree)
       ->group(group);
-  command.add_option("--tp", flags.tensor, "ranks that share each layer")->check(degree)->group(group);
+  command.add_option("--tp", flags.tensor, "ranks that share each layer: they divide heads and the feed-forward layer's width")
+      ->check(degree)
+      ->group(group);
   command.add_option("--cp", flags.context, "ranks that share a sequence")->check(degree)->group(group);
   command.add_option("--ep", flags.expert, "ranks that share the experts")->check(degree)->group(group);
   command.add_option("--zero", flags.zero, "replicas divide 1: the optimizer's states, 2: and gradients, 3: and weights")
@@ -45,16 +47,17 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
 
 Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
   const std::pair<std::int64_t, const char*> missing[] = {
-      {flags.tensor, "--tp"}, {flags.context, "--cp"}, {flags.expert, "--ep"}};
+      {flags.context, "--cp"}, {flags.expert, "--ep"}};
   for (const auto& [degree, option] : missing) {
     if (degree > 1)
-      return fail(
-          bad(fmt::format("run cannot do {} {} yet", option, degree), "fit and simulate can; run knows --dp, --pp and --zero"));
+      return fail(bad(fmt::format("run cannot do {} {} yet", option, degree),
+                      "fit and simulate can; run knows --dp, --pp, --tp and --zero"));
   }
   if (flags.timed_waits < 0) return fail(bad("--timed-waits cannot be negative"));
-  const std::int64_t ranks = flags.data * flags.pipeline;
+  const std::int64_t ranks = flags.data * flags.pipeline * flags.tensor;
   if (ranks == job_ranks) return {};
-  const std::string asked = fmt::format("--dp {} --pp {}", flags.data, flags.pipeline);
+  const std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
+  const std::string asked = fmt::format("--dp {} --pp {}{}", flags.data, flags.pipeline, shared);
   return fail(bad(fmt::format("{} needs {} ranks, and this job has {}", asked, ranks, job_ranks),
                   fmt::format("mpirun -n {} plimsoll run ...", ranks)));
 }

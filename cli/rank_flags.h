@@ -13,9 +13,10 @@ namespace plimsoll {
 
 /// The options that spread a run over ranks, as typed.
 struct RankFlags {
-  std::int64_t data = 1;                             ///< --dp
-  std::int64_t pipeline = 1;                         ///< --pp
-  std::int64_t tensor = 1, context = 1, expert = 1;  ///< --tp, --cp, --ep: refused above 1
+  std::int64_t data = 1;                 ///< --dp
+  std::int64_t pipeline = 1;             ///< --pp
+  std::int64_t tensor = 1;               ///< --tp
+  std::int64_t context = 1, expert = 1;  ///< --cp, --ep: refused above 1
   std::int64_t zero = 0;
   std::optional<std::int64_t> chunks;
   std::optional<std::int64_t> micro_batches;

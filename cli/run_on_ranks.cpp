@@ -97,6 +97,7 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
               .platform = run->machine,
               .schedule = std::move(*schedule),
               .replicas = static_cast<std::uint32_t>(flags.ranks.data),
+              .tensor = static_cast<std::uint32_t>(flags.ranks.tensor),
               .zero = flags.ranks.zero,
               .bucket = *bucket,
               .evaluation = !run->evaluation_data.empty()};

@@ -91,21 +91,31 @@ std::span<const std::byte> JobExecutor::state(TensorKind kind, GroupId group) co
   if (parts.empty()) return {};
   if (parts.size() == 1 && parts[0].rank == 0) return own_.state(kind, group);
   whole_.resize(static_cast<std::size_t>(owners_.size(kind, group).count));
-  const std::int64_t elements = parts.back().elements.first + parts.back().elements.count;
-  const std::size_t size = whole_.size() / static_cast<std::size_t>(elements);
+  if (parts.size() == 1) {
+    tell(parts[0].rank, {Verb::kShowState, static_cast<std::int64_t>(kind), group.index});
+    transport_.receive(parts[0].rank, kStates, whole_);
+    return whole_;
+  }
+  const std::size_t size = whole_.size() / static_cast<std::size_t>(owners_.elements(group));
   for (const OwnedPart& part : parts) {
-    const auto place = parts.size() == 1 ? std::span(whole_)
-                                         : std::span(whole_).subspan(static_cast<std::size_t>(part.elements.first) * size,
-                                                                     static_cast<std::size_t>(part.elements.count) * size);
-    if (part.rank == 0) {
-      const auto own = own_.state(kind, group);
-      std::copy(own.begin(), own.end(), place.begin());
-      continue;
+    const std::vector<std::byte> bytes = part_of_state(kind, group, part, size);
+    for (const ElementRun& run : part.runs) {
+      std::memcpy(whole_.data() + static_cast<std::size_t>(run.whole) * size,
+                  bytes.data() + static_cast<std::size_t>(run.own) * size, static_cast<std::size_t>(run.count) * size);
     }
-    tell(part.rank, {Verb::kShowState, static_cast<std::int64_t>(kind), group.index});
-    transport_.receive(part.rank, kStates, place);
   }
   return whole_;
+}
+
+std::vector<std::byte> JobExecutor::part_of_state(TensorKind kind, GroupId group, const OwnedPart& part, std::size_t size) const {
+  if (part.rank == 0) {
+    const auto own = own_.state(kind, group);
+    return {own.begin(), own.end()};
+  }
+  std::vector<std::byte> bytes(static_cast<std::size_t>(part.elements()) * size);
+  tell(part.rank, {Verb::kShowState, static_cast<std::int64_t>(kind), group.index});
+  transport_.receive(part.rank, kStates, bytes);
+  return bytes;
 }
 
 void JobExecutor::take_state(TensorKind kind, GroupId group, std::int64_t bytes) {

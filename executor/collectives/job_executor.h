@@ -52,6 +52,9 @@ class JobExecutor final : public Executor {
   void tell_all(const Order& order) const;
   Result<void> carry_out(const Order& order, const BatchSource& batches, const BatchSource* evaluation);
   void show_state(TensorKind kind, GroupId group) const;
+  /// Of elements of `size` bytes.
+  [[nodiscard]] std::vector<std::byte> part_of_state(TensorKind kind, GroupId group, const OwnedPart& part,
+                                                     std::size_t size) const;
   void take_state(TensorKind kind, GroupId group, std::int64_t bytes);
   Result<Trace> run_stretch(const RunSegment& segment, const BatchSource& batches);
   [[nodiscard]] std::int64_t next_stretch(std::int64_t left) const;

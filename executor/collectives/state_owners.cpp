@@ -6,6 +6,16 @@
 
 namespace plimsoll {
 
+std::int64_t OwnedPart::elements() const {
+  std::int64_t sum = 0;
+  for (const ElementRun& run : runs) sum += run.count;
+  return sum;
+}
+
+std::int64_t StateOwners::elements(GroupId group) const {
+  return lay_out_parameters(plans_[0].spec, plans_[0].recipe.adapter).at(group).elements;
+}
+
 TensorKind StateOwners::kept_kind(TensorKind kind) const {
   const bool weights = kind == TensorKind::kParameter || kind == TensorKind::kMaster;
   if (!weights) return kind;
@@ -28,12 +38,11 @@ bool StateOwners::updates(const Plan& plan, GroupId group) const {
 std::vector<OwnedPart> StateOwners::parts(TensorKind kind, GroupId group) const {
   const TensorKind kept = kept_kind(kind);
   const bool known = std::any_of(plans_.begin(), plans_.end(), [&](const Plan& plan) { return updates(plan, group); });
-  const std::int64_t elements = lay_out_parameters(plans_[0].spec, plans_[0].recipe.adapter).at(group).elements;
   std::vector<OwnedPart> found;
   for (const Plan& plan : plans_) {  // where an optimizer keeps nothing, the first stage that has a group updates it
     const StateBinding* binding = !known || updates(plan, group) ? find(plan, kept, group) : nullptr;
     if (binding == nullptr || binding->part != found.size() || found.size() == binding->parts) continue;
-    found.push_back({plan.rank, part_of(elements, binding->parts, binding->part)});
+    found.push_back({plan.rank, runs_of_state(plan, *binding)});
   }
   return found;
 }
@@ -48,8 +57,8 @@ std::vector<std::uint32_t> StateOwners::holders(TensorKind kind, GroupId group) 
 }
 
 Bytes StateOwners::size(TensorKind kind, GroupId group) const {
-  const ParameterGroup& of = lay_out_parameters(plans_[0].spec, plans_[0].recipe.adapter).groups[group.index];
-  return bytes_of_state(plans_[0].recipe, of, kept_kind(kind));
+  const ParameterLayout layout = lay_out_parameters(plans_[0].spec, plans_[0].recipe.adapter);
+  return bytes_of_state(plans_[0].recipe, layout.at(group), kept_kind(kind));
 }
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "core/graph/optimizer_state.h"
 #include "core/plan/fill_body.h"
 #include "core/plan/operand_sizes.h"
+#include "core/plan/state_part.h"
 #include "executor/kernels/launch.h"
 
 namespace plimsoll {
@@ -138,6 +139,16 @@ bool is_staged(const Plan& plan, const FlatBody& step, BufferId stored) {
   return false;
 }
 
+/// Of layers that ranks share a rank keeps the slice that its exchanges say.
+Result<void> check_slice(const Plan& plan, const StateBinding& binding) {
+  const std::uint32_t slices = slices_of_group(plan, binding.group);
+  const std::uint32_t own = slices > 1 ? tensor_share(plan).index : 0;
+  if (binding.part < binding.parts && binding.parts % slices == 0 && binding.part % slices == own) return {};
+  return refuse(fmt::format("holds part {} of {}, and rank {} has slice {} of {}", binding.part, binding.parts, plan.rank, own,
+                            slices),
+                plan.at(binding.buffer).name);
+}
+
 Result<void> check_state(const Plan& plan) {
   const FlatBody step = expand(plan, *plan.body("step"));
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
@@ -149,7 +160,8 @@ Result<void> check_state(const Plan& plan) {
     const Buffer& buffer = plan.at(binding.buffer);
     const ParameterGroup& group = layout.at(binding.group);
     Bytes bytes = bytes_of_state(plan.recipe, group, binding.kind);
-    if (binding.parts > 1) bytes = Bytes(longest_part(group.elements, binding.parts) * (bytes.count / group.elements));
+    if (const auto sound = check_slice(plan, binding); !sound) return sound;
+    if (binding.parts > 1) bytes = Bytes(room_of_state(plan, binding) * (bytes.count / group.elements));
     const bool on_drive = plan.platform.at(buffer.space).kind == SpaceKind::kSsd;
     if (on_drive && !is_staged(plan, step, binding.buffer)) {
       return refuse("the CPU backend needs state on a drive to be read whole in a step", buffer.name);

@@ -123,7 +123,7 @@ struct CpuExecutor::Impl {
     const std::int64_t elements = layout.at(binding.group).elements;
     std::vector<std::byte> whole(static_cast<std::size_t>(elements * size_of(dtype_of(binding))));
     fill_all(whole);
-    const auto own = part_in(whole, layout, binding);
+    const auto own = part_in(whole, plan(), layout, binding);
     std::copy(own.begin(), own.end(), bytes.begin());
   }
 
@@ -133,7 +133,7 @@ struct CpuExecutor::Impl {
     const auto put = [&](const StateBinding& binding) {
       const DType from = is_weights(kept.kind) ? state_dtype(plan().recipe.precision) : dtype_of(binding);
       loaded->states.write(binding, [&](std::span<std::byte> place) {
-        publish_weights(part_in(whole, layout, binding), from, place, dtype_of(binding));
+        publish_weights(part_in(whole, plan(), layout, binding), from, place, dtype_of(binding));
       });
     };
     put(kept);

@@ -1,7 +1,7 @@
 #include "executor/cpu/state_share.h"
 
 #include "core/graph/optimizer_state.h"
-#include "core/plan/exchange.h"
+#include "core/plan/state_part.h"
 
 namespace plimsoll {
 
@@ -9,14 +9,20 @@ std::size_t bytes_kept(const Plan& plan, const ParameterLayout& layout, const St
   const ParameterGroup& group = layout.at(binding.group);
   const std::int64_t bytes = bytes_of_state(plan.recipe, group, binding.kind).count;
   if (binding.parts == 1) return static_cast<std::size_t>(bytes);
-  return static_cast<std::size_t>(part_of(group.elements, binding.parts, binding.part).count * (bytes / group.elements));
+  std::int64_t own = 0;
+  for (const ElementRun& run : runs_of_state(plan, binding)) own += run.count;
+  return static_cast<std::size_t>(own * (bytes / group.elements));
 }
 
-std::span<const std::byte> part_in(std::span<const std::byte> whole, const ParameterLayout& layout, const StateBinding& binding) {
-  const std::int64_t elements = layout.at(binding.group).elements;
-  const std::size_t size = whole.size() / static_cast<std::size_t>(elements);
-  const ElementPart part = part_of(elements, binding.parts, binding.part);
-  return whole.subspan(static_cast<std::size_t>(part.first) * size, static_cast<std::size_t>(part.count) * size);
+std::vector<std::byte> part_in(std::span<const std::byte> whole, const Plan& plan, const ParameterLayout& layout,
+                               const StateBinding& binding) {
+  const std::size_t size = whole.size() / static_cast<std::size_t>(layout.at(binding.group).elements);
+  std::vector<std::byte> part;
+  for (const ElementRun& run : runs_of_state(plan, binding)) {
+    const auto stretch = whole.subspan(static_cast<std::size_t>(run.whole) * size, static_cast<std::size_t>(run.count) * size);
+    part.insert(part.end(), stretch.begin(), stretch.end());
+  }
+  return part;
 }
 
 bool keeps_less(const Plan& plan, const StateBinding& kept) {

@@ -160,7 +160,7 @@ void LoadedDevicePlan::set_share(const StateBinding& kept, const std::function<v
   const auto put = [&](const StateBinding& binding) {
     const DType from = is_weights(kept.kind) ? state_dtype(plan.recipe.precision) : dtype_of(binding);
     states.write(binding, [&](std::span<std::byte> place) {
-      publish_weights(part_in(whole, layout, binding), from, place, dtype_of(binding));
+      publish_weights(part_in(whole, plan, layout, binding), from, place, dtype_of(binding));
     });
   };
   put(kept);
@@ -171,7 +171,7 @@ void LoadedDevicePlan::fill_first_weights(const StateBinding& binding, std::span
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   std::vector<std::byte> whole(static_cast<std::size_t>(layout.at(binding.group).elements * size_of(dtype_of(binding))));
   fill_weights(plan.spec, plan.recipe, binding.group, dtype_of(binding), whole, pool);
-  const auto own = part_in(whole, layout, binding);
+  const auto own = part_in(whole, plan, layout, binding);
   std::copy(own.begin(), own.end(), bytes.begin());
 }
 

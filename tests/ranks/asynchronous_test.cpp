@@ -155,7 +155,7 @@ Left by_ranks(const RankJob& job, const std::vector<std::int64_t>& rows, std::in
   }
   const StageCut cut = cut_into_stages(build_training_graph(job.spec, job.recipe), job.schedule.stages);
   for (std::size_t g = 0; g < cut.stage_of_group.size(); ++g) {
-    const auto& owner = executors[job.rank_at(cut.stage_of_group[g], 0)];
+    const auto& owner = executors[job.rank_at(cut.stage_of_group[g], 0, 0)];
     left.weights.push_back(floats_of(owner->state(TensorKind::kParameter, GroupId(g))));
   }
   for (const auto& executor : executors) CHECK(executor->check_touched());

@@ -93,6 +93,29 @@ TEST_CASE("four ranks, two replicas of a pipeline of two, give the losses of one
   CHECK(four["losses"] == one["losses"]);
 }
 
+TEST_CASE("ranks that share layers train as one rank does, also in a pipeline and as replicas, and their state goes on") {
+  const TemporaryFolder folder;
+  const auto one = alone(folder.path(), "2");
+  const auto check = [&](int ranks, const std::vector<std::string>& how) {
+    std::vector<std::string> words{"--steps", "4", "--json", "-q"};
+    words.insert(words.end(), how.begin(), how.end());
+    const auto many = answer_of(test::run_child(on_ranks(ranks, words), folder.path()));
+    REQUIRE(many["losses"].size() == 4);
+    for (std::size_t i = 0; i < 4; ++i) {
+      CHECK(many["losses"][i].get<double>() == Approx(one["losses"][i].get<double>()).epsilon(1e-5));
+    }
+    CHECK(many["ranks"].size() == static_cast<std::size_t>(ranks));
+    CHECK(many["predicted_step_seconds"].get<double>() > 0);
+    return many["losses"];
+  };
+  const auto shared = check(2, {"--tp", "2", "--micro-batches", "2", "-o", "two.plimsoll"});
+  CHECK(check(4, {"--tp", "2", "--pp", "2", "--micro-batches", "2", "-o", "piped.plimsoll"}) == shared);
+  CHECK(check(4, {"--tp", "2", "--dp", "2", "--micro-batches", "1", "-o", "replicas.plimsoll"}) == shared);
+  const std::vector<std::string> words{PLIMSOLL_PROGRAM, "run",    "--resume", "two.plimsoll", "--data", kText, "--steps", "6",
+                                       "--json",         "-q", "-o",       "rest.plimsoll"};
+  CHECK(answer_of(test::run_child(words, folder.path()))["losses"].size() == 2);
+}
+
 TEST_CASE("a sweep over ranks prints what one process prints") {
   const TemporaryFolder folder;
   for (const bool json : {false, true}) {
@@ -204,7 +227,9 @@ TEST_CASE("what cannot run is named before anything starts") {
   refused(2, {"--pp", "4"}, "needs 4 ranks, and this job has 2");
   refused(2, {}, "started as several ranks, and nothing says how they share the training");
   refused(3, {"--pp", "3", "--micro-batches", "3"}, "do not divide into 3 equal stages");
-  refused(2, {"--pp", "2", "--tp", "2"}, "run cannot do --tp 2 yet");
+  refused(2, {"--pp", "2", "--cp", "2"}, "run cannot do --cp 2 yet");
+  refused(2, {"--pp", "2", "--tp", "2"}, "--dp 1 --pp 2 --tp 2 needs 4 ranks, and this job has 2");
+  refused(3, {"--tp", "3"}, "--tp 3: the 4 heads of");
   std::vector<std::string> words = run_options({"--pp", "2"});
   words.insert(words.begin(), PLIMSOLL_PROGRAM);
   const ChildEnd single = test::run_child(words, folder.path());

@@ -19,6 +19,8 @@ struct JobShape {
   double clip = 1.0;
   std::int64_t layers = 8;
   Family family = Family::kGpt2;
+  std::uint32_t tensor = 1;
+  Precision precision = Precision::kFp32;
 };
 
 /// The tiny model as one job: eight blocks, so that up to four ranks of two chunks divide them.
@@ -29,10 +31,12 @@ inline RankJob tiny_job(const JobShape& shape) {
               .recipe = tiny_recipe(),
               .schedule = *schedule,
               .replicas = shape.replicas,
+              .tensor = shape.tensor,
               .zero = shape.zero};
   job.spec.layers = shape.layers;
   job.recipe.accumulate = std::int64_t{shape.micro_batches} * shape.replicas;
   job.recipe.clip = shape.clip;
+  job.recipe.precision = shape.precision;
   Link between;
   between.latency = Nanoseconds(10'000);
   between.bytes_per_second = 1e9;

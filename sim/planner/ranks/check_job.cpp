@@ -60,6 +60,9 @@ Result<void> check_versions(const RankJob& job) {
   if (job.zero > 0)
     return refuse(fmt::format("--zero divides states between replicas, which schedule '{}' cannot do yet", job.schedule.name),
                   "leave --zero out");
+  if (job.tensor > 1)
+    return refuse(fmt::format("--tp shares layers between ranks, which schedule '{}' cannot do yet", job.schedule.name),
+                  "leave --tp out, or take 1f1b");
   const bool each = job.schedule.weights != WeightRule::kDoubleBuffered;
   if (each && job.recipe.clip > 0)
     return refuse(fmt::format("in schedule '{}' a stage updates before the others know their gradients, so there is no norm of all "
@@ -95,11 +98,38 @@ Result<void> check_training(const RankJob& job) {
                             job.replicas, job.micro_batches()));
 }
 
+Result<void> check_divides(const RankJob& job, std::int64_t number, const char* what) {
+  if (number % job.tensor == 0) return {};
+  return refuse(fmt::format("--tp {}: the {} {} of {} do not divide by it", job.tensor, number, what, job.spec.name),
+                fmt::format("take one that divides them: {}", divisors(number, 64)));
+}
+
+/// What has to be whole on each of the ranks that share layers.
+Result<void> check_slices(const RankJob& job) {
+  if (job.tensor == 0) return refuse("--tp is 1 or more");
+  if (job.tensor == 1) return {};
+  const ModelSpec& spec = job.spec;
+  const std::pair<std::int64_t, const char*> divided[] = {
+      {spec.heads, "heads"}, {spec.kv_heads, "key-value heads"}, {spec.ffn, "columns of the feed-forward layer"}};
+  for (const auto& [number, what] : divided) {
+    if (auto divides = check_divides(job, number, what); !divides) return divides;
+  }
+  const std::pair<bool, const char*> missing[] = {
+      {spec.qk_norm, "norms of queries and keys, whose weights all heads share"},
+      {spec.positions == PositionKind::kAlibi, "ALiBi positions, whose slopes count all heads"},
+      {!is_divisible(job.recipe.optimizer), "an optimizer that looks at whole tensors"},
+      {spec.ffn == job.tensor, "a feed-forward layer of one column each"}};
+  for (const auto& [asked, what] : missing) {
+    if (asked) return refuse(fmt::format("--tp {} cannot go with {} yet", job.tensor, what), "leave --tp out");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
-  for (const auto check : {check_training, check_stages, check_schedule, check_versions}) {
+  for (const auto check : {check_training, check_slices, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

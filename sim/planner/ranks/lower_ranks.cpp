@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/model/tensor_slice.h"
 #include "core/plan/fill_body.h"
 #include "core/plan/order_conflicts.h"
 #include "core/plan/order_ranks.h"
@@ -17,6 +18,7 @@ std::string describe(const RankJob& job) {
                                  job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, count,
                                  count == 1 ? "micro-batch" : "micro-batches");
   if (job.replicas > 1) text += fmt::format(", {} replicas", job.replicas);
+  if (job.tensor > 1) text += fmt::format(", layers shared by {}", job.tensor);
   if (job.zero > 0) text += fmt::format(", ZeRO-{}", job.zero);
   return text;
 }
@@ -41,12 +43,13 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   if (!places) return fail(places.error());
   const Processor& compute = job.platform.at(job.platform.at(places->compute).processor);
   const std::int64_t workers = compute.kind == ProcessorKind::kCpu ? compute.cores : 0;
-  const Graph graph = build_training_graph(job.spec, job.recipe, {.workers = workers});
+  const ModelSpec slice = slice_of_model(job.spec, job.tensor);
+  const Graph graph = build_training_graph(slice, job.recipe, {.workers = workers});
   const StageCut cut = cut_into_stages(graph, job.schedule.stages);
   BufferBook book(plan);
   RankLowering lowering(job, rank, graph, cut, plan, book, *places);
   lowering.write_step();
-  const Graph held_out = build_training_graph(job.spec, job.recipe, {.workers = workers, .evaluation = true});
+  const Graph held_out = build_training_graph(slice, job.recipe, {.workers = workers, .evaluation = true});
   const StageCut held_out_cut = cut_into_stages(held_out, job.schedule.stages);
   book.next_body();
   RankLowering evaluation(lowering, held_out, held_out_cut);

@@ -11,13 +11,15 @@
 
 namespace plimsoll {
 
-/// One training spread over ranks: a pipeline of stages, in several replicas that pass different micro-batches.
+/// One training spread over ranks: a pipeline of stages, in several replicas that pass different micro-batches, each rank of
+/// which may be several that share its layers.
 struct RankJob {
   ModelSpec spec;
   Recipe recipe;              ///< of the whole: `accumulate` counts the micro-batches of all replicas
   Platform platform;          ///< of one rank; all are alike
   PipelineSchedule schedule;  ///< of one replica; a stage is a stretch of neighbouring blocks, all equally many
   std::uint32_t replicas = 1;
+  std::uint32_t tensor = 1;  ///< ranks that share each layer (Shoeybi et al. 2019); heads and widths must divide
   std::int64_t zero =
       0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
   Bytes bucket = Bytes(25'000'000);  ///< gradients of that many bytes at most are summed over replicas in one piece
@@ -32,11 +34,14 @@ struct RankJob {
   [[nodiscard]] std::uint32_t micro_batches() const { return micro_batches_of_step(schedule); }
   /// Whether the pipeline drains before each update.
   [[nodiscard]] bool flushes() const { return schedule.weights == WeightRule::kFlush; }
-  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(schedule.ranks()) * replicas; }
-  /// Replicas of a stage have neighbouring ranks.
-  [[nodiscard]] std::uint32_t rank_at(std::uint32_t place, std::uint32_t replica) const { return place * replicas + replica; }
-  [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const { return rank / replicas; }
-  [[nodiscard]] std::uint32_t replica_of(std::uint32_t rank) const { return rank % replicas; }
+  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(schedule.ranks()) * replicas * tensor; }
+  /// Those that share layers have neighbouring ranks, and then the replicas of a stage.
+  [[nodiscard]] std::uint32_t rank_at(std::uint32_t place, std::uint32_t replica, std::uint32_t slice) const {
+    return (place * replicas + replica) * tensor + slice;
+  }
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const { return rank / tensor / replicas; }
+  [[nodiscard]] std::uint32_t replica_of(std::uint32_t rank) const { return rank / tensor % replicas; }
+  [[nodiscard]] std::uint32_t slice_of(std::uint32_t rank) const { return rank % tensor; }
 };
 
 /// Refuses what does not divide, and what cannot run on several ranks yet, by name.

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/model/tensor_slice.h"
 #include "sim/planner/body_writer.h"
 #include "sim/planner/ranks/rank_job.h"
 #include "sim/planner/ranks/stage_cut.h"
@@ -60,11 +61,11 @@ class RankLowering {
   };
   using Gathered = std::map<GroupId, BufferId>;
 
-  /// Terms of the gradients' norm that one rank computes: neighbours in the table of all.
-  struct NormTerms {
+  /// One of the terms of the gradients' norm: of elements of a group's gradient as that rank has it.
+  struct NormTerm {
     std::uint32_t rank = 0;
-    std::int64_t first = 0;
-    std::int64_t count = 0;
+    GroupId group;
+    ElementPart elements;
   };
 
   // rank_states.cpp
@@ -124,6 +125,19 @@ class RankLowering {
   [[nodiscard]] std::uint32_t versions_back(GroupId group) const;
   /// The newest becomes the youngest of the older ones, before it is updated in place.
   void keep_version(std::uint32_t age);
+  // rank_norms.cpp
+  void write_norms();
+  [[nodiscard]] std::vector<NormTerm> norm_terms() const;
+  void launch_norm(const NormTerm& term, const Range& result);
+  void exchange_norms(const std::vector<NormTerm>& terms, BufferId partials);
+
+  // rank_slices.cpp
+  /// Which side of a product of ranks that share layers is cut; none where each computes all of it.
+  [[nodiscard]] TensorCut cut_of_product(const Op& op) const;
+  /// One of the ranks adds the bias of a product whose outputs are sums over them.
+  void leave_bias_to_first(const Op& op, std::vector<std::pair<Range, Access>>& operands) const;
+  /// After a product of which each rank has a term, all get the sum.
+  void sum_over_slices(const Op& op, const Range& product);
 
   // rank_messages.cpp
   [[nodiscard]] bool waits_for(const PipelineOp& op, const Crossing& crossing) const;
@@ -144,15 +158,15 @@ class RankLowering {
   void sum_over_replicas(TensorId sum);
   [[nodiscard]] bool is_tied(TensorId sum) const;
   [[nodiscard]] Exchange among_replicas(ExchangeKind kind, DType dtype, std::uint32_t channel) const;
-  [[nodiscard]] std::pair<Range, Access> workspace_of(std::int64_t elements, DType dtype);
+  [[nodiscard]] std::pair<Range, Access> workspace_of(std::int64_t elements, DType dtype) {
+    return workspace_of(elements, dtype, job_.replicas);
+  }
+  [[nodiscard]] std::pair<Range, Access> workspace_of(std::int64_t elements, DType dtype, std::uint32_t members);
   /// A micro-batch's gradient goes to those who keep its parts; they add it up while the next one is computed.
   void scatter_gradient(const Op& op, std::uint32_t micro_batch);
   void add_parts();
   void write_optimizer();
   void join_tied_sums();
-  void write_norms();
-  void exchange_norms(BufferId partials);
-  [[nodiscard]] std::vector<NormTerms> norm_terms() const;
   void update_group(GroupId group);
   void launch_update(const Op& op, GroupId group, BufferId gradient);
   void share_weights();
@@ -171,7 +185,7 @@ class RankLowering {
   [[nodiscard]] bool divides_gradients() const { return job_.zero >= 2 && job_.replicas > 1; }
   [[nodiscard]] bool divides_weights() const { return job_.zero >= 3 && job_.replicas > 1; }
   [[nodiscard]] bool owns(GroupId group) const { return place_of(cut_.stage_of_group[group.index]) == place_; }
-  [[nodiscard]] std::uint32_t rank_of_place(std::uint32_t place) const { return job_.rank_at(place, replica_); }
+  [[nodiscard]] std::uint32_t rank_of_place(std::uint32_t place) const { return job_.rank_at(place, replica_, slice_); }
   [[nodiscard]] std::uint32_t global(std::uint32_t micro_batch) const {
     if (evaluates_) return micro_batch;
     const std::uint32_t count = job_.micro_batches();  // from there on they are of later steps
@@ -188,7 +202,7 @@ class RankLowering {
   BufferBook& book_;
   Places places_;
   BodyWriter out_;
-  std::uint32_t rank_, place_, replica_;
+  std::uint32_t rank_, place_, replica_, slice_;
   std::vector<std::uint32_t> place_of_stage_;
   std::map<GroupId, OwnedGroup> groups_;    ///< that this rank updates, or reads
   std::vector<BufferId> shared_;            ///< by tensor: what holds weights and sums

@@ -38,6 +38,7 @@ RankLowering::RankLowering(const RankJob& job, std::uint32_t rank, const Graph& 
       rank_(rank),
       place_(job.place_of(rank)),
       replica_(job.replica_of(rank)),
+      slice_(job.slice_of(rank)),
       place_of_stage_(places_of_stages(job.schedule)),
       shared_(graph.tensors.size()),
       own_(job.micro_batches(), std::vector<BufferId>(graph.tensors.size())),
@@ -61,6 +62,7 @@ RankLowering::RankLowering(const RankLowering& step, const Graph& graph, const S
       rank_(step.rank_),
       place_(step.place_),
       replica_(step.replica_),
+      slice_(step.slice_),
       place_of_stage_(step.place_of_stage_),
       groups_(step.groups_),
       shared_(graph.tensors.size()),
@@ -127,8 +129,10 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
     const TensorId sum = whole_of(op.operands[1].tensor);
     if (graph_.at(sum).group.valid() && !is_tied(sum)) return scatter_gradient(op, micro_batch);
   }
-  const auto operands = operands_of(op, micro_batch);
+  auto operands = operands_of(op, micro_batch);
+  leave_bias_to_first(op, operands);
   launch(op, operands);
+  sum_over_slices(op, operands.back().first);
   if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch % losses_.size()] = operands.back().first.buffer;
   if (op.kind != OpKind::kLoss) return;
   losses_[micro_batch % losses_.size()] = operands[2].first.buffer;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/optimizer_state.h"
+#include "core/model/tensor_slice.h"
 #include "sim/planner/ranks/rank_lowering.h"
 
 namespace plimsoll {
@@ -17,12 +18,23 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
     const std::int64_t size = bytes.count / of.elements;
     bytes = Bytes(longest_part(of.elements, job_.replicas) * size);
   }
-  const BufferId buffer = book_.add({.name = fmt::format("{} of {}{}", to_text(kind), of.name, sharded ? ", own part" : ""),
+  const bool sliced = job_.tensor > 1 && !own_runs_of_slice(of).empty();
+  const char* note = sharded ? ", own part" : sliced ? ", own slice" : "";
+  const BufferId buffer = book_.add({.name = fmt::format("{} of {}{}", to_text(kind), of.name, note),
                                      .space = places_.device,
                                      .bytes = bytes,
                                      .category = kind,
                                      .persistent = true});
-  plan_.state.push_back({kind, group, buffer, sharded ? replica_ : 0, sharded ? job_.replicas : 1});
+  StateBinding binding{.kind = kind, .group = group, .buffer = buffer};
+  if (sharded) {
+    binding.part = replica_;
+    binding.parts = job_.replicas;
+  }
+  if (sliced) {
+    binding.part = binding.part * job_.tensor + slice_;
+    binding.parts *= job_.tensor;
+  }
+  plan_.state.push_back(binding);
   return buffer;
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 // Channels of what goes once a step, behind those of the crossings.
 constexpr std::uint32_t kTiedSums = 1'000;
-constexpr std::uint32_t kNorms = 1'001;
 constexpr std::uint32_t kLosses = 1'002;
 constexpr std::uint32_t kSharedWeights = 1'003;
 constexpr std::uint32_t kSums = 100'000;  ///< and on, one a tensor
@@ -31,14 +30,15 @@ bool RankLowering::is_tied(TensorId sum) const {
 
 Exchange RankLowering::among_replicas(ExchangeKind kind, DType dtype, std::uint32_t channel) const {
   Exchange exchange{.kind = kind, .dtype = dtype, .channel = channel, .ranks = {}};
-  for (std::uint32_t replica = 0; replica < job_.replicas; ++replica) exchange.ranks.push_back(job_.rank_at(place_, replica));
+  for (std::uint32_t replica = 0; replica < job_.replicas; ++replica)
+    exchange.ranks.push_back(job_.rank_at(place_, replica, slice_));
   return exchange;
 }
 
-std::pair<Range, Access> RankLowering::workspace_of(std::int64_t elements, DType dtype) {
-  const BufferId buffer = book_.add({.name = "terms of other replicas",
+std::pair<Range, Access> RankLowering::workspace_of(std::int64_t elements, DType dtype, std::uint32_t members) {
+  const BufferId buffer = book_.add({.name = "terms of other ranks",
                                      .space = places_.device,
-                                     .bytes = reduction_workspace(elements, job_.replicas, dtype),
+                                     .bytes = reduction_workspace(elements, members, dtype),
                                      .category = TensorKind::kWorkspace});
   return {out_.whole(buffer), Access::kWrite};
 }
@@ -137,81 +137,6 @@ void RankLowering::join_tied_sums() {
     }
     out_.launch(places_.compute, {op.kind, op.dtype, op.shape},
                 {{range_of(op.operands[0], 0), Access::kRead}, {range_of(op.operands[1], 0), Access::kReadWrite}});
-  }
-}
-
-std::vector<RankLowering::NormTerms> RankLowering::norm_terms() const {
-  std::vector<NormTerms> terms;
-  const std::uint32_t shares = job_.zero >= 1 ? job_.replicas : 1;
-  for (std::uint32_t share = 0; share < shares; ++share) {
-    for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
-      const std::uint32_t replica = shares > 1 ? share : replica_;
-      const std::uint32_t rank = job_.rank_at(place_of(cut_.stage_of_group[i]), replica);
-      const auto place = static_cast<std::int64_t>(share * graph_.parameters.groups.size() + i);
-      if (!terms.empty() && terms.back().rank == rank) {
-        ++terms.back().count;
-      } else {
-        terms.push_back({rank, place, 1});
-      }
-    }
-  }
-  return terms;
-}
-
-void RankLowering::exchange_norms(BufferId partials) {
-  constexpr std::int64_t kSize = 8;
-  out_.begin_segment("norms of other ranks", 0, -1);
-  for (const NormTerms& terms : norm_terms()) {
-    const Range range{partials, Bytes(terms.first * kSize), Bytes(terms.count * kSize)};
-    if (terms.rank != rank_) {
-      receive(terms.rank, kNorms, "norms", range);
-      continue;
-    }
-    for (std::uint32_t other = 0; other < job_.ranks(); ++other) {
-      const bool needs = job_.zero >= 1 || job_.replica_of(other) == replica_;
-      if (other != rank_ && needs) send(other, kNorms, "norms", range);
-    }
-  }
-}
-
-void RankLowering::write_norms() {
-  const auto groups = static_cast<std::int64_t>(graph_.parameters.groups.size());
-  const std::int64_t shares = job_.zero >= 1 ? job_.replicas : 1;
-  const BufferId partials = book_.add(
-      {.name = "squared norms", .space = places_.device, .bytes = Bytes(groups * shares * 8), .category = TensorKind::kScalar});
-  out_.begin_segment("gradient norm", 0, -1);
-  out_.set_phase(Phase::kOptimizer);
-  for (const Op& op : graph_.ops) {
-    const GroupId group = op.phase == Phase::kOptimizer ? graph_.at(op.operands[0].tensor).group : GroupId();
-    if (op.kind != OpKind::kSquaredNorm || !owns(group)) continue;
-    OpShape shape = op.shape;
-    const Tensor& tensor = graph_.at(op.operands[0].tensor);
-    const auto own = parts_.find(op.operands[0].tensor);
-    Range gradient;
-    std::int64_t place = group.index;
-    if (is_sharded(group)) {
-      const ElementPart part = part_of(shape.rows, job_.replicas, replica_);
-      const std::int64_t size = size_of(tensor.dtype);
-      gradient = own != parts_.end()
-                     ? Range{own->second, Bytes(0), Bytes(part.count * size)}
-                     : Range{shared_[op.operands[0].tensor.index], Bytes(part.first * size), Bytes(part.count * size)};
-      shape.rows = part.count;
-      place += static_cast<std::int64_t>(replica_) * groups;
-    } else {
-      gradient = range_of(op.operands[0], 0);
-    }
-    out_.launch(places_.compute, {op.kind, op.dtype, shape},
-                {{gradient, Access::kRead}, {Range{partials, Bytes(place * 8), Bytes(8)}, Access::kWrite}});
-  }
-  exchange_norms(partials);
-  out_.begin_segment("clip", 0, -1);
-  for (const Op& op : graph_.ops) {
-    if (op.kind != OpKind::kClipFactor) continue;
-    OpShape shape = op.shape;
-    shape.terms = groups * shares;
-    clip_factor_ = make_buffer(graph_.at(op.operands[1].tensor));
-    out_.launch(places_.compute, {op.kind, op.dtype, shape},
-                {{out_.whole(partials), Access::kRead}, {out_.whole(clip_factor_), Access::kWrite}});
   }
 }
 
@@ -328,13 +253,13 @@ void RankLowering::report() {
   const std::uint32_t last = place_of(static_cast<std::uint32_t>(cut_.stages.size() - 1));
   out_.begin_segment("report", 0, -1);
   out_.set_phase(Phase::kOptimizer);
-  if (place_ == last && rank_ != 0) {
+  if (place_ == last && slice_ == 0 && rank_ != 0) {
     for (const BufferId loss : losses_) send(0, kLosses, "losses", out_.whole(loss));
   }
   if (rank_ != 0) return;
   std::vector<std::pair<Range, Access>> operands;
   for (std::uint32_t replica = 0; replica < job_.replicas; ++replica) {
-    const std::uint32_t from = job_.rank_at(last, replica);
+    const std::uint32_t from = job_.rank_at(last, replica, 0);
     for (std::uint32_t m = 0; m < job_.micro_batches(); ++m) {
       BufferId loss = losses_[m];
       if (from != 0) {
@@ -350,7 +275,7 @@ void RankLowering::report() {
 
 /// The first replica's last stage has what rank 0 reports.
 void RankLowering::report_evaluation() {
-  const std::uint32_t from = job_.rank_at(place_of(static_cast<std::uint32_t>(cut_.stages.size() - 1)), 0);
+  const std::uint32_t from = job_.rank_at(place_of(static_cast<std::uint32_t>(cut_.stages.size() - 1)), 0, 0);
   const bool answers = std::any_of(graph_.ops.begin(), graph_.ops.end(),
                                    [](const Op& op) { return op.kind == OpKind::kLoss && op.operands.size() > 3; });
   out_.begin_segment("report", 0, -1);

@@ -1,0 +1,46 @@
+// The part of RankLowering for ranks that share layers: each has a slice of every block (slice_of_model), computes a term of the
+// products that join the slices, and gets the sum of all terms.
+#include <algorithm>
+
+#include "core/plan/state_part.h"
+#include "sim/planner/ranks/rank_lowering.h"
+
+namespace plimsoll {
+namespace {
+
+/// kLinear: x, weight, [bias], y.
+constexpr std::size_t kWeight = 1, kBias = 2, kWithBias = 4;
+
+}  // namespace
+
+TensorCut RankLowering::cut_of_product(const Op& op) const {
+  const bool product = op.kind == OpKind::kLinear || op.kind == OpKind::kLinearBackwardInput;
+  if (job_.tensor == 1 || !product || op.block < 0) return TensorCut::kNone;
+  const Tensor& weight = graph_.at(op.operands[kWeight].tensor);
+  for (const ParameterTensor& tensor : graph_.parameters.at(weight.group).tensors) {
+    if (tensor.offset == weight.view_offset) return cut_of(tensor.role);
+  }
+  return TensorCut::kNone;
+}
+
+void RankLowering::leave_bias_to_first(const Op& op, std::vector<std::pair<Range, Access>>& operands) const {
+  const bool repeats = slice_ > 0 && op.kind == OpKind::kLinear && cut_of_product(op) == TensorCut::kInputs;
+  if (repeats && operands.size() == kWithBias) operands.erase(operands.begin() + kBias);
+}
+
+/// Outputs where inputs are cut, on the way forward; gradients of inputs where outputs are, on the way back. Weights' gradients,
+/// which come next there, do not wait for it.
+void RankLowering::sum_over_slices(const Op& op, const Range& product) {
+  const TensorCut joined = op.kind == OpKind::kLinear ? TensorCut::kInputs : TensorCut::kOutputs;
+  if (cut_of_product(op) != joined) return;
+  Exchange exchange{.kind = ExchangeKind::kAllReduce, .dtype = graph_.at(op.operands.back().tensor).dtype,
+                    .channel = kSlicesChannel, .ranks = {}};
+  for (std::uint32_t slice = 0; slice < job_.tensor; ++slice) exchange.ranks.push_back(job_.rank_at(place_, replica_, slice));
+  const std::int64_t elements = product.bytes.count / size_of(exchange.dtype);
+  out_.begin_segment("sum over slices", global(entered_.micro_batch), op.block);
+  out_.exchange(queue_named("slices"), exchange,
+                {{product, Access::kReadWrite}, workspace_of(elements, exchange.dtype, job_.tensor)});
+  go_on();
+}
+
+}  // namespace plimsoll
