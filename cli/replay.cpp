@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -48,12 +49,18 @@ std::vector<std::pair<std::string, Nanoseconds>> on_path(const Recording& record
   return list;
 }
 
+/// Of a fraction; never "-0.00 %".
+std::string signed_percent(double fraction) {
+  const double percent = 100 * fraction;
+  return fmt::format("{:+.2f} %", std::abs(percent) < 0.005 ? 0.0 : percent);
+}
+
 std::string replay_text(const Recording& recording, const Replayed& replayed, bool what_if) {
   const ReplayGraph& graph = replayed.graph;
   std::string text = fmt::format("{}: {} pieces of device work on {} streams, {} calls on {} threads\n", recording.source, replayed.events,
              RecordingIndex(recording).streams().size(), recording.calls.size(), recording.threads.size());
-  text += fmt::format("  recorded {}, {} {} ({:+.2f} %)\n", to_text(replayed.traced), what_if ? "would take" : "replayed",
-             to_text(replayed.predicted), 100 * replayed.error());
+  text += fmt::format("  recorded {}, {} {} ({})\n", to_text(replayed.traced), what_if ? "would take" : "replayed",
+             to_text(replayed.predicted), signed_percent(replayed.error()));
   if (!what_if) {
     text += fmt::format("  starts of device work are off by {} (median), {} (nine of ten), {} (worst)\n",
                to_text(replayed.start_error_p50), to_text(replayed.start_error_p90), to_text(replayed.start_error_worst));

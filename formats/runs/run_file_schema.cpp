@@ -90,6 +90,8 @@ void migrate(Database& database) {
 }
 
 Result<void> check_version(Database& database) {
+  if (database.integer("PRAGMA page_count") == 0)
+    return refuse(database, "an empty file", "name a file that 'plimsoll run' wrote");
   if (database.integer("PRAGMA application_id") != kRunFileApplicationId) {
     return refuse(database, "a database, but not a run file of plimsoll", "name a file that 'plimsoll run' wrote");
   }

@@ -17,6 +17,7 @@
 #include "gui/app/page_rail.h"
 #include "gui/app/pages.h"
 #include "gui/language/say.h"
+#include "gui/language/say_engine.h"
 #include "gui/theme/apply_theme.h"
 
 namespace plimsoll::gui {
@@ -193,7 +194,7 @@ void MainWindow::remember_file(const QString& path) {
 
 QStringList MainWindow::problems() const {
   QStringList all = reported_;
-  if (const Page* page = current_page(); page != nullptr && !page->problem().isEmpty()) all.append(page->problem());
+  if (const Page* page = current_page(); page != nullptr && !page->problem().isEmpty()) all.append(say_engine(page->problem().toStdString()));
   return all;
 }
 

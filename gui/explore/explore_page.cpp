@@ -9,6 +9,7 @@
 #include <QScrollArea>
 #include <QShortcut>
 #include <QSplitter>
+#include <QTabBar>
 #include <QTabWidget>
 #include <QTableView>
 #include <QPushButton>
@@ -146,8 +147,10 @@ QWidget* ExplorePage::make_details() {
   details_->addTab(help_, QString());
   details_->addTab(notes_, QString());
   details_->setDocumentMode(true);
+  details_->tabBar()->setDrawBase(false);
   over_time_button_->setObjectName("over_time");
-  details_->setCornerWidget(over_time_button_);
+  over_time_button_->setParent(details_);
+  over_time_button_->hide();
   auto* card = new QFrame;
   card->setProperty("card", true);
   auto* column = new QVBoxLayout(card);
@@ -161,6 +164,7 @@ void ExplorePage::connect_parts() {
   pause_.setInterval(kPauseMilliseconds);
   connect(&pause_, &QTimer::timeout, this, &ExplorePage::start_job);
   connect(form_, &ChoiceForm::changed, this, &ExplorePage::choose);
+  connect(card_, &VerdictCard::nameTaken, this, &ExplorePage::take_name);
   connect(form_, &ChoiceForm::browseRequested, this, &ExplorePage::browse);
   connect(scatter_, &Scatter::chosen, this, &ExplorePage::choose_strategy);
   connect(table_, &QTableView::activated, this, [this](const QModelIndex& index) {
@@ -250,6 +254,13 @@ void ExplorePage::choose(const Choices& choices, const QString& what) {
   if (choices == choices_) return;
   context_.undo.push(
       new ChangeCommand(this, &ExplorePage::set_choices, choices_, choices, what, static_cast<int>(ChangeId::kExplore)));
+}
+
+void ExplorePage::take_name(const QString& link) {
+  Choices choices = choices_;
+  const bool model = link.startsWith(QLatin1String("model:"));
+  (model ? choices.model : choices.gpu) = link.section(':', 1);
+  choose(choices, QStringLiteral("taken"));
 }
 
 void ExplorePage::choose_strategy(const Strategy& strategy) {
@@ -342,7 +353,9 @@ void ExplorePage::take(const Result<SharedVerdict>& verdict) {
 void ExplorePage::show_verdict() {
   const bool any = verdict_ != nullptr;
   load_line_->show_memory(any ? verdict_->answer().memory : std::vector<SpaceAnswer>());
-  over_time_button_->setVisible(any && !verdict_->plan && choices_.stack != QLatin1String("plimsoll"));
+  const bool drawable = any && !verdict_->plan && choices_.stack != QLatin1String("plimsoll");
+  details_->setCornerWidget(drawable ? over_time_button_ : nullptr);  // a hidden one leaves a line in its place
+  over_time_button_->setVisible(drawable);
   if (!any || verdict_->searched) {
     alternatives_->show_verdict(verdict_);
     table_->resizeColumnsToContents();

@@ -76,6 +76,7 @@ class ExplorePage final : public Page {
   void show_verdict();
   void show_notes();
   void show_help();
+  void take_name(const QString& link);
   void choose_strategy(const Strategy& strategy);
   void browse();
 

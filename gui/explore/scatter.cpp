@@ -57,8 +57,8 @@ void Scatter::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
   const ScatterScale scale = this->scale();
+  if (points_.empty()) return;  // axes of nothing would say something
   paint_axes(painter, scale);
-  if (points_.empty()) return;
   paint_usable(painter, scale);
   paint_frontier(painter, scale);
   paint_points(painter, scale);

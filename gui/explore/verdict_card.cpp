@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "gui/explore/name_links.h"
 #include "gui/explore/time_bar.h"
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
@@ -93,6 +94,9 @@ VerdictCard::VerdictCard(QWidget* parent)
   plan_->setProperty("quiet", true);
   plan_->setWordWrap(true);
   plan_->setObjectName("plan");
+  plan_->setTextFormat(Qt::RichText);
+  plan_->setTextInteractionFlags(Qt::TextBrowserInteraction | Qt::LinksAccessibleByKeyboard);
+  connect(plan_, &QLabel::linkActivated, this, &VerdictCard::nameTaken);
   column->addWidget(plan_);
   auto* row = new QHBoxLayout(numbers_);
   row->setContentsMargins(0, 6, 0, 4);
@@ -158,7 +162,7 @@ void VerdictCard::fill() {
   QPalette colored = palette();
   if (!error_.isEmpty() || !verdict_) {
     sentence_->setText(error_.isEmpty() ? QString() : say("No verdict"));
-    plan_->setText(say_engine(error_.toStdString()).toHtmlEscaped());
+    plan_->setText(with_name_links(say_engine(error_.toStdString())));
     colored.setColor(QPalette::WindowText, theme_.warning);
     sentence_->setPalette(colored);
     return;

@@ -31,6 +31,10 @@ class VerdictCard final : public QFrame {
   /// The first line, "Fits: …".
   [[nodiscard]] QString sentence() const;
 
+ Q_SIGNALS:
+  /// A name that a refusal offers was taken: "gpu:RTX 2060 6GB", "model:gpt2-xl".
+  void nameTaken(const QString& link);
+
  private:
   struct Figure {
     QLabel* name;

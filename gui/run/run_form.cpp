@@ -148,7 +148,7 @@ void RunForm::retranslate() {
   ram_->set_words(QStringLiteral(" GiB"), {});
   sequence_->set_words({}, say("usual"));
   learning_rate_->setPlaceholderText(say("the optimizer's own"));
-  data_->setPlaceholderText(say("text, tokens, records or images"));
+  data_->setPlaceholderText(say("text, tokens or images"));
   model_->setToolTip(say("a name, a shape in words, a folder with weights, or a plan file"));
   model_->setAccessibleName(say("Model"));
   data_->setAccessibleName(say("Data"));

@@ -163,6 +163,7 @@ void RunPage::connect_parts() {
   connect(compare_, &QPushButton::clicked, this, [this] { open_run(table_->currentIndex().row()); });
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &RunPage::show_buttons);
   connect(runs_, &QAbstractItemModel::modelReset, this, [this] {
+    name_runs();
     table_->resizeColumnsToContents();
     for (int column = 0; column < RunsModel::kColumns; ++column) table_->setColumnWidth(column, std::min(kWidestColumn, table_->columnWidth(column)));
     if (runs_->rowCount() > 0) table_->setCurrentIndex(runs_->index(0, 0));
@@ -185,7 +186,7 @@ void RunPage::retranslate() {
   stop_->setText(say("Stop, keep a checkpoint"));
   from_explore_->setText(say("Take model and batch from Explore"));
   compare_->setText(say("Compare with its prediction"));
-  runs_heading_->setText(say("Runs"));
+  name_runs();
   loss_->set_title(say("Loss"));
   time_->set_title(say("Step time; dashed: predicted"));
   memory_->set_title(say("Memory of the process"));
@@ -317,6 +318,10 @@ void RunPage::take_end(const RunEnd& end) {
   runs_->look(choices_.folder);
   show_buttons();
   Q_EMIT runEnded(end);
+}
+
+void RunPage::name_runs() {
+  runs_heading_->setText(runs_->rowCount() > 0 ? say("Runs") : say("Runs: there is none in this folder yet"));
 }
 
 void RunPage::show_buttons() {

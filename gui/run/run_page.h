@@ -62,6 +62,7 @@ class RunPage final : public Page {
   void take_step(const StepLine& step);
   void take_end(const RunEnd& end);
   void show_throughput();
+  void name_runs();
   void show_buttons();
   void take_from_explore();
   void open_run(int row);

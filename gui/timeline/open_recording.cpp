@@ -81,10 +81,8 @@ class TimelineMaker {
     const auto other = std::find_if(recording_.threads.begin(), recording_.threads.end(), [&](const RecordedThread& t) {
       return t.process != thread.process || t.process_name != thread.process_name;
     });
-    if (other != recording_.threads.end()) {
-      const std::string process = thread.process_name.empty() ? fmt::format("process {}", thread.process) : thread.process_name;
-      known->second = process + " " + known->second;
-    }
+    const std::string process = thread.process_name.empty() ? fmt::format("process {}", thread.process) : thread.process_name;
+    if (other != recording_.threads.end() && !holds(known->second, process)) known->second = process + " " + known->second;
     return known->second;
   }
 

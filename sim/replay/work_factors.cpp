@@ -43,17 +43,36 @@ Unit unit_of(const std::string& name) {
   return Unit::kUnknown;
 }
 
-std::optional<double> rate_of(const GpuEntry& gpu, Unit unit) {
+std::optional<double> own_rate_of(const GpuEntry& gpu, Unit unit) {
   switch (unit) {
     case Unit::kFp64: return gpu.fp64_tflops;
-    case Unit::kTf32: return gpu.tf32_tflops ? gpu.tf32_tflops : gpu.fp32_tflops;
-    case Unit::kFp16: return gpu.fp16_tflops ? gpu.fp16_tflops : gpu.fp32_tflops;
-    case Unit::kBf16: return gpu.bf16_tflops ? gpu.bf16_tflops : gpu.fp32_tflops;
-    case Unit::kFp8: return gpu.fp8_tflops ? gpu.fp8_tflops : gpu.bf16_tflops;
+    case Unit::kTf32: return gpu.tf32_tflops;
+    case Unit::kFp16: return gpu.fp16_tflops;
+    case Unit::kBf16: return gpu.bf16_tflops;
+    case Unit::kFp8: return gpu.fp8_tflops;
     case Unit::kFp32:
     case Unit::kUnknown: return gpu.fp32_tflops;
   }
   return std::nullopt;
+}
+
+/// What a GPU computes with in place of units that it lacks: 8 bits in bf16, the short types of its matrix units in fp32.
+Unit next_best(Unit unit) { return unit == Unit::kFp8 ? Unit::kBf16 : unit == Unit::kFp64 ? Unit::kFp64 : Unit::kFp32; }
+
+std::optional<double> rate_of(const GpuEntry& gpu, Unit unit) {
+  const auto own = own_rate_of(gpu, unit);
+  return own ? own : own_rate_of(gpu, next_best(unit));
+}
+
+/// By which arithmetic, and where one of the two lacks its units, by what in their place.
+std::string arithmetic_of(const GpuEntry& from, const GpuEntry& to, Unit unit) {
+  const auto name = [](Unit of) { return kUnitNames[static_cast<std::size_t>(of)]; };
+  std::string text = fmt::format("{} arithmetic", name(unit));
+  for (const GpuEntry* gpu : {&from, &to}) {
+    if (own_rate_of(*gpu, unit) || next_best(unit) == unit) continue;
+    text += fmt::format(" (at {}'s rate on {}, which has no {} units)", name(next_best(unit)), gpu->name, name(unit));
+  }
+  return text;
 }
 
 std::optional<double> slot_of(const GpuEntry& gpu) {
@@ -89,7 +108,7 @@ Judgement judge(const DeviceWork& work, const std::string& name, const GpuEntry&
   const Unit unit = unit_of(name);
   auto factor = ratio(rate_of(from, unit), rate_of(to, unit));
   if (unit == Unit::kUnknown && factor && memory) factor = std::max(*factor, *memory);
-  return {fmt::format("{} arithmetic", kUnitNames[static_cast<std::size_t>(unit)]), factor};
+  return {arithmetic_of(from, to, unit), factor};
 }
 
 }  // namespace

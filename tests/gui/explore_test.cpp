@@ -17,6 +17,7 @@
 #include "formats/text/read_text_file.h"
 #include "gui/explore/alternatives_model.h"
 #include "gui/explore/explore_page.h"
+#include "gui/explore/name_links.h"
 #include "gui/explore/scatter.h"
 #include "gui/explore/verdict_card.h"
 #include "gui/explore/words.h"
@@ -148,6 +149,33 @@ TEST_CASE("a model that is not there is refused in words, and the window lives o
   window->undo_stack().undo();
   REQUIRE(settled(page));
   CHECK(page.verdict() != nullptr);
+}
+
+TEST_CASE("of a name that means several boards each is a link that takes it, to be undone like any choice") {
+  const TemporaryFolder folder;
+  const auto window = test::make_window(folder, kStart);
+  ExplorePage& page = explore(*window);
+  REQUIRE(settled(page));
+  type(page, "gpu", "RTX 2060");
+  REQUIRE(settled(page));
+  CHECK(page.verdict() == nullptr);
+  auto* plan = page.card()->findChild<QLabel*>("plan");
+  CHECK(plan->text().contains("<a href=\"gpu:RTX 2060 12GB\">RTX 2060 12GB</a>"));
+  Q_EMIT plan->linkActivated("gpu:RTX 2060 12GB");
+  REQUIRE(settled(page));
+  REQUIRE(page.verdict() != nullptr);
+  CHECK(page.choices().gpu == "RTX 2060 12GB");
+  window->undo_stack().undo();
+  REQUIRE(settled(page));
+  CHECK(page.choices().gpu.toStdString() == "RTX 2060");
+}
+
+TEST_CASE("known names in a text are links, all else stays text") {
+  const QString html = with_name_links("no GPU is called 'Nope <b>' (did you mean P4, T4?)");
+  CHECK(html.toStdString() ==
+        "no GPU is called 'Nope &lt;b&gt;' (did you mean <a href=\"gpu:P4\">P4</a>, <a href=\"gpu:T4\">T4</a>?)");
+  CHECK(with_name_links(QStringLiteral("没有名为“gpt2-xxl”的模型（是否指 x：gpt2-xl？）"))
+            .contains("<a href=\"model:gpt2-xl\">gpt2-xl</a>"));
 }
 
 TEST_CASE("a dropped config.json is the model, a truncated one a message") {

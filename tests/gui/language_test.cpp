@@ -130,6 +130,16 @@ TEST_CASE("what cannot be asked is refused in Chinese, too") {
       "dp 8, tp 4, pp 16 x 6 chunks (interleaved), ZeRO-1, sequence parallel, 32 micro-batches of 1, recompute none");
 }
 
+TEST_CASE("a place in a file is told in Chinese before what is wrong there") {
+  Catalogue catalogue;
+  REQUIRE(fill_chinese(catalogue));
+  CHECK(said_in_chinese(catalogue, "/a/config.json: line 1, byte 10: syntax error while parsing value - unexpected '}'; "
+                                   "expected '[', '{', or a literal") ==
+        QStringLiteral("/a/config.json：第 1 行，第 10 字节：解析时语法错误：意外的 '}'，应为 “[”、“{”或字面值（value）"));
+  CHECK(said_in_chinese(catalogue, "/a/b.json.gz, byte 99 unpacked: the packed file is cut off") ==
+        QStringLiteral("/a/b.json.gz，解压后第 99 字节：压缩文件被截断"));
+}
+
 TEST_CASE("what nobody translated stays English as a whole, and the test of it can fail") {
   Catalogue catalogue;
   REQUIRE(fill_chinese(catalogue));

@@ -38,6 +38,18 @@ TEST_CASE("on another GPU products go by its arithmetic, the rest by its memory,
   CHECK_FALSE(factors_on_gpu(recording, gpu(10, 100, 500, 3), GpuEntry{.name = "unknown"}));
 }
 
+TEST_CASE("a GPU without the units of a type computes by fp32's rate, and the answer says so") {
+  // 100 TFLOP/s of bf16 on the one, 20 of fp32 and no bf16 on the other: 5 times as long.
+  Recording recording;
+  add(recording, "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n", DeviceWorkKind::kKernel, 1000);
+  GpuEntry from = gpu(10, 100, 500, 3);
+  from.bf16_tflops = 100;
+  const auto moved = factors_on_gpu(recording, from, gpu(20, 400, 1000, 4));
+  REQUIRE(moved);
+  CHECK(moved->factors == std::vector<double>{5.0});
+  CHECK(moved->judged.begin()->first == "bf16 arithmetic (at fp32's rate on a GPU, which has no bf16 units)");
+}
+
 TEST_CASE("another bandwidth changes what copies take for their bytes, and not what they take besides") {
   // 100 000 bytes in 10 µs: 10 bytes a ns. 100 bytes in 1010 ns: 10 ns of them move bytes. At 20 GB/s: 5000 ns, and 1000 + 5.
   Recording recording;
