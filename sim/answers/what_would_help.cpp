@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "sim/answers/room_bound.h"
 #include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
@@ -38,6 +39,7 @@ ChangeOutcome outcome_of(const Change& change, const NearAnswer& answer, double 
 using Answers = std::vector<std::optional<Result<NearAnswer>>>;
 
 constexpr NearEffort kGlance{.evaluations = 0};
+constexpr NearEffort kRoom{.evaluations = 60, .instruction_budget = kInstructionBudget, .memory = true};
 constexpr std::size_t kGpusSearched = 4;
 constexpr std::size_t kOthersSearched = 8;
 
@@ -84,6 +86,15 @@ void search_all(const Question& question, unsigned threads, std::optional<Result
   if (!(*answer)->fits || searched->step_seconds < (*answer)->step_seconds) answer = short_form(*searched);
 }
 
+/// No known plan fits, and that says little where all memories together hold what must be held: looks for one that fits,
+/// whatever its time. Then that one is timed.
+void look_for_room(const Question& question, const std::vector<Strategy>& known, std::optional<Result<NearAnswer>>& answer) {
+  if (!*answer || (*answer)->fits || beyond_all_memory(question).count > 0) return;
+  const auto room = near_answer(question, known, kRoom);
+  if (!room || !room->fits) return;
+  if (auto timed = near_answer(question, {room->strategy}, kGlance)) answer = std::move(timed);
+}
+
 bool comes_first(const ChangeOutcome& a, const ChangeOutcome& b) {
   const auto key = [](const ChangeOutcome& o) { return std::tuple(!o.makes_fit, -o.speed_up, -o.answer.samples_per_second); };
   return key(a) < key(b);
@@ -99,7 +110,11 @@ Result<HelpAnswer> what_would_help(const Question& question, const PriceList& pr
   const double rate = samples_rate(now, question);
   const std::vector<Change> changes = list_changes(question);
   Answers answers(changes.size());
-  parallel_for(changes.size(), [&](std::size_t i) { answers[i] = near_answer(changes[i].question, known, kGlance); }, threads);
+  const auto glance = [&](std::size_t i) {
+    answers[i] = near_answer(changes[i].question, known, kGlance);
+    if (stays_near(changes[i]) && !searched_in_full(changes[i], prices)) look_for_room(changes[i].question, known, answers[i]);
+  };
+  parallel_for(changes.size(), glance, threads);
   const std::vector<std::size_t> closer = worth_a_search(changes, answers, prices);
   const auto look = [&](std::size_t i) {
     const Change& change = changes[closer[i]];

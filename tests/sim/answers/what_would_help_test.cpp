@@ -61,6 +61,15 @@ TEST_CASE("a drive is searched as fit searches: nothing that fit would find is f
   CHECK(drives == 1);
 }
 
+TEST_CASE("what fits by a plan that none of today's is near is help, not short of a little") {
+  // 1.56 B parameters take 16 bytes each, 23.2 GiB: more than 14 GiB of host and 5.45 GiB of device, less than with 30 GiB of host.
+  const HelpAnswer help = what_would_help(ask("gpt2-xl", Bytes(0), kGiB * 16)).value();
+  REQUIRE_FALSE(help.today.fits);
+  const ChangeOutcome& twice = named(help, "32.00 GiB of RAM");
+  CHECK(twice.makes_fit);
+  CHECK(twice.answer.step_seconds > 0);
+}
+
 TEST_CASE("changes are sorted: what makes the training fit first, then by speed") {
   // States of 124 M parameters, 12 bytes each, do not go into 600 MiB of the device and the 1 GiB that 3 GiB of RAM leave.
   const HelpAnswer help = what_would_help(ask("gpt2", kMiB * 600, kGiB * 3)).value();
