@@ -293,6 +293,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_flag("--force", flags.force, "replace an existing run file");
   command.add_option("--backend", flags.backend, "what runs the plan: cpu, or cuda (the GPU that is here)")
       ->capture_default_str();
+  command.add_flag("--no-cuda-graphs", flags.no_device_graphs, "give a GPU its kernels one by one, as traced steps do");
   add_machine_flags(command, flags.machine);
   add_shape_flags(command, flags.training);
   add_number_flags(command, flags.training);
@@ -395,6 +396,7 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   request.save_options = *save_options;
   request.output = flags.output;
   request.backend = *backend;
+  request.device_graphs = !flags.no_device_graphs;
   request.drive.folder = machine_flags.ssd_folder;
   request.drive.checksums = request.schedule.durability == Durability::kStep;
   request.replace = flags.force;

@@ -24,6 +24,7 @@ struct RunFlags {
   RankFlags ranks;
   std::string strategy = "auto";
   std::string calibration;
+  bool no_device_graphs = false;
   std::uint32_t device = 0;  ///< of the CUDA backend: the GPU's number; on ranks each has its own
   std::string matmul;
   std::int64_t steps = 100;

@@ -7,7 +7,8 @@
 
 namespace plimsoll {
 
-Result<std::unique_ptr<Executor>> open_executor(Backend backend, const Plan& plan, const DriveOptions& drive) {
+Result<std::unique_ptr<Executor>> open_executor(Backend backend, const Plan& plan, const DriveOptions& drive,
+                                               bool device_graphs) {
   if (backend == Backend::kCpu) {
     auto executor = CpuExecutor::create(plan, {.backend = "cpu", .drive = drive});
     if (!executor) return fail(executor.error());
@@ -15,7 +16,7 @@ Result<std::unique_ptr<Executor>> open_executor(Backend backend, const Plan& pla
   }
   auto device = open_cuda_device();
   if (!device) return fail(device.error());
-  auto executor = DeviceExecutor::create(plan, std::move(*device), {.backend = "cuda", .drive = drive});
+  auto executor = DeviceExecutor::create(plan, std::move(*device), {.graphs = device_graphs, .backend = "cuda", .drive = drive});
   if (!executor) return fail(executor.error());
   return std::unique_ptr<Executor>(std::move(*executor));
 }

@@ -14,7 +14,8 @@ enum class Backend : std::uint8_t { kCpu, kCuda };
 
 /// An executor of that plan on that backend: the plan verified, its arenas reserved, its kernels rehearsed. Errors say what is
 /// missing.
-Result<std::unique_ptr<Executor>> open_executor(Backend backend, const Plan& plan, const DriveOptions& drive);
+Result<std::unique_ptr<Executor>> open_executor(Backend backend, const Plan& plan, const DriveOptions& drive,
+                                               bool device_graphs = true);
 
 Result<Backend> parse_backend(std::string_view text);
 

@@ -152,7 +152,8 @@ class RankSession {
     auto links = open_nccl_links(*device_, *ways, job_.rank(), job_.ranks(), [&](const std::string& mine) { return job_.tell_all(mine); });
     if (!links) return fail(links.error());
     links_ = std::move(*links);
-    return as_executor(DeviceExecutor::create(plan(), device_, {.backend = backend_of(job_.rank()),
+    return as_executor(DeviceExecutor::create(plan(), device_, {.graphs = run_.device_graphs,
+                                                                .backend = backend_of(job_.rank()),
                                                                 .transport = &job_,
                                                                 .links = links_.get(),
                                                                 .link_of_queue = ways->link_of_queue[job_.rank()]}));

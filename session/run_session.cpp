@@ -96,7 +96,7 @@ class Session {
 
   /// An executor of that plan, filled with the state that the training begins with.
   Result<void> start(const Plan& plan) {
-    auto executor = open_executor(request_.backend, plan, request_.drive);
+    auto executor = open_executor(request_.backend, plan, request_.drive, request_.device_graphs);
     if (!executor) return fail(executor.error());
     executor_ = std::move(*executor);
     const auto first = fill_state(*executor_, request_);

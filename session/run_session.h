@@ -41,6 +41,7 @@ struct RunRequest {
   std::string resume;    ///< a training checkpoint; may be empty
   std::string output;    ///< the run file
   Backend backend = Backend::kCpu;              ///< what runs it
+  bool device_graphs = true;                    ///< of the CUDA backend: stretches of kernels are put on the device as one
   DriveOptions drive;                           ///< where SSD data goes while it runs
   bool replace = false;  ///< an older run file of that name goes once the training can start
   RunMeta meta;

@@ -27,6 +27,7 @@ class CudaDevice final : public Device {
     cudaSetDevice(number_);
     cudaDeviceSynchronize();
     library_.reset();
+    for (cudaGraphExec_t graph : graphs_) cudaGraphExecDestroy(graph);
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
     for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
   }
@@ -111,6 +112,34 @@ class CudaDevice final : public Device {
                             .what = fmt::format("the CUDA backend has no kernel '{}'", to_text(launch.kernel.kind))});
   }
 
+  /// Other threads may call the runtime meanwhile, so the capture is this thread's alone.
+  DeviceGraphId capture(StreamId stream, const std::function<void()>& work) override {
+    use();
+    cudaGraph_t recorded = nullptr;
+    CUDA_TRY(cudaStreamBeginCapture(at(stream), cudaStreamCaptureModeThreadLocal));
+    try {
+      work();
+    } catch (...) {
+      cudaStreamEndCapture(at(stream), &recorded);
+      if (recorded != nullptr) cudaGraphDestroy(recorded);
+      throw;
+    }
+    CUDA_TRY(cudaStreamEndCapture(at(stream), &recorded));
+    cudaGraphExec_t graph = nullptr;
+    const cudaError_t status = cudaGraphInstantiate(&graph, recorded, 0);
+    cudaGraphDestroy(recorded);
+    cuda::check(status, "cudaGraphInstantiate");
+    CUDA_TRY(cudaGraphUpload(graph, at(stream)));  // its memory is taken now, not in a step
+    const std::scoped_lock lock(mutex_);
+    graphs_.push_back(graph);
+    return DeviceGraphId(graphs_.size() - 1);
+  }
+
+  void run(StreamId stream, DeviceGraphId graph) override {
+    use();
+    CUDA_TRY(cudaGraphLaunch(at(graph), at(stream)));
+  }
+
   void record(StreamId stream, DeviceEventId event) override {
     use();
     CUDA_TRY(cudaEventRecord(at(event), at(stream)));
@@ -155,6 +184,11 @@ class CudaDevice final : public Device {
     return events_[event.index];
   }
 
+  [[nodiscard]] cudaGraphExec_t at(DeviceGraphId graph) const {
+    const std::scoped_lock lock(mutex_);
+    return graphs_[graph.index];
+  }
+
   [[noreturn]] void throw_full(Bytes wanted) const {
     std::size_t free = 0, total = 0;
     CUDA_TRY(cudaMemGetInfo(&free, &total));
@@ -175,6 +209,7 @@ class CudaDevice final : public Device {
   mutable std::mutex mutex_;
   std::deque<cudaStream_t> streams_;
   std::deque<cudaEvent_t> events_;
+  std::deque<cudaGraphExec_t> graphs_;
 };
 
 }  // namespace

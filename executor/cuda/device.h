@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@ namespace plimsoll {
 
 using StreamId = StrongId<struct StreamTag>;
 using DeviceEventId = StrongId<struct DeviceEventTag>;
+using DeviceGraphId = StrongId<struct DeviceGraphTag>;
 
 /// What a driver says of its device.
 struct DeviceInfo {
@@ -58,6 +60,11 @@ class Device {
   virtual void fill(StreamId stream, std::byte* memory, std::byte value, Bytes bytes) = 0;
   /// Where `flag` (8 bytes of the device's memory, or null) is all zeros when the launch's turn comes, it does nothing.
   virtual void launch(StreamId stream, const cuda::DeviceLaunch& launch, const std::byte* flag) = 0;
+
+  /// What `work` gives to the stream, from this thread, is kept instead of done. It can then be put on the stream as one, any number
+  /// of times; the device keeps each that was ever made.
+  virtual DeviceGraphId capture(StreamId stream, const std::function<void()>& work) = 0;
+  virtual void run(StreamId stream, DeviceGraphId graph) = 0;
 
   virtual void record(StreamId stream, DeviceEventId event) = 0;
   /// What comes later on the stream starts after the event's last record.

@@ -74,9 +74,14 @@ struct DeviceExecutor::Impl {
     if (masked != nullptr) targets.emplace(*masked, batch_rows(plan(), program, seed));
     const ExecutionContext context{plan(), program, loaded->pool, loaded->product, batches, seed,
                                    targets ? &*targets : nullptr, options.transport};
-    LaneRecord record = DeviceRun(loaded->queues, context, rated, options.jitter_seed).run();
+    LaneRecord record = DeviceRun(loaded->queues, context, rated, options.jitter_seed, graphs_for(program, targets.has_value())).run();
     for (StepSummary& summary : record.steps) summary = with_rate(summary);
     return record;
+  }
+
+  /// They are of the step's own program; where not all targets count, each step's losses are told how many do.
+  [[nodiscard]] const DeviceGraphs* graphs_for(const Program& program, bool counts_targets) const {
+    return &program == &loaded->step && !counts_targets ? &loaded->graphs : nullptr;
   }
 
   [[nodiscard]] std::vector<CarriedState> take_states() const {

@@ -13,6 +13,7 @@ namespace plimsoll {
 /// How to run, never what: nothing here changes a number.
 struct DeviceOptions {
   std::int64_t threads = 0;       ///< of the host's kernels; 0 takes the platform's cores
+  bool graphs = true;             ///< stretches of kernels are put on the device as one
   bool canary = true;             ///< what nothing has written reads as NaN
   std::uint64_t jitter_seed = 0;  ///< not 0: random delays before every instruction is given (for the stress test)
   std::string backend;            ///< written into the trace's source

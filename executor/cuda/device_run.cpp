@@ -28,11 +28,12 @@ void launch_on_device(const DeviceQueues& queues, const ExecutionContext& contex
 }
 
 DeviceRun::DeviceRun(const DeviceQueues& queues, const ExecutionContext& context, const RunSegment& segment,
-                     std::uint64_t jitter_seed)
+                     std::uint64_t jitter_seed, const DeviceGraphs* graphs)
     : queues_(queues),
       context_(context),
       segment_(segment),
       jitter_seed_(jitter_seed),
+      graphs_(graphs),
       events_(plan_events(context.plan.platform, context.program.body)),
       ring_(kInFlight + events_.longest_distance),
       gate_(context.program.body.size(), kInFlight),
@@ -130,23 +131,40 @@ void DeviceRun::harvest(std::int64_t place) {
 
 Outcome DeviceRun::on_device(std::uint32_t id, std::int64_t step) {
   if (context_.transport != nullptr) context_.transport->note_instruction(step);
+  const bool traced = is_traced(step);
+  if (const auto place = graphs_ != nullptr && !traced ? graphs_->find(id) : std::nullopt) return by_graph(id, step, *place);
   const StreamId stream = queues_.streams[context_.program.body.list.instructions[id].queue.index];
   Mark& own = mark(id, step);
-  for (const EventPlan::Wait& wait : events_.waits[id]) {
-    if (step - wait.distance >= segment_.first_step) queues_.device.wait(stream, mark(wait.target, step - wait.distance).ended);
-  }
-  const bool traced = is_traced(step);
+  wait_on_stream(id, step, stream);
   if (traced) {
     if (!own.started.valid()) own.started = queues_.events.take();
     queues_.device.record(stream, own.started);
   }
   give(id, step);
-  if (traced || events_.records[id] != 0) {
-    if (!own.ended.valid()) own.ended = queues_.events.take();
-    queues_.device.record(stream, own.ended);
-  }
+  if (traced || events_.records[id] != 0) record_end(id, step, stream);
   own.given = traced;
   return {};
+}
+
+Outcome DeviceRun::by_graph(std::uint32_t id, std::int64_t step, const DeviceGraphs::Place& place) {
+  const StreamId stream = queues_.streams[context_.program.body.list.instructions[id].queue.index];
+  wait_on_stream(id, step, stream);
+  if (!place.is_last) return {};
+  queues_.device.run(stream, place.graph);
+  if (events_.records[id] != 0) record_end(id, step, stream);
+  return {};
+}
+
+void DeviceRun::wait_on_stream(std::uint32_t id, std::int64_t step, StreamId stream) {
+  for (const EventPlan::Wait& wait : events_.waits[id]) {
+    if (step - wait.distance >= segment_.first_step) queues_.device.wait(stream, mark(wait.target, step - wait.distance).ended);
+  }
+}
+
+void DeviceRun::record_end(std::uint32_t id, std::int64_t step, StreamId stream) {
+  Mark& own = mark(id, step);
+  if (!own.ended.valid()) own.ended = queues_.events.take();
+  queues_.device.record(stream, own.ended);
 }
 
 void DeviceRun::give(std::uint32_t id, std::int64_t step) {

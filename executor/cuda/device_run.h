@@ -9,6 +9,7 @@
 #include "executor/cpu/arena.h"
 #include "executor/cuda/device.h"
 #include "executor/cuda/device_clock.h"
+#include "executor/cuda/device_graphs.h"
 #include "executor/cuda/device_links.h"
 #include "executor/cuda/event_plan.h"
 #include "executor/cuda/step_gate.h"
@@ -57,7 +58,9 @@ void launch_on_device(const DeviceQueues& queues, const ExecutionContext& contex
 /// once it is on its stream; the host waits for the device's events where EventPlan says so.
 class DeviceRun {
  public:
-  DeviceRun(const DeviceQueues& queues, const ExecutionContext& context, const RunSegment& segment, std::uint64_t jitter_seed);
+  /// Steps that are not traced go by `graphs`, which are the program's, or null.
+  DeviceRun(const DeviceQueues& queues, const ExecutionContext& context, const RunSegment& segment, std::uint64_t jitter_seed,
+            const DeviceGraphs* graphs = nullptr);
 
   ~DeviceRun();
   DeviceRun(const DeviceRun&) = delete;
@@ -76,6 +79,10 @@ class DeviceRun {
 
   Outcome carry_out(std::uint32_t id, std::int64_t step);
   Outcome on_device(std::uint32_t id, std::int64_t step);
+  /// Of a stretch only the last puts anything on the stream. All before it are counted as given by then, but nobody waits for them.
+  Outcome by_graph(std::uint32_t id, std::int64_t step, const DeviceGraphs::Place& place);
+  void wait_on_stream(std::uint32_t id, std::int64_t step, StreamId stream);
+  void record_end(std::uint32_t id, std::int64_t step, StreamId stream);
   Outcome on_host(std::uint32_t id, std::int64_t step);
   void give(std::uint32_t id, std::int64_t step);
   void give_exchange(std::uint32_t id, std::int64_t step);
@@ -98,6 +105,7 @@ class DeviceRun {
   const ExecutionContext& context_;
   const RunSegment& segment_;
   std::uint64_t jitter_seed_;
+  const DeviceGraphs* graphs_;
   EventPlan events_;
   std::uint32_t ring_;
   StepGate gate_;

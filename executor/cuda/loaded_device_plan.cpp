@@ -71,6 +71,7 @@ LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, const std::shared_ptr<D
       states(plan, step, arenas, *device, queues.clock) {
   start_drives(options);
   rehearse();
+  if (options.graphs) capture_graphs();
   if (options.canary) arenas.fill_canary(plan, queues.clock);
 }
 
@@ -88,6 +89,20 @@ void LoadedDevicePlan::rehearse() {
   std::vector<bool> rehearsed(plan.kernels.size(), false);
   rehearse(step, rehearsed);
   if (evaluation) rehearse(*evaluation, rehearsed);
+  queues.device.synchronize();
+}
+
+/// Before the first step, for a graph takes memory of the device.
+void LoadedDevicePlan::capture_graphs() {
+  const NoData none;
+  const ExecutionContext context{plan, step, pool, product, none};
+  graphs = DeviceGraphs(step.body.size());
+  for (const Stretch& stretch : find_stretches(plan, step, plan_events(plan.platform, step.body))) {
+    const StreamId stream = queues.streams[step.body.list.instructions[stretch.front()].queue.index];
+    graphs.add(stretch, queues.device.capture(stream, [&] {
+      for (const std::uint32_t id : stretch) launch_on_device(queues, context, id, 0, std::nullopt, true);
+    }));
+  }
   queues.device.synchronize();
 }
 

@@ -36,12 +36,14 @@ struct LoadedDevicePlan {
   const Program step;
   const std::optional<Program> evaluation;
   const DeviceStates states;
+  DeviceGraphs graphs;  ///< of the step
   std::string source;
 
  private:
   void start_drives(const DeviceOptions& options);
   void rehearse();
   void rehearse(const Program& program, std::vector<bool>& rehearsed);
+  void capture_graphs();
   void rehearse_sum(const Program& program, const Instruction& exchange);
   /// Of the whole group's state, this rank's part.
   void set_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) const;

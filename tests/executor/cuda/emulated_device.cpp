@@ -56,7 +56,29 @@ DeviceEventId EmulatedDevice::add_event() {
   return DeviceEventId(events_.size() - 1);
 }
 
+DeviceGraphId EmulatedDevice::capture(StreamId stream, const std::function<void()>& work) {
+  {
+    const std::scoped_lock lock(mutex_);
+    graphs_.emplace_back();
+    capturing_ = stream;
+  }
+  work();
+  const std::scoped_lock lock(mutex_);
+  capturing_ = StreamId();
+  return DeviceGraphId(graphs_.size() - 1);
+}
+
+void EmulatedDevice::run(StreamId stream, DeviceGraphId graph) {
+  const std::scoped_lock lock(mutex_);
+  ++graph_runs_;
+  for (const Task& task : graphs_[graph.index]) push(stream, task);
+}
+
 void EmulatedDevice::push(StreamId stream, Task task) {
+  if (capturing_.valid() && stream == capturing_) {
+    if (task.waits_for.valid() || task.records.valid() || task.ready) throw std::logic_error("only work goes into a graph");
+    return graphs_.back().push_back(std::move(task));
+  }
   streams_[stream.index].tasks.push_back(std::move(task));
   wander();
 }

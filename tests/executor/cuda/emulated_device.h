@@ -28,6 +28,8 @@ class EmulatedDevice final : public Device {
   void copy(StreamId stream, std::byte* to, const std::byte* from, Bytes bytes) override;
   void fill(StreamId stream, std::byte* memory, std::byte value, Bytes bytes) override;
   void launch(StreamId stream, const cuda::DeviceLaunch& launch, const std::byte* flag) override;
+  DeviceGraphId capture(StreamId stream, const std::function<void()>& work) override;
+  void run(StreamId stream, DeviceGraphId graph) override;
   void record(StreamId stream, DeviceEventId event) override;
   void wait(StreamId stream, DeviceEventId event) override;
   void synchronize(DeviceEventId event) override;
@@ -41,6 +43,8 @@ class EmulatedDevice final : public Device {
 
   /// Events that streams were told to wait for.
   [[nodiscard]] std::int64_t waits() const { return waits_; }
+  /// Graphs that were put on streams.
+  [[nodiscard]] std::int64_t graph_runs() const { return graph_runs_; }
   [[nodiscard]] Bytes reserved() const { return reserved_; }
   [[nodiscard]] std::size_t pinned() const { return pinned_.size(); }
 
@@ -76,7 +80,9 @@ class EmulatedDevice final : public Device {
   Bytes capacity_, reserved_;
   std::mt19937_64 random_;
   bool eager_;
-  std::int64_t waits_ = 0;
+  std::int64_t waits_ = 0, graph_runs_ = 0;
+  StreamId capturing_;  ///< whose work goes into the newest graph
+  std::deque<std::vector<Task>> graphs_;
   std::map<std::byte*, std::unique_ptr<HostArena>> memory_;
   std::map<std::byte*, std::size_t> pinned_;
   std::deque<Stream> streams_;
