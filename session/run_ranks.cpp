@@ -126,7 +126,7 @@ class RankSession {
     return {};
   }
 
-  [[nodiscard]] std::string backend_of(std::size_t rank) const { 
+  [[nodiscard]] std::string backend_of(std::size_t rank) const {
     return fmt::format("{}, rank {} of {}", run_.backend == Backend::kCuda ? "cuda" : "cpu", rank, job_.ranks());
   }
   [[nodiscard]] const Plan& plan() const { return plans_[job_.rank()]; }
@@ -149,7 +149,8 @@ class RankSession {
     device_ = std::move(*device);
     const auto ways = plan_links(plans_);
     if (!ways) return fail(ways.error());
-    auto links = open_nccl_links(*device_, *ways, job_.rank(), job_.ranks(), [&](const std::string& mine) { return job_.tell_all(mine); });
+    const auto tell_all = [&](const std::string& mine) { return job_.tell_all(mine); };
+    auto links = open_nccl_links(*device_, *ways, job_.rank(), job_.ranks(), tell_all);
     if (!links) return fail(links.error());
     links_ = std::move(*links);
     return as_executor(DeviceExecutor::create(plan(), device_, {.graphs = run_.device_graphs,

@@ -25,9 +25,12 @@ constexpr std::uint32_t kTold = 0xffff'fff0, kWord = 0xffff'fff1, kEnd = 0xffff'
 
 class TcpJob final : public Job {
  public:
-  explicit TcpJob(const Rendezvous& place) : rank_(place.rank), ranks_(place.ranks), words_(ranks_), gone_(ranks_, false), mesh_(place) {
-    mesh_.start([this](std::uint32_t from, std::uint32_t channel, std::vector<std::byte> bytes) { take_in(from, channel, std::move(bytes)); },
-                [this](std::uint32_t from) { note_gone(from); });
+  explicit TcpJob(const Rendezvous& place)
+      : rank_(place.rank), ranks_(place.ranks), words_(ranks_), gone_(ranks_, false), mesh_(place) {
+    const auto deliver = [this](std::uint32_t from, std::uint32_t channel, std::vector<std::byte> bytes) {
+      take_in(from, channel, std::move(bytes));
+    };
+    mesh_.start(deliver, [this](std::uint32_t from) { note_gone(from); });
   }
 
   /// A job that was not left has lost a rank, or this one failed: the others would wait for it.

@@ -181,7 +181,9 @@ void TcpMesh::meet_as_first(const Rendezvous& place) {
     Door own;
     if (!peer.is_open() || !peer.read(place_of(hello)) || hello.greeting != kGreeting || !peer.read(place_of(own))) continue;
     if (hello.ranks != place.ranks || hello.rank == 0 || hello.rank >= place.ranks || peers_[hello.rank].is_open())
-      fail_at(place, fmt::format("somebody came as rank {} of {}, where {} ranks are expected once each", hello.rank, hello.ranks, place.ranks),
+      fail_at(place,
+              fmt::format("somebody came as rank {} of {}, where {} ranks are expected once each", hello.rank, hello.ranks,
+                          place.ranks),
               "give every process a RANK of its own and all the same WORLD_SIZE");
     doors[hello.rank] = {from.sin_addr.s_addr, own.port};
     peers_[hello.rank] = std::move(peer);
@@ -225,11 +227,13 @@ void TcpMesh::meet(const Rendezvous& place) {
     sockaddr_in from{};
     Socket peer = accept_until(door, end, from);
     Hello other;
-    if (peer.is_open() && peer.read(place_of(other)) && other.greeting == kGreeting && other.rank > rank_ && other.rank < place.ranks) {
+    const bool said = peer.is_open() && peer.read(place_of(other)) && other.greeting == kGreeting;
+    if (said && other.rank > rank_ && other.rank < place.ranks) {
       peers_[other.rank] = std::move(peer);
       ++come;
     } else if (Clock::now() >= end) {
-      fail_at(place, fmt::format("not all ranks have reached rank {}", rank_), "let the computers of the job connect to each other on any port");
+      fail_at(place, fmt::format("not all ranks have reached rank {}", rank_),
+              "let the computers of the job connect to each other on any port");
     }
   }
 }

@@ -72,8 +72,8 @@ class Device {
   /// Blocks the calling thread until the event's last record has been reached, or all work is done.
   virtual void synchronize(DeviceEventId event) = 0;
   virtual void synchronize() = 0;
-  /// What the driver knows the stream by, for libraries that put work on it; makes the device the calling thread's. Null where no
-  /// driver is.
+  /// What the driver knows the stream by, for libraries that put work on it; makes the device the calling thread's. Null where
+  /// no driver is.
   [[nodiscard]] virtual void* native_stream(StreamId stream) const = 0;
   /// Time from one event to another; both reached.
   [[nodiscard]] virtual Nanoseconds between(DeviceEventId from, DeviceEventId to) const = 0;

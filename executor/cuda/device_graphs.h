@@ -15,8 +15,8 @@ using Stretch = std::vector<std::uint32_t>;
 /// Shorter ones are not worth a graph.
 inline constexpr std::size_t kShortestStretch = 4;
 
-/// The longest stretches of the body: kernels whose arguments are the same in all steps, of which only the first waits for anybody
-/// and only the last is waited for.
+/// The longest stretches of the body: kernels whose arguments are the same in all steps, of which only the first waits for
+/// anybody and only the last is waited for.
 std::vector<Stretch> find_stretches(const Plan& plan, const Program& program, const EventPlan& events);
 
 /// The graphs of a program's stretches, once they are captured.

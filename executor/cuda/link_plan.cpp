@@ -62,14 +62,15 @@ Result<void> check_order(const JobOrder& order, std::span<const Plan> plans, con
       const std::size_t link = queues.top_of(queues.place(rank, instruction.queue));
       // Both sides note the sender's instruction.
       const auto& pair = order.others[rank][id];
-      const auto sender = std::find_if(pair.begin(), pair.end(), [&](const JobInstruction& end) { return end.rank == (sends ? rank : other); });
+      const std::uint32_t from = sends ? rank : other;
+      const auto sender = std::find_if(pair.begin(), pair.end(), [&](const JobInstruction& end) { return end.rank == from; });
       ends[{link, sends ? rank : other, sends ? other : rank}][sends ? 0 : 1].push_back(*sender);
     }
   }
   for (const auto& [between, sides] : ends) {
     if (sides[0] == sides[1]) continue;
-    return defect(fmt::format("rank {} sends messages to rank {} in another order than they are received in", std::get<1>(between),
-                              std::get<2>(between)));
+    return defect(fmt::format("rank {} sends messages to rank {} in another order than they are received in",
+                              std::get<1>(between), std::get<2>(between)));
   }
   return {};
 }

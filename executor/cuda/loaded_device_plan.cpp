@@ -35,7 +35,8 @@ Bytes largest_scratch(const Plan& plan) {
   return most;
 }
 
-DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, const DeviceArenas& arenas, const DeviceOptions& options) {
+DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, const DeviceArenas& arenas,
+                       const DeviceOptions& options) {
   DeviceQueues queues{.device = device, .events = events, .streams = {}, .scratch = {}, .clock = device.add_stream(),
                       .links = options.links, .link_of_queue = options.link_of_queue};
   std::size_t of_device = 0;

@@ -89,7 +89,8 @@ class NcclLinks final : public DeviceLinks {
       static_cast<void>(device_.native_stream(stream));  // this thread's device is the one that is connected
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.maxCTAs = kMostBlocks;
-      check(f_.connect(&links_[link], static_cast<int>(members_[link].size()), name, place_in(link, rank_), &config), "ncclCommInitRank");
+      const auto members = static_cast<int>(members_[link].size());
+      check(f_.connect(&links_[link], members, name, place_in(link, rank_), &config), "ncclCommInitRankConfig");
       try_out(stream, link);
     }
   }
@@ -97,7 +98,8 @@ class NcclLinks final : public DeviceLinks {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t ranks() const override { return ranks_; }
 
-  void exchange(StreamId stream, std::uint32_t link, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override {
+  void exchange(StreamId stream, std::uint32_t link, std::span<const OutgoingBytes> out,
+                std::span<const IncomingBytes> in) override {
     auto* on = static_cast<cudaStream_t>(device_.native_stream(stream));
     check(f_.begin_group(), "ncclGroupStart");
     for (const IncomingBytes& part : in)
@@ -165,15 +167,16 @@ Result<std::string> find_nccl() {
   return version_of(*functions);
 }
 
-Result<std::unique_ptr<DeviceLinks>> open_nccl_links(Device& device, const LinkPlan& plan, std::uint32_t rank, std::uint32_t ranks,
-                                                     const TellAll& tell_all) {
+Result<std::unique_ptr<DeviceLinks>> open_nccl_links(Device& device, const LinkPlan& plan, std::uint32_t rank,
+                                                     std::uint32_t ranks, const TellAll& tell_all) {
   const auto functions = load();
   // What one rank lacks all hear of, before any waits for it.
   const std::vector<std::string> lacks = tell_all(functions ? std::string() : functions.error().text());
   if (!functions) return fail(functions.error());
   for (std::uint32_t other = 0; other < lacks.size(); ++other) {
     if (lacks[other].empty()) continue;
-    return fail({.kind = ErrorKind::kEnvironment, .what = fmt::format("rank {}: {}", other, lacks[other]), .where = {}, .remedy = {}});
+    return fail(
+        {.kind = ErrorKind::kEnvironment, .what = fmt::format("rank {}: {}", other, lacks[other]), .where = {}, .remedy = {}});
   }
   try {
     auto links = std::make_unique<NcclLinks>(*functions, device, plan, rank, ranks);

@@ -19,7 +19,7 @@ using TellAll = std::function<std::vector<std::string>(const std::string& mine)>
 
 /// A communicator of NCCL for each of the job's links that this rank is in, connected and tried with a few bytes, so that nothing
 /// is set up while steps run. All ranks must call, each with its own device, which outlives the links.
-Result<std::unique_ptr<DeviceLinks>> open_nccl_links(Device& device, const LinkPlan& plan, std::uint32_t rank, std::uint32_t ranks,
-                                                     const TellAll& tell_all);
+Result<std::unique_ptr<DeviceLinks>> open_nccl_links(Device& device, const LinkPlan& plan, std::uint32_t rank,
+                                                     std::uint32_t ranks, const TellAll& tell_all);
 
 }  // namespace plimsoll

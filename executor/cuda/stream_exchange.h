@@ -14,7 +14,9 @@ class StreamExchange final : public ExchangeSteps {
 
   [[nodiscard]] std::uint32_t rank() const override { return links_.rank(); }
   void exchange(std::uint32_t channel, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override;
-  void add(DType dtype, std::span<std::byte> sum, std::span<const std::byte> term) override { put_sum(device_, stream_, dtype, sum, term); }
+  void add(DType dtype, std::span<std::byte> sum, std::span<const std::byte> term) override {
+    put_sum(device_, stream_, dtype, sum, term);
+  }
   void copy(std::span<std::byte> to, std::span<const std::byte> from) override;
 
   /// sum ← sum + term on the stream; both on the device.

@@ -15,7 +15,8 @@ constexpr Bytes kSize{static_cast<std::int64_t>(kFloats * sizeof(float))};
 /// Memory of the device for as long as a check lasts.
 class Held {
  public:
-  Held(Device& device, Bytes bytes) : device_(device), memory_(device.reserve(bytes)), size_(static_cast<std::size_t>(bytes.count)) {}
+  Held(Device& device, Bytes bytes)
+      : device_(device), memory_(device.reserve(bytes)), size_(static_cast<std::size_t>(bytes.count)) {}
   ~Held() { device_.release(memory_); }
   Held(const Held&) = delete;
   Held& operator=(const Held&) = delete;

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "executor/cpu/cpu_executor.h"
@@ -76,6 +78,25 @@ void scaled_losses(Bench& bench) {
   }
 }
 
+/// The same steps, one kernel after another and by graphs; the note is how long a step takes of what it took.
+void by_graphs(Bench& bench) {
+  const ModelSpec spec = test::small_model(Family::kLlama, 4);
+  const Recipe recipe = recipe_in(Precision::kFp32);
+  for (const Strategy& strategy : {strategies()[0], strategies()[4]}) {
+    std::vector<Trace> traces;
+    for (const bool graphs : {false, true}) {
+      const DeviceOptions options{.graphs = graphs, .backend = "cuda", .drive = {.folder = "/tmp"}};
+      auto executor = taken(DeviceExecutor::create(plan_for(machine_of(bench), spec, recipe, strategy), bench.device(), options));
+      executor->initialize();
+      traces.push_back(taken(executor->run_steps({.first_step = 0, .steps = 40, .first_traced_step = 40}, kCorpus)));
+    }
+    const std::vector<double> one = losses_of(traces[0]), other = losses_of(traces[1]);
+    const auto time_of = [](const Trace& trace) { return static_cast<double>((trace.steps[39].end - trace.steps[10].end).count); };
+    const double share = time_of(traces[1]) / time_of(traces[0]);
+    bench.add(strategy.name, one == other ? 0 : 1, one == other, fmt::format("{:.2f} of the time", share));
+  }
+}
+
 void early_updates(Bench& bench) {
   Recipe recipe = recipe_in(Precision::kFp32);
   recipe.clip = 0.9;
@@ -99,6 +120,7 @@ std::vector<Check> training_checks() {
           {"losses-bf16", "20 steps within 3e-2 of the CPU's", [](Bench& b) { against_cpu(b, Precision::kBf16Mixed, 3e-2); }},
           {"loss-scaling", "0 of 36 fp16 steps skipped otherwise than the CPU's, or 1e-2 from its losses", scaled_losses},
           {"strategies", "0 of 6 losses with other bits than the resident plan's", all_strategies},
+          {"graphs", "40 steps by graphs give the losses of kernels one by one", by_graphs},
           {"exact-clipping", "early updates give the bits of clipping first", early_updates}};
 }
 

@@ -28,6 +28,10 @@ std::uint16_t free_port() {
   return ntohs(own.sin_port);
 }
 
+Rendezvous place(std::uint32_t rank, std::uint32_t ranks, std::uint16_t port, int seconds) {
+  return {.address = "localhost", .port = port, .rank = rank, .ranks = ranks, .patience = std::chrono::seconds(seconds)};
+}
+
 /// Runs `work` on each rank of a job; errors of joining come back by rank.
 std::vector<std::string> on_each(std::uint32_t ranks, const std::function<void(Job&)>& work) {
   const std::uint16_t port = free_port();
@@ -35,7 +39,7 @@ std::vector<std::string> on_each(std::uint32_t ranks, const std::function<void(J
   std::vector<std::jthread> threads;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      auto job = join_job_at({.address = "localhost", .port = port, .rank = rank, .ranks = ranks, .patience = std::chrono::seconds(20)});
+      auto job = join_job_at(place(rank, ranks, port, 20));
       if (!job) {
         errors[rank] = job.error().text();
         return;
@@ -125,7 +129,7 @@ TEST_CASE("a stranger at the door is sent away, and the job begins all the same"
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
         std::this_thread::sleep_for(std::chrono::milliseconds(300 * rank));  // the stranger is first
-        auto job = join_job_at({.address = "127.0.0.1", .port = port, .rank = rank, .ranks = 2, .patience = std::chrono::seconds(20)});
+        auto job = join_job_at(place(rank, 2, port, 20));
         if (!job) return;
         for (const std::string& word : (*job)->tell_all(std::to_string(rank + 1))) sums[rank] += std::stoi(word);
         (*job)->leave();
@@ -137,18 +141,16 @@ TEST_CASE("a stranger at the door is sent away, and the job begins all the same"
 
 TEST_CASE("who does not come is named after the patience, and who comes twice at once") {
   const std::uint16_t port = free_port();
-  const auto early = join_job_at({.address = "127.0.0.1", .port = port, .rank = 0, .ranks = 3, .patience = std::chrono::seconds(1)});
+  const auto early = join_job_at(place(0, 3, port, 1));
   REQUIRE(!early);
   CHECK(early.error().what == "after 1 s ranks 1, 2 have not come");
-  const auto alone = join_job_at({.address = "127.0.0.1", .port = port, .rank = 1, .ranks = 3, .patience = std::chrono::seconds(1)});
+  const auto alone = join_job_at(place(1, 3, port, 1));
   REQUIRE(!alone);
   CHECK(alone.error().what.find("rank 1 does not reach rank 0") == 0);
   std::string error;
   {
-    std::jthread other([&] {
-      (void)join_job_at({.address = "127.0.0.1", .port = port, .rank = 2, .ranks = 2, .patience = std::chrono::seconds(5)});
-    });
-    const auto odd = join_job_at({.address = "127.0.0.1", .port = port, .rank = 0, .ranks = 2, .patience = std::chrono::seconds(5)});
+    std::jthread other([&] { (void)join_job_at(place(2, 2, port, 5)); });
+    const auto odd = join_job_at(place(0, 2, port, 5));
     REQUIRE(!odd);
     error = odd.error().what;
   }

@@ -47,8 +47,8 @@ struct RankJob {
 /// Refuses what does not divide, and what cannot run on several ranks yet, by name.
 Result<void> check_job(const RankJob& job);
 
-/// One rank's share of a computer that `ranks` of them run on: a GPU of its own where the computer has such, its part of the other
-/// memory, with queues to the other ranks behind it.
+/// One rank's share of a computer that `ranks` of them run on: a GPU of its own where the computer has such, its part of the
+/// other memory, with queues to the other ranks behind it.
 Platform rank_platform(const Platform& computer, std::uint32_t ranks, const Link& between);
 
 }  // namespace plimsoll

@@ -19,14 +19,20 @@ Plan plan_of(const Strategy& strategy) {
 /// The step without addresses, which decide nothing here.
 Program step_of(const Plan& plan) {
   Program program{.body = expand(plan, *plan.body("step")), .uses = {}, .micro_batches = 0};
-  for (const Use& use : program.body.list.uses) program.uses.push_back({.bytes = use.bytes, .slots = plan.buffers[use.target].slots});
+  for (const Use& use : program.body.list.uses) {
+    program.uses.push_back({.bytes = use.bytes, .slots = plan.buffers[use.target].slots});
+  }
   return program;
 }
 
 std::vector<Strategy> strategies() {
   return {{.name = "resident"},
           {.name = "optimizer on the host", .optimizer = Tier::kHost, .gradients = Tier::kHost},
-          {.name = "streamed", .recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost},
+          {.name = "streamed",
+           .recompute_every = 1,
+           .parameters = Tier::kHost,
+           .optimizer = Tier::kHost,
+           .gradients = Tier::kHost},
           {.name = "early", .update_in_backward = true}};
 }
 
@@ -64,7 +70,9 @@ TEST_CASE("nearly all kernels of a resident step but its updates are in a few st
     const Plan plan = plan_of(strategy);
     const Program step = step_of(plan);
     std::pair<std::size_t, std::size_t> kernels{0, 0};  // in stretches, and all but updates
-    for (const Stretch& stretch : find_stretches(plan, step, plan_events(plan.platform, step.body))) kernels.first += stretch.size();
+    for (const Stretch& stretch : find_stretches(plan, step, plan_events(plan.platform, step.body))) {
+      kernels.first += stretch.size();
+    }
     for (const Instruction& instruction : step.body.list.instructions) {
       if (instruction.kind == InstructionKind::kLaunch && !is_update(plan.at(instruction.kernel).kind)) ++kernels.second;
     }

@@ -37,8 +37,8 @@ class EmulatedDevice final : public Device {
   [[nodiscard]] void* native_stream(StreamId) const override { return nullptr; }
   [[nodiscard]] Nanoseconds between(DeviceEventId from, DeviceEventId to) const override;
 
-  /// Work that cannot be done before `ready` says so, as a message from elsewhere; it is asked when the work's turn has come, under
-  /// the device's lock. Meanwhile other streams go on.
+  /// Work that cannot be done before `ready` says so, as a message from elsewhere; it is asked when the work's turn has come,
+  /// under the device's lock. Meanwhile other streams go on.
   void put_when_ready(StreamId stream, std::function<bool()> ready, std::function<void()> work);
 
   /// Events that streams were told to wait for.

@@ -63,8 +63,9 @@ TEST_CASE("in fp16 too: to a few units of fp16") {
 
 TEST_CASE("a device widens every fp16, and rounds to fp16, as single values are converted elsewhere") {
   for (std::uint32_t bits = 0; bits < 0x10000U; ++bits) {
-    const float one = cuda::wide(Fp16{static_cast<std::uint16_t>(bits)}), other = float_from_fp16(static_cast<std::uint16_t>(bits));
-    if (std::bit_cast<std::uint32_t>(one) != std::bit_cast<std::uint32_t>(other)) FAIL("of " << bits << ": " << one << ", " << other);
+    const auto half = static_cast<std::uint16_t>(bits);
+    const float one = cuda::wide(Fp16{half}), other = float_from_fp16(half);
+    if (std::bit_cast<std::uint32_t>(one) != std::bit_cast<std::uint32_t>(other)) FAIL(bits << ": " << one << ", " << other);
   }
   for (std::uint64_t bits = 0; bits < 0x100000000U; bits += 4099) {
     const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(bits));
