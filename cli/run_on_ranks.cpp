@@ -116,8 +116,12 @@ std::string memory_json(const RanksOutcome& outcome) {
 
 void print_json(const RanksRequest& request, const RanksOutcome& outcome) {
   RunAnswer answer{.steps = static_cast<std::int64_t>(outcome.steps.size()), .file = request.run.output};
-  if (request.waits == 0) {
-    for (const StepSummary& step : outcome.steps) answer.losses.push_back(step.loss);
+  for (const StepSummary& step : outcome.steps) {
+    if (request.waits > 0) break;
+    answer.losses.push_back(step.loss);
+    if (request.job.spec.experts.count == 0) continue;
+    answer.expert_losses.push_back(step.expert_loss);
+    answer.expert_overflow.push_back(step.expert_overflow);
   }
   for (const auto& [steps, found] : outcome.evaluations) answer.evaluations.push_back({steps, found.loss, found.right});
   answer.step_seconds_median = to_seconds(outcome.measured);
@@ -149,6 +153,7 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
     fmt::print("  kernels waited {:g} times their expected time and computed nothing: there is no loss\n", request.waits);
   } else {
     fmt::print("{}", loss_text(outcome.steps));
+    if (request.job.spec.experts.count > 0) fmt::print("{}", expert_text(outcome.steps));
   }
   const std::string kept = outcome.checkpoint.empty() ? "" : "; checkpoint " + outcome.checkpoint;
   fmt::print("  run file {}{}\n", request.run.output, kept);

@@ -22,8 +22,9 @@ std::vector<std::int64_t> output_widths(const ModelSpec& spec, ParameterRole rol
     const std::int64_t keys = spec.kv_heads * spec.head_dim;
     return {spec.attention_width(), keys, keys};
   }
-  if (is_gated(spec.activation)) return {spec.ffn, spec.ffn};
-  return {spec.ffn};
+  const bool of_expert = role == ParameterRole::kExpertInWeight || role == ParameterRole::kExpertInBias;
+  const std::int64_t layers = (of_expert ? spec.experts.count : 1) * (is_gated(spec.activation) ? 2 : 1);
+  return std::vector<std::int64_t>(static_cast<std::size_t>(layers), of_expert ? spec.expert_width() : spec.ffn);
 }
 
 void append_outputs(std::vector<ElementRun>& runs, const ModelSpec& spec, const ParameterTensor& whole,
@@ -52,9 +53,12 @@ TensorCut cut_of(ParameterRole role) {
     case ParameterRole::kQkvWeight:
     case ParameterRole::kQkvBias:
     case ParameterRole::kFfnInWeight:
-    case ParameterRole::kFfnInBias: return TensorCut::kOutputs;
+    case ParameterRole::kFfnInBias:
+    case ParameterRole::kExpertInWeight:
+    case ParameterRole::kExpertInBias: return TensorCut::kOutputs;
     case ParameterRole::kProjectionWeight:
-    case ParameterRole::kFfnOutWeight: return TensorCut::kInputs;
+    case ParameterRole::kFfnOutWeight:
+    case ParameterRole::kExpertOutWeight: return TensorCut::kInputs;
     default: return TensorCut::kNone;
   }
 }
@@ -64,6 +68,7 @@ ModelSpec slice_of_model(const ModelSpec& spec, std::uint32_t count) {
   slice.heads /= count;
   slice.kv_heads /= count;
   slice.ffn /= count;
+  slice.experts.width /= count;
   return slice;
 }
 

@@ -32,8 +32,8 @@ enum class TensorCut : std::uint8_t {
 };
 TensorCut cut_of(ParameterRole role);
 
-/// The model that one device of `count` computes: its part of the heads and of the feed-forward layer's width, the embedding and
-/// the head whole. Heads, key-value heads and the width must divide.
+/// The model that one device of `count` computes: its part of the heads and of the feed-forward layer's width, or of each
+/// expert's; the embedding, the head and routers whole. Heads, key-value heads and widths must divide.
 ModelSpec slice_of_model(const ModelSpec& spec, std::uint32_t count);
 
 /// Which elements of a group of the whole model stand where in the same group of that device's; in the slice's order. Rows of

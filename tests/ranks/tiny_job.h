@@ -21,6 +21,7 @@ struct JobShape {
   Family family = Family::kGpt2;
   std::uint32_t tensor = 1;
   Precision precision = Precision::kFp32;
+  ExpertSpec experts = {};
 };
 
 /// The tiny model as one job: eight blocks, so that up to four ranks of two chunks divide them.
@@ -34,6 +35,7 @@ inline RankJob tiny_job(const JobShape& shape) {
               .tensor = shape.tensor,
               .zero = shape.zero};
   job.spec.layers = shape.layers;
+  job.spec.experts = shape.experts;
   job.recipe.accumulate = std::int64_t{shape.micro_batches} * shape.replicas;
   job.recipe.clip = shape.clip;
   job.recipe.precision = shape.precision;

@@ -63,6 +63,8 @@ Result<void> check_versions(const RankJob& job) {
   if (job.tensor > 1)
     return refuse(fmt::format("--tp shares layers between ranks, which schedule '{}' cannot do yet", job.schedule.name),
                   "leave --tp out, or take 1f1b");
+  if (job.spec.experts.count > 0)
+    return refuse(fmt::format("schedule '{}' cannot train a mixture of experts yet", job.schedule.name), "take 1f1b");
   const bool each = job.schedule.weights != WeightRule::kDoubleBuffered;
   if (each && job.recipe.clip > 0)
     return refuse(fmt::format("in schedule '{}' a stage updates before the others know their gradients, so there is no norm of all "
@@ -79,8 +81,7 @@ bool is_divisible(OptimizerKind optimizer) {
 }
 
 Result<void> check_training(const RankJob& job) {
-  const std::pair<bool, const char*> missing[] = {{job.spec.experts.count > 0, "a mixture of experts"},
-                                                  {job.recipe.adapter.exists(), "adapters"},
+  const std::pair<bool, const char*> missing[] = {{job.recipe.adapter.exists(), "adapters"},
                                                   {scales_loss(job.recipe.precision), "a scaled loss (fp16)"},
                                                   {job.recipe.delay > 0, "delayed updates"}};
   for (const auto& [asked, what] : missing) {
@@ -109,16 +110,20 @@ Result<void> check_slices(const RankJob& job) {
   if (job.tensor == 0) return refuse("--tp is 1 or more");
   if (job.tensor == 1) return {};
   const ModelSpec& spec = job.spec;
-  const std::pair<std::int64_t, const char*> divided[] = {
-      {spec.heads, "heads"}, {spec.kv_heads, "key-value heads"}, {spec.ffn, "columns of the feed-forward layer"}};
+  const bool mixture = spec.experts.count > 0;
+  const std::pair<std::int64_t, const char*> divided[] = {{spec.heads, "heads"},
+                                                          {spec.kv_heads, "key-value heads"},
+                                                          {spec.ffn, "columns of the feed-forward layer"},
+                                                          {mixture ? spec.expert_width() : 0, "columns of the experts"}};
   for (const auto& [number, what] : divided) {
     if (auto divides = check_divides(job, number, what); !divides) return divides;
   }
   const std::pair<bool, const char*> missing[] = {
+      {mixture && spec.experts.dropout > 0, "dropout in experts, which draws by their width"},
       {spec.qk_norm, "norms of queries and keys, whose weights all heads share"},
       {spec.positions == PositionKind::kAlibi, "ALiBi positions, whose slopes count all heads"},
       {!is_divisible(job.recipe.optimizer), "an optimizer that looks at whole tensors"},
-      {spec.ffn == job.tensor, "a feed-forward layer of one column each"}};
+      {std::min(spec.ffn, spec.expert_width()) == job.tensor, "a feed-forward layer of one column each"}};
   for (const auto& [asked, what] : missing) {
     if (asked) return refuse(fmt::format("--tp {} cannot go with {} yet", job.tensor, what), "leave --tp out");
   }

@@ -134,9 +134,11 @@ class RankLowering {
   // rank_slices.cpp
   /// Which side of a product of ranks that share layers is cut; none where each computes all of it.
   [[nodiscard]] TensorCut cut_of_product(const Op& op) const;
+  /// Whether what the op writes last is one of the terms that the ranks add up.
+  [[nodiscard]] bool is_term(const Op& op) const;
   /// One of the ranks adds the bias of a product whose outputs are sums over them.
   void leave_bias_to_first(const Op& op, std::vector<std::pair<Range, Access>>& operands) const;
-  /// After a product of which each rank has a term, all get the sum.
+  /// After what each rank has a term of, all get the sum.
   void sum_over_slices(const Op& op, const Range& product);
 
   // rank_messages.cpp
@@ -171,6 +173,8 @@ class RankLowering {
   void launch_update(const Op& op, GroupId group, BufferId gradient);
   void share_weights();
   void report();
+  /// One a micro-batch from that rank to the host, of `each` so many bytes; `own` are this rank's.
+  void fetch_losses(std::uint32_t from, const std::vector<BufferId>& own, Bytes each, std::vector<std::pair<Range, Access>>& to);
   void report_evaluation();
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
 
@@ -217,7 +221,8 @@ class RankLowering {
   std::vector<GradientPart> unsummed_;
   Entered entered_;
   std::vector<BufferId> losses_;  ///< by micro-batch
-  BufferId right_answers_;        ///< of an evaluation with labels
+  std::vector<BufferId> expert_losses_;  ///< by micro-batch, of a mixture
+  BufferId right_answers_;               ///< of an evaluation with labels
   bool evaluates_ = false;
   bool fills_ = false;
   SteadyPipeline steady_;                          ///< of a schedule without a flush

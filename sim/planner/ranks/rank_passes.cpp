@@ -43,7 +43,8 @@ RankLowering::RankLowering(const RankJob& job, std::uint32_t rank, const Graph& 
       shared_(graph.tensors.size()),
       own_(job.micro_batches(), std::vector<BufferId>(graph.tensors.size())),
       loaded_(job.micro_batches(), false),
-      losses_(job.micro_batches()) {
+      losses_(job.micro_batches()),
+      expert_losses_(job.micro_batches()) {
   reserve_states();
   if (!is_steady()) return;
   steady_ = steady_pipeline(job.schedule);
@@ -134,6 +135,7 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
   launch(op, operands);
   sum_over_slices(op, operands.back().first);
   if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch % losses_.size()] = operands.back().first.buffer;
+  if (op.kind == OpKind::kExpertBalance) expert_losses_[micro_batch] = operands.back().first.buffer;
   if (op.kind != OpKind::kLoss) return;
   losses_[micro_batch % losses_.size()] = operands[2].first.buffer;
   if (operands.size() > 3) right_answers_ = operands[3].first.buffer;

@@ -8,13 +8,19 @@
 namespace plimsoll {
 namespace {
 
-/// kLinear: x, weight, [bias], y.
-constexpr std::size_t kWeight = 1, kBias = 2, kWithBias = 4;
+/// Products: x, weight, [bias], …
+constexpr std::size_t kWeight = 1, kBias = 2;
+
+/// A mixture's rows are terms of sums until they are tokens' again.
+bool ends_mixture(OpKind kind) {
+  return kind == OpKind::kCombine || kind == OpKind::kCombineBackward || kind == OpKind::kDispatchBackward;
+}
 
 }  // namespace
 
 TensorCut RankLowering::cut_of_product(const Op& op) const {
-  const bool product = op.kind == OpKind::kLinear || op.kind == OpKind::kLinearBackwardInput;
+  const bool product =
+      op.kind == OpKind::kLinear || op.kind == OpKind::kLinearBackwardInput || op.kind == OpKind::kExpertLinear;
   if (job_.tensor == 1 || !product || op.block < 0) return TensorCut::kNone;
   const Tensor& weight = graph_.at(op.operands[kWeight].tensor);
   for (const ParameterTensor& tensor : graph_.parameters.at(weight.group).tensors) {
@@ -24,17 +30,26 @@ TensorCut RankLowering::cut_of_product(const Op& op) const {
 }
 
 void RankLowering::leave_bias_to_first(const Op& op, std::vector<std::pair<Range, Access>>& operands) const {
-  const bool repeats = slice_ > 0 && op.kind == OpKind::kLinear && cut_of_product(op) == TensorCut::kInputs;
-  if (repeats && operands.size() == kWithBias) operands.erase(operands.begin() + kBias);
+  if (slice_ == 0 || op.kind == OpKind::kLinearBackwardInput || cut_of_product(op) != TensorCut::kInputs) return;
+  if (graph_.at(op.operands[kBias].tensor).kind == TensorKind::kParameter) operands.erase(operands.begin() + kBias);
+}
+
+bool RankLowering::is_term(const Op& op) const {
+  if (job_.tensor == 1) return false;
+  if (op.kind == OpKind::kLinear) return cut_of_product(op) == TensorCut::kInputs;
+  if (op.kind == OpKind::kLinearBackwardInput) return cut_of_product(op) == TensorCut::kOutputs;
+  return ends_mixture(op.kind);
 }
 
 /// Outputs where inputs are cut, on the way forward; gradients of inputs where outputs are, on the way back. Weights' gradients,
-/// which come next there, do not wait for it.
+/// which come next there, do not wait for it. Of a mixture tokens' sums, which are fewer than experts' rows; and on the way back
+/// first the gates' gradients, whose terms are of the slices' outputs.
 void RankLowering::sum_over_slices(const Op& op, const Range& product) {
-  const TensorCut joined = op.kind == OpKind::kLinear ? TensorCut::kInputs : TensorCut::kOutputs;
-  if (cut_of_product(op) != joined) return;
-  Exchange exchange{.kind = ExchangeKind::kAllReduce, .dtype = graph_.at(op.operands.back().tensor).dtype,
-                    .channel = kSlicesChannel, .ranks = {}};
+  if (!is_term(op)) return;
+  Exchange exchange{.kind = ExchangeKind::kAllReduce,
+                    .dtype = graph_.at(op.operands.back().tensor).dtype,
+                    .channel = kSlicesChannel,
+                    .ranks = {}};
   for (std::uint32_t slice = 0; slice < job_.tensor; ++slice) exchange.ranks.push_back(job_.rank_at(place_, replica_, slice));
   const std::int64_t elements = product.bytes.count / size_of(exchange.dtype);
   out_.begin_segment("sum over slices", global(entered_.micro_batch), op.block);

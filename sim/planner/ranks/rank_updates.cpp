@@ -251,26 +251,34 @@ BufferId RankLowering::fetch_to_host(BufferId device_buffer) {
 /// Rank 0 reports; the losses come from where the last stage runs, in the order of the micro-batches.
 void RankLowering::report() {
   const std::uint32_t last = place_of(static_cast<std::uint32_t>(cut_.stages.size() - 1));
+  const std::vector<BufferId> none, &of_mixture = graph_.spec.experts.count > 0 ? expert_losses_ : none;
   out_.begin_segment("report", 0, -1);
   out_.set_phase(Phase::kOptimizer);
   if (place_ == last && slice_ == 0 && rank_ != 0) {
     for (const BufferId loss : losses_) send(0, kLosses, "losses", out_.whole(loss));
+    for (const BufferId loss : of_mixture) send(0, kLosses, "losses", out_.whole(loss));
   }
   if (rank_ != 0) return;
-  std::vector<std::pair<Range, Access>> operands;
+  std::vector<std::pair<Range, Access>> operands, of_experts;
   for (std::uint32_t replica = 0; replica < job_.replicas; ++replica) {
     const std::uint32_t from = job_.rank_at(last, replica, 0);
-    for (std::uint32_t m = 0; m < job_.micro_batches(); ++m) {
-      BufferId loss = losses_[m];
-      if (from != 0) {
-        loss = book_.add({.name = "loss", .space = places_.device, .bytes = Bytes(8), .category = TensorKind::kScalar});
-        receive(from, kLosses, "losses", out_.whole(loss));
-      }
-      operands.emplace_back(out_.whole(fetch_to_host(loss)), Access::kRead);
-    }
+    fetch_losses(from, losses_, Bytes(8), operands);
+    fetch_losses(from, of_mixture, Bytes(16), of_experts);
   }
   if (clip_factor_.valid()) operands.emplace_back(out_.whole(fetch_to_host(clip_factor_)), Access::kRead);
+  operands.insert(operands.end(), of_experts.begin(), of_experts.end());
   out_.host_work(places_.report, HostTask::kReportLoss, operands);
+}
+
+void RankLowering::fetch_losses(std::uint32_t from, const std::vector<BufferId>& own, Bytes each,
+                                std::vector<std::pair<Range, Access>>& to) {
+  for (BufferId loss : own) {
+    if (from != 0) {
+      loss = book_.add({.name = "loss", .space = places_.device, .bytes = each, .category = TensorKind::kScalar});
+      receive(from, kLosses, "losses", out_.whole(loss));
+    }
+    to.emplace_back(out_.whole(fetch_to_host(loss)), Access::kRead);
+  }
 }
 
 /// The first replica's last stage has what rank 0 reports.

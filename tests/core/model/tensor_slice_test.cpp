@@ -70,6 +70,21 @@ TEST_CASE("fewer key-value heads and a gate are divided each for itself") {
   CHECK(in[4 * 4] == 12 * 4);
 }
 
+TEST_CASE("every expert is divided for itself") {
+  ModelSpec spec = small(Family::kGpt2);
+  spec.experts.count = 3;
+  spec.experts.per_token = 1;
+  spec.experts.width = 4;
+  // Three experts of 4 columns each: rows 4e + 2 and 4e + 3 of the first layers, columns 2 and 3 of each of the 3 · 4 rows of the
+  // second ones; routers and the second layers' biases are whole.
+  CHECK(sources(spec, ParameterRole::kExpertInBias, {1, 2}) == std::vector<std::int64_t>{2, 3, 6, 7, 10, 11});
+  const auto out = sources(spec, ParameterRole::kExpertOutWeight, {1, 2});
+  REQUIRE(out.size() == 3 * 4 * 2);
+  CHECK(std::vector(out.begin(), out.begin() + 4) == std::vector<std::int64_t>{2, 3, 6, 7});
+  CHECK(sources(spec, ParameterRole::kExpertOutBias, {1, 2}).size() == 3 * 4);
+  CHECK(sources(spec, ParameterRole::kRouterWeight, {1, 2}).size() == 3 * 4);
+}
+
 TEST_CASE("slices together have every element of a block, and those of what is cut once") {
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     const ModelSpec spec = small(family);
