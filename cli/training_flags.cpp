@@ -87,7 +87,9 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
 void add_number_flags(CLI::App& command, TrainingFlags& flags) {
   const std::string group = "Numbers";
   command.add_option("--lr", flags.learning_rate, "peak learning rate (default: the optimizer's; adamw 3e-4)")->group(group);
-  command.add_option("--schedule", flags.schedule, "constant, linear or cosine")->group(group)->capture_default_str();
+  command.add_option("--schedule", flags.schedule, "constant, linear or cosine; with --pp the pipeline's order instead")
+      ->group(group)
+      ->capture_default_str();
   command.add_option("--warmup", flags.warmup, "steps of linear warm-up")->group(group)->capture_default_str();
   command.add_option("--weight-decay", flags.weight_decay, "weight decay of matrices (default: the optimizer's; adamw 0.1)")
       ->group(group);

@@ -16,14 +16,21 @@
 
 namespace plimsoll {
 
+/// How a segment goes on beyond its steps without a pause.
+struct SegmentGrowth {
+  std::int64_t notice = 0;  ///< `more` is asked when so many steps or fewer are left
+  std::function<std::int64_t()> more;  ///< further steps, 0 for the end; asked from the thread that `on_step` is called from
+};
+
 /// Steps to run without stopping in between.
 struct RunSegment {
   std::int64_t first_step = 0;
   std::int64_t steps = 0;
-  bool fills = true;  ///< begins with an empty pipeline, where the plan's steps overlap; else it goes on where the last segment ended
+  bool fills = true;  ///< where the plan's steps overlap: begins with an empty pipeline; else goes on where the last one ended
   std::int64_t first_traced_step = 0;  ///< events are recorded for steps [first_traced_step, first_step + steps)
   std::function<void(const StepSummary&)> on_step;  ///< called from the executor's thread after each step, in order
   const std::atomic<bool>* stop = nullptr;          ///< when it turns true, the run ends after the step in progress
+  SegmentGrowth growth;
 };
 
 /// What an evaluation came to.

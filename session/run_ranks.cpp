@@ -202,7 +202,10 @@ class RankSession {
   [[nodiscard]] TrainSchedule schedule() const {
     TrainSchedule schedule = run_.schedule;
     schedule.first_step = first_;
-    if (request_.waits > 0) return schedule;  // what slept has no state to keep
+    if (request_.waits > 0) {  // what slept has no loss, and no state to keep
+      schedule.on_nan = OnNan::kIgnore;
+      return schedule;
+    }
     schedule.states = state_files_of(run_.output);
     return schedule;
   }

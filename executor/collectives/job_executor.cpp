@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/plan/fill_body.h"
+
 namespace plimsoll {
 namespace {
 
@@ -41,6 +43,10 @@ std::span<const std::byte> bytes_of(const Value& value) {
 
 }  // namespace
 
+std::int64_t JobExecutor::overlap_of(std::span<const Plan> plans) {
+  return plans.front().body(kFillBody) == nullptr ? 0 : static_cast<std::int64_t>(plans.size()) + 1;
+}
+
 void JobExecutor::tell(std::uint32_t rank, const Order& order) const { transport_.send(rank, kOrders, bytes_of(order)); }
 
 void JobExecutor::tell_all(const Order& order) const {
@@ -64,14 +70,16 @@ Result<void> JobExecutor::carry_out(const Order& order, const BatchSource& batch
     case Verb::kShowState: show_state(kind, group); break;
     case Verb::kSetState: take_state(kind, group, order.c); break;
     case Verb::kRun: {
-      const auto part = run_stretch(
-          {.first_step = order.a, .steps = order.b, .fills = order.d != 0, .first_traced_step = order.c}, batches);
+      RunSegment segment{.first_step = order.a, .steps = order.b, .fills = order.d != 0, .first_traced_step = order.c};
+      if (overlap_ > 0) segment.growth = {overlap_, [this] { return told_more(); }};
+      const auto part = run_stretch(segment, batches);
       return part ? Result<void>{} : fail(part.error());
     }
     case Verb::kEvaluate: {
       const auto found = own_.evaluate(*evaluation, order.a);
       return found ? Result<void>{} : fail(found.error());
     }
+    case Verb::kMore:
     case Verb::kEnd: break;
   }
   return {};
@@ -139,6 +147,12 @@ void JobExecutor::set_state(TensorKind kind, GroupId group, const std::function<
   }
 }
 
+std::int64_t JobExecutor::told_more() const {
+  Order order;
+  transport_.receive(0, kOrders, std::as_writable_bytes(std::span(&order, 1)));
+  return order.a;
+}
+
 std::int64_t JobExecutor::next_stretch(std::int64_t left) const {
   const double many = seconds_per_step_ > 0 ? kStretchSeconds / seconds_per_step_ : 1;
   return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(many, 1e6)), 1, left);
@@ -155,7 +169,7 @@ Result<Trace> JobExecutor::run_stretch(const RunSegment& segment, const BatchSou
   auto part = own_.run_steps(noted, batches);
   transport_.note_pause(transport_.rank() == 0);
   if (!part) return part;
-  seconds_per_step_ = to_seconds(clock_now() - origin) / static_cast<double>(segment.steps);
+  seconds_per_step_ = to_seconds(clock_now() - origin) / static_cast<double>(std::max<std::size_t>(1, part->steps.size()));
   append_events(recorded_, moved(part->events, origin));
   recorded_.kind = part->kind;
   recorded_.source = part->source;
@@ -171,18 +185,29 @@ Result<Trace> JobExecutor::run_steps(const RunSegment& segment, const BatchSourc
     const Nanoseconds shift = whole.steps.empty() ? Nanoseconds(0) : whole.steps.back().end;
     const bool fills = segment.fills && done == segment.first_step;
     tell_all({Verb::kRun, done, count, segment.first_traced_step, fills ? 1 : 0});
-    auto part = run_stretch({.first_step = done,
-                             .steps = count,
-                             .fills = fills,
-                             .first_traced_step = segment.first_traced_step,
-                             .on_step = [&](const StepSummary& step) {
-                               if (segment.on_step) segment.on_step(moved(step, shift));
-                             }},
-                            batches);
+    std::int64_t granted = done + count, ended = 0;
+    const Nanoseconds begin = clock_now();
+    RunSegment stretch{.first_step = done,
+                       .steps = count,
+                       .fills = fills,
+                       .first_traced_step = segment.first_traced_step,
+                       .on_step = [&](const StepSummary& step) {
+                         seconds_per_step_ = to_seconds(clock_now() - begin) / static_cast<double>(++ended);
+                         if (segment.on_step) segment.on_step(moved(step, shift));
+                       }};
+    const auto grant = [&]() -> std::int64_t {
+      const bool ends = granted == end || (segment.stop != nullptr && *segment.stop);
+      const std::int64_t more = ends ? 0 : next_stretch(end - granted);
+      tell_all({Verb::kMore, more});
+      granted += more;
+      return more;
+    };
+    if (overlap_ > 0) stretch.growth = {overlap_, grant};
+    auto part = run_stretch(stretch, batches);
     if (!part) return part;
     append_events(whole, moved(std::move(part->events), shift));
     for (const StepSummary& step : part->steps) whole.steps.push_back(moved(step, shift));
-    done += count;
+    done += static_cast<std::int64_t>(part->steps.size());
   }
   whole.peaks = own_.touched();
   return whole;

@@ -189,7 +189,8 @@ struct CpuExecutor::Impl {
                       .jitter_seed = options.jitter_seed,
                       .stop = segment.stop,
                       .execute = [&](std::uint32_t id, std::int64_t at) { return plimsoll::execute(context, id, at); },
-                      .on_step = segment.on_step});
+                      .on_step = segment.on_step,
+                      .growth = segment.growth});
   }
 
   /// Makes room for a migration. When there is none, the plan that is loaded goes on as before.

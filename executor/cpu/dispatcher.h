@@ -38,6 +38,9 @@ class Dispatcher {
   /// Cuts the segment after the last step that any instruction has started: no step stays half done.
   void stop();
 
+  /// So many more steps may run.
+  void extend(std::uint32_t steps) { steps_ += steps; }
+
   /// Steps all of whose instructions have ended, counted from the first.
   [[nodiscard]] std::uint32_t ended_steps() const { return ended_steps_; }
   /// Steps of the segment, as cut by `stop`.

@@ -24,7 +24,10 @@ void sleep_a_little(std::uint64_t seed, StepInstruction which) {
 class Lanes {
  public:
   explicit Lanes(const LaneRun& run)
-      : run_(run), dispatcher_(run.platform, run.body, run.steps), queues_(run.platform.queues.size()) {}
+      : run_(run),
+        dispatcher_(run.platform, run.body, run.steps),
+        queues_(run.platform.queues.size()),
+        grows_(run.growth.more != nullptr) {}
 
   LaneRecord run() {
     start_threads();
@@ -99,7 +102,7 @@ class Lanes {
         wake_lanes();
         return next;
       }
-      if (dispatcher_.exhausted(queue)) break;
+      if (dispatcher_.exhausted(queue) && !grows_) break;
       ++waiters.waiting;
       waiters.wake.wait(lock);
       --waiters.waiting;
@@ -158,6 +161,7 @@ class Lanes {
     std::unique_lock lock(mutex_);
     std::uint32_t told = 0;
     while (true) {
+      grow(told, lock);
       progress_.wait(lock, [&] { return active_ == 0 || (!failure_ && dispatcher_.ended_steps() > told); });
       if (failure_ || dispatcher_.ended_steps() == told) {
         if (active_ == 0) return;
@@ -173,6 +177,25 @@ class Lanes {
         lock.lock();
         fail_with(std::current_exception());
       }
+    }
+  }
+
+  /// Asks for more while there is time: lanes run what is left meanwhile.
+  void grow(std::uint32_t told, std::unique_lock<std::mutex>& lock) {
+    while (grows_ && !failure_ && told + run_.growth.notice >= dispatcher_.steps()) {
+      lock.unlock();
+      std::int64_t more = 0;
+      std::exception_ptr failure;
+      try {
+        more = run_.growth.more();
+      } catch (...) {
+        failure = std::current_exception();
+      }
+      lock.lock();
+      grows_ = more > 0;
+      dispatcher_.extend(static_cast<std::uint32_t>(more));
+      if (failure) fail_with(failure);
+      for (QueueWaiters& waiters : queues_) waiters.wake.notify_all();
     }
   }
 
@@ -216,6 +239,7 @@ class Lanes {
   std::vector<QueueWaiters> queues_;
   std::condition_variable progress_;
   std::size_t active_ = 0;
+  bool grows_;
   bool stopped_ = false;
   std::exception_ptr failure_;
   LaneRecord record_;

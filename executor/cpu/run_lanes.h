@@ -8,6 +8,7 @@
 #include "core/trace/trace.h"
 #include "executor/cpu/dispatcher.h"
 #include "executor/cpu/execute.h"
+#include "executor/executor.h"
 
 namespace plimsoll {
 
@@ -22,6 +23,7 @@ struct LaneRun {
   const std::atomic<bool>* stop = nullptr;
   std::function<Outcome(std::uint32_t instruction, std::int64_t step)> execute;  ///< called from lane threads
   std::function<void(const StepSummary&)> on_step;  ///< called from the calling thread, in order; may be empty
+  SegmentGrowth growth;                ///< `more` is called from the calling thread
 };
 
 /// What happened; times are nanoseconds since the first lane could start.

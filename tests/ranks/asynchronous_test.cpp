@@ -1,5 +1,5 @@
-// Pipelines without a flush against the update rules as published, written down once more in plain arithmetic on the same kernels:
-// one rank that takes the gradient at chosen versions of the weights.
+// Pipelines without a flush against the update rules as published, written down once more in plain arithmetic on the same
+// kernels: one rank that takes the gradient at chosen versions of the weights.
 #include <catch2/catch.hpp>
 
 #include <cstring>

@@ -116,6 +116,42 @@ TEST_CASE("ranks that share layers train as one rank does, also in a pipeline an
   CHECK(answer_of(test::run_child(words, folder.path()))["losses"].size() == 2);
 }
 
+TEST_CASE("2BW's losses are the same on two ranks and on four, and PipeDream goes on from a state with those of a whole run") {
+  const TemporaryFolder folder;
+  const auto losses = [&](int ranks, std::vector<std::string> options) {
+    for (const char* word : {"--json", "-q"}) options.emplace_back(word);
+    return answer_of(test::run_child(on_ranks(ranks, options), folder.path()))["losses"];
+  };
+  const auto doubled = [&](const char* ranks) {
+    return std::vector<std::string>{"--pp", ranks, "--schedule", "2bw", "--micro-batches", "4", "--steps", "6", "-o",
+                                    std::string("bw") + ranks};
+  };
+  CHECK(losses(4, doubled("4")) == losses(2, doubled("2")));
+  const std::vector<std::string> piped{"--pp", "2", "--schedule", "pipedream", "--save-every", "4", "--eval-data", kText,
+                                       "--eval-every", "3"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), piped.begin(), piped.end());
+    return more;
+  };
+  const auto whole = losses(2, with({"--steps", "7", "-o", "whole.plimsoll"}));
+  (void)losses(2, with({"--steps", "4", "-o", "half.plimsoll"}));
+  std::vector<std::string> words{"/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", PLIMSOLL_PROGRAM,
+                                 "run", "--resume", "half.plimsoll", "--data", kText, "--pp", "2", "--schedule", "pipedream",
+                                 "--steps", "7", "--json", "-q", "-o", "rest.plimsoll"};
+  const auto rest = answer_of(test::run_child(words, folder.path()))["losses"];
+  REQUIRE(whole.size() == 7);
+  CHECK(rest == nlohmann::json(std::vector(whole.begin() + 4, whole.end())));
+}
+
+TEST_CASE("ranks whose kernels sleep have a bubble and no loss") {
+  const TemporaryFolder folder;
+  const auto slept = answer_of(test::run_child(
+      on_ranks(2, {"--pp", "2", "--schedule", "pipedream", "--timed-waits", "5", "--steps", "6", "--json", "-q"}),
+      folder.path()));
+  CHECK(slept["losses"].empty());
+  CHECK(slept["bubble_fraction"].get<double>() > 0);
+}
+
 TEST_CASE("a sweep over ranks prints what one process prints") {
   const TemporaryFolder folder;
   for (const bool json : {false, true}) {
@@ -230,6 +266,12 @@ TEST_CASE("what cannot run is named before anything starts") {
   refused(2, {"--pp", "2", "--cp", "2"}, "run cannot do --cp 2 yet");
   refused(2, {"--pp", "2", "--tp", "2"}, "--dp 1 --pp 2 --tp 2 needs 4 ranks, and this job has 2");
   refused(3, {"--tp", "3"}, "--tp 3: the 4 heads of");
+  refused(2, {"--pp", "2", "--schedule", "pipedream", "--micro-batches", "4"}, "every micro-batch is an update of its own");
+  refused(2, {"--pp", "2", "--schedule", "pipedream", "--clip", "1"}, "no norm of all to clip by");
+  refused(2, {"--pp", "2", "--vertical-sync"}, "--vertical-sync is of the schedule pipedream");
+  refused(2, {"--pp", "2", "--schedule", "2bw"}, "at least as many micro-batches as ranks");
+  refused(2, {"--pp", "2", "--schedule", "chimera", "--micro-batches", "2"}, "keeps stage 0 on several ranks");
+  refused(4, {"--pp", "2", "--tp", "2", "--schedule", "2bw", "--micro-batches", "2"}, "--tp shares layers between ranks, which");
   std::vector<std::string> words = run_options({"--pp", "2"});
   words.insert(words.begin(), PLIMSOLL_PROGRAM);
   const ChildEnd single = test::run_child(words, folder.path());

@@ -67,8 +67,8 @@ Result<void> check_versions(const RankJob& job) {
     return refuse(fmt::format("schedule '{}' cannot train a mixture of experts yet", job.schedule.name), "take 1f1b");
   const bool each = job.schedule.weights != WeightRule::kDoubleBuffered;
   if (each && job.recipe.clip > 0)
-    return refuse(fmt::format("in schedule '{}' a stage updates before the others know their gradients, so there is no norm of all "
-                              "to clip by",
+    return refuse(fmt::format("in schedule '{}' a stage updates before the others know their gradients, so there is no norm of "
+                              "all to clip by",
                               job.schedule.name),
                   "--clip 0");
   return {};

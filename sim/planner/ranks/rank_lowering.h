@@ -31,7 +31,7 @@ class RankLowering {
   void write_step();
   /// Load, forward and loss of one held-out batch.
   void write_evaluation();
-  /// The forward passes that a step of a steady pipeline finds behind it, all with the newest weights, which become every version.
+  /// The forward passes that a step of a steady pipeline finds behind it, all with the newest weights, which become all versions.
   void write_fill();
   [[nodiscard]] BodyWriter& writer() { return out_; }
 
@@ -104,7 +104,7 @@ class RankLowering {
   /// What the backward pass reads of what the forward pass has.
   void find_waiting();
   [[nodiscard]] std::uint32_t slots_of(TensorId whole, std::uint32_t q, std::uint32_t made_at) const;
-  /// Of a tensor that a micro-batch's forward pass makes, or finds: one whose slots are steps, where a pass of a later step reads it.
+  /// For a tensor that a forward pass makes, or finds: one whose slots are steps, where a pass of a later step reads it.
   [[nodiscard]] BufferId forward_buffer(TensorId whole, std::uint32_t q, std::uint32_t made_at);
   [[nodiscard]] BufferId waiting_buffer(TensorId whole, std::uint32_t q, std::uint32_t made_at);
   [[nodiscard]] std::uint32_t offset_of(TensorId whole) const;

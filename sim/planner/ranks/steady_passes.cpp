@@ -1,8 +1,8 @@
 // The part of RankLowering that writes passes of a pipeline that does not drain between steps.
 //
-// A step holds forward passes of micro-batches whose backward passes are in later steps (steady_pipeline.h). What these read waits in
-// buffers whose slots are steps: the forward pass writes this step's, and the backward pass finds it at an age. The body "fill" runs
-// the forward passes that the first step finds behind it.
+// A step holds forward passes of micro-batches whose backward passes are in later steps (steady_pipeline.h). What these read waits
+// in buffers whose slots are steps: the forward pass writes this step's, and the backward pass finds it at an age. The body "fill"
+// runs the forward passes that the first step finds behind it.
 #include <fmt/format.h>
 
 #include <algorithm>

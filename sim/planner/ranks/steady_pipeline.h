@@ -7,12 +7,12 @@
 
 namespace plimsoll {
 
-/// A pipeline that does not drain between steps: place r is `ahead[r]` forward passes ahead of its backward passes, in every step.
+/// A pipeline that does not drain between steps: place r is always `ahead[r]` forward passes ahead of its backward passes.
 ///
-/// Micro-batches count on from step to step: number q of a step is, from `micro_batches` on, one of a later step. A step of place r
-/// runs the forward passes of q in [ahead[r], ahead[r] + micro_batches) and the backward passes of [0, micro_batches). What is made
-/// at an offset o (the forward pass of a place: its `ahead`; a backward pass: 0) is made ⌊(q − o) ÷ micro_batches⌋ steps later than
-/// the step that counts.
+/// Micro-batches count on from step to step: number q of a step is, from `micro_batches` on, one of a later step. A step of place
+/// r runs the forward passes of q in [ahead[r], ahead[r] + micro_batches) and the backward passes of [0, micro_batches). A pass
+/// with offset o (a place's forward pass: its `ahead`; a backward pass: 0) of micro-batch q runs ⌊(q − o) ÷ micro_batches⌋ steps
+/// after the step that counts.
 struct SteadyPipeline {
   WeightRule rule = WeightRule::kStash;
   std::uint32_t micro_batches = 1;   ///< of one replica in a step; 1 where each is an update of its own
@@ -20,7 +20,7 @@ struct SteadyPipeline {
 
   /// How many steps before this one micro-batch q's pass at that offset ran.
   [[nodiscard]] std::uint32_t age(std::uint32_t q, std::uint32_t offset) const;
-  /// The number that the same place in a later or earlier step's order has in this step's forward passes.
+  /// The number by which this step's forward pass on that place takes the micro-batch that stands in its step where q does.
   [[nodiscard]] std::uint32_t forward_number(std::uint32_t q, std::uint32_t place) const;
 
   /// Old versions of its weights that a place keeps beside the newest.
@@ -28,8 +28,8 @@ struct SteadyPipeline {
   /// How many updates old the version is that the forward pass of q sees; its backward pass sees the same one.
   [[nodiscard]] std::uint32_t forward_lag(std::uint32_t place, std::uint32_t q) const;
   [[nodiscard]] std::uint32_t backward_lag(std::uint32_t place) const;
-  /// The same of weights that the last place reads and the first one updates: what arrived so many steps before. It is the version
-  /// that the micro-batch saw at the first place.
+  /// Of weights that the last place reads and the first one updates, what arrived so many steps before is read: the version that
+  /// the micro-batch saw at the first place.
   [[nodiscard]] std::uint32_t shared_lag() const;
 };
 

@@ -1,7 +1,7 @@
 // The part of RankLowering that keeps older versions of weights for passes that began with them.
 //
-// The newest version lies where a state lies, is updated in place, saved and evaluated. Before an update it is copied into the oldest
-// of the older ones' slots, which no pass reads any more.
+// The newest version lies where a state lies, is updated in place, saved and evaluated. Before an update it is copied into the
+// oldest of the older ones' slots, which no pass reads any more.
 #include <fmt/format.h>
 
 #include "sim/planner/ranks/rank_lowering.h"
