@@ -9,6 +9,7 @@
 #include "cli/machine_flags.h"
 #include "cli/output_file.h"
 #include "cli/parse_rate.h"
+#include "cli/recompute_log.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
@@ -16,6 +17,7 @@
 #include "formats/text/json_text.h"
 #include "formats/text/read_text_file.h"
 #include "formats/text/write_text_file.h"
+#include "formats/traces/read_operator_log.h"
 #include "sim/planner/chains/compare_chain_plans.h"
 #include "sim/planner/chains/model_chain.h"
 #include "sim/planner/chains/offload_chain.h"
@@ -172,10 +174,13 @@ Result<void> check_output(const RecomputeFlags& flags) {
   return check_replaceable(flags.save, FileKind::kJson);
 }
 
-Result<BlockChain> read_chain_file(const RecomputeFlags& flags) {
-  const auto text = read_text_file(flags.file, kMostText);
-  if (!text) return fail(text.error());
-  return read_chain(*text, flags.file);
+/// A log of operators has no blocks, and so no curve and no link.
+Result<void> check_log_options(const RecomputeFlags& flags) {
+  if (flags.link.empty() && flags.save_chain.empty() && !flags.curve) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = "--link, --save-chain and --curve are for chains, and this is a log of operators",
+               .where = flags.file,
+               .remedy = "leave them out"});
 }
 
 /// The chain of a model's micro-batch on the machine that the flags mean.
@@ -221,7 +226,13 @@ Result<ExitCode> recompute(const RecomputeFlags& flags) {
   if (!link) return fail(link.error());
   if (const auto usable = check_output(flags); !usable) return fail(usable.error());
   const bool of_model = !flags.machine.gpu.empty() || !flags.machine.machine_file.empty();
-  const auto chain = of_model ? chain_of_model(flags) : read_chain_file(flags);
+  const auto text = of_model ? Result<std::string>(std::string()) : read_text_file(flags.file, kMostText);
+  if (!text) return fail(text.error());
+  if (is_operator_log(*text)) {
+    if (const auto usable = check_log_options(flags); !usable) return fail(usable.error());
+    return recompute_log({flags.file, *text, *budget, flags.save, flags.json});
+  }
+  const auto chain = of_model ? chain_of_model(flags) : read_chain(*text, flags.file);
   if (!chain) return fail(chain.error());
   if (!flags.save_chain.empty()) write_text_file(flags.save_chain, chain_json(*chain));
   std::optional<LinkAnswer> sent;
@@ -248,7 +259,8 @@ Result<ExitCode> recompute(const RecomputeFlags& flags) {
 
 void add_recompute(CLI::App& app, ExitCode& code) {
   auto flags = std::make_shared<RecomputeFlags>();
-  CLI::App* command = app.add_subcommand("recompute", "Decide what a chain of blocks keeps and what it computes again");
+  CLI::App* command =
+      app.add_subcommand("recompute", "Decide what a chain of blocks, or a program, keeps and what it computes again");
   command->footer(
       "CHAIN.json has the times and sizes of each block (docs/plan-format.md). The answer is the fastest order of "
       "forwards and\n"
@@ -256,11 +268,14 @@ void add_recompute(CLI::App& app, ExitCode& code) {
       "fits.\n"
       "With --on the chain is that of a model's micro-batch: its blocks' ways to keep and to compute again, timed by the\n"
       "catalogue; the budget is then of activations beside the weights.\n"
+      "LOG is a log of a program's operators as DTR's tools write it (lines of JSON with an INSTRUCTION each): what of any\n"
+      "graph is kept, freed and run again, and when, beside what DTR's heuristics make of it.\n"
       "With --link it is told, too, what keeping, computing again and sending to host memory, chosen together, take.\n"
       "Example: plimsoll recompute chain.json --budget 3GiB --save schedule.json\n"
       "         plimsoll recompute chain.json --budget 3GiB --link 12GB/s --host 8GiB\n"
+      "         plimsoll recompute unet.log --budget 4GiB --json\n"
       "         plimsoll recompute gpt2-xl --on \"RTX 2060 6GB\" --budget 1GiB --save-chain chain.json");
-  command->add_option("CHAIN", flags->file, "a JSON file, or with --on a model")->required();
+  command->add_option("CHAIN", flags->file, "a JSON file, a log of operators, or with --on a model")->required();
   command->add_option("--budget", flags->budget, "bytes beside the chain's own input, as in 1048576 or 3GiB")
       ->required();
   CLI::Option* link =

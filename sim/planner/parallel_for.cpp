@@ -1,6 +1,7 @@
 #include "sim/planner/parallel_for.h"
 
 #include <tbb/blocked_range.h>
+#include <tbb/info.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 
@@ -19,9 +20,10 @@ void share_out(std::size_t count, const std::function<void(std::size_t)>& work) 
 }  // namespace
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, unsigned threads) {
+  const auto cores = static_cast<unsigned>(tbb::info::default_concurrency());
   if (threads == 1 || count <= 1) {
     for (std::size_t i = 0; i < count; ++i) work(i);
-  } else if (threads == 0) {
+  } else if (threads == 0 || threads >= cores) {
     share_out(count, work);
   } else {
     tbb::task_arena arena(static_cast<int>(threads));

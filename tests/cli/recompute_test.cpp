@@ -85,4 +85,38 @@ TEST_CASE("recompute's errors name the file and the key") {
   CHECK(plimsoll_in(folder, {"recompute", "chain.json", "--budget", "much"}).code == 2);
 }
 
+TEST_CASE("recompute takes a log of operators: what is run again, its bound and DTR's heuristics beside it") {
+  // a (10 ns, 4 bytes) is read by b and by d; while c is made 12 bytes are there. In 11, a is made again: 23 ns for 13.
+  const TemporaryFolder folder;
+  std::string log;
+  const auto call = [&](const std::string& name, const json& arguments, int bytes, int time) {
+    const json line{{"INSTRUCTION", "CALL"}, {"NAME", "make"}, {"ARGS", arguments}, {"RESULT", {name}}, {"TIME", time}};
+    log += line.dump() + "\n";
+    log += json{{"INSTRUCTION", "MEMORY"}, {"NAME", name}, {"MEMORY", std::to_string(bytes)}}.dump() + "\n";
+    log += json{{"INSTRUCTION", "ALIAS"}, {"NAME", name}, {"ALIAS", "-1"}}.dump() + "\n";
+  };
+  call("a", json::array(), 4, 10);
+  call("b", {"a"}, 4, 1);
+  call("c", {"b"}, 4, 1);
+  call("d", {"a", "c"}, 1, 1);
+  for (const char* name : {"a", "b", "c"}) log += json{{"INSTRUCTION", "RELEASE"}, {"NAME", name}}.dump() + "\n";
+  write_file(folder.file("ops.log"), log);
+  const ChildEnd end = plimsoll_in(folder, {"recompute", "ops.log", "--budget", "11", "--json", "--save", "s.json"});
+  INFO(end.err);
+  REQUIRE(end.code == 0);
+  const json answer = json::parse(end.out);
+  CHECK(answer["time"].get<double>() == Approx(23e-9));
+  CHECK(answer["minimum_time"].get<double>() == Approx(13e-9));
+  CHECK(answer["lower_bound"].get<double>() <= 23e-9);
+  CHECK(answer["peak_bytes"] == 9);
+  CHECK(answer["runs_again"] == 1);
+  CHECK(answer["least_bytes"] == 9);
+  CHECK(answer["baselines"].size() == 6);
+  CHECK(answer["schedule"][0] == "run 0 make");
+  CHECK(std::filesystem::exists(folder.file("s.json")));
+  CHECK(plimsoll_in(folder, {"recompute", "ops.log", "--budget", "8"}).code == 3);
+  CHECK_THAT(plimsoll_in(folder, {"recompute", "ops.log", "--budget", "11"}).out, Catch::Contains("dtr-eq"));
+  CHECK(plimsoll_in(folder, {"recompute", "ops.log", "--budget", "11", "--curve"}).code == 2);
+}
+
 }  // namespace plimsoll::test

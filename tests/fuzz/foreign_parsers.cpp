@@ -6,6 +6,7 @@
 #include "formats/graphs/step_graph.h"
 #include "formats/models/onnx_file.h"
 #include "formats/traces/read_memory_snapshot.h"
+#include "formats/traces/read_operator_log.h"
 #include "formats/traces/read_operators.h"
 #include "formats/traces/read_recording.h"
 #include "sim/memory/replay_allocations.h"
@@ -24,6 +25,12 @@ void read_execution_trace(std::string_view bytes) {
   if (!has_value(trace)) return;
   static_cast<void>(storage_peaks(*trace));
   static_cast<void>(has_value(schedule_operators(*trace)));
+}
+
+void read_log_of_operators(std::string_view bytes) {
+  const auto graph = read_operator_log(bytes, "operators.log");
+  if (!has_value(graph)) return;
+  require(graph->base_time().count >= 0 && graph->events.size() >= graph->operators.size(), "every operator of a log runs");
 }
 
 void read_snapshot(std::string_view bytes) {
@@ -56,7 +63,7 @@ void read_nsight_sql(std::string_view bytes) {
 
 std::vector<Parser> foreign_parsers() {
   return {{"operators", read_execution_trace}, {"memory-snapshot", read_snapshot}, {"onnx", read_net},
-          {"step-graph", read_graph},          {"nsight-sql", read_nsight_sql}};
+          {"step-graph", read_graph},          {"nsight-sql", read_nsight_sql}, {"operator-log", read_log_of_operators}};
 }
 
 }  // namespace plimsoll::test
