@@ -44,6 +44,11 @@ class Bench {
     since_ = now;
   }
 
+  /// What the check needs is not on this computer.
+  void skip(const std::string& why) {
+    findings_.push_back({.name = name_, .bound = bound_, .note = "skipped: " + why});
+  }
+
  private:
   std::shared_ptr<Device> device_;
   GpuEntry board_;
