@@ -26,7 +26,7 @@ for schedule in gpipe 1f1b interleaved zb-h1; do
 done
 row waits 2 2 1f1b 4 --timed-waits "$factor" --steps 4
 for ranks in 2 4; do  # without a flush: enough steps that the first ones, which fill the pipeline, count little
-  row waits "$ranks" 1 pipedream 1 --timed-waits "$factor" --steps 24
+  row waits "$ranks" 1 pipedream 1 --timed-waits "$factor" --steps $((8 + 4 * ranks))
   row waits "$ranks" 1 2bw "$((2 * ranks))" --timed-waits "$factor" --steps 6 --clip 0
 done
 for schedule in gpipe 1f1b interleaved zb-h1; do row compute 2 1 "$schedule" 4 --steps 20; done
