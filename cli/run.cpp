@@ -119,6 +119,7 @@ void add_run(CLI::App& app, ExitCode& code) {
       "data/texts/us-constitution.txt\n"
       "         --device-memory 32MiB --ram 1GiB --steps 50 -o run.plimsoll\n"
       "         mpirun -n 2 plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data data/texts/us-constitution.txt --pp 2 --micro-batches 4 --steps 20\n"
+      "         mpirun -n 2 plimsoll run gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128 --data data/texts/us-constitution.txt --tp 2 --steps 20\n"
       "         plimsoll run --resume run.plimsoll --data data/texts/us-constitution.txt --steps 100 -o more.plimsoll");
   add_run_flags(*command, *flags);
   command->callback([flags, command, &code] {

@@ -23,6 +23,16 @@ const std::vector<JobShape> kShapes = {
     {.schedule = "gpipe", .ranks = 2, .micro_batches = 1, .replicas = 2, .zero = 3, .clip = 0},
 };
 
+/// As records are: which come is counted over all micro-batches of all steps.
+class NumberedBatches final : public BatchSource {
+ public:
+  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
+  void fill(const BatchPlace& place, const Recipe&, std::span<const std::span<std::byte>> parts) const override {
+    const std::int64_t number = place.step * place.micro_batches + place.micro_batch;
+    for (std::int32_t& token : part_as<std::int32_t>(parts[0])) token = static_cast<std::int32_t>(5 * number % 128);
+  }
+};
+
 std::string bytes_in(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
@@ -116,6 +126,19 @@ TEST_CASE("ranks find on held-out data what one rank finds") {
     CHECK(one->loss > 0);
     CHECK(many == one);
   }
+}
+
+TEST_CASE("ranks evaluate on the records that one rank evaluates on, however many micro-batches a step has") {
+  RankJob job = test::tiny_job({.schedule = "gpipe", .ranks = 1, .micro_batches = 2, .replicas = 2});
+  job.evaluation = true;
+  double one = 0, many = 0;
+  const auto find = [](double& loss) {
+    return [&loss](Executor& executor) { loss = executor.evaluate(NumberedBatches(), 3).value().loss; };
+  };
+  alone(job, find(one));
+  on_ranks(job, find(many));
+  CHECK(one > 0);
+  CHECK(many == one);
 }
 
 TEST_CASE("ranks stop together, between two stretches of steps") {
