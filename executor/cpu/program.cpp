@@ -20,7 +20,7 @@ Program make_program(const Plan& plan, const Body& body, const ArenaSet& arenas)
                             .access = use.access,
                             .age = use.age});
   }
-  if (plan.ranks > 1 && body.name == "step") {  // those of all ranks; numbers from there on are of later steps
+  if (plan.ranks > 1 && body.name != "evaluation") {  // those of all ranks; numbers from there on are of later steps
     program.micro_batches = static_cast<std::uint32_t>(plan.recipe.accumulate);
     return program;
   }
