@@ -3,6 +3,7 @@
 #include <QPainter>
 
 #include <algorithm>
+#include <cmath>
 
 #include "gui/explore/time_bar.h"
 #include "gui/explore/words.h"

@@ -3,6 +3,7 @@
 #include <cuda.h>
 #include <cupti.h>
 
+#include <cstdint>
 #include <string>
 
 #include "core/base/result.h"
