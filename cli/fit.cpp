@@ -146,7 +146,7 @@ std::string answer_text(const FitOptions& options, const AskedQuestion& asked, c
 WorkloadRequest workload_request(const FitOptions& options) {
   const FitFlags& flags = options.asked;
   return {flags.model, flags.machine, flags.training, options.workload, flags.stack, flags.calibration,
-          flags.length.request.samples, options.json};
+          flags.length.request.samples, options.json, options.csv};
 }
 
 /// Several GPUs under our own name: a layout is looked for, and answers of one plan's kind are refused.

@@ -9,6 +9,7 @@
 #include "cli/waiting_line.h"
 #include "core/inference/inference_graph.h"
 #include "formats/models/resolve_model.h"
+#include "formats/published/write_rows.h"
 #include "sim/alignment/dpo.h"
 #include "sim/alignment/ppo.h"
 #include "sim/inference/inference_costs.h"
@@ -60,6 +61,19 @@ std::string json_of(const AlignmentAnswer& answer, const WorkloadRequest& reques
                               {"host_bytes", phase.host.count}});
   }
   return json.dump(2) + "\n";
+}
+
+/// Models that are there throughout, then phases.
+std::string csv_of(const AlignmentAnswer& answer) {
+  std::string text = "kind,name,weights,seconds,device_bytes,host_bytes\n";
+  for (const ResidentModel& model : answer.models) {
+    text += fmt::format("model,{},{},,{},{}\n", csv_field(model.role), csv_field(model.place), model.device.count,
+                        model.host.count);
+  }
+  for (const AlignmentPhase& phase : answer.phases) {
+    text += fmt::format("phase,{},,{},{},{}\n", csv_field(phase.name), phase.seconds, phase.device.count, phase.host.count);
+  }
+  return text;
 }
 
 Result<ModelSpec> model_or(const std::string& name, const ModelSpec& otherwise) {
@@ -129,8 +143,9 @@ Result<Answered> fit_alignment(const WorkloadRequest& request) {
   const std::string what = fmt::format("{} of {}, {} x {} {} of {} tokens", ppo ? "PPO" : "DPO", model->spec.name,
                                        recipe->accumulate, recipe->micro_batch, ppo ? "sequences" : "pairs", recipe->sequence);
   return Answered{.code = answer->fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? json_of(*answer, request)
-                                       : text_of(*answer, what, platform.name) + notes_text(machine->notes),
+                  .text = request.json  ? json_of(*answer, request)
+                          : request.csv ? csv_of(*answer)
+                                        : text_of(*answer, what, platform.name) + notes_text(machine->notes),
                   .said = {}};
 }
 

@@ -103,8 +103,9 @@ Result<Answered> fit_graph(const WorkloadRequest& request) {
   if (!prediction) return fail(prediction.error());
   const FitAnswer answer = answer_of(*task, *prediction);
   return Answered{.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? to_json(answer)
-                                       : fit_text(answer, task->recipe, task->gpu.name) + notes_text(notes_of(*task, *prediction)),
+                  .text = request.json  ? to_json(answer)
+                          : request.csv ? memory_csv(answer)
+                                        : fit_text(answer, task->recipe, task->gpu.name) + notes_text(notes_of(*task, *prediction)),
                   .said = {}};
 }
 

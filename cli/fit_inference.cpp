@@ -93,8 +93,9 @@ Result<Answered> fit_inference(const WorkloadRequest& request) {
   waiting.reset();
   if (!answer) return fail(answer.error());
   return Answered{.code = answer->fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? inference_json(*answer)
-                                       : inference_text(*answer, machine->platform.name) + notes_text(machine->notes),
+                  .text = request.json  ? inference_json(*answer)
+                          : request.csv ? inference_csv(*answer)
+                                        : inference_text(*answer, machine->platform.name) + notes_text(machine->notes),
                   .said = {}};
 }
 

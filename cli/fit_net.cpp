@@ -159,7 +159,7 @@ Result<Answered> fit_net(const WorkloadRequest& request) {
   const auto answer = answer_net(request);
   if (!answer) return fail(answer.error());
   return Answered{.code = answer->prediction.fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? net_json(*answer) : net_text(*answer),
+                  .text = request.json ? net_json(*answer) : request.csv ? net_csv(*answer) : net_text(*answer),
                   .said = {}};
 }
 

@@ -113,7 +113,7 @@ Result<Answered> fit_onnx(const WorkloadRequest& request) {
                          .notes = onnx_notes(*task->graph, task->use)};
   waiting.reset();
   return Answered{.code = prediction->fits ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = request.json ? net_json(answer) : net_text(answer),
+                  .text = request.json ? net_json(answer) : request.csv ? net_csv(answer) : net_text(answer),
                   .said = {}};
 }
 

@@ -18,6 +18,7 @@ struct WorkloadRequest {
   std::string calibration;
   std::string samples;  ///< --samples: how long the whole training is, where a workload says
   bool json = false;
+  bool csv = false;
 };
 
 /// `fit MODEL --workload NAME`; an unknown name is an error that lists those that are known.

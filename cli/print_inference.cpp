@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "formats/published/write_rows.h"
+
 namespace plimsoll {
 namespace {
 
@@ -62,6 +64,12 @@ nlohmann::ordered_json memory_json(const InferenceSpace& space) {
             {"kv_cache", space.needs.cache.count},
             {"activations", space.needs.activations.count},
             {"workspace", space.needs.workspace.count}}}};
+}
+
+std::string policy_line(const OffloadPolicy& policy, double tokens_per_second, Bytes device) {
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}\n", tokens_per_second, device.count, policy.gpu_batch, policy.batches,
+                     policy.weights.gpu, policy.weights.cpu, policy.cache.gpu, policy.cache.cpu, policy.activations.gpu,
+                     policy.activations.cpu, policy.cpu_attention, csv_field(to_text(policy)));
 }
 
 }  // namespace
@@ -128,6 +136,17 @@ std::string inference_json(const InferenceAnswer& answer) {
                                     {"device_bytes", other.device.count}});
   }
   return json.dump(2) + "\n";
+}
+
+std::string inference_csv(const InferenceAnswer& answer) {
+  std::string text =
+      "tokens_per_second,device_bytes,gpu_batch,batches,weights_gpu,weights_cpu,cache_gpu,cache_cpu,activations_gpu,"
+      "activations_cpu,cpu_attention,words\n";
+  text += policy_line(answer.policy, answer.tokens_per_second(), answer.memory.front().needs.total());
+  for (const InferenceAlternative& other : answer.alternatives) {
+    text += policy_line(other.policy, other.tokens_per_second, other.device);
+  }
+  return text;
 }
 
 }  // namespace plimsoll

@@ -12,4 +12,7 @@ std::string inference_text(const InferenceAnswer& answer, const std::string& mac
 /// The same as JSON; keys are added, never renamed.
 std::string inference_json(const InferenceAnswer& answer);
 
+/// The policies as a table, the one that was taken first.
+std::string inference_csv(const InferenceAnswer& answer);
+
 }  // namespace plimsoll

@@ -75,4 +75,13 @@ std::string net_json(const NetAnswer& answer) {
   return json.dump(2) + "\n";
 }
 
+std::string net_csv(const NetAnswer& answer) {
+  const StackPrediction& p = answer.prediction;
+  return fmt::format(
+      "space,needs_bytes,usable_bytes,margin_bytes,parameters,gradients,optimizer,activations,allocated_bytes,reserved_bytes\n"
+      "gpu0,{},{},{},{},{},{},{},{},{}\n",
+      p.peak.process.count, p.usable.count, p.margin.count, p.at_peak.parameters.count, p.at_peak.gradients.count,
+      p.at_peak.optimizer.count, p.at_peak.activations.count, p.peak.allocated.count, p.peak.reserved.count);
+}
+
 }  // namespace plimsoll

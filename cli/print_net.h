@@ -32,5 +32,7 @@ double training_seconds(const NetAnswer& answer);
 std::string net_text(const NetAnswer& answer);
 /// The same as an object for --json.
 std::string net_json(const NetAnswer& answer);
+/// What the GPU's memory holds, as a table with the columns of a training's.
+std::string net_csv(const NetAnswer& answer);
 
 }  // namespace plimsoll

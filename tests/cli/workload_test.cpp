@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "formats/text/csv.h"
 #include "tests/cli/program.h"
 #include "tests/support/temporary_folder.h"
 
@@ -81,6 +82,25 @@ TEST_CASE("preference, reward, diffusion and the Evoformer are workloads with an
     CHECK(json.at("workload") == line[3]);
     CHECK(json.at("step_seconds") > 0);
     CHECK(json.at("simulated_only") == true);
+  }
+}
+
+TEST_CASE("every workload has its table as CSV, as many fields in each line as in the first") {
+  const TemporaryFolder folder;
+  const Arguments lines[] = {
+      {"fit", "opt-1.3b", "--workload", "inference", "--on", "T4", "--ram", "64GB", "--csv"},
+      {"fit", "gpt2", "--workload", "dpo", "--on", "A100 80GB SXM4", "--seq", "256", "--csv"},
+      {"fit", "gpt2", "--workload", "ppo", "--on", "A100 80GB SXM4", "--prompt", "64", "--new-tokens", "16", "--csv"},
+      {"fit", "dit-s/2", "--workload", "diffusion", "--on", "A100 80GB SXM4", "--batch", "4", "--csv"},
+      {"fit", "evoformer", "--workload", "evoformer", "--on", "A100 80GB SXM4", "--residues", "64", "--msa", "16", "--recompute",
+       "full", "--csv"}};
+  for (const Arguments& line : lines) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(line[1] << ": " << end.err);
+    REQUIRE(end.code == 0);
+    const auto table = read_csv(end.out, "stdout");
+    REQUIRE(table);
+    CHECK_FALSE(table->rows.empty());
   }
 }
 

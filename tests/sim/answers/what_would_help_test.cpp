@@ -62,7 +62,7 @@ TEST_CASE("a drive is searched as fit searches: nothing that fit would find is f
 }
 
 TEST_CASE("what fits by a plan that none of today's is near is help, not short of a little") {
-  // 1.56 B parameters take 16 bytes each, 23.2 GiB: more than 14 GiB of host and 5.45 GiB of device, less than with 30 GiB of host.
+  // 1.56 B parameters take 16 bytes each, 23.2 GiB: more than 14 GiB of host and 5.45 GiB of device, less than with 30 GiB.
   const HelpAnswer help = what_would_help(ask("gpt2-xl", Bytes(0), kGiB * 16)).value();
   REQUIRE_FALSE(help.today.fits);
   const ChangeOutcome& twice = named(help, "32.00 GiB of RAM");
