@@ -202,7 +202,7 @@ Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& pr
     outlook = std::move(*prediction);
   }
   const Plan& plan = search.plan ? *search.plan : *nearest;
-  const auto bound = lower_bound(plan, problem.costs);
+  const auto bound = lower_bound(plan, problem.costs, problem.odds);
   if (!bound) return fail(bound.error());
   FitAnswer answer = fit_answer(plan, search.plan ? *search.prediction : *outlook, *bound, problem.costs.source());
   if (!alternatives) return answer;

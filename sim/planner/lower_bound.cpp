@@ -7,15 +7,15 @@
 #include "core/plan/expand.h"
 #include "sim/des/work_table.h"
 #include "sim/planner/pack_arena.h"
+#include "sim/planner/placement_bound.h"
 
 namespace plimsoll {
 namespace {
 
-Result<Nanoseconds> compute_floor(const Plan& plan, const CostModel& costs) {
+Result<Nanoseconds> compute_floor(const Plan& plan, const Graph& graph, const CostModel& costs) {
   const auto compute = plan.platform.queue("compute");
   if (!compute) return fail({.kind = ErrorKind::kInput, .what = "the platform has no queue 'compute'"});
   const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
-  const Graph graph = build_training_graph(plan.spec, plan.recipe);
   std::map<Kernel, Nanoseconds> known;  // blocks repeat their kernels, and a cost is looked up slowly
   Nanoseconds micro_batch;
   for (const Op& op : graph.ops) {
@@ -76,10 +76,14 @@ Result<Nanoseconds> queue_bound(const Plan& plan, const FlatBody& step, const Co
   return Nanoseconds(static_cast<std::int64_t>(most * (1 - 1e-6)));  // ends are rounded to nanoseconds
 }
 
-Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs) {
-  const auto step = compute_floor(plan, costs);
-  if (!step) return fail(step.error());
-  return LowerBound{*step, device_floor(plan)};
+Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
+  const Graph graph = build_training_graph(plan.spec, plan.recipe);
+  const auto compute = compute_floor(plan, graph, costs);
+  if (!compute) return fail(compute.error());
+  const auto update = placement_bound(plan, graph, costs, *compute);
+  if (!update) return fail(update.error());
+  const double most = static_cast<double>((*update - *compute).count) * (1 - odds.skips);  // what skips updates nothing
+  return LowerBound{*compute + Nanoseconds(static_cast<std::int64_t>(most)), device_floor(plan)};
 }
 
 }  // namespace plimsoll

@@ -4,17 +4,19 @@
 #include "core/plan/expand.h"
 #include "core/plan/plan.h"
 #include "sim/cost/cost_model.h"
+#include "sim/planner/predict.h"
 
 namespace plimsoll {
 
 /// Floors that no plan passes.
 struct LowerBound {
-  Nanoseconds step;  ///< forward and backward kernels of one step without any recomputation, one after another
+  Nanoseconds step;  ///< forward and backward kernels of one step without any recomputation, one after another; or what
+                     ///< must be moved and updated, if that takes longer (placement_bound)
   Bytes device;      ///< of this plan's instruction order: what lives together on the device at the fullest moment
 };
 
 /// The floors for `plan`. `step` holds for every plan of its model and recipe on its platform.
-Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs);
+Result<LowerBound> lower_bound(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});
 
 /// What the busiest queue works through in every step, or the busiest shared resource: no step of these instructions takes
 /// less, wherever their buffers lie. What a guard may skip does not count.

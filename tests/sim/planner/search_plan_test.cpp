@@ -55,6 +55,31 @@ TEST_CASE("under every cap the plan that is chosen fits, is the fastest that doe
   }
 }
 
+TEST_CASE("no strategy's step passes the floor of what must be moved and updated, wherever memory is short") {
+  const Bytes resident = search(tiny_platform()).candidates.front().needs[0].needed;
+  bool moved = false;
+  for (const std::int64_t percent : {100, 60, 40, 20}) {
+    for (const double slower : {1.0, 30.0, 3000.0}) {
+      Platform platform = capped(Bytes(resident.count * percent / 100));
+      for (Link& link : platform.links) link.bytes_per_second /= slower;
+      for (Resource& resource : platform.resources) resource.capacity /= slower;
+      const SearchResult result = search(platform);
+      if (!result.plan) continue;
+      const LowerBound bound = lower_bound(*result.plan, PlainCosts()).value();
+      INFO(percent << " % of the memory, links slower by " << slower);
+      for (const Candidate& other : result.candidates) {
+        if (other.fits() && other.step && !other.glanced) CHECK(bound.step <= *other.step);
+      }
+      Plan roomy = *result.plan;
+      roomy.platform.spaces[0].usable = Bytes(std::int64_t{1} << 50);
+      const LowerBound compute = lower_bound(roomy, PlainCosts()).value();
+      CHECK(compute.step <= bound.step);
+      moved = moved || compute.step < bound.step;
+    }
+  }
+  CHECK(moved);
+}
+
 TEST_CASE("when nothing fits, the candidates say what is missing, the nearest first") {
   const SearchResult result = search(capped(Bytes(4096)));
   CHECK_FALSE(result.plan);

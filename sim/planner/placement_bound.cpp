@@ -1,0 +1,118 @@
+#include "sim/planner/placement_bound.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/graph/op.h"
+#include "core/graph/optimizer_state.h"
+
+namespace plimsoll {
+namespace {
+
+/// What lasts, in bytes, and what the CPU takes for all of it.
+struct Lasting {
+  double states = 0;     ///< that an update reads and writes: weights at full precision, and moments
+  double weights = 0;    ///< that compute reads
+  double gradients = 0;  ///< at the least, once a step
+  double cpu_seconds = 0;
+};
+
+/// Bytes a second.
+struct Rates {
+  double in = 0, out = 0, read = 0, write = 0;
+};
+
+Lasting lasting_bytes(const Plan& plan) {
+  Lasting sum;
+  for (const ParameterGroup& group : lay_out_parameters(plan.spec, plan.recipe.adapter).groups) {
+    const auto bytes = [&](TensorKind kind) {
+      return static_cast<double>(bytes_of_state(plan.recipe, group, kind).count);
+    };
+    const double weights = bytes(TensorKind::kParameter), master = bytes(TensorKind::kMaster);
+    sum.weights += weights;
+    sum.gradients += weights;  // in the type of the weights, or a larger one
+    sum.states += (master > 0 ? master : weights) + bytes(TensorKind::kFirstMoment) + bytes(TensorKind::kSecondMoment);
+  }
+  return sum;
+}
+
+Result<double> cpu_seconds(const Plan& plan, const Graph& graph, const CostModel& costs, const Queue& cpu) {
+  double seconds = 0;
+  for (const Op& op : graph.ops) {
+    if (!is_update(op.kind)) continue;
+    const auto cost = costs.kernel(plan.platform.at(cpu.processor), Kernel{op.kind, op.dtype, op.shape});
+    if (!cost) return fail(cost.error());
+    seconds += to_seconds(cost->median);
+  }
+  return seconds / static_cast<double>(cpu.width);
+}
+
+/// What a link carries at the most: the best of transfers of many sizes, as many at once as any queue runs, but no more
+/// than what its path has for all.
+Result<double> most_rate(const Platform& platform, const Link& link, const CostModel& costs) {
+  constexpr std::int64_t kLeastBytes = 1 << 16, kMostBytes = std::int64_t{1} << 34;
+  double alone = 0, shared = 0;
+  for (std::int64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 4) {
+    const auto cost = costs.transfer(platform, link, Bytes(bytes));
+    if (!cost) return fail(cost.error());
+    alone = std::max(alone, static_cast<double>(bytes) / std::max(1e-9, to_seconds(cost->median)));
+  }
+  for (const Queue& queue : platform.queues) shared = std::max(shared, alone * static_cast<double>(queue.width));
+  for (const Demand& demand : link.path) {
+    const double capacity = platform.at(demand.resource).capacity;
+    if (capacity > 0 && demand.amount > 0) shared = std::min(shared, capacity / demand.amount);
+  }
+  return std::max(alone, shared);
+}
+
+/// Of all links into and out of the device, and the SSD.
+Result<Rates> most_rates(const Platform& platform, const CostModel& costs, SpaceId device) {
+  Rates rates;
+  for (const Link& link : platform.links) {
+    const auto rate = most_rate(platform, link, costs);
+    if (!rate) return fail(rate.error());
+    if (link.to == device) rates.in += *rate;
+    if (link.from == device) rates.out += *rate;
+    if (platform.at(link.from).kind == SpaceKind::kSsd) rates.read += *rate;
+    if (platform.at(link.to).kind == SpaceKind::kSsd) rates.write += *rate;
+  }
+  return rates;
+}
+
+double least_of_convex(const std::function<double(double)>& of, double begin, double end) {
+  for (int i = 0; i < 120; ++i) {
+    const double third = (end - begin) / 3;
+    if (of(begin + third) <= of(end - third))
+      end -= third;
+    else
+      begin += third;
+  }
+  return of((begin + end) / 2);
+}
+
+}  // namespace
+
+Result<Nanoseconds> placement_bound(const Plan& plan, const Graph& graph, const CostModel& costs, Nanoseconds compute) {
+  const Platform& platform = plan.platform;
+  const auto device = platform.space(SpaceKind::kDevice), host = platform.space(SpaceKind::kHost);
+  const auto cpu = platform.queue("cpu");
+  if (plan.recipe.adapter.exists() || platform.link_to_ranks() || !device || !host || !cpu) return compute;
+  const auto rates = most_rates(platform, costs, *device);
+  if (!rates) return fail(rates.error());
+  const auto updates = cpu_seconds(plan, graph, costs, platform.at(*cpu));
+  if (!updates) return fail(updates.error());
+  const Lasting all = lasting_bytes(plan);
+  const double room = static_cast<double>(platform.at(*device).usable.count);
+  const double left = std::max(0.0, all.states - room - static_cast<double>(platform.at(*host).usable.count));
+  const auto takes = [](double bytes, double rate) { return rate > 0 ? bytes / rate : 0; };
+  const auto seconds = [&](double by_cpu) {
+    const double streamed = std::max(0.0, (1 - by_cpu) * all.states - room);
+    return std::max({to_seconds(compute), by_cpu * *updates, takes(by_cpu * all.weights + streamed, rates->in),
+                     takes(by_cpu * all.gradients + streamed, rates->out), takes(left, rates->read),
+                     takes(left, rates->write)});
+  };
+  // A step's ends are rounded to nanoseconds, and the least of the convex function is found to its last digits only.
+  return std::max(compute, from_seconds((1 - 1e-6) * least_of_convex(seconds, 0, 1)));
+}
+
+}  // namespace plimsoll
