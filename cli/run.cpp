@@ -10,6 +10,7 @@
 #include "cli/job_here.h"
 #include "cli/run_on_ranks.h"
 #include "cli/run_printer.h"
+#include "cli/run_request.h"
 #include "cli/stop_signals.h"
 #include "formats/runs/report_json.h"
 #include "session/resume_command.h"

@@ -11,7 +11,6 @@
 #include "cli/machine_flags.h"
 #include "cli/rank_flags.h"
 #include "cli/training_flags.h"
-#include "session/run_session.h"
 
 namespace plimsoll {
 
@@ -54,8 +53,5 @@ void add_run_flags(CLI::App& command, RunFlags& flags);
 
 /// Notes which options were written, and the command line, after the parse.
 void note_given(const CLI::App& command, RunFlags& flags);
-
-/// Opens the model or plan, looks at this computer, and puts the request together. Errors name the option.
-Result<RunRequest> make_run_request(const RunFlags& flags);
 
 }  // namespace plimsoll

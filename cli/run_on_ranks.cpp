@@ -11,6 +11,7 @@
 #include "cli/job_here.h"
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
+#include "cli/run_request.h"
 #include "cli/stop_signals.h"
 #include "core/base/quantity.h"
 #include "formats/runs/report_json.h"
