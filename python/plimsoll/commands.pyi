@@ -137,7 +137,7 @@ def plan(
     base_bits: _Value | _Path | None = ...,  # keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits …
     lora_dropout: _Value | _Path | None = ...,  # 0: there is no dropout yet
     lr: _Value | _Path | None = ...,  # peak learning rate (default: the optimizer's; adamw 3e-4)
-    schedule: _Value | _Path | None = ...,  # constant, linear or cosine
+    schedule: _Value | _Path | None = ...,  # constant, linear or cosine; with --pp the pipeline's order instead
     warmup: _Value | _Path | None = ...,  # steps of linear warm-up
     weight_decay: _Value | _Path | None = ...,  # weight decay of matrices (default: the optimizer's; adamw 0.1)
     betas: _List | None = ...,  # two decay rates of moments (adamw 0.9,0.95)

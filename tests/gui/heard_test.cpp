@@ -29,15 +29,16 @@ constexpr std::array kHeard{"core/base",          "core/graph/buildable.cpp", "c
 constexpr std::array kAsked{"adapter_flags", "cuda_machine",    "export_program", "fit_parallel",    "load_plan",
                             "machine_flags", "machines",        "other_stack",    "own_drive",       "parallel_flags",
                             "parse_rate",    "plan",            "probe_cache",    "progress_lines",  "resume_source",
-                            "run",           "run_flags",       "stack_choice",   "stack_flags",     "strategy_choice",
-                            "target_machine", "this_machine",   "timeline_file",  "trained_model",   "training_flags"};
+                            "run",           "run_flags",       "run_request",    "stack_choice",    "stack_flags",
+                            "strategy_choice", "target_machine", "this_machine",  "timeline_file",   "trained_model",
+                            "training_flags"};
 
 /// Beneath these, but of commands that the window never starts, of files that come with the program, or a proof's defects.
 constexpr std::array kNotHeard{
     "core/model/parameters.cpp", "sim/cost/cost_key.cpp", "sim/cost/efficiency_rows.cpp", "sim/cost/regression_cost_model.cpp",
     "sim/cost/sample_file.cpp", "sim/cost/shape_fields.cpp", "sim/cost/stretched_cost_model.h", "sim/cost/table_cost_model.cpp",
     "sim/parallel/sweep_layouts.cpp", "sim/planner/chains/", "sim/planner/migrate_plan.cpp", "sim/planner/pack_arena.cpp",
-    "sim/planner/packing/", "sim/planner/partition/", "sim/planner/ranks/", "sim/planner/safety_cost.cpp",
+    "sim/planner/operators/", "sim/planner/packing/", "sim/planner/partition/", "sim/planner/ranks/", "sim/planner/safety_cost.cpp",
     "sim/planner/state_moves.cpp", "sim/planner/systems/", "sim/schedule/draw_svg.cpp", "sim/stack/nets/dit.cpp",
     "sim/stack/nets/evoformer.cpp", "sim/stack/nets/unet.cpp", "sim/stack/operators/",
     "formats/machines/constant_table.cpp", "formats/machines/gpu_catalogue.cpp",
@@ -47,7 +48,7 @@ constexpr std::array kNotHeard{
     "formats/models/safetensors_checksums.cpp", "formats/models/safetensors_writer.cpp", "formats/models/write_hf_config.cpp",
     "formats/plans/chain_json.cpp", "formats/plans/packing_csv.cpp", "formats/plans/pipedream_profile.cpp",
     "formats/plans/piper_profile.cpp", "formats/traces/chakra_protobuf.cpp", "formats/traces/operator_",
-    "formats/traces/read_operators.cpp", "session/probe/"};
+    "formats/traces/read_operator", "session/probe/"};
 
 /// No sentences: names of tensors, segments, tracks and columns, and what a digest is made of.
 constexpr std::array kNames{
