@@ -41,15 +41,14 @@ std::optional<Bytes> optional_bytes(const CsvTable& table, CsvFields& fields, st
 /// "4-9 12-15".
 std::vector<TimeSpan> read_gaps(CsvFields& fields, const TimeSpan& life) {
   std::vector<TimeSpan> gaps;
-  std::string_view left;
   const std::string text = fields.text("gaps");
-  for (left = text; !left.empty();) {
+  for (std::string_view left = text; !left.empty();) {
     const std::string_view word = left.substr(0, left.find(' '));
     left.remove_prefix(std::min(left.size(), word.size() + 1));
     if (word.empty()) continue;
     const std::size_t dash = word.find('-', 1);  // a first '-' is a sign
     const auto begin = parse_integer(word.substr(0, dash));
-    const auto end = dash == std::string_view::npos ? std::nullopt : parse_integer(word.substr(dash + 1));
+    const auto end = parse_integer(dash == std::string_view::npos ? std::string_view() : word.substr(dash + 1));
     if (!begin || !end || *begin < life.begin || *end > life.end || *begin >= *end) {
       fields.refuse("gaps", fmt::format("'{}' is no stretch of time BEGIN-END within the buffer's life", word.substr(0, 40)));
       return {};
