@@ -1,34 +1,47 @@
 #include "sim/planner/parallel_for.h"
 
-#include <tbb/blocked_range.h>
-#include <tbb/info.h>
-#include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
+#include <atomic>
+
+#include "sim/planner/share_out.h"
 
 namespace plimsoll {
 namespace {
 
-/// One index a task: looks differ much in how long they take. A thread that waits here takes up no work from outside.
-void share_out(std::size_t count, const std::function<void(std::size_t)>& work) {
-  const auto some = [&](const tbb::blocked_range<std::size_t>& range) {
-    for (std::size_t i = range.begin(); i != range.end(); ++i) work(i);
+/// Threads as oneTBB orders them, said once more where the thread sanitizer sees it: what was before comes before every index,
+/// and every index, also one that throws, before what follows.
+class OrderedWork final : public IndexedWork {
+ public:
+  explicit OrderedWork(const std::function<void(std::size_t)>& work) : work_(work) { begun_.store(true, std::memory_order_release); }
+  ~OrderedWork() { (void)ended_.load(std::memory_order_acquire); }
+  OrderedWork(const OrderedWork&) = delete;
+  OrderedWork& operator=(const OrderedWork&) = delete;
+
+  void run(std::size_t index) override {
+    (void)begun_.load(std::memory_order_acquire);
+    const Ending ending{ended_};
+    work_(index);
+  }
+
+ private:
+  struct Ending {
+    std::atomic<std::size_t>& ended;
+    ~Ending() { ended.fetch_add(1, std::memory_order_release); }
   };
-  tbb::this_task_arena::isolate(
-      [&] { tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), some, tbb::simple_partitioner()); });
-}
+
+  const std::function<void(std::size_t)>& work_;
+  std::atomic<bool> begun_ = false;
+  std::atomic<std::size_t> ended_ = 0;
+};
 
 }  // namespace
 
 void parallel_for(std::size_t count, const std::function<void(std::size_t)>& work, unsigned threads) {
-  const auto cores = static_cast<unsigned>(tbb::info::default_concurrency());
   if (threads == 1 || count <= 1) {
     for (std::size_t i = 0; i < count; ++i) work(i);
-  } else if (threads == 0 || threads >= cores) {
-    share_out(count, work);
-  } else {
-    tbb::task_arena arena(static_cast<int>(threads));
-    arena.execute([&] { share_out(count, work); });
+    return;
   }
+  OrderedWork ordered(work);
+  share_out(count, ordered, threads);
 }
 
 }  // namespace plimsoll
