@@ -7,11 +7,13 @@
 namespace plimsoll {
 namespace {
 
-/// Threads as oneTBB orders them, said once more where the thread sanitizer sees it: what was before comes before every index,
-/// and every index, also one that throws, before what follows.
+/// Threads as oneTBB orders them, said once more where the thread sanitizer sees it: what was before comes before every
+/// index, and every index, also one that throws, before what follows.
 class OrderedWork final : public IndexedWork {
  public:
-  explicit OrderedWork(const std::function<void(std::size_t)>& work) : work_(work) { begun_.store(true, std::memory_order_release); }
+  explicit OrderedWork(const std::function<void(std::size_t)>& work) : work_(work) {
+    begun_.store(true, std::memory_order_release);
+  }
   ~OrderedWork() { (void)ended_.load(std::memory_order_acquire); }
   OrderedWork(const OrderedWork&) = delete;
   OrderedWork& operator=(const OrderedWork&) = delete;
