@@ -11,10 +11,16 @@ echo "kernels,ranks,replicas,schedule,micro_batches,predicted_bubble,measured_bu
 row() {  # kernels ranks replicas schedule micro-batches options…
   local kernels="$1" pipeline="$2" replicas="$3" schedule="$4" count="$5"
   shift 5
+  local name="$schedule"
+  case "$schedule $*" in
+    *--vertical-sync*) name=pipedream-vertical-sync ;;
+    2bw*--clip\ 0*) ;;
+    2bw*) name=2bw-clipped ;;
+  esac
   mpirun --oversubscribe --allow-run-as-root -n $((pipeline * replicas)) build/bin/plimsoll run "$model" --data data/texts/us-constitution.txt \
     --batch 2 --seq 64 --cpu-cores 1 --device-memory 256MiB --ram 256MiB --pp "$pipeline" --dp "$replicas" --schedule "$schedule" \
     --micro-batches "$count" --json -q -o "$folder/run.plimsoll" --force "$@" > "$folder/answer.json"
-  python3 - "$folder/answer.json" "$kernels,$pipeline,$replicas,$schedule,$count" <<'PY'
+  python3 - "$folder/answer.json" "$kernels,$pipeline,$replicas,$name,$count" <<'PY'
 import json, sys
 a = json.load(open(sys.argv[1]))
 print(f"{sys.argv[2]},{a['predicted_bubble_fraction']:.4f},{a['bubble_fraction']:.4f},{a['predicted_step_seconds']:.6f},{a['step_seconds_median']:.6f}")
@@ -27,7 +33,9 @@ done
 row waits 2 2 1f1b 4 --timed-waits "$factor" --steps 4
 for ranks in 2 4; do  # without a flush: enough steps that the first ones, which fill the pipeline, count little
   row waits "$ranks" 1 pipedream 1 --timed-waits "$factor" --steps $((8 + 4 * ranks))
+  if [ "$ranks" = 2 ]; then row waits 2 1 pipedream 1 --timed-waits "$factor" --steps 16 --vertical-sync; fi
   row waits "$ranks" 1 2bw "$((2 * ranks))" --timed-waits "$factor" --steps 6 --clip 0
+  row waits "$ranks" 1 2bw "$((2 * ranks))" --timed-waits "$factor" --steps 6
 done
 for schedule in gpipe 1f1b interleaved zb-h1; do row compute 2 1 "$schedule" 4 --steps 20; done
 row compute 2 2 1f1b 4 --steps 20
