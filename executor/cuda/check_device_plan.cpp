@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/plan/expand.h"
+#include "core/plan/fill_body.h"
 #include "executor/cpu/check_runnable.h"
 #include "executor/cuda/event_plan.h"
 #include "executor/cuda/launch/supports.h"
@@ -102,6 +103,7 @@ Result<void> check_body(const Plan& plan, const Body& named) {
 
 Result<void> check_device_plan(const Plan& plan) {
   if (auto good = check_recipe(plan.recipe); !good) return good;
+  if (plan.body(kFillBody) != nullptr) return refuse("the CUDA backend cannot run pipelines without a flush");
   if (auto good = check_queues(plan.platform); !good) return good;
   Plan as_fp32 = plan;  // what the CPU backend asks of a plan's bodies and states holds here too; tf32 it has not
   if (as_fp32.recipe.precision == Precision::kTf32) {

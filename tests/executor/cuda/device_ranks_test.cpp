@@ -180,4 +180,19 @@ TEST_CASE("a device's plan of several ranks is refused where the process is anot
   CHECK(!DeviceExecutor::create(plans[1], device, {.threads = 1}));
 }
 
+TEST_CASE("a device's plan of a pipeline without a flush is refused: no device fills one") {
+  for (const auto& [schedule, clip] : {std::pair("pipedream", 0.0), std::pair("2bw", 1.0)}) {
+    INFO(schedule);
+    RankJob job = device_job({.schedule = schedule, .micro_batches = 2, .clip = clip, .layers = 4});
+    job.recipe.accumulate = micro_batches_of_step(job.schedule);
+    const std::vector<Plan> plans = plans_of(job);
+    const auto device = std::make_shared<EmulatedDevice>(64 * kMiB);
+    LinkHub hub(2, false);
+    EmulatedLinks end(hub, 0, *device);
+    const auto made = DeviceExecutor::create(plans[0], device, {.threads = 1, .links = &end});
+    REQUIRE(!made);
+    CHECK(made.error().what == "the CUDA backend cannot run pipelines without a flush");
+  }
+}
+
 }  // namespace plimsoll::test
