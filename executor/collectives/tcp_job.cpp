@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBeat{250};
 constexpr std::chrono::milliseconds kLook{50};
+constexpr std::chrono::milliseconds kLastWord{100};  // to each rank, which may take nothing in any more
 
 // Channels of the job's own, beyond any plan's.
 constexpr std::uint32_t kTold = 0xffff'fff0, kWord = 0xffff'fff1, kEnd = 0xffff'fff2;
@@ -101,13 +102,18 @@ class TcpJob final : public Job {
   [[noreturn]] void abort(int exit_code) override {
     const auto code = static_cast<std::int32_t>(exit_code);
     for (std::uint32_t other = 0; other < ranks_; ++other) {
-      if (other != rank_) mesh_.send(other, kEnd, std::as_bytes(std::span(&code, 1)));
+      if (other != rank_) mesh_.send_soon(other, kEnd, std::as_bytes(std::span(&code, 1)), kLastWord);
     }
     std::_Exit(exit_code);
   }
 
  private:
   using Line = std::pair<std::uint32_t, std::uint32_t>;  ///< from, channel
+  struct LastWord {
+    RankWord word;
+    bool is_new = false;
+    std::uint64_t pieces = 0;  ///< of messages, when it was last looked at
+  };
 
   void take_in(std::uint32_t from, std::uint32_t channel, std::vector<std::byte> bytes) {
     if (channel == kEnd && bytes.size() == sizeof(std::int32_t)) {
@@ -117,7 +123,8 @@ class TcpJob final : public Job {
     }
     const std::scoped_lock lock(mutex_);
     if (channel == kWord && bytes.size() == sizeof(RankWord)) {
-      std::memcpy(&words_[from].emplace(), bytes.data(), sizeof(RankWord));
+      std::memcpy(&words_[from].word, bytes.data(), sizeof(RankWord));
+      words_[from].is_new = true;
     } else {
       arrived_[{from, channel}].push_back(std::move(bytes));
     }
@@ -178,8 +185,10 @@ class TcpJob final : public Job {
   void hear(RankWatch& state, std::chrono::steady_clock::time_point now) {
     const std::scoped_lock lock(mutex_);
     for (std::uint32_t other = 0; other < ranks_; ++other) {
-      if (words_[other]) state.heard(other, *words_[other], now);
-      words_[other].reset();
+      const std::uint64_t pieces = mesh_.pieces(other);
+      LastWord& of = words_[other];
+      if (of.is_new || pieces != of.pieces) state.heard(other, of.word, now);  // no word comes amid a long message
+      of = {of.word, false, pieces};
       if (gone_[other]) state.ended(other);
     }
   }
@@ -195,10 +204,11 @@ class TcpJob final : public Job {
 
   [[nodiscard]] RankWord own_word() const { return {step_, instructions_, waiting_for_, left_ ? 1 : 0, pauses_ ? 1 : 0}; }
 
+  /// A rank that takes nothing in must not keep this from the others, nor the watch from looking.
   void send_word() {
     const RankWord word = own_word();
     for (std::uint32_t other = 0; other < ranks_; ++other) {
-      if (other != rank_) mesh_.send(other, kWord, std::as_bytes(std::span(&word, 1)));
+      if (other != rank_) mesh_.send_soon(other, kWord, std::as_bytes(std::span(&word, 1)), {});
     }
   }
 
@@ -208,7 +218,7 @@ class TcpJob final : public Job {
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable came_;
   std::map<Line, std::deque<std::vector<std::byte>>> arrived_;
-  std::vector<std::optional<RankWord>> words_;
+  std::vector<LastWord> words_;
   std::vector<bool> gone_;
   std::optional<Error> loss_;
   TcpMesh mesh_;

@@ -9,8 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "core/base/error.h"
 
@@ -21,6 +23,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kGreeting = 0x706c696d736f6c6c;  // "plimsoll": whoever calls by mistake says something else
 constexpr std::uint64_t kLongestMessage = std::uint64_t{1} << 40;
+constexpr std::chrono::seconds kGreetingTime{5};
+constexpr std::size_t kPiece = std::size_t{1} << 20;  // a sender lives while pieces of its message come
 
 /// What a rank says when it comes, and before each message.
 struct Hello {
@@ -58,6 +62,12 @@ void prepare(const Socket& socket) {
   ::setsockopt(socket.handle(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+/// Reads that bring nothing for so long fail; 0: they wait.
+void limit_reads(const Socket& socket, std::chrono::seconds most) {
+  const timeval time{static_cast<time_t>(most.count()), 0};
+  ::setsockopt(socket.handle(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+}
+
 /// Listens on a port, or on any that is free where it is 0.
 Socket listen_on(const Rendezvous& place, std::uint16_t port) {
   Socket door(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -75,20 +85,15 @@ Socket listen_on(const Rendezvous& place, std::uint16_t port) {
   return door;
 }
 
-/// The next who comes, or nobody until then; `from` is where it came from.
+/// The next who comes, or nobody until then; `from` is where it came from. One that says nothing, or half of what it should,
+/// must not keep the others waiting: its reads are limited until it is known.
 Socket accept_until(const Socket& door, Clock::time_point end, sockaddr_in& from) {
   pollfd wait{door.handle(), POLLIN, 0};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count();
   if (left <= 0 || ::poll(&wait, 1, static_cast<int>(left)) <= 0) return Socket();
   socklen_t size = sizeof(from);
   Socket come(::accept4(door.handle(), reinterpret_cast<sockaddr*>(&from), &size, SOCK_CLOEXEC));
-  // One that says nothing must not keep the others waiting.
-  const timeval soon{5, 0}, never{0, 0};
-  ::setsockopt(come.handle(), SOL_SOCKET, SO_RCVTIMEO, &soon, sizeof(soon));
-  char first = 0;
-  const bool talks = ::recv(come.handle(), &first, 1, MSG_PEEK) == 1;
-  ::setsockopt(come.handle(), SOL_SOCKET, SO_RCVTIMEO, &never, sizeof(never));
-  if (!talks) return Socket();
+  limit_reads(come, kGreetingTime);
   prepare(come);
   return come;
 }
@@ -150,8 +155,8 @@ void Socket::shut() const {
   if (is_open()) ::shutdown(handle_, SHUT_RDWR);
 }
 
-TcpMesh::TcpMesh(const Rendezvous& place) : rank_(place.rank), peers_(place.ranks) {
-  for (std::uint32_t i = 0; i < place.ranks; ++i) writing_.push_back(std::make_unique<std::mutex>());
+TcpMesh::TcpMesh(const Rendezvous& place) : rank_(place.rank), peers_(place.ranks), pieces_(place.ranks) {
+  for (std::uint32_t i = 0; i < place.ranks; ++i) writing_.push_back(std::make_unique<std::timed_mutex>());
   if (place.ranks == 1) return;
   if (rank_ == 0) meet_as_first(place);
   else meet(place);
@@ -185,6 +190,7 @@ void TcpMesh::meet_as_first(const Rendezvous& place) {
               fmt::format("somebody came as rank {} of {}, where {} ranks are expected once each", hello.rank, hello.ranks,
                           place.ranks),
               "give every process a RANK of its own and all the same WORLD_SIZE");
+    limit_reads(peer, {});
     doors[hello.rank] = {from.sin_addr.s_addr, own.port};
     peers_[hello.rank] = std::move(peer);
     ++come;
@@ -210,9 +216,11 @@ void TcpMesh::meet(const Rendezvous& place) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
   std::vector<Door> doors(place.ranks);
+  limit_reads(peers_[0], place.patience + kGreetingTime);
   if (!peers_[0].write(bytes_of(hello)) || !peers_[0].write(bytes_of(Door{0, own.sin_port})) ||
       !peers_[0].read(std::as_writable_bytes(std::span(doors))))
     fail_at(place, fmt::format("rank 0 has turned rank {} away, or gone", rank_), "what rank 0 says tells why");
+  limit_reads(peers_[0], {});
   for (std::uint32_t rank = 1; rank < rank_; ++rank) {
     sockaddr_in where{};
     where.sin_family = AF_INET;
@@ -223,12 +231,19 @@ void TcpMesh::meet(const Rendezvous& place) {
       fail_at(place, fmt::format("rank {} does not reach rank {}: {}", rank_, rank, std::strerror(errno)),
               "let the computers of the job connect to each other on any port");
   }
+  await_later(place, door);
+}
+
+/// All have come to rank 0 by now, however long that took.
+void TcpMesh::await_later(const Rendezvous& place, const Socket& door) {
+  const Clock::time_point end = Clock::now() + place.patience;
   for (std::uint32_t come = rank_ + 1; come < place.ranks;) {
     sockaddr_in from{};
     Socket peer = accept_until(door, end, from);
     Hello other;
     const bool said = peer.is_open() && peer.read(place_of(other)) && other.greeting == kGreeting;
-    if (said && other.rank > rank_ && other.rank < place.ranks) {
+    if (said && other.ranks == place.ranks && other.rank > rank_ && other.rank < place.ranks && !peers_[other.rank].is_open()) {
+      limit_reads(peer, {});
       peers_[other.rank] = std::move(peer);
       ++come;
     } else if (Clock::now() >= end) {
@@ -242,20 +257,42 @@ void TcpMesh::start(Deliver deliver, Closed closed) {
   for (std::uint32_t from = 0; from < peers_.size(); ++from) {
     if (!peers_[from].is_open()) continue;
     readers_.emplace_back([this, from, deliver, closed] {
-      Header header;
-      while (peers_[from].read(place_of(header)) && header.bytes < kLongestMessage) {
-        std::vector<std::byte> bytes(static_cast<std::size_t>(header.bytes));
-        if (!peers_[from].read(bytes)) break;
-        deliver(from, header.channel, std::move(bytes));
+      try {
+        while (take_in(from, deliver)) continue;
+      } catch (const std::bad_alloc&) {  // no room for what it sends: as if it were gone
+        peers_[from].shut();
       }
       closed(from);
     });
   }
 }
 
+bool TcpMesh::take_in(std::uint32_t from, const Deliver& deliver) {
+  Header header;
+  if (!peers_[from].read(place_of(header)) || header.bytes >= kLongestMessage) return false;
+  std::vector<std::byte> bytes(static_cast<std::size_t>(header.bytes));
+  for (std::size_t done = 0; done < bytes.size(); done += kPiece) {
+    if (!peers_[from].read(std::span(bytes).subspan(done, std::min(kPiece, bytes.size() - done)))) return false;
+    ++pieces_[from];
+  }
+  deliver(from, header.channel, std::move(bytes));
+  return true;
+}
+
+bool TcpMesh::write(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes) const {
+  return peers_[to].write(bytes_of(Header{.bytes = bytes.size(), .channel = channel})) && peers_[to].write(bytes);
+}
+
 bool TcpMesh::send(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes) {
   const std::scoped_lock lock(*writing_[to]);
-  return peers_[to].write(bytes_of(Header{.bytes = bytes.size(), .channel = channel})) && peers_[to].write(bytes);
+  return write(to, channel, bytes);
+}
+
+bool TcpMesh::send_soon(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes,
+                        std::chrono::milliseconds patience) {
+  const std::unique_lock lock(*writing_[to], patience);
+  pollfd room{peers_[to].handle(), POLLOUT, 0};
+  return lock.owns_lock() && ::poll(&room, 1, static_cast<int>(patience.count())) == 1 && write(to, channel, bytes);
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -48,14 +51,24 @@ class TcpMesh {
   void start(Deliver deliver, Closed closed);
   /// False: that rank is gone. Any thread may call.
   bool send(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes);
+  /// The same of a few bytes, which do not wait longer for a message that is on its way, or for a rank that takes nothing in.
+  /// False too when they were not sent.
+  bool send_soon(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes, std::chrono::milliseconds patience);
+  /// Pieces of messages that have come from that rank: while their number grows it lives.
+  [[nodiscard]] std::uint64_t pieces(std::uint32_t from) const { return pieces_[from]; }
 
  private:
   void meet_as_first(const Rendezvous& place);
   void meet(const Rendezvous& place);
+  void await_later(const Rendezvous& place, const Socket& door);
+  /// One message; false: no more come.
+  bool take_in(std::uint32_t from, const Deliver& deliver);
+  [[nodiscard]] bool write(std::uint32_t to, std::uint32_t channel, std::span<const std::byte> bytes) const;
 
   std::uint32_t rank_;
   std::vector<Socket> peers_;  ///< by rank; the own one is not open
-  std::vector<std::unique_ptr<std::mutex>> writing_;
+  std::vector<std::atomic<std::uint64_t>> pieces_;
+  std::vector<std::unique_ptr<std::timed_mutex>> writing_;
   std::vector<std::jthread> readers_;
 };
 

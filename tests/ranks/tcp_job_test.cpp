@@ -1,10 +1,12 @@
 // Processes that met without MPI. Ranks are threads here, each with its own end; the last case starts the real program twice.
 #include <arpa/inet.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -58,8 +60,8 @@ std::vector<std::byte> bytes_of(std::uint32_t from, std::uint32_t to, std::uint3
   return bytes;
 }
 
-/// A stranger who says something else than a rank would.
-void knock(std::uint16_t port, const char* words) {
+/// A connection to whoever listens there, tried for a second.
+int call(std::uint16_t port) {
   const int way = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in there{};
   there.sin_family = AF_INET;
@@ -67,8 +69,59 @@ void knock(std::uint16_t port, const char* words) {
   there.sin_port = htons(port);
   for (int i = 0; i < 100 && ::connect(way, reinterpret_cast<sockaddr*>(&there), sizeof(there)) != 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return way;
+}
+
+/// A stranger who says something else than a rank would.
+void knock(std::uint16_t port, const char* words) {
+  const int way = call(port);
   (void)!::send(way, words, std::char_traits<char>::length(words), MSG_NOSIGNAL);
   ::close(way);
+}
+
+template <typename Value>
+void say(int way, const Value& value) {
+  (void)!::send(way, &value, sizeof(value), MSG_NOSIGNAL);
+}
+
+/// Comes as rank 1 of 2, says where it runs, and takes nothing in from then on.
+int come_and_freeze(std::uint16_t port) {
+  struct Words {
+    std::uint64_t greeting = 0x706c696d736f6c6c;
+    std::uint32_t rank = 1, ranks = 2, address = 0, port = 0;
+  };
+  struct Told {
+    std::uint64_t bytes = 8;
+    std::uint32_t channel = 0xffff'fff0, padding = 0;
+    char text[8] = {'1', ' ', 'f', 'r', 'o', 'z', 'e', 'n'};
+  };
+  const int way = call(port);
+  say(way, Words{});
+  say(way, Told{});
+  return way;
+}
+
+/// Rank 0 of 2 in a process of its own: sends more than a connection holds, and ends the job when the other is lost.
+void send_to_frozen(std::uint16_t port) {
+  auto job = join_job_at(place(0, 2, port, 20));
+  if (!job) std::_Exit(1);
+  (*job)->watch({.silence = std::chrono::seconds(1)}, [&](const Error&) { (*job)->abort(7); });
+  const std::vector<std::byte> much(std::size_t{64} << 20);
+  const OutgoingBytes out{1, much};
+  (*job)->exchange(0, {&out, 1}, {});
+  std::_Exit(2);
+}
+
+/// Exit code of a child, which is killed after 20 s.
+int end_of(pid_t child) {
+  int status = 0;
+  for (int i = 0; i < 400; ++i) {
+    if (::waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ::kill(child, SIGKILL);
+  ::waitpid(child, &status, 0);
+  return -1;
 }
 
 }  // namespace
@@ -137,6 +190,56 @@ TEST_CASE("a stranger at the door is sent away, and the job begins all the same"
     }
   }
   CHECK(sums == std::vector{3, 3});
+}
+
+TEST_CASE("a rank that takes nothing in any more is lost, however much is on its way to it") {
+  const std::uint16_t port = free_port();
+  const pid_t first = ::fork();
+  if (first == 0) send_to_frozen(port);
+  const int frozen = come_and_freeze(port);
+  CHECK(end_of(first) == 7);
+  ::close(frozen);
+}
+
+TEST_CASE("one that stops amid its greeting is sent away, and the job begins all the same") {
+  const std::uint16_t port = free_port();
+  int half = -1;
+  std::vector<std::string> words;
+  {
+    std::jthread first([&] {
+      auto job = join_job_at(place(0, 2, port, 20));
+      if (!job) return;
+      words = (*job)->tell_all("a");
+      (*job)->leave();
+    });
+    half = call(port);
+    say(half, std::uint64_t{0x706c696d736f6c6c});
+    auto job = join_job_at(place(1, 2, port, 20));
+    REQUIRE(job);
+    (*job)->tell_all("b");
+    (*job)->leave();
+  }
+  ::close(half);
+  CHECK(words == std::vector<std::string>{"a", "b"});
+}
+
+TEST_CASE("a rank's patience with those behind it begins when all have come to the first") {
+  const std::uint16_t port = free_port();
+  std::atomic<int> joined = 0;
+  {
+    std::vector<std::jthread> threads;
+    const std::pair<std::uint32_t, int> times[] = {{1, 0}, {0, 700}, {2, 1400}};  // rank, milliseconds; its patience is a second
+    for (const auto& [rank, wait] : times) {
+      threads.emplace_back([&, rank = rank, wait = wait] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(wait));
+        auto job = join_job_at(place(rank, 3, port, 1));
+        if (!job) return;
+        ++joined;
+        (*job)->leave();
+      });
+    }
+  }
+  CHECK(joined == 3);
 }
 
 TEST_CASE("who does not come is named after the patience, and who comes twice at once") {
