@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,8 @@ using nlohmann::json;
 constexpr std::size_t kMostOperators = 200'000;
 constexpr std::size_t kMostValues = 400'000;
 constexpr std::size_t kMostOfOne = 4096;  ///< inputs, and outputs, of one operator
+/// Of inputs with outputs, in all: what a plan looks at, and holds several times.
+constexpr std::size_t kMostPairs = 8'000'000;
 /// So that sums of so many, and of twenty runs of each, stay below 2^62.
 constexpr std::int64_t kMostNumber = std::int64_t{1} << 40;
 
@@ -34,7 +37,10 @@ const json& field(const json& line, const char* key) {
 std::int64_t number(const json& line, const char* key) {
   const json& value = field(line, key);
   std::int64_t read = -2;
-  if (value.is_number_integer()) read = value.get<std::int64_t>();
+  if (value.is_number_unsigned())
+    read = static_cast<std::int64_t>(std::min<std::uint64_t>(value.get<std::uint64_t>(), kMostNumber + 1));
+  else if (value.is_number_integer())
+    read = value.get<std::int64_t>();
   if (value.is_number_float()) read = static_cast<std::int64_t>(std::clamp(value.get<double>(), -2.0, 9e18));
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
@@ -140,6 +146,9 @@ class GraphWriter {
       throw LineTrouble{fmt::format("there are more than {} operators", kMostOperators)};
     if (graph_.values.size() >= kMostValues)
       throw LineTrouble{fmt::format("there are more than {} values", kMostValues)};
+    pairs_ += made.inputs.size() * names.size();
+    if (pairs_ > kMostPairs)
+      throw LineTrouble{fmt::format("there are more than {} pairs of an input and an output", kMostPairs)};
     const OperatorId id = add_operator(graph_, made, names, sizes, views);
     references_.resize(graph_.values.size(), 0);
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -230,6 +239,7 @@ class GraphWriter {
   std::map<std::string, ValueId> meaning_;
   std::vector<std::string> names_;  ///< in the order in which they came up
   std::vector<int> references_;     ///< by value
+  std::size_t pairs_ = 0;
 };
 
 /// From behind the last line before which nothing counts.

@@ -75,12 +75,24 @@ TEST_CASE("what is wrong in a log of operators is told with its line") {
   CHECK_THAT(trouble(call("f", "", R"("z")", 1) + memory("z", 1)), Catch::Contains("ALIAS of z must stand here"));
   CHECK_THAT(trouble(call("f", "", R"("z")", 1) + memory("z", 1) + alias("z", 0)),
              Catch::Contains("ALIAS 0 is no place"));
+  CHECK_THAT(trouble(one("CONSTANT", R"("NAME": "x")") +
+                     one("MEMORY", R"("NAME": "x", "MEMORY": 18446744073709551615)")),
+             Catch::Contains("MEMORY is no number from -1 to 2^40"));
   CHECK_THAT(trouble(call("f", "", "", 1)), Catch::Contains("RESULT is empty"));
   CHECK_THAT(trouble(one("FORGET", R"("NAME": "x")")), Catch::Contains("FORGET is not known"));
   CHECK_THAT(trouble(one("CONSTANT", R"("NAME": 3)")), Catch::Contains("NAME is no text"));
   CHECK_THAT(trouble(constant("x", 1) + one("MUTATE", R"("NAME": "f", "ARGS": ["x"], "MUTATE": [1], "TIME": 1)")),
              Catch::Contains("MUTATE is no list of places"));
   CHECK_THAT(trouble(constant("x", 1) + one("ANNOTATE", R"("ANNOTATION": "START")")), Catch::Contains("no operator"));
+}
+
+TEST_CASE("a short log whose operators connect more than a plan can hold is refused") {
+  // Each line reads 4096 names and writes one of them 4096 times: 16.8 million pairs.
+  std::string names = "\"x\"", places = "0";
+  for (int i = 1; i < 4096; ++i) names += ", \"x\"", places += ", 0";
+  CHECK_THAT(trouble(constant("x", 1) + one("MUTATE", R"("NAME": "f", "TIME": 1, "ARGS": [)" + names +
+                                                          R"(], "MUTATE": [)" + places + "]")),
+             Catch::Contains("a.log:3") && Catch::Contains("pairs of an input and an output"));
 }
 
 }  // namespace plimsoll::test
