@@ -13,10 +13,10 @@ constexpr int kDeepest = 8000;
 /// The runtime's state. Names follow the simulator of DTR where they are the same thing.
 class Runtime {
  public:
-  Runtime(const OperatorGraph& graph, Bytes budget, const EvictionRule& rule, const OnlineLimits& limits)
+  Runtime(const OperatorGraph& graph, const StorageLinks& links, Bytes budget, const EvictionRule& rule,
+          const OnlineLimits& limits)
       : graph_(graph),
-        links_(graph),
-        scores_(graph, links_, rule),
+        scores_(graph, links, rule),
         rule_(rule),
         budget_(budget.count),
         most_time_(static_cast<double>(graph.base_time().count) * (1 + limits.most_again)),
@@ -108,11 +108,12 @@ class Runtime {
   /// The least score goes; of equal ones the one that came last to the pool, but of zeros the first.
   bool make_room(std::int64_t bytes) {
     while (used_ + bytes > budget_) {
-      if (pool_.empty() || looks() > most_looks_) return false;
+      if (pool_.empty()) return false;
       StorageId least;
       double best = 0;
       looks_ += pool_.size();
       for (const StorageId id : pool_) {
+        if (looks() > most_looks_) return false;
         const double score = scores_.score(id, clock_);
         const bool later = least.valid() && (at(id).since > at(least).since) != (score == 0);
         if (least.valid() && (score > best || (score == best && !later))) continue;
@@ -168,7 +169,6 @@ class Runtime {
   }
 
   const OperatorGraph& graph_;
-  const StorageLinks links_;
   EvictionScores scores_;
   const EvictionRule& rule_;
   std::int64_t budget_, used_ = 0;
@@ -184,8 +184,9 @@ class Runtime {
 
 }  // namespace
 
-OnlineRun evict_online(const OperatorGraph& graph, Bytes budget, const EvictionRule& rule, const OnlineLimits& limits) {
-  return Runtime(graph, budget, rule, limits).run();
+OnlineRun evict_online(const OperatorGraph& graph, const StorageLinks& links, Bytes budget, const EvictionRule& rule,
+                       const OnlineLimits& limits) {
+  return Runtime(graph, links, budget, rule, limits).run();
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include "core/plan/operator_graph.h"
 #include "sim/planner/operators/eviction_rule.h"
+#include "sim/planner/operators/storage_links.h"
 
 namespace plimsoll {
 
@@ -22,6 +23,8 @@ struct OnlineLimits {
 /// Runs the program in its order within `budget`: an operator's inputs that were evicted are made again first, one
 /// after the other and with all that they need, and while there is no room for its outputs the storage that `rule`
 /// scores least goes. This is DTR's runtime as its simulator defines it (locks, eager eviction, siblings, views, ties).
-OnlineRun evict_online(const OperatorGraph& graph, Bytes budget, const EvictionRule& rule, const OnlineLimits& limits);
+/// `links` are the graph's.
+OnlineRun evict_online(const OperatorGraph& graph, const StorageLinks& links, Bytes budget, const EvictionRule& rule,
+                       const OnlineLimits& limits);
 
 }  // namespace plimsoll

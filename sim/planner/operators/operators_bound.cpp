@@ -57,8 +57,7 @@ std::vector<Item> waiting_items(const OperatorGraph& graph, const StorageLinks& 
 
 /// The least time of items, or parts of them, that have so many bytes.
 double least_time(std::vector<Item> items, double missing) {
-  std::sort(items.begin(), items.end(),
-            [](const Item& a, const Item& b) { return a.time * b.bytes < b.time * a.bytes; });
+  std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.time / a.bytes < b.time / b.bytes; });
   double time = 0;
   for (const Item& item : items) {
     if (missing <= 0) break;
@@ -76,7 +75,8 @@ Bytes least_operator_bytes(const OperatorGraph& graph) {
   std::vector<char> counted(graph.storages.size(), 0);
   const auto count = [&](ValueId value) {
     const StorageId storage = graph.at(value).storage;
-    if (counted[storage.index]++ == 0) kept += graph.at(storage).size;
+    if (counted[storage.index] == 0) kept += graph.at(storage).size;
+    counted[storage.index] = 1;
   };
   for (const ValueId value : graph.kept) count(value);
   for (const Operator& one : graph.operators) {

@@ -71,8 +71,10 @@ struct Attempt {
 class Search {
  public:
   /// `online_looks`: the most of any of DTR's heuristics that succeeds.
-  Search(const OperatorGraph& graph, Bytes budget, const OperatorSearch& search, std::uint64_t online_looks)
+  Search(const OperatorGraph& graph, const StorageLinks& links, Bytes budget, const OperatorSearch& search,
+         std::uint64_t online_looks)
       : graph_(graph),
+        links_(links),
         budget_(budget),
         search_(search),
         most_looks_(search.work / kLookWork / kAttemptShare + kOnlineTimes * online_looks) {}
@@ -112,7 +114,7 @@ class Search {
     const auto one = [&](std::size_t i) {
       Attempt& attempt = all[from + i];
       const auto told = static_cast<std::int64_t>(static_cast<double>(budget_.count) * attempt.told);
-      OnlineRun online = evict_online(graph_, Bytes(told), attempt.rule, attempt.limits);
+      OnlineRun online = evict_online(graph_, links_, Bytes(told), attempt.rule, attempt.limits);
       attempt.looks = online.looks;
       if (online.runs) take(attempt, std::move(*online.runs));
     };
@@ -153,6 +155,7 @@ class Search {
   }
 
   const OperatorGraph& graph_;
+  const StorageLinks& links_;
   Bytes budget_;
   OperatorSearch search_;
   std::uint64_t most_looks_;
@@ -163,14 +166,15 @@ struct Baselines {
   std::uint64_t looks = 0;  ///< the most of any that succeeds
 };
 
-Result<Baselines> baselines_of(const OperatorGraph& graph, Bytes budget, const OperatorSearch& search) {
+Result<Baselines> baselines_of(const OperatorGraph& graph, const StorageLinks& links, Bytes budget,
+                               const OperatorSearch& search) {
   const std::vector<NamedRule> rules = online_rules();
   std::vector<OperatorPlan> plans(rules.size());
   std::vector<std::uint64_t> looks(rules.size(), 0);
   std::vector<std::optional<Error>> defects(rules.size());
   const auto one = [&](std::size_t i) {
     plans[i].name = rules[i].name;
-    const OnlineRun online = evict_online(graph, budget, rules[i].rule, {kOnlineLimit, search.work});
+    const OnlineRun online = evict_online(graph, links, budget, rules[i].rule, {kOnlineLimit, search.work});
     if (!online.runs) return;
     looks[i] = online.looks;
     const auto replay = replay_operators(graph, with_frees(graph, *online.runs));
@@ -194,11 +198,12 @@ Result<OperatorAnswer> plan_operators(const OperatorGraph& graph, Bytes budget, 
       .budget = budget, .base_time = base.time, .base_peak = base.peak, .least_bytes = least_operator_bytes(graph)};
   answer.lower_bound = operators_bound(graph, budget);
   if (!answer.lower_bound) return answer;
-  auto baselines = baselines_of(graph, budget, search);
+  const StorageLinks links(graph);
+  auto baselines = baselines_of(graph, links, budget, search);
   if (!baselines) return fail(baselines.error());
   answer.baselines = std::move(baselines->plans);
   std::vector<Attempt> found{{.rule = {}, .runs = once, .time = base.time}};
-  if (base.peak > budget) found = Search(graph, budget, search, baselines->looks).run();
+  if (base.peak > budget) found = Search(graph, links, budget, search, baselines->looks).run();
   if (found.empty()) return answer;
   answer.schedule = with_frees(graph, found.front().runs);
   const auto replay = replay_operators(graph, answer.schedule);

@@ -8,6 +8,9 @@
 namespace plimsoll {
 namespace {
 
+/// Looking through what is held beside so many runs takes as long as one run that is looked at.
+constexpr std::uint64_t kScanned = 16;
+
 /// A run that may be left out: what it writes would wait from the last place where it was there.
 struct SpareRun {
   std::size_t place, from;
@@ -42,7 +45,10 @@ bool sweep(const OperatorGraph& graph, OperatorRuns& runs, Bytes budget, std::ui
   RunsWeight weight = weigh_runs(graph, runs);
   bool any = false;
   for (const SpareRun& spare : spare_candidates(graph, runs)) {
-    if (!runs[spare.place].valid() || work < runs.size()) continue;
+    if (!runs[spare.place].valid()) continue;
+    const std::uint64_t scan = (spare.place - spare.from) / kScanned + 1;
+    if (work < runs.size() + scan) break;
+    work -= scan;
     const auto begin = weight.held.begin();
     const auto first = begin + static_cast<std::ptrdiff_t>(spare.from + 1),
                last = begin + static_cast<std::ptrdiff_t>(spare.place);

@@ -81,6 +81,16 @@ TEST_CASE("a view goes with its storage and is made again with it") {
   check_answer(graph, *answer);
 }
 
+TEST_CASE("a storage that is kept by many of its views counts once") {
+  // a and 300 views of it are kept: 4 bytes, whatever they are called.
+  OperatorGraph graph;
+  const ValueId a = add(graph, "a", 10, 4, {});
+  graph.kept = {a};
+  for (int i = 0; i < 300; ++i) graph.kept.push_back(add(graph, "v", 0, 0, {a}, 0));
+  CHECK(least_operator_bytes(graph) == Bytes(4));
+  CHECK(plan_operators(graph, Bytes(4))->best);
+}
+
 TEST_CASE("what is evicted first is the storage of least score, of equal ones the later, of zeros the first") {
   // Three values of 4 bytes wait; making d of 4 bytes at 12 evicts one of them. LRU takes a, which was read (written)
   // first; by size all are alike, so the last one, c; and what is evicted is made again for the last operator: 10, 20
@@ -91,7 +101,7 @@ TEST_CASE("what is evicted first is the storage of least score, of equal ones th
   graph.kept = {a, b, c};
   graph.events.push_back({OperatorEvent::Kind::kRelease, d.index});
   const auto time = [&](const EvictionRule& rule) {
-    const OnlineRun run = evict_online(graph, Bytes(12), rule, {});
+    const OnlineRun run = evict_online(graph, StorageLinks(graph), Bytes(12), rule, {});
     REQUIRE(run.runs);
     return weigh_runs(graph, *run.runs).time.count - graph.base_time().count;
   };
