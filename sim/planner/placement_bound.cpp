@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
+#include <vector>
 
 #include "core/graph/op.h"
 #include "core/graph/optimizer_state.h"
@@ -9,12 +11,12 @@
 namespace plimsoll {
 namespace {
 
-/// What lasts, in bytes, and what the CPU takes for all of it.
+/// What lasts, in bytes, and what of it an update by the CPU takes at the least: groups differ in it, and a plan chooses
+/// which ones the CPU updates.
 struct Lasting {
-  double states = 0;     ///< that an update reads and writes: weights at full precision, and moments
-  double weights = 0;    ///< that compute reads
-  double gradients = 0;  ///< at the least, once a step
-  double cpu_seconds = 0;
+  double states = 0;       ///< that an update reads and writes: weights at full precision, and moments
+  double weights = 0;      ///< that compute reads, and as many gradients, for each byte of a group's states
+  double cpu_seconds = 0;  ///< for each byte of a group's states
 };
 
 /// Bytes a second.
@@ -22,29 +24,34 @@ struct Rates {
   double in = 0, out = 0, read = 0, write = 0;
 };
 
-Lasting lasting_bytes(const Plan& plan) {
-  Lasting sum;
-  for (const ParameterGroup& group : lay_out_parameters(plan.spec, plan.recipe.adapter).groups) {
-    const auto bytes = [&](TensorKind kind) {
-      return static_cast<double>(bytes_of_state(plan.recipe, group, kind).count);
-    };
-    const double weights = bytes(TensorKind::kParameter), master = bytes(TensorKind::kMaster);
-    sum.weights += weights;
-    sum.gradients += weights;  // in the type of the weights, or a larger one
-    sum.states += (master > 0 ? master : weights) + bytes(TensorKind::kFirstMoment) + bytes(TensorKind::kSecondMoment);
-  }
-  return sum;
-}
-
-Result<double> cpu_seconds(const Plan& plan, const Graph& graph, const CostModel& costs, const Queue& cpu) {
-  double seconds = 0;
+/// Seconds of the CPU's updates, by group.
+Result<std::vector<double>> cpu_seconds(const Plan& plan, const Graph& graph, const CostModel& costs, const Queue& cpu) {
+  std::vector<double> seconds(graph.parameters.groups.size(), 0);
   for (const Op& op : graph.ops) {
     if (!is_update(op.kind)) continue;
     const auto cost = costs.kernel(plan.platform.at(cpu.processor), Kernel{op.kind, op.dtype, op.shape});
     if (!cost) return fail(cost.error());
-    seconds += to_seconds(cost->median);
+    seconds[graph.at(op.operands[0].tensor).group.index] += to_seconds(cost->median) / static_cast<double>(cpu.width);
   }
-  return seconds / static_cast<double>(cpu.width);
+  return seconds;
+}
+
+Lasting what_lasts(const Plan& plan, const ParameterLayout& layout, const std::vector<double>& seconds) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  Lasting sum{.weights = kNone, .cpu_seconds = kNone};
+  for (std::size_t i = 0; i < layout.groups.size(); ++i) {
+    const auto bytes = [&](TensorKind kind) {
+      return static_cast<double>(bytes_of_state(plan.recipe, layout.groups[i], kind).count);
+    };
+    const double weights = bytes(TensorKind::kParameter), master = bytes(TensorKind::kMaster);
+    const double states =
+        (master > 0 ? master : weights) + bytes(TensorKind::kFirstMoment) + bytes(TensorKind::kSecondMoment);
+    if (states <= 0) continue;
+    sum.states += states;
+    sum.weights = std::min(sum.weights, weights / states);
+    sum.cpu_seconds = std::min(sum.cpu_seconds, seconds[i] / states);
+  }
+  return sum;
 }
 
 /// What a link carries at the most: the best of transfers of many sizes, as many at once as any queue runs, but no more
@@ -101,18 +108,19 @@ Result<Nanoseconds> placement_bound(const Plan& plan, const Graph& graph, const 
   if (!rates) return fail(rates.error());
   const auto updates = cpu_seconds(plan, graph, costs, platform.at(*cpu));
   if (!updates) return fail(updates.error());
-  const Lasting all = lasting_bytes(plan);
+  const Lasting all = what_lasts(plan, graph.parameters, *updates);
   const double room = static_cast<double>(platform.at(*device).usable.count);
   const double left = std::max(0.0, all.states - room - static_cast<double>(platform.at(*host).usable.count));
   const auto takes = [](double bytes, double rate) { return rate > 0 ? bytes / rate : 0; };
   const auto seconds = [&](double by_cpu) {
-    const double streamed = std::max(0.0, (1 - by_cpu) * all.states - room);
-    return std::max({to_seconds(compute), by_cpu * *updates, takes(by_cpu * all.weights + streamed, rates->in),
-                     takes(by_cpu * all.gradients + streamed, rates->out), takes(left, rates->read),
+    const double streamed = std::max(0.0, all.states - by_cpu - room);
+    return std::max({to_seconds(compute), by_cpu * all.cpu_seconds, takes(by_cpu * all.weights + streamed, rates->in),
+                     takes(by_cpu * all.weights + streamed, rates->out), takes(left, rates->read),
                      takes(left, rates->write)});
   };
+  if (all.states <= 0) return compute;
   // A step's ends are rounded to nanoseconds, and the least of the convex function is found to its last digits only.
-  return std::max(compute, from_seconds((1 - 1e-6) * least_of_convex(seconds, 0, 1)));
+  return std::max(compute, from_seconds((1 - 1e-6) * least_of_convex(seconds, 0, all.states)));
 }
 
 }  // namespace plimsoll

@@ -7,8 +7,11 @@
 #include <random>
 #include <utility>
 
+#include "core/graph/op.h"
+#include "core/graph/optimizer_state.h"
 #include "core/plan/verify_plan.h"
 #include "sim/planner/lower_bound.h"
+#include "sim/planner/placement_bound.h"
 #include "sim/planner/refine_candidates.h"
 #include "sim/planner/strategy_moves.h"
 #include "tests/sim/planner/plain_costs.h"
@@ -53,6 +56,53 @@ TEST_CASE("under every cap the plan that is chosen fits, is the fastest that doe
     CHECK(result.plan->arena_bytes(SpaceId(0)) >= bound.device);
     CHECK(verify_plan(*result.plan));
   }
+}
+
+/// Updates of fewer operations than `most` take a thousand seconds, and a byte on a link 1 us.
+class SlowUpdates final : public CostModel {
+ public:
+  explicit SlowUpdates(double most) : most_(most) {}
+  Result<Cost> kernel(const Processor&, const Kernel& kernel) const override {
+    const bool slow = is_update(kernel.kind) && flops_of(kernel.kind, kernel.shape) < most_;
+    return exact(slow ? from_seconds(1000) : Nanoseconds(1));
+  }
+  Result<Cost> transfer(const Platform&, const Link&, Bytes bytes) const override {
+    return exact(Nanoseconds(1000 * bytes.count));
+  }
+  Result<Cost> host_work(const Processor&, HostTask, Bytes) const override { return exact(Nanoseconds(1)); }
+  Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return Nanoseconds(0); }
+  std::string source() const override { return "slow updates"; }
+
+ private:
+  static Cost exact(Nanoseconds time) { return {time, time, time, CostOrigin::kMeasured}; }
+  double most_;
+};
+
+TEST_CASE("the floor of updates holds where the CPU updates only the group whose update takes it least") {
+  // The device has room for the states of all groups but the largest, and the CPU updates that one in no time: how slow
+  // it is with the others makes no difference.
+  const ModelSpec spec = small_model(Family::kGpt2);
+  const Recipe recipe = small_recipe();
+  const Graph graph = build_training_graph(spec, recipe);
+  Bytes all, largest;
+  for (const ParameterGroup& group : graph.parameters.groups) {
+    const Bytes own = bytes_of_state(recipe, group, TensorKind::kParameter);
+    const Bytes master = bytes_of_state(recipe, group, TensorKind::kMaster);
+    const Bytes states = std::max(own, master) + bytes_of_state(recipe, group, TensorKind::kFirstMoment) +
+                         bytes_of_state(recipe, group, TensorKind::kSecondMoment);
+    all += states;
+    largest = std::max(largest, states);
+  }
+  Plan plan{.spec = spec, .recipe = recipe, .platform = capped(all - largest)};
+  for (Resource& resource : plan.platform.resources) resource.capacity = 0;
+  double most = 0;
+  for (const Op& op : graph.ops) {
+    if (is_update(op.kind)) most = std::max(most, static_cast<double>(flops_of(op.kind, op.shape)));
+  }
+  const auto bound = placement_bound(plan, graph, SlowUpdates(most), Nanoseconds(1));
+  REQUIRE(bound);
+  CHECK(*bound > Nanoseconds(1));
+  CHECK(*bound == placement_bound(plan, graph, SlowUpdates(0), Nanoseconds(1)).value());
 }
 
 TEST_CASE("no strategy's step passes the floor of what must be moved and updated, wherever memory is short") {
