@@ -111,31 +111,39 @@ bool is_sentence(const QString& text, bool with_names) {
 }  // namespace
 
 /// What only separates ("%1: %2") or says little ("%1 on the %2") counts where its parts are known, too.
-bool Catalogue::goes(const Pattern& pattern, const QRegularExpressionMatch& found) const {
+bool Catalogue::goes(const Pattern& pattern, const QRegularExpressionMatch& found, Known& known) const {
   if (!found.hasMatch()) return false;
   if (!pattern.only_separates && !pattern.says_little) return true;
   for (int part = 1; part <= found.lastCapturedIndex(); ++part) {
     const QString text = found.captured(part);
-    if (is_sentence(text, pattern.only_separates) && match(text).isEmpty()) return false;
+    if (is_sentence(text, pattern.only_separates) && match(text, known).isEmpty()) return false;
   }
   return true;
 }
 
+QString Catalogue::match(const QString& english, Known& known) const {
+  const auto before = known.constFind(english);
+  if (before != known.constEnd()) return *before;
+  const QString text = search(english, known, true);
+  known.insert(english, text);
+  return text;
+}
+
 /// What a pattern's placeholders stood for is looked up in turn.
-QString Catalogue::match(const QString& english, bool by_separators) const {
+QString Catalogue::search(const QString& english, Known& known, bool by_separators) const {
   for (const Pattern& pattern : patterns_) {
     if (pattern.only_separates && !by_separators) continue;
     if (!english.startsWith(pattern.begin) || !english.endsWith(pattern.end) || !english.contains(pattern.within)) continue;
     const auto found = pattern.english.match(english);
-    if (!goes(pattern, found)) continue;
+    if (!goes(pattern, found, known)) continue;
     QString text;
     qsizetype at = 0;
     for (auto marks = placeholder().globalMatch(pattern.chinese); marks.hasNext();) {
       const auto mark = marks.next();
       const auto number = std::find(pattern.numbers.begin(), pattern.numbers.end(), mark.captured(1).toInt());
       const QString part = found.captured(static_cast<int>(number - pattern.numbers.begin()) + 1);
-      const QString known = part == english ? QString() : match(part);
-      text += pattern.chinese.mid(at, mark.capturedStart() - at) + (known.isEmpty() ? part : known);
+      const QString chinese = part == english ? QString() : match(part, known);
+      text += pattern.chinese.mid(at, mark.capturedStart() - at) + (chinese.isEmpty() ? part : chinese);
       at = mark.capturedEnd();
     }
     return text + pattern.chinese.mid(at);
@@ -159,10 +167,14 @@ qsizetype last_bracket(const QString& text) {
 
 /// "what (remedy)": each of them by itself, where that is known.
 QString Catalogue::match_error(const QString& english) const {
+  constexpr qsizetype kLongest = 4000;  // what is longer quotes a file, and would take long
+  if (english.size() > kLongest) return {};
+  Known known;
   const qsizetype bracket = last_bracket(english);
-  if (bracket < 2) return match(english);
-  const QString what = match(english.left(bracket - 1), false), remedy = match(english.mid(bracket + 1).chopped(1));
-  return what.isEmpty() || remedy.isEmpty() ? match(english) : QStringLiteral("%1（%2）").arg(what, remedy);
+  if (bracket < 2) return match(english, known);
+  const QString what = search(english.left(bracket - 1), known, false);
+  const QString remedy = match(english.mid(bracket + 1).chopped(1), known);
+  return what.isEmpty() || remedy.isEmpty() ? match(english, known) : QStringLiteral("%1（%2）").arg(what, remedy);
 }
 
 /// A remedy may stand in a line of its own.

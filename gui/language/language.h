@@ -52,10 +52,14 @@ class Catalogue final : public QTranslator {
     bool says_little = false;     ///< its English has few letters of its own: "%1 on the %2"
   };
 
-  [[nodiscard]] QString match(const QString& english, bool by_separators = true) const;
+  /// What was looked up for one text, so that its parts are looked up once.
+  using Known = QHash<QString, QString>;
+
+  [[nodiscard]] QString match(const QString& english, Known& known) const;
+  [[nodiscard]] QString search(const QString& english, Known& known, bool by_separators) const;
   [[nodiscard]] QString match_error(const QString& english) const;
   [[nodiscard]] QString match_lines(const QString& english) const;
-  [[nodiscard]] bool goes(const Pattern& pattern, const QRegularExpressionMatch& found) const;
+  [[nodiscard]] bool goes(const Pattern& pattern, const QRegularExpressionMatch& found, Known& known) const;
   static Pattern read_pattern(const QString& english, const QString& chinese);
 
   QHash<QByteArray, QString> texts_;

@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QRegularExpression>
 
+#include <chrono>
 #include <set>
 
 #include "formats/machines/gpu_catalogue.h"
@@ -138,6 +139,18 @@ TEST_CASE("a place in a file is told in Chinese before what is wrong there") {
         QStringLiteral("/a/config.json：第 1 行，第 10 字节：解析时语法错误：意外的 '}'，应为 “[”、“{”或字面值（value）"));
   CHECK(said_in_chinese(catalogue, "/a/b.json.gz, byte 99 unpacked: the packed file is cut off") ==
         QStringLiteral("/a/b.json.gz，解压后第 99 字节：压缩文件被截断"));
+}
+
+TEST_CASE("a long text of many parts is looked up in no time, whether its parts are known or not") {
+  Catalogue catalogue;
+  REQUIRE(fill_chinese(catalogue));
+  std::string parts;
+  for (int i = 0; i < 40; ++i) parts += "no such thing " + std::to_string(i) + ": ";
+  const auto begin = std::chrono::steady_clock::now();
+  CHECK(said_in_chinese(catalogue, parts + "none") == QString::fromStdString(parts + "none"));
+  CHECK(said_in_chinese(catalogue, parts + "the file is damaged").size() > 0);
+  CHECK(said_in_chinese(catalogue, std::string(100'000, 'a')).size() == 100'000);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(5));
 }
 
 TEST_CASE("what nobody translated stays English as a whole, and the test of it can fail") {
