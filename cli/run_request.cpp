@@ -19,8 +19,8 @@
 #include "executor/checkpoint/adapter_folder.h"
 #include "executor/checkpoint/load_weights.h"
 #include "executor/checkpoint/new_folder.h"
+#include "executor/checkpoint/save_weights.h"
 #include "executor/kernels/choose_matmul_library.h"
-#include "formats/models/resolve_model.h"
 #include "profiler/probe/this_computer.h"
 #include "sim/planner/systems/offload_system.h"
 
