@@ -227,7 +227,7 @@ AskableCommand declare_fit(CLI::App& app) {
   command->add_flag("--json", options->json, "machine-readable answer");
   command
       ->add_flag("--csv", options->csv,
-                 "the table as CSV: changes, strategies, stages, layouts, or what each memory needs")
+                 "the table as CSV: changes, strategies, stages, layouts, policies, phases, or what each memory needs")
       ->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);

@@ -77,11 +77,14 @@ std::string net_json(const NetAnswer& answer) {
 
 std::string net_csv(const NetAnswer& answer) {
   const StackPrediction& p = answer.prediction;
+  const Bytes needs = p.usable - p.margin;  // what must be had: less than what the process comes to hold
   return fmt::format(
-      "space,needs_bytes,usable_bytes,margin_bytes,parameters,gradients,optimizer,activations,allocated_bytes,reserved_bytes\n"
-      "gpu0,{},{},{},{},{},{},{},{},{}\n",
-      p.peak.process.count, p.usable.count, p.margin.count, p.at_peak.parameters.count, p.at_peak.gradients.count,
-      p.at_peak.optimizer.count, p.at_peak.activations.count, p.peak.allocated.count, p.peak.reserved.count);
+      "space,needs_bytes,usable_bytes,margin_bytes,parameters,gradients,optimizer,activations,allocated_bytes,reserved_bytes,"
+      "process_bytes\n"
+      "gpu0,{},{},{},{},{},{},{},{},{},{}\n",
+      needs.count, p.usable.count, p.margin.count, p.at_peak.parameters.count, p.at_peak.gradients.count,
+      p.at_peak.optimizer.count, p.at_peak.activations.count, p.peak.allocated.count, p.peak.reserved.count,
+      p.peak.process.count);
 }
 
 }  // namespace plimsoll
