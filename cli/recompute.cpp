@@ -276,7 +276,9 @@ void add_recompute(CLI::App& app, ExitCode& code) {
       "         plimsoll recompute unet.log --budget 4GiB --json\n"
       "         plimsoll recompute gpt2-xl --on \"RTX 2060 6GB\" --budget 1GiB --save-chain chain.json");
   command->add_option("CHAIN", flags->file, "a JSON file, a log of operators, or with --on a model")->required();
-  command->add_option("--budget", flags->budget, "bytes beside the chain's own input, as in 1048576 or 3GiB")
+  command
+      ->add_option("--budget", flags->budget,
+                   "bytes beside the chain's own input, or of all that a log's program holds, as in 1048576 or 3GiB")
       ->required();
   CLI::Option* link =
       command->add_option("--link", flags->link, "bytes a second that can leave for host memory, and come back, as in 12GB/s");
