@@ -32,9 +32,9 @@ bool is_started_by_mpi() {
   return false;
 }
 
-/// Any of these words means that somebody started ranks; all are needed then.
-bool names_a_meeting() {
-  return !word_of("RANK").empty() && !word_of("WORLD_SIZE").empty() && word_of("WORLD_SIZE") != "1";
+/// Both words mean that a launcher other than MPI's started ranks; the address is needed then.
+bool is_started_to_meet() {
+  return !is_started_by_mpi() && !word_of("RANK").empty() && !word_of("WORLD_SIZE").empty() && word_of("WORLD_SIZE") != "1";
 }
 
 tl::unexpected<Error> bad_word(const char* name, const std::string& what) {
@@ -61,13 +61,20 @@ Result<Rendezvous> meeting_here() {
 
 }  // namespace
 
-bool is_in_a_job() { return is_started_by_mpi() || names_a_meeting(); }
+bool is_in_a_job() { return is_started_by_mpi() || is_started_to_meet(); }
 
 Result<std::unique_ptr<Job>> join_this_job() {
-  if (is_started_by_mpi() || !names_a_meeting()) return join_job();
+  if (!is_started_to_meet()) return join_job();
   const auto place = meeting_here();
   if (!place) return fail(place.error());
   return join_job_at(*place);
+}
+
+std::string on_ranks(const std::string& command, std::uint32_t ranks) {
+  if (!is_started_to_meet() && has_job_support()) return fmt::format("mpirun -n {} {}", ranks, command);
+  if (!word_of("TORCHELASTIC_RUN_ID").empty() && word_of("LOCAL_WORLD_SIZE") == word_of("WORLD_SIZE"))
+    return fmt::format("torchrun --no-python --nproc-per-node {} {}", ranks, command);
+  return fmt::format("RANK=0..{} WORLD_SIZE={} {}", ranks - 1, ranks, command);
 }
 
 std::uint32_t own_device(Job& job) {

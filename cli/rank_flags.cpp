@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "cli/job_here.h"
 #include "sim/schedule/make_schedule.h"
 
 namespace plimsoll {
@@ -14,7 +17,7 @@ Error bad(std::string what, std::string remedy = {}) {
 }  // namespace
 
 void add_rank_flags(CLI::App& command, RankFlags& flags) {
-  const std::string group = "Ranks (under mpirun; docs/ranks.md)";
+  const std::string group = "Ranks (under mpirun, torchrun or another launcher; docs/ranks.md)";
   const auto degree = CLI::Range(std::int64_t{1}, std::int64_t{4096});
   command.add_option("--dp", flags.data, "replicas that train on different micro-batches")->check(degree)->group(group);
   command.add_option("--pp", flags.pipeline, "ranks of a pipeline; --schedule names its order (default: 1f1b)")
@@ -28,7 +31,7 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_option("--zero", flags.zero, "replicas divide 1: the optimizer's states, 2: and gradients, 3: and weights")
       ->check(CLI::Range(0, 3))
       ->group(group);
-  command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->group(group);
+  command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->check(degree)->group(group);
   command.add_flag("--vertical-sync", flags.vertical_sync, "pipedream: every stage uses the version that the first one used")
       ->group(group);
   command.add_option("--micro-batches", flags.micro_batches, "that each replica passes in a step (default: --accumulate)")
@@ -59,7 +62,17 @@ Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
   const std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
   const std::string asked = fmt::format("--dp {} --pp {}{}", flags.data, flags.pipeline, shared);
   return fail(bad(fmt::format("{} needs {} ranks, and this job has {}", asked, ranks, job_ranks),
-                  fmt::format("mpirun -n {} plimsoll run ...", ranks)));
+                  on_ranks("plimsoll run ...", static_cast<std::uint32_t>(ranks))));
+}
+
+Result<void> check_one_rank(const std::vector<std::string>& given) {
+  for (const char* option : {"--chunks", "--vertical-sync", "--micro-batches", "--bucket", "--timed-waits", "--rank-timeout"}) {
+    if (std::find(given.begin(), given.end(), option) == given.end()) continue;
+    return fail(bad(fmt::format("{} is of a run on several ranks, and this is one", option),
+                    std::string_view(option) == "--micro-batches" ? "say --accumulate, or add --dp, --pp or --tp"
+                                                                  : "leave it out, or add --dp, --pp or --tp"));
+  }
+  return {};
 }
 
 bool updates_each(const std::string& schedule) { return schedule == "pipedream"; }
@@ -70,7 +83,8 @@ Result<void> check_updates(const RankFlags& flags, const std::string& name, std:
   if (flags.vertical_sync && !updates_each(name))
     return fail(bad(fmt::format("--vertical-sync is of the schedule pipedream, not of {}", name), "leave it out"));
   if (!updates_each(name) || micro_batches == 1) return {};
-  return fail(bad(fmt::format("in pipedream every micro-batch is an update of its own, so a step has one and not {}", micro_batches),
+  return fail(bad(fmt::format("in pipedream every micro-batch is an update of its own, so a step has one and not {}",
+                              micro_batches),
                   "leave --micro-batches and --accumulate out, or take --schedule 2bw, which accumulates"));
 }
 

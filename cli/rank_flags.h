@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
 #include "core/schedule/pipeline_schedule.h"
@@ -34,6 +35,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags);
 /// Refuses what does not go together or cannot run yet, naming the option, and a job of another size than the flags ask for,
 /// naming the launcher's command.
 Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks);
+
+/// Refuses options that mean something on several ranks only, of those that were given to a run on one.
+Result<void> check_one_rank(const std::vector<std::string>& given);
 
 /// Whether that schedule's stages update with every micro-batch, so that a step is one of them.
 bool updates_each(const std::string& schedule);

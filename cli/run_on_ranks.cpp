@@ -75,7 +75,8 @@ Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recip
 Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
   const std::int64_t each = flags.ranks.micro_batches.value_or(flags.training.accumulate);
   if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = each * flags.ranks.data;
-  if (flags.matmul.empty() && flags.resume.empty() && flags.backend != "cuda") flags.matmul = "onednn";  // all ranks must round alike
+  const bool chooses = flags.matmul.empty() && flags.resume.empty() && flags.backend != "cuda";
+  if (chooses) flags.matmul = "onednn";  // all ranks must round alike
   if (!flags.machine.cpu_cores) flags.machine.cpu_cores = static_cast<int>(cores.own);
   return make_run_request(flags);
 }
@@ -102,7 +103,11 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
               .zero = flags.ranks.zero,
               .bucket = *bucket,
               .evaluation = !run->evaluation_data.empty()};
-  return RanksRequest{.run = std::move(*run), .job = std::move(job), .device = flags.device, .cores = cores.all, .waits = flags.ranks.timed_waits};
+  return RanksRequest{.run = std::move(*run),
+                      .job = std::move(job),
+                      .device = flags.device,
+                      .cores = cores.all,
+                      .waits = flags.ranks.timed_waits};
 }
 
 std::string memory_json(const RanksOutcome& outcome) {
@@ -209,8 +214,8 @@ ExitCode run_on_ranks(RunFlags flags) {
   if ((*job)->rank() == 0) (flags.json ? print_json : print_text)(*request, *outcome);
   (*job)->leave();
   if (outcome->interrupted && !flags.quiet && !outcome->checkpoint.empty()) {
-    fmt::print(stderr, "plimsoll: interrupted; go on, on these ranks or others, with mpirun -n {} {}\n", (*job)->ranks(),
-               resume_command(request->run));
+    fmt::print(stderr, "plimsoll: interrupted; go on, on these ranks or others, with {}\n",
+               on_ranks(resume_command(request->run), (*job)->ranks()));
   }
   return outcome->interrupted ? ExitCode::kInterrupted : ExitCode::kDone;
 }

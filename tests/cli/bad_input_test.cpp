@@ -113,6 +113,17 @@ TEST_CASE("sizes that cannot be are refused by the name of their option") {
           {"gpu0 needs", "short by"}}});
 }
 
+TEST_CASE("what only several ranks can follow is refused on one, and is never left out in silence") {
+  const TemporaryFolder folder;
+  const auto alone = [](const Arguments& more) { return run_with_data(kText, more); };
+  check(folder,
+        {{"micro-batches", alone({"--micro-batches", "4"}), 2, {"--micro-batches is of a run on several ranks", "--accumulate"}},
+         {"vertical sync", alone({"--vertical-sync"}), 2, {"--vertical-sync is of a run on several ranks"}},
+         {"waits", alone({"--timed-waits", "2"}), 2, {"--timed-waits is of a run on several ranks", "leave it out"}},
+         {"chunks beyond 32 bits", alone({"--pp", "2", "--chunks", "4294967297"}), 2, {"--chunks", "not in range"}},
+         {"negative chunks", alone({"--pp", "2", "--chunks", "-1"}), 2, {"--chunks", "not in range"}}});
+}
+
 TEST_CASE("an optimizer's number that is impossible, or that it does not read, is refused by its option") {
   const TemporaryFolder folder;
   const auto run = [](const char* optimizer, const Arguments& more) {

@@ -280,4 +280,21 @@ TEST_CASE("the program on two ranks that the environment names has the losses of
   CHECK(two["ranks"].size() == 2);
 }
 
+TEST_CASE("a job of another size is told of the command of the launcher that started it") {
+  const TemporaryFolder folder;
+  const std::pair<std::string, std::string> launchers[] = {
+      {"", "  RANK=0..3 WORLD_SIZE=4 plimsoll run ..."},
+      {"TORCHELASTIC_RUN_ID=none LOCAL_WORLD_SIZE=2 ", "  torchrun --no-python --nproc-per-node 4 plimsoll run ..."},
+      {"TORCHELASTIC_RUN_ID=none LOCAL_WORLD_SIZE=1 ", "  RANK=0..3 WORLD_SIZE=4 plimsoll run ..."}};
+  const std::string both = PLIMSOLL_PROGRAM " run any --data any --pp 4";
+  for (const auto& [words, told] : launchers) {
+    const std::string meeting = words + "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + std::to_string(free_port()) + " ";
+    const std::string command = meeting + "RANK=1 " + both + " 2> other & " + meeting + "RANK=0 " + both;
+    const test::ChildEnd end = test::run_child({"/bin/sh", "-c", command}, folder.path());
+    INFO(end.err);
+    CHECK(end.code == 2);
+    CHECK(end.err.find(told) != std::string::npos);
+  }
+}
+
 }  // namespace plimsoll
