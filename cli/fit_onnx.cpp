@@ -90,8 +90,9 @@ Result<OnnxTask> make_task(const WorkloadRequest& request) {
 Result<Answered> fit_onnx(const WorkloadRequest& request) {
   if (request.workload.exists()) return refuse("an ONNX file is a workload of its own", "--workload", "leave it out");
   const auto goes = check_given(request.workload,
-                                {"--precision", "--optimizer", "--batch", "--seq", "--attention", "--compile", "--optimizer-loop"},
-                                "the step of an ONNX model", "leave it out; docs/workloads.md says what it takes");
+                                {"--precision", "--optimizer", "--batch", "--seq", "--attention", "--compile",
+                                 "--optimizer-loop"},
+                                "the step of an ONNX model", "leave it out");
   if (!goes) return fail(goes.error());
   std::optional<WaitingLine> waiting("running the model without numbers");
   const auto task = make_task(request);
