@@ -267,42 +267,77 @@ RunMeta meta_of(const RunFlags& flags) {
           .machine = probe_this_computer().cpu_model};
 }
 
-}  // namespace
-
-Result<RunRequest> make_run_request(const RunFlags& flags) {
-  if (const auto valid = check_numbers(flags); !valid) return fail(valid.error());
-  if (const auto usable = check_outputs(flags); !usable) return fail(usable.error());
+/// The backend, if what else was asked for goes with it.
+Result<Backend> backend_of(const RunFlags& flags) {
   const auto backend = parse_backend(flags.backend);
-  if (!backend) return fail(backend.error());
+  if (!backend) return backend;
   if (*backend == Backend::kCuda && !flags.matmul.empty()) {
     return fail(bad("--matmul chooses the CPU's library, so it does not go with --backend cuda", "leave --matmul out"));
+  }
+  if (*backend == Backend::kCpu && flags.no_device_graphs) {
+    return fail(bad("--no-cuda-graphs is for --backend cuda", "leave it out"));
   }
   if (*backend == Backend::kCpu && !flags.machine.gpu.empty() && flags.machine.gpu != "this") {
     return fail(bad("--backend cpu runs on this computer's CPU, so --on does not go with it",
                     "leave --on out, take --backend cuda, or ask fit"));
   }
-  const auto strategy = read_strategy_choice(flags.strategy);
-  if (!strategy) return fail(strategy.error());
+  return backend;
+}
+
+Result<StrategyChoice> strategy_of(const RunFlags& flags) {
+  auto strategy = read_strategy_choice(flags.strategy);
+  if (!strategy) return strategy;
   if (const OffloadSystem* system = find_system(strategy->family); system != nullptr && system->delay > 0) {
     return fail(
         bad(fmt::format("strategy '{}' delays updates, and a checkpoint has no place for the gradients that wait",
                         system->name),
             "run it as zero-offload, or ask fit what it would gain"));
   }
-  MachineFlags machine_flags = flags.machine;
-  if (machine_flags.ssd_folder.empty()) machine_flags.ssd_folder = folder_of(flags.output);
-  if (*backend == Backend::kCuda) {
-    auto described = with_cuda_device(machine_flags, flags.device);
-    if (!described) return fail(described.error());
-    machine_flags = *described;
-  }
-  auto machine = find_target_machine(machine_flags, flags.calibration);
-  if (!machine) return fail(machine.error());
-  if (*backend == Backend::kCuda) {
-    if (const auto limited = limit_to_free_memory(machine->platform, flags.device); !limited) return fail(limited.error());
-  }
-  std::vector<std::string> notes = machine->notes;
+  return strategy;
+}
+
+/// This computer, or the GPU that is here and what is free of it; SSD data lie in `ssd_folder` unless another was said.
+Result<TargetMachine> machine_of(const RunFlags& flags, Backend backend, const std::string& ssd_folder) {
+  MachineFlags asked = flags.machine;
+  asked.ssd_folder = ssd_folder;
+  if (backend == Backend::kCpu) return find_target_machine(asked, flags.calibration);
+  const auto described = with_cuda_device(asked, flags.device);
+  if (!described) return fail(described.error());
+  auto machine = find_target_machine(*described, flags.calibration);
+  if (!machine) return machine;
+  const auto limited = limit_to_free_memory(machine->platform, flags.device);
+  return limited ? std::move(machine) : fail(limited.error());
+}
+
+/// What needs no look at the machine or the model.
+void take_as_typed(const RunFlags& flags, RunRequest& request) {
+  request.warm_up_steps = flags.warm_up_steps;
+  request.schedule = schedule_of(flags, request.recipe);
+  request.data = flags.data;
+  request.evaluation_data = flags.evaluation_data;
+  request.save = flags.save;
+  request.output = flags.output;
+  request.device_graphs = !flags.no_device_graphs;
+  request.drive.checksums = request.schedule.durability == Durability::kStep;
+  request.replace = flags.force;
+  request.meta = meta_of(flags);
+  request.typed = flags.typed;
+}
+
+}  // namespace
+
+Result<RunRequest> make_run_request(const RunFlags& flags) {
+  if (const auto valid = check_numbers(flags); !valid) return fail(valid.error());
+  if (const auto usable = check_outputs(flags); !usable) return fail(usable.error());
+  const auto backend = backend_of(flags);
+  if (!backend) return fail(backend.error());
+  const auto strategy = strategy_of(flags);
+  if (!strategy) return fail(strategy.error());
   RunRequest request;
+  request.drive.folder = flags.machine.ssd_folder.empty() ? folder_of(flags.output) : flags.machine.ssd_folder;
+  const auto machine = machine_of(flags, *backend, request.drive.folder);
+  if (!machine) return fail(machine.error());
+  std::vector<std::string> notes = machine->notes;
   const auto taken = take_training(flags, *machine, request, notes);
   if (!taken) return fail(taken.error());
   if (const auto sound = check_weights_in_and_out(flags, request); !sound) return fail(sound.error());
@@ -310,22 +345,11 @@ Result<RunRequest> make_run_request(const RunFlags& flags) {
   if (!save_options) return fail(save_options.error());
   request.machine = machine->platform;
   request.costs = machine->costs;
+  request.backend = *backend;
   request.strategy = strategy->family;
   request.exact_strategy = strategy->exact;
-  request.warm_up_steps = flags.warm_up_steps;
-  request.schedule = schedule_of(flags, request.recipe);
-  request.data = flags.data;
-  request.evaluation_data = flags.evaluation_data;
-  request.save = flags.save;
   request.save_options = *save_options;
-  request.output = flags.output;
-  request.backend = *backend;
-  request.device_graphs = !flags.no_device_graphs;
-  request.drive.folder = machine_flags.ssd_folder;
-  request.drive.checksums = request.schedule.durability == Durability::kStep;
-  request.replace = flags.force;
-  request.meta = meta_of(flags);
-  request.typed = flags.typed;
+  take_as_typed(flags, request);
   if (!flags.quiet) fmt::print(stderr, "{}", notes_text(notes));
   return request;
 }

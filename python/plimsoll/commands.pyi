@@ -105,7 +105,7 @@ def fit(
     all_changes: bool | None = ...,  # all GPUs that would help, not the best few
     prices: _Value | _Path | None = ...,  # CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name
     price_of: _List | None = ...,  # one price: ITEM=PRICE, may be repeated
-    csv: bool | None = ...,  # the table as CSV: changes, strategies, stages, layouts, or what each memory needs
+    csv: bool | None = ...,  # the table as CSV: changes, strategies, stages, layouts, policies, phases, or what each memory …
 ) -> Any: ...
 
 def plan(

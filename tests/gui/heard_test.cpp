@@ -38,7 +38,7 @@ constexpr std::array kNotHeard{
     "core/model/parameters.cpp", "sim/cost/cost_key.cpp", "sim/cost/efficiency_rows.cpp", "sim/cost/regression_cost_model.cpp",
     "sim/cost/sample_file.cpp", "sim/cost/shape_fields.cpp", "sim/cost/stretched_cost_model.h", "sim/cost/table_cost_model.cpp",
     "sim/parallel/sweep_layouts.cpp", "sim/planner/chains/", "sim/planner/migrate_plan.cpp", "sim/planner/pack_arena.cpp",
-    "sim/planner/operators/", "sim/planner/packing/", "sim/planner/partition/", "sim/planner/ranks/", "sim/planner/safety_cost.cpp",
+    "sim/planner/packing/", "sim/planner/partition/", "sim/planner/ranks/", "sim/planner/safety_cost.cpp",
     "sim/planner/state_moves.cpp", "sim/planner/systems/", "sim/schedule/draw_svg.cpp", "sim/stack/nets/dit.cpp",
     "sim/stack/nets/evoformer.cpp", "sim/stack/nets/unet.cpp", "sim/stack/operators/",
     "formats/machines/constant_table.cpp", "formats/machines/gpu_catalogue.cpp",
@@ -48,7 +48,7 @@ constexpr std::array kNotHeard{
     "formats/models/safetensors_checksums.cpp", "formats/models/safetensors_writer.cpp", "formats/models/write_hf_config.cpp",
     "formats/plans/chain_json.cpp", "formats/plans/packing_csv.cpp", "formats/plans/pipedream_profile.cpp",
     "formats/plans/piper_profile.cpp", "formats/traces/chakra_protobuf.cpp", "formats/traces/operator_",
-    "formats/traces/read_operator", "session/probe/"};
+    "formats/traces/read_operators.cpp", "session/probe/"};
 
 /// No sentences: names of tensors, segments, tracks and columns, and what a digest is made of.
 constexpr std::array kNames{
