@@ -65,7 +65,11 @@ Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
                   on_ranks("plimsoll run ...", static_cast<std::uint32_t>(ranks))));
 }
 
-Result<void> check_one_rank(const std::vector<std::string>& given) {
+Result<void> check_one_rank(const std::vector<std::string>& given, const std::string& schedule) {
+  const auto kinds = schedule_kinds();
+  if (std::any_of(kinds.begin(), kinds.end(), [&](const ScheduleKind& kind) { return kind.name == schedule; }))
+    return fail(bad(fmt::format("--schedule {} is the order of a pipeline, and this is a run on one rank", schedule),
+                    "add --pp; on one rank --schedule is the learning rate's"));
   for (const char* option : {"--chunks", "--vertical-sync", "--micro-batches", "--bucket", "--timed-waits", "--rank-timeout"}) {
     if (std::find(given.begin(), given.end(), option) == given.end()) continue;
     return fail(bad(fmt::format("{} is of a run on several ranks, and this is one", option),

@@ -36,8 +36,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags);
 /// naming the launcher's command.
 Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks);
 
-/// Refuses options that mean something on several ranks only, of those that were given to a run on one.
-Result<void> check_one_rank(const std::vector<std::string>& given);
+/// Refuses options that mean something on several ranks only, of those that were given to a run on one, and the order of a
+/// pipeline as `schedule`.
+Result<void> check_one_rank(const std::vector<std::string>& given, const std::string& schedule);
 
 /// Whether that schedule's stages update with every micro-batch, so that a step is one of them.
 bool updates_each(const std::string& schedule);

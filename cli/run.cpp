@@ -94,7 +94,7 @@ Result<ExitCode> run(const RunFlags& flags) {
                  .where = {},
                  .remedy = "add --dp, --pp or --tp (docs/ranks.md)"});
   }
-  if (const auto alone = check_one_rank(flags.given); !alone) return fail(alone.error());
+  if (const auto alone = check_one_rank(flags.given, flags.training.schedule); !alone) return fail(alone.error());
   if (const auto open = check_progress(flags.progress_fd); !open) return fail(open.error());
   ProgressLines lines(flags.progress_fd);
   auto request = make_run_request(flags);

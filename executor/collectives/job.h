@@ -25,7 +25,7 @@ class Job : public Transport {
   /// What every rank says, by rank; all must call. `on_lost` does not stop it.
   virtual std::vector<std::string> tell_all(const std::string& mine) = 0;
   /// What rank 0 says.
-  virtual std::string told_by_first(const std::string& mine) = 0;
+  std::string told_by_first(const std::string& mine) { return tell_all(rank() == 0 ? mine : std::string()).front(); }
 
   /// From now on a rank that ends without `leave`, falls silent or stands still is reported once, from the watching thread;
   /// exchanges throw from then on. The error names it with its step.

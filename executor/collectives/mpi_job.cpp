@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <mpi.h>
 #include <signal.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -98,16 +97,8 @@ class MpiJob final : public Job {
     return words;
   }
 
-  std::string told_by_first(const std::string& mine) override { return tell_all(rank_ == 0 ? mine : std::string()).front(); }
-
   void watch(const JobLimits& limits, std::function<void(const Error&)> on_lost) override {
-    char host[256] = "";
-    ::gethostname(host, sizeof(host) - 1);
-    std::vector<RankHome> homes;
-    for (const std::string& word : tell_all(fmt::format("{} {}", ::getpid(), host))) {
-      const std::size_t space = word.find(' ');
-      homes.push_back({word.substr(space + 1), std::strtoll(word.c_str(), nullptr, 10)});
-    }
+    const std::vector<RankHome> homes = read_homes(tell_all(home_of_this_process()));
     watcher_ = std::jthread(
         [this, limits, homes, lost = std::move(on_lost)](const std::stop_token& stop) { look_after(limits, homes, lost, stop); });
   }

@@ -1,8 +1,10 @@
 #include "executor/collectives/rank_watch.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace plimsoll {
 namespace {
@@ -18,6 +20,20 @@ std::string step_text(const RankWord& word) {
 double seconds(std::chrono::steady_clock::duration time) { return std::chrono::duration<double>(time).count(); }
 
 }  // namespace
+
+std::string home_of_this_process() {
+  char host[256] = "";
+  ::gethostname(host, sizeof(host) - 1);
+  return fmt::format("{} {}", ::getpid(), host);
+}
+
+std::vector<RankHome> read_homes(const std::vector<std::string>& words) {
+  std::vector<RankHome> homes;
+  for (const std::string& word : words) {
+    homes.push_back({word.substr(word.find(' ') + 1), std::strtoll(word.c_str(), nullptr, 10)});
+  }
+  return homes;
+}
 
 RankWatch::RankWatch(std::uint32_t own, std::vector<RankHome> homes, JobLimits limits, Time now)
     : own_(own), homes_(std::move(homes)), limits_(limits), ranks_(homes_.size(), Heard{{}, now, now, false}) {}

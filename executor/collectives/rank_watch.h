@@ -26,6 +26,11 @@ struct RankHome {
   std::int64_t process = 0;
 };
 
+/// As `read_homes` reads it.
+std::string home_of_this_process();
+/// What every rank said of its home, by rank.
+std::vector<RankHome> read_homes(const std::vector<std::string>& words);
+
 /// Decides which rank is lost, from what was heard and when. Knows no thread, no message and no clock of its own.
 class RankWatch {
  public:

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "executor/cpu/execute.h"
+#include "executor/kernels/worker_pool.h"
 
 namespace plimsoll {
 namespace {
@@ -18,10 +19,14 @@ std::vector<bool> kept_uses(const Plan& plan, const Program& program, const Inst
   return kept;
 }
 
+/// Routing that is zeroed puts all tokens into one row, which several tasks would write at once.
+bool scatters_tokens(const Kernel& kernel) { return kernel.kind == OpKind::kCombineBackward; }
+
 }  // namespace
 
 void rehearse(const Plan& plan, std::span<const Program* const> programs, const Rehearsal& rehearsal) {
   std::vector<bool> rehearsed(plan.kernels.size(), false);
+  WorkerPool alone(1);
   for (const Program* program : programs) {
     for (std::uint32_t id = 0; id < program->body.size(); ++id) {
       const Instruction& instruction = program->body.list.instructions[id];
@@ -35,7 +40,8 @@ void rehearse(const Plan& plan, std::span<const Program* const> programs, const 
       for (std::size_t i = 0; i < uses.size(); ++i) {
         if (!kept[i]) std::memset(uses[i].in_step(0), 0, static_cast<std::size_t>(uses[i].bytes.count));
       }
-      execute_launch(plan, *program, id, 0, *rehearsal.pool, *rehearsal.product);
+      WorkerPool& pool = scatters_tokens(plan.kernels[instruction.kernel.index]) ? alone : *rehearsal.pool;
+      execute_launch(plan, *program, id, 0, pool, *rehearsal.product);
     }
   }
 }

@@ -120,6 +120,10 @@ TEST_CASE("what only several ranks can follow is refused on one, and is never le
         {{"micro-batches", alone({"--micro-batches", "4"}), 2, {"--micro-batches is of a run on several ranks", "--accumulate"}},
          {"vertical sync", alone({"--vertical-sync"}), 2, {"--vertical-sync is of a run on several ranks"}},
          {"waits", alone({"--timed-waits", "2"}), 2, {"--timed-waits is of a run on several ranks", "leave it out"}},
+         {"a pipeline's schedule",
+          alone({"--schedule", "zb-h1"}),
+          2,
+          {"--schedule zb-h1 is the order of a pipeline", "add --pp"}},
          {"chunks beyond 32 bits", alone({"--pp", "2", "--chunks", "4294967297"}), 2, {"--chunks", "not in range"}},
          {"negative chunks", alone({"--pp", "2", "--chunks", "-1"}), 2, {"--chunks", "not in range"}}});
 }

@@ -210,7 +210,8 @@ TEST_CASE("Switch starts with truncated normals of a tenth of the usual variance
   spec.experts.count = 4;
   const auto weights = [&](ParameterRole role) {
     const auto executor = executor_of(plan_of({}, tiny_recipe(), spec), {});
-    const ParameterTensor* tensor = lay_out_parameters(spec).groups[1].find(role);
+    const ParameterLayout layout = lay_out_parameters(spec);
+    const ParameterTensor* tensor = layout.groups[1].find(role);
     std::vector<float> values(static_cast<std::size_t>(tensor->elements()));
     const auto bytes = executor->state(TensorKind::kParameter, GroupId(1u));
     std::memcpy(values.data(), bytes.data() + 4 * tensor->offset, values.size() * 4);
