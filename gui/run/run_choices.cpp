@@ -14,11 +14,15 @@ bool is_plan_file(const QString& model) {
 
 QStringList run_arguments(const RunChoices& choices, const QString& run_file) {
   QStringList arguments{choices.model, "--data", choices.data, "--steps", QString::number(choices.steps), "-o", run_file};
+  const bool on_gpu = choices.backend == "cuda";
+  if (on_gpu) arguments << "--backend" << choices.backend;
   if (is_plan_file(choices.model)) return arguments;
   arguments << "--batch" << QString::number(choices.batch) << "--accumulate" << QString::number(choices.accumulate);
   if (choices.sequence > 0) arguments << "--seq" << QString::number(choices.sequence);
-  arguments << "--device-memory" << QStringLiteral("%1MiB").arg(choices.device_memory_mib, 0, 'f', 0);
-  arguments << "--ram" << QStringLiteral("%1GiB").arg(choices.ram_gib, 0, 'f', 0);
+  if (!on_gpu) {
+    arguments << "--device-memory" << QStringLiteral("%1MiB").arg(choices.device_memory_mib, 0, 'f', 0);
+    arguments << "--ram" << QStringLiteral("%1GiB").arg(choices.ram_gib, 0, 'f', 0);
+  }
   arguments << "--optimizer" << choices.optimizer;
   if (choices.learning_rate > 0) arguments << "--lr" << QString::number(choices.learning_rate, 'g', 12);
   return arguments;

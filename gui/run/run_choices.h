@@ -7,11 +7,12 @@
 
 namespace plimsoll::gui {
 
-/// What is to be trained, on what, and for how long. Runs use this computer's CPU backend.
+/// What is to be trained, on what, and for how long.
 struct RunChoices {
   QString model = QStringLiteral("gpt:layers=4,hidden=256,heads=4,vocab=256,positions=128");  ///< or a plan file
   QString data;                  ///< a text, token, record or image file
   QString folder;                ///< where run files go
+  QString backend = QStringLiteral("cpu");  ///< or cuda: the GPU that is here, with all its memory
   std::int64_t steps = 100;
   std::int64_t batch = 4;
   std::int64_t accumulate = 1;

@@ -79,8 +79,17 @@ void RunForm::make_what_card() {
   what_card_->add(to_say("Model"), model_);
   what_card_->add(to_say("Data"), make_path_field(data_, &RunChoices::data, "data", false));
   what_card_->add(to_say("Run files"), make_path_field(folder_, &RunChoices::folder, "folder", true));
+  make_backend_field();
   what_card_->add(to_say("Steps"), steps_);
   bind_number(steps_, &RunChoices::steps, "steps");
+}
+
+void RunForm::make_backend_field() {
+  backend_ = new QComboBox;
+  backend_->setObjectName("run.backend");
+  for (const char* name : {"cpu", "cuda"}) backend_->addItem(QString(), QString::fromLatin1(name));
+  what_card_->add(to_say("Runs on"), backend_);
+  connect(backend_, &QComboBox::activated, this, [this] { choices_.backend = backend_->currentData().toString(), tell("backend"); });
 }
 
 void RunForm::make_how_card() {
@@ -131,17 +140,21 @@ void RunForm::show_choices(const RunChoices& choices) {
   device_memory_->show_value(choices.device_memory_mib);
   ram_->show_value(choices.ram_gib);
   optimizer_->setCurrentIndex(std::max(0, optimizer_->findData(choices.optimizer)));
+  backend_->setCurrentIndex(std::max(0, backend_->findData(choices.backend)));
   learning_rate_->setText(choices.learning_rate > 0 ? QString::number(choices.learning_rate, 'g', 6) : QString());
   for (QWidget* field : {static_cast<QWidget*>(batch_), static_cast<QWidget*>(accumulate_), static_cast<QWidget*>(sequence_),
                          static_cast<QWidget*>(device_memory_), static_cast<QWidget*>(ram_), static_cast<QWidget*>(optimizer_),
                          static_cast<QWidget*>(learning_rate_)}) {
     field->setEnabled(!is_plan_file(choices.model));  // a finished plan says these itself
   }
+  for (StepField* field : {device_memory_, ram_}) field->setEnabled(field->isEnabled() && choices.backend == "cpu");
   choices_ = choices;
 }
 
 void RunForm::retranslate() {
   const QSignalBlocker quiet(this);
+  backend_->setItemText(0, say("the CPU"));
+  backend_->setItemText(1, say("the GPU that is here (CUDA)"));
   what_card_->retranslate();
   how_card_->retranslate();
   device_memory_->set_words(QStringLiteral(" MiB"), {});

@@ -31,6 +31,7 @@ class RunForm final : public QWidget {
  private:
   void make_what_card();
   void make_how_card();
+  void make_backend_field();
   QWidget* make_path_field(QLineEdit* field, QString RunChoices::*member, const char* what, bool folder);
   void bind_text(QLineEdit* field, QString RunChoices::*member, const char* what);
   template <typename Member>
@@ -43,6 +44,7 @@ class RunForm final : public QWidget {
   QLineEdit* model_;
   QLineEdit* data_;
   QLineEdit* folder_;
+  QComboBox* backend_;
   std::vector<QToolButton*> browse_;
   StepField* steps_;
   StepField* batch_;

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <QAbstractItemModelTester>
+#include <QComboBox>
 #include <QFile>
 #include <QFileInfo>
 #include <QLabel>
@@ -66,6 +67,32 @@ TEST_CASE("a run of a tiny model is started by a click, watched, and stands in t
   CHECK(runs->runs().front().finished);
   CHECK(runs->runs().front().steps == 20);
   CHECK(runs->runs().front().step_seconds > 0);
+}
+
+TEST_CASE("a run on the GPU asks for it with all that it has; where there is none, that is said and nothing is lost") {
+  const TemporaryFolder folder;
+  const auto window = test::make_window(folder, kStart);
+  RunPage& page = run_page(*window);
+  page.choose(tiny(folder, 2), "all");
+  auto* backend = page.findChild<QComboBox*>("run.backend");
+  REQUIRE(backend != nullptr);
+  CHECK_FALSE(run_arguments(page.choices(), "r").contains("--backend"));
+  backend->setCurrentIndex(1);
+  Q_EMIT backend->activated(1);
+  const QStringList words = run_arguments(page.choices(), "r");
+  CHECK(words.mid(words.indexOf("--backend"), 2) == QStringList{"--backend", "cuda"});
+  CHECK_FALSE(words.contains("--device-memory"));
+  CHECK_FALSE(page.findChild<QWidget*>("run.ram")->isEnabled());
+  if (QFileInfo::exists("/dev/nvidiactl")) return;
+  std::optional<RunEnd> end;
+  QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
+  page.start();
+  REQUIRE(test::wait_until([&] { return end.has_value(); }, 60));
+  CHECK(end->kind == RunEnd::Kind::kFailed);
+  CHECK_FALSE(end->text.isEmpty());
+  backend->setCurrentIndex(0);
+  Q_EMIT backend->activated(0);
+  CHECK(page.findChild<QWidget*>("run.ram")->isEnabled());
 }
 
 TEST_CASE("a stopped run ends after its step and keeps a checkpoint; a killed one is said in words") {
