@@ -104,7 +104,8 @@ Result<Answered> fit_onnx(const WorkloadRequest& request) {
   }
   const auto prediction = predict_model(*make, task->recipe, task->setup, task->gpu);
   if (!prediction) return fail(prediction.error());
-  const NetAnswer answer{.name = fmt::format("{} ({})", std::filesystem::path(request.model).filename().string(), task->graph->producer),
+  const std::string file = std::filesystem::path(request.model).filename().string();
+  const NetAnswer answer{.name = fmt::format("{} ({})", file, task->graph->producer),
                          .workload = "onnx",
                          .gpu = task->gpu.name,
                          .precision = task->recipe.precision,

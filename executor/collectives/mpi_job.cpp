@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "executor/collectives/job.h"
-#include "executor/collectives/rank_watch.h"
+#include "executor/collectives/own_word.h"
 
 namespace plimsoll {
 namespace {
@@ -37,7 +37,7 @@ class MpiJob final : public Job {
 
   /// A job that was not left has lost a rank, or this one failed: the others would wait for it.
   ~MpiJob() override {
-    if (!left_ && ranks_ > 1) abort(EXIT_FAILURE);
+    if (!own_.has_left() && ranks_ > 1) abort(EXIT_FAILURE);
     MPI_Comm_free(&messages_);
     MPI_Comm_free(&words_);
     MPI_Finalize();
@@ -50,13 +50,8 @@ class MpiJob final : public Job {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t ranks() const override { return ranks_; }
 
-  void note_instruction(std::int64_t step) override {
-    instructions_.fetch_add(1, std::memory_order_relaxed);
-    std::int64_t newest = step_.load(std::memory_order_relaxed);
-    while (step > newest && !step_.compare_exchange_weak(newest, step)) continue;
-  }
-
-  void note_pause(bool pauses) override { pauses_ = pauses; }
+  void note_instruction(std::int64_t step) override { own_.begins(step); }
+  void note_pause(bool pauses) override { own_.pauses(pauses); }
 
   void exchange(std::uint32_t channel, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override {
     std::vector<MPI_Request> requests;
@@ -104,7 +99,7 @@ class MpiJob final : public Job {
   }
 
   void leave() override {
-    left_ = true;
+    own_.leaves();
     MPI_Barrier(words_);
     if (watcher_.joinable()) {
       watcher_.request_stop();
@@ -127,13 +122,13 @@ class MpiJob final : public Job {
       MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
       if (done != 0) break;
       if (lost_) throw EnvironmentError(loss());
-      if (look == 100) waiting_for_ = whom;
+      if (look == 100) own_.waits_for(whom);
       if (look < 20)
         std::this_thread::yield();
       else
         std::this_thread::sleep_for(look < 200 ? Microseconds(20) : Microseconds(200));
     }
-    waiting_for_ = -1;
+    own_.waits_for(-1);
   }
 
   Error loss() {
@@ -157,7 +152,7 @@ class MpiJob final : public Job {
       const auto now = Clock::now();
       const bool due = now - beat >= kBeat;
       if (due) beat = now;
-      state.heard(rank_, own_word(), now);
+      state.heard(rank_, own_.now(), now);
       for (std::uint32_t other = 0; other < ranks_; ++other) {
         if (other == rank_) continue;
         if (due) speak(lines[other], other);
@@ -179,13 +174,11 @@ class MpiJob final : public Job {
     for (Line& line : lines) drop(line);
   }
 
-  [[nodiscard]] RankWord own_word() const { return {step_, instructions_, waiting_for_, left_ ? 1 : 0, pauses_ ? 1 : 0}; }
-
   void speak(Line& line, std::uint32_t other) {
     int sent = 1;
     if (line.send != MPI_REQUEST_NULL) MPI_Test(&line.send, &sent, MPI_STATUS_IGNORE);
     if (sent == 0) return;
-    line.sent = own_word();
+    line.sent = own_.now();
     MPI_Isend(&line.sent, sizeof(RankWord), MPI_BYTE, static_cast<int>(other), 0, words_, &line.send);
   }
 
@@ -211,8 +204,8 @@ class MpiJob final : public Job {
   std::uint32_t rank_ = 0, ranks_ = 1;
   bool threads_ = false;
   MPI_Comm messages_ = MPI_COMM_NULL, words_ = MPI_COMM_NULL;
-  std::atomic<std::int64_t> step_{-1}, instructions_{0}, waiting_for_{-1};
-  std::atomic<bool> left_{false}, lost_{false}, pauses_{false};
+  OwnWord own_;
+  std::atomic<bool> lost_{false};
   std::mutex mutex_;
   Error loss_;
   std::jthread watcher_;

@@ -1,7 +1,6 @@
 // A job whose processes met by TCP: started by torchrun, or one by one.
 #include <fmt/format.h>
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -9,7 +8,7 @@
 #include <map>
 #include <mutex>
 
-#include "executor/collectives/rank_watch.h"
+#include "executor/collectives/own_word.h"
 #include "executor/collectives/rendezvous.h"
 #include "executor/collectives/tcp_mesh.h"
 
@@ -35,7 +34,7 @@ class TcpJob final : public Job {
 
   /// A job that was not left has lost a rank, or this one failed: the others would wait for it.
   ~TcpJob() override {
-    if (!left_ && ranks_ > 1) abort(EXIT_FAILURE);
+    if (!own_.has_left() && ranks_ > 1) abort(EXIT_FAILURE);
   }
   TcpJob(const TcpJob&) = delete;
   TcpJob& operator=(const TcpJob&) = delete;
@@ -43,12 +42,8 @@ class TcpJob final : public Job {
   [[nodiscard]] std::uint32_t rank() const override { return rank_; }
   [[nodiscard]] std::uint32_t ranks() const override { return ranks_; }
 
-  void note_instruction(std::int64_t step) override {
-    instructions_.fetch_add(1, std::memory_order_relaxed);
-    std::int64_t newest = step_.load(std::memory_order_relaxed);
-    while (step > newest && !step_.compare_exchange_weak(newest, step)) continue;
-  }
-  void note_pause(bool pauses) override { pauses_ = pauses; }
+  void note_instruction(std::int64_t step) override { own_.begins(step); }
+  void note_pause(bool pauses) override { own_.pauses(pauses); }
 
   void exchange(std::uint32_t channel, std::span<const OutgoingBytes> out, std::span<const IncomingBytes> in) override {
     for (const OutgoingBytes& part : out) mesh_.send(part.rank, channel, part.bytes);
@@ -81,7 +76,7 @@ class TcpJob final : public Job {
 
   void leave() override {
     tell_all({});
-    left_ = true;
+    own_.leaves();
     if (watcher_.joinable()) {
       watcher_.request_stop();
       watcher_.join();
@@ -131,9 +126,9 @@ class TcpJob final : public Job {
   std::vector<std::byte> next_of(std::uint32_t from, std::uint32_t channel) {
     std::unique_lock lock(mutex_);
     std::deque<std::vector<std::byte>>& line = arrived_[{from, channel}];
-    waiting_for_ = from;
+    own_.waits_for(from);
     came_.wait(lock, [&] { return !line.empty() || loss_ || (gone_[from] && !watcher_.joinable()); });
-    waiting_for_ = -1;
+    own_.waits_for(-1);
     if (line.empty()) throw EnvironmentError(loss_ ? *loss_ : ended_early(from));
     std::vector<std::byte> message = std::move(line.front());
     line.pop_front();
@@ -163,7 +158,7 @@ class TcpJob final : public Job {
         beat = now;
         send_word();
       }
-      state.heard(rank_, own_word(), now);
+      state.heard(rank_, own_.now(), now);
       hear(state, now);
       if (const auto loss = state.loss(now); loss && !reported) {
         reported = true;
@@ -193,19 +188,16 @@ class TcpJob final : public Job {
     on_lost(loss);
   }
 
-  [[nodiscard]] RankWord own_word() const { return {step_, instructions_, waiting_for_, left_ ? 1 : 0, pauses_ ? 1 : 0}; }
-
   /// A rank that takes nothing in must not keep this from the others, nor the watch from looking.
   void send_word() {
-    const RankWord word = own_word();
+    const RankWord word = own_.now();
     for (std::uint32_t other = 0; other < ranks_; ++other) {
       if (other != rank_) mesh_.send_soon(other, kWord, std::as_bytes(std::span(&word, 1)), {});
     }
   }
 
   std::uint32_t rank_, ranks_;
-  std::atomic<std::int64_t> step_{-1}, instructions_{0}, waiting_for_{-1};
-  std::atomic<bool> left_{false}, pauses_{false};
+  OwnWord own_;
   std::mutex mutex_;  ///< guards what follows
   std::condition_variable came_;
   std::map<Line, std::deque<std::vector<std::byte>>> arrived_;

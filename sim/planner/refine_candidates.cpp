@@ -174,7 +174,7 @@ class LocalSearch {
     return std::any_of(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return c.fits(); });
   }
 
-  /// A shortfall that helps no walker, where none of them fits.
+  /// What is short of as much by its lasting state alone is not looked at further, where none of the walkers fits.
   [[nodiscard]] std::optional<Bytes> most_short_walker() const {
     Bytes most;
     for (const std::size_t walker : walkers_) {

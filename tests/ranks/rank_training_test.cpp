@@ -5,6 +5,7 @@
 
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
+#include "tests/ranks/left_by_training.h"
 #include "tests/ranks/tiny_job.h"
 #include "tests/support/thread_transport.h"
 #include "tests/support/tiny_executor.h"
@@ -13,39 +14,16 @@ namespace plimsoll {
 namespace {
 
 using test::JobShape;
-
-/// What a training leaves: losses and gradient norms of each step, then all weights and moments.
-struct Left {
-  std::vector<double> losses, norms;
-  std::vector<std::vector<std::byte>> states;
-
-  bool operator==(const Left&) const = default;
-};
-
-void note_steps(const Trace& trace, Left& left) {
-  for (const StepSummary& step : trace.steps) {
-    left.losses.push_back(step.loss);
-    left.norms.push_back(step.gradient_norm);
-  }
-}
-
-std::vector<std::byte> copied(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
-
-constexpr TensorKind kKinds[] = {TensorKind::kParameter, TensorKind::kFirstMoment, TensorKind::kSecondMoment};
+using test::Left;
 
 Left alone(const RankJob& job, std::int64_t steps) {
   auto plan = lower_to_plan(job.spec, job.recipe, tiny_machine(1), {});
   if (!plan) FAIL(plan.error().text());
-  const auto executor = executor_of(*plan);
-  Left left;
-  note_steps(trace_of(*executor, 0, steps), left);
-  for (std::size_t group = 0; group < lay_out_parameters(job.spec).groups.size(); ++group) {
-    for (const TensorKind kind : kKinds) left.states.push_back(copied(executor->state(kind, GroupId(group))));
-  }
-  return left;
+  std::vector<std::unique_ptr<CpuExecutor>> one;
+  one.push_back(executor_of(*plan));
+  return test::left_by(trace_of(*one[0], 0, steps), job.spec, one);
 }
 
-/// Each state is taken from a rank that updates it: the first that has moments of the group.
 Left together(const RankJob& job, std::int64_t steps, bool rendezvous = true, std::uint64_t jitter = 0) {
   const std::vector<Plan> plans = test::plans_of(job);
   test::ThreadHub hub(job.ranks(), rendezvous);
@@ -64,20 +42,8 @@ Left together(const RankJob& job, std::int64_t steps, bool rendezvous = true, st
       });
     }
   }
-  Left left;
-  note_steps(traces[0], left);
-  for (std::size_t group = 0; group < lay_out_parameters(job.spec).groups.size(); ++group) {
-    for (const TensorKind kind : kKinds) {
-      for (const auto& executor : executors) {
-        const bool owns = !executor->state(TensorKind::kFirstMoment, GroupId(group)).empty();
-        if (!owns) continue;
-        left.states.push_back(copied(executor->state(kind, GroupId(group))));
-        break;
-      }
-    }
-  }
   for (const auto& executor : executors) CHECK(executor->check_touched());
-  return left;
+  return test::left_by(traces[0], job.spec, executors);
 }
 
 void check_equal(const JobShape& shape) {

@@ -8,7 +8,7 @@
 namespace plimsoll {
 namespace {
 
-/// One block of width 4: two heads of 2, eight columns between the two layers of its feed-forward part.
+/// One block of width 4: four heads of 2, eight columns between the two layers of its feed-forward part.
 ModelSpec small(Family family) {
   ModelSpec spec = family_defaults(family);
   spec.name = "small";

@@ -7,6 +7,7 @@
 #include "executor/cuda/link_plan.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/executor/cuda/emulated_links.h"
+#include "tests/ranks/left_by_training.h"
 #include "tests/ranks/tiny_job.h"
 #include "tests/support/tiny_executor.h"
 #include "tests/support/tiny_platform.h"
@@ -24,25 +25,6 @@ RankJob device_job(const JobShape& shape) {
   return job;
 }
 
-/// Losses and norms of each step, then each group's weights and moments.
-struct Left {
-  std::vector<double> losses, norms;
-  std::vector<std::vector<std::byte>> states;
-
-  bool operator==(const Left&) const = default;
-};
-
-constexpr TensorKind kKinds[] = {TensorKind::kParameter, TensorKind::kFirstMoment, TensorKind::kSecondMoment};
-
-void note_steps(const Trace& trace, Left& left) {
-  for (const StepSummary& step : trace.steps) {
-    left.losses.push_back(step.loss);
-    left.norms.push_back(step.gradient_norm);
-  }
-}
-
-std::vector<std::byte> copied(std::span<const std::byte> bytes) { return {bytes.begin(), bytes.end()}; }
-
 std::unique_ptr<DeviceExecutor> executor_on(const Plan& plan, std::shared_ptr<Device> device, DeviceOptions options) {
   options.threads = 1;
   auto executor = DeviceExecutor::create(plan, std::move(device), options);
@@ -54,18 +36,13 @@ std::unique_ptr<DeviceExecutor> executor_on(const Plan& plan, std::shared_ptr<De
 Left alone(const RankJob& job, std::int64_t steps) {
   auto plan = lower_to_plan(job.spec, job.recipe, tiny_platform(), {}, {});
   if (!plan) FAIL(plan.error().text());
-  const auto executor = executor_on(*plan, std::make_shared<EmulatedDevice>(64 * kMiB), {});
-  const auto trace = executor->run_steps({.steps = steps}, kText);
+  std::vector<std::unique_ptr<DeviceExecutor>> one;
+  one.push_back(executor_on(*plan, std::make_shared<EmulatedDevice>(64 * kMiB), {}));
+  const auto trace = one[0]->run_steps({.steps = steps}, kText);
   if (!trace) FAIL(trace.error().text());
-  Left left;
-  note_steps(*trace, left);
-  for (std::size_t group = 0; group < lay_out_parameters(job.spec).groups.size(); ++group) {
-    for (const TensorKind kind : kKinds) left.states.push_back(copied(executor->state(kind, GroupId(group))));
-  }
-  return left;
+  return left_by(*trace, job.spec, one);
 }
 
-/// Each state from the first rank that updates its group.
 Left together(const RankJob& job, std::int64_t steps, bool rendezvous, std::uint64_t seed = 0) {
   const std::vector<Plan> plans = plans_of(job);
   const auto links = plan_links(plans);
@@ -91,18 +68,7 @@ Left together(const RankJob& job, std::int64_t steps, bool rendezvous, std::uint
       });
     }
   }
-  Left left;
-  note_steps(traces[0], left);
-  for (std::size_t group = 0; group < lay_out_parameters(job.spec).groups.size(); ++group) {
-    for (const TensorKind kind : kKinds) {
-      for (const auto& executor : executors) {
-        if (executor->state(TensorKind::kFirstMoment, GroupId(group)).empty()) continue;
-        left.states.push_back(copied(executor->state(kind, GroupId(group))));
-        break;
-      }
-    }
-  }
-  return left;
+  return left_by(traces[0], job.spec, executors);
 }
 
 void check_equal(const JobShape& shape, std::uint64_t seed = 0) {
