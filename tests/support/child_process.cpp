@@ -79,7 +79,9 @@ ChildProcess::~ChildProcess() {
   }
 }
 
-void ChildProcess::send(int signal) const { ::kill(process_, signal); }
+void ChildProcess::send(int signal) const {
+  if (!reaped_) ::kill(process_, signal);
+}
 
 std::string ChildProcess::errors_so_far() const { return content_of(captured_ + ".err"); }
 
