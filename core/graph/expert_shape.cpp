@@ -25,13 +25,23 @@ std::int64_t expert_rows(const OpShape& s) {
   return s.capacity == 0 ? sent : std::min(sent, s.experts * s.groups * s.capacity);
 }
 
-std::int64_t even_rows(const OpShape& s) { return s.experts == 0 ? 0 : (expert_rows(s) + s.experts - 1) / s.experts; }
+std::int64_t even_rows(const OpShape& s) {
+  OpShape all = s;
+  all.experts *= s.terms;
+  return all.experts == 0 ? 0 : (expert_rows(all) + all.experts - 1) / all.experts;
+}
 
 double expected_rows(const OpShape& s) {
-  if (s.capacity == 0 || s.experts == 0 || s.groups == 0) return real(expert_rows(s));
-  const double tokens = real(s.rows) / real(s.groups), chance = real(s.choices) / real(s.experts);
+  if (s.capacity == 0 || s.experts == 0 || s.groups == 0) return real(expert_rows(s)) / real(std::max<std::int64_t>(1, s.terms));
+  const double tokens = real(s.rows) / real(s.groups), chance = real(s.choices) / real(s.experts * s.terms);
   const double taken = mean_of_bounded(tokens * chance, std::sqrt(tokens * chance * (1 - chance)), real(s.capacity));
   return std::min(real(expert_rows(s)), real(s.experts * s.groups) * taken);
+}
+
+OpShape shape_of_share(const OpShape& s) {
+  OpShape share = s;
+  share.experts /= std::max<std::int64_t>(1, s.terms);
+  return share;
 }
 
 GatingKind gating_of(const OpShape& s) { return static_cast<GatingKind>(s.variant); }

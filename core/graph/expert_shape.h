@@ -6,18 +6,22 @@
 #include "core/model/experts.h"
 
 // Sizes of what the kernels of a mixture of experts pass to each other. `rows` of their shapes are the micro-batch's tokens;
-// experts' rows lie one expert after another without gaps, so that no more of them are needed than tokens are sent.
+// experts' rows lie one expert after another without gaps, so that no more of them are needed than tokens are sent. Where ranks
+// share the experts, `experts` of the kernels between dispatch and combine are those of one rank, and `terms` the ranks.
 namespace plimsoll {
 
 /// Rows that all experts together have at most.
 std::int64_t expert_rows(const OpShape& shape);
 
-/// Rows of one expert when all have as many, rounded up.
+/// Rows of one expert when all of all ranks have as many, rounded up.
 std::int64_t even_rows(const OpShape& shape);
 
 /// Tokens that would be sent if each chose its experts at random: chance makes some experts' share pass their capacity
 /// (normal approximation of the binomial distribution). Never more than expert_rows.
 double expected_rows(const OpShape& shape);
+
+/// Of a kShareRouting (`experts`: all; `terms`: ranks that share them): the mixture as one of these ranks has it.
+OpShape shape_of_share(const OpShape& all);
 
 GatingKind gating_of(const OpShape& router);
 

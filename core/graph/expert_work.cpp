@@ -58,6 +58,8 @@ Bytes expert_traffic(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kDispatchBackward:
     case OpKind::kCombine: return bytes(e * inputs * (rows + tokens) + choices);
     case OpKind::kCombineBackward: return bytes(e * inputs * (2 * rows + tokens) + choices);
+    case OpKind::kShareRouting:
+      return Bytes(4 * s.terms * (routing_elements(s) + routing_elements(shape_of_share(s))) + 4 * (2 * s.terms + 3));
     case OpKind::kExpertBalance: return Bytes(8 * (s.terms * statistics_elements(s) + slopes_elements(s) + 2));
     default: return Bytes(0);
   }

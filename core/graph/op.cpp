@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 48> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 52> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kClassToken, "class_token"},
     {OpKind::kFirstToken, "first_token"},
@@ -55,6 +55,10 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 48> kKinds{{
     {OpKind::kLars, "lars"},
     {OpKind::kAdamW, "adamw"},
     {OpKind::kMuon, "muon"},
+    {OpKind::kShareRouting, "share_routing"},
+    {OpKind::kGatherRoutings, "gather_routings"},
+    {OpKind::kToExperts, "to_experts"},
+    {OpKind::kFromExperts, "from_experts"},
 }};
 constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
     {{Phase::kLoad, "load"}, {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kOptimizer, "optimizer"}}};

@@ -70,6 +70,11 @@ enum class OpKind : std::uint8_t {
   kLars,                  ///< velocity; of one tensor
   kAdamW,                 ///< m, v
   kMuon,                  ///< velocity; of one matrix; workspace: three matrices in bf16 for Newton–Schulz
+  // Where ranks share a mixture's experts; the last three are exchanges in a plan, not launches (core/plan/exchange.h).
+  kShareRouting,          ///< routings r of all these ranks, the same w of own experts alone, counts w
+  kGatherRoutings,        ///< routing r, routings of all these ranks w
+  kToExperts,             ///< rows r, counts r, visiting rows w        rows of own tokens to the ranks that have their experts
+  kFromExperts,           ///< visiting rows r, counts r, rows w        and back
 };
 
 /// What a clip factor's flag says where the loss is scaled; its shape's variant.

@@ -167,7 +167,11 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kExpertLinearBackwardInput:
     case OpKind::kExpertLinearBackwardWeight:
     case OpKind::kDispatchBackward:
-    case OpKind::kRouterBackward: return expert_flops(kind, s);
+    case OpKind::kRouterBackward:
+    case OpKind::kShareRouting: return expert_flops(kind, s);
+    case OpKind::kGatherRoutings:
+    case OpKind::kToExperts:
+    case OpKind::kFromExperts: return 0;
   }
   return 0;
 }
@@ -228,7 +232,11 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
     case OpKind::kExpertLinearBackwardInput:
     case OpKind::kExpertLinearBackwardWeight:
     case OpKind::kDispatchBackward:
-    case OpKind::kRouterBackward: return expert_traffic(kind, s, dtype);
+    case OpKind::kRouterBackward:
+    case OpKind::kShareRouting: return expert_traffic(kind, s, dtype);
+    case OpKind::kGatherRoutings:
+    case OpKind::kToExperts:
+    case OpKind::kFromExperts: return Bytes(0);  // exchanges
   }
   return Bytes(0);
 }

@@ -40,6 +40,8 @@ class UseCheck {
       case ExchangeKind::kAllReduce: return sums({Access::kReadWrite, Access::kWrite}, 0);
       case ExchangeKind::kReduceScatter: return sums({Access::kRead, Access::kWrite, Access::kWrite}, 0);
       case ExchangeKind::kAllGather: return sums({Access::kRead, Access::kWrite}, 1);
+      case ExchangeKind::kAllToAll: return rows(2);
+      case ExchangeKind::kAllToAllBack: return rows(0);
     }
     return "is of no known kind";
   }
@@ -68,6 +70,15 @@ class UseCheck {
         return fmt::format("use {} has {} bytes, and {} are needed", i, uses_[i].bytes.count, wanted.count);
     }
     return {};
+  }
+
+  /// How long a row is stands in the counts, with which the executor compares it.
+  [[nodiscard]] Flaw rows(std::size_t visiting) const {
+    if (auto flaw = expect({Access::kRead, Access::kRead, Access::kWrite})) return flaw;
+    if (uses_[visiting].bytes.count % members_ != 0) return "its visitors' rows do not divide by its members";
+    const std::int64_t counts = RowCounts::elements(members_) * 4;
+    if (uses_[1].bytes.count == counts) return {};
+    return fmt::format("its counts have {} bytes, and {} are needed", uses_[1].bytes.count, counts);
   }
 
   const Exchange& exchange_;

@@ -6,7 +6,8 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::string_view, 5> kNames{"send", "receive", "all_reduce", "reduce_scatter", "all_gather"};
+constexpr std::array<std::string_view, 7> kNames{"send",       "receive",    "all_reduce",     "reduce_scatter",
+                                                   "all_gather", "all_to_all", "all_to_all_back"};
 
 }  // namespace
 

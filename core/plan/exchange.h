@@ -20,6 +20,8 @@ enum class ExchangeKind : std::uint8_t {
   kAllReduce,      ///< whole rw, workspace w      the sum over the members, on all of them
   kReduceScatter,  ///< whole r, part w, workspace w    the sum's own part
   kAllGather,      ///< part r, whole w
+  kAllToAll,       ///< rows r, counts r, visitors w    to each member the rows that are meant for it
+  kAllToAllBack,   ///< visitors r, counts r, rows w    each row to where it came from
 };
 
 /// Who takes part in a kind of collective instruction, and in which order. Equal exchanges of different ranks belong together;
@@ -34,6 +36,15 @@ struct Exchange {
 };
 
 constexpr bool is_message(ExchangeKind kind) { return kind == ExchangeKind::kSend || kind == ExchangeKind::kReceive; }
+
+constexpr bool is_all_to_all(ExchangeKind kind) { return kind == ExchangeKind::kAllToAll || kind == ExchangeKind::kAllToAllBack; }
+
+/// How many rows go where, as int32 in the `counts` of an all-to-all among n members: [0, n]: the row at which each member's
+/// begin, and behind the last their end; [n + 1, 2 n]: how many come from each; [2 n + 1]: for how many own rows there is room,
+/// and [2 n + 2]: for how many visitors of each member.
+struct RowCounts {
+  static constexpr std::int64_t elements(std::int64_t members) { return 2 * members + 3; }
+};
 
 /// The elements [first, first + count) of a member's part, the `index`-th of `members`; the last parts may be shorter, or empty.
 struct ElementPart {

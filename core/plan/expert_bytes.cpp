@@ -1,5 +1,6 @@
 #include "core/graph/expert_shape.h"
 #include "core/model/loss_scaling.h"
+#include "core/plan/exchange.h"
 #include "core/plan/least_bytes.h"
 
 // Operands of a mixture's kernels, in the order of core/graph/op.h.
@@ -32,6 +33,8 @@ class ExpertBytes : private MeasuredLaunch {
         return {{sent(s_.outputs), weights(), routing(), sent(s_.inputs)}, {}};
       case OpKind::kExpertLinearBackwardWeight:
         return expert_linear_backward_weight();
+      case OpKind::kShareRouting:
+        return share_routing();
       case OpKind::kDispatchBackward:
         return {{sent(s_.inputs), routing(), tokens(s_.inputs)}, {}};
       default:
@@ -42,14 +45,19 @@ class ExpertBytes : private MeasuredLaunch {
  private:
   /// Kernels index by the numbers of experts, choices and groups, and by those of the model.
   [[nodiscard]] std::string shape_flaw() const {
-    const bool of_model = s_.experts >= 1 && s_.experts == around_.spec.experts.count;
+    const bool of_all = kernel_.kind == OpKind::kExpertBalance || kernel_.kind == OpKind::kShareRouting;
+    const std::int64_t everywhere = of_all ? s_.experts : product_of({s_.experts, s_.terms});
+    const bool of_model = s_.experts >= 1 && everywhere == around_.spec.experts.count;
     const bool routes =
-        s_.choices >= 1 && s_.choices <= s_.experts && s_.groups >= 1 && s_.rows >= 1 && s_.rows % s_.groups == 0;
+        s_.choices >= 1 && s_.choices <= everywhere && s_.groups >= 1 && s_.rows >= 1 && s_.rows % s_.groups == 0;
     if (!of_model || !routes) return "its tokens, groups, choices and experts are not those of a mixture of the model";
     const bool wide = kernel_.kind == OpKind::kExpertBalance ? s_.terms >= 1 : s_.inputs >= 1;
     const bool products = kernel_.kind == OpKind::kExpertLinear || kernel_.kind == OpKind::kExpertLinearBackwardInput ||
                           kernel_.kind == OpKind::kExpertLinearBackwardWeight;
-    if (!wide || (products && s_.outputs < 1)) return "its rows are empty";
+    if (kernel_.kind == OpKind::kShareRouting && (s_.terms < 1 || s_.experts % s_.terms != 0 || s_.inputs >= s_.terms)) {
+      return "its ranks do not share the experts evenly";
+    }
+    if ((!wide && kernel_.kind != OpKind::kShareRouting) || (products && s_.outputs < 1)) return "its rows are empty";
     const std::int64_t most = std::int64_t{1} << 50;
     const bool bounded = product_of({s_.rows, s_.choices, 8}) < most && product_of({s_.experts, s_.groups, 8}) < most &&
                          product_of({s_.experts, s_.groups, s_.capacity}) < most &&
@@ -77,6 +85,12 @@ class ExpertBytes : private MeasuredLaunch {
     if (noisy()) least.operands.push_back(router_weight());
     least.operands.insert(least.operands.end(), {scores(), gates(), routing(), statistics()});
     return least;
+  }
+
+  [[nodiscard]] LeastBytes share_routing() const {
+    return {{product_of({s_.terms, routing()}), product_of({s_.terms, routing_elements(shape_of_share(s_)), kIndexBytes}),
+             product_of({RowCounts::elements(s_.terms), kIndexBytes})},
+            {}};
   }
 
   [[nodiscard]] LeastBytes expert_linear() const {

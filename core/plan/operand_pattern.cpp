@@ -137,6 +137,12 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kLamb:
     case OpKind::kAdamW:
       return "uuurRW|rrrrRwwwW";
+    case OpKind::kShareRouting:
+      return "rww";
+    case OpKind::kGatherRoutings:
+    case OpKind::kToExperts:
+    case OpKind::kFromExperts:
+      return "";  // no launches
   }
   return "";
 }
@@ -167,6 +173,7 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kExpertLinear:
     case OpKind::kExpertDropout:
     case OpKind::kCombine:
+    case OpKind::kShareRouting:
       return phase == Phase::kForward || phase == Phase::kBackward;
     case OpKind::kLoss:
     case OpKind::kExpertBalance:
@@ -203,6 +210,10 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kAdamW:
     case OpKind::kMuon:
       return phase == Phase::kOptimizer;
+    case OpKind::kGatherRoutings:
+    case OpKind::kToExperts:
+    case OpKind::kFromExperts:
+      return false;
   }
   return false;
 }

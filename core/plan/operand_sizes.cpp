@@ -20,6 +20,7 @@ bool is_of_experts(OpKind kind) {
     case OpKind::kExpertLinearBackwardWeight:
     case OpKind::kDispatchBackward:
     case OpKind::kRouterBackward:
+    case OpKind::kShareRouting:
       return true;
     default:
       return false;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/error.h"
 #include "executor/kernels/half_types.h"
 #include "formats/models/half_floats.h"
 
@@ -134,6 +135,76 @@ class Member {
   std::size_t own_;
 };
 
+/// One member's side of an all-to-all.
+class RowMember {
+ public:
+  RowMember(const Exchange& exchange, ExchangeSteps& steps, std::span<const std::byte> counts)
+      : exchange_(exchange), steps_(steps), counts_(reinterpret_cast<const std::int32_t*>(counts.data())) {}
+
+  void send_out(Span rows, Span visitors) {
+    measure(rows, visitors);
+    move([&](std::size_t i) { return own_rows(rows, i); }, [&](std::size_t i) { return visiting(visitors, i); });
+  }
+  void send_back(Span visitors, Span rows) {
+    measure(rows, visitors);
+    move([&](std::size_t i) { return visiting(visitors, i); }, [&](std::size_t i) { return own_rows(rows, i); });
+  }
+
+ private:
+  /// A row's length, of which there must be as many in both as the counts say.
+  void measure(Span rows, Span visitors) {
+    const std::size_t members = exchange_.ranks.size();
+    const std::int32_t own = counts_[2 * members + 1], of_each = counts_[2 * members + 2];
+    if (own < 1 || of_each < 1) stray();
+    row_ = rows.size() / static_cast<std::size_t>(own);
+    room_ = static_cast<std::size_t>(of_each);
+    if (row_ * static_cast<std::size_t>(own) != rows.size() || row_ * room_ * members != visitors.size()) stray();
+  }
+
+  template <typename From, typename To>
+  void move(const From& from, const To& to) const {
+    std::vector<OutgoingBytes> out;
+    std::vector<IncomingBytes> in;
+    for (std::size_t i = 0; i < exchange_.ranks.size(); ++i) {
+      const std::uint32_t rank = exchange_.ranks[i];
+      const Span sent = from(i), wanted = to(i);
+      if (rank == steps_.rank()) {
+        if (sent.size() != wanted.size()) stray();
+        if (!sent.empty()) steps_.copy(wanted, sent);
+        continue;
+      }
+      if (!sent.empty()) out.push_back({rank, sent});
+      if (!wanted.empty()) in.push_back({rank, wanted});
+    }
+    steps_.exchange(exchange_.channel, out, in);
+  }
+
+  /// Those that are meant for a member.
+  [[nodiscard]] Span own_rows(Span rows, std::size_t member) const {
+    const std::int32_t first = counts_[member], end = counts_[member + 1];
+    if (first < 0 || end < first || static_cast<std::size_t>(end) * row_ > rows.size()) stray();
+    return rows.subspan(static_cast<std::size_t>(first) * row_, static_cast<std::size_t>(end - first) * row_);
+  }
+  [[nodiscard]] Span visiting(Span visitors, std::size_t member) const {
+    const std::int32_t count = counts_[exchange_.ranks.size() + 1 + member];
+    if (count < 0 || static_cast<std::size_t>(count) > room_) stray();
+    return visitors.subspan(member * room_ * row_, static_cast<std::size_t>(count) * row_);
+  }
+
+  [[noreturn]] static void stray() {
+    throw EnvironmentError({.kind = ErrorKind::kDefect,
+                            .what = "the counts of an all-to-all pass the rows that there is room for",
+                            .where = {},
+                            .remedy = "make the plan again with plimsoll plan"});
+  }
+
+  const Exchange& exchange_;
+  ExchangeSteps& steps_;
+  const std::int32_t* counts_;
+  std::size_t row_ = 0;   ///< bytes of one
+  std::size_t room_ = 0;  ///< rows that each member's visitors have
+};
+
 }  // namespace
 
 void run_exchange(const Exchange& exchange, ExchangeSteps& steps, const std::vector<Span>& uses) {
@@ -154,6 +225,8 @@ void run_exchange(const Exchange& exchange, ExchangeSteps& steps, const std::vec
     }
     case ExchangeKind::kReduceScatter: return Member(exchange, steps, uses[0].size()).reduce(uses[0], uses[2], uses[1]);
     case ExchangeKind::kAllGather: return Member(exchange, steps, uses[1].size()).gather(uses[0], uses[1]);
+    case ExchangeKind::kAllToAll: return RowMember(exchange, steps, uses[1]).send_out(uses[0], uses[2]);
+    case ExchangeKind::kAllToAllBack: return RowMember(exchange, steps, uses[1]).send_back(uses[0], uses[2]);
   }
 }
 

@@ -27,6 +27,9 @@ class ExchangeSteps {
 /// beginning with the first one's as it is. So a sum's bits depend on that order alone, and where member i brings the i-th
 /// micro-batch's gradient they are those of one rank that accumulates them one after another. Each member sends and receives
 /// (n − 1) ÷ n of the bytes, as a ring does, in one round instead of n − 1.
+///
+/// An all-to-all sends as many rows as its counts say, which must be in host memory; what lies behind them is left as it was. Throws
+/// EnvironmentError where they pass the room for them.
 void run_exchange(const Exchange& exchange, ExchangeSteps& steps, const std::vector<std::span<std::byte>>& uses);
 /// The same in host memory.
 void run_exchange(const Exchange& exchange, Transport& transport, const std::vector<std::span<std::byte>>& uses);

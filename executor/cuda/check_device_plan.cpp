@@ -53,6 +53,7 @@ bool is_in_device(const Plan& plan, const Use& use) {
 
 /// Sums over ranks are made by the device's own kernel.
 Result<void> check_exchange(const Exchange& exchange, const std::string& where) {
+  if (is_all_to_all(exchange.kind)) return refuse("the CUDA backend cannot send rows to experts of other ranks (--ep) yet", where);
   const bool sums = exchange.kind == ExchangeKind::kAllReduce || exchange.kind == ExchangeKind::kReduceScatter;
   if (!sums || cuda::check_kernel({.kind = OpKind::kAdd, .dtype = exchange.dtype})) return {};
   return refuse(fmt::format("the CUDA backend does not sum {} over ranks", to_text(exchange.dtype)), where);

@@ -52,4 +52,6 @@ void check_routing(const OpShape& s, const Routing& routing) {
   }
 }
 
+void check_room(std::int64_t rows, const Routing& share) { require_below("a share's row", rows, share.bound + 1); }
+
 }  // namespace plimsoll::kernels

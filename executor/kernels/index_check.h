@@ -21,4 +21,7 @@ void check_targets(const OpShape& loss, const std::int32_t* tokens_or_labels);
 /// rows name each other.
 void check_routing(const OpShape& mixture, const Routing& routing);
 
+/// Rows that a share of a routing would have: no more than it has room for.
+void check_room(std::int64_t rows, const Routing& share);
+
 }  // namespace plimsoll::kernels

@@ -103,6 +103,7 @@ void dispatch_backward(const OpShape& shape, Operands operands, const LaunchCont
 template <typename S>
 void router_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
 void expert_balance(const OpShape& shape, Operands operands, const LaunchContext& context);
+void share_routing(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
 void accumulate(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>

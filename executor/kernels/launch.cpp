@@ -109,7 +109,12 @@ KernelFunction function_of(OpKind kind) {
       return kernels::lars<T>;
     case OpKind::kAdamW:
       return kernels::adamw<T>;
+    case OpKind::kShareRouting:
+      return kernels::share_routing;
     case OpKind::kMuon:
+    case OpKind::kGatherRoutings:
+    case OpKind::kToExperts:
+    case OpKind::kFromExperts:
       return nullptr;
   }
   return nullptr;
@@ -207,6 +212,8 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::adafactor<S>;
     case OpKind::kSm3:
       return kernels::sm3<S>;
+    case OpKind::kShareRouting:
+      return kernels::share_routing;
     case OpKind::kLamb:
       return kernels::lamb<S>;
     case OpKind::kLars:

@@ -46,7 +46,7 @@ OpShape read_shape(const JsonNode& node) {
 Kernel read_kernel(const JsonNode& node, std::size_t position) {
   node.allow_only({"id", "kind", "dtype", "shape"});
   check_position(node, position);
-  return {.kind = enum_of(node.at("kind"), OpKind::kMuon),
+  return {.kind = enum_of(node.at("kind"), OpKind::kShareRouting),
           .dtype = enum_or(node, "dtype", DType::kFp32, DType::kTf32),
           .shape = read_shape(node.at("shape"))};
 }
@@ -97,7 +97,7 @@ BaseAndStride read_stride(const JsonNode& node) {
 Exchange read_exchange(const JsonNode& node, std::size_t position) {
   node.allow_only({"id", "kind", "dtype", "channel", "ranks"});
   check_position(node, position);
-  Exchange exchange{.kind = enum_of(node.at("kind"), ExchangeKind::kAllGather),
+  Exchange exchange{.kind = enum_of(node.at("kind"), ExchangeKind::kAllToAllBack),
                     .dtype = enum_or(node, "dtype", DType::kFp32, DType::kTf32),
                     .channel = static_cast<std::uint32_t>(node.integer_or("channel", 0, 0, kMaxInt32)),
                     .ranks = {}};

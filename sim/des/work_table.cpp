@@ -204,6 +204,10 @@ class WorkTableBuilder {
         return {shared(uses[0].bytes)};
       case ExchangeKind::kAllGather:
         return {shared(uses[1].bytes)};
+      case ExchangeKind::kAllToAll:
+        return {shared(uses[0].bytes)};
+      case ExchangeKind::kAllToAllBack:
+        return {shared(uses[2].bytes)};
     }
     return {};
   }

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <thread>
 
+#include "core/base/error.h"
 #include "executor/collectives/rank_watch.h"
 #include "executor/collectives/run_exchange.h"
 #include "tests/support/thread_transport.h"
@@ -63,6 +64,34 @@ TEST_CASE("a reduce-scatter and then an all-gather are an all-reduce") {
     run_exchange(of_all(ExchangeKind::kAllGather, 3), transport, {bytes_of(part), bytes_of(whole)});
     for (std::size_t i = 0; i < kElements; ++i) CHECK(whole[i] == static_cast<float>(300 + 3 * i));  // 0 + 100 + 200, and 3 i
   });
+}
+
+TEST_CASE("an all-to-all sends each member its rows, as many as are counted, and back") {
+  // Two members, rows of two floats, room for two visitors of each. Member 0 has three rows: one for itself, two for member 1;
+  // member 1 has one, for member 0.
+  const std::vector<std::vector<std::int32_t>> counts{{0, 1, 3, 1, 1, 3, 2}, {0, 1, 1, 2, 0, 3, 2}};
+  const std::vector<std::vector<float>> rows{{1, 2, 3, 4, 5, 6}, {7, 8, 0, 0, 0, 0}};
+  const std::vector<std::vector<float>> visitors{{1, 2, -1, -1, 7, 8, -1, -1}, {3, 4, 5, 6, -1, -1, -1, -1}};
+  on_ranks(2, [&](std::uint32_t rank, Transport& transport) {
+    std::vector<float> own = rows[rank], got(8, -1), back(6, 0);
+    std::vector<std::int32_t> table = counts[rank];
+    const auto words = std::as_writable_bytes(std::span(table));
+    run_exchange(of_all(ExchangeKind::kAllToAll, 2), transport, {bytes_of(own), words, bytes_of(got)});
+    CHECK(got == visitors[rank]);
+    run_exchange(of_all(ExchangeKind::kAllToAllBack, 2), transport, {bytes_of(got), words, bytes_of(back)});
+    CHECK(back == rows[rank]);
+  });
+}
+
+TEST_CASE("counts that pass the room of an all-to-all are refused before anything is sent") {
+  test::ThreadHub hub(2);
+  for (const std::vector<std::int32_t>& bad : {std::vector<std::int32_t>{0, 1, 4, 0, 0, 3, 2}, {0, 2, 1, 0, 0, 3, 2},
+                                              {0, 0, 0, 0, 3, 3, 2}, {0, 0, 0, 0, 0, 4, 2}, {0, 0, 0, 0, 0, 0, 0}}) {
+    std::vector<float> own(6), got(8);
+    std::vector<std::int32_t> table = bad;
+    const std::vector<std::span<std::byte>> uses{bytes_of(own), std::as_writable_bytes(std::span(table)), bytes_of(got)};
+    CHECK_THROWS_AS(run_exchange(of_all(ExchangeKind::kAllToAll, 2), hub.at(0), uses), EnvironmentError);
+  }
 }
 
 TEST_CASE("a rank that ends, falls silent or stands still is named with its step") {

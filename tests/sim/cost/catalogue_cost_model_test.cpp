@@ -131,7 +131,7 @@ TEST_CASE("every catalogued board has a cost for each kernel of its default prec
   for (const auto& gpu : built_in_gpu_catalogue()) {
     const auto platform = gpu_platform(gpu)->platform;
     const DType dtype = compute_dtype(default_precision(gpu).precision);
-    for (int kind = 0; kind <= static_cast<int>(OpKind::kMuon); ++kind) {
+    for (int kind = 0; kind <= static_cast<int>(OpKind::kShareRouting); ++kind) {
       const Kernel kernel{.kind = static_cast<OpKind>(kind),
                           .dtype = dtype,
                           .shape = {.rows = 1024,

@@ -32,7 +32,7 @@ Kernel kernel_of(OpKind kind, std::int64_t scale) {
 
 std::vector<OpKind> all_kinds() {
   std::vector<OpKind> kinds;
-  for (int kind = 0; kind <= static_cast<int>(OpKind::kMuon); ++kind) kinds.push_back(static_cast<OpKind>(kind));
+  for (int kind = 0; kind <= static_cast<int>(OpKind::kShareRouting); ++kind) kinds.push_back(static_cast<OpKind>(kind));
   return kinds;
 }
 
