@@ -27,7 +27,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
       ->check(degree)
       ->group(group);
   command.add_option("--cp", flags.context, "ranks that share a sequence")->check(degree)->group(group);
-  command.add_option("--ep", flags.expert, "ranks that share the experts")->check(degree)->group(group);
+  command.add_option("--ep", flags.expert, "replicas that share a mixture's experts (without --dp: there are as many)")
+      ->check(degree)
+      ->group(group);
   command.add_option("--zero", flags.zero, "replicas divide 1: the optimizer's states, 2: and gradients, 3: and weights")
       ->check(CLI::Range(0, 3))
       ->group(group);
@@ -50,17 +52,21 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
 
 Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
   const std::pair<std::int64_t, const char*> missing[] = {
-      {flags.context, "--cp"}, {flags.expert, "--ep"}};
+      {flags.context, "--cp"}};
   for (const auto& [degree, option] : missing) {
     if (degree > 1)
       return fail(bad(fmt::format("run cannot do {} {} yet", option, degree),
-                      "fit and simulate can; run knows --dp, --pp, --tp and --zero"));
+                      "fit and simulate can; run knows --dp, --pp, --tp, --ep and --zero"));
   }
+  if (flags.data % flags.expert != 0)
+    return fail(bad(fmt::format("--ep {} does not divide --dp {}: replicas share the experts", flags.expert, flags.data),
+                    fmt::format("take --dp {}, or leave it out", flags.expert)));
   if (flags.timed_waits < 0) return fail(bad("--timed-waits cannot be negative"));
   const std::int64_t ranks = flags.data * flags.pipeline * flags.tensor;
   if (ranks == job_ranks) return {};
   const std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
-  const std::string asked = fmt::format("--dp {} --pp {}{}", flags.data, flags.pipeline, shared);
+  const std::string experts = flags.expert > 1 ? fmt::format(" --ep {}", flags.expert) : std::string();
+  const std::string asked = fmt::format("--dp {} --pp {}{}{}", flags.data, flags.pipeline, shared, experts);
   return fail(bad(fmt::format("{} needs {} ranks, and this job has {}", asked, ranks, job_ranks),
                   on_ranks("plimsoll run ...", static_cast<std::uint32_t>(ranks))));
 }

@@ -82,6 +82,7 @@ Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
 }
 
 Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::uint32_t job_ranks) {
+  if (!is_given(flags, "--dp")) flags.ranks.data = flags.ranks.expert;  // it is replicas that share experts
   if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
   if (updates_each(schedule_name) && !is_given(flags, "--clip")) flags.training.clip = 0;  // no stage knows the norm of all
@@ -102,6 +103,7 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
               .tensor = static_cast<std::uint32_t>(flags.ranks.tensor),
               .zero = flags.ranks.zero,
               .bucket = *bucket,
+              .experts = static_cast<std::uint32_t>(flags.ranks.expert),
               .evaluation = !run->evaluation_data.empty()};
   return RanksRequest{.run = std::move(*run),
                       .job = std::move(job),

@@ -8,7 +8,12 @@ namespace plimsoll {
 
 /// What a mixture's forward pass leaves for its backward pass.
 struct SavedExperts {
-  TensorId scores, gates, routing, statistics, sent, in, act, out;
+  /// Rows that the experts of this rank have of one rank, itself or another, with which it shares them.
+  struct Visit {
+    TensorId routing, sent, in, act;
+  };
+  TensorId scores, gates, routing, statistics, counts, out;
+  std::vector<Visit> visits;  ///< one where nobody shares them
 };
 
 /// From the norm that the experts' router reads to what they add to the stream. `training`: the router draws its random

@@ -29,6 +29,7 @@ class GraphBuilder {
   TensorId loss_scale();
   /// A view of `elements` of `tensor` from `offset` on.
   TensorId view(TensorId tensor, std::int64_t offset, std::int64_t elements);
+  [[nodiscard]] std::int64_t elements(TensorId tensor) const { return graph_.at(tensor).elements; }
   /// As `view`, counted in `dtype`, which a tensor of bytes may hold; the tensor itself where that is all of it.
   TensorId part(TensorId tensor, std::int64_t offset, std::int64_t elements, DType dtype);
 

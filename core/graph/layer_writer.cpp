@@ -94,8 +94,32 @@ void LayerWriter::accumulate(GroupId group) {
     if (parameters().at(group).block < 0) return;
     group = parameters().adapter(parameters().at(group).block);
   }
-  build_.add(OpKind::kAccumulate, {.rows = parameters().at(group).elements},
-             {{build_.whole_group(TensorKind::kGradient, group), kR}, {build_.whole_group(TensorKind::kAccumulator, group), kRw}});
+  const ParameterGroup& of = parameters().at(group);
+  std::int64_t first = 0;
+  for (const ElementRun& experts : shared_experts(group)) {
+    accumulate_run(group, first, experts.own - first);
+    first = experts.own + experts.count;
+  }
+  accumulate_run(group, first, of.elements - first);
+}
+
+void LayerWriter::accumulate_experts(GroupId group) {
+  for (const ElementRun& experts : shared_experts(group)) accumulate_run(group, experts.own, experts.count);
+}
+
+std::vector<ElementRun> LayerWriter::shared_experts(GroupId group) const {
+  return spec().experts.shared > 1 ? own_runs_of_experts(parameters().at(group)) : std::vector<ElementRun>();
+}
+
+void LayerWriter::accumulate_run(GroupId group, std::int64_t first, std::int64_t count) {
+  if (count == 0) return;
+  TensorId gradient = build_.whole_group(TensorKind::kGradient, group);
+  TensorId sum = build_.whole_group(TensorKind::kAccumulator, group);
+  if (count < parameters().at(group).elements) {
+    gradient = build_.view(gradient, first, count);
+    sum = build_.view(sum, first, count);
+  }
+  build_.add(OpKind::kAccumulate, {.rows = count}, {{gradient, kR}, {sum, kRw}});
 }
 
 }  // namespace plimsoll

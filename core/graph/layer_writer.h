@@ -4,6 +4,7 @@
 
 #include "core/graph/adapter_layer.h"
 #include "core/graph/graph_builder.h"
+#include "core/model/expert_slice.h"
 
 namespace plimsoll {
 
@@ -67,8 +68,14 @@ class LayerWriter {
   /// Adds the gradients of a group, or of the adapters that stand for it, to their sum over micro-batches; nothing to do with
   /// a single one.
   void accumulate(GroupId group);
+  /// The same of a mixture's experts alone where ranks share them, once for the rows of each of these ranks; then accumulate
+  /// leaves them out.
+  void accumulate_experts(GroupId group);
 
  private:
+  [[nodiscard]] std::vector<ElementRun> shared_experts(GroupId group) const;
+  void accumulate_run(GroupId group, std::int64_t first, std::int64_t count);
+
   GraphBuilder& build_;
   BatchTensors batch_;
   AdapterLayer adapters_;

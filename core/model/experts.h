@@ -29,7 +29,12 @@ struct ExpertSpec {
   double balance = 0;          ///< coefficient of the auxiliary loss (noisy: of the importance loss)
   double load = 0;             ///< coefficient of the noisy gating's load loss
   double dropout = 0;          ///< share of an expert's inner activations that training sets to 0
+  // Of the part of a model that a rank has (expert_slice.h):
+  std::int64_t shared = 1;     ///< ranks that divide the experts among them; each has all routers
+  std::int64_t share = 0;      ///< which of these
 
+  /// Experts whose weights are here.
+  [[nodiscard]] std::int64_t held() const { return count / shared; }
   bool operator==(const ExpertSpec&) const = default;
 };
 

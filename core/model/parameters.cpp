@@ -45,13 +45,13 @@ void add_feed_forward(ParameterGroup& group, const ModelSpec& spec) {
 }
 
 void add_experts(ParameterGroup& group, const ModelSpec& spec) {
-  const std::int64_t count = spec.experts.count;
+  const std::int64_t count = spec.experts.count, held = spec.experts.held();
   add(group, Role::kRouterWeight, count, spec.hidden);
   if (spec.experts.gating == GatingKind::kNoisy) add(group, Role::kRouterNoiseWeight, count, spec.hidden);
-  add_linear(group, Role::kExpertInWeight, Role::kExpertInBias, count * spec.expert_in_width(), spec.hidden, spec.mlp_bias);
-  add_linear(group, Role::kExpertOutWeight, Role::kExpertOutBias, count * spec.hidden, spec.expert_width(), spec.mlp_bias);
+  add_linear(group, Role::kExpertInWeight, Role::kExpertInBias, held * spec.expert_in_width(), spec.hidden, spec.mlp_bias);
+  add_linear(group, Role::kExpertOutWeight, Role::kExpertOutBias, held * spec.hidden, spec.expert_width(), spec.mlp_bias);
   for (ParameterTensor& tensor : group.tensors) {
-    if (tensor.role == Role::kExpertInWeight || tensor.role == Role::kExpertOutWeight) tensor.matrices = count;
+    if (tensor.role == Role::kExpertInWeight || tensor.role == Role::kExpertOutWeight) tensor.matrices = held;
   }
 }
 

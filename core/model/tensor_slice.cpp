@@ -3,19 +3,6 @@
 namespace plimsoll {
 namespace {
 
-/// Grows the last run where the next one goes on behind it.
-void append(std::vector<ElementRun>& runs, const ElementRun& next) {
-  if (next.count == 0) return;
-  if (!runs.empty()) {
-    ElementRun& last = runs.back();
-    if (last.whole + last.count == next.whole && last.own + last.count == next.own) {
-      last.count += next.count;
-      return;
-    }
-  }
-  runs.push_back(next);
-}
-
 /// Widths of the outputs that are divided each for itself.
 std::vector<std::int64_t> output_widths(const ModelSpec& spec, ParameterRole role) {
   if (role == ParameterRole::kQkvWeight || role == ParameterRole::kQkvBias) {
@@ -33,7 +20,7 @@ void append_outputs(std::vector<ElementRun>& runs, const ModelSpec& spec, const 
   std::int64_t from = whole.offset, to = own.offset;
   for (const std::int64_t width : output_widths(spec, whole.role)) {
     const std::int64_t count = width / share.count * each;
-    append(runs, {from + share.index * count, to, count});
+    append_run(runs, {from + share.index * count, to, count});
     from += width * each;
     to += count;
   }
@@ -42,11 +29,24 @@ void append_outputs(std::vector<ElementRun>& runs, const ModelSpec& spec, const 
 void append_inputs(std::vector<ElementRun>& runs, const ParameterTensor& whole, const ParameterTensor& own,
                    const TensorShare& share) {
   for (std::int64_t row = 0; row < whole.rows; ++row) {
-    append(runs, {whole.offset + row * whole.columns + share.index * own.columns, own.offset + row * own.columns, own.columns});
+    const std::int64_t from = whole.offset + row * whole.columns + share.index * own.columns;
+    append_run(runs, {from, own.offset + row * own.columns, own.columns});
   }
 }
 
 }  // namespace
+
+void append_run(std::vector<ElementRun>& runs, const ElementRun& next) {
+  if (next.count == 0) return;
+  if (!runs.empty()) {
+    ElementRun& last = runs.back();
+    if (last.whole + last.count == next.whole && last.own + last.count == next.own) {
+      last.count += next.count;
+      return;
+    }
+  }
+  runs.push_back(next);
+}
 
 TensorCut cut_of(ParameterRole role) {
   switch (role) {
@@ -79,7 +79,7 @@ std::vector<ElementRun> runs_of_slice(const ModelSpec& spec, GroupId group, cons
   for (std::size_t i = 0; i < whole.tensors.size(); ++i) {  // both have the same tensors in the same order
     const ParameterTensor &of = whole.tensors[i], &own = slice.tensors[i];
     switch (cut_of(of.role)) {
-      case TensorCut::kNone: append(runs, {of.offset, own.offset, of.elements()}); break;
+      case TensorCut::kNone: append_run(runs, {of.offset, own.offset, of.elements()}); break;
       case TensorCut::kOutputs: append_outputs(runs, spec, of, own, share); break;
       case TensorCut::kInputs: append_inputs(runs, of, own, share); break;
     }
@@ -90,7 +90,7 @@ std::vector<ElementRun> runs_of_slice(const ModelSpec& spec, GroupId group, cons
 std::vector<ElementRun> own_runs_of_slice(const ParameterGroup& slice) {
   std::vector<ElementRun> runs;
   for (const ParameterTensor& tensor : slice.tensors) {
-    if (cut_of(tensor.role) != TensorCut::kNone) append(runs, {tensor.offset, tensor.offset, tensor.elements()});
+    if (cut_of(tensor.role) != TensorCut::kNone) append_run(runs, {tensor.offset, tensor.offset, tensor.elements()});
   }
   return runs;
 }

@@ -24,6 +24,9 @@ struct ElementRun {
   bool operator==(const ElementRun&) const = default;
 };
 
+/// Appends a run, or grows the last one where it goes on behind it. Empty ones are left out.
+void append_run(std::vector<ElementRun>& runs, const ElementRun& next);
+
 /// Whether each device has a part of that parameter alone, and of which product it is (Shoeybi et al. 2019, section 3).
 enum class TensorCut : std::uint8_t {
   kNone,     ///< whole on every device

@@ -14,11 +14,15 @@ inline constexpr std::uint32_t kSlicesChannel = 900'000;
 /// Which slice of each block's layers the plan's rank computes; all of them where it adds nothing up on kSlicesChannel.
 TensorShare tensor_share(const Plan& plan);
 
-/// On how many ranks each has a slice of that group alone; 1: all of them have all of it.
-std::uint32_t slices_of_group(const Plan& plan, GroupId group);
+/// Which part of each mixture's experts the plan's rank has; all of them where it takes part in no all-to-all.
+TensorShare expert_share(const Plan& plan);
+
+/// Which slice of that group, or which of its experts, the rank has alone; count 1: all ranks have all of it.
+TensorShare share_of_group(const Plan& plan, GroupId group);
 
 /// Which of its group's elements a binding holds, in the buffer's order: all, a slice of layers that ranks share
-/// (runs_of_slice), or a stretch that a replica keeps (part_of) of either. Part replica · slices + slice of replicas · slices.
+/// (runs_of_slice), all but other ranks' experts (runs_of_experts), or a stretch that a replica keeps (part_of) of a slice or of all.
+/// Part replica · slices + slice of replicas · slices.
 std::vector<ElementRun> runs_of_state(const Plan& plan, const StateBinding& binding);
 
 /// Elements that the binding's buffer must have room for: of stretches all have room for the longest.

@@ -139,10 +139,10 @@ bool is_staged(const Plan& plan, const FlatBody& step, BufferId stored) {
   return false;
 }
 
-/// Of layers that ranks share a rank keeps the slice that its exchanges say.
+/// Of layers or experts that ranks share a rank keeps the part that its exchanges say.
 Result<void> check_slice(const Plan& plan, const StateBinding& binding) {
-  const std::uint32_t slices = slices_of_group(plan, binding.group);
-  const std::uint32_t own = slices > 1 ? tensor_share(plan).index : 0;
+  const TensorShare share = share_of_group(plan, binding.group);
+  const std::uint32_t slices = share.count, own = share.index;
   if (binding.part < binding.parts && binding.parts % slices == 0 && binding.part % slices == own) return {};
   return refuse(fmt::format("holds part {} of {}, and rank {} has slice {} of {}", binding.part, binding.parts, plan.rank, own,
                             slices),

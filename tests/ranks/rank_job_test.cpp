@@ -266,6 +266,9 @@ TEST_CASE("what cannot run is named before anything starts") {
   refused(2, {"--pp", "2", "--cp", "2"}, "run cannot do --cp 2 yet");
   refused(2, {"--pp", "2", "--tp", "2"}, "--dp 1 --pp 2 --tp 2 needs 4 ranks, and this job has 2");
   refused(3, {"--tp", "3"}, "--tp 3: the 4 heads of");
+  refused(2, {"--ep", "2"}, "has no experts");
+  refused(3, {"--dp", "3", "--ep", "2"}, "--ep 2 does not divide --dp 3");
+  refused(2, {"--ep", "4"}, "--dp 4 --pp 1 --ep 4 needs 4 ranks, and this job has 2");
   refused(2, {"--pp", "2", "--schedule", "pipedream", "--micro-batches", "4"}, "every micro-batch is an update of its own");
   refused(2, {"--pp", "2", "--schedule", "pipedream", "--clip", "1"}, "no norm of all to clip by");
   refused(2, {"--pp", "2", "--vertical-sync"}, "--vertical-sync is of the schedule pipedream");

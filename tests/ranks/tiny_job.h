@@ -22,6 +22,7 @@ struct JobShape {
   std::uint32_t tensor = 1;
   Precision precision = Precision::kFp32;
   ExpertSpec experts = {};
+  std::uint32_t expert_ranks = 1;
 };
 
 /// The tiny model as one job: eight blocks, so that up to four ranks of two chunks divide them.
@@ -34,6 +35,7 @@ inline RankJob tiny_job(const JobShape& shape) {
               .replicas = shape.replicas,
               .tensor = shape.tensor,
               .zero = shape.zero};
+  job.experts = shape.expert_ranks;
   job.spec.layers = shape.layers;
   job.spec.experts = shape.experts;
   job.recipe.accumulate = std::int64_t{shape.micro_batches} * shape.replicas;

@@ -130,11 +130,38 @@ Result<void> check_slices(const RankJob& job) {
   return {};
 }
 
+/// Where ranks share the experts of a mixture.
+Result<void> check_experts(const RankJob& job) {
+  if (job.experts == 0) return refuse("--ep is 1 or more");
+  if (job.experts == 1) return {};
+  const std::int64_t count = job.spec.experts.count;
+  if (count == 0) return refuse(fmt::format("--ep {}: {} has no experts", job.experts, job.spec.name), "leave --ep out");
+  if (count % job.experts != 0)
+    return refuse(fmt::format("--ep {}: the {} experts of {} do not divide by it", job.experts, count, job.spec.name),
+                  fmt::format("take one that divides them: {}", divisors(count, 64)));
+  if (job.replicas % job.experts != 0)
+    return refuse(fmt::format("--ep {}: the {} replicas of --dp do not divide by it", job.experts, job.replicas),
+                  "replicas share the experts: take a --dp that --ep divides");
+  const bool splits = std::any_of(job.schedule.orders.begin(), job.schedule.orders.end(), [](const auto& order) {
+    return std::any_of(order.begin(), order.end(), [](const PipelineOp& op) { return op.work == PipelineWork::kInputGradient; });
+  });
+  const std::pair<bool, std::string> missing[] = {
+      {job.tensor > 1, fmt::format("--tp {}", job.tensor)},
+      {job.zero > 0, fmt::format("--zero {}", job.zero)},
+      {job.spec.experts.dropout > 0, "dropout in experts, which draws by their rows"},
+      {!is_divisible(job.recipe.optimizer), "an optimizer that looks at whole tensors"},
+      {splits, fmt::format("schedule '{}', which puts weights' gradients off", job.schedule.name)}};
+  for (const auto& [asked, what] : missing) {
+    if (asked) return refuse(fmt::format("--ep {} cannot go with {} yet", job.experts, what), "leave one out");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
-  for (const auto check : {check_training, check_slices, check_stages, check_schedule, check_versions}) {
+  for (const auto check : {check_training, check_slices, check_experts, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "core/model/tensor_slice.h"
+#include "core/model/expert_slice.h"
 #include "core/plan/fill_body.h"
 #include "core/plan/order_conflicts.h"
 #include "core/plan/order_ranks.h"
@@ -19,6 +19,7 @@ std::string describe(const RankJob& job) {
                                  count == 1 ? "micro-batch" : "micro-batches");
   if (job.replicas > 1) text += fmt::format(", {} replicas", job.replicas);
   if (job.tensor > 1) text += fmt::format(", layers shared by {}", job.tensor);
+  if (job.experts > 1) text += fmt::format(", experts shared by {}", job.experts);
   if (job.zero > 0) text += fmt::format(", ZeRO-{}", job.zero);
   return text;
 }
@@ -43,7 +44,8 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   if (!places) return fail(places.error());
   const Processor& compute = job.platform.at(job.platform.at(places->compute).processor);
   const std::int64_t workers = compute.kind == ProcessorKind::kCpu ? compute.cores : 0;
-  const ModelSpec slice = slice_of_model(job.spec, job.tensor);
+  const TensorShare experts = job.expert_share(job.replica_of(rank));
+  const ModelSpec slice = experts_of_rank(slice_of_model(job.spec, job.tensor), experts);
   const Graph graph = build_training_graph(slice, job.recipe, {.workers = workers});
   const StageCut cut = cut_into_stages(graph, job.schedule.stages);
   BufferBook book(plan);

@@ -5,6 +5,7 @@
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
+#include "core/model/tensor_slice.h"
 #include "core/platform/platform.h"
 #include "core/schedule/pipeline_schedule.h"
 #include "sim/planner/ranks/steady_pipeline.h"
@@ -24,6 +25,8 @@ struct RankJob {
       0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
   Bytes bucket = Bytes(25'000'000);  ///< gradients of that many bytes at most are summed over replicas in one piece
 
+  std::uint32_t experts = 1;  ///< replicas, neighbours, that share each mixture's experts (Lepikhin et al. 2020); must divide both
+
   bool evaluation = false;  ///< the plans get an "evaluation" body: each replica passes the same held-out batch
 
   /// For how many passes sent bytes are used for nothing else, lest what arrives there wait for what was sent; 0: two rounds of
@@ -41,6 +44,9 @@ struct RankJob {
   }
   [[nodiscard]] std::uint32_t place_of(std::uint32_t rank) const { return rank / tensor / replicas; }
   [[nodiscard]] std::uint32_t replica_of(std::uint32_t rank) const { return rank / tensor % replicas; }
+  /// Which part of the experts a replica has, and the first of those with whom it shares them.
+  [[nodiscard]] TensorShare expert_share(std::uint32_t replica) const { return {replica % experts, experts}; }
+  [[nodiscard]] std::uint32_t first_sharer(std::uint32_t replica) const { return replica / experts * experts; }
   [[nodiscard]] std::uint32_t slice_of(std::uint32_t rank) const { return rank % tensor; }
 };
 

@@ -141,6 +141,21 @@ class RankLowering {
   /// After what each rank has a term of, all get the sum.
   void sum_over_slices(const Op& op, const Range& product);
 
+  // rank_experts.cpp
+  /// A stretch of a group's gradients: replicas have different ones of the experts that they share.
+  struct SummedRun {
+    ElementPart elements;
+    bool of_experts = false;
+  };
+  [[nodiscard]] static bool is_expert_exchange(OpKind kind);
+  void exchange_with_experts(const Op& op, const std::vector<std::pair<Range, Access>>& operands);
+  /// What a sum of gradients consists of, in its order; one run where nobody shares experts.
+  [[nodiscard]] std::vector<SummedRun> runs_of_sum(const Tensor& sum) const;
+  /// How many kAccumulate a step has of it: one a micro-batch and run, and of experts one for each of those who share them.
+  [[nodiscard]] std::uint32_t terms_of_sum(const Tensor& sum) const;
+  /// Of an exchange among replicas those that have the same experts.
+  [[nodiscard]] Exchange among_holders(Exchange replicas) const;
+
   // rank_messages.cpp
   [[nodiscard]] bool waits_for(const PipelineOp& op, const Crossing& crossing) const;
   [[nodiscard]] bool releases(const PipelineOp& op, const Crossing& crossing) const;
@@ -214,7 +229,8 @@ class RankLowering {
   std::vector<bool> loaded_;                ///< by micro-batch
   std::map<std::pair<std::size_t, std::uint32_t>, BufferId> arriving_;                 ///< by crossing and micro-batch
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Deferred>> deferred_;  ///< by stage and micro-batch
-  std::map<TensorId, std::uint32_t> summed_;                                           ///< how many micro-batches each sum has
+  std::map<TensorId, std::uint32_t> summed_;                                           ///< how many terms each sum has
+  std::set<std::pair<TensorId, std::int64_t>> begun_;  ///< sums, and where in them what was written begins
   std::map<TensorId, BufferId> parts_;  ///< of sums that replicas divide: this one's part
   std::vector<std::pair<std::size_t, BufferId>> sent_;  ///< in which pass, and what
   std::size_t pass_ = 0;

@@ -1,6 +1,7 @@
 // The part of RankLowering that finds the norm of all gradients, which no rank has.
 #include <algorithm>
 
+#include "core/model/expert_slice.h"
 #include "core/plan/state_part.h"
 #include "sim/planner/ranks/rank_lowering.h"
 
@@ -12,21 +13,21 @@ constexpr std::int64_t kTermBytes = 8;
 
 }  // namespace
 
-/// The first of ranks that share layers takes all of its gradients, the others what is of their slice alone.
+/// The first of ranks that share layers or experts takes all of its gradients, the others what they alone have.
 std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
   std::vector<NormTerm> terms;
   const std::uint32_t shares = job_.zero >= 1 ? job_.replicas : 1;
-  for (std::uint32_t slice = 0; slice < job_.tensor; ++slice) {
+  for (std::uint32_t slice = 0; slice < job_.tensor * job_.experts; ++slice) {
     for (std::uint32_t share = 0; share < shares; ++share) {
       for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
         const ParameterGroup& of = graph_.parameters.groups[i];
-        const std::uint32_t replica = shares > 1 ? share : replica_;
-        const std::uint32_t rank = job_.rank_at(place_of(cut_.stage_of_group[i]), replica, slice);
+        const std::uint32_t replica = shares > 1 ? share : job_.first_sharer(replica_) + slice / job_.tensor;
+        const std::uint32_t rank = job_.rank_at(place_of(cut_.stage_of_group[i]), replica, slice % job_.tensor);
         const ElementPart all{0, of.elements};
         const ElementPart part = is_sharded(GroupId(i)) ? part_of(of.elements, job_.replicas, replica) : all;
         if (slice == 0) terms.push_back({rank, GroupId(i), part});
         if (slice == 0) continue;
-        for (const ElementRun& run : runs_between(own_runs_of_slice(of), part))
+        for (const ElementRun& run : runs_between(job_.experts > 1 ? own_runs_of_experts(of) : own_runs_of_slice(of), part))
           terms.push_back({rank, GroupId(i), {run.whole, run.count}});
       }
     }
@@ -46,7 +47,7 @@ void RankLowering::exchange_norms(const std::vector<NormTerm>& terms, BufferId p
       continue;
     }
     for (std::uint32_t other = 0; other < job_.ranks(); ++other) {
-      const bool needs = job_.zero >= 1 || job_.replica_of(other) == replica_;
+      const bool needs = job_.zero >= 1 || job_.first_sharer(job_.replica_of(other)) == job_.first_sharer(replica_);
       if (other != rank_ && needs) send(other, kNorms, "norms", range);
     }
   }

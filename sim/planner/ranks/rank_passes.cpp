@@ -114,7 +114,9 @@ std::vector<std::pair<Range, Access>> RankLowering::operands_of(const Op& op, st
   std::vector<std::pair<Range, Access>> operands;
   for (const Operand& operand : op.operands) {
     const bool sums = op.kind == OpKind::kAccumulate && writes(operand.access);
-    const bool starts = sums && summed_[whole_of(operand.tensor)]++ == 0;
+    const TensorId whole = whole_of(operand.tensor);
+    const bool starts = sums && begun_.emplace(whole, graph_.at(operand.tensor).view_offset).second;
+    if (sums) ++summed_[whole];
     operands.emplace_back(range_of(operand, micro_batch), starts ? Access::kWrite : operand.access);
   }
   return operands;
@@ -131,6 +133,7 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
     if (graph_.at(sum).group.valid() && !is_tied(sum)) return scatter_gradient(op, micro_batch);
   }
   auto operands = operands_of(op, micro_batch);
+  if (is_expert_exchange(op.kind)) return exchange_with_experts(op, operands);
   leave_bias_to_first(op, operands);
   launch(op, operands);
   sum_over_slices(op, operands.back().first);

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/graph/optimizer_state.h"
-#include "core/model/tensor_slice.h"
+#include "core/model/expert_slice.h"
 #include "sim/planner/ranks/rank_lowering.h"
 
 namespace plimsoll {
@@ -19,7 +19,8 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
     bytes = Bytes(longest_part(of.elements, job_.replicas) * size);
   }
   const bool sliced = job_.tensor > 1 && !own_runs_of_slice(of).empty();
-  const char* note = sharded ? ", own part" : sliced ? ", own slice" : "";
+  const bool mixture = job_.experts > 1 && !own_runs_of_experts(of).empty();
+  const char* note = sharded ? ", own part" : sliced ? ", own slice" : mixture ? ", own experts" : "";
   const BufferId buffer = book_.add({.name = fmt::format("{} of {}{}", to_text(kind), of.name, note),
                                      .space = places_.device,
                                      .bytes = bytes,
@@ -33,6 +34,10 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
   if (sliced) {
     binding.part = binding.part * job_.tensor + slice_;
     binding.parts *= job_.tensor;
+  }
+  if (mixture) {
+    binding.part = replica_ % job_.experts;
+    binding.parts = job_.experts;
   }
   plan_.state.push_back(binding);
   return buffer;

@@ -21,7 +21,7 @@ std::int64_t elements_between(std::int64_t begin, std::int64_t end) { return std
 
 void RankLowering::complete_sum(TensorId sum) {
   if (graph_.at(sum).kind != TensorKind::kAccumulator || job_.replicas == 1) return;
-  if (summed_.at(sum) == job_.micro_batches()) sum_over_replicas(sum);
+  if (summed_.at(sum) == terms_of_sum(graph_.at(sum))) sum_over_replicas(sum);
 }
 
 bool RankLowering::is_tied(TensorId sum) const {
@@ -62,11 +62,17 @@ void RankLowering::sum_over_replicas(TensorId sum) {
     return go_on();
   }
   const std::int64_t bucket = std::max<std::int64_t>(1, job_.bucket.count / size);
-  for (std::int64_t first = 0; first < tensor.elements; first += bucket) {
-    const std::int64_t count = std::min(bucket, tensor.elements - first);
-    const Range piece{shared_[sum.index], Bytes(first * size), Bytes(count * size)};
-    out_.exchange(queue_named("sums"), among_replicas(ExchangeKind::kAllReduce, tensor.dtype, kSums + sum.index),
-                  {{piece, Access::kReadWrite}, workspace_of(count, tensor.dtype)});
+  for (const auto& [elements, of_experts] : runs_of_sum(tensor)) {
+    const Exchange all = among_replicas(ExchangeKind::kAllReduce, tensor.dtype, kSums + sum.index);
+    const Exchange among = of_experts ? among_holders(all) : all;
+    const auto members = static_cast<std::uint32_t>(among.ranks.size());
+    if (members == 1) continue;
+    const std::int64_t end = elements.first + elements.count;
+    for (std::int64_t first = elements.first; first < end; first += bucket) {
+      const std::int64_t count = std::min(bucket, end - first);
+      const Range piece{shared_[sum.index], Bytes(first * size), Bytes(count * size)};
+      out_.exchange(queue_named("sums"), among, {{piece, Access::kReadWrite}, workspace_of(count, tensor.dtype, members)});
+    }
   }
   go_on();
 }

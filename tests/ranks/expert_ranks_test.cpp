@@ -1,0 +1,165 @@
+// Mixtures whose experts ranks share, which are threads here.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <array>
+
+#include "core/model/expert_slice.h"
+#include "tests/ranks/tiny_team.h"
+#include "tests/support/temporary_folder.h"
+
+namespace plimsoll {
+namespace {
+
+using namespace test;
+
+ExpertSpec mixture(GatingKind gating) {
+  ExpertSpec experts = gating_defaults(gating);
+  experts.count = 4;
+  experts.every = 2;
+  return experts;
+}
+
+/// Four replicas, or two, that pass a micro-batch each.
+JobShape shape_of(GatingKind gating, std::uint32_t replicas, double clip = 0) {
+  return {.schedule = "gpipe", .ranks = 1, .micro_batches = 1, .replicas = replicas, .clip = clip, .layers = 4,
+          .experts = mixture(gating)};
+}
+
+struct Reported {
+  std::vector<double> losses, expert_losses, refused;
+
+  bool operator==(const Reported&) const = default;
+};
+
+Reported report_of(Executor& executor, std::int64_t steps = 3) {
+  const auto trace = executor.run_steps({.steps = steps}, kText);
+  if (!trace) FAIL(trace.error().text());
+  Reported reported;
+  for (const StepSummary& step : trace->steps) {
+    reported.losses.push_back(step.loss);
+    reported.expert_losses.push_back(step.expert_loss);
+    reported.refused.push_back(step.expert_overflow);
+  }
+  return reported;
+}
+
+Reported one_rank(const RankJob& job) {
+  Reported reported;
+  alone(job, [&](Executor& executor) { reported = report_of(executor); });
+  return reported;
+}
+
+Reported all_ranks(const RankJob& job, std::uint64_t jitter = 0) {
+  Reported reported;
+  on_ranks(job, [&](JobExecutor& team) { reported = report_of(team); }, jitter);
+  return reported;
+}
+
+constexpr GatingKind kGatings[] = {GatingKind::kTopK, GatingKind::kSwitch, GatingKind::kGShard, GatingKind::kNoisy};
+
+}  // namespace
+
+TEST_CASE("ranks that share the experts have one rank's losses to the bit where each passes one micro-batch") {
+  for (const GatingKind gating : kGatings) {
+    for (const std::uint32_t ranks : {2u, 4u}) {
+      RankJob job = tiny_job(shape_of(gating, ranks));
+      const Reported one = one_rank(job);
+      REQUIRE(one.losses.size() == 3);
+      job.experts = ranks;
+      INFO(describe(job) << ", " << to_text(gating));
+      const Reported many = all_ranks(job);
+      CHECK(many == one);
+      CHECK(all_ranks(job, 7) == many);
+    }
+  }
+}
+
+TEST_CASE("in fp64 nothing but the last digits differ with a clipped norm, several micro-batches, replicas and stages") {
+  for (const Family family : {Family::kGpt2, Family::kLlama}) {
+    for (const auto& [replicas, experts, stages, micro_batches] :
+         std::vector<std::array<std::uint32_t, 4>>{{2, 2, 1, 1}, {2, 2, 1, 3}, {4, 2, 1, 1}, {2, 2, 2, 2}}) {
+      JobShape shape = shape_of(GatingKind::kSwitch, replicas, 0.5);
+      shape.precision = Precision::kFp64;
+      shape.family = family;
+      shape.micro_batches = micro_batches;
+      const Reported one = one_rank(tiny_job(shape));
+      shape.ranks = stages;
+      shape.schedule = "1f1b";
+      shape.expert_ranks = experts;
+      INFO(describe(tiny_job(shape)));
+      const Reported many = all_ranks(tiny_job(shape));
+      REQUIRE(many.losses.size() == one.losses.size());
+      for (std::size_t i = 0; i < one.losses.size(); ++i) {
+        CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(1e-12));
+        CHECK(many.expert_losses[i] == Approx(one.expert_losses[i]).epsilon(1e-12));
+        CHECK(many.refused[i] == one.refused[i]);
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank has its experts alone and everything else of the model, and all ranks together have all of it") {
+  ModelSpec spec = tiny_spec(Family::kGpt2);
+  spec.experts = mixture(GatingKind::kNoisy);
+  const GroupId block(2);  // embedding, block 0, block 1 with experts
+  std::vector<int> held(static_cast<std::size_t>(lay_out_parameters(spec).at(block).elements), 0);
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    for (const ElementRun& run : runs_of_experts(spec, block, {rank, 2})) {
+      for (std::int64_t i = run.whole; i < run.whole + run.count; ++i) ++held[static_cast<std::size_t>(i)];
+    }
+  }
+  // Of four experts of hidden × ffn each rank has two: weights of both layers and their biases.
+  const std::int64_t h = spec.hidden, f = spec.expert_width();
+  const std::int64_t of_experts = 4 * (2 * h * f + f + h);
+  CHECK(std::count(held.begin(), held.end(), 1) == of_experts);
+  CHECK(std::count(held.begin(), held.end(), 2) == static_cast<std::int64_t>(held.size()) - of_experts);
+}
+
+TEST_CASE("a run goes on with other degrees: its state is the model's, whole") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/state";
+  RankJob job = tiny_job(shape_of(GatingKind::kTopK, 4));
+  std::vector<double> whole;
+  alone(job, [&](Executor& executor) { whole = losses_of(executor, 0, 4); });
+  job.experts = 4;
+  on_ranks(job, [&](JobExecutor& team) {
+    CHECK(losses_of(team, 0, 2) == std::vector<double>(whole.begin(), whole.begin() + 2));
+    save(path, job, team, 2);
+  });
+  const std::vector<double> rest(whole.begin() + 2, whole.end());
+  alone(job, [&](Executor& executor) {
+    load(path, job, executor);
+    CHECK(losses_of(executor, 2, 2) == rest);
+  });
+  job.experts = 1;
+  on_ranks(job, [&](JobExecutor& team) {
+    load(path, job, team);
+    CHECK(losses_of(team, 2, 2) == rest);
+  });
+  job.experts = 4;
+  on_ranks(job, [&](JobExecutor& team) {
+    load(path, job, team);
+    CHECK(losses_of(team, 2, 2) == rest);
+  });
+}
+
+TEST_CASE("of experts that ranks share, what does not divide or cannot go together is named") {
+  RankJob job = tiny_job(shape_of(GatingKind::kTopK, 4));
+  job.experts = 3;
+  CHECK(check_job(job).error().what == "--ep 3: the 4 experts of tiny do not divide by it");
+  job.experts = 4;
+  CHECK(check_job(job));
+  job.zero = 1;
+  CHECK(check_job(job).error().what == "--ep 4 cannot go with --zero 1 yet");
+  job.zero = 0;
+  job.spec.experts.dropout = 0.1;
+  CHECK(check_job(job).error().what == "--ep 4 cannot go with dropout in experts, which draws by their rows yet");
+  job.spec.experts = {};
+  CHECK(check_job(job).error().what == "--ep 4: tiny has no experts");
+  RankJob two = tiny_job(shape_of(GatingKind::kTopK, 2));
+  two.experts = 4;
+  CHECK(check_job(two).error().what == "--ep 4: the 2 replicas of --dp do not divide by it");
+}
+
+}  // namespace plimsoll
