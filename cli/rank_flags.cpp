@@ -26,7 +26,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_option("--tp", flags.tensor, "ranks that share each layer: they divide heads and the feed-forward layer's width")
       ->check(degree)
       ->group(group);
-  command.add_option("--cp", flags.context, "ranks that share a sequence")->check(degree)->group(group);
+  command.add_option("--cp", flags.context, "ranks that share each sequence: every one has some of its positions")
+      ->check(degree)
+      ->group(group);
   command.add_option("--ep", flags.expert, "replicas that share a mixture's experts (without --dp: there are as many)")
       ->check(degree)
       ->group(group);
@@ -51,22 +53,16 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
 }
 
 Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
-  const std::pair<std::int64_t, const char*> missing[] = {
-      {flags.context, "--cp"}};
-  for (const auto& [degree, option] : missing) {
-    if (degree > 1)
-      return fail(bad(fmt::format("run cannot do {} {} yet", option, degree),
-                      "fit and simulate can; run knows --dp, --pp, --tp, --ep and --zero"));
-  }
   if (flags.data % flags.expert != 0)
     return fail(bad(fmt::format("--ep {} does not divide --dp {}: replicas share the experts", flags.expert, flags.data),
                     fmt::format("take --dp {}, or leave it out", flags.expert)));
   if (flags.timed_waits < 0) return fail(bad("--timed-waits cannot be negative"));
-  const std::int64_t ranks = flags.data * flags.pipeline * flags.tensor;
+  const std::int64_t ranks = flags.data * flags.pipeline * flags.tensor * flags.context;
   if (ranks == job_ranks) return {};
-  const std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
-  const std::string experts = flags.expert > 1 ? fmt::format(" --ep {}", flags.expert) : std::string();
-  const std::string asked = fmt::format("--dp {} --pp {}{}{}", flags.data, flags.pipeline, shared, experts);
+  std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
+  if (flags.context > 1) shared += fmt::format(" --cp {}", flags.context);
+  if (flags.expert > 1) shared += fmt::format(" --ep {}", flags.expert);
+  const std::string asked = fmt::format("--dp {} --pp {}{}", flags.data, flags.pipeline, shared);
   return fail(bad(fmt::format("{} needs {} ranks, and this job has {}", asked, ranks, job_ranks),
                   on_ranks("plimsoll run ...", static_cast<std::uint32_t>(ranks))));
 }

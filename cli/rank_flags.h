@@ -17,7 +17,7 @@ struct RankFlags {
   std::int64_t data = 1;                 ///< --dp
   std::int64_t pipeline = 1;             ///< --pp
   std::int64_t tensor = 1;               ///< --tp
-  std::int64_t context = 1;              ///< --cp: refused above 1
+  std::int64_t context = 1;              ///< --cp
   std::int64_t expert = 1;               ///< --ep
   std::int64_t zero = 0;
   std::optional<std::int64_t> chunks;

@@ -59,6 +59,10 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 52> kKinds{{
     {OpKind::kGatherRoutings, "gather_routings"},
     {OpKind::kToExperts, "to_experts"},
     {OpKind::kFromExperts, "from_experts"},
+    {OpKind::kKeysValues, "keys_values"},
+    {OpKind::kAttentionStep, "attention_step"},
+    {OpKind::kAttentionStepBackward, "attention_step_backward"},
+    {OpKind::kKeysValuesBackward, "keys_values_backward"},
 }};
 constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
     {{Phase::kLoad, "load"}, {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kOptimizer, "optimizer"}}};

@@ -75,6 +75,11 @@ enum class OpKind : std::uint8_t {
   kGatherRoutings,        ///< routing r, routings of all these ranks w
   kToExperts,             ///< rows r, counts r, visiting rows w        rows of own tokens to the ranks that have their experts
   kFromExperts,           ///< visiting rows r, counts r, rows w        and back
+  // Attention over a sequence of which this rank has some positions (docs/ranks.md). Keys are [key heads | value heads] a row.
+  kKeysValues,             ///< qkv r, keys w                            what other ranks' queries meet
+  kAttentionStep,          ///< qkv r, other ranks' keys r, out rw, log-sum-exp rw, workspace w    joins what these keys add
+  kAttentionStepBackward,  ///< qkv r, other ranks' keys r, out r, log-sum-exp r, dout r, dqkv rw, d keys w|rw, workspace w
+  kKeysValuesBackward,     ///< d keys r, dqkv rw                        adds what other ranks' queries found
 };
 
 /// What a clip factor's flag says where the loss is scaled; its shape's variant.
@@ -119,7 +124,8 @@ struct OpShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t positions = 0;  ///< rows of the position table; of a rotation the position of the first token (0 in training)
-  std::int64_t stride = 0;     ///< linear: from row to row of y or dy where they are columns of wider rows (0: outputs)
+  std::int64_t stride = 0;     ///< linear: from row to row of y or dy where they are columns of wider rows (0: outputs);
+                              ///< embedding: position of the first token (0 where a rank has all of its sequences)
   std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
   std::int64_t experts = 0;    ///< of a mixture
   std::int64_t choices = 0;    ///< experts of a token

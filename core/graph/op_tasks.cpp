@@ -57,6 +57,11 @@ std::int64_t products_of(OpKind kind, const OpShape& s) {
 
 std::int64_t sequences_of(const OpShape& s) { return s.sequence > 0 ? s.rows / s.sequence : 0; }
 
+bool is_attention(OpKind kind) {
+  return kind == OpKind::kAttention || kind == OpKind::kAttentionStep || kind == OpKind::kAttentionBackward ||
+         kind == OpKind::kAttentionStepBackward;
+}
+
 /// Work of each task, in the order in which they are taken.
 std::vector<std::int64_t> task_sizes(OpKind kind, const OpShape& s) {
   std::vector<std::int64_t> sizes;
@@ -67,7 +72,7 @@ std::vector<std::int64_t> task_sizes(OpKind kind, const OpShape& s) {
     }
     return sizes;
   }
-  if (kind == OpKind::kAttention || kind == OpKind::kAttentionBackward) {
+  if (is_attention(kind)) {
     sizes.assign(static_cast<std::size_t>(tasks_of(kind, s)), 1);
     return sizes;
   }
@@ -90,8 +95,9 @@ TileSize tile_size(std::int64_t rows, std::int64_t columns) {
 }
 
 std::int64_t tasks_of(OpKind kind, const OpShape& s) {
-  if (kind == OpKind::kAttention) return sequences_of(s) * s.heads * parts_of(s.sequence, kAttentionRows);
-  if (kind == OpKind::kAttentionBackward) return sequences_of(s) * s.kv_heads;
+  if (kind == OpKind::kAttention || kind == OpKind::kAttentionStep)
+    return sequences_of(s) * s.heads * parts_of(s.sequence, kAttentionRows);
+  if (is_attention(kind)) return sequences_of(s) * s.kv_heads;
   const Extent result = result_of(kind, s);
   if (result.rows == 0) return 0;
   const TileSize tile = tile_size(result.rows, result.columns);

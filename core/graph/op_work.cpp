@@ -44,6 +44,9 @@ std::int64_t key_rows(const OpShape& s) {
 
 std::int64_t qkv_width(const OpShape& s) { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
 
+/// Width of a row's key and value heads.
+std::int64_t keys_width(const OpShape& s) { return 2 * s.kv_heads * s.head_dim; }
+
 /// Width of a row's query and key heads, which are rotated and may be normalized.
 std::int64_t query_key_width(const OpShape& s) { return (s.heads + s.kv_heads) * s.head_dim; }
 
@@ -123,8 +126,12 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight: return product(real(s.rows), real(s.inputs), real(s.outputs));
-    case OpKind::kAttention: return 2.0 * score_product(s);
-    case OpKind::kAttentionBackward: return 5.0 * score_product(s);
+    case OpKind::kAttention:
+    case OpKind::kAttentionStep: return 2.0 * score_product(s);
+    case OpKind::kAttentionBackward:
+    case OpKind::kAttentionStepBackward: return 5.0 * score_product(s);
+    case OpKind::kKeysValues: return 0;
+    case OpKind::kKeysValuesBackward: return real(s.rows * keys_width(s));
     case OpKind::kNorm: return kNormFlops * elements;
     case OpKind::kNormBackward: return kNormBackwardFlops * elements;
     case OpKind::kActivation: return kActivationFlops * real(s.rows) * real(s.outputs);
@@ -189,6 +196,12 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
       return Bytes(e * (2 * s.rows * s.heads + 2 * key_rows(s) * s.kv_heads) * s.head_dim + state * s.rows * s.heads);
     case OpKind::kAttentionBackward:
       return Bytes(e * s.rows * (2 * qkv_width(s) + 2 * s.heads * s.head_dim) + state * s.rows * s.heads);
+    case OpKind::kAttentionStep:  // what stands there is read and written
+      return Bytes(e * s.rows * (3 * s.heads * s.head_dim + keys_width(s)) + 2 * state * s.rows * s.heads);
+    case OpKind::kAttentionStepBackward:  // q, out, dout, dq both ways; keys, their gradients both ways
+      return Bytes(e * s.rows * (5 * s.heads * s.head_dim + 3 * keys_width(s)) + state * s.rows * s.heads);
+    case OpKind::kKeysValues: return Bytes(2 * e * s.rows * keys_width(s));
+    case OpKind::kKeysValuesBackward: return Bytes(3 * e * s.rows * keys_width(s));
     case OpKind::kNorm: return Bytes(2 * e * elements + statistics);
     case OpKind::kNormBackward: return Bytes(4 * e * elements + statistics);
     case OpKind::kActivation: return Bytes(e * s.rows * (activation_in(s) + s.outputs));
@@ -244,11 +257,15 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
 std::int64_t attention_slice(OpKind kind, const OpShape& s, bool half) {
   const std::int64_t scores = kAttentionRows * s.sequence, tile = kAttentionRows * s.head_dim, head = s.sequence * s.head_dim;
   if (kind == OpKind::kAttention) return scores + (half ? 2 * tile + 2 * head : 0);
+  if (kind == OpKind::kAttentionStep) return scores + 2 * tile + (half ? 2 * head : 0);  // what it joins is apart
   return 2 * scores + (half ? 4 * tile + 4 * head : 0);
 }
 
 Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t workers) {
   const std::int64_t e = dtype == DType::kFp64 ? 8 : 4;
+  const bool steps = kind == OpKind::kAttentionStep || kind == OpKind::kAttentionStepBackward;
+  if (steps)
+    return Bytes(std::max<std::int64_t>(1, workers) * attention_slice(kind, s, size_of(dtype) < e) * e);  // no GPU kernel
   const bool attends = kind == OpKind::kAttention || kind == OpKind::kAttentionBackward;
   if (attends && workers > 0 && size_of(dtype) < e) return Bytes(workers * attention_slice(kind, s, true) * e);
   if (kind == OpKind::kNormBackward) {

@@ -52,6 +52,14 @@ class KernelBytes : private MeasuredLaunch {
         return attention({out(), row_statistics()});
       case OpKind::kAttentionBackward:
         return attention({out(), row_statistics(), out(), qkv()});
+      case OpKind::kKeysValues:
+        return heads({qkv(), keys()});
+      case OpKind::kKeysValuesBackward:
+        return heads({keys(), qkv()});
+      case OpKind::kAttentionStep:
+        return attention_step({keys(), out(), row_statistics()});
+      case OpKind::kAttentionStepBackward:
+        return attention_step({keys(), out(), row_statistics(), out(), qkv(), keys()});
       case OpKind::kDequantize:
         return dequantize();
       case OpKind::kAdd:
@@ -93,7 +101,8 @@ class KernelBytes : private MeasuredLaunch {
   [[nodiscard]] LeastBytes embedding(bool backward) const {
     if (!whole_sequences() || s_.inputs < 1 || s_.outputs < 1)
       return flaw("its rows are not whole sequences of some width");
-    if (s_.positions > 0 && s_.positions < s_.sequence) return flaw("its sequences pass its positions");
+    const bool passes = s_.stride < 0 || s_.stride > s_.positions || s_.positions - s_.stride < s_.sequence;
+    if (s_.positions > 0 && passes) return flaw("its sequences pass its positions");
     LeastBytes least{{tokens(), backward ? rows(s_.inputs) : of_columns(s_.outputs)}, {}};
     if (!backward && s_.positions > 0) least.operands.push_back(of_columns(s_.positions));
     if (s_.variant > 0) least.operands.push_back(extents());
@@ -163,6 +172,7 @@ class KernelBytes : private MeasuredLaunch {
 
   [[nodiscard]] std::int64_t qkv() const { return product_of({s_.rows, s_.heads + 2 * s_.kv_heads, s_.head_dim, e_}); }
   [[nodiscard]] std::int64_t out() const { return product_of({s_.rows, s_.heads, s_.head_dim, e_}); }
+  [[nodiscard]] std::int64_t keys() const { return product_of({s_.rows, 2 * s_.kv_heads, s_.head_dim, e_}); }
   [[nodiscard]] std::int64_t head() const { return product_of({s_.head_dim, e_}); }
   [[nodiscard]] std::int64_t head_statistics() const { return product_of({s_.rows, s_.heads + s_.kv_heads, wide_}); }
   [[nodiscard]] std::int64_t row_statistics() const { return product_of({s_.rows, s_.heads, wide_}); }
@@ -190,6 +200,11 @@ class KernelBytes : private MeasuredLaunch {
     least.operands.push_back(bounded ? workspace_of(kernel_.kind, s_, kernel_.dtype, around_.on_gpu ? 0 : 1).count
                                      : kNoBufferHolds);
     return least;
+  }
+
+  [[nodiscard]] LeastBytes attention_step(std::vector<std::int64_t> behind) const {
+    const bool whole = s_.variant == static_cast<std::uint8_t>(AttentionKind::kFull);
+    return whole ? attention(std::move(behind)) : flaw("its queries do not see all of another rank's keys");
   }
 
   [[nodiscard]] LeastBytes dequantize() const {

@@ -143,6 +143,14 @@ std::string_view operand_pattern(OpKind kind) {
     case OpKind::kToExperts:
     case OpKind::kFromExperts:
       return "";  // no launches
+    case OpKind::kKeysValues:
+      return "rw";
+    case OpKind::kAttentionStep:
+      return "rruuw";
+    case OpKind::kAttentionStepBackward:
+      return "rrrrruxw";
+    case OpKind::kKeysValuesBackward:
+      return "ru";
   }
   return "";
 }
@@ -174,6 +182,8 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kExpertDropout:
     case OpKind::kCombine:
     case OpKind::kShareRouting:
+    case OpKind::kKeysValues:
+    case OpKind::kAttentionStep:
       return phase == Phase::kForward || phase == Phase::kBackward;
     case OpKind::kLoss:
     case OpKind::kExpertBalance:
@@ -193,6 +203,8 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kExpertLinearBackwardWeight:
     case OpKind::kDispatchBackward:
     case OpKind::kRouterBackward:
+    case OpKind::kAttentionStepBackward:
+    case OpKind::kKeysValuesBackward:
       return phase == Phase::kBackward;
     case OpKind::kAccumulate:
     case OpKind::kSquaredNorm:

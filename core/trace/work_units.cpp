@@ -36,7 +36,9 @@ UnitClass class_of_op(OpKind kind) {
     case OpKind::kExpertLinearBackwardInput:
     case OpKind::kExpertLinearBackwardWeight: return UnitClass::kProduct;
     case OpKind::kAttention:
-    case OpKind::kAttentionBackward: return UnitClass::kAttention;
+    case OpKind::kAttentionBackward:
+    case OpKind::kAttentionStep:
+    case OpKind::kAttentionStepBackward: return UnitClass::kAttention;
     case OpKind::kNorm:
     case OpKind::kHeadNorm:
     case OpKind::kNormBackward:

@@ -43,13 +43,20 @@ struct AttentionBackward {
   AttentionLayout at;
   VisibleKeys visible;
   const MatrixProduct& library;
-  const S *qkv, *out;
+  const S *qkv, *all_keys, *out;
   const T* log_sum_exp;
   const S* dout;
-  S* dqkv;
+  S *dqkv, *all_dkeys;
+  bool adds_queries = false, adds_keys = false;  ///< to gradients that stand there, of the queries or of the keys
 
-  [[nodiscard]] Target<T> target(S* stored, T* scratch) const {
-    return kIsHalf<S> ? Target<T>{scratch, at.dim} : Target<T>{opened<S>(0, stored, nullptr), at.qkv_width};
+  /// Where to compute `rows` rows of a gradient; with `adds`, what is stored stands in it.
+  [[nodiscard]] Target<T> target(S* stored, std::int64_t width, std::int64_t rows, bool adds, T* scratch) const {
+    if constexpr (kIsHalf<S>) {
+      for (std::int64_t row = 0; adds && row < rows; ++row) widen_into(at.dim, stored + row * width, scratch + row * at.dim);
+      return {scratch, at.dim};
+    } else {
+      return {stored, width};
+    }
   }
 
   /// Turns scores with `keys` keys into P and dP into dS, row by row.
@@ -108,15 +115,16 @@ struct AttentionBackward {
     score_gradients(seq, head, rows, keys, y, dy, scratch);
     add_to_keys(rows, keys, scratch.p, dy, kv.dvalues);
     add_to_keys(rows, keys, scratch.dp, q, kv.dkeys);
-    const Target<T> dq = target(dqkv + query, scratch.dqueries);
+    const Target<T> dq = target(dqkv + query, at.qkv_width, rows.size(), adds_queries, scratch.dqueries);
     library.multiply(Product<T>{.rows = rows.size(),
                                 .columns = at.dim,
                                 .depth = keys,
                                 .a = {scratch.dp, keys, false},
                                 .b = kv.keys,
                                 .c = dq.data,
-                                .c_stride = dq.stride});
-    store_rows(rows.size(), dq, dqkv + query);
+                                .c_stride = dq.stride,
+                                .adds = adds_queries});
+    store_rows(rows.size(), dq, dqkv + query, at.qkv_width);
   }
 
   void clear(const Target<T>& gradient) const {
@@ -126,28 +134,40 @@ struct AttentionBackward {
     }
   }
 
-  void store_rows(std::int64_t rows, const Target<T>& computed, S* stored) const {
+  void store_rows(std::int64_t rows, const Target<T>& computed, S* stored, std::int64_t width) const {
     for (std::int64_t row = 0; row < rows; ++row) {
-      store(at.dim, computed.data + row * computed.stride, stored + row * at.qkv_width);
+      store(at.dim, computed.data + row * computed.stride, stored + row * width);
     }
   }
 
   /// Everything that one key and value head of one sequence touches, its query heads and their tiles in order.
   void kv_head(std::int64_t seq, std::int64_t kv, const BackwardScratch<T>& scratch) const {
     const std::int64_t key = at.key(seq, kv), value = at.value(seq, kv);
-    const KeyHead shared{.keys = wide_matrix(qkv + key, at.qkv_width, at.sequence, at.dim, scratch.keys),
-                         .values = wide_matrix(qkv + value, at.qkv_width, at.sequence, at.dim, scratch.values),
-                         .dkeys = target(dqkv + key, scratch.dkeys),
-                         .dvalues = target(dqkv + value, scratch.dvalues)};
-    clear(shared.dkeys);
-    clear(shared.dvalues);
+    const KeyHead shared{.keys = wide_matrix(all_keys + key, at.key_width, at.sequence, at.dim, scratch.keys),
+                         .values = wide_matrix(all_keys + value, at.key_width, at.sequence, at.dim, scratch.values),
+                         .dkeys = target(all_dkeys + key, at.key_width, at.sequence, adds_keys, scratch.dkeys),
+                         .dvalues = target(all_dkeys + value, at.key_width, at.sequence, adds_keys, scratch.dvalues)};
+    if (!adds_keys) clear(shared.dkeys);
+    if (!adds_keys) clear(shared.dvalues);
     for (std::int64_t head = kv * at.group; head < (kv + 1) * at.group; ++head) {
       for (std::int64_t i = 0; i < range_count(at.sequence, kAttentionRows); ++i) {
         tile(seq, head, range_at(i, at.sequence, kAttentionRows), shared, scratch);
       }
     }
-    store_rows(at.sequence, shared.dkeys, dqkv + key);
-    store_rows(at.sequence, shared.dvalues, dqkv + value);
+    store_rows(at.sequence, shared.dkeys, all_dkeys + key, at.key_width);
+    store_rows(at.sequence, shared.dvalues, all_dkeys + value, at.key_width);
+  }
+
+  /// All of it, a key and value head of a sequence a task.
+  void run(OpKind kind, const OpShape& s, const OperandView& workspace, const LaunchContext& context) const {
+    const std::int64_t slice = attention_slice(kind, s, kIsHalf<S>);
+    T* scratch = reinterpret_cast<T*>(workspace.data);
+    context.pool->run(
+        tasks_of(kind, s),
+        [&](std::int64_t task, std::int64_t worker) {
+          kv_head(task / s.kv_heads, task % s.kv_heads, BackwardScratch<T>(at, scratch + worker * slice));
+        },
+        slices<T>(workspace, slice));
   }
 };
 
@@ -155,26 +175,38 @@ struct AttentionBackward {
 
 template <typename S>
 void attention_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
-  using T = Arithmetic<S>;
   const std::size_t next = has_extents(s) ? 2 : 1;  // the operand after what says which keys are seen
   const AttentionBackward<S> kernel{.at = AttentionLayout(s),
                                     .visible = {s, has_extents(s) ? array<const std::int32_t>(operands, 1) : nullptr},
                                     .library = *context.product,
                                     .qkv = array<S>(operands, 0),
+                                    .all_keys = array<S>(operands, 0),
                                     .out = array<S>(operands, next),
-                                    .log_sum_exp = array<T>(operands, next + 1),
+                                    .log_sum_exp = array<Arithmetic<S>>(operands, next + 1),
                                     .dout = array<S>(operands, next + 2),
-                                    .dqkv = array<S>(operands, next + 3)};
-  T* workspace = array<T>(operands, next + 4);
-  const std::int64_t slice = attention_slice(OpKind::kAttentionBackward, s, kIsHalf<S>);
-  context.pool->run(
-      tasks_of(OpKind::kAttentionBackward, s),
-      [&](std::int64_t task, std::int64_t worker) {
-        kernel.kv_head(task / s.kv_heads, task % s.kv_heads, BackwardScratch<T>(kernel.at, workspace + worker * slice));
-      },
-      slices<T>(operands[next + 4], slice));
+                                    .dqkv = array<S>(operands, next + 3),
+                                    .all_dkeys = array<S>(operands, next + 3)};
+  kernel.run(OpKind::kAttentionBackward, s, operands[next + 4], context);
+}
+
+template <typename S>
+void attention_step_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const AttentionBackward<S> kernel{.at = AttentionLayout(s, true),
+                                    .visible = {s, nullptr},
+                                    .library = *context.product,
+                                    .qkv = array<S>(operands, 0),
+                                    .all_keys = array<S>(operands, 1),
+                                    .out = array<S>(operands, 2),
+                                    .log_sum_exp = array<Arithmetic<S>>(operands, 3),
+                                    .dout = array<S>(operands, 4),
+                                    .dqkv = array<S>(operands, 5),
+                                    .all_dkeys = array<S>(operands, 6),
+                                    .adds_queries = true,
+                                    .adds_keys = operands[6].access == Access::kReadWrite};
+  kernel.run(OpKind::kAttentionStepBackward, s, operands[7], context);
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_step_backward);
 
 }  // namespace plimsoll::kernels

@@ -13,7 +13,8 @@ namespace plimsoll::kernels {
 
 /// Sizes and strides of one attention launch; a row of qkv is [query heads | key heads | value heads].
 struct AttentionLayout {
-  explicit AttentionLayout(const OpShape& s)
+  /// Of keys and values in the rows of qkv, or `apart` in rows of their own.
+  explicit AttentionLayout(const OpShape& s, bool apart = false)
       : sequence(s.sequence),
         heads(s.heads),
         kv_heads(s.kv_heads),
@@ -21,16 +22,18 @@ struct AttentionLayout {
         group(s.heads / s.kv_heads),
         sequences(s.rows / s.sequence),
         qkv_width((s.heads + 2 * s.kv_heads) * s.head_dim),
+        key_width(apart ? 2 * s.kv_heads * s.head_dim : qkv_width),
+        first_key(apart ? 0 : heads * dim),
         out_width(s.heads * s.head_dim) {}
 
   [[nodiscard]] std::int64_t query(std::int64_t seq, std::int64_t row, std::int64_t head) const {
     return (seq * sequence + row) * qkv_width + head * dim;
   }
   [[nodiscard]] std::int64_t key(std::int64_t seq, std::int64_t kv_head) const {
-    return query(seq, 0, heads + kv_head);
+    return seq * sequence * key_width + first_key + kv_head * dim;
   }
   [[nodiscard]] std::int64_t value(std::int64_t seq, std::int64_t kv_head) const {
-    return query(seq, 0, heads + kv_heads + kv_head);
+    return key(seq, kv_heads + kv_head);
   }
   [[nodiscard]] std::int64_t out(std::int64_t seq, std::int64_t row, std::int64_t head) const {
     return (seq * sequence + row) * out_width + head * dim;
@@ -40,7 +43,7 @@ struct AttentionLayout {
     return (seq * sequence + row) * heads + head;
   }
 
-  std::int64_t sequence, heads, kv_heads, dim, group, sequences, qkv_width, out_width;
+  std::int64_t sequence, heads, kv_heads, dim, group, sequences, qkv_width, key_width, first_key, out_width;
 };
 
 /// How many workers' scratch of `slice` elements fits the workspace.

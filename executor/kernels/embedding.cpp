@@ -55,7 +55,7 @@ void embedding(const OpShape& s, Operands operands, const LaunchContext& context
         widen_into(n, token + at, out);
         if (s.constant != 0) loop.scale(n, static_cast<T>(s.constant), out);
         if (positions != nullptr) {
-          loop.add_to(n, widened(n, positions + row % s.sequence * s.inputs + at, added.values), out);
+          loop.add_to(n, widened(n, positions + (s.stride + row % s.sequence) * s.inputs + at, added.values), out);
         }
         if (type_table != nullptr) {
           loop.add_to(n, widened(n, type_table + types.of(s, row) * s.inputs + at, added.values), out);
@@ -153,7 +153,8 @@ void embedding_backward(const OpShape& s, Operands operands, const LaunchContext
     if (d_positions == nullptr) return;
     part.clear(d_positions, s.positions);
     for (std::int64_t position = 0; position < s.sequence; ++position) {
-      part.add_rows(s.rows / s.sequence, [&](std::int64_t i) { return i * s.sequence + position; }, 0, d_positions, position);
+      part.add_rows(s.rows / s.sequence, [&](std::int64_t i) { return i * s.sequence + position; }, 0, d_positions,
+                    s.stride + position);
     }
   });
 }

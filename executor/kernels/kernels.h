@@ -71,6 +71,14 @@ void attention(const OpShape& shape, Operands operands, const LaunchContext& con
 template <typename S>
 void attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void keys_values(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void attention_step(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void attention_step_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void keys_values_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void dequantize(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
 void add(const OpShape& shape, Operands operands, const LaunchContext& context);

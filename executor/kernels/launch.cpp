@@ -59,6 +59,14 @@ KernelFunction function_of(OpKind kind) {
       return kernels::head_norm_backward<T>;
     case OpKind::kAttentionBackward:
       return kernels::attention_backward<T>;
+    case OpKind::kKeysValues:
+      return kernels::keys_values<T>;
+    case OpKind::kAttentionStep:
+      return kernels::attention_step<T>;
+    case OpKind::kAttentionStepBackward:
+      return kernels::attention_step_backward<T>;
+    case OpKind::kKeysValuesBackward:
+      return kernels::keys_values_backward<T>;
     case OpKind::kActivationBackward:
       return kernels::activation_backward<T>;
     case OpKind::kRouter:
@@ -168,6 +176,14 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::head_norm_backward<S>;
     case OpKind::kAttentionBackward:
       return kernels::attention_backward<S>;
+    case OpKind::kKeysValues:
+      return kernels::keys_values<S>;
+    case OpKind::kAttentionStep:
+      return kernels::attention_step<S>;
+    case OpKind::kAttentionStepBackward:
+      return kernels::attention_step_backward<S>;
+    case OpKind::kKeysValuesBackward:
+      return kernels::keys_values_backward<S>;
     case OpKind::kActivationBackward:
       return kernels::activation_backward<S>;
     case OpKind::kRouter:

@@ -14,8 +14,10 @@ KernelSort sort_of(OpKind kind) {
   if (is_product(kind)) return KernelSort::kProduct;
   switch (kind) {
     case OpKind::kAttention:
+    case OpKind::kAttentionStep:
       return KernelSort::kAttentionForward;
     case OpKind::kAttentionBackward:
+    case OpKind::kAttentionStepBackward:
       return KernelSort::kAttentionBackward;
     default:
       return is_update(kind) ? KernelSort::kOptimizer : KernelSort::kStreaming;

@@ -263,7 +263,8 @@ TEST_CASE("what cannot run is named before anything starts") {
   refused(2, {"--pp", "4"}, "needs 4 ranks, and this job has 2");
   refused(2, {}, "started as several ranks, and nothing says how they share the training");
   refused(3, {"--pp", "3", "--micro-batches", "3"}, "do not divide into 3 equal stages");
-  refused(2, {"--pp", "2", "--cp", "2"}, "run cannot do --cp 2 yet");
+  refused(2, {"--pp", "2", "--cp", "2"}, "--dp 1 --pp 2 --cp 2 needs 4 ranks, and this job has 2");
+  refused(3, {"--cp", "3"}, "tokens do not divide by it");
   refused(2, {"--pp", "2", "--tp", "2"}, "--dp 1 --pp 2 --tp 2 needs 4 ranks, and this job has 2");
   refused(3, {"--tp", "3"}, "--tp 3: the 4 heads of");
   refused(2, {"--ep", "2"}, "has no experts");

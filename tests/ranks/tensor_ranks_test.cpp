@@ -8,71 +8,13 @@
 #include "core/plan/expand.h"
 #include "core/plan/state_part.h"
 #include "sim/planner/ranks/job_plan.h"
-#include "tests/ranks/tiny_team.h"
+#include "tests/ranks/team_training.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plimsoll {
 namespace {
 
 using namespace test;
-
-/// Losses and gradient norms of each step, then all weights and moments.
-struct Left {
-  std::vector<double> losses, norms;
-  std::vector<std::vector<std::byte>> states;
-
-  bool operator==(const Left&) const = default;
-};
-
-Left left_by(Executor& executor, const RankJob& job, std::int64_t steps) {
-  const auto trace = executor.run_steps({.steps = steps}, kText);
-  if (!trace) FAIL(trace.error().text());
-  Left left;
-  for (const StepSummary& step : trace->steps) {
-    left.losses.push_back(step.loss);
-    left.norms.push_back(step.gradient_norm);
-  }
-  for (std::size_t group = 0; group < lay_out_parameters(job.spec).groups.size(); ++group) {
-    for (const TensorKind kind : {TensorKind::kParameter, TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {
-      const auto bytes = executor.state(kind, GroupId(group));
-      left.states.emplace_back(bytes.begin(), bytes.end());
-    }
-  }
-  return left;
-}
-
-Left one_rank(const RankJob& job, std::int64_t steps) {
-  Left left;
-  alone(job, [&](Executor& executor) { left = left_by(executor, job, steps); });
-  return left;
-}
-
-Left all_ranks(const RankJob& job, std::int64_t steps, std::uint64_t jitter = 0) {
-  Left left;
-  on_ranks(job, [&](JobExecutor& team) { left = left_by(team, job, steps); }, jitter);
-  return left;
-}
-
-/// Of states in fp64: the largest distance of two elements.
-double distance(const Left& a, const Left& b) {
-  REQUIRE(a.states.size() == b.states.size());
-  double most = 0;
-  for (std::size_t i = 0; i < a.states.size(); ++i) {
-    REQUIRE(a.states[i].size() == b.states[i].size());
-    const auto* left = reinterpret_cast<const double*>(a.states[i].data());
-    const auto* right = reinterpret_cast<const double*>(b.states[i].data());
-    for (std::size_t k = 0; k < a.states[i].size() / sizeof(double); ++k) most = std::max(most, std::abs(left[k] - right[k]));
-  }
-  return most;
-}
-
-void check_losses(const Left& many, const Left& one, double bound) {
-  REQUIRE(many.losses.size() == one.losses.size());
-  for (std::size_t i = 0; i < one.losses.size(); ++i) {
-    CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(bound));
-    CHECK(many.norms[i] == Approx(one.norms[i]).epsilon(10 * bound));
-  }
-}
 
 JobShape shared(std::uint32_t tensor, Family family = Family::kGpt2) {
   return {.schedule = "gpipe", .ranks = 1, .micro_batches = 2, .layers = 2, .family = family, .tensor = tensor};
@@ -103,11 +45,6 @@ std::vector<std::byte> common_part(const Plan& plan, CpuExecutor& executor, Grou
     std::fill_n(common.begin() + first, run.count * 4, std::byte{0});
   }
   return common;
-}
-
-std::string refusal(const RankJob& job) {
-  const auto sound = check_job(job);
-  return sound ? "" : sound.error().what;
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct JobShape {
   Precision precision = Precision::kFp32;
   ExpertSpec experts = {};
   std::uint32_t expert_ranks = 1;
+  std::uint32_t context = 1;  ///< ranks that share a sequence, of each replica
 };
 
 /// The tiny model as one job: eight blocks, so that up to four ranks of two chunks divide them.
@@ -32,7 +33,8 @@ inline RankJob tiny_job(const JobShape& shape) {
   RankJob job{.spec = tiny_spec(shape.family),
               .recipe = tiny_recipe(),
               .schedule = *schedule,
-              .replicas = shape.replicas,
+              .replicas = shape.replicas * shape.context,
+              .context = shape.context,
               .tensor = shape.tensor,
               .zero = shape.zero};
   job.experts = shape.expert_ranks;

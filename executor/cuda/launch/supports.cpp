@@ -61,6 +61,8 @@ Result<void> check_kernel(const Kernel& kernel) {
     return missing(fmt::format("attention with heads of {} elements ({} at most)", kernel.shape.head_dim,
                                AttentionTile::kMostDim));
   }
+  const bool embeds = kernel.kind == OpKind::kEmbedding || kernel.kind == OpKind::kEmbeddingBackward;
+  if (embeds && kernel.shape.stride > 0) return missing("embedding of positions that do not begin at the first");
   return {};
 }
 

@@ -93,10 +93,37 @@ Result<void> check_training(const RankJob& job) {
   if (job.zero > 0 && !is_divisible(job.recipe.optimizer))
     return refuse(fmt::format("--zero {} divides groups between elements, which this optimizer's rule cannot", job.zero),
                   "--optimizer adamw");
-  const auto micro_batches = std::int64_t{job.micro_batches()} * job.replicas;
+  const auto micro_batches = std::int64_t{job.micro_batches()} * job.data_ranks();
   if (job.recipe.accumulate == micro_batches) return {};
   return refuse(fmt::format("the recipe has {} micro-batches a step, and {} replicas pass {} each", job.recipe.accumulate,
-                            job.replicas, job.micro_batches()));
+                            job.data_ranks(), job.micro_batches()));
+}
+
+bool on_gpu(const Platform& platform) {
+  return std::any_of(platform.processors.begin(), platform.processors.end(),
+                     [](const Processor& processor) { return processor.kind == ProcessorKind::kGpu; });
+}
+
+/// Each rank has so many positions of every sequence, and its queries meet the keys of those before.
+Result<void> check_context(const RankJob& job) {
+  if (job.context == 0 || job.replicas % job.context != 0) return refuse("--cp is 1 or more");
+  if (job.context == 1) return {};
+  const std::int64_t sequence = job.recipe.sequence;
+  if (sequence % job.context != 0)
+    return refuse(fmt::format("--cp {}: sequences of {} tokens do not divide by it", job.context, sequence),
+                  fmt::format("take one that divides them, {}, or another --seq", divisors(sequence, 64)));
+  const ModelSpec& spec = job.spec;
+  const std::pair<bool, const char*> missing[] = {
+      {!spec.causal, "attention to later tokens, whose keys do not come round"},
+      {spec.head != HeadKind::kNextToken || spec.reads_images(), "a head that is not of the next token"},
+      {spec.positions == PositionKind::kAlibi, "ALiBi positions"},
+      {spec.experts.count > 0, "a mixture of experts, whose capacities are of whole sequences"},
+      {!job.flushes(), "schedules without a flush"},
+      {on_gpu(job.platform), "GPUs, which have no kernel for a step of the ring"}};
+  for (const auto& [asked, what] : missing) {
+    if (asked) return refuse(fmt::format("--cp {} cannot go with {} yet", job.context, what), "leave --cp out");
+  }
+  return {};
 }
 
 Result<void> check_divides(const RankJob& job, std::int64_t number, const char* what) {
@@ -161,7 +188,8 @@ Result<void> check_experts(const RankJob& job) {
 
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
-  for (const auto check : {check_training, check_slices, check_experts, check_stages, check_schedule, check_versions}) {
+  for (const auto check :
+       {check_context, check_training, check_slices, check_experts, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/model/expert_slice.h"
+#include "core/model/tensor_slice.h"
 #include "core/plan/fill_body.h"
 #include "core/plan/order_conflicts.h"
 #include "core/plan/order_ranks.h"
@@ -17,7 +20,8 @@ std::string describe(const RankJob& job) {
                                  job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "",
                                  job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, count,
                                  count == 1 ? "micro-batch" : "micro-batches");
-  if (job.replicas > 1) text += fmt::format(", {} replicas", job.replicas);
+  if (job.data_ranks() > 1) text += fmt::format(", {} replicas", job.data_ranks());
+  if (job.context > 1) text += fmt::format(", sequences shared by {}", job.context);
   if (job.tensor > 1) text += fmt::format(", layers shared by {}", job.tensor);
   if (job.experts > 1) text += fmt::format(", experts shared by {}", job.experts);
   if (job.zero > 0) text += fmt::format(", ZeRO-{}", job.zero);
@@ -29,6 +33,14 @@ namespace {
 void finish_body(Plan& plan, BodyWriter& writer, const char* name) {
   order_conflicts(plan, writer.body());
   plan.bodies.push_back(fold(plan, name, writer.body(), writer.segments()));
+}
+
+/// What each of the ranks that share sequences computes. Gradients have sums, which go over the ranks, with one micro-batch too.
+Recipe recipe_of_slice(const RankJob& job) {
+  Recipe recipe = job.recipe;
+  recipe.sequence /= job.context;
+  if (job.context > 1) recipe.accumulate = std::max<std::int64_t>(2, recipe.accumulate);
+  return recipe;
 }
 
 }  // namespace
@@ -46,12 +58,13 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   const std::int64_t workers = compute.kind == ProcessorKind::kCpu ? compute.cores : 0;
   const TensorShare experts = job.expert_share(job.replica_of(rank));
   const ModelSpec slice = experts_of_rank(slice_of_model(job.spec, job.tensor), experts);
-  const Graph graph = build_training_graph(slice, job.recipe, {.workers = workers});
+  const Recipe recipe = recipe_of_slice(job);
+  const Graph graph = build_training_graph(slice, recipe, {.workers = workers});
   const StageCut cut = cut_into_stages(graph, job.schedule.stages);
   BufferBook book(plan);
   RankLowering lowering(job, rank, graph, cut, plan, book, *places);
   lowering.write_step();
-  const Graph held_out = build_training_graph(slice, job.recipe, {.workers = workers, .evaluation = true});
+  const Graph held_out = build_training_graph(slice, recipe, {.workers = workers, .evaluation = true});
   const StageCut held_out_cut = cut_into_stages(held_out, job.schedule.stages);
   book.next_body();
   RankLowering evaluation(lowering, held_out, held_out_cut);

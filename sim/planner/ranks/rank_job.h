@@ -12,14 +12,15 @@
 
 namespace plimsoll {
 
-/// One training spread over ranks: a pipeline of stages, in several replicas that pass different micro-batches, each rank of
-/// which may be several that share its layers.
+/// One training spread over ranks: a pipeline of stages, in several replicas that pass different micro-batches, or
+/// slices of them, each rank of which may be several that share its layers.
 struct RankJob {
   ModelSpec spec;
   Recipe recipe;              ///< of the whole: `accumulate` counts the micro-batches of all replicas
   Platform platform;          ///< of one rank; all are alike
   PipelineSchedule schedule;  ///< of one replica; a stage is a stretch of neighbouring blocks, all equally many
-  std::uint32_t replicas = 1;
+  std::uint32_t replicas = 1;  ///< of the weights
+  std::uint32_t context = 1;   ///< neighbours of them that pass the same micro-batches, each a slice of their sequences
   std::uint32_t tensor = 1;  ///< ranks that share each layer (Shoeybi et al. 2019); heads and widths must divide
   std::int64_t zero =
       0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
@@ -33,6 +34,8 @@ struct RankJob {
   /// the pipeline, and where that does not do, all of the step.
   std::uint32_t sent_for = 0;
 
+  /// Replicas, or groups of them that share sequences, which pass micro-batches of their own.
+  [[nodiscard]] std::uint32_t data_ranks() const { return replicas / context; }
   /// That a replica passes in a step.
   [[nodiscard]] std::uint32_t micro_batches() const { return micro_batches_of_step(schedule); }
   /// Whether the pipeline drains before each update.

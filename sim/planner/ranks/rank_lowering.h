@@ -155,6 +155,30 @@ class RankLowering {
   [[nodiscard]] std::uint32_t terms_of_sum(const Tensor& sum) const;
   /// Of an exchange among replicas those that have the same experts.
   [[nodiscard]] Exchange among_holders(Exchange replicas) const;
+  // rank_ring.cpp
+  using Operands = std::vector<std::pair<Range, Access>>;
+  /// What goes round among ranks that share a sequence, for one attention op.
+  struct Ring {
+    Kernel apart, step;  ///< puts keys and values apart; attends to those of another rank
+    Range qkv;
+    Bytes bytes;              ///< of one slice's keys and values
+    std::uint32_t index = 0;  ///< the own slice
+  };
+  [[nodiscard]] std::uint32_t slice_of_sequence() const { return replica_ % job_.context; }
+  [[nodiscard]] std::uint32_t rank_of_slice(std::uint32_t index) const;
+  [[nodiscard]] bool is_last(const Ring& ring) const { return ring.index + 1 == job_.context; }
+  [[nodiscard]] OpShape shape_on_slice(const Op& op) const;
+  void copy_own_positions(const Range& batch, const Range& to);
+  [[nodiscard]] Ring ring_of(const Op& op, const Range& qkv) const;
+  [[nodiscard]] BufferId ring_buffer(const Ring& ring, const char* name, TensorKind kind);
+  [[nodiscard]] std::pair<Range, Access> ring_workspace(const Kernel& kernel);
+  void send_own_keys(const Ring& ring);
+  /// Those of the slice before what came last; they go on to the next rank.
+  [[nodiscard]] Range pass_on_keys(const Ring& ring);
+  void attend_in_ring(const Op& op, const Operands& operands);
+  void attend_back_in_ring(const Op& op, const Operands& operands);
+  /// Each slice's loss is a term of its sequences'.
+  void sum_losses_of_slices(const std::vector<BufferId>& losses);
 
   // rank_messages.cpp
   [[nodiscard]] bool waits_for(const PipelineOp& op, const Crossing& crossing) const;
@@ -208,7 +232,7 @@ class RankLowering {
   [[nodiscard]] std::uint32_t global(std::uint32_t micro_batch) const {
     if (evaluates_) return micro_batch;
     const std::uint32_t count = job_.micro_batches();  // from there on they are of later steps
-    return micro_batch / count * count * job_.replicas + replica_ * count + micro_batch % count;
+    return micro_batch / count * count * job_.data_ranks() + replica_ / job_.context * count + micro_batch % count;
   }
   [[nodiscard]] TensorKind summed_kind() const {
     return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;

@@ -123,7 +123,7 @@ std::vector<std::pair<Range, Access>> RankLowering::operands_of(const Op& op, st
 }
 
 void RankLowering::launch(const Op& op, const std::vector<std::pair<Range, Access>>& operands) {
-  out_.launch(places_.compute, {op.kind, op.dtype, op.shape}, operands);
+  out_.launch(places_.compute, {op.kind, op.dtype, shape_on_slice(op)}, operands);
   if (op.kind == OpKind::kAccumulate) complete_sum(whole_of(op.operands[1].tensor));
 }
 
@@ -134,6 +134,8 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
   }
   auto operands = operands_of(op, micro_batch);
   if (is_expert_exchange(op.kind)) return exchange_with_experts(op, operands);
+  if (job_.context > 1 && op.kind == OpKind::kAttention) return attend_in_ring(op, operands);
+  if (job_.context > 1 && op.kind == OpKind::kAttentionBackward) return attend_back_in_ring(op, operands);
   leave_bias_to_first(op, operands);
   launch(op, operands);
   sum_over_slices(op, operands.back().first);
@@ -212,24 +214,26 @@ void RankLowering::load_batch(std::uint32_t micro_batch) {
   loaded_[micro_batch % loaded_.size()] = true;
   out_.begin_segment("load", global(micro_batch), -1);
   out_.set_phase(Phase::kLoad);
-  const auto make = [&](TensorId part, SpaceId space) {
+  const auto make = [&](TensorId part, SpaceId space, Bytes bytes) {
     return book_.add({.name = fmt::format("{} of micro-batch {}", graph_.at(part).name, global(micro_batch)),
                       .space = space,
-                      .bytes = graph_.at(part).bytes(),
+                      .bytes = bytes,
                       .category = TensorKind::kTokens,
                       .slots = 2});
   };
-  const std::size_t parts = batch_parts(graph_.spec, graph_.recipe).size();
+  const std::vector<BatchPart> whole = batch_parts(job_.spec, job_.recipe);
+  const std::size_t parts = whole.size();
   std::vector<std::pair<Range, Access>> loaded;
   for (std::size_t part = 0; part < parts; ++part) {  // the graph's first tensors
-    loaded.emplace_back(out_.whole(make(TensorId(part), places_.host)), Access::kWrite);
+    loaded.emplace_back(out_.whole(make(TensorId(part), places_.host, Bytes(whole[part].bytes()))), Access::kWrite);
   }
   out_.host_work(places_.data, HostTask::kLoadTokens, loaded);
   for (std::size_t part = 0; part < parts; ++part) {
-    const BufferId copied = is_steady() ? batch_buffer(TensorId(part), micro_batch) : make(TensorId(part), places_.device);
+    const Bytes own = graph_.at(TensorId(part)).bytes();
+    const BufferId copied = is_steady() ? batch_buffer(TensorId(part), micro_batch) : make(TensorId(part), places_.device, own);
     Range there = out_.whole(copied);
     there.age = age_of(copied);
-    out_.copy(places_.h2d, InstructionKind::kCopy, loaded[part].first, there);
+    copy_own_positions(loaded[part].first, there);
     holder(TensorId(part), micro_batch) = copied;
   }
 }

@@ -260,13 +260,14 @@ void RankLowering::report() {
   const std::vector<BufferId> none, &of_mixture = graph_.spec.experts.count > 0 ? expert_losses_ : none;
   out_.begin_segment("report", 0, -1);
   out_.set_phase(Phase::kOptimizer);
-  if (place_ == last && slice_ == 0 && rank_ != 0) {
+  if (place_ == last) sum_losses_of_slices(losses_);
+  if (place_ == last && slice_ == 0 && slice_of_sequence() == 0 && rank_ != 0) {
     for (const BufferId loss : losses_) send(0, kLosses, "losses", out_.whole(loss));
     for (const BufferId loss : of_mixture) send(0, kLosses, "losses", out_.whole(loss));
   }
   if (rank_ != 0) return;
   std::vector<std::pair<Range, Access>> operands, of_experts;
-  for (std::uint32_t replica = 0; replica < job_.replicas; ++replica) {
+  for (std::uint32_t replica = 0; replica < job_.replicas; replica += job_.context) {
     const std::uint32_t from = job_.rank_at(last, replica, 0);
     fetch_losses(from, losses_, Bytes(8), operands);
     fetch_losses(from, of_mixture, Bytes(16), of_experts);
@@ -295,6 +296,7 @@ void RankLowering::report_evaluation() {
   out_.begin_segment("report", 0, -1);
   out_.set_phase(Phase::kOptimizer);
   std::vector<BufferId> found{losses_[0]};
+  if (place_ == place_of(static_cast<std::uint32_t>(cut_.stages.size() - 1))) sum_losses_of_slices(found);
   if (answers) found.push_back(right_answers_);
   if (rank_ == from && from != 0) {
     for (const BufferId number : found) send(0, kLosses, "losses", out_.whole(number));

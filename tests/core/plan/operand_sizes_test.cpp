@@ -118,6 +118,12 @@ TEST_CASE("shapes that no kernel can work on are refused, however large their pr
   CHECK(refused(OpKind::kAttention, {.rows = 4, .sequence = 2, .heads = 3, .kv_heads = 2, .head_dim = 2}, 4));
   CHECK(refused(OpKind::kAttention,
                 {.rows = kMost, .sequence = kMost, .heads = kMost, .kv_heads = 1, .head_dim = kMost}, 4));
+  const OpShape step{.rows = 4, .sequence = 2, .heads = 2, .kv_heads = 2, .head_dim = 2,
+                     .variant = static_cast<std::uint8_t>(AttentionKind::kPadded)};  // it would take keys for extents
+  CHECK(refused(OpKind::kAttentionStep, step, 5));
+  CHECK(refused(OpKind::kEmbedding,  // the third sequence position is the table's fifth
+                {.rows = 3, .inputs = 2, .outputs = 2, .sequence = 3, .positions = 4, .stride = 2}, 4));
+  CHECK(refused(OpKind::kEmbedding, {.rows = 3, .inputs = 2, .outputs = 2, .sequence = 3, .positions = 4, .stride = -1}, 4));
   CHECK(refused(OpKind::kDispatch, {.rows = 4, .inputs = 2, .experts = 4, .choices = 8, .groups = 1}, 3));
   CHECK(refused(OpKind::kRope, {.rows = 4, .inputs = 64, .sequence = 2, .heads = 2, .kv_heads = 1, .head_dim = 2}, 1));
   CHECK(refused(OpKind::kAdamW, {.rows = -1}, 5));

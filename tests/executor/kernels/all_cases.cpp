@@ -23,8 +23,9 @@ constexpr std::int64_t kSequence = 47, kRows = 3 * kSequence, kTokens = 3 * (kSe
 
 std::vector<KernelCase> embeddings() {
   const OpShape plain{.rows = kRows, .inputs = 70, .outputs = 11, .sequence = kSequence};
-  OpShape learned = plain, scaled = plain;
-  learned.positions = 50;
+  OpShape learned = plain, scaled = plain, later = plain;
+  learned.positions = later.positions = 50;
+  later.stride = 3;  // the first three positions are other ranks'
   scaled.constant = 5.5;
   const CaseOperand tokens{kTokens, kR, Content::kToken}, x{kRows * 70, kR}, y{kRows * 70, kW};
   return {{"embedding", OpKind::kEmbedding, plain, {tokens, {11 * 70, kR}, y}},
@@ -35,7 +36,12 @@ std::vector<KernelCase> embeddings() {
           {"embedding backward, tied, with positions",
            OpKind::kEmbeddingBackward,
            learned,
-           {tokens, x, {11 * 70, kRw}, {50 * 70, kW}}}};
+           {tokens, x, {11 * 70, kRw}, {50 * 70, kW}}},
+          {"embedding of later positions", OpKind::kEmbedding, later, {tokens, {11 * 70, kR}, {50 * 70, kR}, y}},
+          {"embedding backward, of later positions",
+           OpKind::kEmbeddingBackward,
+           later,
+           {tokens, x, {11 * 70, kW}, {50 * 70, kW}}}};
 }
 
 /// Three sequences of 47 places.
@@ -124,6 +130,38 @@ std::vector<KernelCase> head_norms() {
 /// Two sequences of 133 tokens: three query tiles, the last of five rows.
 OpShape attention_shape(std::int64_t heads, std::int64_t kv_heads) {
   return {.rows = 266, .sequence = 133, .heads = heads, .kv_heads = kv_heads, .head_dim = 10, .constant = 10000};
+}
+
+/// Attention to the keys of another rank.
+std::vector<KernelCase> attention_steps() {
+  std::vector<KernelCase> cases;
+  for (const std::int64_t kv_heads : {4, 2}) {
+    OpShape s = attention_shape(4, kv_heads), apart = s;
+    s.variant = static_cast<std::uint8_t>(AttentionKind::kFull);
+    const std::int64_t qkv = 266 * (4 + 2 * kv_heads) * 10, keys = 266 * 2 * kv_heads * 10, out = 266 * 40, sums = 266 * 4;
+    const std::string of = ", " + std::to_string(kv_heads) + " kv heads";
+    const OpKind step = OpKind::kAttentionStep, back = OpKind::kAttentionStepBackward;
+    cases.push_back({"keys and values" + of, OpKind::kKeysValues, apart, {{qkv, kR}, {keys, kW}}});
+    cases.push_back({"keys and values backward" + of, OpKind::kKeysValuesBackward, apart, {{keys, kR}, {qkv, kRw}}});
+    cases.push_back({"attention step" + of,
+                     step,
+                     s,
+                     {{qkv, kR}, {keys, kR}, {out, kRw}, {sums, kRw, Content::kWide}, {scratch(step, s), kW, Content::kScratch}}});
+    for (const Access access : {kW, kRw}) {
+      cases.push_back({"attention step backward" + of + (access == kW ? "" : ", adding"),
+                       back,
+                       s,
+                       {{qkv, kR},
+                        {keys, kR},
+                        {out, kR},
+                        {sums, kR, Content::kPositive},
+                        {out, kR},
+                        {qkv, kRw},
+                        {keys, access},
+                        {scratch(back, s), kW, Content::kScratch}}});
+    }
+  }
+  return cases;
 }
 
 std::vector<KernelCase> attentions() {
@@ -292,8 +330,8 @@ std::vector<KernelCase> optimizers() {
 
 std::vector<KernelCase> all_cases() {
   std::vector<KernelCase> all;
-  for (const auto& cases : {embeddings(), sequence_ends(), norms(), head_norms(), linears(), attentions(), elementwise(), routers(),
-                            experts(), losses(), optimizers()}) {
+  for (const auto& cases : {embeddings(), sequence_ends(), norms(), head_norms(), linears(), attentions(), attention_steps(), elementwise(),
+                            routers(), experts(), losses(), optimizers()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/ranks/left_by_training.h"
+#include "tests/ranks/tiny_team.h"
+
+namespace plimsoll::test {
+
+inline Left left_by(Executor& executor, const RankJob& job, std::int64_t steps) {
+  const auto trace = executor.run_steps({.steps = steps}, kText);
+  if (!trace) FAIL(trace.error().text());
+  Left left;
+  for (const StepSummary& step : trace->steps) {
+    left.losses.push_back(step.loss);
+    left.norms.push_back(step.gradient_norm);
+  }
+  for (std::size_t group = 0; group < lay_out_parameters(job.spec).groups.size(); ++group) {
+    for (const TensorKind kind : {TensorKind::kParameter, TensorKind::kFirstMoment, TensorKind::kSecondMoment}) {
+      const auto bytes = executor.state(kind, GroupId(group));
+      left.states.emplace_back(bytes.begin(), bytes.end());
+    }
+  }
+  return left;
+}
+
+inline Left one_rank(const RankJob& job, std::int64_t steps) {
+  Left left;
+  alone(job, [&](Executor& executor) { left = left_by(executor, job, steps); });
+  return left;
+}
+
+inline Left all_ranks(const RankJob& job, std::int64_t steps, std::uint64_t jitter = 0) {
+  Left left;
+  on_ranks(job, [&](JobExecutor& team) { left = left_by(team, job, steps); }, jitter);
+  return left;
+}
+
+/// Of states in fp64: the largest distance of two elements.
+inline double distance(const Left& a, const Left& b) {
+  REQUIRE(a.states.size() == b.states.size());
+  double most = 0;
+  for (std::size_t i = 0; i < a.states.size(); ++i) {
+    REQUIRE(a.states[i].size() == b.states[i].size());
+    const auto* left = reinterpret_cast<const double*>(a.states[i].data());
+    const auto* right = reinterpret_cast<const double*>(b.states[i].data());
+    for (std::size_t k = 0; k < a.states[i].size() / sizeof(double); ++k) most = std::max(most, std::abs(left[k] - right[k]));
+  }
+  return most;
+}
+
+inline void check_losses(const Left& many, const Left& one, double bound) {
+  REQUIRE(many.losses.size() == one.losses.size());
+  for (std::size_t i = 0; i < one.losses.size(); ++i) {
+    CHECK(many.losses[i] == Approx(one.losses[i]).epsilon(bound));
+    CHECK(many.norms[i] == Approx(one.norms[i]).epsilon(10 * bound));
+  }
+}
+
+inline std::string refusal(const RankJob& job) {
+  const auto sound = check_job(job);
+  return sound ? "" : sound.error().what;
+}
+
+}  // namespace plimsoll::test
