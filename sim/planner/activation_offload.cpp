@@ -18,12 +18,11 @@ void StepLowering::find_leaving() {
   }
 }
 
-std::vector<TensorId> StepLowering::kept_for_backward(std::int64_t first, std::int64_t last) const {
+std::vector<TensorId> StepLowering::kept_for_backward(std::int64_t first, std::int64_t last) {
   std::vector<std::size_t> ops;
   if (plan_.strategy.recompute_every > 0) ops = needed_for_backward(first, last);
-  for (const Run& run : runs_) {
-    const bool belongs = run.phase == Phase::kBackward && run.block >= first && run.block <= last;
-    if (belongs) ops.insert(ops.end(), run.ops.begin(), run.ops.end());
+  for (const Run* run : runs_of(first, last)) {
+    if (run->phase == Phase::kBackward) ops.insert(ops.end(), run->ops.begin(), run->ops.end());
   }
   std::set<TensorId> kept, made;
   for (const std::size_t i : ops) {

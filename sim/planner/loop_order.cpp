@@ -1,4 +1,6 @@
 // The part of StepLowering that decides which block of which micro-batch comes next.
+#include <algorithm>
+
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -22,6 +24,23 @@ void StepLowering::find_runs() {
     runs_.back().ops.push_back(i);
     if (op.phase == Phase::kForward) turn_ = runs_.size() - 1;
   }
+  runs_of_block_.resize(static_cast<std::size_t>(graph_.spec.layers));
+  for (std::size_t i = 0; i < runs_.size(); ++i) {
+    const std::int64_t block = runs_[i].block;
+    if (block >= 0 && block < graph_.spec.layers) runs_of_block_[static_cast<std::size_t>(block)].push_back(i);
+  }
+}
+
+std::vector<const StepLowering::Run*> StepLowering::runs_of(std::int64_t first, std::int64_t last) const {
+  std::vector<std::size_t> indices;
+  for (std::int64_t block = first; block <= last; ++block) {
+    const std::vector<std::size_t>& of_block = runs_of_block_[static_cast<std::size_t>(block)];
+    indices.insert(indices.end(), of_block.begin(), of_block.end());
+  }
+  std::sort(indices.begin(), indices.end());
+  std::vector<const Run*> runs;
+  for (const std::size_t i : indices) runs.push_back(&runs_[i]);
+  return runs;
 }
 
 void StepLowering::find_completing_runs() {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "sim/planner/placed_items.h"
 
@@ -12,6 +14,7 @@ namespace {
 
 /// Orders are tried until one comes within this fraction (one part in so many) of the bound.
 constexpr std::int64_t kNearEnough = 1000;
+constexpr Bytes kNoLimit(std::numeric_limits<std::int64_t>::max());
 
 using Order = std::vector<std::uint32_t>;
 
@@ -22,8 +25,7 @@ std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment
   std::int64_t floor = 0;
   std::int64_t best = -1;
   std::int64_t best_size = 0;
-  for (const std::uint32_t neighbour : placed.around(item.life)) {
-    const PlacedItem& other = placed.items()[neighbour];
+  for (const PlacedItem& other : placed.around(item.life)) {
     if (!other.life.overlaps(item.life)) continue;
     const std::int64_t gap = other.begin - floor;
     if (gap >= item.bytes.count && (best < 0 || gap < best_size)) {
@@ -36,7 +38,8 @@ std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment
   return best < 0 ? floor : best;
 }
 
-Packing pack_in_order(std::span<const PackItem> items, const Order& order, Bytes alignment) {
+/// Nothing where it gets as high as `limit`.
+std::optional<Packing> pack_in_order(std::span<const PackItem> items, const Order& order, Bytes alignment, Bytes limit) {
   Packing packing{.offsets = std::vector<Bytes>(items.size()), .height = Bytes(0)};
   std::uint32_t end_of_time = 0;
   for (const PackItem& item : items) end_of_time = std::max(end_of_time, item.life.end);
@@ -46,15 +49,20 @@ Packing pack_in_order(std::span<const PackItem> items, const Order& order, Bytes
     placed.add({offset, offset + items[i].bytes.count, items[i].life});
     packing.offsets[i] = Bytes(offset);
     packing.height = std::max(packing.height, Bytes(offset + items[i].bytes.count));
+    if (packing.height >= limit) return std::nullopt;
   }
   return packing;
 }
 
-template <typename Key>
-Order sorted_by(std::span<const PackItem> items, Key key) {
+using Key = std::pair<double, double>;
+
+/// The largest key first.
+Order sorted_by(std::span<const PackItem> items, Key (*key)(const PackItem&)) {
+  std::vector<Key> keys(items.size());
+  std::transform(items.begin(), items.end(), keys.begin(), key);
   Order order(items.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(items[a]) > key(items[b]); });
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return keys[a] > keys[b]; });
   return order;
 }
 
@@ -65,40 +73,62 @@ double size(const PackItem& item) { return static_cast<double>(item.bytes.count)
 
 Packing pack_arena(std::span<const PackItem> items, Bytes alignment) {
   const Bytes bound = load_bound(items, alignment);
-  const Order orders[] = {
-      sorted_by(items, [](const PackItem& i) { return std::pair(size(i), duration(i)); }),
-      sorted_by(items, [](const PackItem& i) { return std::pair(duration(i) * size(i), 0.0); }),
-      sorted_by(items, [](const PackItem& i) { return std::pair(duration(i), size(i)); }),
-      sorted_by(items, [](const PackItem& i) { return std::pair(-static_cast<double>(i.life.begin), size(i)); }),
+  constexpr Key (*kOrders[])(const PackItem&) = {
+      [](const PackItem& i) { return Key(size(i), duration(i)); },
+      [](const PackItem& i) { return Key(duration(i) * size(i), 0.0); },
+      [](const PackItem& i) { return Key(duration(i), size(i)); },
+      [](const PackItem& i) { return Key(-static_cast<double>(i.life.begin), size(i)); },
   };
   Packing best;
-  for (const Order& order : orders) {
-    Packing packing = pack_in_order(items, order, alignment);
-    if (best.offsets.empty() || packing.height < best.height) best = std::move(packing);
+  for (const auto key : kOrders) {
+    const Bytes limit = best.offsets.empty() ? kNoLimit : best.height;
+    if (auto lower = pack_in_order(items, sorted_by(items, key), alignment, limit)) best = std::move(*lower);
     if (best.height.count - bound.count <= bound.count / kNearEnough) break;
   }
   return best;
 }
 
-Bytes load_bound(std::span<const PackItem> items, Bytes alignment) {
-  struct Edge {
-    std::uint32_t at;
-    std::int64_t change;
-  };
-  std::vector<Edge> edges;
-  std::int64_t largest_rounding = 0;
+namespace {
+
+/// Sums of sizes at every moment, one after another, where most moments begin or end something.
+std::int64_t most_at_once(std::span<const PackItem> items, Bytes alignment, std::uint32_t end_of_time) {
+  std::vector<std::int64_t> change(static_cast<std::size_t>(end_of_time) + 1, 0);
   for (const PackItem& item : items) {
     const std::int64_t rounded = align_up(item.bytes, alignment).count;
-    largest_rounding = std::max(largest_rounding, rounded - item.bytes.count);
-    edges.push_back({item.life.begin, rounded});
-    edges.push_back({item.life.end, -rounded});
+    change[item.life.begin] += rounded;
+    change[item.life.end] -= rounded;
   }
-  std::sort(edges.begin(), edges.end(), [](const Edge& a, const Edge& b) {
-    return std::pair(a.at, a.change) < std::pair(b.at, b.change);
-  });
-  std::int64_t load = 0;
-  std::int64_t most = 0;
-  for (const Edge& edge : edges) most = std::max(most, load += edge.change);
+  std::int64_t load = 0, most = 0;
+  for (const std::int64_t by : change) most = std::max(most, load += by);
+  return most;
+}
+
+/// The same where they lie far apart.
+std::int64_t most_at_once(std::span<const PackItem> items, Bytes alignment) {
+  std::vector<std::pair<std::uint32_t, std::int64_t>> changes;
+  for (const PackItem& item : items) {
+    const std::int64_t rounded = align_up(item.bytes, alignment).count;
+    changes.emplace_back(item.life.begin, rounded);
+    changes.emplace_back(item.life.end, -rounded);
+  }
+  std::sort(changes.begin(), changes.end());
+  std::int64_t load = 0, most = 0;
+  for (const auto& [at, by] : changes) most = std::max(most, load += by);
+  return most;
+}
+
+}  // namespace
+
+Bytes load_bound(std::span<const PackItem> items, Bytes alignment) {
+  constexpr std::size_t kMomentsForEach = 64;
+  std::int64_t largest_rounding = 0;
+  std::uint32_t end_of_time = 0;
+  for (const PackItem& item : items) {
+    largest_rounding = std::max(largest_rounding, (align_up(item.bytes, alignment) - item.bytes).count);
+    end_of_time = std::max(end_of_time, item.life.end);
+  }
+  const bool dense = end_of_time <= kMomentsForEach * items.size();
+  const std::int64_t most = dense ? most_at_once(items, alignment, end_of_time) : most_at_once(items, alignment);
   return Bytes(std::max<std::int64_t>(0, most - largest_rounding));
 }
 

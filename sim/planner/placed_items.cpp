@@ -19,25 +19,23 @@ PlacedItems::PlacedItems(std::uint32_t end_of_time) {
 }
 
 void PlacedItems::add(const PlacedItem& item) {
-  const auto index = static_cast<std::uint32_t>(items_.size());
-  items_.push_back(item);
   for (Level& level : levels_) {
     const std::uint32_t first = item.life.begin / level.half;
     const std::uint32_t last = (std::max(item.life.end, 1u) - 1) / level.half;
-    for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) level.windows[w].items.push_back(index);
+    for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) level.windows[w].items.push_back(item);
   }
 }
 
-void PlacedItems::sort(Window& window) const {
+void PlacedItems::sort(Window& window) {
   if (window.sorted == window.items.size()) return;
-  const auto lower = [&](std::uint32_t a, std::uint32_t b) { return items_[a].begin < items_[b].begin; };
+  const auto lower = [](const PlacedItem& a, const PlacedItem& b) { return a.begin < b.begin; };
   const auto fresh = window.items.begin() + static_cast<std::ptrdiff_t>(window.sorted);
   std::stable_sort(fresh, window.items.end(), lower);
   std::inplace_merge(window.items.begin(), fresh, window.items.end(), lower);
   window.sorted = window.items.size();
 }
 
-const std::vector<std::uint32_t>& PlacedItems::around(const Lifespan& life) {
+const std::vector<PlacedItem>& PlacedItems::around(const Lifespan& life) {
   const auto level = std::find_if(levels_.begin(), levels_.end() - 1,
                                   [&](const Level& candidate) { return life.end - life.begin <= candidate.half; });
   Window& window = level->windows[life.begin / level->half];

@@ -23,14 +23,13 @@ class PlacedItems {
   explicit PlacedItems(std::uint32_t end_of_time);
 
   void add(const PlacedItem& item);
-  /// Indices into `items` of all that may live together with `life`, by offset; others may stand among them.
-  const std::vector<std::uint32_t>& around(const Lifespan& life);
-  [[nodiscard]] const std::vector<PlacedItem>& items() const { return items_; }
+  /// All that may live together with `life`, by offset; others may stand among them.
+  const std::vector<PlacedItem>& around(const Lifespan& life);
 
  private:
   /// Sorted when somebody looks: many come to a long window between two looks at it.
   struct Window {
-    std::vector<std::uint32_t> items;
+    std::vector<PlacedItem> items;
     std::size_t sorted = 0;  ///< how many of the first are in order
   };
 
@@ -40,9 +39,8 @@ class PlacedItems {
     std::vector<Window> windows;
   };
 
-  void sort(Window& window) const;
+  static void sort(Window& window);
 
-  std::vector<PlacedItem> items_;
   std::vector<Level> levels_;
 };
 

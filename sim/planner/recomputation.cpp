@@ -32,7 +32,7 @@ void StepLowering::keep_best(const std::vector<std::size_t>& recomputed) {
   }
 }
 
-std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) const {
+std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) {
   const std::int64_t every = plan_.strategy.recompute_every;
   const bool starts_segment = run.block == graph_.spec.layers - 1 || (every > 0 && (run.block + 1) % every == 0);
   if (every == 0 || run.block < 0 || !starts_segment) return {};
@@ -47,15 +47,15 @@ std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) c
   return runs;
 }
 
-std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, std::int64_t last) const {
-  std::vector<char> needed(graph_.tensors.size(), 0);
+std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, std::int64_t last) {
+  asked_for_.resize(graph_.tensors.size(), 0);
+  ++question_;
   std::vector<std::size_t> forward;
-  for (const Run& run : runs_) {
-    if (run.block < first || run.block > last) continue;
-    for (const std::size_t i : run.ops) {
-      if (run.phase == Phase::kForward) forward.push_back(i);
+  for (const Run* run : runs_of(first, last)) {
+    for (const std::size_t i : run->ops) {
+      if (run->phase == Phase::kForward) forward.push_back(i);
       for (const Operand& operand : graph_.ops[i].operands) {
-        if (run.phase == Phase::kBackward && reads(operand.access)) needed[whole_of(operand.tensor).index] = 1;
+        if (run->phase == Phase::kBackward && reads(operand.access)) asked_for_[whole_of(operand.tensor).index] = question_;
       }
     }
   }
@@ -64,12 +64,12 @@ std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, s
     const Op& op = graph_.ops[forward[k]];
     const bool wanted = std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& operand) {
       const std::uint32_t tensor = whole_of(operand.tensor).index;
-      return writes(operand.access) && needed[tensor] != 0 && kept_[tensor] == 0;
+      return writes(operand.access) && asked_for_[tensor] == question_ && kept_[tensor] == 0;
     });
     if (!wanted) continue;
     kept.push_back(forward[k]);
     for (const Operand& operand : op.operands) {
-      if (reads(operand.access)) needed[whole_of(operand.tensor).index] = 1;
+      if (reads(operand.access)) asked_for_[whole_of(operand.tensor).index] = question_;
     }
   }
   std::reverse(kept.begin(), kept.end());

@@ -69,6 +69,8 @@ class StepLowering {
   // loop_order.cpp: which block of which micro-batch comes next
   void find_runs();
   void find_completing_runs();
+  /// The runs of blocks [first, last] in the order of the step.
+  [[nodiscard]] std::vector<const Run*> runs_of(std::int64_t first, std::int64_t last) const;
   void write_passes(MicroBatches together);
   void write_backward(const Run& run);
   void write_run(const Run& run, std::uint32_t micro_batch);
@@ -78,9 +80,9 @@ class StepLowering {
   void find_kept();
   void keep_best(const std::vector<std::size_t>& recomputed);
   /// What is computed again before `run`, the last one that of run's own block; empty when `run` starts no segment.
-  [[nodiscard]] std::vector<Run> recomputed_before(const Run& run) const;
+  [[nodiscard]] std::vector<Run> recomputed_before(const Run& run);
   /// The forward ops of blocks [first, last] that compute something which their backward pass reads.
-  [[nodiscard]] std::vector<std::size_t> needed_for_backward(std::int64_t first, std::int64_t last) const;
+  [[nodiscard]] std::vector<std::size_t> needed_for_backward(std::int64_t first, std::int64_t last);
 
   // parameter_streaming.cpp
   /// Whether the group's weights live somewhere else and come for a run only.
@@ -94,7 +96,7 @@ class StepLowering {
   /// Which tensors leave the device after each block's forward pass.
   void find_leaving();
   /// The activations that the backward pass of blocks [first, last], with what it recomputes, reads and does not make.
-  [[nodiscard]] std::vector<TensorId> kept_for_backward(std::int64_t first, std::int64_t last) const;
+  [[nodiscard]] std::vector<TensorId> kept_for_backward(std::int64_t first, std::int64_t last);
   void send_activations_away(const Run& run, std::uint32_t micro_batch);
   /// Brings what the run reads and what is away to the device.
   void bring_activations_back(const Run& run, std::uint32_t micro_batch);
@@ -211,6 +213,9 @@ class StepLowering {
   const std::vector<GroupState>& state_;
   BodyWriter out_;
   std::vector<Run> runs_;
+  std::vector<std::vector<std::size_t>> runs_of_block_;  ///< by block: indices of its runs
+  std::vector<std::uint32_t> asked_for_;    ///< by tensor: the last question (needed_for_backward) that it was needed for
+  std::uint32_t question_ = 0;
   std::vector<BufferId> shared_;            ///< by tensor: what holds weights, sums and states now
   std::vector<std::vector<BufferId>> own_;  ///< by micro-batch and tensor: what holds everything else now
   std::size_t turn_ = 0;                    ///< the last forward run; the first backward run follows

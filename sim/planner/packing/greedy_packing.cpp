@@ -26,8 +26,7 @@ std::vector<Lifespan> ranked_lives(const PackingTask& task) {
 
 std::int64_t lowest_gap(PlacedItems& placed, const TaskBuffer& buffer, const Lifespan& life) {
   std::int64_t floor = 0;
-  for (const std::uint32_t index : placed.around(life)) {
-    const PlacedItem& other = placed.items()[index];
+  for (const PlacedItem& other : placed.around(life)) {
     if (!other.life.overlaps(life)) continue;
     if (other.begin - floor >= buffer.size.count) return floor;
     const std::int64_t alignment = buffer.alignment.count;
