@@ -79,9 +79,10 @@ std::vector<Strategy> with_drive_families(const Question& question, std::vector<
 
 Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
-  const SearchProblem problem{.spec = question.spec, .recipe = question.recipe, .platform = question.platform,
-                              .costs = *question.costs, .odds = {},
-                              .graph = graph_on(question.spec, question.recipe, question.platform)};
+  SearchProblem problem{.spec = question.spec, .recipe = question.recipe, .platform = question.platform,
+                        .costs = *question.costs, .odds = {},
+                        .graph = graph_on(question.spec, question.recipe, question.platform)};
+  if (effort.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, question.platform);
   auto candidates = try_known(problem, with_drive_families(question, known), effort.memory);
   if (!candidates) return fail(candidates.error());
   const bool found = effort.memory && complete(candidates->back());

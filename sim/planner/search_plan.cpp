@@ -92,7 +92,8 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
     if (const auto known = check_name(options.strategy); !known) return fail(known.error());
   }
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
-  const SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds, graph_on(spec, recipe, platform)};
+  SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds, graph_on(spec, recipe, platform)};
+  if (options.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, platform);
   auto candidates = try_strategies(problem, options);
   if (!candidates) return fail(candidates.error());
   SearchResult result{.candidates = std::move(*candidates)};

@@ -49,6 +49,11 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
     Candidate glanced{.strategy = strategy, .needs = std::move(*needs), .step = {}, .glanced = true};
     if (!glanced.fits() && (look.glance || glanced.shortfall() >= *look.short_of)) return glanced;
   }
+  if (look.memory && problem.shorter) {
+    auto needs = folded_bound(*problem.shorter, strategy);
+    if (!needs) return fail(needs.error());
+    if (*needs && !all_fit(**needs)) return Candidate{.strategy = strategy, .needs = std::move(**needs), .step = {}};
+  }
   LowerOptions options{
       .evaluation = problem.evaluation, .only_if_fits = true, .arenas_only = look.memory, .graph = problem.graph.get()};
   std::optional<Nanoseconds> floor;

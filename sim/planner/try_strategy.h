@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sim/cost/cost_model.h"
+#include "sim/planner/folded_bound.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/predict.h"
 
@@ -19,6 +20,7 @@ struct SearchProblem {
   bool evaluation = false;       ///< the plan gets an "evaluation" body
   StepOdds odds;                 ///< see predict
   std::shared_ptr<const Graph> graph = {};  ///< of all three (graph_on), where many strategies are tried; nothing: built for each
+  std::shared_ptr<ShorterModels> shorter = {};  ///< of `graph` and `platform`, where memory alone is asked for (Look); nothing: not used
 };
 
 /// A strategy that was looked at: what it needs and, if that fits, how long its step takes.
