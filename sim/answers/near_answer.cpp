@@ -95,7 +95,11 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
         .family = {}, .evaluations = most, .threads = effort.threads, .memory = effort.memory, .starts = 1};
     if (const auto refined = refine_candidates(problem, options, *candidates); !refined) return fail(refined.error());
   }
-  return answer_of(question, best_of(*candidates));
+  const Candidate& best = best_of(*candidates);
+  if (best.fits() || !problem.shorter) return answer_of(question, best);
+  problem.shorter.reset();  // what is missing is told of the whole model
+  const auto whole = try_strategy(problem, best.strategy, {.memory = true});
+  return answer_of(question, whole ? *whole : best);
 }
 
 /// Whether what was asked for by name, or to the letter, fits.

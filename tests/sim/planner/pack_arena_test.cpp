@@ -77,3 +77,12 @@ TEST_CASE("pack_arena gives the same offsets every time") {
   const auto items = random_items(7, 200);
   CHECK(pack_arena(items, kAligned).offsets == pack_arena(items, kAligned).offsets);
 }
+
+TEST_CASE("the load bound of lives that lie far apart is that of the same lives close together") {
+  // 10 bytes in [0, 2), 20 in [1, 3), 5 in [2, 4): at moment 1 there are 10 + 20, at moment 2 there are 20 + 5.
+  const std::vector<PackItem> close{{{0, 2}, Bytes(10)}, {{1, 3}, Bytes(20)}, {{2, 4}, Bytes(5)}};
+  CHECK(load_bound(close, Bytes(1)) == Bytes(30));
+  std::vector<PackItem> far = close;
+  for (PackItem& item : far) item.life = {item.life.begin * 1'000'000, item.life.end * 1'000'000};
+  CHECK(load_bound(far, Bytes(1)) == Bytes(30));
+}

@@ -1,0 +1,93 @@
+#include "sim/planner/folded_bound.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/small_models.h"
+#include "tests/support/tiny_platform.h"
+
+using namespace plimsoll;
+using namespace plimsoll::test;
+
+namespace {
+
+ModelSpec deep(std::int64_t layers) {
+  ModelSpec spec = small_model(Family::kGpt2);
+  spec.layers = layers;
+  return spec;
+}
+
+/// Lower bounds of each space, of the whole model.
+std::vector<SpaceNeed> whole_bound(const Graph& graph, const Platform& platform, const Strategy& strategy) {
+  const auto none = [](const Plan&, const FlatBody&) { return false; };
+  return space_needs(lower_to_plan(graph.spec, graph.recipe, platform, strategy, {.worth_placing = none, .graph = &graph}).value());
+}
+
+/// Strategies that treat stretches of a model of 200 blocks in different ways.
+std::vector<Strategy> mixed_strategies() {
+  return {
+      {.name = "resident"},
+      {.name = "recompute", .recompute_every = 1},
+      {.name = "recompute", .recompute_every = 3},
+      {.name = "stream", .recompute_every = 1, .parameters = Tier::kHost, .device_parameter_blocks = 70,
+       .optimizer = Tier::kHost, .gradients = Tier::kHost},
+      {.name = "stream", .recompute_every = 2, .parameters = Tier::kHost, .device_parameter_blocks = 61,
+       .optimizer = Tier::kHost, .gradients = Tier::kHost, .activations = Tier::kHost, .activation_blocks = 130,
+       .device_state_blocks = 40, .staging_slots = 3},
+      {.name = "stream-ssd", .recompute_every = 1, .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kHost,
+       .activations = Tier::kHost, .activation_blocks = 200, .host_state_blocks = 90},
+      {.name = "offload-optimizer-overlapped", .optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true},
+  };
+}
+
+}  // namespace
+
+TEST_CASE("what shorter models say of a deep one is never more than it holds, and not much less") {
+  const Platform platform = tiny_platform();
+  const auto graph = graph_on(deep(200), small_recipe(), platform);
+  ShorterModels models(*graph, platform);
+  for (const Strategy& strategy : mixed_strategies()) {
+    INFO(describe(strategy));
+    const auto folded = folded_bound(models, strategy).value();
+    REQUIRE(folded);
+    const std::vector<SpaceNeed> whole = whole_bound(*graph, platform, strategy);
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      INFO(platform.spaces[i].name);
+      CHECK((*folded)[i].needed <= whole[i].needed);
+      CHECK((*folded)[i].needed.count >= whole[i].needed.count / 10 * 9);
+    }
+  }
+}
+
+TEST_CASE("where another part of the step holds most in a short model, the bound stays below the deep model's") {
+  // One block's activations beside a head: the shorter the model, the more of its peak is logits.
+  ModelSpec spec = deep(160);
+  spec.vocabulary = 4096;
+  const Platform platform = tiny_platform();
+  const auto graph = graph_on(spec, small_recipe(), platform);
+  ShorterModels models(*graph, platform);
+  for (const Strategy& strategy : mixed_strategies()) {
+    if (strategy.device_parameter_blocks + strategy.activation_blocks > 0) continue;
+    const auto folded = folded_bound(models, strategy).value();
+    REQUIRE(folded);
+    const std::vector<SpaceNeed> whole = whole_bound(*graph, platform, strategy);
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK((*folded)[i].needed <= whole[i].needed);
+  }
+}
+
+TEST_CASE("blocks are left out by whole turns of what recomputes them, and every stretch keeps its place") {
+  // 200 blocks in stretches of 61 and 139; transfers run 2 slots ahead: 4 * 2 + 2 * 2 = 12 stay of each at the least.
+  const Strategy strategy{.name = "stream", .recompute_every = 2, .parameters = Tier::kHost, .device_parameter_blocks = 61};
+  const auto folding = fold_layers(strategy, 200, 1);
+  REQUIRE(folding);
+  CHECK(folding->times == 5);  // sqrt(200 / 2 / (2 * 2)) = 5
+  CHECK(folding->spared == std::vector<std::int64_t>{8, 24});  // 49 / 10 and 127 / 10 turns of two
+  const ShorterPlan shorter = folding->shorter(strategy, 5);
+  CHECK(shorter.layers == 200 - 5 * 32);
+  CHECK(shorter.strategy.device_parameter_blocks == 61 - 5 * 8);
+}
+
+TEST_CASE("a model that is short, or whose blocks do not repeat, is not folded") {
+  CHECK_FALSE(fold_layers({.name = "resident"}, 16, 1));
+  CHECK_FALSE(fold_layers({.name = "resident"}, 200, 0));
+  CHECK(fold_layers({.name = "resident"}, 200, 2));
+}
