@@ -111,11 +111,15 @@ void RankLowering::attend_in_ring(const Op& op, const Operands& operands) {
 }
 
 /// Gradients of keys and values go with them: each rank adds what its queries find, and the last one sends the sum to whose they
-/// are, which adds its own.
+/// are, which adds its own. It is asked for first: in memory that waits for a send of this ring the ranks could wait in a circle.
 void RankLowering::attend_back_in_ring(const Op& op, const Operands& operands) {
   const Ring ring = ring_of(op, operands[0].first);
-  const std::uint32_t last = rank_of_slice(job_.context - 1);
   out_.begin_segment("ring", global(entered_.micro_batch), op.block);
+  Range found;
+  if (!is_last(ring)) {
+    found = out_.whole(ring_buffer(ring, "gradients of keys and values, summed", TensorKind::kActivationGradient));
+    receive(rank_of_slice(job_.context - 1), kKeyGradients, "key gradients", found);
+  }
   send_own_keys(ring);
   Range next = ring.index > 0 ? pass_on_keys(ring) : Range();
   launch(op, operands);
@@ -137,8 +141,6 @@ void RankLowering::attend_back_in_ring(const Op& op, const Operands& operands) {
     send(to, kKeyGradients, "key gradients", gradients);
   }
   if (!is_last(ring)) {
-    const Range found = out_.whole(ring_buffer(ring, "gradients of keys and values", TensorKind::kActivationGradient));
-    receive(last, kKeyGradients, "key gradients", found);
     Kernel joins = ring.apart;
     joins.kind = OpKind::kKeysValuesBackward;
     out_.launch(places_.compute, joins, {{found, Access::kRead}, {operands[4].first, Access::kReadWrite}});
