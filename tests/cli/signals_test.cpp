@@ -121,6 +121,10 @@ TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --dur
     const ChildEnd resumed =
         plimsoll_in(folder, line(std::to_string(told() + 1), {"--resume", "run.plimsoll", "-o", "more.plimsoll", "--json"}));
     INFO(resumed.err);
+    if (resumed.code == 2) {  // it ended between the state of a step and the word of it
+      CHECK_THAT(resumed.err, Catch::Contains("already holds " + std::to_string(told() + 1)));
+      continue;
+    }
     REQUIRE(resumed.code == 0);
     CHECK(nlohmann::json::parse(resumed.out)["steps"] == 1);
   }

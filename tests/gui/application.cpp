@@ -43,7 +43,7 @@ std::unique_ptr<gui::MainWindow> make_window(const TemporaryFolder& folder, cons
 
 QString reported(gui::MainWindow& window) {
   QMessageBox* box = nullptr;
-  if (!wait_until([&] { return (box = window.findChild<QMessageBox*>("report")) != nullptr; }, 30)) return {};
+  if (!wait_until([&] { return (box = window.findChild<QMessageBox*>("report")) != nullptr; })) return {};
   const QString text = box->text();
   delete box;
   return text;

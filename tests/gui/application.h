@@ -15,7 +15,7 @@ namespace plimsoll::test {
 void start_qt();
 
 /// Runs the event loop until the condition holds; false when that took longer than `seconds`.
-bool wait_until(const std::function<bool()>& condition, int seconds = 60);
+bool wait_until(const std::function<bool()>& condition, int seconds = 300);
 
 /// A window whose settings lie in the folder, with these options of the command line for the Explore page.
 std::unique_ptr<gui::MainWindow> make_window(const TemporaryFolder& folder, const QHash<QString, QString>& choices = {});

@@ -23,7 +23,7 @@ const QHash<QString, QString> kStart{
 bool settled(const MainWindow& window) {
   return test::wait_until([&] {
     return std::none_of(window.pages().begin(), window.pages().end(), [](const Page* page) { return page->busy(); });
-  }, 60);
+  });
 }
 
 /// What of a page Tab is to reach.
@@ -59,7 +59,7 @@ TEST_CASE("the keyboard alone reaches every field of the Explore page") {
   const auto window = test::make_window(folder, kStart);
   REQUIRE(settled(*window));
   window->activateWindow();
-  REQUIRE(QTest::qWaitForWindowActive(window.get()));
+  REQUIRE(QTest::qWaitForWindowActive(window.get(), 300'000));
   Page& page = *window->page("explore");
   const std::set<QWidget*> wanted = reachable(page);
   REQUIRE(wanted.size() > 20);

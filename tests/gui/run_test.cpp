@@ -55,7 +55,7 @@ TEST_CASE("a run of a tiny model is started by a click, watched, and stands in t
   QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
   QTest::mouseClick(page.findChild<QPushButton*>("run.start"), Qt::LeftButton);
   CHECK(page.process().running());
-  REQUIRE(test::wait_until([&] { return end.has_value(); }, 120));
+  REQUIRE(test::wait_until([&] { return end.has_value(); }));
   INFO(end->text.toStdString());
   REQUIRE(end->kind == RunEnd::Kind::kDone);
   CHECK(page.loss_chart().count() == 20);
@@ -87,7 +87,7 @@ TEST_CASE("a run on the GPU asks for it with all that it has; where there is non
   std::optional<RunEnd> end;
   QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
   page.start();
-  REQUIRE(test::wait_until([&] { return end.has_value(); }, 60));
+  REQUIRE(test::wait_until([&] { return end.has_value(); }));
   CHECK(end->kind == RunEnd::Kind::kFailed);
   CHECK_FALSE(end->text.isEmpty());
   backend->setCurrentIndex(0);
@@ -103,18 +103,18 @@ TEST_CASE("a stopped run ends after its step and keeps a checkpoint; a killed on
   std::optional<RunEnd> end;
   QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
   page.start();
-  REQUIRE(test::wait_until([&] { return page.loss_chart().count() > 3; }, 120));
+  REQUIRE(test::wait_until([&] { return page.loss_chart().count() > 3; }));
   page.stop();
-  REQUIRE(test::wait_until([&] { return end.has_value(); }, 120));
+  REQUIRE(test::wait_until([&] { return end.has_value(); }));
   CHECK(end->kind == RunEnd::Kind::kInterrupted);
   CHECK(end->text.contains("checkpoint"));
   CHECK(QFileInfo::exists(end->file));
 
   end.reset();
   page.start();
-  REQUIRE(test::wait_until([&] { return page.loss_chart().count() > 3; }, 120));
+  REQUIRE(test::wait_until([&] { return page.loss_chart().count() > 3; }));
   const_cast<RunProcess&>(page.process()).kill();
-  REQUIRE(test::wait_until([&] { return end.has_value(); }, 60));
+  REQUIRE(test::wait_until([&] { return end.has_value(); }));
   CHECK(end->kind == RunEnd::Kind::kFailed);
   CHECK(test::reported(*window).contains("killed"));
 }
@@ -199,7 +199,7 @@ TEST_CASE("a plan found for this computer is exported and trained as it is") {
   std::optional<RunEnd> end;
   QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
   page.start();
-  REQUIRE(test::wait_until([&] { return end.has_value(); }, 120));
+  REQUIRE(test::wait_until([&] { return end.has_value(); }));
   INFO(end->text.toStdString());
   CHECK(end->kind == RunEnd::Kind::kDone);
   const auto run = read_run_file(end->file.toStdString());

@@ -35,14 +35,14 @@ const QHash<QString, QString> kPytorch{
 ExplorePage& explore(MainWindow& window) { return dynamic_cast<ExplorePage&>(*window.page("explore")); }
 
 bool settled(const ExplorePage& page) {
-  return test::wait_until([&] { return !page.busy(); }, 60);
+  return test::wait_until([&] { return !page.busy(); });
 }
 
 /// What the program itself prints.
 nlohmann::json printed(const QStringList& arguments) {
   QProcess program;
   program.start(find_engine(), arguments);
-  REQUIRE(program.waitForFinished(60'000));
+  REQUIRE(program.waitForFinished(300'000));
   return nlohmann::json::parse(program.readAllStandardOutput().toStdString());
 }
 

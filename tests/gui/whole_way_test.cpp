@@ -53,7 +53,7 @@ QString train(MainWindow& window, const TemporaryFolder& folder, const QString& 
   std::optional<RunEnd> end;
   QObject::connect(&page, &RunPage::runEnded, [&](const RunEnd& ended) { end = ended; });
   QTest::mouseClick(page.findChild<QPushButton*>("run.start"), Qt::LeftButton);
-  REQUIRE(test::wait_until([&] { return end.has_value(); }, 120));
+  REQUIRE(test::wait_until([&] { return end.has_value(); }));
   INFO(end->text.toStdString());
   REQUIRE(end->kind == RunEnd::Kind::kDone);
   return end->file;

@@ -41,7 +41,7 @@ std::vector<std::string> on_each(std::uint32_t ranks, const std::function<void(J
   std::vector<std::jthread> threads;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     threads.emplace_back([&, rank] {
-      auto job = join_job_at(place(rank, ranks, port, 20));
+      auto job = join_job_at(place(rank, ranks, port, 60));
       if (!job) {
         errors[rank] = job.error().text();
         return;
@@ -60,14 +60,14 @@ std::vector<std::byte> bytes_of(std::uint32_t from, std::uint32_t to, std::uint3
   return bytes;
 }
 
-/// A connection to whoever listens there, tried for a second.
+/// A connection to whoever listens there, tried for a minute.
 int call(std::uint16_t port) {
   const int way = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in there{};
   there.sin_family = AF_INET;
   there.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   there.sin_port = htons(port);
-  for (int i = 0; i < 100 && ::connect(way, reinterpret_cast<sockaddr*>(&there), sizeof(there)) != 0; ++i)
+  for (int i = 0; i < 6000 && ::connect(way, reinterpret_cast<sockaddr*>(&there), sizeof(there)) != 0; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return way;
 }
@@ -103,7 +103,7 @@ int come_and_freeze(std::uint16_t port) {
 
 /// Rank 0 of 2 in a process of its own: sends more than a connection holds, and ends the job when the other is lost.
 void send_to_frozen(std::uint16_t port) {
-  auto job = join_job_at(place(0, 2, port, 20));
+  auto job = join_job_at(place(0, 2, port, 60));
   if (!job) std::_Exit(1);
   (*job)->watch({.silence = std::chrono::seconds(1)}, [&](const Error&) { (*job)->abort(7); });
   const std::vector<std::byte> much(std::size_t{64} << 20);
@@ -112,10 +112,10 @@ void send_to_frozen(std::uint16_t port) {
   std::_Exit(2);
 }
 
-/// Exit code of a child, which is killed after 20 s.
+/// Exit code of a child, which is killed after two minutes.
 int end_of(pid_t child) {
   int status = 0;
-  for (int i = 0; i < 400; ++i) {
+  for (int i = 0; i < 2400; ++i) {
     if (::waitpid(child, &status, WNOHANG) == child) return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
@@ -182,7 +182,7 @@ TEST_CASE("a stranger at the door is sent away, and the job begins all the same"
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
       threads.emplace_back([&, rank] {
         std::this_thread::sleep_for(std::chrono::milliseconds(300 * rank));  // the stranger is first
-        auto job = join_job_at(place(rank, 2, port, 20));
+        auto job = join_job_at(place(rank, 2, port, 60));
         if (!job) return;
         for (const std::string& word : (*job)->tell_all(std::to_string(rank + 1))) sums[rank] += std::stoi(word);
         (*job)->leave();
@@ -207,14 +207,14 @@ TEST_CASE("one that stops amid its greeting is sent away, and the job begins all
   std::vector<std::string> words;
   {
     std::jthread first([&] {
-      auto job = join_job_at(place(0, 2, port, 20));
+      auto job = join_job_at(place(0, 2, port, 60));
       if (!job) return;
       words = (*job)->tell_all("a");
       (*job)->leave();
     });
     half = call(port);
     say(half, std::uint64_t{0x706c696d736f6c6c});
-    auto job = join_job_at(place(1, 2, port, 20));
+    auto job = join_job_at(place(1, 2, port, 60));
     REQUIRE(job);
     (*job)->tell_all("b");
     (*job)->leave();
@@ -228,11 +228,14 @@ TEST_CASE("a rank's patience with those behind it begins when all have come to t
   std::atomic<int> joined = 0;
   {
     std::vector<std::jthread> threads;
-    const std::pair<std::uint32_t, int> times[] = {{1, 0}, {0, 700}, {2, 1400}};  // rank, milliseconds; its patience is a second
-    for (const auto& [rank, wait] : times) {
-      threads.emplace_back([&, rank = rank, wait = wait] {
-        std::this_thread::sleep_for(std::chrono::milliseconds(wait));
-        auto job = join_job_at(place(rank, 3, port, 1));
+    struct Coming {
+      std::uint32_t rank;
+      int milliseconds, patience;
+    };
+    for (const Coming& one : {Coming{0, 0, 60}, Coming{1, 0, 3}, Coming{2, 4500, 60}}) {  // when the second's 3 s are over
+      threads.emplace_back([&, one] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(one.milliseconds));
+        auto job = join_job_at(place(one.rank, 3, port, one.patience));
         if (!job) return;
         ++joined;
         (*job)->leave();

@@ -166,7 +166,9 @@ TEST_CASE("a drive that becomes slow is told and logged once, with both rates an
 
 TEST_CASE("a drive as fast as expected is not called slow") {
   const TemporaryFolder folder;
-  run_to_end(ssd_request(folder, 60));
+  RunRequest request = ssd_request(folder, 60);
+  request.drive.interpose = MemoryIo::instead_of;
+  run_to_end(request);
   const auto file = read_run_file(folder.file("run.plimsoll"));
   REQUIRE(file);
   CHECK_FALSE(has_warning(*file, "slow"));

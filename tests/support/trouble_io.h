@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "core/base/error.h"
 #include "executor/tiers/block_io.h"
@@ -63,6 +64,33 @@ class TroubleIo final : public BlockIo {
  private:
   std::unique_ptr<BlockIo> inner_;
   Before before_;
+};
+
+/// A drive of memory, which no other program can slow down.
+class MemoryIo final : public BlockIo {
+ public:
+  void read(Bytes offset, std::span<std::byte> into) override {
+    const std::scoped_lock lock(mutex_);
+    std::memcpy(into.data(), place(offset, into.size()), into.size());
+  }
+  void write(Bytes offset, std::span<const std::byte> from) override {
+    const std::scoped_lock lock(mutex_);
+    std::memcpy(place(offset, from.size()), from.data(), from.size());
+  }
+  [[nodiscard]] std::string name() const override { return "memory"; }
+
+  /// For DriveOptions::interpose.
+  static std::unique_ptr<BlockIo> instead_of(const std::unique_ptr<BlockIo>&) { return std::make_unique<MemoryIo>(); }
+
+ private:
+  std::byte* place(Bytes offset, std::size_t bytes) {
+    const auto begin = static_cast<std::size_t>(offset.count);
+    if (held_.size() < begin + bytes) held_.resize(begin + bytes);
+    return held_.data() + begin;
+  }
+
+  std::mutex mutex_;
+  std::vector<std::byte> held_;
 };
 
 }  // namespace plimsoll

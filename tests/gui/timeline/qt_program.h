@@ -17,7 +17,7 @@ inline void begin_qt() {
 }
 
 /// Runs the event loop until the condition holds; false when that took longer than `seconds`.
-inline bool comes_true(const std::function<bool()>& condition, int seconds = 60) {
+inline bool comes_true(const std::function<bool()>& condition, int seconds = 300) {
   QElapsedTimer clock;
   clock.start();
   while (!condition()) {
