@@ -40,7 +40,11 @@ Result<ExitCode> import_operators(const ImportFlags& flags, const std::string& o
   const auto trace = read_operators(flags.file);
   if (!trace) return fail(trace.error());
   if (!trace->timed()) {
-    if (!flags.output.empty()) return fail(schedule_operators(*trace).error());
+    if (!flags.output.empty()) {
+      Error untimed = schedule_operators(*trace).error();
+      untimed.where = flags.file;
+      return fail(untimed);
+    }
     fmt::print("{}", flags.json ? operators_json(*trace, nullptr) : operators_text(*trace, nullptr));
     fmt::print(stderr, "plimsoll: the trace tells no durations: no run file was written\n");
     return ExitCode::kDone;

@@ -61,6 +61,11 @@ double Statement::real(int column) const {
   return sqlite3_column_double(handle_.get(), column);
 }
 
+bool Statement::is_no_number(int column) const {
+  const int type = sqlite3_column_type(handle_.get(), column);
+  return type == SQLITE_TEXT || type == SQLITE_BLOB;
+}
+
 std::string Statement::text(int column) const {
   const unsigned char* bytes = sqlite3_column_text(handle_.get(), column);
   if (bytes == nullptr) return {};

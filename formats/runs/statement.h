@@ -30,6 +30,8 @@ class Statement {
   void run();
 
   [[nodiscard]] std::int64_t integer(int column) const;
+  /// Whether the cell is a text or bytes, which `integer` and `real` read as 0 where they begin with no digits.
+  [[nodiscard]] bool is_no_number(int column) const;
   /// NULL reads as NaN.
   [[nodiscard]] double real(int column) const;
   [[nodiscard]] std::string text(int column) const;

@@ -142,6 +142,7 @@ void KinetoReader::take() {
 
 void KinetoReader::take_stretch() {
   if (!event_.has_start) json_.refuse(fmt::format("the event '{}' has no time (\"ts\")", event_.name.substr(0, 80)));
+  if (!event_.has_duration) recording_.lose("durations of events that are missing or no numbers");
   if (event_.duration < 0) {
     recording_.lose("ends of events that ended before they started");
     event_.duration = 0;

@@ -47,6 +47,13 @@ Statement NsightReader::query(const TableColumns& table, std::initializer_list<s
 }
 
 void NsightReader::read_stretch(const Statement& row, int at, Nanoseconds& start, Nanoseconds& end) {
+  if (row.is_no_number(at) || row.is_no_number(at + 1)) {
+    throw EnvironmentError({.kind = ErrorKind::kInput,
+                            .what = fmt::format("a row from '{}' to '{}' has no numbers for its times", row.text(at).substr(0, 40),
+                                                row.text(at + 1).substr(0, 40)),
+                            .where = database_.path(),
+                            .remedy = "the file is damaged; export it again"});
+  }
   start = Nanoseconds(row.integer(at));
   end = Nanoseconds(row.integer(at + 1));
   const bool sane = start.count > -kLatest && end.count < kLatest;

@@ -37,13 +37,25 @@ class SnapshotReader {
     return values_.number(values_.find(dict, key), otherwise);
   }
 
+  /// A size that no device has is cut to what one may have, and counted.
+  std::int64_t size_of(Id dict, std::string_view key) {
+    const std::int64_t said = number(dict, key);
+    if (cut(said) != said) recording_.lose("parts of sizes that no device has");
+    return cut(said);
+  }
+
+  static std::int64_t cut(std::int64_t bytes) { return std::clamp<std::int64_t>(bytes, 0, kMostBytes); }
+
+  static void add(std::int64_t& sum, std::int64_t bytes) { sum = std::clamp(sum + bytes, -kMostSum, kMostSum); }
+
   void read_segments() {
     for (const Id segment : values_.items(values_.find(values_.top(), "segments"))) {
       AtEnd& end = at_end_[number(segment, "device")];
-      end.reserved += std::max<std::int64_t>(0, number(segment, "total_size"));
+      add(end.reserved, size_of(segment, "total_size"));
       for (const Id block : values_.items(values_.find(segment, "blocks"))) {
         const std::string& state = values_.text(values_.find(block, "state"));
-        if (state.starts_with("active")) end.requested += number(block, "requested_size", number(block, "size"));
+        const bool asked = values_.find(block, "requested_size") != PickleValues::kNothing;
+        if (state.starts_with("active")) add(end.requested, size_of(block, asked ? "requested_size" : "size"));
       }
     }
   }
@@ -52,9 +64,9 @@ class SnapshotReader {
     AtEnd now = before_history(trace, device);
     for (const Id entry : values_.items(trace)) {
       const std::string& action = values_.text(values_.find(entry, "action"));
-      const std::int64_t size = std::clamp<std::int64_t>(number(entry, "size"), 0, kMostBytes);
-      now.reserved += reserves(action) * size;
-      now.requested += asks(action) * size;
+      const std::int64_t size = size_of(entry, "size");
+      add(now.reserved, reserves(action) * size);
+      add(now.requested, asks(action) * size);
       if (asks(action) == 0 && reserves(action) >= 0) {
         if (action == "oom") recording_.lose("requests that ran out of memory");
         continue;
@@ -79,8 +91,8 @@ class SnapshotReader {
     for (const Id entry : values_.items(trace)) {
       const std::string& action = values_.text(values_.find(entry, "action"));
       const std::int64_t size = std::clamp<std::int64_t>(number(entry, "size"), 0, kMostBytes);
-      change.reserved += reserves(action) * size;
-      change.requested += asks(action) * size;
+      add(change.reserved, reserves(action) * size);
+      add(change.requested, asks(action) * size);
       lowest = std::min(lowest, change.reserved);
     }
     if (found == at_end_.end()) return {.reserved = -lowest, .requested = 0};
@@ -108,6 +120,7 @@ class SnapshotReader {
 
   static constexpr std::int64_t kMostTime = INT64_MAX / 4000;
   static constexpr std::int64_t kMostBytes = std::int64_t{1} << 44;
+  static constexpr std::int64_t kMostSum = std::int64_t{1} << 60;
 
   const PickleValues& values_;
   Recording recording_;

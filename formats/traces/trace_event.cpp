@@ -190,7 +190,7 @@ void read_field(JsonStream& json, std::string_view key, TraceFileEvent& event) {
       break;
     case 3:
       if (key == "cat") return read_category(json, event);
-      if (key == "dur") return read_time(json, event.duration);
+      if (key == "dur") return read_time(json, event.duration, &event.has_duration);
       if (key == "pid") return read_identity(json, event.process, event.numbered, event.process_word);
       if (key == "tid") return read_identity(json, event.thread, event.numbered, event.thread_word);
       break;

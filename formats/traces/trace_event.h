@@ -29,6 +29,7 @@ struct EventNumbers {
   char phase = 0;
   EventCategory category = EventCategory::kOther;
   bool has_start = false;
+  bool has_duration = false;
   bool numbered = true;    ///< process and thread are numbers; else they are words
   std::int64_t start = 0;  ///< nanoseconds
   std::int64_t duration = 0;

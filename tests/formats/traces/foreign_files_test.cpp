@@ -117,6 +117,22 @@ TEST_CASE("a memory snapshot's history becomes allocations with what was reserve
   CHECK(recording->allocations[1].time == Nanoseconds(5'000));
 }
 
+TEST_CASE("sizes that no device has are cut to 16 TiB and counted, in any number of segments and entries") {
+  const TemporaryFolder folder;
+  const std::string block = pickled_dict({{"size", pickled(INT64_MIN)}, {"state", pickled("active_allocated")}});
+  const std::string segment = pickled_dict({{"total_size", pickled(INT64_MAX)}, {"blocks", pickled_list({block})}});
+  const std::string history = pickled_list({history_entry("alloc", 1, INT64_MAX, 10), history_entry("free", 1, -5, 11)});
+  const auto recording = read_memory_snapshot(
+      written(folder, "snapshot.pickle", pickle_file(pickled_dict({{"segments", pickled_list({segment, segment, segment})},
+                                                                   {"device_traces", pickled_list({history})}}))));
+  REQUIRE(recording);
+  REQUIRE(recording->allocations.size() == 2);
+  CHECK(recording->allocations[0].bytes == std::int64_t{1} << 44);
+  CHECK(recording->allocations[0].reserved == std::int64_t{3} << 44);
+  REQUIRE(recording->losses.size() == 1);
+  CHECK(recording->losses[0].count == 8);  // three segments, their blocks, two entries
+}
+
 TEST_CASE("a pickle that names a class is refused, and so is one that is cut off") {
   const TemporaryFolder folder;
   const auto hostile = read_memory_snapshot(written(folder, "a.pickle", std::string("\x80\x02", 2) + "cos\nsystem\n(S'true'\ntR."));

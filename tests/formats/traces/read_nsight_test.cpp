@@ -113,6 +113,14 @@ TEST_CASE("numbers at the ends of 64 bits are refused or cut, never undefined") 
   refusal(folder.file("far"));
 }
 
+TEST_CASE("times that are texts are refused") {
+  const TemporaryFolder folder;
+  make(folder.file("words"), R"(CREATE TABLE StringIds(id, value);
+    CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INTEGER, "end" INTEGER, streamId);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ('5', '7', 1), ('soon', 9, 1))");  // '5' becomes 5 there
+  CHECK(refusal(folder.file("words")).find("from 'soon' to '9'") != std::string::npos);
+}
+
 TEST_CASE("an export that is cut off anywhere is refused, with the byte where it ends") {
   const TemporaryFolder folder;
   make(folder.file("old.sqlite"), kOldExport);
