@@ -86,6 +86,9 @@ std::string describe(const StackSetup& setup) {
   if (setup.update_in_backward) text += ", updates in backward";
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
+  if (setup.lets_logits_go) text += ", logits let go";
+  if (setup.separate_ends) text += ", embedding and head sharded by themselves";
+  if (setup.recomputes_attention) text += ", attention recomputed too";
   if (setup.older_softmax) text += ", the softmax of PyTorch 1.10";
   const std::pair<const char*, Home> homes[] = {{"parameters", setup.parameters}, {"optimizer", setup.optimizer}};
   for (const auto& [what, home] : homes) {

@@ -52,6 +52,9 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.half_weights = facts.is_true("half_weights");
   setup.legacy_kernels = facts.is_true("legacy_kernels");
   setup.older_softmax = facts.is_true("older_softmax");
+  setup.lets_logits_go = facts.is_true("lets_logits_go");
+  setup.separate_ends = facts.is_true("separate_ends");
+  setup.recomputes_attention = facts.is_true("recomputes_attention");
   setup.expandable_segments = facts.is_true("expandable");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
   setup.update_in_backward = facts.is_true("update_in_backward");

@@ -51,7 +51,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.softmax_in_fp32 = hugging_face && spec.positions == PositionKind::kRope;
   rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken;
   rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
-  rules.holds_logits = setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt;
+  rules.holds_logits = (setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt) && !setup.lets_logits_go;
   rules.fused_pointwise = setup.compile;
   return rules;
 }

@@ -19,6 +19,7 @@ UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) 
   const bool each = shards_each_parameter(setup);
   return {.ranks = setup.data_ranks, .flat = !each, .keeps_after_forward = setup.zero == 2,
           .state_type = has_half_weights(recipe, setup) ? std::optional(DType::kFp32) : std::nullopt,
+          .separate_ends = each && setup.separate_ends,
           .reduces_in_fp32 = each && has_half_weights(recipe, setup), .offloads = setup.parameters != Home::kDevice};
 }
 

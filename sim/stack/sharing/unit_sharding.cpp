@@ -1,5 +1,7 @@
 #include "sim/stack/sharing/unit_sharding.h"
 
+#include <algorithm>
+
 #include "sim/stack/optimizer_step.h"
 
 namespace plimsoll {
@@ -18,13 +20,22 @@ std::string block_of(const std::string& parameter) {
 
 UnitSharding::UnitSharding(Tape& tape, UnitShardingOptions options) : StateSharing(tape), options_(options) {
   units_.emplace_back();
+  // A head that is the embedding's table leaves one unit for both.
+  const auto is_head = [](const Parameter& parameter) { return parameter.name == "output.weight"; };
+  options_.separate_ends = options_.separate_ends && std::any_of(tape.parameters().begin(), tape.parameters().end(), is_head);
   for (Parameter& parameter : tape.parameters()) add(parameter);
   for (Unit& unit : units_) make_shards(unit);
   tape.on_move([this](const std::string& place) { move(place); });
 }
 
+std::string UnitSharding::unit_of(const std::string& parameter) const {
+  const std::string block = block_of(parameter);
+  if (!block.empty() || !options_.separate_ends) return block;
+  return parameter.starts_with("final norm") || parameter.starts_with("output") ? "head" : "embedding";
+}
+
 void UnitSharding::add(Parameter& parameter) {
-  const std::string name = block_of(parameter.name);
+  const std::string name = unit_of(parameter.name);
   std::size_t index = 0;
   if (!name.empty()) {
     const auto [known, fresh] = unit_at_.emplace(name, units_.size());
@@ -66,6 +77,7 @@ void UnitSharding::make_shards(Unit& unit) {
 void UnitSharding::move(const std::string& place) {
   if (tape_.phase() == Phase::kOptimizer) return;
   const auto found = unit_at_.find(place);
+  if (found == unit_at_.end() && options_.separate_ends) return;  // the loss, between two visits of the head
   Unit& unit = units_[found == unit_at_.end() ? 0 : found->second];
   if (current_ == &unit) return;
   const bool backward = tape_.phase() == Phase::kBackward;

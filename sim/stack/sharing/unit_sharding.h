@@ -15,6 +15,7 @@ struct UnitShardingOptions {
   bool flat = true;                  ///< one flat parameter a unit (FSDP1); else every parameter by itself (FSDP2)
   bool keeps_after_forward = false;  ///< SHARD_GRAD_OP
   std::optional<DType> state_type;   ///< of shards and what is kept for them; nothing: as the parameters
+  bool separate_ends = false;        ///< the embedding, and the last norm with the head, are units too
   bool reduces_in_fp32 = false;
   bool offloads = false;             ///< shards wait and are updated in host memory
 };
@@ -42,6 +43,8 @@ class UnitSharding : public StateSharing {
   };
 
   void add(Parameter& parameter);
+  /// What a parameter is gathered with: "block 3", an end of the model, or nothing for the rest.
+  [[nodiscard]] std::string unit_of(const std::string& parameter) const;
   void make_shards(Unit& unit);
   void move(const std::string& place);
   void request(Unit& unit);
@@ -56,7 +59,7 @@ class UnitSharding : public StateSharing {
   [[nodiscard]] std::int64_t share(std::int64_t elements) const { return (elements + options_.ranks - 1) / options_.ranks; }
 
   UnitShardingOptions options_;
-  std::deque<Unit> units_;  ///< the first is what belongs to no block
+  std::deque<Unit> units_;  ///< the first is what belongs to no other
   std::map<std::string, std::size_t> unit_at_;
   std::deque<Parameter> shards_;
   std::map<const Unit*, std::vector<Parameter*>> shards_of_;

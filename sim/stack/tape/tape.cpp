@@ -113,7 +113,7 @@ void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int6
 
 Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& make) {
   if (kept_ == nullptr) return make();
-  const bool keeps = sort == StackKernelSort::kAttention || ++kept_->products % 2 == 1;
+  const bool keeps = sort == StackKernelSort::kAttention ? !options_.recomputes_attention : ++kept_->products % 2 == 1;
   if (!keeps) return make();
   if (kept_->again && kept_->kept.empty()) return make();
   if (kept_->again) {

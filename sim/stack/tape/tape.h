@@ -52,6 +52,7 @@ struct TapeOptions {
   /// A softmax, and that of a loss, keep for backward what they were made from beside what they made: PyTorch before 1.11
   /// (pytorch/pytorch pull request 65242).
   bool softmax_keeps_input = false;
+  bool recomputes_attention = false;  ///< selective checkpoints keep products alone
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
 

@@ -187,4 +187,37 @@ TEST_CASE("Selective checkpoints keep every other product and attention's result
   CHECK(kept(Recomputation::kSelective, true) == Approx(4096 * (2 * (512 + 3072) + 4 * 8)).epsilon(0.01));
 }
 
+TEST_CASE("Selective checkpoints that do not keep attention's results recompute them") {
+  const auto kept = [](bool recomputes, int layers) {
+    Recipe made = recipe(Precision::kBf16);
+    made.micro_batch = 4;
+    made.sequence = 1024;
+    StackSetup setup;
+    setup.modules = ModuleStyle::kTorchTune;
+    setup.attention = AttentionKernel::kFlash;
+    setup.recomputation = Recomputation::kSelective;
+    setup.compile = true;
+    setup.loop = OptimizerLoop::kFused;
+    setup.recomputes_attention = recomputes;
+    const std::string model = "llama:layers=" + std::to_string(layers) + ",hidden=512,heads=8,ffn=1536,vocab=32768,positions=1024";
+    return predict(model, made, setup).at_peak.activations.count;
+  };
+  const auto of_a_layer = [&](bool recomputes) { return static_cast<double>(kept(recomputes, 12) - kept(recomputes, 8)) / 4; };
+  // 4096 tokens: attention's result in two bytes, 512 wide, and 8 sums in fp32.
+  CHECK(of_a_layer(false) - of_a_layer(true) == Approx(4096 * (2 * 512 + 4 * 8)).epsilon(0.01));
+}
+
+TEST_CASE("Ends that are sharded by themselves are gathered one after the other") {
+  const auto peak = [](bool separate) {
+    Recipe made = recipe(Precision::kBf16Mixed);
+    StackSetup setup = nano(8, 3);
+    setup.modules = ModuleStyle::kTorchTune;
+    setup.separate_ends = separate;
+    return predict("llama:layers=2,hidden=256,heads=4,ffn=512,vocab=65536,positions=256", made, setup).peak.reserved;
+  };
+  // Two tables of 65536 x 256 weights of two bytes: they arrive in one buffer of the gathering stream, or in half of one.
+  constexpr double kTable = 65536.0 * 256 * 2;
+  CHECK(bytes(peak(false) - peak(true)) > 0.95 * kTable);
+}
+
 }  // namespace plimsoll
