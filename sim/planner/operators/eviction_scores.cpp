@@ -1,6 +1,5 @@
 #include "sim/planner/operators/eviction_scores.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace plimsoll {
@@ -34,16 +33,22 @@ EvictionScores::EvictionScores(const OperatorGraph& graph, const StorageLinks& l
 void EvictionScores::begin(OperatorId id) {
   newest_ = id;
   const Operator& one = graph_.at(id);
-  for (std::size_t i = 0; i < one.outputs.size(); ++i) {
-    const StorageId storage = graph_.at(one.outputs[i]).storage;
-    const auto same = [&](ValueId value) { return graph_.at(value).storage == storage; };
-    if (std::any_of(one.outputs.begin(), one.outputs.begin() + static_cast<std::ptrdiff_t>(i), same)) continue;
+  ++marks_;
+  for (const ValueId output : one.outputs) {
+    const StorageId storage = graph_.at(output).storage;
+    if (mark_[storage.index] == marks_) continue;  // of several values in one storage the first counts
+    mark_[storage.index] = marks_;
     own_[storage.index] += static_cast<double>(one.time.count);
-    if (graph_.at(one.outputs[i]).view) continue;
-    node_[storage.index] = static_cast<std::uint32_t>(parent_.size());
-    parent_.push_back(node_[storage.index]);
-    value_.push_back(0);
+    if (!graph_.at(output).view) node_[storage.index] = new_node(0);
   }
+}
+
+std::uint32_t EvictionScores::new_node(double value) {
+  const auto node = static_cast<std::uint32_t>(parent_.size());
+  parent_.push_back(node);
+  value_.push_back(value);
+  node_mark_.push_back(0);
+  return node;
 }
 
 std::uint32_t EvictionScores::root(std::uint32_t node) {
@@ -55,10 +60,8 @@ void EvictionScores::evicted(StorageId storage) {
   gone_[storage.index] = 1;
   changed(storage);
   if (rule_.cost != EvictionRule::Cost::kClasses) return;
-  const auto node = static_cast<std::uint32_t>(parent_.size());
+  const std::uint32_t node = new_node(own_[storage.index]);
   node_[storage.index] = node;
-  parent_.push_back(node);
-  value_.push_back(own_[storage.index]);
   for (const auto* links : {&links_.parents, &links_.children}) {
     for (const StorageLink& link : (*links)[storage.index]) {
       if (!born(link.by) || node_[link.other.index] == kNoNode) continue;
@@ -122,15 +125,15 @@ double EvictionScores::region(StorageId storage, const std::vector<std::vector<S
 
 double EvictionScores::classes(StorageId storage) {
   double sum = 0;
-  stack_.clear();
+  ++marks_;
   for (const auto* links : {&links_.parents, &links_.children}) {
     visits_ += (*links)[storage.index].size();
     for (const StorageLink& link : (*links)[storage.index]) {
       if (!born(link.by) || node_[link.other.index] == kNoNode) continue;
-      const StorageId of(root(node_[link.other.index]));
-      if (std::find(stack_.begin(), stack_.end(), of) != stack_.end()) continue;
-      stack_.push_back(of);
-      sum += value_[of.index];
+      const std::uint32_t of = root(node_[link.other.index]);
+      if (node_mark_[of] == marks_) continue;
+      node_mark_[of] = marks_;
+      sum += value_[of];
     }
   }
   return sum;

@@ -28,6 +28,7 @@ class EvictionScores {
   [[nodiscard]] double ahead(StorageId storage);
   [[nodiscard]] bool born(OperatorId id) const { return id.index <= newest_.index; }
   void changed(StorageId storage);
+  std::uint32_t new_node(double value);
   std::uint32_t root(std::uint32_t node);
 
   const OperatorGraph& graph_;
@@ -47,6 +48,7 @@ class EvictionScores {
   std::vector<std::uint32_t> node_;  ///< by storage: of the forest of classes, or none while it is there
   std::vector<std::uint32_t> parent_;
   std::vector<double> value_;  ///< by node, of a root
+  std::vector<std::uint32_t> node_mark_;
 };
 
 }  // namespace plimsoll
