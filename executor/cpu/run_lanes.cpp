@@ -192,8 +192,8 @@ class Lanes {
         failure = std::current_exception();
       }
       lock.lock();
-      grows_ = more > 0;
-      dispatcher_.extend(static_cast<std::uint32_t>(more));
+      grows_ = more > 0 && !stopped_;
+      if (grows_) dispatcher_.extend(static_cast<std::uint32_t>(more));
       if (failure) fail_with(failure);
       for (QueueWaiters& waiters : queues_) waiters.wake.notify_all();
     }
@@ -210,6 +210,7 @@ class Lanes {
   void poll_stop() {
     if (stopped_ || run_.stop == nullptr || !run_.stop->load()) return;
     stopped_ = true;
+    grows_ = false;
     dispatcher_.stop();
     wake_lanes();
   }

@@ -149,6 +149,23 @@ TEST_CASE("a stop ends the run after the steps in flight, each of them whole") {
   CHECK(record.events.size() == 3 * record.steps.size());
 }
 
+TEST_CASE("a stop ends a segment that would go on growing") {
+  const Platform platform = queues_of_width({1, 1, 2});
+  const FlatBody body = pipeline();
+  std::atomic<bool> stop = false;
+  LaneRun run = run_of(platform, body, 4);
+  run.stop = &stop;
+  run.growth = {.notice = 4, .more = [] { return 4; }};
+  run.execute = [&](std::uint32_t, std::int64_t step) {
+    if (step == 20) stop = true;
+    return Outcome{};
+  };
+  const LaneRecord record = run_lanes(run);
+  CHECK(record.steps.size() >= 21);
+  CHECK(record.steps.size() <= 24);  // as far ahead as above
+  CHECK(record.events.size() == 3 * record.steps.size());
+}
+
 TEST_CASE("a segment of no steps does nothing") {
   const Platform platform = queues_of_width({1, 1, 2});
   const FlatBody body = pipeline();
