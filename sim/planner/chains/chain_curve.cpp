@@ -23,6 +23,12 @@ std::size_t steps_for(std::size_t blocks) {
   return static_cast<std::size_t>(std::clamp(kWork / (length * length * length), 48.0, 4096.0));
 }
 
+double fastest_option(const ChainBlock& block) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const ChainOption& option : block.options) least = std::min(least, option.forward_seconds + option.backward_seconds);
+  return least;
+}
+
 /// `rest`, beside which `more` bytes are held and `seconds` pass, where at least `floor` bytes are there.
 void shift_curve(const StepCurve& rest, Bytes more, double seconds, Bytes floor, std::uint32_t choice, StepCurve& out) {
   out.clear();
@@ -115,21 +121,39 @@ struct Cut {
 }  // namespace
 
 ChainCurve::ChainCurve(const BlockChain& chain, const ChainCurveLimits& limits)
-    : chain_(chain), passed_(blocks() + 1), room_inside_(blocks()), cells_(blocks() * blocks()) {
+    : chain_(chain), least_(blocks() + 1), passed_(blocks() + 1), room_inside_(blocks()), cells_(blocks() * blocks()) {
   const std::size_t most = limits.most_steps > 0 ? limits.most_steps : steps_for(blocks());
-  for (std::size_t i = 0; i < blocks(); ++i) passed_[i + 1] = passed_[i] + chain_.blocks[i].forward_only_seconds;
+  for (std::size_t i = 0; i < blocks(); ++i) {
+    passed_[i + 1] = passed_[i] + chain_.blocks[i].forward_only_seconds;
+    least_[i + 1] = least_[i] + fastest_option(chain_.blocks[i]);
+  }
   std::atomic<bool> exact = true;
   for (std::size_t length = 1; length <= blocks(); ++length) {
     parallel_for(
         blocks() - length + 1,
         [&](std::size_t first) {
           StepCurve curve = length == 1 ? one_block(first) : stretch(first, first + length - 1);
+          leave_out(first, first + length - 1, limits, curve);
           if (thin(curve, most, limits.way)) exact = false;
           cells_[index(first, first + length - 1)].assign(curve.begin(), curve.end());  // no larger than it must be
         },
         limits.threads);
   }
   exact_ = exact;
+}
+
+/// All other blocks take their fastest option's time at the least, whatever else is done. One step stays, so that the stretch
+/// has a curve; no schedule within the limits takes it where it is beyond them.
+void ChainCurve::leave_out(std::size_t first, std::size_t last, const ChainCurveLimits& limits, StepCurve& curve) const {
+  constexpr double kRounding = 1e-12;  // sums are made in another order
+  const double others = least_.back() - (least_[last + 1] - least_[first]);
+  const double slowest = limits.most_seconds * (1 + kRounding) - others * (1 - kRounding);
+  const auto slow = [&](const CurveStep& step) { return step.seconds > slowest; };
+  const auto within = [&](const CurveStep& step) { return step.bytes <= limits.most_bytes; };
+  const auto begin = std::min(std::partition_point(curve.begin(), curve.end(), slow), curve.end() - 1);
+  const auto end = std::max(begin + 1, std::partition_point(curve.begin(), curve.end(), within));
+  curve.erase(end, curve.end());
+  curve.erase(curve.begin(), begin);
 }
 
 StepCurve ChainCurve::one_block(std::size_t block) const {

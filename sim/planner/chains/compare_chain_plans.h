@@ -23,13 +23,14 @@ struct ChainAnswer {
   std::optional<ChainPlan> best;           ///< none when nothing fits
   std::optional<double> lower_bound;       ///< of all schedules
   std::optional<double> persistent_bound;  ///< of those that keep what they keep; the best's own time when `exact`
-  bool exact = true;
-  StepCurve curve;                   ///< of the whole chain
+  bool exact = true;                 ///< `best` is the best of those
+  StepCurve curve;                   ///< of the whole chain; of budgets other than this one thinned where it is long
   std::vector<ChainPlan> baselines;  ///< keep everything, √n segments, Revolve with the most inputs that fit; with
                                      ///< several options, the same one in each block
 };
 
-/// The best schedule within `budget` and older rules beside it, all replayed. `curve` is the chain's. An error is a defect of
+/// The best schedule within `budget` and older rules beside it, all replayed. `curve` is the chain's; where it was thinned
+/// this budget is looked at again by itself, for some seconds at the most. An error is a defect of
 /// this program.
 Result<ChainAnswer> compare_chain_plans(const BlockChain& chain, const ChainCurve& curve, Bytes budget);
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "sim/planner/chains/chain_bound.h"
+#include "sim/planner/chains/compare_chain_plans.h"
 #include "sim/planner/chains/replay_chain.h"
 #include "tests/sim/planner/chains/brute_force_chain.h"
 #include "tests/sim/planner/chains/random_chain.h"
@@ -102,6 +103,44 @@ TEST_CASE("a thinned curve stays a promise above and a bound below, with the exa
       CHECK(step_at(below.steps(), step.bytes)->seconds <= step.seconds * (1 + 1e-12));
     }
     check_schedules(chain, above);
+  }
+}
+
+TEST_CASE("a curve of one budget alone has that budget's least time, whatever it leaves out") {
+  std::mt19937 random(19);
+  for (int round = 0; round < 4; ++round) {
+    const BlockChain chain = random_chain(random, 16, 100'000);
+    const ChainCurve exact(chain);
+    REQUIRE(exact.exact());
+    for (std::size_t i = 0; i < exact.steps().size(); i += 7) {
+      const CurveStep& step = exact.steps()[i];
+      const ChainCurve alone(chain, {.most_bytes = step.bytes, .most_seconds = step.seconds});
+      const CurveStep* found = step_at(alone.steps(), step.bytes);
+      REQUIRE(found != nullptr);
+      CHECK(found->seconds == Approx(step.seconds).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("one budget is answered exactly where the table of all budgets was thinned") {
+  std::mt19937 random(23);
+  for (int round = 0; round < 4; ++round) {
+    const BlockChain chain = random_chain(random, 24, 100'000);
+    const ChainCurve exact(chain), thinned(chain, {.most_steps = 16});
+    REQUIRE(exact.exact());
+    REQUIRE_FALSE(thinned.exact());
+    bool closer = false;
+    for (std::size_t i = 0; i < exact.steps().size(); i += exact.steps().size() / 8 + 1) {
+      const CurveStep& step = exact.steps()[i];
+      const auto answer = compare_chain_plans(chain, thinned, step.bytes);
+      REQUIRE(answer);
+      REQUIRE(answer->best);
+      CHECK(answer->exact);
+      CHECK(answer->best->replay.seconds == Approx(step.seconds).epsilon(1e-9));
+      CHECK(*answer->persistent_bound <= answer->best->replay.seconds * (1 + 1e-12));
+      closer = closer || answer->best->replay.seconds < step_at(thinned.steps(), step.bytes)->seconds * (1 - 1e-9);
+    }
+    CHECK(closer);
   }
 }
 
