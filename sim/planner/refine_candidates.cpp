@@ -103,6 +103,8 @@ class LocalSearch {
   }
 
   void choose_starts() {
+    walkers_ = options_.from;
+    if (!walkers_.empty()) return;
     std::vector<std::size_t> order(candidates_.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(),

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <tuple>
 
 #include "core/base/nearest_names.h"
 #include "core/graph/buildable.h"
+#include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
-#include "sim/planner/systems/choose_open.h"
+#include "sim/planner/share_programme.h"
+#include "sim/planner/systems/system_candidates.h"
 
 namespace plimsoll {
 namespace {
@@ -15,6 +20,12 @@ namespace {
 /// How many strategies a refinement's instructions may at most and at least be.
 constexpr std::size_t kMostEvaluations = 400;
 constexpr std::size_t kLeastEvaluations = 12;
+/// Of so many different tiers the shares of blocks are chosen by linear programmes.
+constexpr std::size_t kBases = 4;
+/// From so many of the plans that systems and linear programmes came to a second search starts, with one part in so many of the
+/// first one's effort.
+constexpr std::size_t kLaterStarts = 3;
+constexpr std::size_t kLaterShare = 2;
 
 Result<void> check_name(const std::string& wanted) {
   std::vector<std::string> names = strategy_names();
@@ -49,36 +60,122 @@ std::size_t evaluations_for(const std::vector<Candidate>& candidates, std::size_
   return std::clamp(budget / longest, kLeastEvaluations, kMostEvaluations);
 }
 
-/// A published system is planned as it is, but for what it leaves open.
-Result<std::vector<Candidate>> try_system(const SearchProblem& problem, const OffloadSystem& system, const Look& look) {
-  if (const auto recipe = recipe_for(system, problem.recipe); !recipe) return fail(recipe.error());
-  if (system.delay > problem.recipe.delay) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("strategy '{}' is for a recipe that delays updates", system.name)});
+/// Adds what named systems would do, so that the answer is never worse than one of them.
+Result<void> add_systems(const SearchProblem& problem, const SearchOptions& options, const Look& look,
+                         std::vector<Candidate>& candidates) {
+  auto systems = system_candidates(problem, look, options.threads);
+  if (!systems) return fail(systems.error());
+  for (Candidate& system : *systems) {
+    const bool known = std::any_of(candidates.begin(), candidates.end(),
+                                   [&](const Candidate& one) { return one.strategy == system.strategy; });
+    if (!known) candidates.push_back(std::move(system));
   }
-  auto chosen = choose_open(problem, strategy_for(system, problem.spec, problem.recipe), system.open, look);
-  if (!chosen) return fail(chosen.error());
-  return std::vector<Candidate>{std::move(*chosen)};
+  return {};
+}
+
+bool same_tiers(const Strategy& a, const Strategy& b) {
+  const auto tiers = [](const Strategy& s) {
+    return std::tuple(s.parameters, s.optimizer, s.gradients, s.activations, s.loop_order, s.update_in_backward,
+                      s.recompute_every > 0);
+  };
+  return tiers(a) == tiers(b);
+}
+
+/// The best candidates of different tiers and orders, each with shares of blocks to choose.
+std::vector<Strategy> best_bases(const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> order;
+  for (const Candidate& candidate : candidates) {
+    const Strategy& s = candidate.strategy;
+    const bool on_device = s.parameters == Tier::kDevice && s.optimizer == Tier::kDevice && s.activations == Tier::kDevice;
+    if (!on_device && (!candidate.glanced || !candidate.step)) order.push_back(&candidate);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const Candidate* a, const Candidate* b) { return better(*a, *b); });
+  std::vector<Strategy> bases;
+  for (const Candidate* candidate : order) {
+    const auto known = [&](const Strategy& base) { return same_tiers(base, candidate->strategy); };
+    if (std::none_of(bases.begin(), bases.end(), known)) bases.push_back(candidate->strategy);
+    if (bases.size() == kBases) break;
+  }
+  return bases;
+}
+
+/// Adds the best bases with the shares that a linear programme finds for each.
+Result<void> add_fractions(const SearchProblem& problem, const SearchOptions& options, const Look& look,
+                           std::vector<Candidate>& candidates) {
+  const std::vector<Strategy> bases = best_bases(candidates);
+  std::vector<std::optional<Result<std::vector<Strategy>>>> found(bases.size());
+  parallel_for(bases.size(), [&](std::size_t i) { found[i] = rounded_shares(problem, bases[i]); }, options.threads);
+  std::vector<Strategy> rounded;
+  for (std::optional<Result<std::vector<Strategy>>>& one : found) {
+    if (!*one && one->error().kind != ErrorKind::kInput) return fail(one->error());
+    if (!*one) continue;
+    for (Strategy& strategy : **one) {
+      const bool known = std::any_of(candidates.begin(), candidates.end(),
+                                     [&](const Candidate& candidate) { return candidate.strategy == strategy; });
+      if (!known) rounded.push_back(std::move(strategy));
+    }
+  }
+  return try_all(problem, rounded, look, options.threads, candidates);
+}
+
+bool any_fits(const std::vector<Candidate>& candidates) {
+  return std::any_of(candidates.begin(), candidates.end(), [](const Candidate& candidate) { return candidate.fits(); });
+}
+
+/// Where only room is asked for, the first plan that fits ends the search.
+bool done(const SearchOptions& options, const std::vector<Candidate>& candidates) {
+  return options.memory && any_fits(candidates);
+}
+
+/// Local search from those candidates (none: from the best few families').
+Result<void> refine_from(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> from,
+                         std::vector<Candidate>& candidates) {
+  const std::size_t at_least = options.memory && problem.graph ? problem.graph->ops.size() : 1;
+  const std::size_t budget = from.empty() ? options.instruction_budget : options.instruction_budget / kLaterShare;
+  return refine_candidates(problem,
+                           {.family = options.strategy == "auto" ? "" : options.strategy,
+                            .evaluations = evaluations_for(candidates, budget, at_least),
+                            .threads = options.threads,
+                            .memory = options.memory,
+                            .from = std::move(from)},
+                           candidates);
+}
+
+/// Walks may end where only several changes at once would help: systems and linear programmes are elsewhere.
+Result<void> search_further(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  const std::size_t before = candidates.size();
+  const Look look{.memory = options.memory};
+  if (options.systems) {
+    if (const auto added = add_systems(problem, options, look, candidates); !added) return added;
+  }
+  if (options.fractions && !done(options, candidates)) {
+    if (const auto added = add_fractions(problem, options, look, candidates); !added) return added;
+  }
+  if (candidates.size() == before || done(options, candidates)) return {};
+  std::vector<std::size_t> from(candidates.size() - before);
+  std::iota(from.begin(), from.end(), before);
+  std::stable_sort(from.begin(), from.end(), [&](std::size_t a, std::size_t b) { return better(candidates[a], candidates[b]); });
+  from.resize(std::min(from.size(), kLaterStarts));
+  return refine_from(problem, options, std::move(from), candidates);
 }
 
 Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, const SearchOptions& options) {
   if (const OffloadSystem* system = options.exact ? nullptr : find_system(options.strategy)) {
-    return try_system(problem, *system, {.memory = options.memory});
+    auto tried = try_system(problem, *system, {.memory = options.memory});
+    if (!tried) return fail(tried.error());
+    return std::vector<Candidate>{std::move(*tried)};
   }
   std::vector<Candidate> candidates;
   const Look look{.memory = options.memory};
   if (const auto tried = try_all(problem, starting_points(problem, options), look, options.threads, candidates); !tried) {
     return fail(tried.error());
   }
-  const auto fits = [](const Candidate& candidate) { return candidate.fits(); };
-  const bool found = options.memory && std::any_of(candidates.begin(), candidates.end(), fits);
-  if (options.refine && !options.exact && !found) {
-    const std::size_t at_least = options.memory && problem.graph ? problem.graph->ops.size() : 1;
-    const RefineOptions refine{.family = options.strategy == "auto" ? "" : options.strategy,
-                               .evaluations = evaluations_for(candidates, options.instruction_budget, at_least),
-                               .threads = options.threads,
-                               .memory = options.memory};
-    if (const auto refined = refine_candidates(problem, refine, candidates); !refined) return fail(refined.error());
+  const bool refine = options.refine && !options.exact;
+  if (refine && !done(options, candidates)) {
+    if (const auto walked = refine_from(problem, options, {}, candidates); !walked) return fail(walked.error());
+  }
+  if (refine && options.strategy == "auto" && !done(options, candidates)) {
+    if (const auto further = search_further(problem, options, candidates); !further) return fail(further.error());
   }
   std::stable_sort(candidates.begin(), candidates.end(), better);
   return candidates;

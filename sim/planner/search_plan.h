@@ -26,14 +26,18 @@ struct SearchOptions {
   std::vector<Strategy> seeds;    ///< of "auto": further starting points
   std::size_t instruction_budget = kInstructionBudget;  ///< that a refinement may lower and simulate in all
   bool refine = true;             ///< false: the starting points only
+  bool systems = true;            ///< of "auto" that refines: the plans of published systems are starting points too
+  bool fractions = true;          ///< that refines: linear programmes' shares of blocks, rounded, are starting points too
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
   StepOdds odds;                  ///< see predict
   bool memory = false;            ///< does anything fit at all? Nothing is timed, and the result has no plan
 };
 
-/// Tries the families' starting points, then changes the best few of them field by field while that helps, and lowers and
-/// predicts the fastest that fits (ties: the one tried first). The effort is a count of strategies, fewer where steps are
-/// long. `costs` must bear being asked from several threads, as its interface says. Fails on an unknown strategy name
+/// Tries the families' starting points, what published systems would do and, of the best few tiers among these, the shares of
+/// blocks that a linear programme finds (rounded_shares). Then it changes the best few of all of them field by field
+/// while that helps, and lowers and predicts the fastest that fits (ties: the one tried first). So "auto" is never slower than
+/// a published system of the same recipe, and fits wherever one does. The effort is a count of strategies, fewer where steps
+/// are long. `costs` must bear being asked from several threads, as its interface says. Fails on an unknown strategy name
 /// (nearest names), on a strategy that cannot be planned here (why), or on an unknown cost.
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
                                  const SearchOptions& options = {});

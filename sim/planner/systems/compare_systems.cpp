@@ -26,8 +26,8 @@ constexpr std::size_t kRemainingBudget = kInstructionBudget / 4;
 
 Result<FitAnswer> own_answer(const SearchProblem& problem, std::vector<Strategy> seeds, unsigned threads) {
   const auto search = search_plan(problem.spec, problem.recipe, problem.platform, problem.costs,
-                                  {.seeds = std::move(seeds), .instruction_budget = kRemainingBudget, .threads = threads,
-                                   .odds = problem.odds});
+                                  {.seeds = std::move(seeds), .instruction_budget = kRemainingBudget, .systems = false,
+                                   .threads = threads, .odds = problem.odds});
   if (!search) return fail(search.error());
   return fit_answer(*search, problem);
 }

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <random>
 
 #include "core/plan/verify_plan.h"
 #include "sim/planner/search_plan.h"
@@ -104,4 +105,28 @@ TEST_CASE("on a machine without a drive the systems that need one are left out w
     return left.system == "zero-infinity" && left.why.find("SSD") != std::string::npos;
   });
   CHECK(told);
+}
+
+TEST_CASE("the search by itself is no slower than any system of its recipe, and fits wherever one does, whatever memory holds") {
+  std::mt19937 random(11);
+  const Platform all = tiny_platform();
+  const Bytes most = device_of(plan_named("selective-recompute", all));
+  std::size_t both = 0, neither = 0;
+  for (int i = 0; i < 24; ++i) {
+    Platform platform = capped(Bytes(most.count * static_cast<std::int64_t>(5 + random() % 100) / 100));
+    platform.spaces[1].usable = Bytes(2 * most.count * static_cast<std::int64_t>(5 + random() % 100) / 100);
+    const auto own = search_plan(kModel, small_recipe(), platform, PlainCosts());
+    REQUIRE(own);
+    for (const OffloadSystem& system : offload_systems()) {
+      if (system.delay > 0 || !system.refusal.empty()) continue;
+      CAPTURE(i, system.name);
+      const SearchResult named = plan_named(system.name, platform);
+      const bool fits = own->candidates.front().fits();
+      if (named.plan) REQUIRE(fits);
+      if (named.plan) CHECK(own->prediction->step <= named.prediction->step);
+      (named.plan ? both : neither) += 1;
+    }
+  }
+  CHECK(both > 50);
+  CHECK(neither > 20);
 }
