@@ -56,7 +56,8 @@ Candidate best_of_all(const Asked& asked) {
 
 Candidate best_rounded(const Asked& asked) {
   std::optional<Candidate> best;
-  for (const Strategy& strategy : rounded_shares(asked.problem(), kStream).value()) {
+  const std::vector<Strategy> ways = rounded_shares(asked.problem(), kStream).value();
+  for (const Strategy& strategy : ways) {
     Candidate candidate = asked.tried(strategy);
     if (!best || better(candidate, *best)) best = std::move(candidate);
   }
