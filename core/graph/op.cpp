@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 52> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 56> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kClassToken, "class_token"},
     {OpKind::kFirstToken, "first_token"},
