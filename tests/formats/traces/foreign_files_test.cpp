@@ -101,6 +101,21 @@ TEST_CASE("storages of a PyTorch execution trace live from the node that makes t
   CHECK(peaks[0].at == 1);
 }
 
+TEST_CASE("a duration of a Chrome trace that is no number is none, and is counted") {
+  const TemporaryFolder folder;
+  for (const char* duration : {R"(,"dur":NaN)", R"(,"dur":-Infinity)", R"(,"dur":null)", R"(,"dur":[1])", ""}) {
+    INFO(duration);
+    std::ofstream(folder.file("a.json")) << R"([{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":5)" << duration << "}]";
+    const auto recording = read_recording(folder.file("a.json"));
+    REQUIRE(recording);
+    REQUIRE(recording->work.size() == 1);
+    CHECK(recording->work[0].end == recording->work[0].start);
+    REQUIRE(recording->losses.size() == 1);
+    CHECK(recording->losses[0].what == "durations of events that are missing or no numbers");
+    CHECK(recording->losses[0].count == 1);
+  }
+}
+
 TEST_CASE("a memory snapshot's history becomes allocations with what was reserved after each") {
   const TemporaryFolder folder;
   const std::string path = written(folder, "snapshot.pickle",
