@@ -110,29 +110,6 @@ class SaidNumbers {
   std::map<Key, std::vector<std::pair<double, std::string>>> said_;
 };
 
-/// How far a prediction may be from published bytes: the 95th percentiles of data/published/targets.csv.
-double tolerance(Measure measure) { return measure == Measure::kAllocated ? 0.03 : 0.06; }
-
-/// Sources that print different bytes of one configuration leave something unsaid that decides them: none of those rows is
-/// fully specified. `ids` are the predictions that rows need. No prediction has been made yet.
-void open_contradictions(std::vector<RowOutcome>& outcomes, const std::vector<std::size_t>& ids) {
-  std::map<std::pair<std::size_t, Measure>, std::vector<RowOutcome*>> alike;
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    const StatedRow& stated = outcomes[i].stated;
-    if (!stated.is_fully_specified() || !is_memory(stated.statement->measure)) continue;
-    alike[{ids[i], stated.statement->measure}].push_back(&outcomes[i]);
-  }
-  const auto published = [](const RowOutcome* row) { return row->stated.statement->published; };
-  const auto less = [&](const RowOutcome* a, const RowOutcome* b) { return published(a) < published(b); };
-  for (auto& [key, rows] : alike) {
-    const auto [least, most] = std::minmax_element(rows.begin(), rows.end(), less);
-    const double spread = published(*most) / published(*least) - 1;
-    if (spread <= tolerance(key.second)) continue;
-    const auto why = fmt::format("other bytes of the same configuration: {} and {}", (*least)->row->place, (*most)->row->place);
-    for (RowOutcome* row : rows) row->stated.open.push_back(why);
-  }
-}
-
 }  // namespace
 
 std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const std::vector<StatedRow>& stated,
@@ -141,26 +118,21 @@ std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const 
   SaidNumbers said;
   std::map<std::size_t, Result<StackPrediction>> known;
   std::vector<RowOutcome> outcomes;
-  std::vector<std::size_t> ids;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     outcomes.push_back({.row = &rows[i], .stated = stated[i], .predicted = {}, .certain = true, .assumptions = {}});
-    ids.push_back(stated[i].statement ? book.id_of(*stated[i].statement) : 0);
-  }
-  open_contradictions(outcomes, ids);
-  for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!stated[i].statement) continue;
     const RowStatement& statement = *stated[i].statement;
-    const std::size_t id = ids[i];
+    const std::size_t id = book.id_of(statement);
     const SaidNumbers::Key number{id, statement.measure, statement.recipe.accumulate};
     if (const std::string* before = said.find_or_note(number, statement.published, rows[i].place)) {
-      outcomes[i].stated.refusals.push_back(fmt::format("said before: {}", *before));
+      outcomes.back().stated.refusals.push_back(fmt::format("said before: {}", *before));
       continue;
     }
     auto found = known.find(id);
     if (found == known.end()) {
       found = known.emplace(id, predict(statement.spec, folded(statement.recipe, statement.setup), statement.setup, statement.gpu)).first;
     }
-    judge(outcomes[i], found->second);
+    judge(outcomes.back(), found->second);
   }
   return outcomes;
 }

@@ -58,19 +58,6 @@ TEST_CASE("rows that share a prediction are predicted once") {
   CHECK(*judged.outcomes[3].error() == Approx(0.0));
 }
 
-TEST_CASE("rows that publish different bytes of one configuration are not fully specified, however well one is met") {
-  Judged judged;
-  // 6.25 % apart, and 2 % apart in another configuration; the bound of allocated bytes is 3 %.
-  judge(judged, mpt("8", "peak_allocated", "1", "GiB") + mpt("8", "peak_allocated", "1.0625", "GiB") +
-                    mpt("16", "peak_allocated", "1", "GiB") + mpt("16", "peak_allocated", "1.02", "GiB"));
-  for (const std::size_t row : {0, 1}) {
-    REQUIRE_FALSE(judged.outcomes[row].stated.open.empty());
-    CHECK(judged.outcomes[row].stated.open.back().starts_with("other bytes of the same configuration"));
-  }
-  for (const std::size_t row : {2, 3}) CHECK(judged.outcomes[row].stated.open == judged.outcomes[2].stated.open);
-  CHECK((judged.outcomes[2].stated.open.empty() || !judged.outcomes[2].stated.open.back().starts_with("other bytes")));
-}
-
 TEST_CASE("a row that is not predicted says why, also where only its number is missing") {
   Judged judged;
   judge(judged, mpt("64", "peak_allocated", "2", "GiB") + mpt("8", "nvidia_smi", "2", "GiB") + mpt("8", "cpu_rss", "x", "GiB"));
