@@ -9,6 +9,11 @@ bool makes_activations(OpKind kind) {
   return kind <= OpKind::kLoss || routed;
 }
 
+bool attends(OpKind kind) {
+  return kind == OpKind::kAttention || kind == OpKind::kAttentionBackward || kind == OpKind::kAttentionStep ||
+         kind == OpKind::kAttentionStepBackward;
+}
+
 WorkClass of_launch(const Plan& plan, const Instruction& instruction) {
   switch (instruction.phase) {
     case Phase::kForward:
@@ -51,7 +56,7 @@ WorkClass work_class(const Plan& plan, const Instruction& instruction, bool to_d
 WorkTone work_tone(const Plan& plan, const Instruction& instruction) {
   if (instruction.kind != InstructionKind::kLaunch) return WorkTone::kProduct;
   const OpKind kind = plan.at(instruction.kernel).kind;
-  if (kind == OpKind::kAttention || kind == OpKind::kAttentionBackward) return WorkTone::kAttention;
+  if (attends(kind)) return WorkTone::kAttention;
   return is_product(kind) || is_update(kind) ? WorkTone::kProduct : WorkTone::kRest;
 }
 

@@ -1,0 +1,31 @@
+#include "gui/timeline/work_class.h"
+
+#include <catch2/catch.hpp>
+
+using namespace plimsoll;
+using namespace plimsoll::gui;
+
+TEST_CASE("attention has a tone of its own, whole or in the steps of ranks that share sequences") {
+  for (const OpKind kind : {OpKind::kAttention, OpKind::kAttentionBackward, OpKind::kAttentionStep, OpKind::kAttentionStepBackward,
+                            OpKind::kKeysValues, OpKind::kLinear}) {
+    Plan plan;
+    plan.kernels.push_back({.kind = kind, .dtype = DType::kFp32, .shape = {}});
+    Instruction launch;
+    launch.kind = InstructionKind::kLaunch;
+    launch.phase = Phase::kBackward;
+    launch.kernel = KernelId(0);
+    INFO(to_text(kind));
+    const bool attends = kind != OpKind::kKeysValues && kind != OpKind::kLinear;
+    CHECK((work_tone(plan, launch) == WorkTone::kAttention) == attends);
+  }
+}
+
+TEST_CASE("what ranks send round once more on the way back is not computed again") {
+  Plan plan;
+  plan.kernels.push_back({.kind = OpKind::kKeysValues, .dtype = DType::kFp32, .shape = {}});
+  Instruction launch;
+  launch.kind = InstructionKind::kLaunch;
+  launch.phase = Phase::kBackward;
+  launch.kernel = KernelId(0);
+  CHECK(work_class(plan, launch, false) == WorkClass::kBackward);
+}
