@@ -23,7 +23,7 @@ Result<Recording> read_text(const std::string& text) {
 
 Recording read_good(const std::string& text) {
   auto recording = read_text(text);
-  if (!recording) INFO(recording.error().text());
+  INFO((recording ? std::string() : recording.error().text()));
   REQUIRE(recording);
   return std::move(*recording);
 }
