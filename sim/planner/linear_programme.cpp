@@ -7,6 +7,8 @@ namespace plimsoll {
 namespace {
 
 constexpr double kZero = 1e-9;
+/// Far more than any programme of ours takes: steps that round in a circle end here.
+constexpr int kMostPivots = 10'000;
 
 /// basic = limit - factors · free, one row each; the gain is what is made largest. Variables: those of the programme, then one
 /// slack a row, then the one that phase one drives to 0.
@@ -79,9 +81,9 @@ class Table {
     for (std::size_t c = 0; c < line.size(); ++c) line[c] -= factor * out[c];
   }
 
-  /// Steps to better corners while there are any; false where one step has no end.
+  /// Steps to better corners while there are any; false where one step has no end, or all of them together.
   bool climb() {
-    for (;;) {
+    for (int pivots = 0; pivots < kMostPivots; ++pivots) {
       std::size_t enters = free_.size();
       for (std::size_t c = 0; c < free_.size(); ++c) {
         if (gain_[c] > kZero && (enters == free_.size() || free_[c] < free_[enters])) enters = c;
@@ -91,6 +93,7 @@ class Table {
       if (leaves == rows_.size()) return false;
       pivot(leaves, enters);
     }
+    return false;
   }
 
   [[nodiscard]] std::size_t first_to_leave(std::size_t enters) const {
