@@ -77,6 +77,12 @@ std::vector<Strategy> with_drive_families(const Question& question, std::vector<
   return known;
 }
 
+/// What is missing is told of the whole model, whatever the search read off shorter ones.
+NearAnswer whole_answer(const Question& question, const SearchProblem& problem, const Candidate& best) {
+  const auto whole = try_strategy(problem, best.strategy, {.memory = true});
+  return answer_of(question, whole ? *whole : best);
+}
+
 Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
   SearchProblem problem{.spec = question.spec, .recipe = question.recipe, .platform = question.platform,
@@ -97,9 +103,8 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
   }
   const Candidate& best = best_of(*candidates);
   if (best.fits() || !problem.shorter) return answer_of(question, best);
-  problem.shorter.reset();  // what is missing is told of the whole model
-  const auto whole = try_strategy(problem, best.strategy, {.memory = true});
-  return answer_of(question, whole ? *whole : best);
+  problem.shorter.reset();
+  return whole_answer(question, problem, best);
 }
 
 /// Whether what was asked for by name, or to the letter, fits.
@@ -108,7 +113,9 @@ Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effo
                                   {.strategy = question.strategy, .exact = question.exact,
                                    .instruction_budget = effort.instruction_budget, .threads = effort.threads, .memory = true});
   if (!search) return fail(search.error());
-  return answer_of(question, search->candidates.front());
+  const Candidate& best = search->candidates.front();
+  if (best.fits()) return answer_of(question, best);
+  return whole_answer(question, {question.spec, question.recipe, question.platform, *question.costs}, best);
 }
 
 }  // namespace

@@ -55,10 +55,10 @@ struct Folding {
 /// Nothing where the model's blocks do not repeat, or where little of it can be left out.
 std::optional<Folding> fold_layers(const Strategy& strategy, std::int64_t layers, std::int64_t period);
 
-/// What the strategy needs of each space at the least, from two models with most blocks left out: what a plan holds at one
-/// moment is a sum over its blocks, the most of it over all moments convex in how many there are of each kind, and so no
-/// less than on the line through two shorter models, where these hold it at the same moments; where not, it may be high, and
-/// who refuses by it looks at the best that was refused in full. Nothing where blocks cannot be left out. Fails as lower_to_plan does.
+/// What the strategy needs of each space, about and hardly ever too much, from two models with most blocks left out: what a plan
+/// holds at one moment is a sum over its blocks, the most of it over all moments convex in how many there are of each kind, and
+/// so no less than on the line through two shorter models, where these hold it at the same moments. Where not it may be high: who
+/// refuses by it leaves it some room (try_strategy). Nothing where blocks cannot be left out. Fails as lower_to_plan does.
 Result<std::optional<std::vector<SpaceNeed>>> folded_bound(ShorterModels& models, const Strategy& strategy);
 
 }  // namespace plimsoll

@@ -25,6 +25,17 @@ bool all_fit(const std::vector<SpaceNeed>& needs) {
   return std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); });
 }
 
+/// Refused by what was read off shorter models is only what exceeds a memory by more than one part in so many: the whole model
+/// decides the rest.
+constexpr std::int64_t kFoldedMargin = 50;
+
+/// Whether what was read off shorter models is more than may be used even if it is as high as it can be.
+bool surely_too_much(const std::vector<SpaceNeed>& folded) {
+  return std::any_of(folded.begin(), folded.end(), [](const SpaceNeed& need) {
+    return (need.needed - need.usable).count > need.usable.count / kFoldedMargin;
+  });
+}
+
 }  // namespace
 
 bool Candidate::fits() const { return all_fit(needs); }
@@ -52,7 +63,7 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
   if (look.memory && problem.shorter) {
     auto needs = folded_bound(*problem.shorter, strategy);
     if (!needs) return fail(needs.error());
-    if (*needs && !all_fit(**needs)) return Candidate{.strategy = strategy, .needs = std::move(**needs), .step = {}};
+    if (*needs && surely_too_much(**needs)) return Candidate{.strategy = strategy, .needs = std::move(**needs), .step = {}};
   }
   LowerOptions options{
       .evaluation = problem.evaluation, .only_if_fits = true, .arenas_only = look.memory, .graph = problem.graph.get()};

@@ -2,6 +2,12 @@
 
 #include <catch2/catch.hpp>
 
+#include <random>
+
+#include "sim/planner/strategy_families.h"
+#include "sim/planner/strategy_moves.h"
+#include "sim/planner/try_strategy.h"
+#include "tests/sim/planner/plain_costs.h"
 #include "tests/support/small_models.h"
 #include "tests/support/tiny_platform.h"
 
@@ -9,6 +15,9 @@ using namespace plimsoll;
 using namespace plimsoll::test;
 
 namespace {
+
+/// A search refuses by shorter models only what they find to exceed a memory by more than one part in so many.
+constexpr std::int64_t kFoldedMargin = 50;
 
 ModelSpec deep(std::int64_t layers) {
   ModelSpec spec = small_model(Family::kGpt2);
@@ -71,6 +80,59 @@ TEST_CASE("where another part of the step holds most in a short model, the bound
     REQUIRE(folded);
     const std::vector<SpaceNeed> whole = whole_bound(*graph, platform, strategy);
     for (std::size_t i = 0; i < whole.size(); ++i) CHECK((*folded)[i].needed <= whole[i].needed);
+  }
+}
+
+TEST_CASE("no strategy on random walks through all of them needs as much less as a search leaves for it") {
+  std::mt19937 random(11);
+  const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random() % end); };
+  const Platform platform = tiny_platform();
+  int folds = 0;
+  for (int walk = 0; walk < 16; ++walk) {
+    const Recipe recipe = small_recipe(1 + static_cast<std::int64_t>(below(3)));
+    const auto graph = graph_on(deep(100 + static_cast<std::int64_t>(below(60))), recipe, platform);
+    ShorterModels models(*graph, platform);
+    const std::int64_t layers = graph->spec.layers;
+    const MoveLimits limits{.layers = layers, .micro_batches = recipe.accumulate, .has_ssd = true,
+                            .device_state_room = 40, .device_parameter_room = 50, .host_state_room = 30};
+    const auto starts = candidate_strategies(layers, platform, recipe.precision, false);
+    Strategy strategy = starts[below(starts.size())];
+    for (int step = 0; step < 6; ++step) {
+      const auto moves = moves_from(strategy, limits);
+      strategy = moves[below(moves.size())];
+      const auto read_off = folded_bound(models, strategy);
+      if (!read_off || !*read_off) continue;  // cannot be planned, or is too short
+      const std::vector<SpaceNeed>& folded = **read_off;
+      ++folds;
+      INFO(layers << " blocks: " << describe(strategy));
+      const std::vector<SpaceNeed> whole = whole_bound(*graph, platform, strategy);
+      for (std::size_t i = 0; i < whole.size(); ++i) {
+        CHECK(folded[i].needed <= whole[i].needed + Bytes(whole[i].needed.count / kFoldedMargin));
+      }
+    }
+  }
+  CHECK(folds > 40);
+}
+
+TEST_CASE("a search for room takes what has room and refuses what has none, with shorter models as without") {
+  const ModelSpec spec = deep(200);
+  const Recipe recipe = small_recipe();
+  const PlainCosts costs;
+  for (const Strategy& strategy : mixed_strategies()) {
+    INFO(describe(strategy));
+    const auto needs = try_strategy({spec, recipe, tiny_platform(), costs}, strategy, {.memory = true}).value().needs;
+    for (const int permille : {1001, 1000, 999, 990, 970, 800}) {
+      Platform platform = tiny_platform();
+      for (std::size_t i = 0; i < needs.size(); ++i) platform.spaces[i].usable = Bytes(needs[i].needed.count * permille / 1000);
+      const auto graph = graph_on(spec, recipe, platform);
+      SearchProblem problem{.spec = spec, .recipe = recipe, .platform = platform, .costs = costs, .odds = {}, .graph = graph};
+      const bool fits = try_strategy(problem, strategy, {.memory = true}).value().fits();
+      problem.shorter = std::make_shared<ShorterModels>(*graph, platform);
+      INFO(permille << " in a thousand of what it needs");
+      CHECK(try_strategy(problem, strategy, {.memory = true}).value().fits() == fits);
+      if (permille >= 1000) CHECK(fits);
+      if (permille == 800) CHECK_FALSE(fits);
+    }
   }
 }
 
