@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <optional>
 #include <tuple>
 
@@ -24,7 +23,7 @@ constexpr std::size_t kLeastEvaluations = 12;
 constexpr std::size_t kBases = 4;
 /// From so many of the plans that systems and linear programmes came to a second search starts, with one part in so many of the
 /// first one's effort.
-constexpr std::size_t kLaterStarts = 3;
+constexpr std::size_t kLaterStarts = 2;
 constexpr std::size_t kLaterShare = 2;
 
 Result<void> check_name(const std::string& wanted) {
@@ -122,6 +121,15 @@ bool any_fits(const std::vector<Candidate>& candidates) {
   return std::any_of(candidates.begin(), candidates.end(), [](const Candidate& candidate) { return candidate.fits(); });
 }
 
+/// The step of the best plan so far.
+std::optional<Nanoseconds> fastest(const std::vector<Candidate>& candidates) {
+  std::optional<Nanoseconds> least;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.fits() && candidate.step && !candidate.glanced && (!least || *candidate.step < *least)) least = candidate.step;
+  }
+  return least;
+}
+
 /// Where only room is asked for, the first plan that fits ends the search.
 bool done(const SearchOptions& options, const std::vector<Candidate>& candidates) {
   return options.memory && any_fits(candidates);
@@ -146,16 +154,20 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
   const std::size_t before = candidates.size();
   const Look look{.memory = options.memory};
   if (options.systems) {
-    if (const auto added = add_systems(problem, options, look, candidates); !added) return added;
+    const Look faster{.memory = options.memory, .below = fastest(candidates)};
+    if (const auto added = add_systems(problem, options, faster, candidates); !added) return added;
   }
   if (options.fractions && !done(options, candidates)) {
     if (const auto added = add_fractions(problem, options, look, candidates); !added) return added;
   }
-  if (candidates.size() == before || done(options, candidates)) return {};
-  std::vector<std::size_t> from(candidates.size() - before);
-  std::iota(from.begin(), from.end(), before);
+  if (done(options, candidates)) return {};
+  std::vector<std::size_t> from;
+  for (std::size_t i = before; i < candidates.size(); ++i) {
+    if (!candidates[i].glanced) from.push_back(i);
+  }
   std::stable_sort(from.begin(), from.end(), [&](std::size_t a, std::size_t b) { return better(candidates[a], candidates[b]); });
   from.resize(std::min(from.size(), kLaterStarts));
+  if (from.empty()) return {};
   return refine_from(problem, options, std::move(from), candidates);
 }
 

@@ -12,7 +12,8 @@ namespace plimsoll {
 Result<Candidate> try_system(const SearchProblem& problem, const OffloadSystem& system, const Look& look = {});
 
 /// The plans of all systems that train by the asked recipe and can be planned here, each under the name of its family, in the
-/// order of offload_systems(). They are what a search must not be worse than. Fails on an unknown cost.
+/// order of offload_systems(). They are what a search must not be worse than; `look.below` is where it stands. Fails on an
+/// unknown cost.
 Result<std::vector<Candidate>> system_candidates(const SearchProblem& problem, const Look& look = {}, unsigned threads = 0);
 
 }  // namespace plimsoll
