@@ -70,6 +70,17 @@ TEST_CASE("read_plan gives back every field that write_plan wrote") {
   CHECK(write_plan(*read) == write_plan(plan));
 }
 
+TEST_CASE("kernels of ranks that share experts or sequences are read back") {
+  for (const OpKind kind : {OpKind::kShareRouting, OpKind::kKeysValues, OpKind::kAttentionStep, OpKind::kAttentionStepBackward,
+                            OpKind::kKeysValuesBackward}) {
+    Plan plan = full_plan();
+    plan.kernels[0].kind = kind;
+    const Result<Plan> read = read_plan(write_plan(plan), "full");
+    REQUIRE((read ? "" : read.error().text()) == "");
+    CHECK(read->kernels == plan.kernels);
+  }
+}
+
 TEST_CASE("a plan keeps the numbers of every optimizer, and AdamW's plan says nothing of the others'") {
   for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kMuon); ++kind) {
     Plan plan = full_plan();
