@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <initializer_list>
+
 #include "core/graph/expert_shape.h"
 #include "core/model/loss_scaling.h"
 #include "core/plan/exchange.h"
@@ -43,29 +46,41 @@ class ExpertBytes : private MeasuredLaunch {
   }
 
  private:
+  [[nodiscard]] bool is_any_of(std::initializer_list<OpKind> kinds) const {
+    return std::find(kinds.begin(), kinds.end(), kernel_.kind) != kinds.end();
+  }
+
+  /// Experts of all ranks, of which these kernels' shape has this rank's, where `terms` ranks share them.
+  [[nodiscard]] std::int64_t everywhere() const {
+    const bool of_share = is_any_of({OpKind::kExpertLinear, OpKind::kExpertLinearBackwardInput,
+                                     OpKind::kExpertLinearBackwardWeight, OpKind::kExpertDropout});
+    return of_share ? product_of({s_.experts, s_.terms}) : s_.experts;
+  }
+
   /// Kernels index by the numbers of experts, choices and groups, and by those of the model.
   [[nodiscard]] std::string shape_flaw() const {
-    const bool of_all = kernel_.kind == OpKind::kExpertBalance || kernel_.kind == OpKind::kShareRouting;
-    const std::int64_t everywhere = of_all ? s_.experts : product_of({s_.experts, s_.terms});
-    const bool of_model = s_.experts >= 1 && everywhere == around_.spec.experts.count;
+    const bool of_model = s_.experts >= 1 && everywhere() == around_.spec.experts.count;
     const bool routes =
-        s_.choices >= 1 && s_.choices <= everywhere && s_.groups >= 1 && s_.rows >= 1 && s_.rows % s_.groups == 0;
+        s_.choices >= 1 && s_.choices <= everywhere() && s_.groups >= 1 && s_.rows >= 1 && s_.rows % s_.groups == 0;
     if (!of_model || !routes) return "its tokens, groups, choices and experts are not those of a mixture of the model";
-    const bool wide = kernel_.kind == OpKind::kExpertBalance ? s_.terms >= 1 : s_.inputs >= 1;
-    const bool products = kernel_.kind == OpKind::kExpertLinear || kernel_.kind == OpKind::kExpertLinearBackwardInput ||
-                          kernel_.kind == OpKind::kExpertLinearBackwardWeight;
-    if (kernel_.kind == OpKind::kShareRouting && (s_.terms < 1 || s_.experts % s_.terms != 0 || s_.inputs >= s_.terms)) {
+    if (!has_width()) return "its rows are empty";
+    if (kernel_.kind == OpKind::kShareRouting && (s_.terms < 1 || s_.experts % s_.terms != 0 || s_.inputs >= s_.terms))
       return "its ranks do not share the experts evenly";
-    }
-    if ((!wide && kernel_.kind != OpKind::kShareRouting) || (products && s_.outputs < 1)) return "its rows are empty";
     const std::int64_t most = std::int64_t{1} << 50;
     const bool bounded = product_of({s_.rows, s_.choices, 8}) < most && product_of({s_.experts, s_.groups, 8}) < most &&
                          product_of({s_.experts, s_.groups, s_.capacity}) < most &&
                          product_of({s_.rows, s_.experts, 8}) < most;
     if (!bounded) return "its mixture is larger than any buffer";
-    const bool gated = kernel_.kind == OpKind::kRouter || kernel_.kind == OpKind::kRouterBackward ||
-                       kernel_.kind == OpKind::kExpertBalance;
+    const bool gated = is_any_of({OpKind::kRouter, OpKind::kRouterBackward, OpKind::kExpertBalance});
     return !gated || gating_of(s_) == around_.spec.experts.gating ? "" : "its gating is not that of the model";
+  }
+
+  [[nodiscard]] bool has_width() const {
+    if (kernel_.kind == OpKind::kExpertBalance) return s_.terms >= 1;
+    if (kernel_.kind == OpKind::kShareRouting) return true;
+    const bool products =
+        is_any_of({OpKind::kExpertLinear, OpKind::kExpertLinearBackwardInput, OpKind::kExpertLinearBackwardWeight});
+    return s_.inputs >= 1 && (!products || s_.outputs >= 1);
   }
 
   [[nodiscard]] bool noisy() const { return gating_of(s_) == GatingKind::kNoisy; }

@@ -129,4 +129,37 @@ TEST_CASE("shapes that no kernel can work on are refused, however large their pr
   CHECK(refused(OpKind::kAdamW, {.rows = -1}, 5));
 }
 
+TEST_CASE("a mixture's shape is of all experts, or of those of one of the ranks that share them where the kernel passes them") {
+  ModelSpec spec = small_model(Family::kGpt2, 2);
+  spec.experts = gating_defaults(GatingKind::kTopK);
+  spec.experts.count = 4;
+  const Recipe recipe = small_recipe();
+  const auto taken = [&](OpKind kind, OpShape shape, std::size_t operands) {
+    const std::vector<Use> uses(operands, Use{.access = Access::kReadWrite, .bytes = Bytes(std::int64_t{1} << 40)});
+    return !find_size_flaw({kind, DType::kFp32, shape}, uses, kNoGuard, {.spec = spec, .recipe = recipe}).has_value();
+  };
+  OpShape all{.rows = 4, .inputs = 2, .outputs = 2, .experts = 4, .choices = 3, .groups = 1};
+  all.variant = static_cast<std::uint8_t>(GatingKind::kTopK);
+  OpShape own = all;
+  own.experts = 2;
+  own.terms = 2;
+  CHECK(taken(OpKind::kExpertLinear, own, 4));
+  CHECK(taken(OpKind::kExpertLinear, all, 4));
+  // A token has no third choice of two experts.
+  for (const auto& [kind, operands] : {std::pair(OpKind::kRouter, 6), {OpKind::kDispatch, 3}, {OpKind::kCombine, 4}}) {
+    INFO(to_text(kind));
+    CHECK(taken(kind, all, static_cast<std::size_t>(operands)));
+    CHECK_FALSE(taken(kind, own, static_cast<std::size_t>(operands)));
+  }
+  OpShape shares = all;
+  shares.terms = 2;
+  shares.inputs = 1;
+  CHECK(taken(OpKind::kShareRouting, shares, 3));
+  for (const auto& [ranks, own_place] : {std::pair(2, 2), {3, 1}, {0, 0}}) {  // no such rank; of one and a third; of none
+    shares.terms = ranks;
+    shares.inputs = own_place;
+    CHECK_FALSE(taken(OpKind::kShareRouting, shares, 3));
+  }
+}
+
 }  // namespace plimsoll::test
