@@ -75,8 +75,8 @@ Result<void> check_one_rank(const std::vector<std::string>& given, const std::st
   for (const char* option : {"--chunks", "--vertical-sync", "--micro-batches", "--bucket", "--timed-waits", "--rank-timeout"}) {
     if (std::find(given.begin(), given.end(), option) == given.end()) continue;
     return fail(bad(fmt::format("{} is of a run on several ranks, and this is one", option),
-                    std::string_view(option) == "--micro-batches" ? "say --accumulate, or add --dp, --pp or --tp"
-                                                                  : "leave it out, or add --dp, --pp or --tp"));
+                    std::string_view(option) == "--micro-batches" ? "say --accumulate, or add --dp, --pp, --tp, --cp or --ep"
+                                                                  : "leave it out, or add --dp, --pp, --tp, --cp or --ep"));
   }
   return {};
 }

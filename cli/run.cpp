@@ -92,7 +92,7 @@ Result<ExitCode> run(const RunFlags& flags) {
     return fail({.kind = ErrorKind::kInput,
                  .what = "started as several ranks, and nothing says how they share the training",
                  .where = {},
-                 .remedy = "add --dp, --pp or --tp (docs/ranks.md)"});
+                 .remedy = "add --dp, --pp, --tp, --cp or --ep (docs/ranks.md)"});
   }
   if (const auto alone = check_one_rank(flags.given, flags.training.schedule); !alone) return fail(alone.error());
   if (const auto open = check_progress(flags.progress_fd); !open) return fail(open.error());

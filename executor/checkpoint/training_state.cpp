@@ -21,6 +21,7 @@ namespace {
 constexpr std::string_view kFormat = "plimsoll-training-state";
 constexpr std::string_view kVersion = "2";
 constexpr std::string_view kUnchecked = "1";  ///< the version before, without checksums
+constexpr std::size_t kPiece = 1 << 16;       ///< elements
 constexpr std::string_view kDamagedRemedy = "resume from another checkpoint of the run";
 const std::string kLossScaleKey = "loss_scale";
 
@@ -165,6 +166,20 @@ Result<void> read_tensor(const SafetensorsFile& file, const Saved& tensor, const
   return read ? read : fail(with_remedy(read.error()));
 }
 
+/// Rounded where they are fp64.
+Result<void> read_floats(const SafetensorsFile& file, const SafetensorsTensor& stored, std::span<float> out) {
+  if (stored.type != StoredType::kF64) return file.read(stored, 0, out);
+  std::vector<double> wide(std::min(kPiece, out.size()));
+  for (Bytes at(0); !out.empty();) {
+    const std::span piece = std::span(wide).first(std::min(wide.size(), out.size()));
+    if (auto read = file.read_bytes(stored, at, std::as_writable_bytes(piece)); !read) return read;
+    std::transform(piece.begin(), piece.end(), out.begin(), [](double value) { return static_cast<float>(value); });
+    at += Bytes(static_cast<std::int64_t>(piece.size_bytes()));
+    out = out.subspan(piece.size());
+  }
+  return {};
+}
+
 SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int64_t steps_done,
                           const std::vector<Saved>& tensors) {
   SafetensorsPlan plan{.type = stored_type(recipe),
@@ -180,9 +195,10 @@ SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int6
   return plan;
 }
 
-/// The writer takes floats; those of two bytes come back to the bits that they were.
+/// The writer takes floats, or doubles; those of two bytes come back to the bits that they were.
 Result<void> append(SafetensorsWriter& writer, const std::string& name, std::span<const std::byte> bytes, DType dtype) {
-  constexpr std::size_t kPiece = 1 << 16;
+  if (dtype == DType::kFp64)
+    return writer.append_doubles(name, {reinterpret_cast<const double*>(bytes.data()), bytes.size() / sizeof(double)});
   if (dtype != DType::kBf16) return writer.append(name, {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)});
   std::span rest(reinterpret_cast<const std::uint16_t*>(bytes.data()), bytes.size() / sizeof(std::uint16_t));
   std::vector<float> wide;
@@ -269,7 +285,7 @@ Result<void> load_trained_weights(const std::filesystem::path& path, const Model
     Result<void> read;
     state(TensorKind::kParameter, GroupId(g),
           [&](std::span<std::byte> place) {
-            read = file->read(*stored, 0, {reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)});
+            read = read_floats(*file, *stored, {reinterpret_cast<float*>(place.data()), place.size() / sizeof(float)});
           });
     if (!read) return read;
   }

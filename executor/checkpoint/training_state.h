@@ -24,8 +24,7 @@ struct SaveStateOptions {
 /// Writes everything that the next step depends on (weights and moments in the state's own type, the number of steps
 /// done, the fingerprint of spec and recipe) to one safetensors file with checksums, and waits until it is on the disk; what is
 /// frozen is left out. Beside an older file: that is replaced at once or not at all. In place: the file is of no use until it is
-/// written, and its checksums say so. Answers with the file's length.
-/// An fp64 run is refused: the file format's writer knows F32. A failing disk throws EnvironmentError.
+/// written, and its checksums say so. Answers with the file's length. A failing disk throws EnvironmentError.
 Result<Bytes> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
                                   std::int64_t steps_done, const ReadState& state, const SaveStateOptions& options = {});
 

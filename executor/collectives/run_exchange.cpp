@@ -154,11 +154,16 @@ class RowMember {
   /// A row's length, of which there must be as many in both as the counts say.
   void measure(Span rows, Span visitors) {
     const std::size_t members = exchange_.ranks.size();
-    const std::int32_t own = counts_[2 * members + 1], of_each = counts_[2 * members + 2];
-    if (own < 1 || of_each < 1) stray();
-    row_ = rows.size() / static_cast<std::size_t>(own);
-    room_ = static_cast<std::size_t>(of_each);
-    if (row_ * static_cast<std::size_t>(own) != rows.size() || row_ * room_ * members != visitors.size()) stray();
+    own_ = counts_[2 * members + 1];
+    room_ = counts_[2 * members + 2];
+    if (own_ < 1 || room_ < 1) stray();
+    row_ = length_of_row(rows.size(), own_);
+    if (visitors.size() % members != 0 || length_of_row(visitors.size() / members, room_) != row_) stray();
+  }
+
+  [[nodiscard]] static std::size_t length_of_row(std::size_t bytes, std::int32_t rows) {
+    if (bytes % static_cast<std::size_t>(rows) != 0) stray();
+    return bytes / static_cast<std::size_t>(rows);
   }
 
   template <typename From, typename To>
@@ -182,13 +187,13 @@ class RowMember {
   /// Those that are meant for a member.
   [[nodiscard]] Span own_rows(Span rows, std::size_t member) const {
     const std::int32_t first = counts_[member], end = counts_[member + 1];
-    if (first < 0 || end < first || static_cast<std::size_t>(end) * row_ > rows.size()) stray();
+    if (first < 0 || end < first || end > own_) stray();
     return rows.subspan(static_cast<std::size_t>(first) * row_, static_cast<std::size_t>(end - first) * row_);
   }
   [[nodiscard]] Span visiting(Span visitors, std::size_t member) const {
     const std::int32_t count = counts_[exchange_.ranks.size() + 1 + member];
-    if (count < 0 || static_cast<std::size_t>(count) > room_) stray();
-    return visitors.subspan(member * room_ * row_, static_cast<std::size_t>(count) * row_);
+    if (count < 0 || count > room_) stray();
+    return visitors.subspan(member * static_cast<std::size_t>(room_) * row_, static_cast<std::size_t>(count) * row_);
   }
 
   [[noreturn]] static void stray() {
@@ -201,8 +206,9 @@ class RowMember {
   const Exchange& exchange_;
   ExchangeSteps& steps_;
   const std::int32_t* counts_;
-  std::size_t row_ = 0;   ///< bytes of one
-  std::size_t room_ = 0;  ///< rows that each member's visitors have
+  std::size_t row_ = 0;    ///< bytes of one
+  std::int32_t own_ = 0;   ///< rows that there is room for
+  std::int32_t room_ = 0;  ///< the same, of each member's visitors
 };
 
 }  // namespace

@@ -24,8 +24,8 @@ tl::unexpected<Error> bad(ErrorKind kind, const std::filesystem::path& path, std
 }
 
 Result<std::vector<std::int64_t>> count_elements(const SafetensorsPlan& plan, const std::filesystem::path& path) {
-  if (plan.type != StoredType::kF32 && plan.type != StoredType::kBf16) {
-    return bad(ErrorKind::kInput, path, fmt::format("cannot write {}; F32 and BF16 can be written", to_text(plan.type)));
+  if (plan.type != StoredType::kF32 && plan.type != StoredType::kF64 && plan.type != StoredType::kBf16) {
+    return bad(ErrorKind::kInput, path, fmt::format("cannot write {}; F32, F64 and BF16 can be written", to_text(plan.type)));
   }
   std::vector<std::int64_t> counts;
   std::set<std::string_view> names = {"__metadata__"};
@@ -156,6 +156,12 @@ Result<void> SafetensorsWriter::check_turn(std::string_view name, std::size_t co
   return {};
 }
 
+Result<void> SafetensorsWriter::check_width(std::string_view name, bool doubles) const {
+  if (doubles == (plan_.type == StoredType::kF64)) return {};
+  return bad(ErrorKind::kDefect, path_,
+             fmt::format("values of '{}' came in {}, and the file is of {}", name, doubles ? "F64" : "F32", to_text(plan_.type)));
+}
+
 void SafetensorsWriter::append_stored(std::span<const std::byte> stored) {
   file_.append(stored);
   if (plan_.checksums) digest_.add(stored);
@@ -179,11 +185,21 @@ void SafetensorsWriter::count(std::size_t written) {
 Result<void> SafetensorsWriter::append(std::string_view name, std::span<const float> values) {
   if (values.empty()) return {};
   if (auto turn = check_turn(name, values.size(), false); !turn) return turn;
+  if (auto width = check_width(name, false); !width) return width;
   if (plan_.type == StoredType::kF32) {
     append_stored(std::as_bytes(values));
   } else {
     append_bf16(values);
   }
+  count(values.size());
+  return {};
+}
+
+Result<void> SafetensorsWriter::append_doubles(std::string_view name, std::span<const double> values) {
+  if (values.empty()) return {};
+  if (auto turn = check_turn(name, values.size(), false); !turn) return turn;
+  if (auto width = check_width(name, true); !width) return width;
+  append_stored(std::as_bytes(values));
   count(values.size());
   return {};
 }

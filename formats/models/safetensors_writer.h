@@ -14,8 +14,8 @@
 
 namespace plimsoll {
 
-/// What a SafetensorsWriter will write: names and shapes in file order, one element type (F32 or BF16) for all that is not
-/// bytes.
+/// What a SafetensorsWriter will write: names and shapes in file order, one element type (F32, F64 or BF16) for all that is
+/// not bytes.
 struct SafetensorsPlan {
   struct Entry {
     std::string name;
@@ -52,6 +52,9 @@ class SafetensorsWriter {
   /// in as many pieces as is convenient; values out of turn or beyond the shape are a defect and nothing is written.
   Result<void> append(std::string_view name, std::span<const float> values);
 
+  /// The same of a file of F64, which takes no floats.
+  Result<void> append_doubles(std::string_view name, std::span<const double> values);
+
   /// The same for a tensor of bytes.
   Result<void> append_bytes(std::string_view name, std::span<const std::byte> values);
 
@@ -65,6 +68,7 @@ class SafetensorsWriter {
   SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file, SafetensorsPlan plan,
                     std::vector<std::int64_t> elements, bool over_older);
   [[nodiscard]] Result<void> check_turn(std::string_view name, std::size_t count, bool bytes) const;
+  [[nodiscard]] Result<void> check_width(std::string_view name, bool doubles) const;
   void append_stored(std::span<const std::byte> stored);
   void append_bf16(std::span<const float> values);
   void count(std::size_t written);

@@ -5,6 +5,8 @@
 #include <array>
 
 #include "core/model/expert_slice.h"
+#include "core/plan/expand.h"
+#include "core/plan/state_part.h"
 #include "tests/ranks/tiny_team.h"
 #include "tests/support/temporary_folder.h"
 
@@ -73,6 +75,45 @@ TEST_CASE("ranks that share the experts have one rank's losses to the bit where 
       CHECK(all_ranks(job, 7) == many);
     }
   }
+}
+
+TEST_CASE("so they have in mixed bf16, and on held-out data") {
+  JobShape shape = shape_of(GatingKind::kTopK, 2);
+  shape.precision = Precision::kBf16Mixed;
+  RankJob job = tiny_job(shape);
+  job.evaluation = true;
+  const auto find = [](std::vector<double>& losses) {
+    return [&losses](Executor& executor) {
+      losses = losses_of(executor, 0, 3);
+      const auto found = executor.evaluate(kText, 3);
+      if (!found) FAIL(found.error().text());
+      losses.push_back(found->loss);
+    };
+  };
+  std::vector<double> one, many;
+  alone(job, find(one));
+  job.experts = 2;
+  on_ranks(job, find(many));
+  CHECK(one[3] > 0);
+  CHECK(many == one);
+}
+
+TEST_CASE("a mixture's block sends rows to experts and back, once on each way there and on the way back") {
+  JobShape shape = shape_of(GatingKind::kSwitch, 4);
+  shape.micro_batches = 3;
+  shape.expert_ranks = 2;
+  const std::vector<Plan> plans = plans_of(tiny_job(shape));
+  const FlatBody step = expand(plans[3], *plans[3].body("step"));
+  const auto count = [&](ExchangeKind kind) {
+    return std::count_if(step.list.instructions.begin(), step.list.instructions.end(), [&](const Instruction& of) {
+      return of.exchange.valid() && plans[3].at(of.exchange).kind == kind;
+    });
+  };
+  // Two of the four blocks are mixtures; three micro-batches, forward and backward.
+  CHECK(count(ExchangeKind::kAllToAll) == 2 * 3 * 2);
+  CHECK(count(ExchangeKind::kAllToAllBack) == 2 * 3 * 2);
+  CHECK(count(ExchangeKind::kAllGather) == 2 * 3);
+  CHECK(expert_share(plans[3]) == TensorShare{1, 2});  // ranks 2 and 3 share one set of experts
 }
 
 TEST_CASE("in fp64 nothing but the last digits differ with a clipped norm, several micro-batches, replicas and stages") {

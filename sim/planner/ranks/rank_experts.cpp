@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::uint32_t kExperts = 910'000;  ///< a channel, behind that of the slices; the routings' is the next
+constexpr std::uint32_t kExperts = 920'000;  ///< a channel, behind those of the rings; the routings' is the next
 
 ExchangeKind exchange_of(OpKind kind) {
   if (kind == OpKind::kGatherRoutings) return ExchangeKind::kAllGather;
