@@ -44,9 +44,14 @@ Link measure_link(Job& job) {
   char* rest = nullptr;
   latency = std::strtod(told.c_str(), &rest);
   large = std::strtod(rest, nullptr);
+  return link_between(latency, large, Bytes(kLarge));
+}
+
+Link link_between(double empty_seconds, double seconds, Bytes bytes) {
+  const double latency = std::min(empty_seconds, seconds / 2);
   Link link{.name = std::string(kRanksLink)};
   link.latency = from_seconds(latency);
-  link.bytes_per_second = static_cast<double>(kLarge) / std::max(large - latency, 1e-9);
+  link.bytes_per_second = static_cast<double>(bytes.count) / std::max(seconds - latency, 1e-9);
   return link;
 }
 

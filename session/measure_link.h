@@ -9,4 +9,8 @@ namespace plimsoll {
 /// ranks must call; all get what rank 0 measured.
 Link measure_link(Job& job);
 
+/// From the median seconds that a message without content and one of `bytes` took. What a busy computer makes the first one wait is
+/// taken for latency as far as half of the second one's time.
+Link link_between(double empty_seconds, double seconds, Bytes bytes);
+
 }  // namespace plimsoll

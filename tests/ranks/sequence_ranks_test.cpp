@@ -116,42 +116,11 @@ TEST_CASE("ranks that share sequences divide states, gradients and weights, and 
 
 TEST_CASE("ranks that share sequences go on from one rank's state, and one rank from theirs") {
   const TemporaryFolder folder;
-  const std::string kept = folder.path() + "/kept";
-  const RankJob job = tiny_job(sliced(2));
-  std::vector<double> further, rest;
-  on_ranks(job, [&](JobExecutor& team) {
-    losses_of(team, 0, 2);
-    save(kept, job, team, 2);
-    rest = losses_of(team, 2, 2);
-  });
-  on_ranks(job, [&](JobExecutor& team) {
-    load(kept, job, team);
-    further = losses_of(team, 2, 2);
-  });
-  CHECK(further == rest);
-  alone(job, [&](Executor& executor) {
-    load(kept, job, executor);
-    further = losses_of(executor, 2, 2);
-  });
-  CHECK(further[0] == Approx(rest[0]).epsilon(1e-6));
-  CHECK(further[1] == Approx(rest[1]).epsilon(1e-5));
+  check_going_on(tiny_job(sliced(2)), folder.path() + "/kept");
 }
 
 TEST_CASE("ranks that share sequences find on held-out data what one rank finds, within rounding") {
-  RankJob job = tiny_job(sliced(4));
-  job.evaluation = true;
-  double one = 0, many = 0;
-  const auto find = [](double& loss) {
-    return [&loss](Executor& executor) {
-      const auto found = executor.evaluate(kText, 3);
-      if (!found) FAIL(found.error().text());
-      loss = found->loss;
-    };
-  };
-  alone(job, find(one));
-  on_ranks(job, find(many));
-  CHECK(one > 0);
-  CHECK(many == Approx(one).epsilon(1e-6));
+  check_held_out(tiny_job(sliced(4)));
 }
 
 TEST_CASE("a rank meets the keys of every slice before its own, and passes on what it is given") {

@@ -58,6 +58,44 @@ inline void check_losses(const Left& many, const Left& one, double bound) {
   }
 }
 
+/// These ranks go on from the state that they keep at `path` after two steps to the bit, and one rank within rounding.
+inline void check_going_on(const RankJob& job, const std::string& path) {
+  std::vector<double> further, rest;
+  on_ranks(job, [&](JobExecutor& team) {
+    losses_of(team, 0, 2);
+    save(path, job, team, 2);
+    rest = losses_of(team, 2, 2);
+  });
+  on_ranks(job, [&](JobExecutor& team) {
+    load(path, job, team);
+    further = losses_of(team, 2, 2);
+  });
+  CHECK(further == rest);
+  alone(job, [&](Executor& executor) {
+    load(path, job, executor);
+    further = losses_of(executor, 2, 2);
+  });
+  CHECK(further[0] == Approx(rest[0]).epsilon(1e-6));
+  CHECK(further[1] == Approx(rest[1]).epsilon(1e-5));
+}
+
+/// Ranks find on held-out data what one rank finds, within rounding.
+inline void check_held_out(RankJob job) {
+  job.evaluation = true;
+  double one = 0, many = 0;
+  const auto find = [](double& loss) {
+    return [&loss](Executor& executor) {
+      const auto found = executor.evaluate(kText, 3);
+      if (!found) FAIL(found.error().text());
+      loss = found->loss;
+    };
+  };
+  alone(job, find(one));
+  on_ranks(job, find(many));
+  CHECK(one > 0);
+  CHECK(many == Approx(one).epsilon(1e-6));
+}
+
 inline std::string refusal(const RankJob& job) {
   const auto sound = check_job(job);
   return sound ? "" : sound.error().what;

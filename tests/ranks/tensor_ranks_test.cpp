@@ -143,41 +143,12 @@ TEST_CASE("ranks that share layers begin with one rank's weights, and keep their
     alone(job, [&](Executor& executor) { save(one, job, executor, 0); });
     on_ranks(job, [&](JobExecutor& team) { save(many, job, team, 0); });
     CHECK(bytes_in(many) == bytes_in(one));
-    std::vector<double> whole, rest, further;
-    on_ranks(job, [&](JobExecutor& team) {
-      whole = losses_of(team, 0, 2);
-      save(many, job, team, 2);
-      rest = losses_of(team, 2, 2);
-    });
-    on_ranks(job, [&](JobExecutor& team) {
-      load(many, job, team);
-      further = losses_of(team, 2, 2);
-    });
-    CHECK(further == rest);
-    alone(job, [&](Executor& executor) {
-      load(many, job, executor);
-      further = losses_of(executor, 2, 2);
-    });
-    CHECK(further[0] == Approx(rest[0]).epsilon(1e-6));
-    CHECK(further[1] == Approx(rest[1]).epsilon(1e-5));
+    check_going_on(job, many);
   }
 }
 
 TEST_CASE("ranks that share layers find on held-out data what one rank finds, within rounding") {
-  RankJob job = tiny_job(shared(2));
-  job.evaluation = true;
-  double one = 0, many = 0;
-  const auto find = [](double& loss) {
-    return [&loss](Executor& executor) {
-      const auto found = executor.evaluate(kText, 3);
-      if (!found) FAIL(found.error().text());
-      loss = found->loss;
-    };
-  };
-  alone(job, find(one));
-  on_ranks(job, find(many));
-  CHECK(one > 0);
-  CHECK(many == Approx(one).epsilon(1e-6));
+  check_held_out(tiny_job(shared(2)));
 }
 
 TEST_CASE("a plan sums twice a block on the way there and twice on the way back, and keeps its part of the blocks") {
