@@ -19,6 +19,12 @@ struct Attribute {
   std::string text;
 };
 
+/// The number without its fraction; 0 for what is no number or has no room in 64 bits.
+std::int64_t without_fraction(double number) {
+  constexpr double kFirstTooLarge = 0x1p63;
+  return number > -kFirstTooLarge && number < kFirstTooLarge ? static_cast<std::int64_t>(number) : 0;
+}
+
 Attribute read_attribute(ProtoFields& fields) {
   Attribute attribute;
   fields.message([&](ProtoFields& f) {
@@ -27,7 +33,7 @@ Attribute read_attribute(ProtoFields& fields) {
     else if (f.field() == kText) attribute.text = f.small_bytes(4096);
     else if (f.field() < kFirstValue || f.field() % 2 == 0 || f.field() > kText) f.skip();
     else if (f.is_bytes()) f.skip();
-    else if (f.field() == 3 || f.field() == 5) attribute.whole = static_cast<std::int64_t>(f.float_number());
+    else if (f.field() == 3 || f.field() == 5) attribute.whole = without_fraction(f.float_number());
     else attribute.whole = f.signed_number();
   });
   return attribute;

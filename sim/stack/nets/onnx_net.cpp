@@ -178,7 +178,7 @@ void OnnxNet::run_nodes() {
         case OnnxFusion::Kind::kAttention: {
           const Tensor& keys = value(fusion.weight);
           const std::size_t rank = keys.shape.size();
-          const Tensor k = fusion.keys_transposed ? transpose(tape_, keys, rank - 2, rank - 1) : keys;
+          const Tensor k = fusion.keys_transposed && rank >= 2 ? transpose(tape_, keys, rank - 2, rank - 1) : keys;
           out = attention(tape_, value(fusion.x), k, value(fusion.bias), fusion.causal);
           break;
         }
