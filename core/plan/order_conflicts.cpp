@@ -65,7 +65,9 @@ class Orderer {
     found_.clear();
     for_each_due_use(step, instruction, [&](std::size_t use, Access access) {
       last_.conflicts(ranges_.elements(use, step), access, LastUses::kNothingSettled,
-                      [this](std::uint32_t earlier, std::uint32_t) { found_.push_back(earlier); });
+                      [this](std::uint32_t earlier, std::uint32_t) {
+                        if (found_.empty() || found_.back() != earlier) found_.push_back(earlier);  // neighbours often agree
+                      });
     });
     std::sort(found_.begin(), found_.end(), std::greater<>());
     found_.erase(std::unique(found_.begin(), found_.end()), found_.end());

@@ -26,7 +26,10 @@ Result<Trace> simulate(const Plan& plan, std::string_view name, const CostModel&
                        const SimulateOptions& options) {
   const Body* const body = plan.body(name);
   if (body == nullptr) return fail({ErrorKind::kUnknownName, fmt::format("the plan has no body '{}'", name), "", ""});
-  const FlatBody flat = expand(plan, *body);
+  return simulate(plan, expand(plan, *body), costs, options);
+}
+
+Result<Trace> simulate(const Plan& plan, const FlatBody& flat, const CostModel& costs, const SimulateOptions& options) {
   if (std::uint64_t{flat.size()} * options.steps > kMaxInstances) {
     return fail({ErrorKind::kInput,
                  fmt::format("{} steps of {} instructions are too many to simulate", options.steps, flat.size()), "",

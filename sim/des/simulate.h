@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/plan/expand.h"
 #include "core/trace/trace.h"
 #include "sim/cost/cost_model.h"
 
@@ -22,5 +23,7 @@ struct SimulateOptions {
 /// unknown (kUncalibrated, by name) or the plan cannot run (kDefect: a copy without a link, a cycle).
 Result<Trace> simulate(const Plan& plan, std::string_view name, const CostModel& costs,
                        const SimulateOptions& options = {});
+/// The same of a body that is written out; the plan may have no bodies.
+Result<Trace> simulate(const Plan& plan, const FlatBody& flat, const CostModel& costs, const SimulateOptions& options = {});
 
 }  // namespace plimsoll

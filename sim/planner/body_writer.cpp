@@ -14,20 +14,22 @@ void BodyWriter::begin_segment(std::string name, std::uint32_t micro_batch, std:
   segments_.push_back({next_id(), micro_batch, static_cast<std::int32_t>(layer), std::move(name)});
 }
 
-std::uint32_t BodyWriter::append(Instruction instruction, std::vector<std::pair<Range, Access>> operands) {
+void BodyWriter::use(const Range& range, Access access) {
+  body_.list.uses.push_back({range.buffer.index, access, range.offset, range.bytes, range.age});
+  book_.touch(range.buffer, next_id());
+}
+
+std::uint32_t BodyWriter::append(Instruction instruction, std::span<const std::pair<Range, Access>> operands) {
   const std::uint32_t id = next_id();
-  if (guard_) {
-    instruction.guard = static_cast<std::uint32_t>(operands.size());
-    operands.emplace_back(*guard_, Access::kRead);
-  }
   instruction.phase = phase_;
   instruction.layer = static_cast<std::int32_t>(layer_);
   instruction.first_use = static_cast<std::uint32_t>(body_.list.uses.size());
-  instruction.use_count = static_cast<std::uint32_t>(operands.size());
-  for (const auto& [range, access] : operands) {
-    body_.list.uses.push_back({range.buffer.index, access, range.offset, range.bytes, range.age});
-    book_.touch(range.buffer, id);
+  for (const auto& [range, access] : operands) use(range, access);
+  if (guard_) {
+    instruction.guard = static_cast<std::uint32_t>(operands.size());
+    use(*guard_, Access::kRead);
   }
+  instruction.use_count = static_cast<std::uint32_t>(body_.list.uses.size()) - instruction.first_use;
   body_.list.instructions.push_back(instruction);
   body_.micro_batches.push_back(micro_batch_);
   return id;
@@ -47,7 +49,8 @@ std::uint32_t BodyWriter::copy(QueueId queue, InstructionKind kind, const Range&
   Instruction instruction;
   instruction.kind = kind;
   instruction.queue = queue;
-  return append(instruction, {{from, Access::kRead}, {to, Access::kWrite}});
+  const std::pair<Range, Access> operands[] = {{from, Access::kRead}, {to, Access::kWrite}};
+  return append(instruction, operands);
 }
 
 std::uint32_t BodyWriter::host_work(QueueId queue, HostTask task, const std::vector<std::pair<Range, Access>>& operands) {

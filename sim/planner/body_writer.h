@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,8 @@ class BodyWriter {
   [[nodiscard]] const std::vector<Segment>& segments() const { return segments_; }
 
  private:
-  std::uint32_t append(Instruction instruction, std::vector<std::pair<Range, Access>> operands);
+  std::uint32_t append(Instruction instruction, std::span<const std::pair<Range, Access>> operands);
+  void use(const Range& range, Access access);
 
   Plan& plan_;
   BufferBook& book_;

@@ -115,6 +115,19 @@ bool BufferBook::bound_arenas() {
   return fits;
 }
 
+void BufferBook::describe(std::vector<std::uint64_t>& words) const {
+  for (std::size_t i = 0; i < lives_.size(); ++i) {
+    const Buffer& buffer = plan_.buffers[i];
+    const Life& life = lives_[i];
+    const std::uint64_t kind = static_cast<std::uint64_t>(buffer.category) << 1 | (buffer.persistent ? 1u : 0u);
+    words.push_back((std::uint64_t{buffer.space.index} << 32) | buffer.slots);
+    words.push_back(static_cast<std::uint64_t>(buffer.bytes.count));
+    words.push_back((std::uint64_t{life.first} << 32) | life.last);
+    words.push_back(static_cast<std::uint64_t>(life.alignment.count));
+    words.push_back((std::uint64_t{life.body} << 32) | kind);
+  }
+}
+
 void BufferBook::place() {
   plan_.arenas.clear();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {

@@ -38,6 +38,8 @@ class BufferBook {
   bool bound_arenas();
   /// Gives every buffer its offset and every space in use its arena.
   void place();
+  /// Adds all that places follow from to `words`.
+  void describe(std::vector<std::uint64_t>& words) const;
 
  private:
   struct Life {

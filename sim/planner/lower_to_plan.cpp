@@ -1,6 +1,8 @@
 #include "sim/planner/lower_to_plan.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "core/graph/buildable.h"
 #include "core/platform/check_precision.h"
@@ -8,6 +10,7 @@
 #include "sim/planner/check_shares.h"
 #include "sim/planner/parameter_tier.h"
 #include "sim/planner/step_lowering.h"
+#include "sim/planner/unplaced_digest.h"
 
 namespace plimsoll {
 namespace {
@@ -74,11 +77,21 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   if (evaluation) align_storage(plan, book, evaluation->writer().body());
   if (!book.bound_arenas() && options.only_if_fits) return plan;
   if (options.worth_placing && !options.worth_placing(plan, step.writer().body())) return plan;
+  if (options.is_known && options.is_known(unplaced_digest(plan, step.writer().body(), book))) return plan;
   book.place();
-  if (options.arenas_only) return plan;
+  if (options.arenas_only || (options.only_if_fits && options.flat_step && !all_fit(space_needs(plan)))) return plan;
+  if (options.flat_step) {
+    order_conflicts(plan, step.writer().body(), !strategy.overlap);
+    *options.flat_step = std::move(step.writer().body());
+    return plan;
+  }
   finish_body(plan, step.writer(), "step");
   if (evaluation) finish_body(plan, evaluation->writer(), "evaluation");
   return plan;
+}
+
+bool all_fit(const std::vector<SpaceNeed>& needs) {
+  return std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); });
 }
 
 std::vector<SpaceNeed> space_needs(const Plan& plan) {

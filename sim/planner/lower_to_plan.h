@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,9 @@ struct LowerOptions {
   /// Asked about the step's instructions before anything has an address; where it says no the plan comes without bodies, and
   /// its arenas hold lower bounds.
   std::function<bool(const Plan&, const FlatBody&)> worth_placing = {};
+  /// Then asked whether what follows from a step's unplaced_digest is known; where it is, the same.
+  std::function<bool(std::uint64_t digest)> is_known = {};
+  FlatBody* flat_step = nullptr;  ///< takes the step's instructions, and the plan comes without bodies: for who only times it
   bool arenas_only = false;       ///< the plan comes without bodies: for who asks what it needs of each memory
   const Graph* graph = nullptr;   ///< of this model, recipe and platform (graph_on), where it is known; nothing: it is built
 };
@@ -41,5 +45,7 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
 
 /// Arena heights against usable bytes, one entry for each space of the platform.
 std::vector<SpaceNeed> space_needs(const Plan& plan);
+
+bool all_fit(const std::vector<SpaceNeed>& needs);
 
 }  // namespace plimsoll

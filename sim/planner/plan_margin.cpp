@@ -38,13 +38,6 @@ class ScaledCosts final : public CostModel {
   double kernels_, links_;
 };
 
-bool all_fit(const std::vector<SpaceNeed>& needs) {
-  for (const SpaceNeed& need : needs) {
-    if (!need.fits()) return false;
-  }
-  return true;
-}
-
 std::string corner_text(double kernels, double links, double percent) {
   const auto word = [](double factor) { return factor > 1 ? "slower" : "faster"; };
   return fmt::format("kernels {:g} % {}, links {:g} % {}", percent, word(kernels), percent, word(links));

@@ -13,21 +13,11 @@ namespace {
 
 Nanoseconds steady_duration(const Trace& trace) { return trace.steps[steady_step(trace)].duration(); }
 
-Result<Nanoseconds> steady_duration(const Plan& plan, const CostModel& costs, double guard_probability) {
+Result<Nanoseconds> steady_duration(const Plan& plan, const FlatBody& step, const CostModel& costs, double guard_probability) {
   const SimulateOptions options{.steps = kPredictedSteps, .guard_probability = guard_probability, .keep_events = false};
-  const auto trace = simulate(plan, "step", costs, options);
+  const auto trace = simulate(plan, step, costs, options);
   if (!trace) return fail(trace.error());
   return steady_duration(*trace);
-}
-
-bool has_guards(const Plan& plan) {
-  for (const Call& call : plan.body("step")->calls) {
-    const auto& instructions = plan.at(call.block).list.instructions;
-    const bool guarded = std::any_of(instructions.begin(), instructions.end(),
-                                     [](const Instruction& instruction) { return instruction.guard != kNoGuard; });
-    if (guarded) return true;
-  }
-  return false;
 }
 
 /// What most steps do.
@@ -39,11 +29,16 @@ Nanoseconds mean(const GuardedSteps& steps) {
   return steps.skipped + Nanoseconds(std::llround(more));
 }
 
+bool has_guards(const FlatBody& step) {
+  return std::any_of(step.list.instructions.begin(), step.list.instructions.end(),
+                     [](const Instruction& instruction) { return instruction.guard != kNoGuard; });
+}
+
 /// Both times; two steps in a row are taken to be alike.
-Result<GuardedSteps> guarded_steps(const Plan& plan, const CostModel& costs, double probability) {
-  const auto skipped = steady_duration(plan, costs, 0);
+Result<GuardedSteps> guarded_steps(const Plan& plan, const FlatBody& step, const CostModel& costs, double probability) {
+  const auto skipped = steady_duration(plan, step, costs, 0);
   if (!skipped) return fail(skipped.error());
-  const auto run = steady_duration(plan, costs, 1);
+  const auto run = steady_duration(plan, step, costs, 1);
   if (!run) return fail(run.error());
   return GuardedSteps{probability, *skipped, *run};
 }
@@ -94,10 +89,16 @@ Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, const Ste
 }
 
 Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
+  const Body* step = plan.body("step");
+  if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
+  return predict_step(plan, expand(plan, *step), costs, odds);
+}
+
+Result<Nanoseconds> predict_step(const Plan& plan, const FlatBody& step, const CostModel& costs, const StepOdds& odds) {
   const double probability = guard_probability(plan, odds);
-  const bool certain = probability == 0 || probability == 1 || !has_guards(plan);
-  if (certain) return steady_duration(plan, costs, probability);
-  const auto steps = guarded_steps(plan, costs, probability);
+  const bool certain = probability == 0 || probability == 1 || !has_guards(step);
+  if (certain) return steady_duration(plan, step, costs, probability);
+  const auto steps = guarded_steps(plan, step, costs, probability);
   if (!steps) return fail(steps.error());
   return mean(*steps);
 }
@@ -108,19 +109,19 @@ Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepO
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
   auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(probability)});
   if (!trace) return fail(trace.error());
-  const auto low = predict_step(plan, CostEdge(costs, CostEdge::kLow), odds);
+  const FlatBody body = expand(plan, *step);
+  const auto low = predict_step(plan, body, CostEdge(costs, CostEdge::kLow), odds);
   if (!low) return fail(low.error());
-  const auto high = predict_step(plan, CostEdge(costs, CostEdge::kHigh), odds);
+  const auto high = predict_step(plan, body, CostEdge(costs, CostEdge::kHigh), odds);
   if (!high) return fail(high.error());
   const auto origin = weakest_origin(plan, costs);
   if (!origin) return fail(origin.error());
   Prediction prediction{.trace = std::move(*trace), .low = *low, .high = *high, .origin = *origin};
-  const FlatBody body = expand(plan, *step);
   const std::uint32_t steady = steady_step(prediction.trace);
   prediction.step = steady_duration(prediction.trace);
   const bool redoes = plan.strategy.update_in_backward;
-  if (has_guards(plan) && (redoes || probability < 1)) {
-    const auto steps = guarded_steps(plan, costs, probability);
+  if (has_guards(body) && (redoes || probability < 1)) {
+    const auto steps = guarded_steps(plan, body, costs, probability);
     if (!steps) return fail(steps.error());
     if (redoes) prediction.guarded = *steps;
     prediction.step = mean(*steps);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/result.h"
+#include "core/plan/expand.h"
 #include "core/trace/summarize.h"
 #include "sim/cost/cost_model.h"
 
@@ -61,5 +62,7 @@ Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepO
 
 /// The steady step of the plan at median costs (the mean, of a plan with guards), without its trace.
 Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});
+/// The same of a plan whose step is not folded into a body yet (LowerOptions::flat_step).
+Result<Nanoseconds> predict_step(const Plan& plan, const FlatBody& step, const CostModel& costs, const StepOdds& odds = {});
 
 }  // namespace plimsoll

@@ -21,10 +21,6 @@ std::vector<SpaceNeed> state_needs(const SearchProblem& problem, const Places& p
   return needs;
 }
 
-bool all_fit(const std::vector<SpaceNeed>& needs) {
-  return std::all_of(needs.begin(), needs.end(), [](const SpaceNeed& need) { return need.fits(); });
-}
-
 /// Refused by what was read off shorter models is only what exceeds a memory by more than one part in so many: the whole model
 /// decides the rest.
 constexpr std::int64_t kFoldedMargin = 50;
@@ -76,20 +72,32 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
       return false;
     };
   }
+  std::optional<std::uint64_t> digest;
+  std::optional<KnownStep> known;
+  if (problem.known && !look.memory) {
+    options.is_known = [&](std::uint64_t of_step) {
+      digest = of_step;
+      known = problem.known->find(of_step);
+      return known.has_value();
+    };
+  }
+  FlatBody body;
+  if (!look.memory) options.flat_step = &body;
   const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, options);
   if (!plan) return fail(plan.error());
   if (floor) return Candidate{.strategy = strategy, .needs = space_needs(*plan), .step = floor, .glanced = true};
+  if (known) return Candidate{strategy, std::move(known->needs), known->step, false, known->instructions};
   Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
-  if (!candidate.fits()) return candidate;
-  if (look.memory) {
+  if (look.memory && candidate.fits()) {
     candidate.step = Nanoseconds(0);
     candidate.instructions = problem.graph ? problem.graph->ops.size() : 1;  // about
-    return candidate;
+  } else if (candidate.fits()) {
+    candidate.instructions = body.size();
+    const auto step = predict_step(*plan, body, problem.costs, problem.odds);
+    if (!step) return fail(step.error());
+    candidate.step = *step;
   }
-  candidate.instructions = instruction_count(*plan, *plan->body("step"));
-  const auto step = predict_step(*plan, problem.costs, problem.odds);
-  if (!step) return fail(step.error());
-  candidate.step = *step;
+  if (digest) problem.known->add(*digest, {candidate.needs, candidate.step, candidate.instructions});
   return candidate;
 }
 

@@ -6,6 +6,7 @@
 
 #include "sim/cost/cost_model.h"
 #include "sim/planner/folded_bound.h"
+#include "sim/planner/known_steps.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/predict.h"
 
@@ -21,6 +22,7 @@ struct SearchProblem {
   StepOdds odds;                 ///< see predict
   std::shared_ptr<const Graph> graph = {};  ///< of all three (graph_on), where many strategies are tried; nothing: built for each
   std::shared_ptr<ShorterModels> shorter = {};  ///< of `graph` and `platform`, where memory alone is asked for (Look); nothing: not used
+  std::shared_ptr<KnownSteps> known = {};  ///< steps that were simulated before, where many strategies are tried; nothing: not used
 };
 
 /// A strategy that was looked at: what it needs and, if that fits, how long its step takes.
