@@ -26,6 +26,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_option("--tp", flags.tensor, "ranks that share each layer: they divide heads and the feed-forward layer's width")
       ->check(degree)
       ->group(group);
+  command.add_flag("--sequence-parallel", flags.sequence_parallel,
+                   "ranks that share layers share the rows of norms and residuals between them too")
+      ->group(group);
   command.add_option("--cp", flags.context, "ranks that share each sequence: every one has some of its positions")
       ->check(degree)
       ->group(group);
@@ -72,7 +75,8 @@ Result<void> check_one_rank(const std::vector<std::string>& given, const std::st
   if (std::any_of(kinds.begin(), kinds.end(), [&](const ScheduleKind& kind) { return kind.name == schedule; }))
     return fail(bad(fmt::format("--schedule {} is the order of a pipeline, and this is a run on one rank", schedule),
                     "add --pp; on one rank --schedule is the learning rate's"));
-  for (const char* option : {"--chunks", "--vertical-sync", "--micro-batches", "--bucket", "--timed-waits", "--rank-timeout"}) {
+  for (const char* option : {"--sequence-parallel", "--chunks", "--vertical-sync", "--micro-batches", "--bucket", "--timed-waits",
+                             "--rank-timeout"}) {
     if (std::find(given.begin(), given.end(), option) == given.end()) continue;
     return fail(bad(fmt::format("{} is of a run on several ranks, and this is one", option),
                     std::string_view(option) == "--micro-batches" ? "say --accumulate, or add --dp, --pp, --tp, --cp or --ep"

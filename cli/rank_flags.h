@@ -17,6 +17,7 @@ struct RankFlags {
   std::int64_t data = 1;                 ///< --dp
   std::int64_t pipeline = 1;             ///< --pp
   std::int64_t tensor = 1;               ///< --tp
+  bool sequence_parallel = false;        ///< between the layers that --tp shares
   std::int64_t context = 1;              ///< --cp
   std::int64_t expert = 1;               ///< --ep
   std::int64_t zero = 0;

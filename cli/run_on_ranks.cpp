@@ -102,6 +102,7 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
               .replicas = static_cast<std::uint32_t>(flags.ranks.data * flags.ranks.context),
               .context = static_cast<std::uint32_t>(flags.ranks.context),
               .tensor = static_cast<std::uint32_t>(flags.ranks.tensor),
+              .sequence_parallel = flags.ranks.sequence_parallel,
               .zero = flags.ranks.zero,
               .bucket = *bucket,
               .experts = static_cast<std::uint32_t>(flags.ranks.expert),

@@ -24,6 +24,7 @@ struct JobShape {
   ExpertSpec experts = {};
   std::uint32_t expert_ranks = 1;
   std::uint32_t context = 1;  ///< ranks that share a sequence, of each replica
+  bool sequence_parallel = false;
 };
 
 /// The tiny model as one job: eight blocks, so that up to four ranks of two chunks divide them.
@@ -36,6 +37,7 @@ inline RankJob tiny_job(const JobShape& shape) {
               .replicas = shape.replicas * shape.context,
               .context = shape.context,
               .tensor = shape.tensor,
+              .sequence_parallel = shape.sequence_parallel,
               .zero = shape.zero};
   job.experts = shape.expert_ranks;
   job.spec.layers = shape.layers;

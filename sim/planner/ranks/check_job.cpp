@@ -132,6 +132,22 @@ Result<void> check_divides(const RankJob& job, std::int64_t number, const char* 
                 fmt::format("take one that divides them: {}", divisors(number, 64)));
 }
 
+/// Between the products each of the ranks that share layers has as many rows of the stream.
+Result<void> check_rows(const RankJob& job) {
+  if (!job.sequence_parallel) return {};
+  if (job.tensor <= 1)
+    return refuse("--sequence-parallel divides rows among ranks that share layers, and there is one", "add --tp");
+  const std::int64_t rows = job.recipe.tokens_per_micro_batch() / std::max<std::uint32_t>(1, job.context);
+  if (rows % job.tensor != 0)
+    return refuse(fmt::format("--sequence-parallel: {} tokens of a micro-batch do not divide by --tp {}", rows, job.tensor),
+                  "take another --batch or --seq");
+  if (job.spec.experts.count > 0)
+    return refuse("--sequence-parallel cannot go with a mixture of experts yet", "leave --sequence-parallel out");
+  if (job.zero >= 2)
+    return refuse(fmt::format("--sequence-parallel cannot go with --zero {} yet", job.zero), "take --zero 1, or none");
+  return {};
+}
+
 /// What has to be whole on each of the ranks that share layers.
 Result<void> check_slices(const RankJob& job) {
   if (job.tensor == 0) return refuse("--tp is 1 or more");
@@ -189,7 +205,7 @@ Result<void> check_experts(const RankJob& job) {
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
   for (const auto check :
-       {check_context, check_training, check_slices, check_experts, check_stages, check_schedule, check_versions}) {
+       {check_context, check_training, check_slices, check_rows, check_experts, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

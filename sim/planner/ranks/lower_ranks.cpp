@@ -23,6 +23,7 @@ std::string describe(const RankJob& job) {
   if (job.data_ranks() > 1) text += fmt::format(", {} replicas", job.data_ranks());
   if (job.context > 1) text += fmt::format(", sequences shared by {}", job.context);
   if (job.tensor > 1) text += fmt::format(", layers shared by {}", job.tensor);
+  if (job.sequence_parallel) text += " by rows between them";
   if (job.experts > 1) text += fmt::format(", experts shared by {}", job.experts);
   if (job.zero > 0) text += fmt::format(", ZeRO-{}", job.zero);
   return text;

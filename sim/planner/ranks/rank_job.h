@@ -22,6 +22,7 @@ struct RankJob {
   std::uint32_t replicas = 1;  ///< of the weights
   std::uint32_t context = 1;   ///< neighbours of them that pass the same micro-batches, each a slice of their sequences
   std::uint32_t tensor = 1;  ///< ranks that share each layer (Shoeybi et al. 2019); heads and widths must divide
+  bool sequence_parallel = false;  ///< these share the rows of norms and residuals too (Korthikanti et al. 2022)
   std::int64_t zero =
       0;  ///< 1: each replica keeps and updates its part of the optimizer's states; 2: and of gradients; 3: and of weights
   Bytes bucket = Bytes(25'000'000);  ///< gradients of that many bytes at most are summed over replicas in one piece

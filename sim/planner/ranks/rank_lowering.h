@@ -139,7 +139,23 @@ class RankLowering {
   /// One of the ranks adds the bias of a product whose outputs are sums over them.
   void leave_bias_to_first(const Op& op, std::vector<std::pair<Range, Access>>& operands) const;
   /// After what each rank has a term of, all get the sum.
-  void sum_over_slices(const Op& op, const Range& product);
+  void sum_over_slices(const Op& op, const Range& product, std::uint32_t micro_batch);
+
+  // rank_rows.cpp
+  /// This rank's rows of a tensor, and in which pass they were gathered into all of it.
+  struct OwnRows {
+    BufferId buffer;
+    std::optional<Phase> gathered_in;
+  };
+  [[nodiscard]] bool works_on_own_rows(const Op& op) const;
+  [[nodiscard]] Exchange among_slices(ExchangeKind kind, DType dtype) const;
+  [[nodiscard]] BufferId make_own_rows(TensorId whole, std::uint32_t micro_batch);
+  [[nodiscard]] Range own_rows(TensorId whole, Access access, std::uint32_t micro_batch);
+  void launch_on_own_rows(const Op& op, std::uint32_t micro_batch);
+  void gather_rows(TensorId tensor, std::uint32_t micro_batch);
+  void gather_what_is_read(const Op& op, std::uint32_t micro_batch);
+  void scatter_rows(const Op& op, const Range& product, std::uint32_t micro_batch);
+  void sum_norm_gradients(TensorId sum, BufferId stored);
 
   // rank_experts.cpp
   /// A stretch of a group's gradients: replicas have different ones of the experts that they share.
@@ -258,6 +274,7 @@ class RankLowering {
   std::map<TensorId, BufferId> parts_;  ///< of sums that replicas divide: this one's part
   std::vector<std::pair<std::size_t, BufferId>> sent_;  ///< in which pass, and what
   std::size_t pass_ = 0;
+  std::map<std::pair<std::uint32_t, TensorId>, OwnRows> own_rows_;  ///< by micro-batch; of ranks that share rows
   std::vector<GradientPart> unsummed_;
   Entered entered_;
   std::vector<BufferId> losses_;  ///< by micro-batch

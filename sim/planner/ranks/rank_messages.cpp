@@ -76,6 +76,7 @@ void RankLowering::take_in(const PipelineOp& op) {
       continue;
     }
     place = arrived->second;
+    own_rows_.erase({op.micro_batch.index, whole_of(cut_.crossings[i].tensor)});
     arriving_.erase(arrived);
   }
 }
@@ -84,6 +85,7 @@ void RankLowering::send_on(const PipelineOp& op) {
   for (std::size_t i = 0; i < cut_.crossings.size(); ++i) {
     const Crossing& crossing = cut_.crossings[i];
     if (!releases(op, crossing)) continue;
+    gather_rows(crossing.tensor, op.micro_batch.index);
     out_.begin_segment("send", global(op.micro_batch.index), -1);
     out_.set_phase(crossing.from_backward ? Phase::kBackward : Phase::kForward);
     send(rank_of_place(place_of(crossing.to)), static_cast<std::uint32_t>(i), stream_of(crossing),

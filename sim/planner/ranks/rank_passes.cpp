@@ -111,6 +111,7 @@ Range RankLowering::range_of(const Operand& operand, std::uint32_t micro_batch) 
 }
 
 std::vector<std::pair<Range, Access>> RankLowering::operands_of(const Op& op, std::uint32_t micro_batch) {
+  gather_what_is_read(op, micro_batch);
   std::vector<std::pair<Range, Access>> operands;
   for (const Operand& operand : op.operands) {
     const bool sums = op.kind == OpKind::kAccumulate && writes(operand.access);
@@ -132,13 +133,14 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
     const TensorId sum = whole_of(op.operands[1].tensor);
     if (graph_.at(sum).group.valid() && !is_tied(sum)) return scatter_gradient(op, micro_batch);
   }
+  if (works_on_own_rows(op)) return launch_on_own_rows(op, micro_batch);
   auto operands = operands_of(op, micro_batch);
   if (is_expert_exchange(op.kind)) return exchange_with_experts(op, operands);
   if (job_.context > 1 && op.kind == OpKind::kAttention) return attend_in_ring(op, operands);
   if (job_.context > 1 && op.kind == OpKind::kAttentionBackward) return attend_back_in_ring(op, operands);
   leave_bias_to_first(op, operands);
   launch(op, operands);
-  sum_over_slices(op, operands.back().first);
+  sum_over_slices(op, operands.back().first, micro_batch);
   if (op.kind == OpKind::kCrossEntropy) losses_[micro_batch % losses_.size()] = operands.back().first.buffer;
   if (op.kind == OpKind::kExpertBalance) expert_losses_[micro_batch] = operands.back().first.buffer;
   if (op.kind != OpKind::kLoss) return;

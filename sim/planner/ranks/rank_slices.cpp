@@ -44,13 +44,10 @@ bool RankLowering::is_term(const Op& op) const {
 /// Outputs where inputs are cut, on the way forward; gradients of inputs where outputs are, on the way back. Weights' gradients,
 /// which come next there, do not wait for it. Of a mixture tokens' sums, which are fewer than experts' rows; and on the way back
 /// first the gates' gradients, whose terms are of the slices' outputs.
-void RankLowering::sum_over_slices(const Op& op, const Range& product) {
+void RankLowering::sum_over_slices(const Op& op, const Range& product, std::uint32_t micro_batch) {
   if (!is_term(op)) return;
-  Exchange exchange{.kind = ExchangeKind::kAllReduce,
-                    .dtype = graph_.at(op.operands.back().tensor).dtype,
-                    .channel = kSlicesChannel,
-                    .ranks = {}};
-  for (std::uint32_t slice = 0; slice < job_.tensor; ++slice) exchange.ranks.push_back(job_.rank_at(place_, replica_, slice));
+  if (job_.sequence_parallel) return scatter_rows(op, product, micro_batch);
+  const Exchange exchange = among_slices(ExchangeKind::kAllReduce, graph_.at(op.operands.back().tensor).dtype);
   const std::int64_t elements = product.bytes.count / size_of(exchange.dtype);
   out_.begin_segment("sum over slices", global(entered_.micro_batch), op.block);
   out_.exchange(queue_named("slices"), exchange,

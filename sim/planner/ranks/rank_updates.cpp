@@ -20,8 +20,9 @@ std::int64_t elements_between(std::int64_t begin, std::int64_t end) { return std
 }  // namespace
 
 void RankLowering::complete_sum(TensorId sum) {
-  if (graph_.at(sum).kind != TensorKind::kAccumulator || job_.replicas == 1) return;
-  if (summed_.at(sum) == terms_of_sum(graph_.at(sum))) sum_over_replicas(sum);
+  if (graph_.at(sum).kind != TensorKind::kAccumulator || summed_.at(sum) != terms_of_sum(graph_.at(sum))) return;
+  sum_norm_gradients(sum, shared_[sum.index]);
+  if (job_.replicas > 1) sum_over_replicas(sum);
 }
 
 bool RankLowering::is_tied(TensorId sum) const {
@@ -120,6 +121,10 @@ void RankLowering::add_parts() {
 
 void RankLowering::write_optimizer() {
   add_parts();
+  for (std::size_t i = 0; i < graph_.tensors.size() && graph_.recipe.accumulate == 1; ++i) {
+    const bool own = graph_.tensors[i].kind == TensorKind::kGradient && !graph_.tensors[i].view_of.valid() && own_[0][i].valid();
+    if (own) sum_norm_gradients(TensorId(i), own_[0][i]);
+  }
   join_tied_sums();
   if (awaits_norm(graph_.recipe)) write_norms();
   for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
