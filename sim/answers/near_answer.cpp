@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/buildable.h"
+#include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
 #include "sim/planner/strategy_families.h"
 
@@ -30,14 +31,13 @@ Strategy clamped(Strategy strategy, std::int64_t layers) {
   return strategy;
 }
 
-/// The known plans one after another: each has to beat the best before it to be looked at in full; where nothing is timed the
-/// first that fits ends it.
-Result<std::vector<Candidate>> try_known(const SearchProblem& problem, const std::vector<Strategy>& known, bool memory) {
+/// The known plans one after another: each has to beat the best before it to be looked at in full.
+Result<std::vector<Candidate>> time_known(const SearchProblem& problem, const std::vector<Strategy>& known) {
   std::vector<Candidate> candidates;
   std::optional<Error> refused;
   std::optional<Nanoseconds> best;
   for (const Strategy& strategy : known) {
-    auto tried = try_strategy(problem, clamped(strategy, problem.spec.layers), {.glance = true, .memory = memory, .below = best});
+    auto tried = try_strategy(problem, clamped(strategy, problem.spec.layers), {.glance = true, .below = best});
     if (!tried) {
       if (tried.error().kind != ErrorKind::kInput) return fail(tried.error());
       refused = tried.error();
@@ -45,7 +45,34 @@ Result<std::vector<Candidate>> try_known(const SearchProblem& problem, const std
     }
     if (tried->fits() && tried->step && !tried->glanced && (!best || *tried->step < *best)) best = tried->step;
     candidates.push_back(std::move(*tried));
-    if (memory && candidates.back().fits()) break;
+  }
+  if (candidates.empty() && refused) return fail(*refused);
+  return candidates;
+}
+
+/// So many known plans at a time are asked for room, behind the first one, which mostly has it.
+constexpr std::size_t kAtATime = 4;
+
+/// The known plans up to the first that fits, where nothing is timed.
+Result<std::vector<Candidate>> room_of_known(const SearchProblem& problem, const std::vector<Strategy>& known, unsigned threads) {
+  std::vector<Candidate> candidates;
+  std::optional<Error> refused;
+  for (std::size_t begin = 0, count = 1; begin < known.size(); begin += count, count = kAtATime) {
+    count = std::min(count, known.size() - begin);
+    std::vector<std::optional<Result<Candidate>>> tried(count);
+    const auto look = [&](std::size_t i) {
+      tried[i] = try_strategy(problem, clamped(known[begin + i], problem.spec.layers), {.glance = true, .memory = true});
+    };
+    parallel_for(count, look, threads);
+    for (std::optional<Result<Candidate>>& one : tried) {
+      if (!*one && one->error().kind != ErrorKind::kInput) return fail(one->error());
+      if (!*one) {
+        refused = one->error();
+        continue;
+      }
+      candidates.push_back(std::move(**one));
+      if (candidates.back().fits()) return candidates;
+    }
   }
   if (candidates.empty() && refused) return fail(*refused);
   return candidates;
@@ -89,7 +116,8 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
                         .costs = *question.costs, .odds = {},
                         .graph = graph_on(question.spec, question.recipe, question.platform)};
   if (effort.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, question.platform);
-  auto candidates = try_known(problem, with_drive_families(question, known), effort.memory);
+  const std::vector<Strategy> starts = with_drive_families(question, known);
+  auto candidates = effort.memory ? room_of_known(problem, starts, effort.threads) : time_known(problem, starts);
   if (!candidates) return fail(candidates.error());
   const bool found = effort.memory && complete(candidates->back());
   std::size_t longest = 1;
