@@ -2,12 +2,16 @@
 import importlib
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
 
 SKIPPED = 77
-PROGRAM = sys.argv[1] if len(sys.argv) > 1 else "plimsoll"
+PROGRAM = shutil.which(sys.argv[1] if len(sys.argv) > 1 else "plimsoll")
+if PROGRAM is None:
+    sys.exit("no program there: give the path of a built plimsoll, as in check_deepspeed.py build/bin/plimsoll")
+PROGRAM = pathlib.Path(PROGRAM).resolve()  # it runs in another folder
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="plimsoll-exporters-"))
 
 
