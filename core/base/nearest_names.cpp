@@ -49,6 +49,13 @@ std::vector<std::string> nearest_names(std::string_view wanted, const std::vecto
   return nearest;
 }
 
+std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& names) {
+  const std::string key = name_key(wanted).substr(0, 64);
+  std::vector<std::string> near = nearest_names(wanted, names);
+  std::erase_if(near, [&](const std::string& name) { return 2 * edit_distance(key, name_key(name)) > key.size(); });
+  return near;
+}
+
 std::string did_you_mean(std::string_view wanted, const std::vector<std::string>& names) {
   const auto nearest = nearest_names(wanted, names);
   if (nearest.empty()) return {};

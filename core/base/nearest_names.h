@@ -10,6 +10,9 @@ namespace plimsoll {
 /// ties in the order given.
 std::vector<std::string> nearest_names(std::string_view wanted, const std::vector<std::string>& names, std::size_t count = 3);
 
+/// Those of the nearest that may be what was meant: half of the letters differ at most.
+std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& names);
+
 /// "did you mean a, b or c?" for an error's remedy; empty when there are no names.
 std::string did_you_mean(std::string_view wanted, const std::vector<std::string>& names);
 

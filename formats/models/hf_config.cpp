@@ -12,6 +12,7 @@
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
 #include "formats/models/mask_token.h"
+#include "formats/models/unread_families.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 
@@ -73,9 +74,10 @@ bool is_off(const json& value, double neutral) {
   return value.is_null() || ((value.is_object() || value.is_array()) && value.empty());
 }
 
-void refuse_unsupported(ConfigFields& fields, Family family) {
+void refuse_unsupported(ConfigFields& fields, Family family, std::string_view type) {
   for (const auto& [key, what, neutral] : kUnsupported) {
     if (family == Family::kMixtral && key == "num_local_experts") continue;
+    if (type == "qwen3_moe" && key == "num_experts") continue;
     if (family == Family::kT5 && (key == "is_encoder_decoder" || key == "num_experts")) continue;
     const json* value = fields.find(key);
     if (value == nullptr || is_off(*value, neutral)) continue;
@@ -102,6 +104,9 @@ constexpr KnownType kKnownTypes[] = {
     {"stablelm", "StableLmForCausalLM", Family::kStableLm}, {"phi3", "Phi3ForCausalLM", Family::kPhi3},
     {"qwen", "QWenLMHeadModel", Family::kQwen},       {"t5", "T5ForConditionalGeneration", Family::kT5},
     {"switch_transformers", "SwitchTransformersForConditionalGeneration", Family::kT5},
+    {"qwen3_moe", "Qwen3MoeForCausalLM", Family::kQwen3}, {"granite", "GraniteForCausalLM", Family::kLlama},
+    {"roberta", "RobertaForMaskedLM", Family::kBert}, {"xlm-roberta", "XLMRobertaForMaskedLM", Family::kBert},
+    {"camembert", "CamembertForMaskedLM", Family::kBert}, {"distilbert", "DistilBertForMaskedLM", Family::kBert},
 };
 
 std::string readable_types() {
@@ -133,22 +138,22 @@ class ConfigReader {
               readable_types());
     }
     if (known == std::end(kKnownTypes)) {
-      fields_.fault(fmt::format("model_type '{}' is not supported", type),
-                    fmt::format("{}; or state the shape in words. {}", readable_types(), did_you_mean(type, type_names())));
+      refuse_type(type);
       return std::move(found_);
     }
     if (!is_encoder_type(type)) note_architecture(*known);
-    refuse_unsupported(fields_, known->family);
+    refuse_unsupported(fields_, known->family, type);
     note_custom_code();
     take_defaults(known->family);
     if (is_encoder_type(type)) {
-      read_encoder_config(fields_, found_);
+      read_encoder_config(fields_, type, found_);
     } else if (has_own_decoder_keys(known->family)) {
       read_decoder_config(fields_, found_);
     } else if (known->family == Family::kGpt2) {
       read_gpt2();
     } else {
       read_rotary_model();
+      read_multipliers(type);
     }
     found_.stated_type = fields_.word({"dtype", "torch_dtype"}, "");
     fields_.pass_over(harmless_keys());
@@ -159,6 +164,29 @@ class ConfigReader {
  private:
   void note(std::string text, bool changes_numbers = false) {
     found_.notes.push_back({.text = std::move(text), .changes_numbers = changes_numbers});
+  }
+
+  /// What the type is, where that is known; a spelling only where it is near.
+  void refuse_type(const std::string& type) {
+    const std::string_view what = unread_family(type);
+    if (!what.empty()) {
+      return fields_.fault(fmt::format("model_type '{}' is {}, which is not simulated", type, what), readable_types());
+    }
+    const auto near = near_names(type, type_names());
+    fields_.fault(fmt::format("model_type '{}' is not supported", type),
+                  fmt::format("{}; or state the shape in words{}", readable_types(),
+                              near.empty() ? "" : fmt::format(". {}", did_you_mean(type, near))));
+  }
+
+  /// Granite multiplies embeddings, sums, scores and logits by constants; only the first has a place in a spec.
+  void read_multipliers(std::string_view type) {
+    if (type != "granite") return;
+    ModelSpec& spec = found_.spec;
+    spec.embedding_scale = fields_.positive({"embedding_multiplier"}, 1);
+    const double scores = fields_.positive({"attention_multiplier"}, 1) * std::sqrt(static_cast<double>(spec.head_dim));
+    const double sums = fields_.positive({"residual_multiplier"}, 1), logits = fields_.positive({"logits_scaling"}, 1);
+    if (scores == 1 && sums == 1 && logits == 1) return;
+    note("Granite multiplies scores, sums and logits by constants of its own, for which there are no kernels", true);
   }
 
   static std::optional<std::int64_t> given(std::int64_t size) { return size == 0 ? std::nullopt : std::optional(size); }
@@ -285,6 +313,9 @@ class ConfigReader {
     if (spec.family == Family::kPhi3) fields_.pass_over({"original_max_position_embeddings"});
     if (spec.family == Family::kMixtral) {
       for (std::string& text : read_experts(fields_, spec.experts)) note(std::move(text));
+    }
+    if (spec.family == Family::kQwen3 && fields_.states("num_experts")) {
+      for (ModelNote& text : read_qwen_experts(fields_, spec.experts)) found_.notes.push_back(std::move(text));
     }
   }
 

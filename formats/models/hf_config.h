@@ -10,8 +10,7 @@
 
 namespace plimsoll {
 
-/// Reads the text of a Hugging Face config.json of a GPT-2, Llama, Mistral, Qwen 2, Qwen 3, Gemma, Phi, BERT or ViT
-/// model. An architecture or a feature that
+/// Reads the text of a Hugging Face config.json of one of the types that docs/models.md lists. An architecture or a feature that
 /// changes sizes and is not supported is refused by name; every other key that is neither used nor known to be harmless
 /// becomes a note. `where` names the file in errors, `name` becomes the spec's name.
 Result<ModelDescription> parse_hf_config(std::string_view text, std::string_view where, std::string name);

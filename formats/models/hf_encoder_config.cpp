@@ -15,7 +15,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::string_view kReadable =
-    "BertForMaskedLM, BertForPreTraining, BertForSequenceClassification and ViTForImageClassification are";
+    "BertForMaskedLM, BertForPreTraining, BertForSequenceClassification (with Roberta, XLMRoberta, Camembert or DistilBert for "
+    "Bert) and ViTForImageClassification are";
 
 /// The head that the configuration's architecture has.
 struct KnownHead {
@@ -29,12 +30,27 @@ constexpr KnownHead kHeads[] = {
     {"BertForPreTraining", Family::kBert, HeadKind::kMaskedToken},
     {"BertForSequenceClassification", Family::kBert, HeadKind::kClass},
     {"ViTForImageClassification", Family::kVit, HeadKind::kClass},
+    {"RobertaForMaskedLM", Family::kBert, HeadKind::kMaskedToken},
+    {"RobertaForSequenceClassification", Family::kBert, HeadKind::kClass},
+    {"XLMRobertaForMaskedLM", Family::kBert, HeadKind::kMaskedToken},
+    {"XLMRobertaForSequenceClassification", Family::kBert, HeadKind::kClass},
+    {"CamembertForMaskedLM", Family::kBert, HeadKind::kMaskedToken},
+    {"CamembertForSequenceClassification", Family::kBert, HeadKind::kClass},
+    {"DistilBertForMaskedLM", Family::kBert, HeadKind::kMaskedToken},
+    {"DistilBertForSequenceClassification", Family::kBert, HeadKind::kClass},
 };
+
+constexpr std::string_view kRobertas[] = {"roberta", "xlm-roberta", "camembert"};
+constexpr std::string_view kHeadless[] = {"BertModel",   "ViTModel",        "RobertaModel", "XLMRobertaModel",
+                                          "CamembertModel", "DistilBertModel"};
+
+bool is_roberta(std::string_view type) { return std::ranges::find(kRobertas, type) != std::end(kRobertas); }
 
 /// Reads one configuration; the first fault stays in the fields.
 class EncoderReader {
  public:
-  EncoderReader(ConfigFields& fields, ModelDescription& found) : fields_(fields), found_(found), spec_(found.spec) {}
+  EncoderReader(ConfigFields& fields, std::string_view type, ModelDescription& found)
+      : fields_(fields), type_(type), found_(found), spec_(found.spec) {}
 
   void read() {
     read_sizes();
@@ -45,7 +61,9 @@ class EncoderReader {
       read_tokens();
     }
     read_head();
-    for (const std::string_view name : {"hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout"}) {
+    note_other_names();
+    for (const std::string_view name : {"hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "dropout",
+                                        "attention_dropout", "qa_dropout", "seq_classif_dropout"}) {
       const json* value = fields_.find(name);
       if (value != nullptr && !(value->is_number() && value->get<double>() == 0)) {
         note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()));
@@ -56,11 +74,18 @@ class EncoderReader {
  private:
   void note(std::string text) { found_.notes.push_back({.text = std::move(text), .changes_numbers = false}); }
 
+  /// Their tensors have names that nothing here reads: they are sized, and run from random weights where there are kernels.
+  void note_other_names() {
+    if (type_ == "bert" || type_ == "vit") return;
+    found_.notes.push_back({.text = fmt::format("weights of the type '{}' have other names than BERT's and are not read", type_),
+                            .changes_numbers = true});
+  }
+
   void read_sizes() {
-    spec_.layers = fields_.size({"num_hidden_layers"});
-    spec_.hidden = fields_.size({"hidden_size"});
-    spec_.heads = spec_.kv_heads = fields_.size({"num_attention_heads"});
-    spec_.ffn = fields_.size({"intermediate_size"});
+    spec_.layers = fields_.size({"num_hidden_layers", "n_layers"});
+    spec_.hidden = fields_.size({"hidden_size", "dim"});
+    spec_.heads = spec_.kv_heads = fields_.size({"num_attention_heads", "n_heads"});
+    spec_.ffn = fields_.size({"intermediate_size", "hidden_dim"});
     spec_.norm_epsilon = fields_.positive({"layer_norm_eps"}, 1e-12);
     if (spec_.hidden % spec_.heads != 0) {
       fields_.fault(fmt::format("the hidden size {} is not a multiple of {} heads", spec_.hidden, spec_.heads));
@@ -69,7 +94,7 @@ class EncoderReader {
   }
 
   void read_activation() {
-    const std::string word = fields_.word({"hidden_act"}, "gelu");
+    const std::string word = fields_.word({"hidden_act", "activation"}, "gelu");
     const bool tanh = word == "gelu_new" || word == "gelu_pytorch_tanh" || word == "gelu_fast";
     if (!tanh && word != "gelu")
       fields_.fault(fmt::format("the activation '{}' is not supported", word), "gelu and gelu_new are");
@@ -79,7 +104,12 @@ class EncoderReader {
   void read_tokens() {
     spec_.vocabulary = fields_.size({"vocab_size"});
     spec_.max_positions = fields_.size({"max_position_embeddings"});
-    spec_.token_types = fields_.size({"type_vocab_size"}, 2);
+    spec_.token_types = type_ == "distilbert" ? 0 : fields_.size({"type_vocab_size"}, 2);
+    fields_.pass_over({"tie_weights_"});
+    if (fields_.flag("sinusoidal_pos_embds", false)) {
+      note("'sinusoidal_pos_embds' begins positions as waves; they are learnt all the same");
+    }
+    if (is_roberta(type_)) read_offset();
     const std::string positions = fields_.word({"position_embedding_type"}, "absolute");
     if (positions != "absolute") {
       fields_.fault(fmt::format("position_embedding_type '{}' is not supported", positions), "absolute is");
@@ -87,6 +117,15 @@ class EncoderReader {
     if (fields_.flag("is_decoder", false)) {
       fields_.fault("'is_decoder' asks for an encoder that reads from left to right, which is not supported");
     }
+  }
+
+  /// RoBERTa's table of positions has rows up to the padding's that no token of a text takes.
+  void read_offset() {
+    spec_.position_offset = fields_.size({"pad_token_id"}, 1) + 1;
+    if (spec_.max_positions <= spec_.position_offset) {
+      fields_.fault("'max_position_embeddings' leaves no position after the padding's");
+    }
+    spec_.max_positions -= spec_.position_offset;
   }
 
   void read_images() {
@@ -108,7 +147,7 @@ class EncoderReader {
     for (const KnownHead& known : kHeads) {
       if (known.architecture == name && known.family == spec_.family) return &known;
     }
-    if (name == "BertModel" || name == "ViTModel") {
+    if (std::ranges::find(kHeadless, name) != std::end(kHeadless)) {
       found_.notes.push_back(
           {.text = fmt::format("'{}' has no head: one is put on it", name), .changes_numbers = true, .of_head = true});
       return spec_.family == Family::kBert ? &kHeads[0] : &kHeads[3];
@@ -143,6 +182,7 @@ class EncoderReader {
   }
 
   ConfigFields& fields_;
+  std::string_view type_;
   ModelDescription& found_;
   ModelSpec& spec_;
 };
@@ -193,9 +233,13 @@ Result<void> read_preprocessor(const std::filesystem::path& folder, ImageInput& 
   return {};
 }
 
-bool is_encoder_type(std::string_view model_type) { return model_type == "bert" || model_type == "vit"; }
+bool is_encoder_type(std::string_view model_type) {
+  return model_type == "bert" || model_type == "vit" || model_type == "distilbert" || is_roberta(model_type);
+}
 
-void read_encoder_config(ConfigFields& fields, ModelDescription& found) { EncoderReader(fields, found).read(); }
+void read_encoder_config(ConfigFields& fields, std::string_view type, ModelDescription& found) {
+  EncoderReader(fields, type, found).read();
+}
 
 Result<ordered_json> encoder_config(const ModelSpec& spec) {
   const bool vit = spec.family == Family::kVit, classes = spec.head == HeadKind::kClass;

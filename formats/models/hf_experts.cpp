@@ -14,16 +14,9 @@ void check_router(ConfigFields& fields) {
     if (kind == "softmax" || kind == "topk" || kind == "greedy") continue;
     fields.fault(fmt::format("'{}' asks for a router of the kind '{}', which is not supported", key, kind), "softmax is");
   }
-  if (!fields.flag("norm_topk_prob", true)) fields.fault("'norm_topk_prob' false is not supported: gates sum to 1 here");
 }
 
-}  // namespace
-
-std::vector<std::string> read_experts(ConfigFields& fields, ExpertSpec& experts) {
-  check_router(fields);
-  experts = gating_defaults(GatingKind::kTopK);
-  experts.count = fields.size({"num_local_experts"}, 8);
-  experts.per_token = fields.size({"num_experts_per_tok"}, 2);
+void read_balance(ConfigFields& fields, ExpertSpec& experts) {
   // transformers adds the auxiliary loss only where the routers' logits are asked for.
   const nlohmann::json* coefficient = fields.find("router_aux_loss_coef");
   if (coefficient != nullptr && !coefficient->is_number()) {
@@ -31,6 +24,33 @@ std::vector<std::string> read_experts(ConfigFields& fields, ExpertSpec& experts)
   }
   const bool adds = fields.flag("output_router_logits", false);
   if (adds) experts.balance = coefficient != nullptr && coefficient->is_number() ? coefficient->get<double>() : 0.001;
+}
+
+}  // namespace
+
+std::vector<ModelNote> read_qwen_experts(ConfigFields& fields, ExpertSpec& experts) {
+  check_router(fields);
+  experts = gating_defaults(GatingKind::kTopK);
+  experts.count = fields.size({"num_experts"});
+  experts.per_token = fields.size({"num_experts_per_tok"}, 8);
+  experts.every = fields.size({"decoder_sparse_step"}, 1);
+  experts.width = fields.size({"moe_intermediate_size"}, 768);
+  read_balance(fields, experts);
+  const nlohmann::json* dense = fields.find("mlp_only_layers");
+  if (dense != nullptr && !(dense->is_array() && dense->empty())) {
+    fields.fault("'mlp_only_layers' names layers without experts, which is not supported", "decoder_sparse_step is");
+  }
+  if (fields.flag("norm_topk_prob", false)) return {};
+  return {{.text = "'norm_topk_prob' is false, but the gates of a token sum to 1 here", .changes_numbers = true}};
+}
+
+std::vector<std::string> read_experts(ConfigFields& fields, ExpertSpec& experts) {
+  check_router(fields);
+  if (!fields.flag("norm_topk_prob", true)) fields.fault("'norm_topk_prob' false is not supported: gates sum to 1 here");
+  experts = gating_defaults(GatingKind::kTopK);
+  experts.count = fields.size({"num_local_experts"}, 8);
+  experts.per_token = fields.size({"num_experts_per_tok"}, 2);
+  read_balance(fields, experts);
   const nlohmann::json* jitter = fields.find("router_jitter_noise");
   if (jitter == nullptr || *jitter == 0) return {};
   return {fmt::format("'router_jitter_noise' is {}, but training here multiplies routers' inputs with no noise", jitter->dump())};

@@ -14,18 +14,20 @@ using Role = ParameterRole;
 void list_expert_parts(GroupLister& lister, const ModelSpec& spec, const std::string& prefix, std::string_view suffix, Role in,
                        Role out) {
   const std::int64_t width = spec.expert_width();
+  const bool qwen = spec.family == Family::kQwen3;
+  const std::string_view gate = qwen ? "gate_proj" : "w1", up = qwen ? "up_proj" : "w3", down = qwen ? "down_proj" : "w2";
   for (std::int64_t e = 0; e < spec.experts.count; ++e) {
     const std::string of_expert = fmt::format("{}experts.{}.", prefix, e);
     const std::int64_t first = e * spec.expert_in_width();
-    lister.part(in, fmt::format("{}w1.{}", of_expert, suffix), first, width);
-    if (is_gated(spec.activation)) lister.part(in, fmt::format("{}w3.{}", of_expert, suffix), first + width, width);
-    lister.part(out, fmt::format("{}w2.{}", of_expert, suffix), e * spec.hidden, spec.hidden);
+    lister.part(in, fmt::format("{}{}.{}", of_expert, gate, suffix), first, width);
+    if (is_gated(spec.activation)) lister.part(in, fmt::format("{}{}.{}", of_expert, up, suffix), first + width, width);
+    lister.part(out, fmt::format("{}{}.{}", of_expert, down, suffix), e * spec.hidden, spec.hidden);
   }
 }
 
-/// Nothing of a block without experts. Mixtral's names, in every family.
+/// Nothing of a block without experts. Mixtral's names, in every family but Qwen 3.
 void list_experts(GroupLister& lister, const ModelSpec& spec, const std::string& block) {
-  const std::string prefix = block + "block_sparse_moe.";
+  const std::string prefix = block + (spec.family == Family::kQwen3 ? "mlp." : "block_sparse_moe.");
   lister.whole(Role::kRouterWeight, prefix + "gate.weight");
   lister.whole(Role::kRouterNoiseWeight, prefix + "noise_gate.weight");
   list_expert_parts(lister, spec, prefix, "weight", Role::kExpertInWeight, Role::kExpertOutWeight);
@@ -107,6 +109,13 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
 }  // namespace
 
 Result<void> check_hf_names(const ModelSpec& spec) {
+  const bool relative = spec.family == Family::kBert && (spec.position_offset > 0 || spec.token_types == 0);
+  if (relative) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "weights of RoBERTa's and DistilBERT's kind can be neither read nor written",
+                 .where = spec.name,
+                 .remedy = "fit, plan and simulate need none"});
+  }
   switch (spec.family) {
     case Family::kGpt2:
     case Family::kLlama:

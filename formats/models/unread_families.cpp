@@ -1,0 +1,45 @@
+#include "formats/models/unread_families.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::string_view kStateSpace = "a state-space model: no attention";
+constexpr std::string_view kMixedStateSpace = "a model of state-space and attention layers";
+constexpr std::string_view kRecurrent = "a recurrent model: no attention over all tokens before";
+constexpr std::string_view kTower = "a model with a vision tower";
+constexpr std::string_view kSpeech = "a model of speech";
+constexpr std::string_view kTranslator = "an encoder with a decoder that is no T5";
+constexpr std::string_view kSparse = "a model whose attention leaves tokens out by a pattern of its own";
+constexpr std::string_view kLatent = "a model with latent attention";
+
+struct Unread {
+  std::string_view model_type;
+  std::string_view what;
+};
+
+constexpr Unread kUnread[] = {
+    {"mamba", kStateSpace}, {"mamba2", kStateSpace}, {"falcon_mamba", kStateSpace},
+    {"jamba", kMixedStateSpace}, {"zamba", kMixedStateSpace}, {"zamba2", kMixedStateSpace}, {"bamba", kMixedStateSpace},
+    {"nemotron_h", kMixedStateSpace}, {"falcon_h1", kMixedStateSpace}, {"granitemoehybrid", kMixedStateSpace},
+    {"qwen3_next", kMixedStateSpace}, {"rwkv", kRecurrent}, {"recurrent_gemma", kRecurrent}, {"xlstm", kRecurrent},
+    {"clip", kTower}, {"siglip", kTower}, {"llava", kTower}, {"llava_next", kTower}, {"mllama", kTower}, {"paligemma", kTower},
+    {"qwen2_vl", kTower}, {"qwen2_5_vl", kTower}, {"qwen3_vl", kTower}, {"idefics3", kTower}, {"internvl", kTower},
+    {"blip-2", kTower}, {"phi4_multimodal", kTower}, {"pixtral", kTower},
+    {"whisper", kSpeech}, {"wav2vec2", kSpeech}, {"hubert", kSpeech}, {"speech_to_text", kSpeech}, {"seamless_m4t", kSpeech},
+    {"bart", kTranslator}, {"mbart", kTranslator}, {"marian", kTranslator}, {"pegasus", kTranslator}, {"m2m_100", kTranslator},
+    {"blenderbot", kTranslator}, {"led", kTranslator}, {"prophetnet", kTranslator},
+    {"longformer", kSparse}, {"big_bird", kSparse}, {"reformer", kSparse}, {"gpt_neo", kSparse},
+    {"deepseek_v2", kLatent}, {"deepseek_v3", kLatent}, {"minicpm3", kLatent},
+};
+
+}  // namespace
+
+std::string_view unread_family(std::string_view model_type) {
+  const auto* const found = std::ranges::find(kUnread, model_type, &Unread::model_type);
+  return found == std::end(kUnread) ? std::string_view{} : found->what;
+}
+
+}  // namespace plimsoll

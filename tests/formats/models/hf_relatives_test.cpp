@@ -1,0 +1,109 @@
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "core/model/parameters.h"
+#include "formats/models/hf_config.h"
+#include "formats/models/hf_tensors.h"
+
+namespace plimsoll {
+namespace {
+
+struct Published {
+  const char* name;
+  std::int64_t parameters;  // transformers 5.23.0 on torch's meta device, a tied head once
+  const char* text;
+};
+
+// The keys that transformers reads, as the files on Hugging Face have them.
+const Published kFiles[] = {
+    {"roberta-base", 124697433,
+     R"({"architectures": ["RobertaForMaskedLM"], "attention_probs_dropout_prob": 0.1, "bos_token_id": 0, "eos_token_id": 2,
+      "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "hidden_size": 768, "initializer_range": 0.02,
+      "intermediate_size": 3072, "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "roberta",
+      "num_attention_heads": 12, "num_hidden_layers": 12, "pad_token_id": 1, "type_vocab_size": 1, "vocab_size": 50265})"},
+    {"xlm-roberta-base", 278295186,
+     R"({"architectures": ["XLMRobertaForMaskedLM"], "hidden_act": "gelu", "hidden_size": 768, "intermediate_size": 3072,
+      "layer_norm_eps": 1e-05, "max_position_embeddings": 514, "model_type": "xlm-roberta", "num_attention_heads": 12,
+      "num_hidden_layers": 12, "output_past": true, "pad_token_id": 1, "position_embedding_type": "absolute",
+      "type_vocab_size": 1, "vocab_size": 250002})"},
+    {"distilbert-base", 66985530,
+     R"({"activation": "gelu", "architectures": ["DistilBertForMaskedLM"], "attention_dropout": 0.1, "dim": 768,
+      "dropout": 0.1, "hidden_dim": 3072, "max_position_embeddings": 512, "model_type": "distilbert", "n_heads": 12,
+      "n_layers": 6, "pad_token_id": 0, "qa_dropout": 0.1, "seq_classif_dropout": 0.2, "sinusoidal_pos_embds": false,
+      "tie_weights_": true, "vocab_size": 30522})"},
+    {"granite-3.0-2b", 2533531648,
+     R"({"architectures": ["GraniteForCausalLM"], "attention_bias": false, "attention_multiplier": 0.015625,
+      "embedding_multiplier": 12.0, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 8192,
+      "logits_scaling": 8.0, "max_position_embeddings": 4096, "mlp_bias": false, "model_type": "granite",
+      "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "residual_multiplier": 0.22,
+      "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 10000, "tie_word_embeddings": true, "vocab_size": 49155})"},
+    {"qwen3-30b-a3b", 30532122624,
+     R"({"architectures": ["Qwen3MoeForCausalLM"], "attention_bias": false, "decoder_sparse_step": 1, "head_dim": 128,
+      "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 6144, "max_position_embeddings": 40960,
+      "max_window_layers": 48, "mlp_only_layers": [], "model_type": "qwen3_moe", "moe_intermediate_size": 768,
+      "norm_topk_prob": true, "num_attention_heads": 32, "num_experts": 128, "num_experts_per_tok": 8,
+      "num_hidden_layers": 48, "num_key_value_heads": 4, "output_router_logits": false, "rms_norm_eps": 1e-06,
+      "rope_scaling": null, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001, "sliding_window": null,
+      "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 151936})"},
+};
+
+ModelDescription read(const std::string& text) { return parse_hf_config(text, "config.json", "m").value(); }
+
+bool changes_numbers(const ModelDescription& found) {
+  return std::ranges::any_of(found.notes, [](const ModelNote& note) { return note.changes_numbers; });
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  text.replace(text.find(from), from.size(), to);
+  return text;
+}
+
+TEST_CASE("relatives of read families have transformers' counts of parameters, and no key of theirs is unknown") {
+  for (const Published& file : kFiles) {
+    INFO(file.name);
+    const ModelDescription found = read(file.text);
+    CHECK(parameter_count(found.spec) == file.parameters);
+    for (const ModelNote& note : found.notes) CHECK(note.text.find("is unknown") == std::string::npos);
+  }
+}
+
+TEST_CASE("what a relative computes otherwise keeps its weights from being trained as its family's") {
+  CHECK(changes_numbers(read(kFiles[0].text)));  // other names of tensors
+  CHECK_FALSE(check_hf_names(read(kFiles[0].text).spec));
+  CHECK_FALSE(check_hf_names(read(kFiles[2].text).spec));
+  CHECK(changes_numbers(read(kFiles[3].text)));  // scores · 0.015625 where 1/√64 = 0.125 is usual
+  const std::string plain = replaced(replaced(replaced(kFiles[3].text, "0.015625", "0.125"), "8.0", "1.0"), "0.22", "1");
+  CHECK_FALSE(changes_numbers(read(plain)));
+  CHECK(read(plain).spec.embedding_scale == 12);
+  CHECK_FALSE(changes_numbers(read(kFiles[4].text)));
+  CHECK(changes_numbers(read(replaced(kFiles[4].text, "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"))));
+}
+
+TEST_CASE("the experts of Qwen 3 have its names, every one once") {
+  const ModelSpec spec = read(kFiles[4].text).spec;
+  std::set<std::string> names;
+  std::int64_t elements = 0;
+  for (const HfTensor& tensor : hf_tensors(spec)) {
+    CHECK(names.insert(tensor.name).second);
+    elements += tensor.elements();
+  }
+  CHECK(elements == 30532122624);
+  CHECK(names.contains("model.layers.47.mlp.experts.127.down_proj.weight"));
+  CHECK(names.contains("model.layers.0.mlp.gate.weight"));
+  CHECK(names.contains("model.layers.0.self_attn.q_norm.weight"));
+}
+
+TEST_CASE("a family that is not simulated is refused with what it is, a misspelt one with its near names alone") {
+  const auto error = [](const std::string& type) {
+    return parse_hf_config(R"({"model_type": ")" + type + R"("})", "config.json", "m").error();
+  };
+  CHECK(error("mamba").what == "model_type 'mamba' is a state-space model: no attention, which is not simulated");
+  CHECK(error("mamba").remedy.find("did you mean") == std::string::npos);
+  CHECK(error("whisper").what.find("speech") != std::string::npos);
+  CHECK(error("lamma").remedy.find("did you mean llama") != std::string::npos);
+  CHECK(error("zzzzzzzzz").remedy.find("did you mean") == std::string::npos);
+}
+
+}  // namespace
+}  // namespace plimsoll
