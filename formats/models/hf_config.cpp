@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "core/base/nearest_names.h"
 #include "formats/models/config_fields.h"
@@ -11,6 +12,7 @@
 #include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_rope.h"
+#include "formats/models/hf_starcoder_config.h"
 #include "formats/models/mask_token.h"
 #include "formats/models/unread_families.h"
 #include "formats/text/parse_json.h"
@@ -77,7 +79,7 @@ bool is_off(const json& value, double neutral) {
 void refuse_unsupported(ConfigFields& fields, Family family, std::string_view type) {
   for (const auto& [key, what, neutral] : kUnsupported) {
     if (family == Family::kMixtral && key == "num_local_experts") continue;
-    if (type == "qwen3_moe" && key == "num_experts") continue;
+    if (type == "qwen3_moe" && (key == "num_experts" || key == "num_local_experts")) continue;
     if (family == Family::kT5 && (key == "is_encoder_decoder" || key == "num_experts")) continue;
     const json* value = fields.find(key);
     if (value == nullptr || is_off(*value, neutral)) continue;
@@ -106,6 +108,7 @@ constexpr KnownType kKnownTypes[] = {
     {"switch_transformers", "SwitchTransformersForConditionalGeneration", Family::kT5},
     {"qwen3_moe", "Qwen3MoeForCausalLM", Family::kQwen3}, {"granite", "GraniteForCausalLM", Family::kLlama},
     {"roberta", "RobertaForMaskedLM", Family::kBert}, {"xlm-roberta", "XLMRobertaForMaskedLM", Family::kBert},
+    {"starcoder2", "Starcoder2ForCausalLM", Family::kStableLm},
     {"camembert", "CamembertForMaskedLM", Family::kBert}, {"distilbert", "DistilBertForMaskedLM", Family::kBert},
 };
 
@@ -147,13 +150,16 @@ class ConfigReader {
     take_defaults(known->family);
     if (is_encoder_type(type)) {
       read_encoder_config(fields_, type, found_);
+    } else if (type == "starcoder2") {
+      read_starcoder_config(fields_, found_);
     } else if (has_own_decoder_keys(known->family)) {
       read_decoder_config(fields_, found_);
     } else if (known->family == Family::kGpt2) {
       read_gpt2();
     } else {
       read_rotary_model();
-      read_multipliers(type);
+      if (type == "granite") read_multipliers();
+      if (type == "qwen3_moe") take_notes(read_qwen_experts(fields_, found_.spec.experts));
     }
     found_.stated_type = fields_.word({"dtype", "torch_dtype"}, "");
     fields_.pass_over(harmless_keys());
@@ -179,8 +185,7 @@ class ConfigReader {
   }
 
   /// Granite multiplies embeddings, sums, scores and logits by constants; only the first has a place in a spec.
-  void read_multipliers(std::string_view type) {
-    if (type != "granite") return;
+  void read_multipliers() {
     ModelSpec& spec = found_.spec;
     spec.embedding_scale = fields_.positive({"embedding_multiplier"}, 1);
     const double scores = fields_.positive({"attention_multiplier"}, 1) * std::sqrt(static_cast<double>(spec.head_dim));
@@ -188,6 +193,8 @@ class ConfigReader {
     if (scores == 1 && sums == 1 && logits == 1) return;
     note("Granite multiplies scores, sums and logits by constants of its own, for which there are no kernels", true);
   }
+
+  void take_notes(std::vector<ModelNote> notes) { std::ranges::move(notes, std::back_inserter(found_.notes)); }
 
   static std::optional<std::int64_t> given(std::int64_t size) { return size == 0 ? std::nullopt : std::optional(size); }
 
@@ -313,9 +320,6 @@ class ConfigReader {
     if (spec.family == Family::kPhi3) fields_.pass_over({"original_max_position_embeddings"});
     if (spec.family == Family::kMixtral) {
       for (std::string& text : read_experts(fields_, spec.experts)) note(std::move(text));
-    }
-    if (spec.family == Family::kQwen3 && fields_.states("num_experts")) {
-      for (ModelNote& text : read_qwen_experts(fields_, spec.experts)) found_.notes.push_back(std::move(text));
     }
   }
 

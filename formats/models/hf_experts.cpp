@@ -31,7 +31,7 @@ void read_balance(ConfigFields& fields, ExpertSpec& experts) {
 std::vector<ModelNote> read_qwen_experts(ConfigFields& fields, ExpertSpec& experts) {
   check_router(fields);
   experts = gating_defaults(GatingKind::kTopK);
-  experts.count = fields.size({"num_experts"});
+  experts.count = fields.size({"num_experts", "num_local_experts"}, 128);
   experts.per_token = fields.size({"num_experts_per_tok"}, 8);
   experts.every = fields.size({"decoder_sparse_step"}, 1);
   experts.width = fields.size({"moe_intermediate_size"}, 768);

@@ -99,6 +99,11 @@ void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::stri
     Role out;
   } kinds[] = {{".weight", Role::kFfnInWeight, Role::kFfnOutWeight}, {".bias", Role::kFfnInBias, Role::kFfnOutBias}};
   for (const auto& [suffix, in, out] : kinds) {
+    if (!is_gated(spec.activation)) {  // StarCoder 2
+      lister.whole(in, fmt::format("{}mlp.c_fc{}", prefix, suffix));
+      lister.whole(out, fmt::format("{}mlp.c_proj{}", prefix, suffix));
+      continue;
+    }
     lister.part(in, fmt::format("{}mlp.gate_proj{}", prefix, suffix), 0, spec.ffn);
     lister.part(in, fmt::format("{}mlp.up_proj{}", prefix, suffix), spec.ffn, spec.ffn);
     lister.whole(out, fmt::format("{}mlp.down_proj{}", prefix, suffix));

@@ -62,8 +62,24 @@ def switch(experts, layers=12, hidden=768, heads=12, ffn=3072, sparse=6):
                                        num_sparse_decoder_layers=sparse)
 
 
+def roberta(layers, hidden, heads, vocab, config=hf.RobertaConfig):
+    return config(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads, intermediate_size=4 * hidden,
+                  vocab_size=vocab, max_position_embeddings=514, type_vocab_size=1)
+
+
+def granite(hidden, ffn):
+    return hf.GraniteConfig(num_hidden_layers=40, hidden_size=hidden, num_attention_heads=32, num_key_value_heads=8,
+                            intermediate_size=ffn, vocab_size=49159, tie_word_embeddings=True)
+
+
+def starcoder2(layers, hidden, heads, kv, tied=True):
+    return hf.Starcoder2Config(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads, num_key_value_heads=kv,
+                               intermediate_size=4 * hidden, vocab_size=49152, tie_word_embeddings=tied)
+
+
 def language(config):
-    kinds = {hf.T5Config: hf.T5ForConditionalGeneration, hf.SwitchTransformersConfig: hf.SwitchTransformersForConditionalGeneration}
+    kinds = {hf.RobertaConfig: hf.RobertaForMaskedLM, hf.XLMRobertaConfig: hf.XLMRobertaForMaskedLM,
+             hf.T5Config: hf.T5ForConditionalGeneration, hf.SwitchTransformersConfig: hf.SwitchTransformersForConditionalGeneration}
     return kinds[type(config)](config) if type(config) in kinds else hf.AutoModelForCausalLM.from_config(config)
 
 
@@ -127,6 +143,12 @@ MODELS = {
     "flan-t5-large": lambda: t5(24, 1024, 16, 64, 2816, True, False), "flan-t5-xl": lambda: t5(24, 2048, 32, 64, 5120, True, False),
     "flan-t5-xxl": lambda: t5(24, 4096, 64, 64, 10240, True, False),
     "switch-base-8": lambda: switch(8), "switch-base-64": lambda: switch(64), "switch-base-128": lambda: switch(128),
+    "roberta-base": lambda: roberta(12, 768, 12, 50265), "roberta-large": lambda: roberta(24, 1024, 16, 50265),
+    "xlm-roberta-base": lambda: roberta(12, 768, 12, 250002, hf.XLMRobertaConfig),
+    "xlm-roberta-large": lambda: roberta(24, 1024, 16, 250002, hf.XLMRobertaConfig),
+    "granite-3.3-2b": lambda: granite(2048, 8192), "granite-3.3-8b": lambda: granite(4096, 12800),
+    "starcoder2-3b": lambda: starcoder2(30, 3072, 24, 2), "starcoder2-7b": lambda: starcoder2(32, 4608, 36, 4),
+    "starcoder2-15b": lambda: starcoder2(40, 6144, 48, 4, False),
 }
 
 IMAGES = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "wide_resnet101_2", "resnext50_32x4d",

@@ -256,7 +256,9 @@ TEST_CASE("an encoder that would compute something else is refused by name") {
 TEST_CASE("write_hf_config and parse_hf_config are inverse for every zoo model") {
   for (const ZooModel& model : built_in_zoo()) {
     CAPTURE(model.name);
-    if (!check_hf_names(model.spec) || (model.spec.family == Family::kQwen3 && model.spec.experts.count > 0)) continue;
+    const bool starcoder = model.spec.family == Family::kStableLm && !is_gated(model.spec.activation);  // which is read only
+    const bool mixture = model.spec.family == Family::kQwen3 && model.spec.experts.count > 0;
+    if (!check_hf_names(model.spec) || mixture || starcoder) continue;
     const auto text = write_hf_config(model.spec);
     REQUIRE(text);
     const auto found = parse_hf_config(*text, "config.json", model.name);

@@ -5,6 +5,7 @@
 #include "core/model/parameters.h"
 #include "formats/models/hf_config.h"
 #include "formats/models/hf_tensors.h"
+#include "formats/models/model_zoo.h"
 
 namespace plimsoll {
 namespace {
@@ -38,6 +39,12 @@ const Published kFiles[] = {
       "logits_scaling": 8.0, "max_position_embeddings": 4096, "mlp_bias": false, "model_type": "granite",
       "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "residual_multiplier": 0.22,
       "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 10000, "tie_word_embeddings": true, "vocab_size": 49155})"},
+    {"starcoder2-3b", 3030371328,
+     R"({"architectures": ["Starcoder2ForCausalLM"], "attention_dropout": 0.1, "embedding_dropout": 0.1,
+      "hidden_act": "gelu_pytorch_tanh", "hidden_size": 3072, "intermediate_size": 12288, "max_position_embeddings": 16384,
+      "mlp_type": "default", "model_type": "starcoder2", "norm_epsilon": 1e-05, "norm_type": "layer_norm",
+      "num_attention_heads": 24, "num_hidden_layers": 30, "num_key_value_heads": 2, "residual_dropout": 0.1,
+      "rope_theta": 999999.4420358813, "sliding_window": 4096, "use_bias": true, "vocab_size": 49152})"},
     {"qwen3-30b-a3b", 30532122624,
      R"({"architectures": ["Qwen3MoeForCausalLM"], "attention_bias": false, "decoder_sparse_step": 1, "head_dim": 128,
       "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 6144, "max_position_embeddings": 40960,
@@ -77,11 +84,12 @@ TEST_CASE("what a relative computes otherwise keeps its weights from being train
   CHECK_FALSE(changes_numbers(read(plain)));
   CHECK(read(plain).spec.embedding_scale == 12);
   CHECK_FALSE(changes_numbers(read(kFiles[4].text)));
-  CHECK(changes_numbers(read(replaced(kFiles[4].text, "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"))));
+  CHECK_FALSE(changes_numbers(read(kFiles[5].text)));
+  CHECK(changes_numbers(read(replaced(kFiles[5].text, "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"))));
 }
 
 TEST_CASE("the experts of Qwen 3 have its names, every one once") {
-  const ModelSpec spec = read(kFiles[4].text).spec;
+  const ModelSpec spec = read(kFiles[5].text).spec;
   std::set<std::string> names;
   std::int64_t elements = 0;
   for (const HfTensor& tensor : hf_tensors(spec)) {
@@ -89,9 +97,29 @@ TEST_CASE("the experts of Qwen 3 have its names, every one once") {
     elements += tensor.elements();
   }
   CHECK(elements == 30532122624);
+  CHECK(read(replaced(kFiles[5].text, "num_experts\"", "num_local_experts\"")).spec == spec);  // as transformers 5 writes it
   CHECK(names.contains("model.layers.47.mlp.experts.127.down_proj.weight"));
   CHECK(names.contains("model.layers.0.mlp.gate.weight"));
   CHECK(names.contains("model.layers.0.self_attn.q_norm.weight"));
+}
+
+TEST_CASE("the feed-forward layer of StarCoder 2 has its names, and no gate") {
+  const ModelDescription found = read(kFiles[4].text);
+  CHECK(found.spec.window == 4096);
+  ModelSpec zoo = find_in_zoo("starcoder2-3b")->spec;
+  zoo.name = "m";
+  zoo.rotary_dim = 0;  // all of a head, which the words of a StableLM must say
+  CHECK(canonical_text(found.spec) == canonical_text(zoo));
+  std::set<std::string> names;
+  std::int64_t elements = 0;
+  for (const HfTensor& tensor : hf_tensors(found.spec)) {
+    CHECK(names.insert(tensor.name).second);
+    elements += tensor.elements();
+  }
+  CHECK(elements == 3030371328);
+  CHECK(names.contains("model.layers.29.mlp.c_fc.bias"));
+  CHECK(names.contains("model.layers.0.self_attn.k_proj.bias"));
+  CHECK_FALSE(names.contains("model.layers.0.mlp.gate_proj.weight"));
 }
 
 TEST_CASE("a family that is not simulated is refused with what it is, a misspelt one with its near names alone") {
