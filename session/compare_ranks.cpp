@@ -5,6 +5,7 @@
 #include "core/plan/expand.h"
 #include "sim/cost/calibrate.h"
 #include "sim/cost/samples_from_trace.h"
+#include "sim/planner/ranks/exchange_samples.h"
 #include "sim/planner/ranks/job_plan.h"
 
 namespace plimsoll {
@@ -23,17 +24,24 @@ std::vector<Trace> from_step_zero(std::span<const Trace> traces) {
   return moved;
 }
 
-std::shared_ptr<const CostModel> calibrated(const MeasuredRanks& measured, std::span<const Trace> traces, std::uint32_t warm) {
-  std::vector<Sample> samples;
-  for (std::size_t rank = 0; rank < measured.plans.size(); ++rank) {
-    Trace early = traces[rank];
-    std::erase_if(early.events, [&](const TraceEvent& event) { return event.step >= warm; });
-    std::erase_if(early.steps, [&](const StepSummary& step) { return step.step >= warm; });
-    const Plan& plan = measured.plans[rank];
-    const auto found = samples_from_trace(plan, expand(plan, *plan.body("step")), early);
-    samples.insert(samples.end(), found.begin(), found.end());
+std::vector<Trace> first_steps(std::span<const Trace> traces, std::uint32_t count) {
+  std::vector<Trace> early(traces.begin(), traces.end());
+  for (Trace& trace : early) {
+    std::erase_if(trace.events, [&](const TraceEvent& event) { return event.step >= count; });
+    std::erase_if(trace.steps, [&](const StepSummary& step) { return step.step >= count; });
   }
-  return calibrate(samples, measured.costs).model;
+  return early;
+}
+
+Result<std::shared_ptr<const CostModel>> calibrated(const MeasuredRanks& measured, std::span<const Trace> early) {
+  auto samples = exchange_samples(measured.plans, early);
+  if (!samples) return fail(samples.error());
+  for (std::size_t rank = 0; rank < measured.plans.size(); ++rank) {
+    const Plan& plan = measured.plans[rank];
+    const auto found = samples_from_trace(plan, expand(plan, *plan.body("step")), early[rank]);
+    samples->insert(samples->end(), found.begin(), found.end());
+  }
+  return calibrate(*samples, measured.costs).model;
 }
 
 }  // namespace
@@ -45,7 +53,12 @@ Result<RanksComparison> compare_ranks(const MeasuredRanks& measured) {
   const std::uint32_t share = std::min(measured.warm_up, traced / 2);
   const std::uint32_t warm = share < 2 ? 0 : share;
   const std::vector<Trace> traces = from_step_zero(measured.traces);
-  const auto costs = warm > 0 && !measured.waits ? calibrated(measured, traces, warm) : measured.costs;
+  std::shared_ptr<const CostModel> costs = measured.costs;
+  if (warm > 0 && !measured.waits) {
+    auto learned = calibrated(measured, first_steps(traces, warm));
+    if (!learned) return fail(learned.error());
+    costs = std::move(*learned);
+  }
   std::vector<Plan> plans(measured.plans.begin(), measured.plans.end());
   for (Plan& plan : plans) {  // who sleeps shares no core and no memory
     for (Resource& resource : plan.platform.resources) resource.capacity *= measured.waits ? 1e6 : 1;

@@ -114,7 +114,8 @@ class MpiJob final : public Job {
   }
 
  private:
-  /// Sleeps between looks: there may be more ranks than cores.
+  /// Sleeps between looks: there may be more ranks than cores. A thread that wakes up takes the core from the one that computes
+  /// (become_prompt); one that yielded would have given it away for a slice of that one, milliseconds.
   void wait(std::vector<MPI_Request>& requests, std::int64_t whom) {
     using Microseconds = std::chrono::microseconds;
     int done = 0;
@@ -123,10 +124,7 @@ class MpiJob final : public Job {
       if (done != 0) break;
       if (lost_) throw EnvironmentError(loss());
       if (look == 100) own_.waits_for(whom);
-      if (look < 20)
-        std::this_thread::yield();
-      else
-        std::this_thread::sleep_for(look < 200 ? Microseconds(20) : Microseconds(200));
+      if (look >= 5) std::this_thread::sleep_for(look < 200 ? Microseconds(20) : Microseconds(200));
     }
     own_.waits_for(-1);
   }

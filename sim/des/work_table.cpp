@@ -9,6 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "sim/des/exchange_traffic.h"
+
 namespace plimsoll {
 namespace {
 
@@ -184,32 +186,6 @@ class WorkTableBuilder {
     work.demands = queue.demands;
     work.weight = queue.weight;
     return work;
-  }
-
-  struct ExchangeTraffic {
-    Bytes bytes;  ///< that a rank sends in a round, or receives if that is more
-    std::int64_t rounds = 1;
-  };
-
-  static ExchangeTraffic traffic_of(const Exchange& exchange, std::span<const Use> uses) {
-    const auto members = static_cast<std::int64_t>(exchange.ranks.size());
-    const auto shared = [&](Bytes whole) { return Bytes(whole.count / members * (members - 1)); };
-    switch (exchange.kind) {
-      case ExchangeKind::kSend:
-      case ExchangeKind::kReceive:
-        return {uses[0].bytes};
-      case ExchangeKind::kAllReduce:
-        return {shared(uses[0].bytes), 2};
-      case ExchangeKind::kReduceScatter:
-        return {shared(uses[0].bytes)};
-      case ExchangeKind::kAllGather:
-        return {shared(uses[1].bytes)};
-      case ExchangeKind::kAllToAll:
-        return {shared(uses[0].bytes)};
-      case ExchangeKind::kAllToAllBack:
-        return {shared(uses[2].bytes)};
-    }
-    return {};
   }
 
   /// Each byte is read and written; on a CPU one core copies. The queue holds what the processor's kernels hold.

@@ -1,14 +1,18 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+
+#include "sim/planner/ranks/exchange_samples.h"
 #include "sim/planner/ranks/job_plan.h"
 #include "tests/ranks/tiny_job.h"
 
 namespace plimsoll {
 namespace {
 
-/// Attention takes 1 ms forward and 2 ms backward, and nothing else takes any time.
+/// Attention takes 1 ms forward and 2 ms backward, a message what is said, and nothing else takes any time.
 class AttentionOnly final : public CostModel {
  public:
+  explicit AttentionOnly(Nanoseconds message = {}) : message_(message) {}
   [[nodiscard]] Result<Cost> kernel(const Processor&, const Kernel& kernel) const override {
     std::int64_t milliseconds = 0;
     if (kernel.kind == OpKind::kAttention) milliseconds = 1;
@@ -16,10 +20,15 @@ class AttentionOnly final : public CostModel {
     const Nanoseconds time(1'000'000 * milliseconds);
     return Cost{time, time, time, CostOrigin::kMeasured};
   }
-  [[nodiscard]] Result<Cost> transfer(const Platform&, const Link&, Bytes) const override { return Cost{}; }
+  [[nodiscard]] Result<Cost> transfer(const Platform&, const Link&, Bytes) const override {
+    return Cost{message_, message_, message_, CostOrigin::kMeasured};
+  }
   [[nodiscard]] Result<Cost> host_work(const Processor&, HostTask, Bytes) const override { return Cost{}; }
   [[nodiscard]] Nanoseconds issue_overhead(const Platform&, QueueKind) const override { return {}; }
   [[nodiscard]] std::string source() const override { return "made up"; }
+
+ private:
+  Nanoseconds message_;
 };
 
 struct Timed {
@@ -57,6 +66,30 @@ TEST_CASE("replicas that exchange nothing but gradients have no bubble where exc
   const Timed timed = time_of({.schedule = "gpipe", .ranks = 1, .micro_batches = 2, .replicas = 2});
   CHECK(timed.step == Nanoseconds(48'000'000));  // 2 micro-batches · 8 blocks · 3 ms
   CHECK(timed.bubble == Approx(0.0).margin(1e-9));
+}
+
+TEST_CASE("what a message takes is found again in a trace, however long one rank waits for the other") {
+  const test::JobShape shape{.schedule = "gpipe", .ranks = 1, .micro_batches = 2, .layers = 2, .tensor = 2};
+  const auto plans = test::plans_of(test::tiny_job(shape));
+  auto simulated = simulate_ranks(plans, AttentionOnly(Nanoseconds(40'000)), 4);
+  REQUIRE(simulated);
+  const FlatBody body = expand(plans[1], *plans[1].body("step"));
+  for (Trace& trace : simulated->ranks) {
+    for (TraceEvent& event : trace.events) event.status = EventStatus::kMeasured;
+  }
+  for (TraceEvent& event : simulated->ranks[1].events) {  // it comes first, and waits
+    if (body.list.instructions[event.instruction].exchange.valid()) event.start -= Nanoseconds(7'000);
+  }
+  const auto samples = exchange_samples(plans, simulated->ranks);
+  REQUIRE(samples);
+  // Sums of 2 · 16 · 32 numbers, of which each of two ranks sends half in each of two rounds: 4096 ÷ 2 bytes in 40 us a round.
+  const auto sums = std::count_if(samples->begin(), samples->end(), [](const Sample& of) { return of.key.bytes == Bytes(2048); });
+  CHECK(sums > 0);
+  CHECK(sums % (2 * 2 * 4) == 0);  // micro-batches, blocks, sums a block: in each typical step
+  for (const Sample& sample : *samples) {
+    CHECK(sample.duration == Nanoseconds(40'000));
+    CHECK_FALSE(sample.contended);
+  }
 }
 
 }  // namespace plimsoll

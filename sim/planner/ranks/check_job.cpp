@@ -143,8 +143,6 @@ Result<void> check_rows(const RankJob& job) {
                   "take another --batch or --seq");
   if (job.spec.experts.count > 0)
     return refuse("--sequence-parallel cannot go with a mixture of experts yet", "leave --sequence-parallel out");
-  if (job.zero >= 2)
-    return refuse(fmt::format("--sequence-parallel cannot go with --zero {} yet", job.zero), "take --zero 1, or none");
   return {};
 }
 

@@ -23,8 +23,12 @@ bool RankLowering::releases(const PipelineOp& op, const Crossing& crossing) cons
 
 QueueId RankLowering::queue_named(const std::string& name) {
   if (const auto known = plan_.platform.queue(name)) return *known;
-  plan_.platform.queues.push_back(
-      {.name = name, .kind = QueueKind::kCommunication, .processor = plan_.platform.at(places_.compute).processor});
+  const Queue& compute = plan_.platform.at(places_.compute);
+  Queue queue{.name = name, .kind = QueueKind::kCommunication, .processor = compute.processor};
+  if (plan_.platform.at(compute.processor).kind == ProcessorKind::kCpu) {  // a thread copies and adds
+    for (const Demand& demand : compute.demands) queue.demands.push_back({demand.resource, 1.0});
+  }
+  plan_.platform.queues.push_back(std::move(queue));
   return QueueId(plan_.platform.queues.size() - 1);
 }
 

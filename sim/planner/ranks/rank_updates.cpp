@@ -81,7 +81,9 @@ void RankLowering::sum_over_replicas(TensorId sum) {
 void RankLowering::scatter_gradient(const Op& op, std::uint32_t micro_batch) {
   add_parts();
   const TensorId sum = whole_of(op.operands[1].tensor);
-  const Tensor& gradient = graph_.at(whole_of(op.operands[0].tensor));
+  const TensorId whole = whole_of(op.operands[0].tensor);
+  const Tensor& gradient = graph_.at(whole);
+  sum_norm_gradients(whole, holder(whole, micro_batch));
   const BufferId part = book_.add({.name = gradient.name + ", own part",
                                    .space = places_.device,
                                    .bytes = Bytes(longest_part(gradient.elements, job_.replicas) * size_of(gradient.dtype)),
