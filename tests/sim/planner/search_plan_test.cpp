@@ -58,6 +58,25 @@ TEST_CASE("under every cap the plan that is chosen fits, is the fastest that doe
   }
 }
 
+TEST_CASE("what the search remembers of a step is what each of its strategies comes to by itself") {
+  const Bytes resident = search(tiny_platform()).candidates.front().needs[0].needed;
+  const ModelSpec spec = small_model(Family::kGpt2);
+  const Recipe recipe = small_recipe();
+  const Platform platform = capped(Bytes(resident.count * 6 / 10));
+  const PlainCosts costs;
+  const SearchProblem forgetful{spec, recipe, platform, costs};
+  const SearchResult result = search(platform);
+  std::size_t whole = 0;
+  for (const Candidate& candidate : result.candidates) {
+    if (candidate.glanced || !candidate.step) continue;
+    const Candidate alone = try_strategy(forgetful, candidate.strategy).value();
+    CHECK(alone.step == candidate.step);
+    for (std::size_t i = 0; i < alone.needs.size(); ++i) CHECK(alone.needs[i].needed == candidate.needs[i].needed);
+    ++whole;
+  }
+  CHECK(whole > 20);
+}
+
 /// Updates of fewer operations than `most` take a thousand seconds, and a byte on a link 1 us.
 class SlowUpdates final : public CostModel {
  public:
