@@ -1,5 +1,7 @@
 #include "cli/answered.h"
 
+#include "cli/answer_error.h"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -7,10 +9,10 @@
 namespace plimsoll {
 
 void print_when_called(AskableCommand declared, ExitCode& code) {
-  declared.command->callback([ask = std::move(declared.ask), &code] {
+  declared.command->callback([command = declared.command, ask = std::move(declared.ask), &code] {
     const auto answered = ask();
     if (!answered) {
-      code = report_error(answered.error());
+      code = report_error(*command, answered.error());
       return;
     }
     fmt::print("{}", answered->text);

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 
@@ -65,9 +66,9 @@ void add_calibrate(CLI::App& app, ExitCode& code) {
       "Example: plimsoll calibrate run.plimsoll; then plimsoll simulate plan.json --calibration run.plimsoll");
   command->add_option("RUN", flags->run, "a run file")->required();
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = calibrate_on(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

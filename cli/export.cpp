@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/export_flags.h"
 #include "cli/workload_flags.h"
@@ -72,12 +73,12 @@ void add_export(CLI::App& app, ExitCode& code) {
   add_trace_options(*command, *flags);
   add_question_flags(*command, flags->asked);
   add_number_flags(*command, flags->asked.training);
-  command->add_option("--steps", flags->steps, "optimizer steps (where the linear and cosine schedules end)");
+  command->add_option("--steps", flags->asked.steps, "optimizer steps (where the linear and cosine schedules end)");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, command, &code] {
     flags->given = given_options(*command);
     const auto ended = export_what(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

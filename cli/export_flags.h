@@ -11,7 +11,6 @@ namespace plimsoll {
 /// What `export` is asked, as typed.
 struct ExportFlags {
   FitFlags asked;  ///< its model is a run file, a plan file or a model
-  std::int64_t steps = 0;
   std::vector<std::string> given;  ///< names of all options that were
   // Of a run file.
   std::string chrome;

@@ -111,8 +111,6 @@ Result<Found> from_question(const ExportFlags& flags) {
   auto asked = read_question(flags.asked);
   if (!asked) return fail(asked.error());
   if (asked->question.strategy == "all") return refuse("one strategy is exported, not all", "--strategy", "choose one");
-  if (asked->question.recipe.schedule != LrSchedule::kConstant) asked->question.recipe.total_steps = flags.steps;
-  if (const auto valid = validate(asked->question.recipe, asked->question.spec); !valid) return fail(valid.error());
   for (const std::string& note : asked->notes) fmt::print(stderr, "plimsoll: assumed: {}\n", note);
   return asked->question.stack ? from_setup(*asked) : from_search(*asked);
 }

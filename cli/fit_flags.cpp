@@ -102,6 +102,7 @@ Result<AskedQuestion> read_question(const FitFlags& flags) {
   if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
   auto asked = flags.stack.other() ? ask_other_stack(flags) : ask_plimsoll(flags);
   if (!asked) return asked;
+  if (asked->question.recipe.schedule != LrSchedule::kConstant) asked->question.recipe.total_steps = flags.steps;
   if (const auto valid = validate(asked->question.recipe, asked->question.spec); !valid) return fail(valid.error());
   return asked;
 }

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ struct FitFlags {
   LengthFlags length;
   std::string strategy = "auto";
   std::string calibration;
+  std::int64_t steps = 0;  ///< of the whole training: where linear and cosine learning rates end; only some commands ask
 };
 
 /// A question, and what was assumed to ask it.

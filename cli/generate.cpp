@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/stop_signals.h"
 #include "cli/text_codec.h"
@@ -185,9 +186,9 @@ void add_generate(CLI::App& app, ExitCode& code) {
   command->footer("Example: plimsoll generate run.plimsoll --prompt \"We the People\" --max-new-tokens 200\n"
                   "         plimsoll generate my-model --prompt \"Once upon a time\" --temperature 0.7 --seed 3");
   add_options(*command, *flags);
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = run(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

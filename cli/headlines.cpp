@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/headline_figure.h"
 #include "cli/table_output.h"
@@ -188,9 +189,9 @@ void add_headlines(CLI::App& app, ExitCode& code) {
   command->add_flag("--json", flags->json, "machine-readable answer")->excludes(page);
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes(page)->excludes("--json");
   add_table_output(*command, flags->output);
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = answer_headlines(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/operator_file.h"
 #include "cli/output_file.h"
@@ -97,9 +98,9 @@ void add_import(CLI::App& app, ExitCode& code) {
   command->add_option("-o,--output", flags->output, "the run file (default: the trace's name in this folder)");
   command->add_flag("--force", flags->force, "replace an existing run file");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = import_trace(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/fit_flags.h"
 #include "cli/output_file.h"
@@ -214,9 +215,9 @@ void add_largest(CLI::App& app, ExitCode& code) {
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes("--json");
   add_table_output(*command, flags->output);
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = answer_largest(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/machine_flags.h"
 #include "cli/output_file.h"
@@ -152,9 +153,9 @@ void add_machines(CLI::App& app, ExitCode& code) {
                       "where the probe goes (default: the cache), or with --on the machine's parts, with --probe as measured");
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
-  command->callback([json, csv, probe, own, output, machine, &code] {
+  command->callback([json, csv, probe, own, output, machine, command, &code] {
     const auto ended = *own ? print_this(*machine, *output) : answer(*machine, *output, *probe, *json, *csv);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <new>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
 
@@ -32,7 +33,11 @@ int run_command_line(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = app.exit(error) == 0;
-    return static_cast<int>(asked_for_help ? ExitCode::kDone : ExitCode::kUsage);
+    if (asked_for_help) return static_cast<int>(ExitCode::kDone);
+    answer_error(app, {.kind = ErrorKind::kInput, .what = error.what(), .where = {}, .remedy = "plimsoll COMMAND --help"});
+    return static_cast<int>(ExitCode::kUsage);
+  } catch (const EnvironmentError& error) {
+    return static_cast<int>(report_error(app, error.error()));
   }
   return static_cast<int>(code);
 }
@@ -45,8 +50,6 @@ int main(int argc, char** argv) {
     const int code = run_command_line(argc, argv);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     std::fputs("plimsoll: the answer cannot be written to standard output\n", stderr);
-  } catch (const plimsoll::EnvironmentError& error) {
-    return static_cast<int>(plimsoll::report_error(error.error()));
   } catch (const std::bad_alloc&) {
     std::fputs("plimsoll: out of memory\n  use a smaller model, --batch or --accumulate\n", stderr);
   } catch (const std::exception& error) {  // a long answer fails while it is printed

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/waiting_line.h"
 #include "executor/checkpoint/merge_adapter.h"
@@ -60,9 +61,9 @@ void add_merge(CLI::App& app, ExitCode& code) {
   command->add_option("-o,--output", flags->output, "a new folder for from_pretrained, or FILE.safetensors")->required();
   command->add_option("--save-precision", flags->precision, "fp32 or bf16")->capture_default_str();
   command->add_option("--save-shards", flags->shards, "largest file of the folder")->capture_default_str();
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = merge(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/waiting_line.h"
@@ -154,9 +155,9 @@ void add_pack(CLI::App& app, ExitCode& code) {
   command->add_option("--time-limit", flags->time_limit, "seconds")->capture_default_str()->check(CLI::PositiveNumber);
   command->add_option("--out", flags->output, "where the table goes (default: standard output)");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = pack(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/parse_rate.h"
 #include "cli/print_partition.h"
@@ -165,9 +166,9 @@ void add_partition(CLI::App& app, ExitCode& code) {
   command->add_flag("--straight", flags->straight, "one device a stage: no replicas");
   command->add_flag("--use-fewer", flags->fewer, "leave devices idle where that is faster");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = partition(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

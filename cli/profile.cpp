@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/waiting_line.h"
@@ -138,9 +139,9 @@ void add_profile(CLI::App& app, ExitCode& code) {
   command->add_flag("--json", flags->json, "what was recorded, on standard output after the program's own");
   command->add_option("COMMAND", flags->command, "the program and its arguments, after --")->required();
   command->positionals_at_end();
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = profile(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

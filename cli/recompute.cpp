@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/machine_flags.h"
 #include "cli/output_file.h"
@@ -293,7 +294,7 @@ void add_recompute(CLI::App& app, ExitCode& code) {
   command->callback([flags, command, &code] {
     const auto usable = check_chain_options(*command, *flags);
     const Result<ExitCode> ended = usable ? recompute(*flags) : Result<ExitCode>(fail(usable.error()));
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "formats/published/report_rows.h"
 #include "formats/runs/run_file.h"
@@ -44,9 +45,9 @@ void add_report(CLI::App& app, ExitCode& code) {
       "Example: plimsoll report run.plimsoll > my-rows.csv && plimsoll validate my-rows.csv");
   command->add_option("RUN", flags->run, "a run file")->required();
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = report_run(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

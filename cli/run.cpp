@@ -3,6 +3,7 @@
 #include <csignal>
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/print_safety.h"
 #include "cli/progress_lines.h"
@@ -127,7 +128,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   command->callback([flags, command, &code] {
     note_given(*command, *flags);
     const auto ended = run(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/print_schedule.h"
@@ -163,9 +164,9 @@ void add_schedule(CLI::App& app, ExitCode& code) {
   command->add_option("--csv", flags->csv, "write the orders to this file, as PyTorch's pipeline schedules load them");
   command->add_flag("--list", flags->list, "the names of all schedules");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = answer_schedule(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

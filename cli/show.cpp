@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 #include "cli/run_printer.h"
@@ -122,9 +123,9 @@ void add_show(CLI::App& app, ExitCode& code) {
   command->add_option("FILE", flags->file, "a plan (.json) or a run file")->required();
   command->add_flag("--instructions", flags->instructions, "list the step's instructions of a plan");
   command->add_flag("--json", flags->json, "machine-readable answer");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = show(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

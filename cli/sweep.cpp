@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/parallel_flags.h"
 #include "cli/print_layouts.h"
@@ -110,7 +111,7 @@ void add_sweep(CLI::App& app, ExitCode& code) {
   command->add_flag("--csv", flags->csv, "CSV, as without it")->excludes("--json");
   command->callback([flags, command, &code] {
     const auto ended = sweep(*command, *flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

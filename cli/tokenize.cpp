@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/output_file.h"
 #include "cli/stop_signals.h"
@@ -174,9 +175,9 @@ void add_tokenize(CLI::App& app, ExitCode& code) {
       "Example: plimsoll tokenize --tokenizer my-model chats.jsonl --pack 1024 -o chats.bin\n"
       "         plimsoll run my-model --init my-model --data chats.bin --seq 1024 --save tuned");
   add_options(*command, *flags);
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = run(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/load_plan.h"
 #include "cli/validate_rows.h"
@@ -80,9 +81,9 @@ void add_validate(CLI::App& app, ExitCode& code) {
   CLI::Option* page = command->add_flag("--markdown", flags->markdown, "the page RESULTS.md");
   command->add_option("--runs", flags->runs, "stored accuracies of own runs for that page")->needs(page);
   csv->excludes("--json");
-  command->callback([flags, &code] {
+  command->callback([flags, command, &code] {
     const auto ended = validate_files(*flags);
-    code = ended ? *ended : report_error(ended.error());
+    code = ended ? *ended : report_error(*command, ended.error());
   });
 }
 

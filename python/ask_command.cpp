@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "cli/answer_error.h"
 #include "cli/answered.h"
 
 namespace plimsoll {
@@ -79,16 +80,7 @@ AskedCommand ask_command(const std::string& name, const std::vector<std::string>
 
 std::string kind_of(const AskedCommand& asked) {
   if (!asked.error) return {};
-  switch (asked.error->kind) {
-    case ErrorKind::kInput: return "input";
-    case ErrorKind::kUnknownName: return "unknown_name";
-    case ErrorKind::kInfeasible: return "infeasible";
-    case ErrorKind::kUncalibrated: return "uncalibrated";
-    case ErrorKind::kDefect: return "defect";
-    case ErrorKind::kEnvironment: return "environment";
-    case ErrorKind::kInterrupted: return "interrupted";
-  }
-  return {};
+  return std::string(to_text(asked.error->kind));
 }
 
 std::vector<CommandOption> command_options(const std::string& name) {

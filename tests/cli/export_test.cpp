@@ -47,6 +47,18 @@ TEST_CASE("a DeepSpeed configuration that was exported foretells what its option
   CHECK(said["memory"] == read["memory"]);
 }
 
+TEST_CASE("learning rates that end are exported with the step at which they do") {
+  const TemporaryFolder folder;
+  const Arguments rates{"--to", "megatron", "--schedule", "cosine", "--warmup", "10"};
+  CHECK_THAT(export_of(folder, rates).err, Contains("add --steps N"));
+  Arguments ended = rates;
+  ended.insert(ended.end(), {"--steps", "100"});
+  const ChildEnd end = export_of(folder, ended);
+  INFO(end.err);
+  CHECK(end.code == 0);
+  CHECK_THAT(end.out, Contains("--lr-decay-style cosine") && Contains("--lr-warmup-iters 10") && Contains("--train-iters 100"));
+}
+
 TEST_CASE("a published system's name under its own stack means its own software's choices") {
   const TemporaryFolder folder;
   const json named = fit_of(folder, {"--strategy", "zero-offload"});

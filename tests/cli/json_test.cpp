@@ -195,4 +195,49 @@ TEST_CASE("uneven stages are timed by a file of their own costs") {
   CHECK(answer_of(end, {})["makespan"] == 10.0);
 }
 
+TEST_CASE("whatever refuses says so in JSON too, with the kind of the trouble and the code that it ends with") {
+  struct Case {
+    Arguments line;
+    int code = 2;
+    const char* kind = "input";
+  };
+  const TemporaryFolder folder;
+  // Of 1 GiB of RAM the operating system alone takes more; commands about files know no machine.
+  const std::vector<Case> cases{{{"fit", "gpt2"}, 3, "infeasible"},
+                                {{"plan", "gpt2"}, 3, "infeasible"},
+                                {{"largest", "gpt2"}, 3, "infeasible"},
+                                {{"fit", "gpt2", "--no-such-option"}},
+                                {{"fit", "no-such-model"}, 2, "unknown_name"},
+                                {{"export", "no-such-model", "--to", "deepspeed"}, 2, "unknown_name"},
+                                {{"generate", "no-such-model"}, 2, nullptr},
+                                {{"sweep", "gpt2"}},
+                                {{"recompute", "none.json"}},
+                                {{"tokenize", "none.txt"}},
+                                {{"simulate", "none.json"}},
+                                {{"import", "none.json"}},
+                                {{"replay", "none.json"}},
+                                {{"show", "none.json"}},
+                                {{"validate", "none.csv"}},
+                                {{"compare", "none.plimsoll"}},
+                                {{"calibrate", "none.plimsoll"}},
+                                {{"report", "none.plimsoll"}},
+                                {{"pack", "none.csv"}},
+                                {{"partition", "none.csv"}},
+                                {{"schedule", "no-such-order", "--stages", "2", "--micro-batches", "2"}, 2, nullptr},
+                                {{"headlines", "none"}, 2, nullptr},
+                                {{"run", "no-such-model", "--data", "none"}, 2, nullptr}};
+  for (const Case& one : cases) {
+    Arguments line = one.line;
+    if (one.kind == nullptr || one.line.at(1).find('.') != std::string::npos) line.push_back("--json");
+    else line.insert(line.end(), {"--on", "RTX 3090", "--ram", "1GiB", "--json"});
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(one.line.front() << " " << one.line.at(1) << ": " << end.out << end.err);
+    CHECK(end.code == one.code);
+    const json answer = answer_of(end, {"format_version", "error/what", "error/where", "error/remedy"});
+    if (one.kind != nullptr) CHECK(answer["error"]["kind"] == one.kind);
+    CHECK(answer["error"]["exit_code"] == end.code);
+    CHECK_THAT(end.err, Catch::Contains(answer["error"]["what"].get<std::string>()));
+  }
+}
+
 }  // namespace plimsoll::test
