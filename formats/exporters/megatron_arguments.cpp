@@ -149,6 +149,7 @@ void add_ranks(const ExportedTraining& training, Arguments& out) {
   out.add_if(training.overlaps && training.data_ranks > 1, "overlap-grad-reduce");
   if (training.zero < 2) return;
   out.add("use-megatron-fsdp");
+  out.add("ckpt-format", "fsdp_dtensor");  // the only one that its FSDP takes
   out.add("data-parallel-sharding-strategy", training.zero == 3 ? "optim_grads_params" : "optim_grads");
 }
 
@@ -221,6 +222,14 @@ void note_megatron(const ExportedTraining& training, std::vector<std::string>& n
   note(training.of_plan(), "attention-dropout and hidden-dropout are 0, as in plimsoll");
 }
 
+/// What Megatron-LM asks of the environment: one queue of launches where it hides transfers of tensor and context ranks
+/// behind products (on GPUs before Blackwell), more than one for its FSDP (megatron/training/arguments.py, validate_args).
+std::string connections(const ExportedTraining& training) {
+  if (training.zero >= 2) return "unset CUDA_DEVICE_MAX_CONNECTIONS\n";
+  const bool one = training.tensor_ranks > 1 || training.context_ranks > 1;
+  return one ? "export CUDA_DEVICE_MAX_CONNECTIONS=1\n" : "";
+}
+
 }  // namespace
 
 Result<ExportedText> megatron_arguments(const ExportedTraining& training) {
@@ -236,8 +245,8 @@ Result<ExportedText> megatron_arguments(const ExportedTraining& training) {
   note_timing(training, "megatron", out.notes);
   out.text =
       heading(training, "megatron", out.notes) +
-      fmt::format("# torchrun --nproc-per-node {} pretrain_gpt.py \"${{MEGATRON_ARGS[@]}}\"\nMEGATRON_ARGS=(\n{})\n",
-                  training.gpus(), arguments.str());
+      fmt::format("# torchrun --nproc-per-node {} pretrain_gpt.py \"${{MEGATRON_ARGS[@]}}\"\n{}MEGATRON_ARGS=(\n{})\n",
+                  training.gpus(), connections(training), arguments.str());
   return out;
 }
 

@@ -1,6 +1,6 @@
 """megatron-core's own configurations take what `export --to megatron` writes: Megatron-LM makes them of the arguments of the same name.
 
-The parser itself is in no package: check_megatron.py holds every argument to a transcription of it."""
+Of any version: the parser itself comes with later ones alone (check_megatron.py)."""
 import dataclasses
 import logging
 import subprocess

@@ -72,6 +72,16 @@ TEST_CASE("a program's setup goes to that program's own options alone") {
   CHECK_FALSE(exported_training(small_model(Family::kLlama), small_recipe(), {.stack = Stack::kLlmc}));
 }
 
+TEST_CASE("Megatron's arguments set the environment that its ranks ask for") {
+  const auto text = [](const StackSetup& setup) {
+    const auto training = exported_training(small_model(Family::kLlama), small_recipe(), setup);
+    return export_training(ExportTarget::kMegatron, training.value()).value().text;
+  };
+  CHECK_THAT(text({.stack = Stack::kMegatron, .tensor_ranks = 2}), Contains("export CUDA_DEVICE_MAX_CONNECTIONS=1\n"));
+  CHECK_THAT(text({.stack = Stack::kMegatron, .data_ranks = 2, .zero = 2}), Contains("unset CUDA_DEVICE_MAX_CONNECTIONS\n"));
+  CHECK_THAT(text({.stack = Stack::kMegatron, .data_ranks = 2}), !Contains("CUDA_DEVICE_MAX_CONNECTIONS"));
+}
+
 TEST_CASE("accelerate's kind is DeepSpeed where anything waits elsewhere, else FSDP") {
   CHECK(parse_export_target("accelerate", of_plan(kDrive)).value() == ExportTarget::kAccelerateDeepspeed);
   CHECK(parse_export_target("accelerate", of_plan({.name = "resident"})).value() == ExportTarget::kAccelerateFsdp);
