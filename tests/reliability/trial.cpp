@@ -73,11 +73,11 @@ std::int64_t reported_steps(const std::string& progress) {
   return steps;
 }
 
-/// A number of the answer's list as it is written there.
+/// The answer's list of losses, each as it is written there; of a refusal, none.
 std::vector<std::string> losses_of(const std::string& answer) {
   const json found = json::parse(answer, nullptr, false);
   std::vector<std::string> losses;
-  if (found.is_discarded()) return losses;
+  if (!found.contains("losses")) return losses;
   for (const json& loss : found["losses"]) losses.push_back(loss.dump());
   return losses;
 }
