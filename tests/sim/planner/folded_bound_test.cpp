@@ -19,9 +19,18 @@ namespace {
 /// A search refuses by shorter models only what they find to exceed a memory by more than one part in so many.
 constexpr std::int64_t kFoldedMargin = 1000;
 
-ModelSpec deep(std::int64_t layers) {
-  ModelSpec spec = small_model(Family::kGpt2);
+ModelSpec deep(std::int64_t layers, Family family = Family::kGpt2) {
+  ModelSpec spec = small_model(family);
   spec.layers = layers;
+  return spec;
+}
+
+/// Models whose blocks are alike, and some of which every second or third has experts.
+ModelSpec deep_of_kind(std::size_t kind, std::int64_t layers) {
+  if (kind == 0) return deep(layers);
+  if (kind == 1) return deep(layers, Family::kLlama);
+  ModelSpec spec = deep(layers, Family::kMixtral);
+  spec.experts.every = static_cast<std::int64_t>(kind) - 1;
   return spec;
 }
 
@@ -88,9 +97,10 @@ TEST_CASE("no strategy on random walks through all of them needs as much less as
   const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random() % end); };
   const Platform platform = tiny_platform();
   int folds = 0;
-  for (int walk = 0; walk < 16; ++walk) {
+  for (int walk = 0; walk < 24; ++walk) {
     const Recipe recipe = small_recipe(1 + static_cast<std::int64_t>(below(3)));
-    const auto graph = graph_on(deep(100 + static_cast<std::int64_t>(below(60))), recipe, platform);
+    const std::size_t kind = below(5);
+    const auto graph = graph_on(deep_of_kind(kind, 100 + static_cast<std::int64_t>(below(60))), recipe, platform);
     ShorterModels models(*graph, platform);
     const std::int64_t layers = graph->spec.layers;
     const MoveLimits limits{.layers = layers, .micro_batches = recipe.accumulate, .has_ssd = true,
@@ -104,7 +114,7 @@ TEST_CASE("no strategy on random walks through all of them needs as much less as
       if (!read_off || !*read_off) continue;  // cannot be planned, or is too short
       const std::vector<SpaceNeed>& folded = **read_off;
       ++folds;
-      INFO(layers << " blocks: " << describe(strategy));
+      INFO("kind " << kind << ", " << layers << " blocks: " << describe(strategy));
       const std::vector<SpaceNeed> whole = whole_bound(*graph, platform, strategy);
       for (std::size_t i = 0; i < whole.size(); ++i) {
         CHECK(folded[i].needed <= whole[i].needed + Bytes(whole[i].needed.count / kFoldedMargin));
