@@ -76,6 +76,23 @@ TEST_CASE("both sides of a real edge are what a fit says of them") {
   }
 }
 
+TEST_CASE("the largest, its plan and what one more lacks are the same on any number of threads") {
+  for (const Extent extent : {Extent::kLayers, Extent::kBatch}) {
+    const Question question = ask(kModel);
+    const LargestFit one = largest_fit(question, growth_of(extent), {.most = 96}).value();
+    for (const unsigned threads : {2u, 5u}) {
+      INFO(unit_of(extent) << ", " << threads << " threads");
+      const LargestFit several = largest_fit(question, growth_of(extent), {.most = 96}, {.threads = threads}).value();
+      CHECK(several.value == one.value);
+      CHECK(several.looked_at == one.looked_at);
+      CHECK(several.answer.strategy == one.answer.strategy);
+      CHECK(several.answer.step_seconds == one.answer.step_seconds);
+      REQUIRE(several.beyond.has_value() == one.beyond.has_value());
+      if (one.beyond) CHECK(several.beyond->short_of == one.beyond->short_of);
+    }
+  }
+}
+
 TEST_CASE("asking for room alone, within what all memories hold, ends where timing every plan ends") {
   for (const char* strategy : {"auto", "zero-offload", "gemini", "stream", "resident"}) {
     for (const Extent extent : {Extent::kLayers, Extent::kBatch}) {
