@@ -26,7 +26,7 @@ void Transformer::make_embeddings(const DenseMaker& make) {
   }
   embeddings_.tokens = make.parameter("tokens", {spec_.vocabulary, spec_.token_width()});
   if (spec_.positions == PositionKind::kLearned) {
-    embeddings_.positions = make.parameter("positions", {spec_.max_positions, spec_.hidden});
+    embeddings_.positions = make.parameter("positions", {spec_.position_rows(), spec_.hidden});
   }
   if (spec_.embedding_width > 0) {
     embeddings_.widening = make.make_plain("widening", spec_.token_width(), spec_.hidden, false);

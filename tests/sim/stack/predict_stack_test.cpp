@@ -56,6 +56,14 @@ TEST_CASE("A layer of GPT keeps what the closed formulas say") {
         Approx(32 * sbh + 4 * 4.0 * 128 * 8 + statistics).epsilon(5e-3));
 }
 
+TEST_CASE("a table of positions has the rows before its first token's, too") {
+  const std::string model = "bert:layers=1,hidden=256,heads=4,vocab=512,positions=64";
+  const auto parameters = [](const std::string& named) {
+    return predict(named, recipe(1, 64, Precision::kFp32), {}).at_peak.parameters.count;
+  };
+  CHECK(parameters(model + ",position_offset=2") - parameters(model) == 2 * 256 * 4);  // two rows of fp32
+}
+
 TEST_CASE("Measured peaks of eager GPTs are met within 5 percent, never passed by more than 1") {
   // mirathfan/llm-training-performance-lab, RTX 3060 Laptop 6 GB, PyTorch 2.11: max_memory_allocated in MiB.
   struct Row {
