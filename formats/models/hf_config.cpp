@@ -180,8 +180,8 @@ class ConfigReader {
     }
     const auto near = near_names(type, type_names());
     fields_.fault(fmt::format("model_type '{}' is not supported", type),
-                  fmt::format("{}; or state the shape in words{}", readable_types(),
-                              near.empty() ? "" : fmt::format(". {}", did_you_mean(type, near))));
+                  near.empty() ? fmt::format("{}; or state the shape in words", readable_types())
+                               : fmt::format("{}; or state the shape in words. {}", readable_types(), did_you_mean(type, near)));
   }
 
   /// Granite multiplies embeddings, sums, scores and logits by constants; only the first has a place in a spec.
@@ -191,7 +191,7 @@ class ConfigReader {
     const double scores = fields_.positive({"attention_multiplier"}, 1) * std::sqrt(static_cast<double>(spec.head_dim));
     const double sums = fields_.positive({"residual_multiplier"}, 1), logits = fields_.positive({"logits_scaling"}, 1);
     if (scores == 1 && sums == 1 && logits == 1) return;
-    note("Granite multiplies scores, sums and logits by constants of its own, for which there are no kernels", true);
+    note("Granite multiplies scores, sums and logits by constants of its own, which a run leaves out", true);
   }
 
   void take_notes(std::vector<ModelNote> notes) { std::ranges::move(notes, std::back_inserter(found_.notes)); }

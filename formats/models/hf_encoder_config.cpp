@@ -61,7 +61,7 @@ class EncoderReader {
       read_tokens();
     }
     read_head();
-    note_other_names();
+    note_differences();
     for (const std::string_view name : {"hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "dropout",
                                         "attention_dropout", "qa_dropout", "seq_classif_dropout"}) {
       const json* value = fields_.find(name);
@@ -75,17 +75,24 @@ class EncoderReader {
   void note(std::string text) { found_.notes.push_back({.text = std::move(text), .changes_numbers = false}); }
 
   /// Their tensors have names that nothing here reads: they are sized, and run from random weights where there are kernels.
-  void note_other_names() {
+  void note_differences() {
     if (type_ == "bert" || type_ == "vit") return;
     found_.notes.push_back({.text = fmt::format("weights of the type '{}' have other names than BERT's and are not read", type_),
                             .changes_numbers = true});
+    if (type_ == "distilbert" && spec_.head == HeadKind::kClass) {
+      found_.notes.push_back({.text = "DistilBERT's classes are read off a ReLU; here they are off a tanh, as BERT's",
+                              .changes_numbers = true});
+    }
   }
 
   void read_sizes() {
-    spec_.layers = fields_.size({"num_hidden_layers", "n_layers"});
-    spec_.hidden = fields_.size({"hidden_size", "dim"});
-    spec_.heads = spec_.kv_heads = fields_.size({"num_attention_heads", "n_heads"});
-    spec_.ffn = fields_.size({"intermediate_size", "hidden_dim"});
+    const auto size = [&](std::string_view of_bert, std::string_view of_distilbert) {
+      return type_ == "distilbert" ? fields_.size({of_distilbert, of_bert}) : fields_.size({of_bert});
+    };
+    spec_.layers = size("num_hidden_layers", "n_layers");
+    spec_.hidden = size("hidden_size", "dim");
+    spec_.heads = spec_.kv_heads = size("num_attention_heads", "n_heads");
+    spec_.ffn = size("intermediate_size", "hidden_dim");
     spec_.norm_epsilon = fields_.positive({"layer_norm_eps"}, 1e-12);
     if (spec_.hidden % spec_.heads != 0) {
       fields_.fault(fmt::format("the hidden size {} is not a multiple of {} heads", spec_.hidden, spec_.heads));
@@ -121,7 +128,8 @@ class EncoderReader {
 
   /// RoBERTa's table of positions has rows up to the padding's that no token of a text takes.
   void read_offset() {
-    spec_.position_offset = fields_.size({"pad_token_id"}, 1) + 1;
+    const json* padding = fields_.find("pad_token_id");
+    spec_.position_offset = padding != nullptr && *padding == 0 ? 1 : fields_.size({"pad_token_id"}, 1) + 1;
     if (spec_.max_positions <= spec_.position_offset) {
       fields_.fault("'max_position_embeddings' leaves no position after the padding's");
     }

@@ -1,6 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <set>
+#include <string>
 
 #include "core/model/parameters.h"
 #include "formats/models/hf_config.h"
@@ -86,6 +88,26 @@ TEST_CASE("what a relative computes otherwise keeps its weights from being train
   CHECK_FALSE(changes_numbers(read(kFiles[4].text)));
   CHECK_FALSE(changes_numbers(read(kFiles[5].text)));
   CHECK(changes_numbers(read(replaced(kFiles[5].text, "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"))));
+}
+
+TEST_CASE("positions of RoBERTa begin behind its padding, wherever that is") {
+  const auto with_padding = [](const std::string& number) {
+    return read(replaced(kFiles[0].text, "\"pad_token_id\": 1", "\"pad_token_id\": " + number)).spec;
+  };
+  for (const std::int64_t padding : {0, 1, 7}) {
+    const ModelSpec spec = with_padding(std::to_string(padding));
+    CHECK(spec.position_offset == padding + 1);
+    CHECK(spec.max_positions == 514 - padding - 1);
+    CHECK(parameter_count(spec) == kFiles[0].parameters);
+  }
+}
+
+TEST_CASE("DistilBERT is told in its own keys what is missing, and that its classes come otherwise") {
+  const std::string text = kFiles[2].text;
+  const auto none = parse_hf_config(replaced(text, "\"dim\": 768,", ""), "config.json", "m");
+  CHECK(none.error().what == "the key 'dim' is missing");
+  const auto notes = read(replaced(text, "DistilBertForMaskedLM", "DistilBertForSequenceClassification")).notes;
+  CHECK(std::ranges::any_of(notes, [](const ModelNote& note) { return note.text.find("ReLU") != std::string::npos; }));
 }
 
 TEST_CASE("the experts of Qwen 3 have its names, every one once") {
