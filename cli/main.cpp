@@ -38,6 +38,11 @@ int run_command_line(int argc, char** argv) {
     return static_cast<int>(ExitCode::kUsage);
   } catch (const EnvironmentError& error) {
     return static_cast<int>(report_error(app, error.error()));
+  } catch (const std::bad_alloc&) {
+    return static_cast<int>(report_error(app, {.kind = ErrorKind::kEnvironment,
+                                               .what = "out of memory",
+                                               .where = {},
+                                               .remedy = "use a smaller model, --batch or --accumulate"}));
   }
   return static_cast<int>(code);
 }
@@ -50,8 +55,6 @@ int main(int argc, char** argv) {
     const int code = run_command_line(argc, argv);
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
     std::fputs("plimsoll: the answer cannot be written to standard output\n", stderr);
-  } catch (const std::bad_alloc&) {
-    std::fputs("plimsoll: out of memory\n  use a smaller model, --batch or --accumulate\n", stderr);
   } catch (const std::exception& error) {  // a long answer fails while it is printed
     const bool unwritten = std::ferror(stdout) != 0;
     std::fprintf(stderr, "plimsoll: %s\n", unwritten ? "the answer cannot be written to standard output" : error.what());

@@ -87,8 +87,8 @@ Result<RunOutcome> conduct(const RunRequest& request, bool quiet, ProgressLines&
   return run_session(request, lines.beside(printer.watcher()), stop);
 }
 
-Result<ExitCode> run(const RunFlags& flags) {
-  if (flags.ranks.asks()) return run_on_ranks(flags);
+Result<ExitCode> run(const CLI::App& command, const RunFlags& flags) {
+  if (flags.ranks.asks()) return run_on_ranks(flags, command);
   if (is_in_a_job()) {
     return fail({.kind = ErrorKind::kInput,
                  .what = "started as several ranks, and nothing says how they share the training",
@@ -127,7 +127,7 @@ void add_run(CLI::App& app, ExitCode& code) {
   add_run_flags(*command, *flags);
   command->callback([flags, command, &code] {
     note_given(*command, *flags);
-    const auto ended = run(*flags);
+    const auto ended = run(*command, *flags);
     code = ended ? *ended : report_error(*command, ended.error());
   });
 }

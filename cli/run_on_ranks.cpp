@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <thread>
 
+#include "cli/answer_error.h"
 #include "cli/job_here.h"
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
@@ -170,9 +172,10 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
 }
 
 /// All ranks may have met the same; the first one says it, and has ended the others before they do.
-[[noreturn]] void fail_job(Job& job, const Error& error) {
+[[noreturn]] void fail_job(Job& job, const CLI::App& command, const Error& error) {
   if (job.rank() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2500 + 100 * job.rank()));
-  const ExitCode code = report_error(error);
+  const ExitCode code = report_error(command, error);
+  std::fflush(stdout);  // the job's end flushes nothing
   if (job.ranks() == 1) std::exit(static_cast<int>(code));
   job.abort(static_cast<int>(code));
   std::_Exit(static_cast<int>(code));  // not reached
@@ -189,9 +192,9 @@ std::optional<Error> first_refusal(Job& job, const Result<RanksRequest>& request
   return std::nullopt;
 }
 
-Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, Job& job) {
+Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, const CLI::App& command, Job& job) {
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(flags.ranks.timeout * 1000));
-  job.watch({.silence = timeout / 2, .standstill = timeout}, [&](const Error& lost) { fail_job(job, lost); });
+  job.watch({.silence = timeout / 2, .standstill = timeout}, [&](const Error& lost) { fail_job(job, command, lost); });
   RunPrinter printer(flags.quiet);
   try {
     return run_ranks(request, job, printer.watcher(), stop_on_signals());
@@ -202,9 +205,9 @@ Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags,
 
 }  // namespace
 
-ExitCode run_on_ranks(RunFlags flags) {
+ExitCode run_on_ranks(RunFlags flags, const CLI::App& command) {
   auto job = join_this_job();
-  if (!job) return report_error(job.error());
+  if (!job) return report_error(command, job.error());
   if (flags.backend == "cuda") {
     flags.device = own_device(**job);
     // Streams that share one of the driver's queues wait for each other, which ranks' messages must not.
@@ -212,9 +215,9 @@ ExitCode run_on_ranks(RunFlags flags) {
   }
   flags.quiet = flags.quiet || (*job)->rank() > 0;
   const auto request = make_request(flags, share_cores(**job), (*job)->ranks());
-  if (const auto refused = first_refusal(**job, request); refused) fail_job(**job, *refused);
-  const auto outcome = conduct(*request, flags, **job);
-  if (!outcome) fail_job(**job, outcome.error());
+  if (const auto refused = first_refusal(**job, request); refused) fail_job(**job, command, *refused);
+  const auto outcome = conduct(*request, flags, command, **job);
+  if (!outcome) fail_job(**job, command, outcome.error());
   if ((*job)->rank() == 0) (flags.json ? print_json : print_text)(*request, *outcome);
   (*job)->leave();
   if (outcome->interrupted && !flags.quiet && !outcome->checkpoint.empty()) {

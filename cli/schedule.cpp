@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "cli/answer_error.h"
 #include "cli/commands.h"
@@ -100,11 +101,17 @@ ExitCode check_cap(const TimedSchedule& timed, const ScheduleRequest& request) {
                        .remedy = "'plimsoll schedule auto' builds a schedule within a cap"});
 }
 
-Result<ExitCode> answer_schedule(const ScheduleFlags& flags) {
-  if (flags.list) {
-    for (const ScheduleKind& kind : schedule_kinds()) fmt::print("{:<12} {}\n", kind.name, kind.about);
-    return ExitCode::kDone;
+void print_names(bool json) {
+  auto names = nlohmann::ordered_json::array();
+  for (const ScheduleKind& kind : schedule_kinds()) {
+    if (json) names.push_back({{"name", kind.name}, {"about", kind.about}});
+    else fmt::print("{:<12} {}\n", kind.name, kind.about);
   }
+  if (json) fmt::print("{}\n", names.dump(2));
+}
+
+Result<ExitCode> answer_schedule(const ScheduleFlags& flags) {
+  if (flags.list) return print_names(flags.json), ExitCode::kDone;
   if (auto sound = check_flags(flags); !sound) return fail(sound.error());
   ScheduleRequest request = flags.request;
   if (auto read = read_costs(flags.costs, request); !read) return fail(read.error());

@@ -195,6 +195,12 @@ TEST_CASE("uneven stages are timed by a file of their own costs") {
   CHECK(answer_of(end, {})["makespan"] == 10.0);
 }
 
+TEST_CASE("the names of schedules are JSON where it is asked for") {
+  const TemporaryFolder folder;
+  const json names = answer_of(plimsoll_in(folder, {"schedule", "--list", "--json"}), {"0/name", "0/about"});
+  CHECK(names.size() > 5);
+}
+
 TEST_CASE("whatever refuses says so in JSON too, with the kind of the trouble and the code that it ends with") {
   struct Case {
     Arguments line;
@@ -225,7 +231,8 @@ TEST_CASE("whatever refuses says so in JSON too, with the kind of the trouble an
                                 {{"partition", "none.csv"}},
                                 {{"schedule", "no-such-order", "--stages", "2", "--micro-batches", "2"}, 2, nullptr},
                                 {{"headlines", "none"}, 2, nullptr},
-                                {{"run", "no-such-model", "--data", "none"}, 2, nullptr}};
+                                {{"run", "no-such-model", "--data", "none"}, 2, nullptr},
+                                {{"run", "gpt2", "--data", "none", "--tp", "3"}, 2, nullptr}};
   for (const Case& one : cases) {
     Arguments line = one.line;
     if (one.kind == nullptr || one.line.at(1).find('.') != std::string::npos) line.push_back("--json");
