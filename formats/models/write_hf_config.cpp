@@ -20,7 +20,10 @@ using nlohmann::ordered_json;
 constexpr Bytes kMaxConfig = 4 * kMiB;
 
 tl::unexpected<Error> bad(const ModelSpec& spec, std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = spec.name, .remedy = {}});
+  return fail({.kind = ErrorKind::kInput,
+               .what = std::move(what),
+               .where = spec.name,
+               .remedy = "save a single .safetensors file"});
 }
 
 Result<ordered_json> gpt2_config(const ModelSpec& spec) {

@@ -142,6 +142,7 @@ TEST_CASE("the feed-forward layer of StarCoder 2 has its names, and no gate") {
   CHECK(names.contains("model.layers.29.mlp.c_fc.bias"));
   CHECK(names.contains("model.layers.0.self_attn.k_proj.bias"));
   CHECK_FALSE(names.contains("model.layers.0.mlp.gate_proj.weight"));
+  CHECK(write_hf_config(found.spec).error().remedy == "save a single .safetensors file");  // which holds it all the same
 }
 
 TEST_CASE("a family that is not simulated is refused with what it is, a misspelt one with its near names alone") {
