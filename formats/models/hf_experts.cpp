@@ -63,7 +63,7 @@ Result<void> write_experts(nlohmann::ordered_json& config, const ModelSpec& spec
                  .remedy = "save a single .safetensors file"});
   };
   if (spec.family != Family::kMixtral && e.count == 0) return {};
-  if (spec.family != Family::kMixtral) return bad(fmt::format("transformers has no {} with experts", to_text(spec.family)));
+  if (spec.family != Family::kMixtral) return bad(fmt::format("no config.json of {} with experts is written yet", to_text(spec.family)));
   const bool same = e.count > 0 && e.gating == GatingKind::kTopK && e.every == 1 && e.capacity == 0 && e.dropout == 0 &&
                     spec.expert_width() == spec.ffn;
   if (!same) return bad("transformers' Mixtral has experts with top-k gating in every block, without capacity or dropout");
