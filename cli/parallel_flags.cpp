@@ -148,13 +148,17 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
       .add_flag("--gradients-at-end", flags.gradients_at_end,
                 "data ranks reduce gradients after the last backward pass, not beside it")
       ->group(group);
+  command
+      .add_flag("--partition-activations", flags.partition_activations,
+                "with --recompute full, each of the --tp GPUs keeps its part of a block's input (ZeRO-R)")
+      ->group(group);
 }
 
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
   if (stack.other()) return false;
   if (machine.gpus > 1) return true;
   for (const char* option : {"--nodes", "--network", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
-                             "--gradients-at-end", "--imbalance", "--tensor-layout"}) {
+                             "--gradients-at-end", "--imbalance", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return true;
   }
   return false;
@@ -183,6 +187,7 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   request.context = flags.context == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;
   if (const auto stands = read_tensor_layout(flags.tensor_layout, request); !stands) return fail(stands.error());
   request.overlaps_gradients = !flags.gradients_at_end;
+  request.partitions_checkpoints = flags.partition_activations;
   if (given(command, "--recompute")) {
     const auto rule = read_recomputation(stack.recompute);
     if (!rule) return fail(rule.error());

@@ -28,6 +28,7 @@ struct ParallelFlags {
   std::vector<std::string> slow;
   bool exact = false;
   bool gradients_at_end = false;
+  bool partition_activations = false;
 };
 
 /// --on, --gpus and the degrees of commands that ask about layouts alone; `fit` has them by other groups.

@@ -95,6 +95,7 @@ std::string layout_json(const ParallelAnswer& answer) {
       .integer("ep", l.expert_ranks);
   line.integer("zero", l.zero)
       .flag("sequence_parallel", l.sequence_parallel)
+      .flag("partition_activations", l.partitions_checkpoints)
       .text("schedule", l.schedule)
       .integer("chunks", l.chunks);
   line.integer("micro_batch", l.micro_batch)

@@ -97,6 +97,7 @@ def fit(
     slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
     exact: bool | None = ...,  # simulate every rank, not one of each kind
     gradients_at_end: bool | None = ...,  # data ranks reduce gradients after the last backward pass, not beside it
+    partition_activations: bool | None = ...,  # with --recompute full, each of the --tp GPUs keeps its part of a block's …
     save_strategy: _Value | _Path | None = ...,  # write what was found where it can be edited for --strategy FILE
     margin_of: _Value | _Path | None = ...,  # does the plan stay the best when kernels and links are off by so many percent?
     durability: _Value | _Path | None = ...,  # what outlives a kill or a loss of power: none, checkpoint (of every --save- …
@@ -208,6 +209,7 @@ def simulate(
     slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
     exact: bool | None = ...,  # simulate every rank, not one of each kind
     gradients_at_end: bool | None = ...,  # data ranks reduce gradients after the last backward pass, not beside it
+    partition_activations: bool | None = ...,  # with --recompute full, each of the --tp GPUs keeps its part of a block's …
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step

@@ -22,6 +22,7 @@ struct LayoutRequest {
   std::optional<std::int64_t> micro_batch;
   std::optional<std::int64_t> global_batch;
   std::optional<Recomputation> recomputation;
+  bool partitions_checkpoints = false;
   TensorLayout tensor_layout = TensorLayout::kLine;
   std::int64_t tensor_depth = 1;
   ContextKind context = ContextKind::kRing;

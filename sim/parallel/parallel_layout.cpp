@@ -80,6 +80,16 @@ Result<void> check_grid(const ModelSpec& spec, const Recipe& recipe, const Paral
                 fmt::format("take --micro-batch {}", (layout.micro_batch + rows - 1) / rows * rows));
 }
 
+/// ZeRO-R divides what tensor ranks would all keep of a block that is computed again.
+Result<void> check_checkpoints(const ParallelLayout& layout) {
+  if (!layout.partitions_checkpoints) return {};
+  const char* const option = "--partition-activations";
+  if (layout.tensor_ranks == 1 || layout.recomputation != Recomputation::kFull)
+    return refuse(option, "tensor ranks divide the inputs of blocks that are computed again", "add --tp and --recompute full");
+  if (!layout.sequence_parallel && layout.tensor_layout == TensorLayout::kLine) return {};
+  return refuse(option, "the rows of the stream are divided already", "leave it out");
+}
+
 Result<void> check_cuts(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout) {
   const std::int64_t tensor = std::max<std::int64_t>(1, layout.grid().side());
   if (auto fits = divides("--tp", tensor, spec.heads, "heads"); !fits) return fits;
@@ -120,6 +130,7 @@ Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const Par
   if (auto fits = check_grid(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_cuts(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_experts(spec, layout); !fits) return fits;
+  if (auto fits = check_checkpoints(layout); !fits) return fits;
   if (auto fits = check_world(layout, gpus); !fits) return fits;
   return check_batch(layout);
 }
@@ -145,8 +156,9 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.expert_ranks > 1) text += fmt::format(", ep {}", layout.expert_ranks);
   if (layout.zero > 0) text += fmt::format(", ZeRO-{}", layout.zero);
   if (layout.sequence_parallel) text += ", sequence parallel";
-  return text + fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch,
-                            to_text(layout.recomputation));
+  text += fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch,
+                      to_text(layout.recomputation));
+  return text + (layout.partitions_checkpoints ? ", checkpoints partitioned" : "");
 }
 
 }  // namespace plimsoll

@@ -35,6 +35,7 @@ struct ParallelLayout {
   std::int64_t micro_batch = 1;   ///< sequences
   std::int64_t global_batch = 1;  ///< sequences of a step, of all data ranks
   Recomputation recomputation = Recomputation::kNone;
+  bool partitions_checkpoints = false;  ///< each tensor rank keeps its part of what recomputation begins with (ZeRO-R's P_a)
   bool overlaps_gradients = true;  ///< data ranks' collectives run beside the last backward passes
   bool overlaps_tensor = true;  ///< tensor ranks' collectives of a backward pass run beside its products where they can
 

@@ -100,6 +100,11 @@ class Candidates {
     return {"interleaved"};
   }
 
+  /// Tensor ranks divide the stream's rows unless they divide something else in their place.
+  [[nodiscard]] bool cuts_rows() const {
+    return base_.tensor_ranks > 1 && !in_grid() && !request_.partitions_checkpoints;
+  }
+
   void rest() {
     std::vector<int> zeros{0};
     if (base_.data_ranks > 1) zeros.push_back(1);
@@ -108,11 +113,13 @@ class Candidates {
     if (question_.choices.attention == AttentionKernel::kEager) rules.push_back(Recomputation::kSelective);
     for (const int zero : said_or(request_.zero, zeros)) {
       for (const Recomputation rule : said_or(request_.recomputation, rules)) {
-        for (const bool by_rows : said_or(request_.sequence_parallel, std::vector<bool>{base_.tensor_ranks > 1 && !in_grid()})) {
+        for (const bool by_rows : said_or(request_.sequence_parallel, {cuts_rows()})) {
           ParallelLayout layout = base_;
           layout.zero = zero;
           layout.recomputation = rule;
           layout.sequence_parallel = by_rows;
+          layout.partitions_checkpoints =
+              request_.partitions_checkpoints && rule == Recomputation::kFull && layout.tensor_ranks > 1;
           if (check_layout(question_.spec, question_.recipe, layout, question_.cluster.gpus)) found_.push_back(layout);
         }
       }

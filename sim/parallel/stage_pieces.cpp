@@ -284,12 +284,19 @@ PieceCost expert_block(const PieceTerms& terms, const PieceCost& narrow, const P
   return block;
 }
 
-}  // namespace
+/// ZeRO-R's P_a (Rajbhandari et al. 2020, section 6.1): each tensor rank keeps its part of a block's input, and all of it is
+/// gathered before the block is computed again.
+void partition_checkpoint(PieceCost& block, const PieceTerms& terms) {
+  const ParallelLayout& layout = terms.layout;
+  const std::int64_t rows = layout.micro_batch * terms.recipe.sequence / layout.context_ranks;
+  const auto input = static_cast<double>(rows * terms.spec.hidden * size_of(compute_dtype(terms.recipe.precision)));
+  block.saved -= input * (1 - 1 / static_cast<double>(layout.tensor_ranks));
+  block.working += input;
+  block.backward_sends += seconds_of(Collective::kAllGather, input, tensor_group(layout, terms.cluster), terms.cluster);
+}
 
-Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout,
-                                 const BlockChoices& choices, const Cluster& cluster) {
-  const PieceTerms terms{.spec = spec, .recipe = recipe, .layout = layout, .choices = choices, .cluster = cluster};
-  if (layout.tensor_layout != TensorLayout::kLine) return grid_pieces(terms);
+Result<StagePieces> line_pieces(const PieceTerms& terms) {
+  const ModelSpec& spec = terms.spec;
   if (spec.experts.count == 0) return dense_pieces(terms, spec.ffn);
   const std::int64_t width = spec.experts.width > 0 ? spec.experts.width : spec.ffn;
   auto narrow = dense_pieces(terms, width);
@@ -307,6 +314,17 @@ Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, co
   dense->block = dense->block.times(1 - share);
   dense->block += mixed.times(share);
   return dense;
+}
+
+}  // namespace
+
+Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout,
+                                 const BlockChoices& choices, const Cluster& cluster) {
+  const PieceTerms terms{.spec = spec, .recipe = recipe, .layout = layout, .choices = choices, .cluster = cluster};
+  if (layout.tensor_layout != TensorLayout::kLine) return grid_pieces(terms);
+  auto pieces = line_pieces(terms);
+  if (pieces && layout.partitions_checkpoints) partition_checkpoint(pieces->block, terms);
+  return pieces;
 }
 
 }  // namespace plimsoll

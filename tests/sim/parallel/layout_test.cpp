@@ -24,6 +24,12 @@ TEST_CASE("A degree that does not divide what it shares is named before anything
         "--schedule interleaved");
   CHECK(refusal({.stages = 8, .zero = 1, .global_batch = 8}, 8) == "--zero");
   CHECK(refusal({.data_ranks = 8, .expert_ranks = 2, .global_batch = 8}, 8) == "--ep");  // no experts
+  constexpr auto kFull = Recomputation::kFull;
+  CHECK(refusal({.tensor_ranks = 8, .recomputation = kFull, .partitions_checkpoints = true}, 8).empty());
+  CHECK(refusal({.tensor_ranks = 8, .partitions_checkpoints = true}, 8) == "--partition-activations");
+  CHECK(refusal({.recomputation = kFull, .partitions_checkpoints = true}, 1) == "--partition-activations");
+  CHECK(refusal({.tensor_ranks = 8, .sequence_parallel = true, .recomputation = kFull, .partitions_checkpoints = true}, 8) ==
+        "--partition-activations");
 }
 
 TEST_CASE("Layers divide evenly, or the ends of the model count as one each") {

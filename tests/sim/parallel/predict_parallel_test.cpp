@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "sim/parallel/collectives.h"
 #include "tests/sim/parallel/training.h"
 
 namespace plimsoll {
@@ -149,6 +150,31 @@ TEST_CASE("Recomputation keeps less and takes longer") {
   CHECK(again.step_seconds > kept.step_seconds);
   CHECK(again.hardware_flops > kept.hardware_flops);
   CHECK(again.model_flops == Approx(kept.model_flops));
+}
+
+TEST_CASE("Partitioned checkpoints keep a part of a block's input on each tensor rank, and gather it on the way back") {
+  ParallelQuestion question = gpt_on(8);
+  question.layout = {.tensor_ranks = 8, .micro_batch = 4, .global_batch = 16, .recomputation = Recomputation::kFull};
+  const auto pieces_of = [&] {
+    const auto pieces = stage_pieces(question.spec, question.recipe, question.layout, question.choices, question.cluster);
+    REQUIRE(pieces);
+    return pieces->block;
+  };
+  const PieceCost whole = pieces_of();
+  const ParallelAnswer kept = answer_of(question);
+  question.layout.partitions_checkpoints = true;
+  const PieceCost parted = pieces_of();
+  const ParallelAnswer gathered = answer_of(question);
+  // 4 sequences of 1024 tokens, 1024 columns of 2 bytes: 8 MiB, of which 7 of 8 parts lie elsewhere until all of it is gathered.
+  constexpr double kInput = 4.0 * 1024 * 1024 * 2;
+  CHECK(whole.saved - parted.saved == Approx(kInput * 7 / 8));
+  CHECK(parted.working - whole.working == Approx(kInput));
+  CHECK(parted.backward_sends - whole.backward_sends ==
+        Approx(seconds_of(Collective::kAllGather, kInput, tensor_group(question.layout, question.cluster), question.cluster)));
+  // 8 blocks on one stage: 7 of 8 parts of each, but for the one that is gathered.
+  const double saved = 8 * kInput * 7 / 8 - kInput;
+  CHECK(static_cast<double>((kept.ranks[0].memory.activations - gathered.ranks[0].memory.activations).count) == Approx(saved));
+  CHECK(gathered.step_seconds > kept.step_seconds);
 }
 
 TEST_CASE("Expert ranks share the experts, and exchange tokens") {
