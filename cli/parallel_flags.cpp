@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "sim/schedule/make_schedule.h"
+
 namespace plimsoll {
 namespace {
 
@@ -177,6 +179,10 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   request.zero = if_given(command, "--zero", stack.zero);
   request.sequence_parallel = if_given(command, "--sequence-parallel", stack.sequence_parallel);
   request.schedule = if_given(command, "--schedule", flags.schedule);
+  if (request.schedule) {
+    if (const auto known = find_schedule_kind(*request.schedule); !known)
+      return refuse("--schedule", known.error().what, known.error().remedy);
+  }
   request.chunks = if_given(command, "--chunks", stack.chunks);
   request.micro_batch = if_given(command, "--micro-batch", flags.micro_batch);
   if (given(command, "--batch")) {

@@ -42,18 +42,6 @@ tl::unexpected<Error> refuse(std::string where, std::string what, std::string re
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = remedy});
 }
 
-Result<const ScheduleKind*> find_kind(const std::string& name) {
-  std::vector<std::string> names;
-  for (const ScheduleKind& kind : kKinds) {
-    if (kind.name == name) return &kind;
-    names.emplace_back(kind.name);
-  }
-  return fail({.kind = ErrorKind::kUnknownName,
-               .what = fmt::format("no schedule is named '{}'", name),
-               .where = {},
-               .remedy = did_you_mean(name, names)});
-}
-
 Result<void> check_size(const ScheduleRequest& request) {
   if (request.ranks < 1 || request.ranks > kMaxPipelineRanks) {
     return refuse("--stages", fmt::format("a pipeline of {} ranks", request.ranks),
@@ -83,10 +71,22 @@ Result<std::uint32_t> chunks_of(const ScheduleKind& kind, const ScheduleRequest&
 
 }  // namespace
 
+Result<const ScheduleKind*> find_schedule_kind(const std::string& name) {
+  std::vector<std::string> names;
+  for (const ScheduleKind& kind : kKinds) {
+    if (kind.name == name) return &kind;
+    names.emplace_back(kind.name);
+  }
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("no schedule is named '{}'", name),
+               .where = {},
+               .remedy = did_you_mean(name, names)});
+}
+
 std::span<const ScheduleKind> schedule_kinds() { return kKinds; }
 
 Result<PipelineSchedule> make_schedule(const ScheduleRequest& request) {
-  const auto kind = find_kind(request.name);
+  const auto kind = find_schedule_kind(request.name);
   if (!kind) return fail(kind.error());
   const auto chunks = chunks_of(**kind, request);
   if (!chunks) return fail(chunks.error());

@@ -26,6 +26,9 @@ struct ScheduleKind {
 /// All schedules that have a name.
 std::span<const ScheduleKind> schedule_kinds();
 
+/// The one of that name; refuses others with the names that are near.
+Result<const ScheduleKind*> find_schedule_kind(const std::string& name);
+
 /// The orders of the schedule asked for. Refuses an unknown name and sizes that the schedule does not have, with the
 /// nearest ones that it has.
 Result<PipelineSchedule> make_schedule(const ScheduleRequest& request);

@@ -52,6 +52,7 @@ TEST_CASE("a layout that cannot be is refused by the option that is to blame") {
                                                      {{"--slow-rank", "two"}, "--slow-rank"},
                                                      {{"--recompute", "some"}, "--recompute"},
                                                      {{"--schedule", "1f2b", "--pp", "2"}, "1f1b"},
+                                                     {{"--schedule", "cosine"}, "--schedule: no schedule is named 'cosine'"},
                                                      {{"--ram", "1GiB"}, ""}};
   for (const auto& [options, named] : cases) {
     CAPTURE(options);
