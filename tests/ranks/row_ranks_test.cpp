@@ -86,20 +86,12 @@ TEST_CASE("one micro-batch a step, whose gradients are not summed, has its norms
 }
 
 TEST_CASE("random delays change no bit of what ranks compute that share rows") {
-  const RankJob job = tiny_job(by_rows(2));
-  const Left calm = all_ranks(job, 3);
-  for (const std::uint64_t seed : {11u, 23u}) CHECK(all_ranks(job, 3, seed) == calm);
+  check_delays(tiny_job(by_rows(2)));
 }
 
 TEST_CASE("a pipeline of ranks that share rows, and replicas of them, give the bits of those ranks alone") {
   const Left flat = all_ranks(tiny_job(by_rows(2)), 3);
-  for (const char* schedule : {"gpipe", "1f1b", "zb-h1"}) {
-    INFO(schedule);
-    JobShape piped = by_rows(2);
-    piped.schedule = schedule;
-    piped.ranks = 2;
-    CHECK(all_ranks(tiny_job(piped), 3) == flat);
-  }
+  check_pipelines(by_rows(2), flat);
   JobShape replicas = by_rows(2);
   replicas.micro_batches = 1;
   replicas.replicas = 2;

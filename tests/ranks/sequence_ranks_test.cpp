@@ -68,20 +68,12 @@ TEST_CASE("where sequences are shared, fp32 losses stay within 1e-5 of those of 
 }
 
 TEST_CASE("random delays change no bit of what ranks compute that share sequences") {
-  const RankJob job = tiny_job(sliced(4));
-  const Left calm = all_ranks(job, 3);
-  for (const std::uint64_t seed : {11u, 23u}) CHECK(all_ranks(job, 3, seed) == calm);
+  check_delays(tiny_job(sliced(4)));
 }
 
 TEST_CASE("a pipeline of ranks that share sequences gives the bits of those ranks alone") {
   const Left flat = all_ranks(tiny_job(sliced(2)), 3);
-  for (const char* schedule : {"gpipe", "1f1b", "zb-h1"}) {
-    INFO(schedule);
-    JobShape piped = sliced(2);
-    piped.schedule = schedule;
-    piped.ranks = 2;
-    CHECK(all_ranks(tiny_job(piped), 3) == flat);
-  }
+  check_pipelines(sliced(2), flat);
 }
 
 TEST_CASE("replicas and slices of layers go with slices of sequences, within rounding of one rank") {

@@ -96,6 +96,23 @@ inline void check_held_out(RankJob job) {
   CHECK(many == Approx(one).epsilon(1e-6));
 }
 
+/// Random delays change no bit of what these ranks compute.
+inline void check_delays(const RankJob& job) {
+  const Left calm = all_ranks(job, 3);
+  for (const std::uint64_t seed : {11u, 23u}) CHECK(all_ranks(job, 3, seed) == calm);
+}
+
+/// Two stages of such ranks give the bits of `flat`, which such ranks gave without stages.
+inline void check_pipelines(const JobShape& shape, const Left& flat) {
+  for (const char* schedule : {"gpipe", "1f1b", "zb-h1"}) {
+    INFO(schedule);
+    JobShape piped = shape;
+    piped.schedule = schedule;
+    piped.ranks = 2;
+    CHECK(all_ranks(tiny_job(piped), 3) == flat);
+  }
+}
+
 inline std::string refusal(const RankJob& job) {
   const auto sound = check_job(job);
   return sound ? "" : sound.error().what;
