@@ -26,17 +26,20 @@ OpShape attention_kernel_shape(const LayerWriter& write) {
   return shape;
 }
 
-OpShape rope_shape(const LayerWriter& write) {
+OpShape rope_shape(const LayerWriter& write, GroupId g) {
   OpShape shape = attention_shape(write);
   const ModelSpec& spec = write.spec();
   shape.inputs = spec.rotary_width() == spec.head_dim ? 0 : spec.rotary_width();
-  shape.constant = spec.rope_theta;
+  shape.constant = spec.theta_of(write.parameters().at(g).block);
   return shape;
 }
 
+/// A norm that spans all heads is that of one head as wide as they are; there are as many key heads then (buildable.h).
 OpShape head_norm_shape(const LayerWriter& write) {
   const ModelSpec& spec = write.spec();
-  return {.rows = write.rows(), .heads = spec.heads, .kv_heads = spec.kv_heads, .head_dim = spec.head_dim,
+  const bool wide = spec.wide_qk_norm;
+  return {.rows = write.rows(), .heads = wide ? 1 : spec.heads, .kv_heads = wide ? 1 : spec.kv_heads,
+          .head_dim = wide ? spec.attention_width() : spec.head_dim,
           .variant = static_cast<std::uint8_t>(spec.norm), .constant = spec.norm_epsilon};
 }
 
@@ -44,7 +47,7 @@ OpShape head_norm_shape(const LayerWriter& write) {
 TensorId normalize_heads(LayerWriter& write, GroupId g, SavedAttention& saved) {
   const ModelSpec& spec = write.spec();
   const TensorId y = write.activation(spec.qkv_width(), "normalized qkv");
-  saved.head_statistics = write.statistics(spec.heads + spec.kv_heads, "head statistics");
+  saved.head_statistics = write.statistics(spec.wide_qk_norm ? 2 : spec.heads + spec.kv_heads, "head statistics");
   write.build().add(OpKind::kHeadNorm, head_norm_shape(write),
                     {{saved.raw_qkv, kR}, {write.weight(g, Role::kQueryNormWeight), kR},
                      {write.weight(g, Role::kKeyNormWeight), kR}, {y, kW}, {saved.head_statistics, kW}});
@@ -65,7 +68,7 @@ TensorId attention_forward(LayerWriter& write, GroupId g, TensorId x, SavedAtten
   const ModelSpec& spec = write.spec();
   saved.raw_qkv = write.linear(g, kQkv, x, spec.hidden, spec.qkv_width(), "qkv");
   saved.qkv = spec.qk_norm ? normalize_heads(write, g, saved) : saved.raw_qkv;
-  if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRope, rope_shape(write), {{saved.qkv, kRw}});
+  if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRope, rope_shape(write, g), {{saved.qkv, kRw}});
   saved.attention = write.activation(spec.attention_width(), "attention");
   saved.log_sum_exp = write.statistics(spec.heads, "log-sum-exp");
   write.build().add_with_workspace(OpKind::kAttention, attention_kernel_shape(write),
@@ -83,7 +86,7 @@ TensorId attention_backward(LayerWriter& write, GroupId g, TensorId d_stream, Te
       OpKind::kAttentionBackward, attention_kernel_shape(write),
       {{saved.qkv, kR}, {write.batch().extents, kR}, {saved.attention, kR}, {saved.log_sum_exp, kR}, {d_attention, kR},
        {d_qkv, kW}});
-  if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRopeBackward, rope_shape(write), {{d_qkv, kRw}});
+  if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRopeBackward, rope_shape(write, g), {{d_qkv, kRw}});
   if (spec.qk_norm) normalize_heads_backward(write, g, d_qkv, saved);
   return write.linear_backward(g, kQkv, d_qkv, x, spec.hidden, spec.qkv_width(), "norm 1 gradient");
 }

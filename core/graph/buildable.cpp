@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "core/model/foreign_feature.h"
+
 namespace plimsoll {
 namespace {
 
@@ -12,6 +14,18 @@ Result<void> refuse(const ModelSpec& spec, std::string_view what) {
                .remedy = "only --stack pytorch can tell how it would be trained"});
 }
 
+/// What only some newer decoders have.
+Result<void> check_newer(const ModelSpec& spec, const Recipe& recipe) {
+  if (const std::string_view what = foreign_feature(spec); !what.empty()) return refuse(spec, what);
+  if (spec.full_every == 0 || recipe.sequence <= spec.window) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("sequence length {} is beyond the sliding attention window of {} tokens that blocks "
+                                   "of {} have, for which plimsoll's own step has no kernels",
+                                   recipe.sequence, spec.window, spec.name),
+               .where = {},
+               .remedy = fmt::format("use --seq {} or less; --stack pytorch knows longer ones", spec.window)});
+}
+
 }  // namespace
 
 Result<void> check_buildable(const ModelSpec& spec, const Recipe& recipe) {
@@ -19,6 +33,7 @@ Result<void> check_buildable(const ModelSpec& spec, const Recipe& recipe) {
   if (spec.has_encoder_and_decoder()) return refuse(spec, "is an encoder with a decoder");
   if (spec.positions == PositionKind::kRelative) return refuse(spec, "has relative positions");
   if (spec.embedding_width > 0) return refuse(spec, "has token embeddings narrower than its stream");
+  if (auto known = check_newer(spec, recipe); !known) return known;
   if (recipe.optimizer != OptimizerKind::kMuon || !recipe.adapter.exists()) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = "muon orthogonalizes the hidden matrices of a model, not adapters beside them",

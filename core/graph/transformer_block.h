@@ -9,6 +9,7 @@ namespace plimsoll {
 /// What the forward pass of one block leaves for its backward pass.
 struct SavedBlock {
   TensorId input, norm1, statistics1, middle, norm2, statistics2;
+  TensorId attended, attended_statistics, fed, fed_statistics;  ///< what the norms behind the halves read
   TensorId end;  ///< what the second norm read, where norms follow the sums
   SavedAttention attention;
   SavedFeedForward feed_forward;

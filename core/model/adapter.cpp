@@ -56,6 +56,7 @@ std::vector<Target> targets_called(std::string_view name, const ModelSpec& spec)
 bool AdapterSpec::has(AdapterTarget target) const { return std::find(targets.begin(), targets.end(), target) != targets.end(); }
 
 Result<void> takes_adapters(const ModelSpec& spec) {
+  if (spec.latent.exists()) return bad("adapters beside latent attention are not supported", "leave --lora out");
   if (spec.head != HeadKind::kNextToken || spec.has_encoder_and_decoder()) return bad("adapters beside an encoder are not supported", "leave --lora out");
   if (spec.experts.count == 0) return {};
   return bad(fmt::format("{} is a mixture of experts, and there are no adapters beside one yet", spec.name),

@@ -28,7 +28,7 @@ Result<void> validate_choices(const ExpertSpec& e) {
   if (e.gating == GatingKind::kSwitch && e.per_token != 1) return bad("gating=switch sends a token to one expert: top-k=1");
   if (e.gating == GatingKind::kGShard && e.per_token != 2) return bad("gating=gshard sends a token to two experts: top-k=2");
   const bool weighs_alone = e.gating == GatingKind::kTopK || e.gating == GatingKind::kNoisy;
-  if (weighs_alone && e.per_token == 1) {
+  if (weighs_alone && e.per_token == 1 && !e.plain_gates) {
     return bad(fmt::format("gating={} with top-k=1 has the constant weight 1, from which no router learns", to_text(e.gating)),
                "use gating=switch for one expert a token");
   }
@@ -57,6 +57,9 @@ Result<void> validate(const ExpertSpec& e) {
   if (auto choices = validate_choices(e); !choices) return choices;
   if (e.every < 1) return bad(fmt::format("every={} must be positive", e.every));
   if (e.groups < 1) return bad(fmt::format("groups={} must be positive", e.groups));
+  if (e.dense_first < 0) return bad(fmt::format("dense_first={} is negative", e.dense_first));
+  if (e.shared_width < 0) return bad(fmt::format("shared_width={} is negative", e.shared_width));
+  if (e.shared_gate && e.shared_width == 0) return bad("a shared expert's gate needs a shared expert: shared_width is 0");
   if (e.width < 0) return bad(fmt::format("expert_ffn={} must be positive", e.width));
   if (!(e.capacity >= 0) || !std::isfinite(e.capacity)) return bad(fmt::format("capacity={} is negative", e.capacity));
   if (e.gating == GatingKind::kGShard && e.capacity == 0) return bad("gating=gshard needs a capacity");
@@ -89,10 +92,18 @@ std::optional<GatingKind> parse_gating(std::string_view text) {
 
 std::string canonical_text(const ExpertSpec& e) {
   if (e.count == 0) return {};
-  return fmt::format(
+  std::string text = fmt::format(
       " experts={} per_token={} gating={} every={} expert_width={} capacity={:.17g} groups={} balance={:.17g} load={:.17g} "
       "expert_dropout={:.17g}",
       e.count, e.per_token, to_text(e.gating), e.every, e.width, e.capacity, e.groups, e.balance, e.load, e.dropout);
+  // What came later is named only where it is there, so that older digests hold.
+  if (e.dense_first != 0) text += fmt::format(" dense_first={}", e.dense_first);
+  if (e.shared_width != 0) text += fmt::format(" shared_width={}", e.shared_width);
+  if (e.shared_gate) text += " shared_gate=true";
+  if (e.router_bias) text += " router_bias=true";
+  if (e.plain_gates) text += " plain_gates=true";
+  if (e.sigmoid_scores) text += " sigmoid_scores=true";
+  return text;
 }
 
 }  // namespace plimsoll

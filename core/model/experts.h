@@ -29,6 +29,12 @@ struct ExpertSpec {
   double balance = 0;          ///< coefficient of the auxiliary loss (noisy: of the importance loss)
   double load = 0;             ///< coefficient of the noisy gating's load loss
   double dropout = 0;          ///< share of an expert's inner activations that training sets to 0
+  std::int64_t dense_first = 0;   ///< blocks at the beginning that have no experts
+  std::int64_t shared_width = 0;  ///< of the expert that every token passes through; 0: there is none
+  bool shared_gate = false;       ///< which a sigmoid of its own weights, a number a token
+  bool router_bias = false;       ///< logits of the router have learnt biases
+  bool plain_gates = false;       ///< weights of the chosen are their shares of all experts: they do not sum to 1
+  bool sigmoid_scores = false;    ///< the router scores each expert by a sigmoid by itself
   // Of the part of a model that a rank has (expert_slice.h):
   std::int64_t shared = 1;     ///< ranks that divide the experts among them; each has all routers
   std::int64_t share = 0;      ///< which of these

@@ -1,7 +1,89 @@
 #include "core/model/model_spec.h"
 
+#include <utility>
+
 namespace plimsoll {
 namespace {
+
+ModelSpec gemma_defaults(ModelSpec spec) {
+  spec.norm_place = NormPlace::kBeforeAndBehind;
+  if (spec.family == Family::kGemma2) {
+    spec.score_cap = 50;
+    spec.logit_cap = 30;
+    spec.window = 4096;
+    spec.full_every = 2;
+    return spec;
+  }
+  spec.qk_norm = true;
+  spec.window = 1024;
+  spec.full_every = 6;
+  spec.local_rope_theta = 10000;
+  return spec;
+}
+
+ModelSpec gpt_oss_defaults(ModelSpec spec) {
+  spec.qkv_bias = spec.projection_bias = spec.mlp_bias = true;
+  spec.sinks = spec.other_arithmetic = true;
+  spec.window = 128;
+  spec.full_every = 2;
+  spec.experts = gating_defaults(GatingKind::kTopK);
+  spec.experts.count = 32;
+  spec.experts.per_token = 4;
+  spec.experts.router_bias = true;
+  return spec;
+}
+
+/// A mixture of so many experts whose gates do not sum to 1.
+ExpertSpec plain_mixture(std::int64_t count, std::int64_t per_token) {
+  ExpertSpec experts = gating_defaults(GatingKind::kTopK);
+  experts.count = count;
+  experts.per_token = per_token;
+  experts.plain_gates = true;
+  return experts;
+}
+
+/// What newer decoders have or lack where it is not as in Llama.
+ModelSpec newer_defaults(ModelSpec spec) {
+  switch (spec.family) {
+    case Family::kGemma2:
+    case Family::kGemma3: return gemma_defaults(std::move(spec));
+    case Family::kGptOss: return gpt_oss_defaults(std::move(spec));
+    case Family::kOlmo:
+      spec.norm = NormKind::kLayerNorm;
+      spec.norm_weight = spec.norm_bias = false;
+      break;
+    case Family::kOlmo2:
+      spec.norm_place = NormPlace::kBehind;
+      spec.qk_norm = spec.wide_qk_norm = true;
+      break;
+    case Family::kOlmoe:
+      spec.qk_norm = spec.wide_qk_norm = true;
+      spec.experts = plain_mixture(64, 8);
+      break;
+    case Family::kQwen2Moe:
+      spec.qkv_bias = true;
+      spec.experts = plain_mixture(60, 4);
+      spec.experts.shared_gate = true;
+      spec.experts.shared_width = 5632;
+      break;
+    case Family::kDeepSeek:
+      spec.latent = {.kv_rank = 512, .plain_dim = 128, .rope_dim = 64, .value_dim = 128};
+      spec.rope_interleaved = spec.other_arithmetic = true;
+      spec.experts = plain_mixture(64, 6);
+      break;
+    case Family::kCohere:
+      spec.norm = NormKind::kLayerNorm;
+      spec.norm_bias = false;
+      spec.parallel_block = spec.rope_interleaved = spec.tied_head = spec.other_arithmetic = true;
+      break;
+    case Family::kLlama4:
+      spec.experts = plain_mixture(16, 1);
+      spec.experts.sigmoid_scores = spec.rope_interleaved = spec.other_arithmetic = true;
+      break;
+    default: break;
+  }
+  return spec;
+}
 
 /// Llama and its relatives.
 ModelSpec rotary_defaults(ModelSpec spec) {
@@ -23,12 +105,12 @@ ModelSpec rotary_defaults(ModelSpec spec) {
     spec.experts = gating_defaults(GatingKind::kTopK);
     spec.experts.count = 8;
   }
-  if (family == Family::kGemma) {
+  if (family == Family::kGemma || family == Family::kGemma2 || family == Family::kGemma3) {
     spec.norm = NormKind::kRmsNormPlusOne;
     spec.activation = ActivationKind::kGeGluTanh;
     spec.tied_head = true;
   }
-  return spec;
+  return newer_defaults(std::move(spec));
 }
 
 /// What decoders have or lack, family by family, where it is not as in Llama.
@@ -125,7 +207,8 @@ ModelSpec with_classes(ModelSpec spec, std::int64_t classes) {
 ModelSpec family_defaults(Family family) {
   ModelSpec spec;
   spec.family = family;
-  if (family == Family::kGpt2) return spec;
+  if (family == Family::kGptBigCode) spec.kv_heads = 1;
+  if (family == Family::kGpt2 || family == Family::kGptBigCode) return spec;
   switch (family) {
     case Family::kBert:
     case Family::kVit: return encoder_defaults(spec);

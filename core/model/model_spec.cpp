@@ -28,6 +28,17 @@ std::string_view to_text(Family family) {
     case Family::kQwen: return "qwen";
     case Family::kT5: return "t5";
     case Family::kConvNet: return "conv";
+    case Family::kGemma2: return "gemma2";
+    case Family::kGemma3: return "gemma3";
+    case Family::kOlmo: return "olmo";
+    case Family::kOlmo2: return "olmo2";
+    case Family::kOlmoe: return "olmoe";
+    case Family::kQwen2Moe: return "qwen2_moe";
+    case Family::kGptOss: return "gpt_oss";
+    case Family::kDeepSeek: return "deepseek";
+    case Family::kGptBigCode: return "gpt_bigcode";
+    case Family::kCohere: return "cohere";
+    case Family::kLlama4: return "llama4";
   }
   return "?";
 }
@@ -81,6 +92,15 @@ std::string_view to_text(HeadKind head) {
   return "?";
 }
 
+std::string_view to_text(NormPlace place) {
+  switch (place) {
+    case NormPlace::kBefore: return "before";
+    case NormPlace::kBeforeAndBehind: return "before_and_behind";
+    case NormPlace::kBehind: return "behind";
+  }
+  return "?";
+}
+
 namespace {
 
 /// Of an encoder, only what differs from a decoder.
@@ -99,6 +119,29 @@ std::string encoder_fields(const ModelSpec& s) {
   text += fmt::format(" image={} patch={} channels={}", i.size, i.patch, i.channels);
   return text + fmt::format(" mean={:.17g},{:.17g},{:.17g} deviation={:.17g},{:.17g},{:.17g}", i.mean[0], i.mean[1], i.mean[2],
                             i.deviation[0], i.deviation[1], i.deviation[2]);
+}
+
+/// What only some newer decoders have, each named where it differs from what the others do.
+std::string newer_fields(const ModelSpec& s) {
+  std::string text;
+  const auto add = [&](std::string_view key, auto value, auto neutral) {
+    if (value != neutral) text += fmt::format(" {}={}", key, value);
+  };
+  const auto add_number = [&](std::string_view key, double value) {
+    if (value != 0) text += fmt::format(" {}={:.17g}", key, value);
+  };
+  add("norm_place", to_text(s.norm_place), to_text(NormPlace::kBefore));
+  add("norm_weight", s.norm_weight, true);
+  add("wide_qk_norm", s.wide_qk_norm, false);
+  add_number("score_cap", s.score_cap);
+  add_number("logit_cap", s.logit_cap);
+  add("full_every", s.full_every, std::int64_t{0});
+  add_number("local_theta", s.local_rope_theta);
+  add("sinks", s.sinks, false);
+  add("other_arithmetic", s.other_arithmetic, false);
+  const LatentAttention& l = s.latent;
+  if (!l.exists()) return text;
+  return text + fmt::format(" latent=q{}-kv{}-plain{}-rope{}-value{}", l.q_rank, l.kv_rank, l.plain_dim, l.rope_dim, l.value_dim);
 }
 
 /// What was not there when the first digests were taken is named only where it differs from what was meant then.
@@ -122,7 +165,7 @@ std::string later_fields(const ModelSpec& s) {
   add("decoder_layers", s.decoder_layers, std::int64_t{0});
   add("relative_buckets", s.relative_buckets, std::int64_t{0});
   const RopeScaling& r = s.rope_scaling;
-  text += canonical_text(s.experts) + canonical_text(s.conv);
+  text += newer_fields(s) + canonical_text(s.experts) + canonical_text(s.conv);
   if (r.kind == RopeScalingKind::kNone) return text;
   text += fmt::format(" rope_scaling={} rope_factor={:.17g}", to_text(r.kind), r.factor);
   if (r.kind == RopeScalingKind::kLinear) return text;

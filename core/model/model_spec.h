@@ -8,12 +8,15 @@
 #include "core/base/result.h"
 #include "core/model/conv_net.h"
 #include "core/model/experts.h"
+#include "core/model/latent_attention.h"
 
 namespace plimsoll {
 
 /// Whose names a checkpoint's tensors and configuration have; what a model computes is in its spec's other fields.
 enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral, kBert, kVit,
-  kOpt, kBloom, kGptNeoX, kGptJ, kFalcon, kMpt, kPalm, kStableLm, kPhi3, kQwen, kT5, kConvNet };
+  kOpt, kBloom, kGptNeoX, kGptJ, kFalcon, kMpt, kPalm, kStableLm, kPhi3, kQwen, kT5, kConvNet,
+  kGemma2, kGemma3, kOlmo, kOlmo2, kOlmoe, kQwen2Moe, kGptOss, kDeepSeek, kGptBigCode, kCohere, kLlama4 };
+constexpr Family kLastFamily = Family::kLlama4;
 enum class NormKind : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
@@ -32,6 +35,12 @@ enum class HeadKind : std::uint8_t {
   kNextToken,    ///< at every token the one that follows
   kMaskedToken,  ///< at hidden tokens what stood there; a transform (linear, activation, norm) comes before the output matrix
   kClass,        ///< at the first token one of `classes`, for the whole sequence
+};
+/// Where the norms of a block's halves (attention, feed-forward) stand; `post_norm` of encoders is another place yet.
+enum class NormPlace : std::uint8_t {
+  kBefore,           ///< of what a half reads
+  kBeforeAndBehind,  ///< and of what it adds to the stream (Gemma 2)
+  kBehind,           ///< of what it adds alone (OLMo 2)
 };
 enum class RopeScalingKind : std::uint8_t { kNone, kLinear, kLlama3 };
 
@@ -115,13 +124,34 @@ struct ModelSpec {
   std::int64_t relative_buckets = 0;   ///< of PositionKind::kRelative
   ConvNet conv;                        ///< a convolutional net in place of a transformer; what is said above of blocks means nothing then
 
+  NormPlace norm_place = NormPlace::kBefore;
+  bool norm_weight = true;       ///< norms have weights
+  bool wide_qk_norm = false;     ///< with qk_norm: one norm spans all query heads, one all key heads, each weight its own
+  double score_cap = 0;          ///< scores s become cap · tanh(s / cap) before the softmax; 0: they stay
+  double logit_cap = 0;          ///< and logits
+  std::int64_t full_every = 0;   ///< with a window: blocks n − 1, 2n − 1, … see all tokens before; 0: none does
+  double local_rope_theta = 0;   ///< of blocks with the window, whose rotation is not stretched; 0: as of the others
+  bool sinks = false;            ///< each head has a learnt score that takes a share of the softmax and adds nothing
+  bool other_arithmetic = false; ///< multiplies, clips or rotates in a way of its own that takes no room and no kernel here does
+  LatentAttention latent;
+
   bool operator==(const ModelSpec&) const = default;
 
   /// Whether that block has a mixture of experts in place of its feed-forward layer.
   [[nodiscard]] bool has_experts(std::int64_t layer) const {
     const std::int64_t of_stack = layer < layers ? layer : layer - layers;
-    return experts.count > 0 && (of_stack + 1) % experts.every == 0;
+    return experts.count > 0 && of_stack >= experts.dense_first && (of_stack + 1) % experts.every == 0;
   }
+  /// Whether that block's tokens see no farther than the window.
+  [[nodiscard]] bool has_window(std::int64_t layer) const {
+    return window > 0 && (full_every == 0 || (layer + 1) % full_every != 0);
+  }
+  /// Base of the rotary frequencies of that block.
+  [[nodiscard]] double theta_of(std::int64_t layer) const {
+    return local_rope_theta > 0 && has_window(layer) ? local_rope_theta : rope_theta;
+  }
+  [[nodiscard]] bool norms_before() const { return norm_place != NormPlace::kBehind; }
+  [[nodiscard]] bool norms_behind() const { return norm_place != NormPlace::kBefore; }
   [[nodiscard]] bool is_conv_net() const { return conv.kind != ConvNetKind::kNone; }
   [[nodiscard]] bool has_encoder_and_decoder() const { return decoder_layers > 0; }
   /// Blocks of all stacks; those of a decoder behind an encoder follow it.
@@ -165,6 +195,7 @@ std::string_view to_text(ActivationKind activation);
 std::string_view to_text(PositionKind positions);
 std::string_view to_text(RopeScalingKind scaling);
 std::string_view to_text(HeadKind head);
+std::string_view to_text(NormPlace place);
 
 /// One line of key=value pairs that names every field; equal specs, equal text.
 std::string canonical_text(const ModelSpec& spec);

@@ -30,6 +30,7 @@ ParameterGroup finish(ParameterGroup group) {
 }
 
 void add_norm(ParameterGroup& group, const ModelSpec& spec, Role weight, Role bias) {
+  if (!spec.norm_weight) return;
   add(group, weight, 1, spec.hidden);
   if (spec.norm == NormKind::kLayerNorm && spec.norm_bias) add(group, bias, 1, spec.hidden);
 }
@@ -46,13 +47,44 @@ void add_feed_forward(ParameterGroup& group, const ModelSpec& spec) {
 
 void add_experts(ParameterGroup& group, const ModelSpec& spec) {
   const std::int64_t count = spec.experts.count, held = spec.experts.held();
-  add(group, Role::kRouterWeight, count, spec.hidden);
+  add_linear(group, Role::kRouterWeight, Role::kRouterBias, count, spec.hidden, spec.experts.router_bias);
   if (spec.experts.gating == GatingKind::kNoisy) add(group, Role::kRouterNoiseWeight, count, spec.hidden);
   add_linear(group, Role::kExpertInWeight, Role::kExpertInBias, held * spec.expert_in_width(), spec.hidden, spec.mlp_bias);
   add_linear(group, Role::kExpertOutWeight, Role::kExpertOutBias, held * spec.hidden, spec.expert_width(), spec.mlp_bias);
   for (ParameterTensor& tensor : group.tensors) {
     if (tensor.role == Role::kExpertInWeight || tensor.role == Role::kExpertOutWeight) tensor.matrices = held;
   }
+  if (spec.experts.shared_width == 0) return;
+  const std::int64_t shared = spec.experts.shared_width;
+  add(group, Role::kSharedInWeight, is_gated(spec.activation) ? 2 * shared : shared, spec.hidden);
+  add(group, Role::kSharedOutWeight, spec.hidden, shared);
+  if (spec.experts.shared_gate) add(group, Role::kSharedGateWeight, 1, spec.hidden);
+}
+
+/// Queries, keys and values through narrow vectors; no family of them has biases.
+void add_latent_attention(ParameterGroup& group, const ModelSpec& spec) {
+  const LatentAttention& latent = spec.latent;
+  const std::int64_t h = spec.hidden, queries = spec.heads * latent.key_dim();
+  if (latent.q_rank > 0) {
+    add(group, Role::kLatentQueryDownWeight, latent.q_rank, h);
+    add(group, Role::kLatentQueryNormWeight, 1, latent.q_rank);
+  }
+  add(group, Role::kLatentQueryWeight, queries, latent.q_rank > 0 ? latent.q_rank : h);
+  add(group, Role::kLatentDownWeight, latent.kv_rank + latent.rope_dim, h);
+  add(group, Role::kLatentNormWeight, 1, latent.kv_rank);
+  add(group, Role::kLatentKeyValueWeight, spec.heads * (latent.plain_dim + latent.value_dim), latent.kv_rank);
+  add(group, Role::kProjectionWeight, h, spec.heads * latent.value_dim);
+}
+
+void add_attention(ParameterGroup& group, const ModelSpec& spec) {
+  if (spec.latent.exists()) return add_latent_attention(group, spec);
+  add_linear(group, Role::kQkvWeight, Role::kQkvBias, spec.qkv_width(), spec.hidden, spec.qkv_bias);
+  if (spec.qk_norm) {
+    add(group, Role::kQueryNormWeight, 1, spec.wide_qk_norm ? spec.attention_width() : spec.head_dim);
+    add(group, Role::kKeyNormWeight, 1, spec.wide_qk_norm ? spec.kv_heads * spec.head_dim : spec.head_dim);
+  }
+  if (spec.sinks) add(group, Role::kSinks, 1, spec.heads);
+  add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, spec.hidden, spec.attention_width(), spec.projection_bias);
 }
 
 /// Attention over what the encoder made; no family of them has biases.
@@ -69,23 +101,21 @@ bool begins_stack(const ModelSpec& spec, std::int64_t layer) { return layer == 0
 ParameterGroup block_group(const ModelSpec& spec, std::int64_t layer) {
   ParameterGroup group{.name = "block " + std::to_string(layer), .block = layer, .tensors = {}};
   const std::int64_t h = spec.hidden;
-  add_norm(group, spec, Role::kNorm1Weight, Role::kNorm1Bias);
-  add_linear(group, Role::kQkvWeight, Role::kQkvBias, spec.qkv_width(), h, spec.qkv_bias);
-  if (spec.qk_norm) {
-    add(group, Role::kQueryNormWeight, 1, spec.head_dim);
-    add(group, Role::kKeyNormWeight, 1, spec.head_dim);
-  }
-  add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, h, spec.attention_width(), spec.projection_bias);
+  if (spec.norms_before()) add_norm(group, spec, Role::kNorm1Weight, Role::kNorm1Bias);
+  add_attention(group, spec);
+  if (spec.norms_behind()) add(group, Role::kNorm1BehindWeight, 1, h);
   if (spec.positions == PositionKind::kRelative && begins_stack(spec, layer)) {
     add(group, Role::kRelativeBias, spec.relative_buckets, spec.heads);
   }
   if (layer >= spec.layers) add_cross_attention(group, spec);
-  if (!spec.parallel_block || spec.parallel_norms) add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
+  const bool second = !spec.parallel_block || spec.parallel_norms;
+  if (second && spec.norms_before()) add_norm(group, spec, Role::kNorm2Weight, Role::kNorm2Bias);
   if (spec.has_experts(layer)) {
     add_experts(group, spec);
   } else {
     add_feed_forward(group, spec);
   }
+  if (spec.norms_behind()) add(group, Role::kNorm2BehindWeight, 1, h);
   if (spec.has_encoder_and_decoder() && layer + 1 == spec.layers) add(group, Role::kEncoderNormWeight, 1, h);
   return finish(std::move(group));
 }

@@ -26,6 +26,9 @@ enum class ParameterRole : std::uint8_t {
   kEmbeddingInWeight, kEmbeddingOutWeight, kRelativeBias, kEncoderNormWeight,
   kCrossNormWeight, kCrossQueryWeight, kCrossKeyValueWeight, kCrossProjectionWeight,
   kConvWeight, kConvBias, kBatchNormWeight, kBatchNormBias,
+  kNorm1BehindWeight, kNorm2BehindWeight, kSinks, kRouterBias, kSharedInWeight, kSharedOutWeight, kSharedGateWeight,
+  kLatentQueryDownWeight, kLatentQueryNormWeight, kLatentQueryWeight, kLatentDownWeight, kLatentNormWeight,
+  kLatentKeyValueWeight,
 };
 
 /// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/model/conv_layers.h"
 #include "core/model/model_spec.h"
@@ -42,6 +43,12 @@ Result<void> validate_experts(const ModelSpec& spec) {
   if (spec.experts.count == 0) return {};
   if (spec.experts.every > spec.layers) {
     return bad(spec, fmt::format("every={} leaves no block of {} with experts", spec.experts.every, spec.layers));
+  }
+  if (spec.experts.dense_first >= spec.layers) {
+    return bad(spec, fmt::format("dense_first={} leaves no block of {} with experts", spec.experts.dense_first, spec.layers));
+  }
+  if (spec.experts.shared_width > kMaxSize) {
+    return bad(spec, fmt::format("shared_width={} is larger than {}", spec.experts.shared_width, kMaxSize));
   }
   if (spec.expert_width() > kMaxSize) {
     return bad(spec, fmt::format("expert_ffn={} is larger than {}", spec.expert_width(), kMaxSize));
@@ -117,6 +124,50 @@ Result<void> validate_architecture(const ModelSpec& spec) {
   return {};
 }
 
+Result<void> validate_latent(const ModelSpec& spec) {
+  const LatentAttention& latent = spec.latent;
+  if (!latent.exists()) {
+    return latent == LatentAttention{} ? Result<void>() : bad(spec, "latent attention needs kv_rank");
+  }
+  const struct {
+    std::string_view key;
+    std::int64_t value, least;
+  } sizes[] = {{"kv_rank", latent.kv_rank, 1},     {"q_rank", latent.q_rank, 0},       {"plain_dim", latent.plain_dim, 1},
+               {"rope_dim", latent.rope_dim, 2},   {"value_dim", latent.value_dim, 1}};
+  for (const auto& [key, value, least] : sizes) {
+    if (value < least || value > kMaxSize) {
+      return bad(spec, fmt::format("{}={} of latent attention does not lie between {} and {}", key, value, least, kMaxSize));
+    }
+  }
+  if (latent.rope_dim % 2 != 0) return bad(spec, fmt::format("rope_dim={} must be even for rotary positions", latent.rope_dim));
+  if (spec.kv_heads == spec.heads && !spec.qk_norm && !spec.qkv_bias && !spec.projection_bias) return {};
+  return bad(spec, "latent attention has keys for every head, no biases and no norms of heads");
+}
+
+/// What only some newer decoders have.
+Result<void> validate_newer(const ModelSpec& spec) {
+  if (spec.norms_behind() && (spec.post_norm || spec.parallel_block)) {
+    return bad(spec, "norms behind the halves of a block go neither with post_norm nor with a parallel block");
+  }
+  if (spec.norms_behind() && spec.norm == NormKind::kLayerNorm) {
+    return bad(spec, "norms behind the halves of a block are RMS norms");
+  }
+  if (!spec.norm_weight && spec.norm != NormKind::kLayerNorm) return bad(spec, "only LayerNorms go without weights");
+  if (spec.wide_qk_norm && !spec.qk_norm) return bad(spec, "wide_qk_norm says how qk_norm is meant, which is off");
+  for (const auto& [key, cap] : {std::pair("score_cap", spec.score_cap), std::pair("logit_cap", spec.logit_cap)}) {
+    if (!(cap >= 0) || !std::isfinite(cap)) return bad(spec, fmt::format("{}={} is negative or no number", key, cap));
+  }
+  if (spec.full_every < 0) return bad(spec, fmt::format("full_every={} is negative", spec.full_every));
+  if (spec.full_every > 0 && spec.window == 0) return bad(spec, "full_every says which blocks have no window, and there is none");
+  if (!(spec.local_rope_theta >= 0) || !std::isfinite(spec.local_rope_theta)) {
+    return bad(spec, fmt::format("local_theta={} is negative or no number", spec.local_rope_theta));
+  }
+  if (spec.local_rope_theta > 0 && (spec.full_every == 0 || spec.positions != PositionKind::kRope)) {
+    return bad(spec, "local_theta is of rotary blocks with a window beside blocks without one: full_every is 0");
+  }
+  return validate_latent(spec);
+}
+
 /// Which of an encoder's features go together.
 Result<void> validate_encoder(const ModelSpec& spec) {
   if (spec.causal != (spec.head == HeadKind::kNextToken)) {
@@ -159,7 +210,7 @@ Result<void> validate(const ModelSpec& spec) {
     return bad(spec, fmt::format("heads={} is not a multiple of kv_heads={}", spec.heads, spec.kv_heads));
   }
   if (auto rotary = validate_rotary(spec); !rotary) return rotary;
-  for (const auto check : {validate_images, validate_encoder, validate_architecture}) {
+  for (const auto check : {validate_images, validate_encoder, validate_architecture, validate_newer}) {
     if (auto valid = check(spec); !valid) return valid;
   }
   if (spec.qk_norm && spec.norm == NormKind::kLayerNorm) return bad(spec, "queries and keys have RMS norms only");

@@ -36,6 +36,7 @@ Result<void> check_arithmetic(const Plan& plan) {
       {spec.positions == PositionKind::kAlibi, "attention with ALiBi positions"},
       {spec.rope_interleaved, "rotary positions of neighbouring pairs"},
       {spec.position_offset > 0, "a table of positions that does not begin with the first token's"},
+      {spec.other_arithmetic, "factors, bounds or rotations of scores, sums or logits of the model's own"},
       {spec.norm == NormKind::kLayerNorm && !spec.norm_bias, "LayerNorms without biases"},
       {recipe.optimizer == OptimizerKind::kMuon, "the optimizer muon"}};
   for (const auto& [asked, what] : missing) {

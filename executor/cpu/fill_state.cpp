@@ -67,6 +67,8 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kKeyNormWeight:
     case ParameterRole::kEmbeddingNormWeight:
     case ParameterRole::kTransformNormWeight:
+    case ParameterRole::kNorm1BehindWeight:
+    case ParameterRole::kNorm2BehindWeight:
       return {.constant = spec.norm == NormKind::kRmsNormPlusOne ? 0.0 : 1.0, .deviation = 0};
     case ParameterRole::kRouterWeight:
     case ParameterRole::kExpertInWeight:
@@ -103,6 +105,17 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kConvBias:
     case ParameterRole::kBatchNormWeight:
     case ParameterRole::kBatchNormBias:
+    case ParameterRole::kSinks:
+    case ParameterRole::kRouterBias:
+    case ParameterRole::kSharedInWeight:
+    case ParameterRole::kSharedOutWeight:
+    case ParameterRole::kSharedGateWeight:
+    case ParameterRole::kLatentQueryDownWeight:
+    case ParameterRole::kLatentQueryNormWeight:
+    case ParameterRole::kLatentQueryWeight:
+    case ParameterRole::kLatentDownWeight:
+    case ParameterRole::kLatentNormWeight:
+    case ParameterRole::kLatentKeyValueWeight:
       return {};
     case ParameterRole::kAdapterA:
       return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};

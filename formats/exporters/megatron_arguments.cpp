@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/model/foreign_feature.h"
 #include "formats/exporters/commented_text.h"
 #include "formats/exporters/refusals.h"
 
@@ -33,7 +34,7 @@ Result<void> check_layers(const ModelSpec& spec) {
     return cannot_export("these arguments are of pretrain_gpt.py, which trains decoders", "export a decoder");
   }
   if (spec.positions == PositionKind::kAlibi || spec.parallel_block || spec.post_norm || spec.embedding_norm ||
-      spec.token_width() != spec.hidden) {
+      spec.token_width() != spec.hidden || spec.norms_behind() || spec.wide_qk_norm || !foreign_feature(spec).empty()) {
     return cannot_export(fmt::format("Megatron-LM's layers are not those of {}", spec.name),
                          "export to deepspeed, which takes any model");
   }

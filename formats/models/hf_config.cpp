@@ -11,8 +11,10 @@
 #include "formats/models/hf_decoder_config.h"
 #include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
+#include "formats/models/hf_newer_config.h"
 #include "formats/models/hf_rope.h"
 #include "formats/models/hf_starcoder_config.h"
+#include "formats/models/hf_unsupported.h"
 #include "formats/models/mask_token.h"
 #include "formats/models/unread_families.h"
 #include "formats/text/parse_json.h"
@@ -43,50 +45,6 @@ const std::vector<std::string_view>& harmless_keys() {
   return kKeys;
 }
 
-/// Features that another architecture would need; each is off when absent, null, false, empty, 0 or its neutral value.
-struct Feature {
-  std::string_view key;
-  std::string_view what;
-  double neutral = 0;
-};
-
-constexpr Feature kUnsupported[] = {
-    {"quantization_config", "quantized weights"},
-    {"num_experts", "a mixture of experts"},
-    {"num_local_experts", "a mixture of experts"},
-    {"n_routed_experts", "a mixture of experts"},
-    {"text_config", "a model of several modalities"},
-    {"vision_config", "a model of several modalities"},
-    {"is_encoder_decoder", "an encoder and a decoder"},
-    {"add_cross_attention", "cross attention"},
-    {"kv_lora_rank", "latent attention"},
-    {"q_lora_rank", "latent attention"},
-    {"use_qk_norm", "normalised queries and keys"},
-    {"qk_layernorm", "queries and keys with LayerNorms"},
-    {"rope_interleaved", "interleaved rotary pairs"},
-    {"use_bidirectional_attention", "attention in both directions"},
-    {"attn_logit_softcapping", "capped attention scores"},
-    {"final_logit_softcapping", "capped logits"},
-    {"scale_attn_by_inverse_layer_idx", "attention scores scaled by layer"},
-};
-
-bool is_off(const json& value, double neutral) {
-  if (value.is_boolean()) return !value.get<bool>();
-  if (value.is_number()) return value.get<double>() == 0 || value.get<double>() == neutral;
-  return value.is_null() || ((value.is_object() || value.is_array()) && value.empty());
-}
-
-void refuse_unsupported(ConfigFields& fields, Family family, std::string_view type) {
-  for (const auto& [key, what, neutral] : kUnsupported) {
-    if (family == Family::kMixtral && key == "num_local_experts") continue;
-    if (type == "qwen3_moe" && (key == "num_experts" || key == "num_local_experts")) continue;
-    if (family == Family::kT5 && (key == "is_encoder_decoder" || key == "num_experts")) continue;
-    const json* value = fields.find(key);
-    if (value == nullptr || is_off(*value, neutral)) continue;
-    fields.fault(fmt::format("'{}' asks for {}, which is not supported", key, what));
-  }
-}
-
 /// A model_type that is read, and the architecture that belongs to it.
 struct KnownType {
   std::string_view model_type;
@@ -109,6 +67,12 @@ constexpr KnownType kKnownTypes[] = {
     {"qwen3_moe", "Qwen3MoeForCausalLM", Family::kQwen3}, {"granite", "GraniteForCausalLM", Family::kLlama},
     {"roberta", "RobertaForMaskedLM", Family::kBert}, {"xlm-roberta", "XLMRobertaForMaskedLM", Family::kBert},
     {"starcoder2", "Starcoder2ForCausalLM", Family::kStableLm},
+    {"gemma2", "Gemma2ForCausalLM", Family::kGemma2}, {"gemma3_text", "Gemma3ForCausalLM", Family::kGemma3},
+    {"olmo", "OlmoForCausalLM", Family::kOlmo},       {"olmo2", "Olmo2ForCausalLM", Family::kOlmo2},
+    {"olmoe", "OlmoeForCausalLM", Family::kOlmoe},    {"qwen2_moe", "Qwen2MoeForCausalLM", Family::kQwen2Moe},
+    {"gpt_oss", "GptOssForCausalLM", Family::kGptOss}, {"deepseek_v2", "DeepseekV2ForCausalLM", Family::kDeepSeek},
+    {"deepseek_v3", "DeepseekV3ForCausalLM", Family::kDeepSeek}, {"gpt_bigcode", "GPTBigCodeForCausalLM", Family::kGptBigCode},
+    {"cohere", "CohereForCausalLM", Family::kCohere}, {"llama4_text", "Llama4ForCausalLM", Family::kLlama4},
     {"camembert", "CamembertForMaskedLM", Family::kBert}, {"distilbert", "DistilBertForMaskedLM", Family::kBert},
 };
 
@@ -123,7 +87,6 @@ std::vector<std::string> type_names() {
   for (const KnownType& known : kKnownTypes) names.emplace_back(known.model_type);
   return names;
 }
-
 
 /// Reads one configuration into a description.
 class ConfigReader {
@@ -152,6 +115,9 @@ class ConfigReader {
       read_encoder_config(fields_, type, found_);
     } else if (type == "starcoder2") {
       read_starcoder_config(fields_, found_);
+    } else if (has_newer_keys(known->family)) {
+      note_stored_code();
+      read_newer_config(fields_, type, found_);
     } else if (has_own_decoder_keys(known->family)) {
       read_decoder_config(fields_, found_);
     } else if (known->family == Family::kGpt2) {
@@ -184,6 +150,12 @@ class ConfigReader {
                                : fmt::format("{}; or state the shape in words. {}", readable_types(), did_you_mean(type, near)));
   }
 
+  /// What is trained is sized as trained, however the file holds it.
+  void note_stored_code() {
+    const json* stored = fields_.find("quantization_config");
+    if (stored != nullptr && !is_off(*stored, 0)) note("'quantization_config' says how weights are stored; training holds them decoded");
+  }
+
   /// Granite multiplies embeddings, sums, scores and logits by constants; only the first has a place in a spec.
   void read_multipliers() {
     ModelSpec& spec = found_.spec;
@@ -191,7 +163,8 @@ class ConfigReader {
     const double scores = fields_.positive({"attention_multiplier"}, 1) * std::sqrt(static_cast<double>(spec.head_dim));
     const double sums = fields_.positive({"residual_multiplier"}, 1), logits = fields_.positive({"logits_scaling"}, 1);
     if (scores == 1 && sums == 1 && logits == 1) return;
-    note("Granite multiplies scores, sums and logits by constants of its own, which a run leaves out", true);
+    spec.other_arithmetic = true;
+    note("Granite multiplies scores, sums and logits by constants of its own, for which there are no kernels", true);
   }
 
   void take_notes(std::vector<ModelNote> notes) { std::ranges::move(notes, std::back_inserter(found_.notes)); }
@@ -368,8 +341,14 @@ Result<ModelDescription> parse_hf_config(std::string_view text, std::string_view
   if (!parsed->is_object()) {
     return fail({.kind = ErrorKind::kInput, .what = "expected an object", .where = std::string(where), .remedy = {}});
   }
-  ConfigFields fields(*parsed, std::string(where));
+  const json* text_of = text_part(*parsed);
+  json only_text = text_of == nullptr ? json() : *text_of;
+  if (text_of != nullptr) only_text["model_type"] = (*parsed)["model_type"].get<std::string>() + "_text";
+  ConfigFields fields(text_of == nullptr ? *parsed : only_text, std::string(where));
   ModelDescription found = ConfigReader(fields, std::move(name)).read();
+  if (text_of != nullptr) {
+    found.notes.push_back({.text = "'text_config' alone is read: the tower of images is left out", .changes_numbers = true});
+  }
   if (fields.error()) return fail(*fields.error());
   if (auto valid = validate(found.spec); !valid) {
     Error error = valid.error();

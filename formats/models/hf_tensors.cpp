@@ -37,15 +37,20 @@ void list_experts(GroupLister& lister, const ModelSpec& spec, const std::string&
 void list_gpt2_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
   lister.whole(Role::kNorm1Weight, prefix + "ln_1.weight");
   lister.whole(Role::kNorm1Bias, prefix + "ln_1.bias");
-  lister.transposed(Role::kQkvWeight, prefix + "attn.c_attn.weight");
+  const bool linear = spec.family == Family::kGptBigCode;  // else Conv1D, which holds [inputs, outputs]
+  const auto matrix = [&](Role role, std::string name) {
+    if (linear) return lister.whole(role, std::move(name));
+    lister.transposed(role, std::move(name));
+  };
+  matrix(Role::kQkvWeight, prefix + "attn.c_attn.weight");
   lister.whole(Role::kQkvBias, prefix + "attn.c_attn.bias");
-  lister.transposed(Role::kProjectionWeight, prefix + "attn.c_proj.weight");
+  matrix(Role::kProjectionWeight, prefix + "attn.c_proj.weight");
   lister.whole(Role::kProjectionBias, prefix + "attn.c_proj.bias");
   lister.whole(Role::kNorm2Weight, prefix + "ln_2.weight");
   lister.whole(Role::kNorm2Bias, prefix + "ln_2.bias");
-  lister.transposed(Role::kFfnInWeight, prefix + "mlp.c_fc.weight");
+  matrix(Role::kFfnInWeight, prefix + "mlp.c_fc.weight");
   lister.whole(Role::kFfnInBias, prefix + "mlp.c_fc.bias");
-  lister.transposed(Role::kFfnOutWeight, prefix + "mlp.c_proj.weight");
+  matrix(Role::kFfnOutWeight, prefix + "mlp.c_proj.weight");
   lister.whole(Role::kFfnOutBias, prefix + "mlp.c_proj.bias");
   list_experts(lister, spec, prefix);
 }
@@ -86,7 +91,10 @@ void list_phi_block(GroupLister lister, const ModelSpec& spec, const std::string
 void list_llama_block(GroupLister lister, const ModelSpec& spec, const std::string& prefix) {
   lister.whole(Role::kNorm1Weight, prefix + "input_layernorm.weight");
   list_llama_attention(lister, spec, prefix + "self_attn.");
-  lister.whole(Role::kNorm2Weight, prefix + "post_attention_layernorm.weight");
+  const bool behind = spec.norms_behind();  // Gemma 3, OLMo 2
+  lister.whole(Role::kNorm2Weight, prefix + (behind ? "pre_feedforward_layernorm.weight" : "post_attention_layernorm.weight"));
+  lister.whole(Role::kNorm1BehindWeight, prefix + "post_attention_layernorm.weight");
+  lister.whole(Role::kNorm2BehindWeight, prefix + "post_feedforward_layernorm.weight");
   lister.whole(Role::kNorm1Bias, prefix + "input_layernorm.bias");
   lister.whole(Role::kNorm2Bias, prefix + "post_attention_layernorm.bias");
   if (spec.family == Family::kPhi3) {
@@ -133,6 +141,9 @@ Result<void> check_hf_names(const ModelSpec& spec) {
     case Family::kBert:
     case Family::kVit:
     case Family::kStableLm:
+    case Family::kGemma3:
+    case Family::kOlmo2:
+    case Family::kGptBigCode:
     case Family::kPhi3: return {};
     default: break;
   }
@@ -145,7 +156,7 @@ Result<void> check_hf_names(const ModelSpec& spec) {
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   const ParameterLayout layout = lay_out_parameters(spec);
   if (spec.family == Family::kBert || spec.family == Family::kVit) return encoder_tensors(spec, layout);
-  const bool gpt2 = spec.family == Family::kGpt2, phi = spec.family == Family::kPhi;
+  const bool gpt2 = spec.family == Family::kGpt2 || spec.family == Family::kGptBigCode, phi = spec.family == Family::kPhi;
   const std::string final_norm = gpt2 ? "transformer.ln_f" : phi ? "model.final_layernorm" : "model.norm";
   std::vector<HfTensor> tensors;
   GroupLister embedding(tensors, layout, layout.embedding());

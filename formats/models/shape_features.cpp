@@ -25,6 +25,9 @@ constexpr Flag kFlags[] = {{"tied", &ModelSpec::tied_head},
                            {"parallel_norms", &ModelSpec::parallel_norms},
                            {"post_norm", &ModelSpec::post_norm},
                            {"embedding_norm", &ModelSpec::embedding_norm},
+                           {"norm_weight", &ModelSpec::norm_weight},
+                           {"wide_qk_norm", &ModelSpec::wide_qk_norm},
+                           {"other_arithmetic", &ModelSpec::other_arithmetic},
                            {"rope_interleaved", &ModelSpec::rope_interleaved}};
 
 /// Of everything in a block.

@@ -32,6 +32,7 @@ constexpr SizeKey kSizeKeys[] = {
     {"window", &ModelSpec::window},     {"rotary_dim", &ModelSpec::rotary_dim},
     {"classes", &ModelSpec::classes},   {"mask", &ModelSpec::mask_token},   {"types", &ModelSpec::token_types},
     {"embedding_width", &ModelSpec::embedding_width}, {"position_offset", &ModelSpec::position_offset},
+    {"full_every", &ModelSpec::full_every},
     {"decoder_layers", &ModelSpec::decoder_layers},   {"relative_buckets", &ModelSpec::relative_buckets},
 };
 
@@ -42,6 +43,15 @@ struct ImageKey {
 
 constexpr ImageKey kImageKeys[] = {
     {"image", &ImageInput::size}, {"patch", &ImageInput::patch}, {"channels", &ImageInput::channels}};
+
+struct LatentKey {
+  std::string_view name;
+  std::int64_t LatentAttention::* field;
+};
+
+constexpr LatentKey kLatentKeys[] = {{"q_rank", &LatentAttention::q_rank},       {"kv_rank", &LatentAttention::kv_rank},
+                                     {"plain_dim", &LatentAttention::plain_dim}, {"rope_dim", &LatentAttention::rope_dim},
+                                     {"value_dim", &LatentAttention::value_dim}};
 
 struct RopeKey {
   std::string_view name;
@@ -60,7 +70,19 @@ struct ExpertSizeKey {
 
 constexpr ExpertSizeKey kExpertSizeKeys[] = {{"experts", &ExpertSpec::count},      {"top-k", &ExpertSpec::per_token},
                                              {"every", &ExpertSpec::every},        {"expert_ffn", &ExpertSpec::width},
-                                             {"groups", &ExpertSpec::groups}};
+                                             {"groups", &ExpertSpec::groups},
+                                             {"dense_first", &ExpertSpec::dense_first},
+                                             {"shared_ffn", &ExpertSpec::shared_width}};
+
+struct ExpertFlagKey {
+  std::string_view name;
+  bool ExpertSpec::* field;
+};
+
+constexpr ExpertFlagKey kExpertFlagKeys[] = {{"plain_gates", &ExpertSpec::plain_gates},
+                                             {"sigmoid_scores", &ExpertSpec::sigmoid_scores},
+                                             {"shared_gate", &ExpertSpec::shared_gate},
+                                             {"router_bias", &ExpertSpec::router_bias}};
 
 struct ExpertRealKey {
   std::string_view name;
@@ -83,16 +105,23 @@ constexpr FamilyWord kFamilies[] = {{"gpt", Family::kGpt2},     {"llama", Family
                                     {"vit", Family::kVit},     {"opt", Family::kOpt},     {"bloom", Family::kBloom},
                                     {"neox", Family::kGptNeoX}, {"gptj", Family::kGptJ},  {"falcon", Family::kFalcon},
                                     {"mpt", Family::kMpt},     {"palm", Family::kPalm},   {"stablelm", Family::kStableLm},
-                                    {"phi3", Family::kPhi3},   {"qwen", Family::kQwen},   {"t5", Family::kT5}};
+                                    {"phi3", Family::kPhi3},   {"qwen", Family::kQwen},   {"t5", Family::kT5},
+                                    {"gemma2", Family::kGemma2}, {"gemma3", Family::kGemma3}, {"olmo", Family::kOlmo},
+                                    {"olmo2", Family::kOlmo2}, {"olmoe", Family::kOlmoe}, {"qwen2_moe", Family::kQwen2Moe},
+                                    {"gpt_oss", Family::kGptOss}, {"deepseek", Family::kDeepSeek},
+                                    {"gpt_bigcode", Family::kGptBigCode}, {"cohere", Family::kCohere},
+                                    {"llama4", Family::kLlama4}};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys;
   for (const SizeKey& key : kSizeKeys) keys.emplace_back(key.name);
   for (const RopeKey& key : kRopeKeys) keys.emplace_back(key.name);
+  for (const LatentKey& key : kLatentKeys) keys.emplace_back(key.name);
   for (const ImageKey& key : kImageKeys) keys.emplace_back(key.name);
   for (const ExpertSizeKey& key : kExpertSizeKeys) keys.emplace_back(key.name);
+  for (const ExpertFlagKey& key : kExpertFlagKeys) keys.emplace_back(key.name);
   for (const ExpertRealKey& key : kExpertRealKeys) keys.emplace_back(key.name);
-  keys.insert(keys.end(), {"gating", "epsilon", "rope_theta", "rope_scaling"});
+  keys.insert(keys.end(), {"gating", "epsilon", "rope_theta", "local_theta", "rope_scaling"});
   for (const auto& more : {feature_keys(), conv_keys()}) keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
@@ -142,6 +171,7 @@ Result<void> set_whole(std::int64_t& field, std::string_view text, std::string_v
 
 bool is_expert_key(std::string_view key) {
   return key == "gating" || std::ranges::find(kExpertSizeKeys, key, &ExpertSizeKey::name) != std::end(kExpertSizeKeys) ||
+         std::ranges::find(kExpertFlagKeys, key, &ExpertFlagKey::name) != std::end(kExpertFlagKeys) ||
          std::ranges::find(kExpertRealKeys, key, &ExpertRealKey::name) != std::end(kExpertRealKeys);
 }
 
@@ -149,6 +179,12 @@ bool is_expert_key(std::string_view key) {
 Result<void> set_expert_field(ExpertSpec& experts, std::string_view text, std::string_view key, std::string_view value) {
   for (const auto& [name, field] : kExpertSizeKeys) {
     if (name == key) return set_whole(experts.*field, text, key, value);
+  }
+  for (const auto& [name, field] : kExpertFlagKeys) {
+    if (name != key) continue;
+    if (value != "true" && value != "false") return bad(text, fmt::format("{}={} is neither true nor false", key, value));
+    experts.*field = value == "true";
+    return {};
   }
   for (const auto& [name, field] : kExpertRealKeys) {
     if (name != key) continue;
@@ -182,10 +218,14 @@ Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view 
   for (const auto& [name, field] : kImageKeys) {
     if (name == key && spec.reads_images()) return set_whole(spec.image.*field, text, key, value);
   }
+  for (const auto& [name, field] : kLatentKeys) {
+    if (name == key && spec.latent.exists()) return set_whole(spec.latent.*field, text, key, value);
+  }
   if (is_expert_key(key)) return set_expert_field(spec.experts, text, key, value);
   if (key.starts_with("rope_") && key != "rope_theta") return set_rope_scaling(spec, text, key, value);
   if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);
   if (key == "rope_theta" && spec.positions == PositionKind::kRope) return set_real(spec.rope_theta, text, key, value);
+  if (key == "local_theta") return set_real(spec.local_rope_theta, text, key, value);
   if (key == "rope_theta") return bad(text, "rope_theta needs a family with rotary positions");
   if (is_feature_key(key)) return set_feature(spec, text, key, value);
   return bad(text, fmt::format("unknown key '{}'", key), did_you_mean(key, all_keys()));
@@ -230,6 +270,7 @@ Result<void> check_experts(const ModelSpec& spec, std::string_view text, std::st
   if (spec.experts.count > 0 || spec.is_conv_net()) return {};
   std::vector<std::string_view> keys{"gating"};
   for (const ExpertSizeKey& key : kExpertSizeKeys) keys.push_back(key.name);
+  for (const ExpertFlagKey& key : kExpertFlagKeys) keys.push_back(key.name);
   for (const ExpertRealKey& key : kExpertRealKeys) keys.push_back(key.name);
   for (const std::string_view key : keys) {
     if (value_of(pairs, key).empty()) continue;
@@ -245,6 +286,13 @@ Result<void> fill_head_dim(ModelSpec& spec, std::string_view text) {
   }
   spec.head_dim = spec.hidden / spec.heads;
   return {};
+}
+
+void fill_latent(ModelSpec& spec) {
+  if (!spec.latent.exists()) return;
+  spec.kv_heads = spec.heads;
+  spec.head_dim = spec.latent.key_dim();
+  spec.rotary_dim = spec.latent.rope_dim;
 }
 
 /// Classes ask for another head than the family's; a ViT's tokens are its image's patches.
@@ -289,7 +337,9 @@ Result<void> fill_in(ModelSpec& spec, std::string_view text) {
   if (spec.max_positions == 0) spec.max_positions = usual_positions(spec);
   if (spec.family == Family::kT5 && spec.decoder_layers == 0) spec.decoder_layers = spec.layers;
   if (spec.kv_heads == 0) spec.kv_heads = spec.heads;
-  if (spec.family == Family::kGemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
+  fill_latent(spec);
+  const bool gemma = spec.family == Family::kGemma || spec.family == Family::kGemma2 || spec.family == Family::kGemma3;
+  if (gemma) spec.embedding_scale = std::sqrt(static_cast<double>(spec.hidden));
   if (auto filled = fill_head_dim(spec, text); !filled) return filled;
   if (spec.positions == PositionKind::kRope && spec.rotary_dim == 0) spec.rotary_dim = usual_rotary_dim(spec);
   return {};

@@ -16,10 +16,7 @@ constexpr std::string_view kSparse = "a model whose attention leaves tokens out 
 constexpr std::string_view kLatent = "a model with latent attention";
 constexpr std::string_view kMoreNorms = "a model with norms behind attention and feed-forward layers as well";
 constexpr std::string_view kNormsBehind = "a model whose norms stand behind attention and feed-forward layers alone";
-constexpr std::string_view kWideNorms = "a model whose norms of queries and keys span all heads";
-constexpr std::string_view kPlainNorms = "a model whose norms have no weights";
 constexpr std::string_view kSharedExperts = "a mixture with an expert that all tokens pass through";
-constexpr std::string_view kSinks = "a mixture with attention sinks and experts with biases";
 
 struct Unread {
   std::string_view model_type;
@@ -38,11 +35,10 @@ constexpr Unread kUnread[] = {
     {"bart", kTranslator}, {"mbart", kTranslator}, {"marian", kTranslator}, {"pegasus", kTranslator}, {"m2m_100", kTranslator},
     {"blenderbot", kTranslator}, {"led", kTranslator}, {"prophetnet", kTranslator},
     {"longformer", kSparse}, {"big_bird", kSparse}, {"reformer", kSparse}, {"gpt_neo", kSparse},
-    {"deepseek_v2", kLatent}, {"deepseek_v3", kLatent}, {"minicpm3", kLatent},
-    {"gemma2", kMoreNorms}, {"gemma3_text", kMoreNorms}, {"gemma3", kMoreNorms}, {"gemma3n", kMoreNorms}, {"glm4", kMoreNorms},
-    {"olmo2", kNormsBehind}, {"olmo3", kNormsBehind}, {"olmoe", kWideNorms}, {"olmo", kPlainNorms},
-    {"qwen2_moe", kSharedExperts}, {"llama4", kSharedExperts}, {"llama4_text", kSharedExperts}, {"glm4_moe", kSharedExperts},
-    {"gpt_oss", kSinks},
+    {"minicpm3", kLatent},
+    {"gemma3n", kMoreNorms}, {"glm4", kMoreNorms},
+    {"olmo3", kNormsBehind},
+    {"glm4_moe", kSharedExperts},
 };
 
 }  // namespace

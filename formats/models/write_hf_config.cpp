@@ -8,6 +8,7 @@
 #include "formats/models/hf_config.h"
 #include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
+#include "formats/models/hf_newer_config.h"
 #include "formats/models/hf_rope.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
@@ -161,6 +162,10 @@ void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
 
 Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& extras) {
   if (const auto known = check_hf_names(spec); !known) return fail(known.error());
+  if (has_newer_keys(spec.family)) {
+    return bad(spec, fmt::format("no config.json of the family '{}' is written: save a single .safetensors file",
+                                 to_text(spec.family)));
+  }
   const bool encoder = spec.family == Family::kBert || spec.family == Family::kVit;
   auto config = encoder ? encoder_config(spec) : spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
   if (!config) return fail(config.error());

@@ -10,11 +10,19 @@ std::string write_experts(const ExpertSpec& e) {
   JsonLine line;
   line.integer("count", e.count).integer("per_token", e.per_token).text("gating", to_text(e.gating)).integer("every", e.every);
   line.integer("width", e.width).number("capacity", e.capacity).integer("groups", e.groups).number("balance", e.balance);
-  return line.number("load", e.load).number("dropout", e.dropout).str();
+  line.number("load", e.load).number("dropout", e.dropout);
+  if (e.dense_first != 0) line.integer("dense_first", e.dense_first);
+  if (e.shared_width != 0) line.integer("shared_width", e.shared_width);
+  if (e.shared_gate) line.flag("shared_gate", true);
+  if (e.router_bias) line.flag("router_bias", true);
+  if (e.plain_gates) line.flag("plain_gates", true);
+  if (e.sigmoid_scores) line.flag("sigmoid_scores", true);
+  return line.str();
 }
 
 ExpertSpec read_experts(const JsonNode& node) {
-  node.allow_only({"count", "per_token", "gating", "every", "width", "capacity", "groups", "balance", "load", "dropout"});
+  node.allow_only({"count", "per_token", "gating", "every", "width", "capacity", "groups", "balance", "load", "dropout",
+                   "dense_first", "shared_width", "shared_gate", "router_bias", "plain_gates", "sigmoid_scores"});
   const auto size_or = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);
   };
@@ -28,6 +36,12 @@ ExpertSpec read_experts(const JsonNode& node) {
   e.balance = node.number_or("balance", e.balance);
   e.load = node.number_or("load", e.load);
   e.dropout = node.number_or("dropout", e.dropout);
+  e.dense_first = size_or("dense_first", 0);
+  e.shared_width = size_or("shared_width", 0);
+  e.shared_gate = node.boolean_or("shared_gate", false);
+  e.router_bias = node.boolean_or("router_bias", false);
+  e.plain_gates = node.boolean_or("plain_gates", false);
+  e.sigmoid_scores = node.boolean_or("sigmoid_scores", false);
   return e;
 }
 
@@ -126,6 +140,37 @@ void read_architecture(const JsonNode& node, ModelSpec& s) {
   if (node.has("conv")) s.conv = read_conv(node.at("conv"));
 }
 
+void write_newer_fields(JsonLine& line, const ModelSpec& s) {
+  if (s.norm_place != NormPlace::kBefore) line.text("norm_place", to_text(s.norm_place));
+  if (!s.norm_weight) line.flag("norm_weight", false);
+  if (s.wide_qk_norm) line.flag("wide_qk_norm", true);
+  if (s.score_cap != 0) line.number("score_cap", s.score_cap);
+  if (s.logit_cap != 0) line.number("logit_cap", s.logit_cap);
+  if (s.full_every != 0) line.integer("full_every", s.full_every);
+  if (s.local_rope_theta != 0) line.number("local_rope_theta", s.local_rope_theta);
+  if (s.sinks) line.flag("sinks", true);
+  if (s.other_arithmetic) line.flag("other_arithmetic", true);
+  if (!s.latent.exists()) return;
+  line.integer("latent_q_rank", s.latent.q_rank).integer("latent_kv_rank", s.latent.kv_rank);
+  line.integer("latent_plain_dim", s.latent.plain_dim).integer("latent_rope_dim", s.latent.rope_dim);
+  line.integer("latent_value_dim", s.latent.value_dim);
+}
+
+void read_newer_fields(const JsonNode& node, ModelSpec& s) {
+  const auto size = [&](std::string_view key) { return node.integer_or(key, 0, 0, kMaxParsedCount); };
+  s.norm_place = enum_or(node, "norm_place", NormPlace::kBefore, NormPlace::kBehind);
+  s.norm_weight = node.boolean_or("norm_weight", true);
+  s.wide_qk_norm = node.boolean_or("wide_qk_norm", false);
+  s.score_cap = node.number_or("score_cap", 0);
+  s.logit_cap = node.number_or("logit_cap", 0);
+  s.full_every = size("full_every");
+  s.local_rope_theta = node.number_or("local_rope_theta", 0);
+  s.sinks = node.boolean_or("sinks", false);
+  s.other_arithmetic = node.boolean_or("other_arithmetic", false);
+  s.latent = {.q_rank = size("latent_q_rank"), .kv_rank = size("latent_kv_rank"), .plain_dim = size("latent_plain_dim"),
+              .rope_dim = size("latent_rope_dim"), .value_dim = size("latent_value_dim")};
+}
+
 /// Only what differs from what a plan without the key means.
 void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.projection_bias != s.qkv_bias) line.flag("projection_bias", s.projection_bias);
@@ -137,6 +182,7 @@ void write_later_fields(JsonLine& line, const ModelSpec& s) {
   if (s.window != 0) line.integer("window", s.window);
   if (s.experts.count > 0) line.raw("experts", write_experts(s.experts));
   write_architecture(line, s);
+  write_newer_fields(line, s);
   write_encoder_fields(line, s);
   const RopeScaling& r = s.rope_scaling;
   if (r == RopeScaling{}) return;
@@ -154,6 +200,7 @@ void read_later_fields(const JsonNode& node, ModelSpec& s) {
   s.window = node.integer_or("window", 0, 0, kMaxParsedCount);
   if (node.has("experts")) s.experts = read_experts(node.at("experts"));
   read_architecture(node, s);
+  read_newer_fields(node, s);
   read_encoder_fields(node, s);
   RopeScaling& r = s.rope_scaling;
   r.kind = enum_or(node, "rope_scaling", r.kind, RopeScalingKind::kLlama3);
@@ -225,12 +272,14 @@ ModelSpec read_model(const JsonNode& node) {
                    "rope_high_frequency", "rope_original_positions", "causal", "post_norm", "embedding_norm", "token_types",
                    "head", "classes", "pooler", "mask_token", "image_size", "patch_size", "channels", "image_mean",
                    "image_deviation", "norm_bias", "parallel_norms", "rope_interleaved", "embedding_width",
-                   "position_offset", "decoder_layers", "relative_buckets", "conv"});
+                   "position_offset", "decoder_layers", "relative_buckets", "conv", "norm_place", "norm_weight",
+                   "wide_qk_norm", "score_cap", "logit_cap", "full_every", "local_rope_theta", "sinks", "other_arithmetic",
+                   "latent_q_rank", "latent_kv_rank", "latent_plain_dim", "latent_rope_dim", "latent_value_dim"});
   if (!names_model(node)) {
     node.allow_only({"name"});
     return {.name = node.text_or("name", "")};
   }
-  ModelSpec s = family_defaults(enum_of(node.at("family"), Family::kConvNet));
+  ModelSpec s = family_defaults(enum_of(node.at("family"), kLastFamily));
   const auto size = [&](std::string_view key) { return node.at(key).integer(0, kMaxParsedCount); };
   const auto size_or = [&](std::string_view key, std::int64_t absent) {
     return node.integer_or(key, absent, 0, kMaxParsedCount);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/model/foreign_feature.h"
+
 namespace plimsoll {
 namespace {
 
@@ -43,6 +45,9 @@ StoredWeights store_weights(const ModelSpec& spec, DType type, GroupCode code) {
 
 Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
   if (const auto writes = check_writes_tokens(task.spec); !writes) return writes;
+  if (const std::string_view foreign = foreign_feature(task.spec); !foreign.empty()) {
+    return refuse(fmt::format("{} {}, for which inference has no sizes", task.spec.name, foreign), "take another model");
+  }
   if (task.prompt < 1 || task.new_tokens < 1 || task.sequences < 1) {
     return refuse("prompts, new tokens and sequences are at least 1", "see --prompt, --new-tokens and --batch");
   }

@@ -1,5 +1,7 @@
 #include "sim/stack/stack_run.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/stack/megatron/megatron_steps.h"
@@ -48,7 +50,19 @@ void take_tape(StackRun& run) {
   run.places = run.tape->places();
 }
 
+/// PyTorch's fused attention gives another function of a model that caps its scores or has sinks.
+Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
+  const bool fused = setup.attention && *setup.attention != AttentionKernel::kEager;
+  if (!fused || (spec.score_cap == 0 && !spec.sinks)) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("{} {}, which {} attention does not do", spec.name,
+                                   spec.sinks ? "has attention sinks" : "caps attention scores", to_text(*setup.attention)),
+               .where = {},
+               .remedy = "choose --attention eager"});
+}
+
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));

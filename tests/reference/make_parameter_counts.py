@@ -77,9 +77,38 @@ def starcoder2(layers, hidden, heads, kv, tied=True):
                                intermediate_size=4 * hidden, vocab_size=49152, tie_word_embeddings=tied)
 
 
+def sized(kind, layers, hidden, heads, kv, ffn, vocab, **more):
+    return kind(num_hidden_layers=layers, hidden_size=hidden, num_attention_heads=heads, num_key_value_heads=kv, intermediate_size=ffn,
+                vocab_size=vocab, **more)
+
+
+def gemma2(layers, hidden, heads, kv, head_dim, ffn):
+    return sized(hf.Gemma2Config, layers, hidden, heads, kv, ffn, 256000, head_dim=head_dim)
+
+
+def gemma3(layers, hidden, heads, kv, head_dim, ffn, vocab):
+    return sized(hf.Gemma3TextConfig, layers, hidden, heads, kv, ffn, vocab, head_dim=head_dim)
+
+
+def qwen2_moe(layers, hidden, heads, kv, ffn, width, shared, experts, chosen):
+    return sized(hf.Qwen2MoeConfig, layers, hidden, heads, kv, ffn, 151936, moe_intermediate_size=width, num_experts=experts,
+                 shared_expert_intermediate_size=shared, num_experts_per_tok=chosen)
+
+
+def deepseek2(layers, hidden, heads, ffn, width, experts, rank):
+    return sized(hf.DeepseekV2Config, layers, hidden, heads, heads, ffn, 102400, moe_intermediate_size=width, n_routed_experts=experts,
+                 q_lora_rank=rank, kv_lora_rank=512, qk_nope_head_dim=128, qk_rope_head_dim=64, v_head_dim=128, n_shared_experts=2,
+                 num_experts_per_tok=6, first_k_dense_replace=1)
+
+
+def big_code(layers, hidden, heads, positions, vocab):
+    return hf.GPTBigCodeConfig(n_layer=layers, n_embd=hidden, n_head=heads, n_inner=4 * hidden, n_positions=positions, vocab_size=vocab)
+
+
 def language(config):
     kinds = {hf.RobertaConfig: hf.RobertaForMaskedLM, hf.XLMRobertaConfig: hf.XLMRobertaForMaskedLM,
-             hf.T5Config: hf.T5ForConditionalGeneration, hf.SwitchTransformersConfig: hf.SwitchTransformersForConditionalGeneration}
+             hf.T5Config: hf.T5ForConditionalGeneration, hf.SwitchTransformersConfig: hf.SwitchTransformersForConditionalGeneration,
+             hf.Llama4TextConfig: hf.Llama4ForCausalLM}
     return kinds[type(config)](config) if type(config) in kinds else hf.AutoModelForCausalLM.from_config(config)
 
 
@@ -149,6 +178,27 @@ MODELS = {
     "granite-3.3-2b": lambda: granite(2048, 8192), "granite-3.3-8b": lambda: granite(4096, 12800),
     "starcoder2-3b": lambda: starcoder2(30, 3072, 24, 2), "starcoder2-7b": lambda: starcoder2(32, 4608, 36, 4),
     "starcoder2-15b": lambda: starcoder2(40, 6144, 48, 4, False),
+    "gemma-2-2b": lambda: gemma2(26, 2304, 8, 4, 256, 9216), "gemma-2-9b": lambda: gemma2(42, 3584, 16, 8, 256, 14336),
+    "gemma-2-27b": lambda: gemma2(46, 4608, 32, 16, 128, 36864),
+    "gemma-3-270m": lambda: gemma3(18, 640, 4, 1, 256, 2048, 262144), "gemma-3-1b": lambda: gemma3(26, 1152, 4, 1, 256, 6912, 262144),
+    "gemma-3-4b": lambda: gemma3(34, 2560, 8, 4, 256, 10240, 262208), "gemma-3-12b": lambda: gemma3(48, 3840, 16, 8, 256, 15360, 262208),
+    "gemma-3-27b": lambda: gemma3(62, 5376, 32, 16, 128, 21504, 262208),
+    "olmo-1b": lambda: sized(hf.OlmoConfig, 16, 2048, 16, 16, 8192, 50304, tie_word_embeddings=True),
+    "olmo-7b": lambda: sized(hf.OlmoConfig, 32, 4096, 32, 32, 11008, 50304),
+    "olmo-2-1b": lambda: sized(hf.Olmo2Config, 16, 2048, 16, 16, 8192, 100352),
+    "olmo-2-7b": lambda: sized(hf.Olmo2Config, 32, 4096, 32, 32, 11008, 100352),
+    "olmo-2-13b": lambda: sized(hf.Olmo2Config, 40, 5120, 40, 40, 13824, 100352),
+    "olmo-2-32b": lambda: sized(hf.Olmo2Config, 64, 5120, 40, 8, 27648, 100352),
+    "olmoe-1b-7b": lambda: sized(hf.OlmoeConfig, 16, 2048, 16, 16, 1024, 50304, num_experts=64, num_experts_per_tok=8),
+    "qwen1.5-moe-a2.7b": lambda: qwen2_moe(24, 2048, 16, 16, 5632, 1408, 5632, 60, 4),
+    "qwen2-57b-a14b": lambda: qwen2_moe(28, 3584, 28, 4, 18944, 2560, 20480, 64, 8),
+    "gpt-oss-20b": lambda: hf.GptOssConfig(num_hidden_layers=24, num_local_experts=32), "gpt-oss-120b": lambda: hf.GptOssConfig(),
+    "deepseek-v2-lite": lambda: deepseek2(27, 2048, 16, 10944, 1408, 64, None),
+    "deepseek-v2": lambda: deepseek2(60, 5120, 128, 12288, 1536, 160, 1536), "deepseek-v3": lambda: hf.DeepseekV3Config(),
+    "starcoder": lambda: big_code(40, 6144, 48, 8192, 49152), "santacoder": lambda: big_code(24, 2048, 16, 2048, 49280),
+    "command-r": lambda: sized(hf.CohereConfig, 40, 8192, 64, 64, 22528, 256000),
+    "llama4-scout": lambda: hf.Llama4TextConfig(),
+    "llama4-maverick": lambda: hf.Llama4TextConfig(num_local_experts=128, interleave_moe_layer_step=2),
 }
 
 IMAGES = ["resnet18", "resnet34", "resnet50", "resnet101", "resnet152", "wide_resnet50_2", "wide_resnet101_2", "resnext50_32x4d",

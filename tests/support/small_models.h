@@ -15,7 +15,8 @@ inline ModelSpec small_model(Family family, std::int64_t layers = 4) {
   spec.layers = layers;
   spec.hidden = 32;
   spec.heads = 4;
-  spec.kv_heads = family == Family::kGpt2 || encoder ? 4 : 2;
+  const bool alone = family == Family::kGpt2 || family == Family::kOlmo2 || encoder;
+  spec.kv_heads = family == Family::kGptBigCode ? 1 : alone ? 4 : 2;
   spec.head_dim = 8;
   spec.ffn = 64;
   spec.vocabulary = 256;
@@ -28,8 +29,9 @@ inline ModelSpec small_model(Family family, std::int64_t layers = 4) {
   }
   if (family == Family::kPhi) spec.rotary_dim = 4;
   if (family == Family::kMixtral) spec.experts.count = 4;
-  if (family == Family::kGemma) spec.embedding_scale = 2;
+  if (family == Family::kGemma || family == Family::kGemma3) spec.embedding_scale = 2;
   if (family == Family::kMistral) spec.window = 32;
+  if (family == Family::kGemma3) spec.window = 80, spec.full_every = 2;
   return spec;
 }
 

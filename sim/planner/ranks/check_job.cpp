@@ -162,6 +162,7 @@ Result<void> check_slices(const RankJob& job) {
   const std::pair<bool, const char*> missing[] = {
       {mixture && spec.experts.dropout > 0, "dropout in experts, which draws by their width"},
       {spec.qk_norm, "norms of queries and keys, whose weights all heads share"},
+      {spec.norms_behind(), "norms behind the halves of a block, which read whole rows of a sum"},
       {spec.positions == PositionKind::kAlibi, "ALiBi positions, whose slopes count all heads"},
       {!is_divisible(job.recipe.optimizer), "an optimizer that looks at whole tensors"},
       {std::min(spec.ffn, spec.expert_width()) == job.tensor, "a feed-forward layer of one column each"}};

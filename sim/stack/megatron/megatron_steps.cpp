@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "core/model/foreign_feature.h"
 #include "sim/stack/megatron/megatron_states.h"
 
 namespace plimsoll {
@@ -113,6 +114,11 @@ Result<void> check_megatron(const ModelSpec& spec, const Recipe& recipe, const S
   const std::int64_t t = setup.tensor_ranks;
   if (spec.reads_images() || spec.head == HeadKind::kClass || spec.experts.count > 0) {
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} is neither a GPT nor a BERT", spec.name), .where = {}, .remedy = "choose --stack pytorch"});
+  }
+  const std::string_view foreign = spec.norms_behind() ? "has norms behind its halves" : foreign_feature(spec);
+  if (!foreign.empty()) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("megatron: {} {}, which its layers are not taken to have", spec.name, foreign),
+                 .where = {}, .remedy = "choose --stack pytorch"});
   }
   if (spec.heads % t != 0 || spec.ffn % t != 0 || spec.kv_heads % t != 0) {
     return contradiction(fmt::format("{} heads, {} key heads or {} of the feed-forward layer do not divide by {} tensor ranks", spec.heads, spec.kv_heads, spec.ffn, t));

@@ -1,11 +1,11 @@
 #include "sim/stack/modules/transformer_layers.h"
 
+#include <utility>
+
 namespace plimsoll {
 namespace {
 
-struct Heads {
-  Tensor q, k, v;  ///< [b, heads, s, d], memory by token
-};
+using Heads = AttentionHeads;
 
 Tensor heads_of(Tape& tape, const Tensor& rows, std::int64_t heads, const BlockContext& context) {
   const Tensor cut = view(tape, rows, {context.batch, context.sequence, heads, context.spec.head_dim});
@@ -14,6 +14,7 @@ Tensor heads_of(Tape& tape, const Tensor& rows, std::int64_t heads, const BlockC
 
 Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
+  if (spec.latent.exists()) return latent_heads(tape, x, weights.latent, context);
   const std::int64_t kv_width = spec.kv_heads * spec.head_dim;
   Tensors rows;
   if (weights.qkv.size() == 1) {
@@ -21,35 +22,43 @@ Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const Bl
   } else {
     for (const DenseLayer& one : weights.qkv) rows.push_back(dense_layer(tape, x, one));
   }
+  if (spec.wide_qk_norm) {
+    rows[0] = norm_layer(tape, rows[0], weights.query_norm, context);
+    rows[1] = norm_layer(tape, rows[1], weights.key_norm, context);
+  }
   return {.q = heads_of(tape, rows[0], spec.heads, context), .k = heads_of(tape, rows[1], spec.kv_heads, context),
           .v = heads_of(tape, rows[2], spec.kv_heads, context)};
-}
-
-/// x · cosine + rotated(x) · sine; the halves of a head change places.
-Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context) {
-  if (context.rules.fused_pointwise) return scale(tape, x);
-  const std::int64_t half = x.size(-1) / 2;
-  const std::size_t last = x.shape.size() - 1;
-  const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
-  return add(tape, multiply(tape, x, context.rotation), multiply(tape, turned, context.rotation));
 }
 
 Tensor head_norm(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
   return weights.weight == nullptr ? x : norm_layer(tape, x, weights, context);
 }
 
+/// The shares of the keys, where a learnt score of each head takes the rest: a column behind the scores, as gpt-oss writes it.
+Tensor shares_beside_sinks(Tape& tape, const Tensor& scores, Parameter& sinks, const BlockContext& context) {
+  const std::size_t last = scores.shape.size() - 1;
+  Shape column = scores.shape;
+  column.back() = 1;
+  const Tensor values = view(tape, sinks.use(), {1, context.spec.heads, 1, 1});
+  const Tensor all = concatenate(tape, {scores, add(tape, tape.empty(column, scores.dtype), values)}, last);
+  const Tensor shares = softmax(tape, shift(tape, all), all.dtype);
+  return narrow(tape, shares, last, scores.size(-1));
+}
+
 /// Scores, mask, softmax and their product with the values, one kernel after another.
-Tensor eager_attention(Tape& tape, const Heads& heads, const BlockContext& context) {
+Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const BlockContext& context) {
   const ModuleRules& rules = context.rules;
   Tensor scores = scale(tape, matmul(tape, heads.q, transpose(tape, heads.k, 2, 3)));
+  scores = capped(tape, std::move(scores), context.spec.score_cap);
   if (context.mask || context.spec.causal) {
     scores = rules.mask_as_sum && context.mask ? add(tape, scores, context.mask) : masked(tape, scores);
   }
   const bool wide = rules.softmax_in_fp32 || tape.autocast().has_value();
   const DType narrow_type = scores.dtype;
-  Tensor shares = softmax(tape, scores, wide ? DType::kFp32 : scores.dtype);
+  Tensor shares = sinks != nullptr ? shares_beside_sinks(tape, scores, *sinks, context)
+                                   : softmax(tape, scores, wide ? DType::kFp32 : scores.dtype);
   scores = {};
-  if (rules.softmax_in_fp32) shares = cast(tape, shares, narrow_type);
+  if (rules.softmax_in_fp32 || sinks != nullptr) shares = cast(tape, shares, narrow_type);
   shares = dropout(tape, shares, rules.attention_dropout);
   return matmul(tape, shares, heads.v);
 }
@@ -62,14 +71,42 @@ Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
                           .dropout = context.rules.attention_dropout});
 }
 
+/// Values narrower than keys are widened for a kernel that wants both alike, and its result is cut.
+Tensor kernel_attention(Tape& tape, Heads heads, const BlockContext& context) {
+  const LatentAttention& latent = context.spec.latent;
+  if (!latent.exists() || latent.value_dim >= latent.key_dim()) return sdpa(tape, heads, context);
+  const std::size_t last = heads.v.shape.size() - 1;
+  Shape rest = heads.v.shape;
+  rest.back() = latent.key_dim() - latent.value_dim;
+  heads.v = concatenate(tape, {heads.v, tape.empty(rest, heads.v.dtype)}, last);
+  return narrow(tape, sdpa(tape, heads, context), last, latent.value_dim);
+}
+
 }  // namespace
+
+Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context) {
+  if (context.rules.fused_pointwise) return scale(tape, x);
+  const std::int64_t half = x.size(-1) / 2;
+  const std::size_t last = x.shape.size() - 1;
+  const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
+  return add(tape, multiply(tape, x, context.rotation), multiply(tape, turned, context.rotation));
+}
+
+Tensor capped(Tape& tape, Tensor x, double cap) {
+  if (cap == 0) return x;
+  x = scale(tape, x);
+  x = from_result(tape, x);
+  return scale(tape, x);
+}
 
 Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
   Heads heads = project(tape, x, weights, context);
-  heads.q = head_norm(tape, heads.q, weights.query_norm, context);
-  heads.k = head_norm(tape, heads.k, weights.key_norm, context);
-  if (context.rotation) {
+  if (!spec.wide_qk_norm) {
+    heads.q = head_norm(tape, heads.q, weights.query_norm, context);
+    heads.k = head_norm(tape, heads.k, weights.key_norm, context);
+  }
+  if (context.rotation && !spec.latent.exists()) {
     heads.q = rotate(tape, heads.q, context);
     heads.k = rotate(tape, heads.k, context);
   }
@@ -77,9 +114,10 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.k = repeat_heads(tape, heads.k, spec.heads / spec.kv_heads);
     heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);
   }
-  Tensor out = context.rules.attention == AttentionKernel::kEager ? eager_attention(tape, heads, context) : sdpa(tape, heads, context);
+  const bool eager = context.rules.attention == AttentionKernel::kEager;
+  Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context) : kernel_attention(tape, heads, context);
   out = contiguous(tape, transpose(tape, out, 1, 2));
-  out = view(tape, out, {context.batch, context.sequence, spec.attention_width()});
+  out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
   return dropout(tape, dense_layer(tape, out, weights.projection), context.rules.dropout);
 }
 

@@ -16,8 +16,17 @@ Tensor activated(Tape& tape, const Tensor& x, const BlockContext& context) {
   return composite ? new_gelu(tape, x) : from_input(tape, x);
 }
 
+/// (up + 1) · gate · sigmoid(α gate), both bounded before, kernel by kernel (gpt-oss).
+Tensor bounded_gate(Tape& tape, const Tensor& gate, const Tensor& up) {
+  const Tensor low = from_input(tape, gate), other = from_input(tape, up);
+  const Tensor glu = multiply(tape, low, from_result(tape, scale(tape, low)));
+  return multiply(tape, shift(tape, other), glu);
+}
+
 /// activation(gate) · up. A fused one saves gate and up alone.
 Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContext& context) {
+  const bool bounded = context.spec.family == Family::kGptOss;
+  if (bounded && !context.rules.fused_pointwise) return bounded_gate(tape, gate, up);
   if (!context.rules.fused_pointwise) return multiply(tape, from_input(tape, gate), up);
   Tensor out = tape.empty(gate.shape, gate.dtype);
   tape.stream(3 * traffic(out), out.dtype);

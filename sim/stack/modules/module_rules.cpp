@@ -8,7 +8,7 @@ namespace {
 /// Families whose query, key and value come from one layer in transformers.
 bool projects_at_once(Family family) {
   return family == Family::kGpt2 || family == Family::kBloom || family == Family::kGptNeoX || family == Family::kFalcon ||
-         family == Family::kMpt || family == Family::kQwen || family == Family::kPhi3;
+         family == Family::kMpt || family == Family::kQwen || family == Family::kPhi3 || family == Family::kGptBigCode;
 }
 
 bool two_byte_compute(Precision precision) { return precision != Precision::kFp32 && precision != Precision::kFp64; }
@@ -26,7 +26,8 @@ double family_dropout(const ModelSpec& spec, ModuleStyle style) {
   if (spec.is_conv_net()) return spec.conv.kind == ConvNetKind::kVgg ? 0.5 : 0;
   if (style == ModuleStyle::kMosaic || style == ModuleStyle::kTorchVision || style == ModuleStyle::kTimm) return 0;
   if (style == ModuleStyle::kNanoGpt) return 0;
-  const bool drops = spec.family == Family::kGpt2 || spec.family == Family::kBert || spec.family == Family::kOpt || spec.family == Family::kT5;
+  const bool drops = spec.family == Family::kGpt2 || spec.family == Family::kBert || spec.family == Family::kOpt || spec.family == Family::kT5 ||
+                     spec.family == Family::kGptBigCode;
   return drops ? 0.1 : 0;
 }
 
@@ -36,12 +37,16 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   ModuleRules rules;
   const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace;
   const bool rms = spec.norm != NormKind::kLayerNorm;
-  rules.attention = setup.attention.value_or(fastest_attention(gpu, recipe.precision));
+  const bool eager_alone = spec.score_cap > 0 || spec.sinks;  // PyTorch's fused attention knows neither
+  rules.attention = setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, recipe.precision));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
   rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
   rules.attention_dropout = !setup.dropout && spec.family == Family::kOpt ? 0 : rules.dropout;
   rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
   if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
+  // These multiply by the weight before they go back to the narrow type.
+  const bool wide_weight = spec.norms_behind() || spec.family == Family::kGptOss;
+  if (rms && hugging_face && wide_weight) rules.norm = NormCode::kInFp32;
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
   if (hugging_face && (spec.family == Family::kGpt2 || spec.family == Family::kGptJ)) rules.activation = ActivationCode::kNewGelu;
   const bool grouped = spec.kv_heads < spec.heads;

@@ -19,6 +19,7 @@ Tensor composite(Tape& tape, const Tensor& x, Parameter& weight, NormCode code) 
 }  // namespace
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
+  if (weights.weight == nullptr) return cast(tape, layer_norm(tape, cast(tape, x, DType::kFp32), weights), x.dtype);
   if (context.spec.norm == NormKind::kLayerNorm) return layer_norm(tape, x, weights);
   const NormCode code = context.rules.fused_pointwise ? NormCode::kFused : context.rules.norm;
   return code == NormCode::kFused ? fused_rms_norm(tape, x, *weights.weight) : composite(tape, x, *weights.weight, code);

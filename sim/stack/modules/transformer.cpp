@@ -104,7 +104,7 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
 
 Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
   tape_.at("head");
-  Tensor rows = head_.final_norm.weight != nullptr ? norm_layer(tape_, x, head_.final_norm, context) : x;
+  Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
   if (spec_.head == HeadKind::kClass) {
     rows = narrow(tape_, rows, 1, 1);
     if (head_.pooler.weight != nullptr) rows = from_result(tape_, linear(tape_, rows, head_.pooler));
@@ -113,17 +113,17 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
   if (head_.transform.weight != nullptr)
     rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
   if (head_.narrowing.weight != nullptr) rows = linear(tape_, rows, head_.narrowing);
-  return linear(tape_, rows, head_.output);
+  return capped(tape_, linear(tape_, rows, head_.output), spec_.logit_cap);
 }
 
 /// The logits of all chunks are made, then each meets the loss by itself. What the losses keep stays until backward: all
 /// log-probabilities in fp32, or the logits as they are where a compiler writes the loss.
 Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   tape_.at("head");
-  Tensor rows = head_.final_norm.weight != nullptr ? norm_layer(tape_, x, head_.final_norm, context) : x;
+  Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
   rows = view(tape_, rows, {rows.elements() / spec_.hidden, spec_.hidden});
   Tensors logits;
-  for (const Tensor& part : split_rows(tape_, rows, setup_.loss_chunks)) logits.push_back(linear(tape_, part, head_.output));
+  for (const Tensor& part : split_rows(tape_, rows, setup_.loss_chunks)) logits.push_back(capped(tape_, linear(tape_, part, head_.output), spec_.logit_cap));
   rows = {};
   tape_.at("loss");
   Tensor sum;
@@ -138,7 +138,7 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
 
 Tensor Transformer::rotation(DType compute) {
   if (spec_.positions != PositionKind::kRope) return {};
-  return tape_.empty({1, 1, recipe_.sequence, spec_.head_dim}, compute);
+  return tape_.empty({1, 1, recipe_.sequence, spec_.latent.exists() ? spec_.latent.rope_dim : spec_.head_dim}, compute);
 }
 
 /// Eager attention adds a mask of the type that scores have; the other kernels know it.
@@ -157,7 +157,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   tape_.with_autocast(autocast, [&] {
     Tensor x = asking(embed());
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
-    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence),
+    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = spec_.full_every > 0 ? mask(sequence) : Tensor{},
                                .batch = recipe_.micro_batch, .sequence = sequence};
     x = stack_of_blocks(std::move(x), context);
     if (setup_.loss_chunks > 1) {

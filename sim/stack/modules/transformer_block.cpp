@@ -31,6 +31,7 @@ FeedForwardWeights make_feed_forward(const DenseMaker& make, const std::string& 
 }  // namespace
 
 Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width) {
+  if (!spec.norm_weight) return {};
   Weights made{.weight = make.parameter(name + ".weight", {width})};
   if (spec.norm == NormKind::kLayerNorm && spec.norm_bias) made.bias = make.parameter(name + ".bias", {width});
   return made;
@@ -38,23 +39,36 @@ Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSp
 
 BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, bool has_experts) {
   BlockWeights made;
-  made.norm1 = make_norm(make, name + ".norm1", spec, spec.hidden);
-  made.qkv = make_projections(make, name + ".attention", spec, rules.split_projections);
-  if (spec.qk_norm) {
-    made.query_norm = make_norm(make, name + ".query_norm", spec, spec.head_dim);
-    made.key_norm = make_norm(make, name + ".key_norm", spec, spec.head_dim);
+  if (spec.norms_before()) made.norm1 = make_norm(make, name + ".norm1", spec, spec.hidden);
+  if (spec.latent.exists()) {
+    made.latent = make_latent(make, name + ".attention", spec);
+  } else {
+    made.qkv = make_projections(make, name + ".attention", spec, rules.split_projections);
   }
-  made.projection = make.make(name + ".projection", spec.attention_width(), spec.hidden, spec.projection_bias, AdapterTarget::kOutput);
-  if (!spec.parallel_block || spec.parallel_norms) made.norm2 = make_norm(make, name + ".norm2", spec, spec.hidden);
-  const bool gates_apart = rules.split_projections || rules.norm == NormCode::kInFp32;
+  if (spec.qk_norm) {
+    made.query_norm = make_norm(make, name + ".query_norm", spec, spec.wide_qk_norm ? spec.attention_width() : spec.head_dim);
+    made.key_norm = make_norm(make, name + ".key_norm", spec, spec.wide_qk_norm ? spec.kv_heads * spec.head_dim : spec.head_dim);
+  }
+  if (spec.sinks) made.sinks = make.parameter(name + ".sinks", {spec.heads});
+  const std::int64_t attended = spec.latent.exists() ? spec.heads * spec.latent.value_dim : spec.attention_width();
+  made.projection = make.make(name + ".projection", attended, spec.hidden, spec.projection_bias, AdapterTarget::kOutput);
+  if (spec.norms_behind()) {
+    made.behind1 = make_norm(make, name + ".norm_behind_attention", spec, spec.hidden);
+    made.behind2 = make_norm(make, name + ".norm_behind_feed", spec, spec.hidden);
+  }
+  if (spec.norms_before() && (!spec.parallel_block || spec.parallel_norms)) made.norm2 = make_norm(make, name + ".norm2", spec, spec.hidden);
+  const bool gates_apart = spec.family != Family::kGptOss && (rules.split_projections || rules.norm == NormCode::kInFp32);
   if (!has_experts) {
     made.feed = make_feed_forward(make, name + ".feed", spec, spec.ffn, gates_apart);
     return made;
   }
-  made.router = make.make_plain(name + ".router", spec.hidden, spec.experts.count, false);
+  made.router = make.make_plain(name + ".router", spec.hidden, spec.experts.count, spec.experts.router_bias);
   for (std::int64_t i = 0; i < spec.experts.count; ++i) {
     made.experts.push_back(make_feed_forward(make, fmt::format("{}.expert {}", name, i), spec, spec.expert_width(), gates_apart));
   }
+  if (spec.experts.shared_width == 0) return made;
+  made.shared = make_feed_forward(make, name + ".shared_expert", spec, spec.experts.shared_width, gates_apart);
+  if (spec.experts.shared_gate) made.shared_gate = make.make_plain(name + ".shared_gate", spec.hidden, 1, false);
   return made;
 }
 
@@ -62,6 +76,16 @@ namespace {
 
 Tensor feed(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   return weights.experts.empty() ? feed_forward_layer(tape, x, weights.feed, context) : expert_layer(tape, x, weights, context);
+}
+
+/// Each half adds a norm of what it made (Gemma 2, OLMo 2).
+Tensor block_with_norms_behind(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+  const bool before = context.spec.norms_before();
+  const auto read = [&](const Tensor& stream, const Weights& norm) { return before ? norm_layer(tape, stream, norm, context) : stream; };
+  const Tensor attended = attention_layer(tape, read(x, weights.norm1), weights, context);
+  const Tensor middle = add(tape, x, norm_layer(tape, attended, weights.behind1, context));
+  const Tensor fed = feed(tape, read(middle, weights.norm2), weights, context);
+  return add(tape, middle, norm_layer(tape, fed, weights.behind2, context));
 }
 
 }  // namespace
@@ -72,6 +96,7 @@ Tensor transformer_block(Tape& tape, const Tensor& x, const BlockWeights& weight
     const Tensor middle = norm_layer(tape, add(tape, attention_layer(tape, x, weights, context), x), weights.norm1, context);
     return norm_layer(tape, add(tape, feed(tape, middle, weights, context), middle), weights.norm2, context);
   }
+  if (spec.norms_behind()) return block_with_norms_behind(tape, x, weights, context);
   if (spec.parallel_block) {
     const Tensor normed = norm_layer(tape, x, weights.norm1, context);
     const Tensor attended = attention_layer(tape, normed, weights, context);

@@ -20,17 +20,41 @@ struct FeedForwardWeights {
   DenseLayer out;
 };
 
+/// Latent attention's, in place of those of queries, keys and values.
+struct LatentWeights {
+  DenseLayer query_down;  ///< nothing where queries come from the stream
+  Weights query_norm;
+  DenseLayer query;
+  DenseLayer down;  ///< to the vector behind keys and values, and the rotated part of all keys
+  Weights norm;
+  DenseLayer key_value;
+};
+
 /// Parameters of one transformer block, in the order in which its modules are registered.
 struct BlockWeights {
   Weights norm1;
   std::vector<DenseLayer> qkv;  ///< one fused, or three
   Weights query_norm;
   Weights key_norm;
+  LatentWeights latent;
+  Parameter* sinks = nullptr;
   DenseLayer projection;
+  Weights behind1;  ///< the norm of what attention adds; nothing where there is none
   Weights norm2;
   FeedForwardWeights feed;
   DenseLayer router;  ///< of a mixture of experts, which stands in the feed-forward layer's place
   std::vector<FeedForwardWeights> experts;
+  FeedForwardWeights shared;  ///< of the expert that every token passes through
+  DenseLayer shared_gate;
+  Weights behind2;  ///< of what the feed-forward layer adds
+};
+
+/// As make_norm, of latent attention's layers.
+LatentWeights make_latent(const DenseMaker& make, const std::string& name, const ModelSpec& spec);
+
+/// Queries, keys and values of every head.
+struct AttentionHeads {
+  Tensor q, k, v;  ///< [b, heads, s, d], memory by token
 };
 
 BlockWeights make_block(const DenseMaker& make, const std::string& name, const ModelSpec& spec, const ModuleRules& rules, bool has_experts);
@@ -41,12 +65,18 @@ struct BlockContext {
   const ModuleRules& rules;
   Tensor rotation;       ///< cosine and sine [1, 1, s, d], in the compute type; nothing without rotary positions
   Tensor mask;           ///< nothing where the kernel knows the mask
+  Tensor local_mask;     ///< of the blocks with a window, where others have none; as large
   std::int64_t batch = 1;
   std::int64_t sequence = 1;
 };
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);
+/// Through cap · tanh(x / cap), kernel by kernel; x itself where `cap` is 0.
+Tensor capped(Tape& tape, Tensor x, double cap);
 Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
+AttentionHeads latent_heads(Tape& tape, const Tensor& x, const LatentWeights& weights, const BlockContext& context);
+/// x · cosine + rotated(x) · sine; the halves of a head change places.
+Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context);
 Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context);
 /// Each expert on the tokens that chose it, one after another, as transformers writes it; the choices are taken to be even.
 Tensor expert_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);

@@ -115,5 +115,15 @@ TEST_CASE("equal texts are equal specs: every field of an architecture stands in
   CHECK(changed([](ModelSpec& s) { s.position_offset = 2; }));
   CHECK(changed([](ModelSpec& s) { s.decoder_layers = 2; }));
   CHECK(changed([](ModelSpec& s) { s.relative_buckets = 32; }));
+  CHECK(changed([](ModelSpec& s) { s.norm_place = NormPlace::kBehind; }));
+  CHECK(changed([](ModelSpec& s) { s.norm_weight = false; }));
+  CHECK(changed([](ModelSpec& s) { s.wide_qk_norm = true; }));
+  CHECK(changed([](ModelSpec& s) { s.score_cap = 50; }));
+  CHECK(changed([](ModelSpec& s) { s.logit_cap = 30; }));
+  CHECK(changed([](ModelSpec& s) { s.full_every = 2; }));
+  CHECK(changed([](ModelSpec& s) { s.local_rope_theta = 1e4; }));
+  CHECK(changed([](ModelSpec& s) { s.sinks = true; }));
+  CHECK(changed([](ModelSpec& s) { s.other_arithmetic = true; }));
+  CHECK(changed([](ModelSpec& s) { s.latent.kv_rank = 8; }));
   CHECK(changed([](ModelSpec& s) { s.conv.kind = ConvNetKind::kVgg; }));
 }

@@ -27,7 +27,8 @@ std::vector<ModelSpec> models() {
   all.push_back(all.front());
   all.back().activation = ActivationKind::kGelu;
   all.back().name = "small gpt with the exact GELU";
-  for (const Family family : {Family::kQwen2, Family::kQwen3, Family::kGemma, Family::kPhi}) {
+  for (const Family family : {Family::kQwen2, Family::kQwen3, Family::kGemma, Family::kGptBigCode, Family::kGemma3,
+                              Family::kOlmo2, Family::kPhi}) {
     all.push_back(small_model(family, 2));
     all.back().vocabulary = 61;
     all.back().max_positions = 80;

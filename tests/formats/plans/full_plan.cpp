@@ -66,6 +66,13 @@ Plan full_plan() {
   plan.spec.embedding_scale = 1.5;
   plan.spec.window = 20;
   plan.spec.experts = {6, 3, GatingKind::kNoisy, 2, 48, 1.5, 2, 0.125, 0.25, 0.0625};
+  plan.spec.experts.dense_first = plan.spec.experts.shared_width = 1;
+  plan.spec.experts.shared_gate = plan.spec.experts.router_bias = plan.spec.experts.plain_gates = true;
+  plan.spec.experts.sigmoid_scores = plan.spec.sinks = plan.spec.other_arithmetic = plan.spec.wide_qk_norm = true;
+  plan.spec.score_cap = 50.5;
+  plan.spec.logit_cap = 30.5;
+  plan.spec.full_every = 6;
+  plan.spec.local_rope_theta = 1e4 / 3;
   plan.spec.rope_scaling = {RopeScalingKind::kLlama3, 8, 1.25, 4.5, 17};
   plan.recipe = {.precision = Precision::kBf16Mixed,
                  .matmul = MatmulLibrary::kOpenBlas,

@@ -1,0 +1,145 @@
+#include "formats/models/hf_mixture_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace plimsoll {
+namespace {
+
+using nlohmann::json;
+
+/// 0 where the key is null or 0: a rank or a number of experts that is not there.
+std::int64_t size_or_none(ConfigFields& fields, std::string_view key, std::int64_t usual) {
+  const json* value = fields.find(key);
+  if (value == nullptr) return fields.states(key) ? 0 : usual;
+  return *value == 0 ? 0 : fields.size({key});
+}
+
+void read_balance(ConfigFields& fields, ExpertSpec& experts, double usual) {
+  const double coefficient = fields.positive({"router_aux_loss_coef"}, usual);
+  if (fields.flag("output_router_logits", false)) experts.balance = coefficient;
+}
+
+void read_olmoe(ConfigFields& fields, ModelSpec& spec) {
+  spec.experts.count = fields.size({"num_experts", "num_local_experts"}, 64);
+  spec.experts.per_token = fields.size({"num_experts_per_tok"}, 8);
+  spec.experts.plain_gates = !fields.flag("norm_topk_prob", false);
+  read_balance(fields, spec.experts, 0.01);
+}
+
+void read_qwen2_moe(ConfigFields& fields, ModelSpec& spec) {
+  ExpertSpec& experts = spec.experts;
+  experts.count = fields.size({"num_experts", "num_local_experts"}, 60);
+  experts.per_token = fields.size({"num_experts_per_tok"}, 4);
+  experts.every = fields.size({"decoder_sparse_step"}, 1);
+  experts.width = fields.size({"moe_intermediate_size"}, 1408);
+  experts.shared_width = fields.size({"shared_expert_intermediate_size"}, 5632);
+  experts.plain_gates = !fields.flag("norm_topk_prob", false);
+  spec.qkv_bias = fields.flag("qkv_bias", true);
+  read_balance(fields, experts, 0.001);
+  const json* dense = fields.find("mlp_only_layers");
+  if (dense != nullptr && !(dense->is_array() && dense->empty())) {
+    fields.fault("'mlp_only_layers' names layers without experts, which is not supported", "decoder_sparse_step is");
+  }
+  if (!fields.flag("use_sliding_window", false)) return fields.pass_over({"sliding_window", "layer_types"});
+  fields.fault("'use_sliding_window' of a Qwen 2 mixture is not supported", "without it all tokens are seen");
+}
+
+void read_gpt_oss(ConfigFields& fields, ModelSpec& spec) {
+  spec.experts.count = fields.size({"num_local_experts", "num_experts"}, 128);
+  spec.experts.per_token = fields.size({"num_experts_per_tok", "experts_per_token"}, 4);
+  read_balance(fields, spec.experts, 0.001);
+  spec.other_arithmetic = true;  // bounded gates, softmax beside the sinks
+  spec.window = size_or_none(fields, "sliding_window", 128);
+  spec.full_every = spec.window > 0 ? 2 : 0;
+  fields.pass_over({"swiglu_limit", "swiglu_alpha"});
+  const json* layers = fields.find("layer_types");
+  if (layers == nullptr || !layers->is_array()) return;
+  for (std::size_t i = 0; i < layers->size(); ++i) {
+    const bool sliding = spec.has_window(static_cast<std::int64_t>(i));
+    if ((*layers)[i] == (sliding ? "sliding_attention" : "full_attention")) continue;
+    return fields.fault("'layer_types' is no alternation of sliding and full attention");
+  }
+}
+
+void read_latent(ConfigFields& fields, ModelSpec& spec) {
+  spec.latent = {.q_rank = size_or_none(fields, "q_lora_rank", 1536),
+                 .kv_rank = fields.size({"kv_lora_rank"}, 512),
+                 .plain_dim = fields.size({"qk_nope_head_dim"}, 128),
+                 .rope_dim = fields.size({"qk_rope_head_dim"}, 64),
+                 .value_dim = fields.size({"v_head_dim"}, 128)};
+  spec.kv_heads = spec.heads;
+  spec.head_dim = spec.latent.key_dim();
+  if (spec.qkv_bias) fields.fault("'attention_bias' of latent attention is not supported");
+  fields.pass_over({"qk_head_dim", "num_key_value_heads"});
+}
+
+void read_deepseek(ConfigFields& fields, std::string_view type, ModelSpec& spec) {
+  const bool third = type == "deepseek_v3";
+  ExpertSpec& experts = spec.experts;
+  read_latent(fields, spec);
+  experts.count = size_or_none(fields, "n_routed_experts", third ? 256 : 64);
+  experts.per_token = fields.size({"num_experts_per_tok"}, third ? 8 : 6);
+  experts.width = fields.size({"moe_intermediate_size"}, third ? 2048 : 1407);
+  experts.shared_width = size_or_none(fields, "n_shared_experts", third ? 1 : 2) * experts.width;
+  experts.dense_first = size_or_none(fields, "first_k_dense_replace", third ? 3 : 0);
+  if (fields.size({"moe_layer_freq"}, 1) != 1) fields.fault("'moe_layer_freq' other than 1 is not supported");
+  experts.plain_gates = !fields.flag("norm_topk_prob", third);
+  const std::string scores = fields.word({"scoring_func"}, third ? "sigmoid" : "softmax");
+  if (scores != "softmax" && scores != "sigmoid")
+    fields.fault(fmt::format("'scoring_func' '{}' is not supported", scores));
+  experts.sigmoid_scores = scores == "sigmoid";
+  spec.rope_interleaved = true;
+  spec.other_arithmetic = true;  // factors of routed experts, groups of experts
+  fields.pass_over({"n_group", "topk_group", "topk_method", "routed_scaling_factor", "aux_loss_alpha", "seq_aux",
+                    "ep_size", "num_nextn_predict_layers", "num_mtp_layers", "mlp_bias", "output_router_logits",
+                    "rope_interleave"});
+}
+
+/// Dense blocks have a width of their own; the expert of all tokens is as wide as the others.
+void read_llama4(ConfigFields& fields, ModelSpec& spec) {
+  ExpertSpec& experts = spec.experts;
+  experts.width = experts.shared_width = spec.ffn;
+  spec.ffn = fields.size({"intermediate_size_mlp"}, 16384);
+  experts.count = fields.size({"num_local_experts"}, 16);
+  experts.per_token = fields.size({"num_experts_per_tok"}, 1);
+  experts.every = fields.size({"interleave_moe_layer_step"}, 1);
+  read_balance(fields, experts, 0.001);
+  const json* listed = fields.find("moe_layers");
+  if (listed != nullptr && listed->is_array() && !listed->empty()) {
+    for (std::int64_t i = 0; i < spec.layers; ++i) {
+      const bool named = std::find(listed->begin(), listed->end(), json(i)) != listed->end();
+      if (named != spec.has_experts(i))
+        return fields.fault("'moe_layers' is not every n-th layer of 'interleave_moe_layer_step'");
+    }
+  }
+  fields.pass_over({"use_qk_norm", "no_rope_layers", "no_rope_layer_interval", "attention_chunk_size", "layer_types",
+                    "attn_temperature_tuning", "floor_scale", "attn_scale", "for_llm_compressor",
+                    "router_jitter_noise"});
+}
+
+}  // namespace
+
+bool is_mixture(Family family) {
+  return family == Family::kOlmoe || family == Family::kQwen2Moe || family == Family::kGptOss ||
+         family == Family::kDeepSeek || family == Family::kLlama4;
+}
+
+void read_mixture_config(ConfigFields& fields, std::string_view type, ModelDescription& found) {
+  ModelSpec& spec = found.spec;
+  switch (spec.family) {
+    case Family::kOlmoe:
+      return read_olmoe(fields, spec);
+    case Family::kQwen2Moe:
+      return read_qwen2_moe(fields, spec);
+    case Family::kGptOss:
+      return read_gpt_oss(fields, spec);
+    case Family::kLlama4:
+      return read_llama4(fields, spec);
+    default:
+      return read_deepseek(fields, type, spec);
+  }
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,246 @@
+#include "formats/models/hf_newer_config.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "formats/models/hf_mixture_config.h"
+#include "formats/models/hf_rope.h"
+
+namespace plimsoll {
+namespace {
+
+using nlohmann::json;
+
+constexpr Family kNewer[] = {Family::kGemma2,     Family::kGemma3,   Family::kOlmo,   Family::kOlmo2,
+                             Family::kOlmoe,      Family::kQwen2Moe, Family::kGptOss, Family::kDeepSeek,
+                             Family::kGptBigCode, Family::kCohere,   Family::kLlama4};
+
+/// One reader a family, each a plain list of its keys; the first fault stays in the fields.
+class NewerReader {
+ public:
+  NewerReader(ConfigFields& fields, std::string_view type, ModelDescription& found)
+      : fields_(fields), type_(type), found_(found), spec_(found.spec) {}
+
+  void read() {
+    if (spec_.family == Family::kGptBigCode) return read_big_code();
+    read_sizes();
+    read_choices();
+    switch (spec_.family) {
+      case Family::kGemma2:
+      case Family::kGemma3:
+        read_gemma();
+        break;
+      case Family::kOlmo:
+      case Family::kOlmoe:
+        read_clip();
+        break;
+      case Family::kCohere:
+        read_cohere();
+        break;
+      default:
+        break;
+    }
+    if (is_mixture(spec_.family)) read_mixture_config(fields_, type_, found_);
+    read_rotation();
+    note_dropout({"attention_dropout"});
+  }
+
+ private:
+  void note(std::string text, bool changes_numbers = false) {
+    found_.notes.push_back({.text = std::move(text), .changes_numbers = changes_numbers});
+  }
+
+  void note_dropout(ConfigFields::Names names) {
+    for (const std::string_view name : names) {
+      const json* value = fields_.find(name);
+      if (value == nullptr || *value == 0) continue;
+      note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()));
+    }
+  }
+
+  /// What no kernel here does, though it takes no room.
+  void own_arithmetic(std::string what) {
+    spec_.other_arithmetic = true;
+    note(fmt::format("{}, for which there are no kernels", what), true);
+  }
+
+  /// Gemma 3's files of several modalities leave out what is as in the 4B model.
+  void read_sizes() {
+    const bool gemma = spec_.family == Family::kGemma2 || spec_.family == Family::kGemma3,
+               text = spec_.family == Family::kGemma3;
+    const auto usual = [&](std::int64_t size) { return text ? std::optional(size) : std::nullopt; };
+    spec_.vocabulary = fields_.size({"vocab_size"}, usual(262208));
+    spec_.layers = fields_.size({"num_hidden_layers"}, usual(26));
+    spec_.hidden = fields_.size({"hidden_size"}, usual(2304));
+    spec_.ffn = fields_.size({"intermediate_size"}, usual(9216));
+    spec_.heads = fields_.size({"num_attention_heads"}, usual(8));
+    spec_.kv_heads = fields_.size({"num_key_value_heads"}, gemma ? 4 : spec_.heads);
+    spec_.max_positions = fields_.size({"max_position_embeddings"}, usual(131072));
+    const bool states = fields_.find("head_dim") != nullptr;
+    if (!states && !gemma && spec_.family != Family::kGptOss && spec_.hidden % spec_.heads != 0) {
+      fields_.fault(fmt::format("the hidden size {} is not a multiple of {} heads", spec_.hidden, spec_.heads));
+    }
+    const std::int64_t divided = std::max<std::int64_t>(1, spec_.hidden / spec_.heads);
+    spec_.head_dim = fields_.size({"head_dim"}, gemma ? 256 : spec_.family == Family::kGptOss ? 64 : divided);
+  }
+
+  void read_choices() {
+    const bool layer_norm = spec_.norm == NormKind::kLayerNorm;
+    const double usual = type_ == "olmo2" || type_ == "olmoe" || type_ == "gpt_oss" || layer_norm ? 1e-5 : 1e-6;
+    if (spec_.norm_weight)
+      spec_.norm_epsilon = fields_.positive({layer_norm ? "layer_norm_eps" : "rms_norm_eps"}, usual);
+    spec_.tied_head = fields_.flag("tie_word_embeddings", spec_.tied_head);
+    const bool biased = fields_.flag("attention_bias", spec_.family == Family::kGptOss);
+    if (spec_.family != Family::kQwen2Moe) spec_.qkv_bias = spec_.projection_bias = biased;
+    const bool tanh = spec_.activation == ActivationKind::kGeGluTanh;
+    const std::string_view wanted = tanh ? "gelu_pytorch_tanh" : "silu";
+    const std::string stated = fields_.word({tanh ? "hidden_activation" : "hidden_act"}, wanted);
+    if (tanh) fields_.pass_over({"hidden_act"});
+    if (stated != wanted)
+      fields_.fault(fmt::format("the activation '{}' is not supported", stated), std::string(wanted) + " is");
+    if (fields_.size({"pretraining_tp"}, 1) != 1)
+      note("'pretraining_tp' splits products differently; it is not followed");
+  }
+
+  void read_gemma() {
+    const bool third = spec_.family == Family::kGemma3;
+    spec_.embedding_scale = std::sqrt(static_cast<double>(spec_.hidden));
+    spec_.score_cap = read_cap("attn_logit_softcapping", third ? 0 : 50);
+    spec_.logit_cap = read_cap("final_logit_softcapping", third ? 0 : 30);
+    fields_.pass_over({"cache_implementation", "use_bidirectional_attention"});
+    const double scale = fields_.positive({"query_pre_attn_scalar"}, 256);
+    if (scale != static_cast<double>(spec_.head_dim)) {
+      own_arithmetic(
+          fmt::format("scores are divided by the root of 'query_pre_attn_scalar' {}, not of {} elements of a head",
+                      scale, spec_.head_dim));
+    }
+    read_alternation(fields_.size({"sliding_window"}, 4096),
+                     fields_.size({"sliding_window_pattern", "_sliding_window_pattern"}, third ? 6 : 2));
+  }
+
+  /// A cap that the file does not state is the family's; null is none.
+  double read_cap(std::string_view key, double usual) {
+    if (fields_.find(key) != nullptr) return fields_.positive({key}, 1);
+    return fields_.states(key) ? 0 : usual;
+  }
+
+  /// Which blocks see all: every n-th. A list of layers that says otherwise is no case of it.
+  void read_alternation(std::int64_t window, std::int64_t every) {
+    spec_.window = window;
+    spec_.full_every = every;
+    const json* layers = fields_.find("layer_types");
+    if (layers == nullptr) return;
+    if (!layers->is_array() || static_cast<std::int64_t>(layers->size()) != spec_.layers) {
+      return fields_.fault(fmt::format("'layer_types' is no list of {} layers", spec_.layers));
+    }
+    spec_.full_every = 1;
+    for (const json& kind : *layers) {
+      if (kind == "full_attention") break;
+      ++spec_.full_every;
+    }
+    for (std::int64_t i = 0; i < spec_.layers; ++i) {
+      const bool same =
+          (*layers)[static_cast<std::size_t>(i)] == (spec_.has_window(i) ? "sliding_attention" : "full_attention");
+      if (!same)
+        return fields_.fault("'layer_types' is no alternation of sliding and full attention: every n-th block full");
+    }
+  }
+
+  void read_clip() {
+    if (fields_.find("clip_qkv") == nullptr) return;
+    own_arithmetic(
+        fmt::format("queries, keys and values are bounded by 'clip_qkv' {}", fields_.positive({"clip_qkv"}, 1)));
+  }
+
+  void read_cohere() {
+    const double scale = fields_.positive({"logit_scale"}, 0.0625);
+    spec_.other_arithmetic = false;
+    if (scale != 1) own_arithmetic(fmt::format("logits are multiplied by 'logit_scale' {}", scale));
+    if (fields_.flag("use_qk_norm", false))
+      fields_.fault("'use_qk_norm' asks for a LayerNorm of each head, which is not supported");
+  }
+
+  /// transformers 5 writes rotations of full and sliding blocks apart.
+  void read_rotation() {
+    if (spec_.family == Family::kGemma3) return read_two_rotations();
+    if (spec_.family == Family::kGptOss) fields_.pass_over({"initial_context_length"});
+    if (const auto scaling = read_rope(fields_, spec_, {})) own_arithmetic(*scaling);
+    if (spec_.latent.exists()) spec_.rotary_dim = spec_.latent.rope_dim;
+  }
+
+  void read_two_rotations() {
+    spec_.local_rope_theta = fields_.positive({"rope_local_base_freq"}, 10000);
+    const json* parameters = fields_.find("rope_parameters");
+    json plain{{"rope_theta", 1000000.0}};
+    if (const json* theta = fields_.find("rope_theta")) plain["rope_theta"] = *theta;
+    if (const json* scaling = fields_.find("rope_scaling")) plain["rope_scaling"] = *scaling;
+    if (parameters != nullptr && !parameters->contains("full_attention")) {
+      return fields_.fault(
+          "'rope_parameters' has no 'full_attention': expected rotations of full and of sliding attention");
+    }
+    if (parameters != nullptr) plain = json{{"rope_parameters", (*parameters)["full_attention"]}};
+    if (parameters != nullptr && parameters->contains("sliding_attention")) {
+      const json& local = (*parameters)["sliding_attention"];
+      const double theta = local.is_object() && local.contains("rope_theta") && local["rope_theta"].is_number()
+                               ? local["rope_theta"].get<double>()
+                               : 0;
+      if (!(theta > 0)) return fields_.fault("'rope_parameters' has no positive 'rope_theta' of sliding attention");
+      spec_.local_rope_theta = theta;
+    }
+    ConfigFields of_full(plain, "config.json");
+    if (const auto scaling = read_rope(of_full, spec_, {})) own_arithmetic(*scaling);
+    if (of_full.error()) fields_.fault(of_full.error()->what, of_full.error()->remedy);
+  }
+
+  void read_big_code() {
+    spec_.vocabulary = fields_.size({"vocab_size"});
+    spec_.layers = fields_.size({"n_layer", "num_hidden_layers"});
+    spec_.hidden = fields_.size({"n_embd", "hidden_size"});
+    spec_.heads = fields_.size({"n_head", "num_attention_heads"});
+    spec_.max_positions = fields_.size({"n_positions", "max_position_embeddings"});
+    spec_.ffn = fields_.size({"n_inner", "intermediate_size"}, 4 * spec_.hidden);
+    spec_.norm_epsilon = fields_.positive({"layer_norm_epsilon"}, 1e-5);
+    spec_.tied_head = fields_.flag("tie_word_embeddings", true);
+    spec_.kv_heads = 1;
+    if (fields_.size({"num_key_value_heads"}, 1) != 1) fields_.fault("'num_key_value_heads' of GPT-BigCode is 1");
+    if (!fields_.flag("multi_query", true))
+      fields_.fault("'multi_query' false is not supported", "one key head for all queries is");
+    if (spec_.hidden % spec_.heads != 0)
+      fields_.fault(fmt::format("the hidden size {} is not a multiple of {} heads", spec_.hidden, spec_.heads));
+    spec_.head_dim = std::max<std::int64_t>(1, spec_.hidden / spec_.heads);
+    const std::string activation = fields_.word({"activation_function"}, "gelu_pytorch_tanh");
+    const bool tanh = activation == "gelu_pytorch_tanh" || activation == "gelu_new" || activation == "gelu_fast";
+    if (!tanh && activation != "gelu") {
+      fields_.fault(fmt::format("the activation '{}' is not supported", activation), "gelu_pytorch_tanh and gelu are");
+    }
+    spec_.activation = tanh ? ActivationKind::kGeluTanh : ActivationKind::kGelu;
+    if (!fields_.flag("scale_attn_weights", true)) fields_.fault("'scale_attn_weights' false is not supported");
+    fields_.pass_over({"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "runner_max_sequence_length",
+                       "inference_runner", "pre_allocate_kv_cache", "validate_runner_input", "max_batch_size",
+                       "max_sequence_length"});
+    note_dropout({"attn_pdrop", "embd_pdrop", "resid_pdrop"});
+  }
+
+  ConfigFields& fields_;
+  std::string_view type_;
+  ModelDescription& found_;
+  ModelSpec& spec_;
+};
+
+}  // namespace
+
+bool has_newer_keys(Family family) { return std::ranges::find(kNewer, family) != std::end(kNewer); }
+
+void read_newer_config(ConfigFields& fields, std::string_view type, ModelDescription& found) {
+  NewerReader(fields, type, found).read();
+}
+
+const json* text_part(const json& config) {
+  const auto type = config.find("model_type"), text = config.find("text_config");
+  const bool several = type != config.end() && (*type == "gemma3" || *type == "llama4");
+  return several && text != config.end() && text->is_object() ? &*text : nullptr;
+}
+
+}  // namespace plimsoll

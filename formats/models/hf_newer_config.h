@@ -1,0 +1,21 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "formats/models/config_fields.h"
+#include "formats/models/model_description.h"
+
+namespace plimsoll {
+
+/// Whether read_newer_config knows a family's keys: decoders whose blocks differ from Llama's in norms, caps, windows or experts.
+bool has_newer_keys(Family family);
+
+/// Fills `found`, which has the family's defaults, from the configuration of a Gemma 2 or 3, OLMo 1 or 2, OLMoE, Qwen 2 mixture,
+/// gpt-oss, DeepSeek 2 or 3, GPT-BigCode, Cohere or Llama 4. What is wrong is a fault of `fields`.
+void read_newer_config(ConfigFields& fields, std::string_view type, ModelDescription& found);
+
+/// Of a configuration of several modalities whose text part is read (Gemma 3, Llama 4), that part; else null.
+const nlohmann::json* text_part(const nlohmann::json& config);
+
+}  // namespace plimsoll
