@@ -26,11 +26,14 @@ OpShape attention_kernel_shape(const LayerWriter& write) {
   return shape;
 }
 
+/// Where blocks with a window have a base of their own, the spec's scaling is of the other blocks' rotation (Gemma 3).
 OpShape rope_shape(const LayerWriter& write, GroupId g) {
   OpShape shape = attention_shape(write);
   const ModelSpec& spec = write.spec();
+  const std::int64_t block = write.parameters().at(g).block;
   shape.inputs = spec.rotary_width() == spec.head_dim ? 0 : spec.rotary_width();
-  shape.constant = spec.theta_of(write.parameters().at(g).block);
+  shape.variant = spec.local_rope_theta > 0 && spec.has_window(block) ? 1 : 0;
+  shape.constant = spec.theta_of(block);
   return shape;
 }
 

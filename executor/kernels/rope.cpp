@@ -58,13 +58,14 @@ void rotate(const OpShape& s, S* qkv, Arithmetic<S> sign, const LaunchContext& c
   const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;
   const std::int64_t half = rotated(s) / 2;
   const std::int64_t sequences = s.rows / s.sequence;
+  const RopeScaling scaling = s.variant == 0 ? context.rope_scaling : RopeScaling{};
   context.pool->run(range_count(s.sequence, kPositions), [&](std::int64_t task, std::int64_t) {
     Angles<T> angles;
     const Range positions = range_at(task, s.sequence, kPositions);
     for (std::int64_t at = positions.begin; at < positions.end; ++at) {
       for (std::int64_t part = 0; part < range_count(half, kPairs); ++part) {
         const Range pairs = range_at(part, half, kPairs);
-        fill(angles, s, context.rope_scaling, s.positions + at, pairs);
+        fill(angles, s, scaling, s.positions + at, pairs);
         for (std::int64_t i = 0; i < sequences * (s.heads + s.kv_heads); ++i) {
           const std::int64_t row = i / (s.heads + s.kv_heads) * s.sequence + at;
           S* head = qkv + row * width + i % (s.heads + s.kv_heads) * s.head_dim + pairs.begin;

@@ -169,7 +169,7 @@ void launch_rope(Launcher& launcher, const DeviceLaunch& l, float sign) {
                                     .rotated = s.inputs == 0 ? s.head_dim : s.inputs,
                                     .first_position = s.positions,
                                     .base = s.constant,
-                                    .scaling = l.context.rope_scaling,
+                                    .scaling = s.variant == 0 ? l.context.rope_scaling : RopeScaling{},
                                     .qkv = l.at<S>(0),
                                     .sign = sign});
 }

@@ -49,6 +49,23 @@ TEST_CASE("the second norm of a parallel block reads what the first reads") {
   CHECK(count(graph_of(Family::kGptJ), OpKind::kNorm) == 3);
 }
 
+TEST_CASE("only blocks that see all have the stretched rotation and its base where those with a window have their own") {
+  ModelSpec spec = test::small_model(Family::kGemma3, 2);  // the second block sees all
+  spec.rope_theta = 1e6;
+  spec.rope_scaling = {.kind = RopeScalingKind::kLinear, .factor = 8};
+  for (const bool own : {true, false}) {
+    if (!own) spec.local_rope_theta = 0;
+    const Graph graph = build_training_graph(spec, {.micro_batch = 2, .sequence = 16});
+    CHECK(count(graph, OpKind::kRope) == 2);
+    for (const Op& op : graph.ops) {
+      if (op.kind != OpKind::kRope && op.kind != OpKind::kRopeBackward) continue;
+      const bool local = own && op.block == 0;
+      CHECK(op.shape.variant == (local ? 1 : 0));
+      CHECK(op.shape.constant == (local ? 1e4 : 1e6));
+    }
+  }
+}
+
 TEST_CASE("attention with ALiBi costs what causal attention costs, and rotates nothing") {
   const Graph alibi = graph_of(Family::kBloom);
   CHECK(count(alibi, OpKind::kRope) == 0);

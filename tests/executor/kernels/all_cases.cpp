@@ -209,6 +209,10 @@ std::vector<KernelCase> attentions() {
   cases.push_back({"rope backward, stretched", OpKind::kRopeBackward, attention_shape(4, 2), {{qkv, kRw}}, stretched});
   const RopeScaling linear{.kind = RopeScalingKind::kLinear, .factor = 4};
   cases.push_back({"rope, linear", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, linear});
+  OpShape beside = attention_shape(4, 2);
+  beside.variant = 1;
+  cases.push_back({"rope, beside stretched ones", OpKind::kRope, beside, {{qkv, kRw}}, linear});
+  cases.push_back({"rope backward, beside stretched ones", OpKind::kRopeBackward, beside, {{qkv, kRw}}, linear});
   cases.insert(cases.end(), others.begin(), others.end());
   return cases;
 }

@@ -148,6 +148,10 @@ TEST_CASE("rope rotates the halves of query and key heads and leaves values alon
   }
 }
 
+TEST_CASE("a rotation that says so is not stretched, whatever the model's scaling") {
+  check("rope, beside stretched ones", 0, [](const OpShape& s, const Values& in) { return rotate(s, {}, in); });
+}
+
 /// One row of softmax(q kᵀ / √d) over the keys that it may see, and the logarithm of the sum.
 std::pair<Row, double> weights_of(const OpShape& s, const Row& qkv, std::int64_t row, std::int64_t head) {
   const std::int64_t width = (s.heads + 2 * s.kv_heads) * s.head_dim;

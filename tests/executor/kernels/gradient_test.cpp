@@ -151,6 +151,7 @@ TEST_CASE("the gradient of a rotation is the rotation back") {
   }
   check_gradient({"rope, of six elements", 0, 0, "rope backward, of six elements", 0, {}, 0});
   check_gradient({"rope, stretched", 0, 0, "rope backward, stretched", 0, {}, 0});
+  check_gradient({"rope, beside stretched ones", 0, 0, "rope backward, beside stretched ones", 0, {}, 0});
 }
 
 TEST_CASE("attention gradients are those of attention, also where heads share keys") {
