@@ -170,28 +170,35 @@ class NewerReader {
     if (spec_.latent.exists()) spec_.rotary_dim = spec_.latent.rope_dim;
   }
 
-  void read_two_rotations() {
-    spec_.local_rope_theta = fields_.positive({"rope_local_base_freq"}, 10000);
+  /// Of one kind of blocks: what 'rope_parameters' says of it, and older keys beside.
+  ModelSpec rotation_of(const char* kind, const char* base, double usual, const json* scaling) {
     const json* parameters = fields_.find("rope_parameters");
-    json plain{{"rope_theta", 1000000.0}};
-    if (const json* theta = fields_.find("rope_theta")) plain["rope_theta"] = *theta;
-    if (const json* scaling = fields_.find("rope_scaling")) plain["rope_scaling"] = *scaling;
+    const json own = parameters != nullptr && parameters->contains(kind) ? (*parameters)[kind] : json();
+    const double theta = fields_.positive({base}, usual);
+    const bool stated = own.is_object() && own.contains("rope_theta") && !own["rope_theta"].is_null();
+    json plain{{"rope_parameters", own}};
+    if (!stated || fields_.find(base) != nullptr) plain["rope_theta"] = theta;
+    if (scaling != nullptr) plain["rope_scaling"] = *scaling;
+    ModelSpec read = spec_;
+    ConfigFields of_kind(plain, "config.json");
+    if (const auto unread = read_rope(of_kind, read, {})) own_arithmetic(*unread);
+    if (of_kind.error()) fields_.fault(of_kind.error()->what, of_kind.error()->remedy);
+    return read;
+  }
+
+  void read_two_rotations() {
+    const json* parameters = fields_.find("rope_parameters");
     if (parameters != nullptr && !parameters->contains("full_attention")) {
       return fields_.fault(
           "'rope_parameters' has no 'full_attention': expected rotations of full and of sliding attention");
     }
-    if (parameters != nullptr) plain = json{{"rope_parameters", (*parameters)["full_attention"]}};
-    if (parameters != nullptr && parameters->contains("sliding_attention")) {
-      const json& local = (*parameters)["sliding_attention"];
-      const double theta = local.is_object() && local.contains("rope_theta") && local["rope_theta"].is_number()
-                               ? local["rope_theta"].get<double>()
-                               : 0;
-      if (!(theta > 0)) return fields_.fault("'rope_parameters' has no positive 'rope_theta' of sliding attention");
-      spec_.local_rope_theta = theta;
-    }
-    ConfigFields of_full(plain, "config.json");
-    if (const auto scaling = read_rope(of_full, spec_, {})) own_arithmetic(*scaling);
-    if (of_full.error()) fields_.fault(of_full.error()->what, of_full.error()->remedy);
+    const ModelSpec full = rotation_of("full_attention", "rope_theta", 1e6, fields_.find("rope_scaling"));
+    const ModelSpec sliding = rotation_of("sliding_attention", "rope_local_base_freq", 1e4, nullptr);
+    spec_.rope_theta = full.rope_theta;
+    spec_.rope_scaling = full.rope_scaling;
+    spec_.local_rope_theta = sliding.rope_theta;
+    if (sliding.rope_scaling.kind == RopeScalingKind::kNone) return;
+    own_arithmetic("'rope_parameters' stretches the rotation of sliding attention");
   }
 
   void read_big_code() {

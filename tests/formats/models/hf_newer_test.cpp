@@ -158,6 +158,28 @@ TEST_CASE("blocks of Gemma 3 with the window turn by a base of their own, every 
   CHECK(parsed(newer).value().spec == spec);
 }
 
+TEST_CASE("of Gemma 3's two rotations each has its base where the file is silent, and none is stretched unseen") {
+  const auto rotated = [](const std::string& full, const std::string& sliding, const std::string& more = {}) {
+    return parsed(replaced(text_of("gemma-3-1b"), R"("rope_local_base_freq": 10000,
+      "rope_scaling": null, "rope_theta": 1000000,)",
+                           R"("rope_parameters": {"full_attention": )" + full + R"(, "sliding_attention": )" + sliding +
+                               "}," + more));
+  };
+  const std::string plain = R"({"rope_type": "default"})", linear = R"({"rope_type": "linear", "factor": 8.0})";
+  const ModelSpec silent = rotated(plain, "null").value().spec;
+  CHECK(silent.rope_theta == 1e6);
+  CHECK(silent.local_rope_theta == 1e4);
+  const ModelSpec scaled = rotated(linear, plain).value().spec;
+  CHECK(scaled.rope_scaling == RopeScaling{.kind = RopeScalingKind::kLinear, .factor = 8});
+  CHECK_FALSE(scaled.other_arithmetic);
+  CHECK(rotated(plain, linear).value().spec.other_arithmetic);
+  CHECK(rotated(plain, R"({"rope_type": "yarn", "factor": 8.0})").value().spec.other_arithmetic);
+  const std::string stated = R"({"rope_type": "default", "rope_theta": 500000.0})";
+  CHECK_FALSE(rotated(stated, plain, R"("rope_theta": 1000000,)"));
+  CHECK_FALSE(rotated(plain, stated, R"("rope_local_base_freq": 10000,)"));
+  CHECK_FALSE(rotated(plain, R"({"rope_theta": 0})"));
+}
+
 TEST_CASE("what plimsoll's own step does otherwise than a newer family is refused by name, the rest is built") {
   const Recipe recipe{.sequence = 128};
   const std::pair<const char*, const char*> refused[] = {{"gemma-2-2b", "caps attention scores"},
