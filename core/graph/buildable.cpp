@@ -17,7 +17,8 @@ Result<void> refuse(const ModelSpec& spec, std::string_view what) {
 /// What only some newer decoders have.
 Result<void> check_newer(const ModelSpec& spec, const Recipe& recipe) {
   if (const std::string_view what = foreign_feature(spec); !what.empty()) return refuse(spec, what);
-  if (spec.full_every == 0 || recipe.sequence <= spec.window) return {};
+  const bool all_full = spec.full_every == 1;
+  if (spec.full_every == 0 || all_full || recipe.sequence <= spec.window) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("sequence length {} is beyond the sliding attention window of {} tokens that blocks "
                                    "of {} have, for which plimsoll's own step has no kernels",

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/graph/batch_parts.h"
+#include "core/graph/buildable.h"
 #include "core/graph/optimizer_state.h"
 #include "core/plan/fill_body.h"
 #include "core/plan/operand_sizes.h"
@@ -209,6 +210,7 @@ Result<void> check_runnable(const Plan& plan, bool on_gpu) {
   if (plan.body("step") == nullptr) return refuse("the plan has no body named 'step'", {});
   if (auto sound = validate(plan.spec); !sound) return sound;
   if (auto sound = validate(plan.recipe, plan.spec); !sound) return sound;
+  if (auto sound = check_buildable(plan.spec, plan.recipe); !sound) return sound;
   for (const auto check : {check_arithmetic, check_kernels, check_state}) {
     if (auto good = check(plan); !good) return good;
   }

@@ -55,7 +55,10 @@ void read_gpt_oss(ConfigFields& fields, ModelSpec& spec) {
   spec.full_every = spec.window > 0 ? 2 : 0;
   fields.pass_over({"swiglu_limit", "swiglu_alpha"});
   const json* layers = fields.find("layer_types");
-  if (layers == nullptr || !layers->is_array()) return;
+  if (layers == nullptr) return;
+  if (!layers->is_array() || static_cast<std::int64_t>(layers->size()) != spec.layers) {
+    return fields.fault(fmt::format("'layer_types' is no list of {} layers", spec.layers));
+  }
   for (std::size_t i = 0; i < layers->size(); ++i) {
     const bool sliding = spec.has_window(static_cast<std::int64_t>(i));
     if ((*layers)[i] == (sliding ? "sliding_attention" : "full_attention")) continue;
@@ -90,6 +93,7 @@ void read_deepseek(ConfigFields& fields, std::string_view type, ModelSpec& spec)
   if (scores != "softmax" && scores != "sigmoid")
     fields.fault(fmt::format("'scoring_func' '{}' is not supported", scores));
   experts.sigmoid_scores = scores == "sigmoid";
+  if (!third && fields.flag("mlp_bias", false)) fields.fault("'mlp_bias' of a DeepSeek 2 is not supported");
   spec.rope_interleaved = true;
   spec.other_arithmetic = true;  // factors of routed experts, groups of experts
   fields.pass_over({"n_group", "topk_group", "topk_method", "routed_scaling_factor", "aux_loss_alpha", "seq_aux",
@@ -107,7 +111,8 @@ void read_llama4(ConfigFields& fields, ModelSpec& spec) {
   experts.every = fields.size({"interleave_moe_layer_step"}, 1);
   read_balance(fields, experts, 0.001);
   const json* listed = fields.find("moe_layers");
-  if (listed != nullptr && listed->is_array() && !listed->empty()) {
+  if (listed != nullptr && !listed->is_array()) fields.fault("'moe_layers' is no list");
+  if (listed != nullptr && listed->is_array()) {
     for (std::int64_t i = 0; i < spec.layers; ++i) {
       const bool named = std::find(listed->begin(), listed->end(), json(i)) != listed->end();
       if (named != spec.has_experts(i))

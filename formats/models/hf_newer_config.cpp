@@ -66,29 +66,53 @@ class NewerReader {
     note(fmt::format("{}, for which there are no kernels", what), true);
   }
 
+  /// What transformers takes where a file does not say it; a null is as many as query heads.
+  std::int64_t usual_kv_heads() {
+    if (fields_.states("num_key_value_heads")) return spec_.heads;
+    switch (spec_.family) {
+      case Family::kGemma2:
+      case Family::kGemma3:
+        return 4;
+      case Family::kGptOss:
+      case Family::kLlama4:
+        return 8;
+      case Family::kQwen2Moe:
+        return 16;
+      default:
+        return spec_.heads;
+    }
+  }
+
+  /// As above: nothing where the hidden size is divided.
+  std::optional<std::int64_t> usual_head_dim() {
+    if (spec_.family == Family::kGemma2 || spec_.family == Family::kGemma3) return 256;
+    if (fields_.states("head_dim")) return {};
+    if (spec_.family == Family::kGptOss) return 64;
+    if (spec_.family == Family::kLlama4) return 128;
+    return {};
+  }
+
   /// Gemma 3's files of several modalities leave out what is as in the 4B model.
   void read_sizes() {
-    const bool gemma = spec_.family == Family::kGemma2 || spec_.family == Family::kGemma3,
-               text = spec_.family == Family::kGemma3;
+    const bool text = spec_.family == Family::kGemma3;
     const auto usual = [&](std::int64_t size) { return text ? std::optional(size) : std::nullopt; };
     spec_.vocabulary = fields_.size({"vocab_size"}, usual(262208));
     spec_.layers = fields_.size({"num_hidden_layers"}, usual(26));
     spec_.hidden = fields_.size({"hidden_size"}, usual(2304));
     spec_.ffn = fields_.size({"intermediate_size"}, usual(9216));
     spec_.heads = fields_.size({"num_attention_heads"}, usual(8));
-    spec_.kv_heads = fields_.size({"num_key_value_heads"}, gemma ? 4 : spec_.heads);
+    spec_.kv_heads = fields_.size({"num_key_value_heads"}, usual_kv_heads());
     spec_.max_positions = fields_.size({"max_position_embeddings"}, usual(131072));
-    const bool states = fields_.find("head_dim") != nullptr;
-    if (!states && !gemma && spec_.family != Family::kGptOss && spec_.hidden % spec_.heads != 0) {
+    const std::optional<std::int64_t> own = usual_head_dim();
+    if (fields_.find("head_dim") == nullptr && !own && spec_.hidden % spec_.heads != 0) {
       fields_.fault(fmt::format("the hidden size {} is not a multiple of {} heads", spec_.hidden, spec_.heads));
     }
-    const std::int64_t divided = std::max<std::int64_t>(1, spec_.hidden / spec_.heads);
-    spec_.head_dim = fields_.size({"head_dim"}, gemma ? 256 : spec_.family == Family::kGptOss ? 64 : divided);
+    spec_.head_dim = fields_.size({"head_dim"}, own.value_or(std::max<std::int64_t>(1, spec_.hidden / spec_.heads)));
   }
 
   void read_choices() {
     const bool layer_norm = spec_.norm == NormKind::kLayerNorm;
-    const double usual = type_ == "olmo2" || type_ == "olmoe" || type_ == "gpt_oss" || layer_norm ? 1e-5 : 1e-6;
+    const double usual = type_ == "olmo2" || type_ == "olmoe" || type_ == "gpt_oss" || type_ == "llama4_text" || layer_norm ? 1e-5 : 1e-6;
     if (spec_.norm_weight)
       spec_.norm_epsilon = fields_.positive({layer_norm ? "layer_norm_eps" : "rms_norm_eps"}, usual);
     spec_.tied_head = fields_.flag("tie_word_embeddings", spec_.tied_head);

@@ -56,6 +56,13 @@ void enlarge_sizes(const Plan& plan, int& refused, int& ran) {
 
 }  // namespace
 
+TEST_CASE("a plan of a model for which there are no kernels is refused, though its kernels would run") {
+  Plan capped = plan_of({}, Family::kLlama);
+  REQUIRE(outcome_of(capped) == "ran");
+  capped.spec.score_cap = 50;
+  CHECK(outcome_of(capped).empty());
+}
+
 TEST_CASE("a kernel larger than its operands is refused before anything runs") {
   int refused = 0, ran = 0;
   enlarge_sizes(plan_of(), refused, ran);

@@ -200,6 +200,9 @@ TEST_CASE("what plimsoll's own step does otherwise than a newer family is refuse
     CHECK(check_buildable(spec_of(zoo), recipe));
   CHECK_FALSE(check_buildable(find_in_zoo("olmo-2-32b")->spec, recipe));  // 40 query heads, 8 key heads
   CHECK_FALSE(check_buildable(spec_of("gemma-3-1b"), {.sequence = 513}));
+  const std::string all_full =
+      replaced(text_of("gemma-3-1b"), "\"sliding_window_pattern\": 6", "\"sliding_window_pattern\": 1");
+  CHECK(check_buildable(parsed(all_full).value().spec, {.sequence = 513}));
   CHECK(spec_of("command-r").other_arithmetic);
   CHECK_FALSE(spec_of("gemma-3-1b").other_arithmetic);
   CHECK(find_in_zoo("gemma-3-27b")->spec.other_arithmetic);
@@ -230,6 +233,15 @@ TEST_CASE("the tensors of Gemma 3, OLMo 2 and StarCoder have transformers' names
   CHECK_FALSE(check_hf_names(spec_of("deepseek-v3")));
 }
 
+TEST_CASE("key heads and widths that a newer family's file leaves out are transformers' own") {
+  const auto without = [](const char* zoo, const std::string& key) { return parsed(replaced(text_of(zoo), key, "")); };
+  CHECK(without("gpt-oss-20b", "\"num_key_value_heads\": 8, ").value().spec.kv_heads == 8);
+  CHECK(without("llama4-maverick", "\"num_key_value_heads\": 8, ").value().spec.kv_heads == 8);
+  CHECK(without("llama4-maverick", "\"head_dim\": 128, ").value().spec.head_dim == 128);
+  const std::string none = replaced(text_of("gpt-oss-20b"), "\"num_key_value_heads\": 8", "\"num_key_value_heads\": null");
+  CHECK(parsed(none).value().spec.kv_heads == 64);
+}
+
 TEST_CASE("a newer family's faulty configuration is refused by the key") {
   const struct {
     const char* zoo;
@@ -248,6 +260,9 @@ TEST_CASE("a newer family's faulty configuration is refused by the key") {
       {"olmoe-1b-7b", "\"num_experts_per_tok\": 8", "\"num_experts_per_tok\": 65", "top-k"},
       {"deepseek-v2-lite", "\"first_k_dense_replace\": 1", "\"first_k_dense_replace\": 27", "dense_first=27"},
       {"deepseek-v2-lite", "\"qk_rope_head_dim\": 64", "\"qk_rope_head_dim\": 63", "rotary_dim=63"},
+      {"deepseek-v2-lite", "\"first_k_dense_replace\": 1", "\"first_k_dense_replace\": 1, \"mlp_bias\": true", "mlp_bias"},
+      {"gpt-oss-20b", "\"sliding_window\": 128", "\"sliding_window\": 128, \"layer_types\": []", "layer_types"},
+      {"llama4-maverick", "\"num_local_experts\"", "\"moe_layers\": [], \"num_local_experts\"", "moe_layers"},
       {"deepseek-v3", "\"scoring_func\": \"sigmoid\"", "\"scoring_func\": \"cosine\"", "scoring_func"},
       {"starcoder", "\"multi_query\": true", "\"multi_query\": false", "multi_query"},
       {"starcoder", "\"multi_query\": true", "\"num_key_value_heads\": 2", "num_key_value_heads"},
