@@ -85,7 +85,9 @@ void read_deepseek(ConfigFields& fields, std::string_view type, ModelSpec& spec)
   experts.count = size_or_none(fields, "n_routed_experts", third ? 256 : 64);
   experts.per_token = fields.size({"num_experts_per_tok"}, third ? 8 : 6);
   experts.width = fields.size({"moe_intermediate_size"}, third ? 2048 : 1407);
-  experts.shared_width = size_or_none(fields, "n_shared_experts", third ? 1 : 2) * experts.width;
+  constexpr std::int64_t kMost = std::int64_t{1} << 30;  // beyond what is valid, and its square is still a number
+  const std::int64_t shared = size_or_none(fields, "n_shared_experts", third ? 1 : 2);
+  experts.shared_width = std::min(shared, kMost) * std::min(experts.width, kMost);
   experts.dense_first = size_or_none(fields, "first_k_dense_replace", third ? 3 : 0);
   if (fields.size({"moe_layer_freq"}, 1) != 1) fields.fault("'moe_layer_freq' other than 1 is not supported");
   experts.plain_gates = !fields.flag("norm_topk_prob", third);

@@ -274,6 +274,11 @@ TEST_CASE("a newer family's faulty configuration is refused by the key") {
     REQUIRE_FALSE(found);
     CHECK_THAT(found.error().text(), Catch::Contains(named));
   }
+  const std::string wide = replaced(text_of("deepseek-v2-lite"), "\"moe_intermediate_size\": 1408",
+                                    "\"moe_intermediate_size\": 16777216");  // 2^24 · 2^39 is no number of 64 bits
+  const auto vast = parsed(replaced(wide, "\"n_shared_experts\": 2", "\"n_shared_experts\": 549755813888"));
+  REQUIRE_FALSE(vast);
+  CHECK_THAT(vast.error().text(), Catch::Contains("is larger than"));
   CHECK(parsed(replaced(text_of("olmo-1b"), "\"clip_qkv\": null", "\"clip_qkv\": 8.0")).value().spec.other_arithmetic);
 }
 
