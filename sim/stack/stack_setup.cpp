@@ -87,6 +87,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
   if (setup.lets_logits_go) text += ", logits let go";
+  if (setup.holds_scores) text += ", masked scores held";
   if (setup.separate_ends) text += ", embedding and head sharded by themselves";
   if (setup.recomputes_attention) text += ", attention recomputed too";
   if (setup.older_softmax) text += ", the softmax of PyTorch 1.10";

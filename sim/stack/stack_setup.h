@@ -74,6 +74,7 @@ struct StackSetup {
   bool recomputes_attention = false; ///< selective checkpoints keep no result of attention: cuDNN's was on no list
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool lets_logits_go = false;  ///< the training loop holds no logits during backward, where the modules' own examples do
+  bool holds_scores = false;    ///< attention that is written out keeps the masked scores beside their softmax until it returns
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes
   bool keeps_gradients = false;  ///< zero_grad writes zeros and lets nothing go (PyTorch's default before 2.0)
   bool eager_modules = false;    ///< the driver loads every kernel at the start (CUDA before 11.7)

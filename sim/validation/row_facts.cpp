@@ -46,7 +46,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "reduce_bucket",
                                                   "half_weights",
                                                   "legacy_kernels",
-                                                  "older_softmax", "lets_logits_go", "separate_ends", "recomputes_attention",
+                                                  "older_softmax", "lets_logits_go", "holds_scores", "separate_ends", "recomputes_attention",
                                                   "precision",
                                                   "optimizer",
                                                   "accumulate",

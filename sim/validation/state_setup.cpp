@@ -53,6 +53,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.legacy_kernels = facts.is_true("legacy_kernels");
   setup.older_softmax = facts.is_true("older_softmax");
   setup.lets_logits_go = facts.is_true("lets_logits_go");
+  setup.holds_scores = facts.is_true("holds_scores");
   setup.separate_ends = facts.is_true("separate_ends");
   setup.recomputes_attention = facts.is_true("recomputes_attention");
   setup.expandable_segments = facts.is_true("expandable");

@@ -57,7 +57,7 @@ Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const B
   const DType narrow_type = scores.dtype;
   Tensor shares = sinks != nullptr ? shares_beside_sinks(tape, scores, *sinks, context)
                                    : softmax(tape, scores, wide ? DType::kFp32 : scores.dtype);
-  scores = {};
+  if (!rules.holds_scores) scores = {};
   if (rules.softmax_in_fp32 || sinks != nullptr) shares = cast(tape, shares, narrow_type);
   shares = dropout(tape, shares, rules.attention_dropout);
   return matmul(tape, shares, heads.v);

@@ -45,16 +45,20 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
   if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
   // These multiply by the weight before they go back to the narrow type.
-  const bool wide_weight = spec.norms_behind() || spec.family == Family::kGptOss;
+  const bool wide_weight = spec.norms_behind() || spec.family == Family::kGptOss || spec.family == Family::kGemma;
   if (rms && hugging_face && wide_weight) rules.norm = NormCode::kInFp32;
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
+  if (hugging_face && spec.family == Family::kCohere) rules.norm = NormCode::kCentredInFp32;
   if (hugging_face && (spec.family == Family::kGpt2 || spec.family == Family::kGptJ)) rules.activation = ActivationCode::kNewGelu;
   const bool grouped = spec.kv_heads < spec.heads;
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);
   rules.mask_as_sum = hugging_face;
-  rules.softmax_in_fp32 = hugging_face && spec.positions == PositionKind::kRope;
+  const bool capped_by_hand = setup.modules == ModuleStyle::kLitGpt && spec.score_cap > 0;
+  const bool casts = hugging_face && spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
+  rules.softmax_in_fp32 = casts || capped_by_hand;
   rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken;
+  rules.holds_scores = setup.holds_scores;
   rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
   rules.holds_logits = (setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt) && !setup.lets_logits_go;
   rules.fused_pointwise = setup.compile;

@@ -11,6 +11,7 @@ enum class NormCode : std::uint8_t {
   kFused,       ///< one kernel each way
   kComposite,   ///< RMS norm as transformers write it: to fp32, power, mean, product, back, times the weight
   kInFp32,      ///< as LitGPT writes it: the weight multiplies in fp32, then back
+  kCentredInFp32,  ///< a layer norm written out in fp32: mean, difference, power, mean, product, weight, back (transformers' Cohere)
 };
 enum class ActivationCode : std::uint8_t {
   kFused,      ///< one kernel
@@ -26,6 +27,7 @@ struct ModuleRules {
   bool repeats_heads = false;      ///< keys and values of grouped queries are copied to every head
   bool mask_as_sum = false;        ///< a mask is added to the scores; otherwise it overwrites them
   bool softmax_in_fp32 = false;
+  bool holds_scores = false;       ///< as in the setup
   bool holds_logits = false;       ///< the training loop keeps them until the next step's are there
   bool fused_loss = false;         ///< one kernel that writes the gradient over the logits
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not

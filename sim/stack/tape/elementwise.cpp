@@ -75,7 +75,10 @@ Tensor shift(Tape& tape, const Tensor& x) {
   return tape.record(written(tape, x, traffic(x)), {&x}, [](Tape&, Tensors gradients) { return only(std::move(gradients[0])); });
 }
 
-Tensor masked(Tape& tape, const Tensor& x) { return shift(tape, x); }
+Tensor masked(Tape& tape, const Tensor& x) {
+  // Each way reads and writes x's size, as a product with a number does.
+  return scale(tape, x);
+}
 
 Tensor from_input(Tape& tape, const Tensor& x) {
   return tape.record(written(tape, x, traffic(x)), {&x}, [saved = x.detached()](Tape& t, Tensors gradients) {

@@ -53,7 +53,8 @@ Tensor power(Tape& tape, const Tensor& base);
 /// Over the last dimension, which stays with size 1.
 Tensor mean_of_rows(Tape& tape, const Tensor& x);
 Tensor dropout(Tape& tape, const Tensor& x, double share);
-/// Adds a constant mask (or overwrites what it hides): an output, nothing saved.
+/// Overwrites what a constant mask hides (masked_fill): an output, and in backward the gradient with the same places overwritten
+/// (PyTorch's derivative formula of masked_fill); nothing saved.
 Tensor masked(Tape& tape, const Tensor& x);
 /// `result` type fp32 under autocast; saves the result.
 Tensor softmax(Tape& tape, const Tensor& x, DType result);

@@ -86,6 +86,19 @@ TEST_CASE("Measured peaks of eager GPTs are met within 5 percent, never passed b
   }
 }
 
+TEST_CASE("Masked scores that are held add at most themselves to the peak") {
+  StackSetup setup = nano(AttentionKernel::kEager, 0.1);
+  const auto peak = [&] {
+    const std::string model = "gpt:layers=4,hidden=128,heads=4,vocab=65,positions=256";
+    return predict(model, recipe(32, 256, Precision::kFp16Mixed), setup, "RTX 3060 6GB Mobile").peak.requested;
+  };
+  const Bytes released = peak();
+  setup.holds_scores = true;
+  const Bytes held = peak();
+  CHECK(held > released);
+  CHECK(held <= released + Bytes(32LL * 4 * 256 * 256 * 2));  // 32 sequences, 4 heads, two bytes
+}
+
 TEST_CASE("The five memory numbers are in order, and the first step stands apart") {
   const auto prediction = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), {});
   CHECK(prediction.peak.requested <= prediction.peak.allocated);

@@ -80,6 +80,24 @@ TEST_CASE("A residual's gradient is shared, and added to in place") {
   CHECK((alive(tape) - before).count == 64 * 4);  // one gradient: the sum
 }
 
+TEST_CASE("A mask that overwrites runs once forward and once backward") {
+  const auto kernels = [](bool masks) {
+    Tape tape;
+    Layer layer(tape);
+    const Tensor y = linear(tape, tape.empty({8, 16}, DType::kFp32), layer.weights);
+    const Tensor z = masks ? masked(tape, y) : y;
+    tape.phase(Phase::kBackward);
+    tape.backward(z, tape.empty({8, 32}, DType::kFp32));
+    return tape.kernels();
+  };
+  const auto with = kernels(true), without = kernels(false);
+  REQUIRE(with.size() == without.size() + 2);
+  double more = 0;
+  for (const StackKernel& kernel : with) more += kernel.bytes;
+  for (const StackKernel& kernel : without) more -= kernel.bytes;
+  CHECK(more == 2.0 * (8 * 32 * 4 + 8 * 32 * 4));  // each reads and writes 8 x 32 numbers of four bytes
+}
+
 TEST_CASE("Autocast casts a weight once a region, and lets the casts go with it") {
   Tape tape;
   Layer layer(tape);
