@@ -45,8 +45,8 @@ Tensor shares_beside_sinks(Tape& tape, const Tensor& scores, Parameter& sinks, c
   return narrow(tape, shares, last, scores.size(-1));
 }
 
-/// Scores, mask, softmax and their product with the values, one kernel after another.
-Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const BlockContext& context) {
+/// Scores, mask, softmax and their product with the values, one kernel after another. `held`: what names of the code keep.
+Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const BlockContext& context, Tensors& held) {
   const ModuleRules& rules = context.rules;
   Tensor scores = scale(tape, matmul(tape, heads.q, transpose(tape, heads.k, 2, 3)));
   scores = capped(tape, std::move(scores), context.spec.score_cap);
@@ -57,9 +57,11 @@ Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const B
   const DType narrow_type = scores.dtype;
   Tensor shares = sinks != nullptr ? shares_beside_sinks(tape, scores, *sinks, context)
                                    : softmax(tape, scores, wide ? DType::kFp32 : scores.dtype);
-  if (!rules.holds_scores) scores = {};
+  if (rules.holds_scores) held.push_back(scores);
+  scores = {};
   if (rules.softmax_in_fp32 || sinks != nullptr) shares = cast(tape, shares, narrow_type);
   shares = dropout(tape, shares, rules.attention_dropout);
+  if (rules.holds_scores) held.push_back(shares);
   return matmul(tape, shares, heads.v);
 }
 
@@ -115,7 +117,8 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);
   }
   const bool eager = context.rules.attention == AttentionKernel::kEager;
-  Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context) : kernel_attention(tape, heads, context);
+  Tensors held;
+  Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context, held) : kernel_attention(tape, heads, context);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
   return dropout(tape, dense_layer(tape, out, weights.projection), context.rules.dropout);
