@@ -17,6 +17,7 @@ constexpr std::string_view kLatent = "a model with latent attention";
 constexpr std::string_view kMoreNorms = "a model with norms behind attention and feed-forward layers as well";
 constexpr std::string_view kNormsBehind = "a model whose norms stand behind attention and feed-forward layers alone";
 constexpr std::string_view kSharedExperts = "a mixture with an expert that all tokens pass through";
+constexpr std::string_view kScaledExperts = "a mixture whose scores, sums and logits have constant factors";
 
 struct Unread {
   std::string_view model_type;
@@ -38,7 +39,8 @@ constexpr Unread kUnread[] = {
     {"minicpm3", kLatent},
     {"gemma3n", kMoreNorms}, {"glm4", kMoreNorms},
     {"olmo3", kNormsBehind},
-    {"glm4_moe", kSharedExperts},
+    {"glm4_moe", kSharedExperts}, {"granitemoeshared", kSharedExperts},
+    {"granitemoe", kScaledExperts},
 };
 
 }  // namespace

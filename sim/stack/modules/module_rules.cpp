@@ -45,7 +45,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
   if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
   // These multiply by the weight before they go back to the narrow type.
-  const bool wide_weight = spec.norms_behind() || spec.family == Family::kGptOss || spec.family == Family::kGemma;
+  const bool wide_weight = spec.norms_behind() || spec.norm == NormKind::kRmsNormPlusOne || spec.family == Family::kGptOss;
   if (rms && hugging_face && wide_weight) rules.norm = NormCode::kInFp32;
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
   if (hugging_face && spec.family == Family::kCohere) rules.norm = NormCode::kCentredInFp32;

@@ -151,6 +151,7 @@ TEST_CASE("a family that is not simulated is refused with what it is, a misspelt
   };
   CHECK(error("mamba").what == "model_type 'mamba' is a state-space model: no attention, which is not simulated");
   CHECK(error("mamba").remedy.find("did you mean") == std::string::npos);
+  CHECK(error("granitemoe").what.find("mixture") != std::string::npos);
   CHECK(error("whisper").what.find("speech") != std::string::npos);
   CHECK(error("lamma").remedy.find("did you mean llama") != std::string::npos);
   CHECK(error("zzzzzzzzz").remedy.find("did you mean") == std::string::npos);

@@ -49,6 +49,13 @@ TEST_CASE("a block of newer families keeps for backward what autograd saves") {
         Approx(755712).epsilon(0.02));
 }
 
+TEST_CASE("norms of Gemma 1 multiply by one plus their weight in fp32 and keep what they multiply") {
+  // Its gelu and Llama's silu keep as much. Of each of two norms the 128 normalized rows of 64 are kept in four bytes, not in
+  // two, and the 64 factors in four bytes, a block of 512, where Llama reads the weights: 2 (128 · 64 · 2 + 512) = 33792.
+  const std::string shape = "kv_heads=2,ffn=256";
+  CHECK(kept_by_a_block("gemma", shape) - kept_by_a_block("llama", shape) == 33792);
+}
+
 TEST_CASE("fused attention is refused where a model caps scores or has sinks") {
   const StackSetup setup{.modules = ModuleStyle::kHuggingFace, .attention = AttentionKernel::kFlash};
   for (const char* model : {"gemma-2-2b", "gpt-oss-20b"}) {
