@@ -56,6 +56,23 @@ Result<void> read_tensor_layout(const std::string& text, LayoutRequest& request)
                 "choose 1d, 2d, 2.5d:DEPTH or 3d");
 }
 
+/// "one-level", "two-level:4/2": a token chooses 2 of 4 groups first.
+Result<std::optional<GroupChoice>> read_gating(const std::string& text) {
+  if (text == "one-level") return std::optional<GroupChoice>();
+  const std::string name = "two-level:";
+  const auto slash = text.find('/');
+  if (text.starts_with(name) && slash != std::string::npos) {
+    GroupChoice choice;
+    const char *middle = text.data() + slash, *end = text.data() + text.size();
+    const auto groups = std::from_chars(text.data() + name.size(), middle, choice.groups);
+    const auto chosen = std::from_chars(middle + 1, end, choice.chosen);
+    if (groups.ptr == middle && groups.ec == std::errc{} && chosen.ptr == end && chosen.ec == std::errc{})
+      return std::optional<GroupChoice>(choice);
+  }
+  return refuse("--gating", fmt::format("'{}' is no way to choose experts", text),
+                "choose one-level or two-level:GROUPS/CHOSEN, for example two-level:4/2");
+}
+
 Result<Recomputation> read_recomputation(const std::string& text) {
   for (const Recomputation kind : {Recomputation::kNone, Recomputation::kSelective, Recomputation::kFull}) {
     if (to_text(kind) == text) return kind;
@@ -144,6 +161,11 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
                   "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")
       ->check(CLI::Range(1.0, 1e3))
       ->group(group);
+  command
+      .add_option("--gating", flags.gating,
+                  "of experts: one-level, or two-level:GROUPS/CHOSEN: groups first, each on --ep ranks side by side")
+      ->capture_default_str()
+      ->group(group);
   command.add_option("--slow-rank", flags.slow, "a straggler: RANK=FACTOR, may be repeated")->group(group);
   command.add_flag("--exact", flags.exact, "simulate every rank, not one of each kind")->group(group);
   command
@@ -160,7 +182,7 @@ bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const S
   if (stack.other()) return false;
   if (machine.gpus > 1) return true;
   for (const char* option : {"--nodes", "--network", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
-                             "--gradients-at-end", "--imbalance", "--tensor-layout", "--partition-activations"}) {
+                             "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return true;
   }
   return false;
@@ -231,6 +253,9 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (!choices) return fail(choices.error());
   question.choices = *choices;
   question.choices.imbalance = flags.imbalance;
+  const auto groups = read_gating(flags.gating);
+  if (!groups) return fail(groups.error());
+  question.choices.groups = *groups;
   question.exact = flags.exact;
   for (const std::string& text : flags.slow) {
     const auto slow = read_slow(text);

@@ -25,6 +25,7 @@ struct ParallelFlags {
   std::string context = "ring";
   std::string tensor_layout = "1d";
   std::optional<double> imbalance;
+  std::string gating = "one-level";
   std::vector<std::string> slow;
   bool exact = false;
   bool gradients_at_end = false;

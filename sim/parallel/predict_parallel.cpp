@@ -273,12 +273,38 @@ Bytes usable_bytes(const ParallelQuestion& question) {
   return device_room(question.cluster.gpu, setup).usable;
 }
 
+/// How evenly two gates fill experts and ranks; the gating stood when the pieces were made.
+void say_gating(std::vector<std::string>& said, const ParallelQuestion& question) {
+  const ExpertSpec& experts = question.spec.experts;
+  const ParallelLayout& layout = question.layout;
+  if (!question.choices.groups) return;
+  const auto gating = two_level_gating(experts, layout, *question.choices.groups);
+  if (!gating) return;
+  const auto own = static_cast<double>(layout.micro_batch * question.recipe.sequence / layout.context_ranks);
+  const double tokens = own * static_cast<double>(layout.expert_ranks);
+  const TwoLevelLoad ranks = two_level_load(*gating, tokens, layout.expert_ranks);
+  const TwoLevelLoad each = two_level_load(*gating, tokens, experts.count);
+  said.push_back(fmt::format("experts in {} groups of {}: a token goes to {} of the groups, then to {} experts of each",
+                             gating->groups, gating->experts_per_group, gating->groups_per_token, gating->experts_per_chosen));
+  said.push_back(fmt::format(
+      "even, random choices: loads deviate by {:.2f} % from rank to rank, {:.2f} % from expert to expert; the fullest rank "
+      "has {:.3f} times the mean, and more than {:.3f} in one of 20 exchanges",
+      100 * ranks.deviation, 100 * each.deviation, ranks.fullest, ranks.seldom));
+  if (experts.capacity > 0) {
+    const double of_group = own / static_cast<double>(experts.groups);  // capacities hold for each group of a rank's tokens
+    said.push_back(fmt::format("experts that take {:g} times the mean of {:.0f} tokens refuse {:.2g} % of what is sent to them",
+                               experts.capacity, of_group,
+                               100 * two_level_load(*gating, of_group, experts.count).refused(experts.capacity)));
+  }
+}
+
 std::vector<std::string> assumptions(const ParallelQuestion& question) {
   std::vector<std::string> said{"layers as Megatron-LM runs them; collectives by data/calibration (keys collective.*)"};
   if (question.layout.tensor_layout != TensorLayout::kLine) {
     said.push_back(
         "tensor ranks in a square or a cube: a layer's blocks are multiplied as one product, and wait for what is sent");
   }
+  say_gating(said, question);
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);
   if (question.layout.overlaps_gradients)
     said.push_back("kernels are not slowed by collectives beside them: no measurement says by how much");

@@ -163,6 +163,10 @@ Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const Layo
                  .where = "--gpus",
                  .remedy = "take another number of GPUs or another --global-batch"});
   }
+  if (question.choices.groups) {  // all layouts have the request's expert ranks
+    const auto gating = two_level_gating(question.spec.experts, layouts.front(), *question.choices.groups);
+    if (!gating) return fail(gating.error());
+  }
   const auto pieces = make_piece_table(question, layouts, threads);
   std::vector<std::optional<ParallelAnswer>> answers(layouts.size());
   parallel_for(

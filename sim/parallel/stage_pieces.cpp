@@ -193,6 +193,7 @@ struct PieceTerms {
   const ParallelLayout& layout;
   const BlockChoices& choices;
   const Cluster& cluster;
+  std::optional<TwoLevelGating> gating = {};
 };
 
 Result<StagePieces> dense_pieces(const PieceTerms& terms, std::int64_t width) {
@@ -260,14 +261,30 @@ PieceCost passed_by_tokens(const PieceCost& one, double choices, double imbalanc
   return passed;
 }
 
+/// Tokens of the fullest expert rank, over the mean; a capacity bounds them.
+double imbalance_of(const PieceTerms& terms, double tokens) {
+  const ExpertSpec& experts = terms.spec.experts;
+  const auto ranks = static_cast<double>(terms.layout.expert_ranks);
+  const double chance = terms.gating ? two_level_load(*terms.gating, tokens * ranks, terms.layout.expert_ranks).fullest
+                                     : chance_imbalance(tokens, static_cast<double>(experts.per_token), ranks);
+  const double imbalance = terms.choices.imbalance.value_or(chance);
+  return experts.capacity > 0 ? std::min(imbalance, experts.capacity) : imbalance;
+}
+
+/// Seconds of one way of tokens to their experts; `bytes` of them, each once.
+double way_seconds(const PieceTerms& terms, double bytes, double imbalance) {
+  if (terms.gating) return two_level_exchange(*terms.gating, bytes, imbalance, terms.layout, terms.cluster).seconds();
+  const double sent = bytes * static_cast<double>(terms.spec.experts.per_token) * imbalance;
+  return seconds_of(Collective::kAllToAll, sent, expert_group(terms.layout, terms.cluster), terms.cluster);
+}
+
 /// A block whose feed-forward layer is a mixture: `narrow` has one expert's width, `one` is what that expert adds.
 PieceCost expert_block(const PieceTerms& terms, const PieceCost& narrow, const PieceCost& one) {
   const ExpertSpec& experts = terms.spec.experts;
   const auto ranks = static_cast<double>(terms.layout.expert_ranks), choices = static_cast<double>(experts.per_token);
   const auto tokens =
       static_cast<double>(terms.layout.micro_batch * terms.recipe.sequence / terms.layout.context_ranks);
-  double imbalance = terms.choices.imbalance.value_or(chance_imbalance(tokens, choices, ranks));
-  if (experts.capacity > 0) imbalance = std::min(imbalance, experts.capacity);
+  const double imbalance = imbalance_of(terms, tokens);
   PieceCost block = narrow.without(one);
   block += passed_by_tokens(one, choices, imbalance);
   const PieceCost held = held_by_experts(one, static_cast<double>(experts.count) / ranks);
@@ -276,11 +293,8 @@ PieceCost expert_block(const PieceTerms& terms, const PieceCost& narrow, const P
   block.expert_gradients = held.gradients;
   block.expert_states = held.states;
   const double rows = terms.layout.sequence_parallel ? tokens / static_cast<double>(terms.layout.tensor_ranks) : tokens;
-  const double bytes = rows * choices * imbalance *
-                       static_cast<double>(terms.spec.hidden * size_of(compute_dtype(terms.recipe.precision)));
-  const double exchange =
-      seconds_of(Collective::kAllToAll, bytes, expert_group(terms.layout, terms.cluster), terms.cluster);
-  block.exchange_forward = block.exchange_backward = 2 * exchange;
+  const double bytes = rows * static_cast<double>(terms.spec.hidden * size_of(compute_dtype(terms.recipe.precision)));
+  block.exchange_forward = block.exchange_backward = 2 * way_seconds(terms, bytes, imbalance);
   return block;
 }
 
@@ -320,7 +334,12 @@ Result<StagePieces> line_pieces(const PieceTerms& terms) {
 
 Result<StagePieces> stage_pieces(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout,
                                  const BlockChoices& choices, const Cluster& cluster) {
-  const PieceTerms terms{.spec = spec, .recipe = recipe, .layout = layout, .choices = choices, .cluster = cluster};
+  PieceTerms terms{.spec = spec, .recipe = recipe, .layout = layout, .choices = choices, .cluster = cluster};
+  if (choices.groups) {
+    const auto gating = two_level_gating(spec.experts, layout, *choices.groups);
+    if (!gating) return fail(gating.error());
+    terms.gating = *gating;
+  }
   if (layout.tensor_layout != TensorLayout::kLine) return grid_pieces(terms);
   auto pieces = line_pieces(terms);
   if (pieces && layout.partitions_checkpoints) partition_checkpoint(pieces->block, terms);

@@ -4,6 +4,7 @@
 #include "core/model/recipe.h"
 #include "sim/parallel/cluster.h"
 #include "sim/parallel/parallel_layout.h"
+#include "sim/parallel/two_level_exchange.h"
 
 namespace plimsoll {
 
@@ -14,6 +15,7 @@ struct BlockChoices {
   bool transformer_engine = true;
   std::optional<double>
       imbalance;  ///< of experts: the fullest rank's tokens, over the mean; nothing: what chance makes of even choices
+  std::optional<GroupChoice> groups;  ///< of experts, a gate for which comes first; nothing: one gate
 };
 
 /// What a part of a model takes one tensor rank for one micro-batch.
