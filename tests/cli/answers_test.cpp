@@ -122,6 +122,24 @@ TEST_CASE("tensor ranks stand in squares and cubes, and a way that is none is re
   }
 }
 
+TEST_CASE("a gate for groups of experts is asked for by name, and groups that are none are refused") {
+  const TemporaryFolder folder;
+  const Arguments asked{"simulate", "gpt:layers=4,hidden=256,heads=4,vocab=512,positions=64,experts=16,top-k=2",
+                        "--on",     "A100 80GB SXM4",
+                        "--gpus",   "16",
+                        "--ep",     "16"};
+  const ChildEnd two = plimsoll_in(folder, with(asked, {"--gating", "two-level:2/1"}));
+  CHECK(two.code == 0);
+  CHECK_THAT(two.out, Contains("experts in 2 groups of 8: a token goes to 1 of the groups, then to 2 experts of each"));
+  CHECK_THAT(plimsoll_in(folder, with(asked, {"--gating", "one-level"})).out, !Contains("groups of 8"));
+  for (const char* none : {"two", "two-level", "two-level:", "two-level:2", "two-level:/1", "two-level:2/x", "two-level:2/3",
+                           "two-level:3/1", "two-level:-2/1", "two-level:99999999999999999999/1"}) {
+    const ChildEnd refused = plimsoll_in(folder, with(asked, {"--gating", none}));
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Contains("--gating"));
+  }
+}
+
 TEST_CASE("largest says where each strategy ends, as a table, JSON, CSV and a chart") {
   const TemporaryFolder folder;
   const Arguments asked{"largest", kTinyModel, "--on",  "RTX 2060 6GB", "--device-memory",   "64MiB",  "--seq",
