@@ -10,6 +10,8 @@
 #include "cli/fit_workload.h"
 #include "cli/parallel_flags.h"
 #include "cli/print_net.h"
+#include "sim/answers/near_answer.h"
+#include "sim/planner/strategy_families.h"
 #include "sim/schedule/make_schedule.h"
 #include "sim/schedule/time_schedule.h"
 
@@ -75,6 +77,15 @@ std::string missing(const FitAnswer& answer) {
   return text;
 }
 
+/// Whether any plan fits, whatever its time. That none is found says little: a full search may find one.
+bool has_room(const Question& question) {
+  if (question.stack || question.exact || question.strategy != "auto") return false;
+  const auto starts = candidate_strategies(question.spec.layers, question.platform, question.recipe.precision,
+                                           question.recipe.adapter.exists());
+  const auto room = near_answer(question, starts, {.evaluations = 60, .memory = true});
+  return room && room->fits;
+}
+
 Result<HeadlineAnswer> fit_line(const std::vector<std::string>& words, const Headline& headline) {
   const auto figure = fit_figures().find(headline.figure);
   if (figure == fit_figures().end()) return refuse(fmt::format("'fit' has no figure '{}'", headline.figure), headline);
@@ -86,6 +97,7 @@ Result<HeadlineAnswer> fit_line(const std::vector<std::string>& words, const Hea
   if (const auto read = parse(app, words, headline); !read) return fail(read.error());
   const auto asked = read_question(flags);
   if (!asked) return fail(asked.error());
+  if (headline.figure == "fits" && has_room(asked->question)) return HeadlineAnswer{1, true, {}};
   auto answer = answer_question(asked->question, {.alternatives = false});
   if (!answer) return fail(answer.error());
   if (const auto billed = add_bill(flags.length, asked->question, *answer); !billed) return fail(billed.error());

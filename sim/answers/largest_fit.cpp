@@ -25,6 +25,12 @@ class Probes {
     return fits;
   }
 
+  /// Whether who looked thoroughly found no plan.
+  [[nodiscard]] bool refused(std::int64_t value) const {
+    const auto known = answers_.find(value);
+    return known != answers_.end() && known->second.thorough && !known->second.answer.fits;
+  }
+
   [[nodiscard]] const NearAnswer& at(std::int64_t value) const { return answers_.at(value).answer; }
   [[nodiscard]] bool knows(std::int64_t value) const { return answers_.count(value) == 1; }
   [[nodiscard]] std::size_t size() const { return answers_.size(); }
@@ -73,6 +79,9 @@ class Middle {
   int asked_ = 0;
 };
 
+/// A limit above the edge by no more than one part in so many of it is near.
+constexpr std::int64_t kNearLimit = 100;
+
 /// From `low`, which fits (or is 0), the largest that does: doubling the step, then narrowing the interval.
 Result<std::int64_t> climb(Probes& probes, std::int64_t low, const LargestOptions& options) {
   std::int64_t high = options.most + 1;  // the first that is known not to fit
@@ -88,7 +97,7 @@ Result<std::int64_t> climb(Probes& probes, std::int64_t low, const LargestOption
   return low;
 }
 
-/// The same when values above the edge must not fit even for who looks thoroughly.
+/// The same when values above the edge must not fit even for who looks thoroughly. The limit is asked at once where it is near.
 Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, std::int64_t most) {
   while (edge > 0) {
     const auto fits = probes.fits(edge, true);
@@ -96,8 +105,8 @@ Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, std::int64_t mos
     if (*fits) break;
     --edge;
   }
-  std::int64_t step = 1;
-  for (std::int64_t next = edge + 1; next <= most; next = std::min(most, edge + step)) {
+  std::int64_t step = most - edge <= edge / kNearLimit ? std::max<std::int64_t>(1, most - edge) : 1;
+  for (std::int64_t next = edge + step; next <= most; next = std::min(most, edge + step)) {
     const auto fits = probes.fits(next, true);
     if (!fits) return fail(fits.error());
     if (!*fits) {
@@ -106,7 +115,7 @@ Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, std::int64_t mos
       continue;
     }
     edge = next;
-    if (edge == most) break;
+    if (edge == most || probes.refused(edge + 1)) break;
     step *= 2;
   }
   return edge;
@@ -220,7 +229,9 @@ class GrowingQuestion {
     return known;
   }
 
+  /// One plan often fits several values in a row.
   void remember(const Strategy& strategy) {
+    std::erase(found_, Strategy(strategy));
     found_.insert(found_.begin(), strategy);
     if (found_.size() > 3) found_.pop_back();
   }

@@ -48,6 +48,22 @@ TEST_CASE("who looks closer at the edge may find it farther") {
   }
 }
 
+TEST_CASE("a limit that is near is asked thoroughly at once, and where it does not fit the edge is found all the same") {
+  // A quick look ends at 500. The limit, 505, is 1 % beyond: within reach; 506 is not.
+  const auto thorough_asked = [](std::int64_t most, std::int64_t further) {
+    std::vector<std::int64_t> asked;
+    const FitProbe probe = [&](std::int64_t value, bool all) -> Result<NearAnswer> {
+      if (all) asked.push_back(value);
+      return NearAnswer{.fits = value <= (all ? further : 500), .short_of = Bytes(value)};
+    };
+    CHECK(find_largest(probe, {.most = most}).value().value == further);
+    return asked;
+  };
+  CHECK(thorough_asked(505, 505) == std::vector<std::int64_t>{505});
+  CHECK(thorough_asked(505, 502) == std::vector<std::int64_t>{505, 501, 503, 502});
+  CHECK(thorough_asked(506, 506).front() == 501);
+}
+
 TEST_CASE("what never fits is 0, and what always fits ends at the limit without an edge") {
   CHECK(find_largest(probe_of(0, 0), {.most = 1000}).value().value == 0);
   const LargestFit all = find_largest(probe_of(5000, 5000), {.most = 1000}).value();
