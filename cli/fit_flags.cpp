@@ -1,4 +1,5 @@
 #include "cli/fit_flags.h"
+#include "cli/number_checks.h"
 
 #include <fmt/format.h>
 
@@ -89,8 +90,8 @@ void add_length_flags(CLI::App& command, LengthFlags& flags) {
   command.add_option("--epochs", flags.request.epochs, "how often over --tokens or --samples")->group(group);
   const auto term = [&](CLI::Option* option) { flags.options.push_back(option->group(group)); };
   term(command.add_option("--price", flags.terms.price_per_hour, "of a GPU with its share of the machine, an hour")
-           ->check(CLI::NonNegativeNumber));
-  term(command.add_option("--electricity", flags.terms.price_per_kwh, "price of a kWh")->check(CLI::NonNegativeNumber));
+           ->check(not_below_zero()));
+  term(command.add_option("--electricity", flags.terms.price_per_kwh, "price of a kWh")->check(not_below_zero()));
   term(command.add_option("--tbw", flags.tbw, "bytes that all drives are rated for, e.g. 600TB (default: 600 TB a TB)"));
   term(command.add_option("--checkpoint-hours", flags.terms.checkpoint_hours, "between two checkpoints (default: 1)")
            ->check(CLI::Range(0.001, 1e6)));

@@ -8,6 +8,7 @@
 
 #include "cli/answer_error.h"
 #include "cli/commands.h"
+#include "cli/number_checks.h"
 #include "cli/output_file.h"
 #include "cli/waiting_line.h"
 #include "formats/plans/packing_csv.h"
@@ -152,7 +153,7 @@ void add_pack(CLI::App& app, ExitCode& code) {
   command->add_option("FILE", flags->file, "a CSV file")->required();
   command->add_option("--capacity", flags->capacity,
                       "bytes of the arena, as in 1048576 or 1MiB (default: as few as can be found)");
-  command->add_option("--time-limit", flags->time_limit, "seconds")->capture_default_str()->check(CLI::PositiveNumber);
+  command->add_option("--time-limit", flags->time_limit, "seconds")->capture_default_str()->check(above_zero());
   command->add_option("--out", flags->output, "where the table goes (default: standard output)");
   command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, command, &code] {

@@ -10,6 +10,7 @@
 
 #include "cli/answered.h"
 #include "cli/commands.h"
+#include "cli/number_checks.h"
 #include "cli/operator_file.h"
 #include "cli/replay_elsewhere.h"
 #include "cli/replay_memory.h"
@@ -184,7 +185,7 @@ AskableCommand declare_replay(CLI::App& app) {
   command->add_option("--gpu", flags->elsewhere.gpu, "what if it ran on that GPU of the catalogue (by nominal rates)");
   command->add_option("--recorded-gpu", flags->elsewhere.recorded_gpu, "with --gpu: the GPU of the recording, where the trace does not tell");
   command->add_option("--bandwidth", flags->elsewhere.bandwidth, "what if copies between host and device reached so many GB/s each way")
-      ->check(CLI::PositiveNumber);
+      ->check(above_zero());
   command->add_flag("--memory", flags->memory,
                     "replay the framework's allocations through a model of PyTorch's caching allocator, and compare what is reserved");
   command->add_flag("--expandable-segments", flags->expandable, "with --memory: as if PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True");

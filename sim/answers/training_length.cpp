@@ -23,9 +23,12 @@ struct Amount {
 
 bool reads_pictures(const ModelSpec& spec) { return spec.reads_images() || spec.is_conv_net(); }
 
-Error unreadable(std::string_view option, const std::string& text) {
-  std::vector<std::string> names{std::string(kChinchilla)};
-  for (const DataSet& set : known_data_sets()) names.push_back(set.name);
+Error unreadable(std::string_view option, const std::string& text, DataUnit unit) {
+  std::vector<std::string> names;
+  if (unit == DataUnit::kTokens) names.emplace_back(kChinchilla);
+  for (const DataSet& set : known_data_sets()) {
+    if (set.unit == unit) names.push_back(set.name);
+  }
   return {.kind = ErrorKind::kUnknownName, .what = fmt::format("'{}' is neither a number nor a data set", text),
           .where = std::string(option), .remedy = did_you_mean(text, names) + " Numbers are written 300B, 1.5T or 2e9"};
 }
@@ -35,7 +38,7 @@ Result<Amount> chinchilla_tokens(const std::string& text, const ModelSpec& spec)
   double ratio = constants.at(kChinchilla);
   if (text.size() > kChinchilla.size()) {
     const auto given = parse_number(std::string_view(text).substr(kChinchilla.size() + 1));
-    if (!given || *given <= 0) return fail(unreadable("--tokens", text));
+    if (!given || *given <= 0) return fail(unreadable("--tokens", text, DataUnit::kTokens));
     ratio = *given;
   }
   const double parameters = static_cast<double>(parameter_count(spec));
@@ -46,7 +49,7 @@ Result<Amount> chinchilla_tokens(const std::string& text, const ModelSpec& spec)
 Result<Amount> amount_of(std::string_view option, const std::string& text, DataUnit unit) {
   if (const auto count = parse_count(text)) return Amount{*count, nullptr, {}};
   const DataSet* set = find_data_set(text);
-  if (set == nullptr) return fail(unreadable(option, text));
+  if (set == nullptr) return fail(unreadable(option, text, unit));
   if (set->unit != unit) {
     return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is counted in {}", set->name, to_text(set->unit)),
                  .where = std::string(option), .remedy = fmt::format("write --{} {}", to_text(set->unit), set->name)});

@@ -48,6 +48,8 @@ TEST_CASE("options of a whole training without its length, and of help without a
     CHECK_THAT(end.err, Contains(words));
   };
   refused({"--price", "1"}, "--price");
+  refused({"--tokens", "1B", "--price", "-3"}, "--price: -3 is less than 0");
+  refused({"--tokens", "1B", "--electricity", "free"}, "--electricity: 'free' is no number");
   refused({"--tbw", "600TB"}, "--tbw");
   refused({"--epochs", "3"}, "--tokens");
   refused({"--tokens", "the-pyle"}, "the-pile");

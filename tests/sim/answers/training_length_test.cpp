@@ -56,6 +56,8 @@ TEST_CASE("what is asked in the wrong unit, of nothing, or of an unknown set is 
   CHECK_THAT(error_of({.tokens = "imagenet"}).remedy, Catch::Contains("--samples imagenet"));
   CHECK_THAT(error_of({.samples = "c4"}).remedy, Catch::Contains("--tokens c4"));
   CHECK_THAT(error_of({.tokens = "the-pyle"}).remedy, Catch::Contains("the-pile"));
+  CHECK_THAT(error_of({.tokens = "pictures"}).remedy, !Catch::Contains("imagenet") && !Catch::Contains("laion"));
+  CHECK_THAT(error_of({.samples = "coca"}).remedy, Catch::Contains("coco") && !Catch::Contains("c4"));
   CHECK_THAT(error_of({.epochs = 2.0}).what, Catch::Contains("epochs of what"));
   CHECK_THAT(error_of({.tokens = "1B", .samples = "1M"}).what, Catch::Contains("both"));
   CHECK_THAT(error_of({.tokens = "1B", .epochs = 0.0}).where, Catch::Contains("--epochs"));
