@@ -82,14 +82,16 @@ class Middle {
 /// A limit above the edge by no more than one part in so many of it is near.
 constexpr std::int64_t kNearLimit = 100;
 
-/// From `low`, which fits (or is 0), the largest that does: doubling the step, then narrowing the interval.
+/// From `low`, which fits (or is 0), the largest that does: doubling the step, then narrowing the interval. A limit that a quick
+/// look finds short of no more than one takes is looked at thoroughly at once: where it fits, nothing else is to be asked.
 Result<std::int64_t> climb(Probes& probes, std::int64_t low, const LargestOptions& options) {
   std::int64_t high = options.most + 1;  // the first that is known not to fit
   Middle middle(options.of_each);
   while (high - low > 1) {
     const bool open = high > options.most;
     const std::int64_t next = open ? std::min(options.most, std::max<std::int64_t>(1, 2 * low)) : middle.between(low, high);
-    const auto fits = probes.fits(next, false);
+    auto fits = probes.fits(next, false);
+    if (fits && !*fits && next == options.most && probes.at(next).short_of <= options.of_each) fits = probes.fits(next, true);
     if (!fits) return fail(fits.error());
     if (!*fits) middle.missed(next, probes.at(next).short_of);
     (*fits ? low : high) = next;

@@ -64,6 +64,21 @@ TEST_CASE("a limit that is near is asked thoroughly at once, and where it does n
   CHECK(thorough_asked(506, 506).front() == 501);
 }
 
+TEST_CASE("a limit that is short of less than one takes is asked thoroughly before anything below it") {
+  // Doubling asks 1 to 256, nine values, then the limit, which lacks 3 where one takes 4: the thorough look that finds it ends
+  // the search. Where one takes 2 the limit lacks more than one, and the interval is narrowed in first.
+  std::int64_t asked = 0;
+  const FitProbe probe = [&](std::int64_t value, bool all) -> Result<NearAnswer> {
+    ++asked;
+    return NearAnswer{.fits = value <= (all ? 505 : 400), .short_of = Bytes(3)};
+  };
+  CHECK(find_largest(probe, {.most = 505, .of_each = Bytes(4)}).value().value == 505);
+  CHECK(asked == 9 + 1 + 1);
+  asked = 0;
+  CHECK(find_largest(probe, {.most = 505, .of_each = Bytes(2)}).value().value == 505);
+  CHECK(asked > 9 + 1 + 1);
+}
+
 TEST_CASE("what never fits is 0, and what always fits ends at the limit without an edge") {
   CHECK(find_largest(probe_of(0, 0), {.most = 1000}).value().value == 0);
   const LargestFit all = find_largest(probe_of(5000, 5000), {.most = 1000}).value();
