@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/base/nearest_names.h"
+#include "core/model/parameters.h"
 #include "formats/models/model_zoo.h"
 #include "sim/planner/parallel_for.h"
 
@@ -14,6 +16,15 @@ namespace {
 /// Whether `name` is the family's smallest ("gpt2") or one of its sizes ("gpt2-xl", "llama2-7b").
 bool is_of_family(const std::string& name, const std::string& family) {
   return name == family || name.rfind(family + "-", 0) == 0;
+}
+
+/// What is begun last is short then, and no thread waits long for another one's end.
+std::vector<std::size_t> largest_first(const std::vector<CurveModel>& models) {
+  std::vector<std::size_t> order(models.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto size = [&](std::size_t i) { return parameter_count(models[i].question.spec); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return size(a) > size(b); });
+  return order;
 }
 
 Result<FitAnswer> answer_for(const CurveModel& model, const BillTerms& terms) {
@@ -45,7 +56,9 @@ Result<std::vector<std::string>> published_ladder(const std::string& family) {
 Result<std::vector<CurveModelAnswer>> size_curve(const std::vector<CurveModel>& models, const BillTerms& terms,
                                                  unsigned threads) {
   std::vector<std::optional<Result<FitAnswer>>> answers(models.size());
-  parallel_for(models.size(), [&](std::size_t i) { answers[i] = answer_for(models[i], terms); }, threads);
+  const std::vector<std::size_t> order = largest_first(models);
+  const auto answer_one = [&](std::size_t at) { answers[order[at]] = answer_for(models[order[at]], terms); };
+  parallel_for(models.size(), answer_one, threads);
   std::vector<CurveModelAnswer> curve;
   for (std::size_t i = 0; i < models.size(); ++i) {
     if (!*answers[i]) return fail(answers[i]->error());
