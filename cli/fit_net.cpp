@@ -71,7 +71,9 @@ Result<NetSpec> shaped(const WorkloadRequest& request) {
 Result<double> read_samples(const std::string& text) {
   if (text.empty()) return 0.0;
   if (const auto count = parse_count(text)) return *count;
-  return refuse(fmt::format("'{}' is no number of samples", text), "--samples", "for example 10M");
+  const DataSet* set = find_data_set(text);
+  if (set != nullptr && set->unit == DataUnit::kSamples) return set->count;
+  return refuse(fmt::format("'{}' is no number of samples", text), "--samples", "for example 10M, coco or laion-400m");
 }
 
 Result<Recipe> recipe_of(const WorkloadRequest& request, const GpuEntry& gpu) {

@@ -65,6 +65,18 @@ TEST_CASE("a workload that is not known, a model that writes nothing, and option
   CHECK(training.err.find("--workload") != std::string::npos);
 }
 
+TEST_CASE("a net's samples are a number or a data set that is counted in samples") {
+  const TemporaryFolder folder;
+  const auto ask = [&](const std::string& samples) {
+    return plimsoll_in(folder, {"fit", "dit-s/2", "--workload", "diffusion", "--on", "A100 80GB SXM4", "--samples", samples,
+                                 "--json"});
+  };
+  CHECK(ask("coco").out == ask("118287").out);
+  const ChildEnd refused = ask("c4");
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("laion-400m"));
+}
+
 TEST_CASE("preference, reward, diffusion and the Evoformer are workloads with answers of their own") {
   const TemporaryFolder folder;
   const Arguments lines[] = {
