@@ -11,18 +11,4 @@ Result<void> validate(const TwoLevelGating& g) {
                .remedy = "choose fewer groups or experts a token"});
 }
 
-TwoLevelWork two_level_work(const TwoLevelGating& g, std::int64_t hidden, std::int64_t width) {
-  const auto h = static_cast<double>(hidden), w = static_cast<double>(width);
-  const auto groups = static_cast<double>(g.groups), all = static_cast<double>(g.experts()),
-             chosen = static_cast<double>(g.experts_per_token());
-  TwoLevelWork work;
-  work.gate_parameters = h * (groups + all);
-  work.expert_parameters = all * 2 * h * w;
-  work.gate_flops = 2 * h * (groups + static_cast<double>(g.groups_per_token * g.experts_per_group));
-  work.expert_flops = chosen * 4 * h * w;
-  work.dispatched = 2 * h * chosen;
-  work.crossing = work.dispatched * (groups - 1) / groups;
-  return work;
-}
-
 }  // namespace plimsoll

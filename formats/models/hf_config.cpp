@@ -341,12 +341,11 @@ Result<ModelDescription> parse_hf_config(std::string_view text, std::string_view
   if (!parsed->is_object()) {
     return fail({.kind = ErrorKind::kInput, .what = "expected an object", .where = std::string(where), .remedy = {}});
   }
-  const json* text_of = text_part(*parsed);
-  json only_text = text_of == nullptr ? json() : *text_of;
-  if (text_of != nullptr) only_text["model_type"] = (*parsed)["model_type"].get<std::string>() + "_text";
-  ConfigFields fields(text_of == nullptr ? *parsed : only_text, std::string(where));
+  const auto only_text = text_part(*parsed, where);
+  if (!only_text) return fail(only_text.error());
+  ConfigFields fields(*only_text ? **only_text : *parsed, std::string(where));
   ModelDescription found = ConfigReader(fields, std::move(name)).read();
-  if (text_of != nullptr) {
+  if (*only_text) {
     found.notes.push_back({.text = "'text_config' alone is read: the tower of images is left out", .changes_numbers = true});
   }
   if (fields.error()) return fail(*fields.error());

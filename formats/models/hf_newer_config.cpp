@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "formats/models/hf_mixture_config.h"
 #include "formats/models/hf_rope.h"
@@ -268,10 +270,28 @@ void read_newer_config(ConfigFields& fields, std::string_view type, ModelDescrip
   NewerReader(fields, type, found).read();
 }
 
-const json* text_part(const json& config) {
+Result<std::optional<json>> text_part(const json& config, std::string_view where) {
   const auto type = config.find("model_type"), text = config.find("text_config");
-  const bool several = type != config.end() && (*type == "gemma3" || *type == "llama4");
-  return several && text != config.end() && text->is_object() ? &*text : nullptr;
+  if (type == config.end() || (*type != "gemma3" && *type != "llama4")) return std::nullopt;
+  const std::string several = type->get<std::string>(), alone = several + "_text";
+  const auto wrong = [&](std::string what) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = std::move(what),
+                 .where = std::string(where),
+                 .remedy = fmt::format("'{}' is the model_type of a file of text alone", alone)});
+  };
+  if (text == config.end() || !text->is_object()) {
+    return wrong(fmt::format("a '{}' of text and images says its sizes in 'text_config', which is missing", several));
+  }
+  if (text->value("model_type", json(alone)) != alone) {
+    return wrong(fmt::format("the 'text_config' of a '{}' is of another model_type: {}", several, (*text)["model_type"].dump()));
+  }
+  json part = *text;
+  part["model_type"] = alone;
+  for (const char* key : {"tie_word_embeddings", "quantization_config", "is_encoder_decoder"}) {
+    if (config.contains(key) && !part.contains(key)) part[key] = config[key];
+  }
+  return part;
 }
 
 }  // namespace plimsoll

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string_view>
 
+#include "core/base/result.h"
 #include "formats/models/config_fields.h"
 #include "formats/models/model_description.h"
 
@@ -15,7 +17,8 @@ bool has_newer_keys(Family family);
 /// gpt-oss, DeepSeek 2 or 3, GPT-BigCode, Cohere or Llama 4. What is wrong is a fault of `fields`.
 void read_newer_config(ConfigFields& fields, std::string_view type, ModelDescription& found);
 
-/// Of a configuration of several modalities whose text part is read (Gemma 3, Llama 4), that part; else null.
-const nlohmann::json* text_part(const nlohmann::json& config);
+/// Of a configuration of several modalities whose text part is read (Gemma 3, Llama 4), that part as a file of its own, with what the
+/// outer file says of all; else nothing. A file without the part, or with one of another model, is an error at `where`.
+Result<std::optional<nlohmann::json>> text_part(const nlohmann::json& config, std::string_view where);
 
 }  // namespace plimsoll

@@ -94,6 +94,7 @@ def fit(
     context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
     tensor_layout: _Value | _Path | None = ...,  # how --tp ranks stand: 1d (Megatron-LM), 2d, 2.5d:DEPTH or 3d (Colossal-AI)
     imbalance: _Value | _Path | None = ...,  # tokens of the fullest expert rank, over the mean (default: what chance makes of …
+    gating: _Value | _Path | None = ...,  # of experts: one-level, or two-level:GROUPS/CHOSEN: groups first, each on --ep …
     slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
     exact: bool | None = ...,  # simulate every rank, not one of each kind
     gradients_at_end: bool | None = ...,  # data ranks reduce gradients after the last backward pass, not beside it
@@ -206,6 +207,7 @@ def simulate(
     context: _Value | _Path | None = ...,  # how --cp ranks share a sequence: ring or ulysses
     tensor_layout: _Value | _Path | None = ...,  # how --tp ranks stand: 1d (Megatron-LM), 2d, 2.5d:DEPTH or 3d (Colossal-AI)
     imbalance: _Value | _Path | None = ...,  # tokens of the fullest expert rank, over the mean (default: what chance makes of …
+    gating: _Value | _Path | None = ...,  # of experts: one-level, or two-level:GROUPS/CHOSEN: groups first, each on --ep …
     slow_rank: _List | None = ...,  # a straggler: RANK=FACTOR, may be repeated
     exact: bool | None = ...,  # simulate every rank, not one of each kind
     gradients_at_end: bool | None = ...,  # data ranks reduce gradients after the last backward pass, not beside it

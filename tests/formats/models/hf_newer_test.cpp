@@ -158,6 +158,13 @@ TEST_CASE("blocks of Gemma 3 with the window turn by a base of their own, every 
   CHECK(parsed(newer).value().spec == spec);
 }
 
+TEST_CASE("what a file of several modalities says of all its parts is said of its text") {
+  const std::string untied = replaced(text_of("gemma-3-4b"), "\"model_type\": \"gemma3\"",
+                                      "\"model_type\": \"gemma3\", \"tie_word_embeddings\": false");
+  CHECK(spec_of("gemma-3-4b").tied_head);
+  CHECK_FALSE(parsed(untied).value().spec.tied_head);
+}
+
 TEST_CASE("of Gemma 3's two rotations each has its base where the file is silent, and none is stretched unseen") {
   const auto rotated = [](const std::string& full, const std::string& sliding, const std::string& more = {}) {
     return parsed(replaced(text_of("gemma-3-1b"), R"("rope_local_base_freq": 10000,
@@ -255,6 +262,9 @@ TEST_CASE("a newer family's faulty configuration is refused by the key") {
        "layer_types"},
       {"gemma-3-1b", "\"rope_theta\": 1000000", "\"rope_theta\": -1", "rope_theta"},
       {"gemma-3-1b", "\"attention_bias\": false", "\"use_bidirectional_attention\": true", "both directions"},
+      {"gemma-3-4b", "\"model_type\": \"gemma3_text\"", "\"model_type\": \"gemma2\"", "another model_type: \"gemma2\""},
+      {"gemma-3-4b", "\"text_config\"", "\"text\"", "'text_config', which is missing"},
+      {"gemma-3-4b", "\"model_type\": \"gemma3\"", "\"model_type\": \"gemma3\", \"is_encoder_decoder\": true", "encoder"},
       {"olmo-1b", "\"hidden_act\": \"silu\"", "\"hidden_act\": \"relu\"", "activation"},
       {"qwen1.5-moe-a2.7b", "\"use_sliding_window\": false", "\"use_sliding_window\": true", "use_sliding_window"},
       {"olmoe-1b-7b", "\"num_experts_per_tok\": 8", "\"num_experts_per_tok\": 65", "top-k"},
