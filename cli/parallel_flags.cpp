@@ -138,6 +138,11 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
       .add_option("--network", flags.network,
                   "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
       ->group(group);
+  command
+      .add_option("--collective-sms", flags.collective_sms,
+                  "multiprocessors that a collective takes from kernels beside it: NCCL's channels (default: none)")
+      ->check(CLI::Range(0, 1024))
+      ->group(group);
   command.add_option("--ep", flags.expert_ranks, "data ranks that share the experts")
       ->check(CLI::Range(1, 65536))
       ->group(group);
@@ -181,7 +186,7 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
   if (stack.other()) return false;
   if (machine.gpus > 1) return true;
-  for (const char* option : {"--nodes", "--network", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
+  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
                              "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return true;
   }
@@ -233,7 +238,10 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (!described) return fail(described.error());
   const auto gpu = find_gpu(built_in_gpu_catalogue(), machine.gpu);
   if (!gpu) return fail(gpu.error());
-  auto cluster = make_cluster(*gpu, {.gpus = machine.gpus, .nodes = flags.nodes, .network = flags.network});
+  auto cluster = make_cluster(*gpu, {.gpus = machine.gpus,
+                                       .nodes = flags.nodes,
+                                       .network = flags.network,
+                                       .collective_sms = flags.collective_sms});
   if (!cluster) return fail(cluster.error());
   AskedParallel asked;
   ParallelQuestion& question = asked.question;

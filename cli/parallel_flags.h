@@ -19,6 +19,7 @@ namespace plimsoll {
 struct ParallelFlags {
   std::optional<std::int64_t> nodes;
   std::string network;
+  std::int64_t collective_sms = 0;
   std::int64_t expert_ranks = 1;
   std::string schedule;
   std::int64_t micro_batch = 1;

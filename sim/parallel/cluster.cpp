@@ -54,6 +54,14 @@ LinkLevel inside_of(const GpuEntry& gpu) {
   return {.rate = ring_rate(gpu), .latency = latency};
 }
 
+Result<double> collective_share(const GpuEntry& gpu, std::int64_t sms) {
+  if (sms == 0) return 0.0;
+  if (sms > 0 && sms < gpu.multiprocessors) return static_cast<double>(sms) / static_cast<double>(gpu.multiprocessors);
+  return refuse("--collective-sms",
+                fmt::format("a collective cannot run on {} of the {} multiprocessors of {}", sms, gpu.multiprocessors, gpu.name),
+                "leave some to the kernels; NCCL takes one for each of its channels (NCCL_MAX_CTAS)");
+}
+
 /// What nodes of such boards are sold with; nothing where nobody says.
 std::optional<double> usual_network_gbs(const GpuEntry& gpu) {
   const std::string key = fmt::format("network.{}", gpu.architecture);
@@ -88,6 +96,9 @@ Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus) {
 
 Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request) {
   Cluster cluster{.gpu = gpu, .gpus = request.gpus, .inside = inside_of(gpu), .network = {}, .network_origin = {}};
+  const auto share = collective_share(gpu, request.collective_sms);
+  if (!share) return fail(share.error());
+  cluster.collective_share = *share;
   if (request.nodes) {
     if (*request.nodes < 1 || request.gpus % *request.nodes != 0) {
       return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", request.gpus, *request.nodes),

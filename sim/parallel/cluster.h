@@ -24,6 +24,7 @@ struct Cluster {
   LinkLevel inside;                  ///< NVLink, or PCIe
   std::optional<LinkLevel> network;  ///< a device's share of its node's; nothing where all GPUs are on one node
   std::string network_origin;        ///< "stated", or what was assumed
+  double collective_share = 0;       ///< of a GPU's multiprocessors, which a collective takes from the kernels beside it
 
   [[nodiscard]] std::int64_t nodes() const { return (gpus + node_gpus - 1) / node_gpus; }
 };
@@ -36,10 +37,11 @@ struct ClusterRequest {
   std::int64_t gpus = 1;
   std::optional<std::int64_t> nodes;
   std::string network;  ///< empty: what nodes of such boards are sold with, where that is known
+  std::int64_t collective_sms = 0;  ///< multiprocessors that a collective runs on
 };
 
-/// A cluster of `gpu`. Refused: GPUs that do not divide by nodes, and several nodes of boards whose network nobody
-/// states.
+/// A cluster of `gpu`. Refused: GPUs that do not divide by nodes, several nodes of boards whose network nobody states, and
+/// collectives on all multiprocessors.
 Result<Cluster> make_cluster(const GpuEntry& gpu, const ClusterRequest& request);
 
 }  // namespace plimsoll

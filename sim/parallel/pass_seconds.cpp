@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/cost/efficiencies.h"
+#include "sim/parallel/slowed_backward.h"
 #include "sim/stack/kernel_seconds.h"
 
 namespace plimsoll {
@@ -80,7 +81,7 @@ class PassSum {
 
   void add_collective(std::size_t i) {
     const bool forward = kernels_[i].phase == Phase::kForward;
-    const double hidden = terms_.layout.overlaps_tensor && !forward ? std::min(seconds_[i], beside(i)) : 0;
+    const double hidden = terms_.layout.overlaps_tensor && !forward ? hidden_beside(seconds_[i], beside(i), terms_.cluster.collective_share) : 0;
     cost_.hidden_sends += hidden;
     (forward ? cost_.forward_sends : cost_.backward_sends) += seconds_[i] - hidden;
   }
@@ -113,7 +114,7 @@ class PassSum {
       sent = 2 * plimsoll::seconds_of(Collective::kAllToAll, queries, group, terms_.cluster) +
              2 * plimsoll::seconds_of(Collective::kAllToAll, one, group, terms_.cluster);
     }
-    const double hidden = std::min(sent, beside);
+    const double hidden = hidden_beside(sent, beside, terms_.cluster.collective_share);
     cost_.hidden_sends += hidden;
     (kernel.phase == Phase::kForward ? cost_.forward_sends : cost_.backward_sends) += sent - hidden;
   }

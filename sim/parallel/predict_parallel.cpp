@@ -82,6 +82,7 @@ struct Replica {
   Pace pace;
   StageCosts costs;
   ScheduleTiming timing;
+  BackwardDelays delays;
 
   [[nodiscard]] double seconds(Ticks ticks) const { return costs.units(ticks); }
   [[nodiscard]] double last_op(std::size_t rank) const { return seconds(timing.ops[rank].back().end); }
@@ -97,8 +98,9 @@ Result<Replica> run_replica(const ParallelQuestion& question, const std::vector<
   const PipelineShape shape{static_cast<std::uint32_t>(schedule.ranks()), schedule.stages, schedule.micro_batches};
   auto costs = uneven_costs(rank_costs(question, parts, slow), shape);
   if (!costs) return fail(costs.error());
-  Replica replica{.pace = std::move(pace), .costs = std::move(*costs), .timing = {}};
+  Replica replica{.pace = std::move(pace), .costs = std::move(*costs), .timing = {}, .delays = {}};
   replica.timing = time_schedule(schedule, replica.costs);
+  replica.delays = backward_delays(question, parts, schedule, replica.timing, replica.costs.ticks_per_unit);
   return replica;
 }
 
@@ -154,13 +156,19 @@ class StepEnd {
     double last = 0;
     for (const Replica& replica : replicas_) {
       auto own = gradient_buckets(question_, parts_, schedule_.orders[rank], replica.timing.ops[rank],
-                                  replica.costs.ticks_per_unit);
+                                  replica.costs.ticks_per_unit, replica.delays);
       for (std::size_t i = 0; i < own.size() && i < buckets.size(); ++i)
         own[i].ready = std::max(own[i].ready, buckets[i].ready);
       buckets = std::move(own);
-      last = std::max(last, replica.last_op(rank));
+      last = std::max(last, replica.last_op(rank) + delay(replica, rank));
     }
     return plimsoll::reduced_at(buckets, last);
+  }
+
+  [[nodiscard]] double delay(const Replica& replica, std::size_t rank) const {
+    double most = 0;
+    for (const std::uint32_t stage : owned_[rank]) most = std::max(most, replica.delays.end.empty() ? 0 : replica.delays.end[stage]);
+    return most;
   }
 
   /// First and last stage share a matrix and sum its gradient.
@@ -306,8 +314,12 @@ std::vector<std::string> assumptions(const ParallelQuestion& question) {
   }
   say_gating(said, question);
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);
-  if (question.layout.overlaps_gradients)
-    said.push_back("kernels are not slowed by collectives beside them: no measurement says by how much");
+  const double share = question.cluster.collective_share;
+  if (share > 0)
+    said.push_back(fmt::format("kernels beside a collective have {:.0f} of {} multiprocessors (--collective-sms)",
+                               (1 - share) * static_cast<double>(question.cluster.gpu.multiprocessors), question.cluster.gpu.multiprocessors));
+  else if (question.layout.overlaps_gradients)
+    said.push_back("kernels are not slowed by collectives beside them: --collective-sms says how many multiprocessors these take");
   return said;
 }
 

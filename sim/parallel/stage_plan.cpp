@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "sim/parallel/collectives.h"
+#include "sim/parallel/slowed_backward.h"
 
 namespace plimsoll {
 namespace {
 
-/// Of a collective that a micro-batch's passes can hide: all of it but one block's, or what the passes are too short
-/// for.
-double left_over(double collective, double passes, double blocks) {
-  return std::max(collective / std::max(1.0, blocks), collective - passes);
+/// What is left of a collective of which a micro-batch's passes can hide all but one block's, as far as they are long enough.
+double left_over(double collective, double passes, double blocks, double share) {
+  const double of_one = collective / std::max(1.0, blocks);
+  return std::max(of_one, collective - hidden_beside(collective - of_one, passes, share));
 }
 
 /// Parameters gathered before they are read, gradients scattered after they are made (ZeRO-3), or the latter alone
@@ -19,14 +20,15 @@ void add_shards(StageCostParts& stage, const ParallelQuestion& question) {
   const ParallelLayout& layout = question.layout;
   if (layout.zero < 2) return;
   const auto blocks = static_cast<double>(stage.layers);
+  const double share = question.cluster.collective_share;
   const double gather = layout.zero < 3
                             ? 0
                             : seconds_among_data_ranks(Collective::kAllGather, stage.cost.parameters,
                                                        stage.cost.expert_parameters, layout, question.cluster);
   const double scatter = seconds_among_data_ranks(Collective::kReduceScatter, stage.cost.gradients,
                                                   stage.cost.expert_gradients, layout, question.cluster);
-  stage.shard_forward = gather > 0 ? left_over(gather, stage.cost.forward, blocks) : 0;
-  stage.shard_backward = left_over(gather + scatter, stage.cost.input_gradient + stage.cost.weight_gradient, blocks);
+  stage.shard_forward = gather > 0 ? left_over(gather, stage.cost.forward, blocks, share) : 0;
+  stage.shard_backward = left_over(gather + scatter, stage.cost.input_gradient + stage.cost.weight_gradient, blocks, share);
 }
 
 /// A stage that has both ends of the model has a tied matrix once.
