@@ -88,6 +88,7 @@ def fit(
     ppo_epochs: _Value | _Path | None = ...,  # ppo: times that is learnt from what was generated
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    collective_sms: _Value | _Path | None = ...,  # multiprocessors that a collective takes from kernels beside it: NCCL's …
     ep: _Value | _Path | None = ...,  # data ranks that share the experts
     schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
     micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
@@ -201,6 +202,7 @@ def simulate(
     dropout: _Value | _Path | None = ...,  # default: the family's
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
+    collective_sms: _Value | _Path | None = ...,  # multiprocessors that a collective takes from kernels beside it: NCCL's …
     ep: _Value | _Path | None = ...,  # data ranks that share the experts
     schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
     micro_batch: _Value | _Path | None = ...,  # sequences of a micro-batch
