@@ -88,7 +88,8 @@ Bytes missing(const TurnCandidate& a, const TurnCandidate& b) {
 }
 
 Result<PlannedTraining> numbers_of(const SearchProblem& problem, const Strategy& strategy, bool fits) {
-  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, {.graph = problem.graph.get()});
+  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy,
+                                  {.quick_addresses = true, .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   PlannedTraining planned = numbers_of(*plan);
   const auto step = predict_step(*plan, problem.costs);

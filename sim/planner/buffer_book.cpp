@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sim/planner/pack_within.h"
+
 namespace plimsoll {
 
 BufferId BufferBook::add(BufferRequest request) {
@@ -64,12 +66,15 @@ Bytes BufferBook::bound(SpaceId space) const {
   return held_bytes + most;
 }
 
-Bytes BufferBook::place_items(const Items& items, Bytes base) {
+Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Bytes> within) {
   if (items.items.empty()) return base;
-  const Packing packing = pack_arena(items.items, kBufferAlignment);
+  Packing packing = pack_arena(items.items, kBufferAlignment);
   Bytes strictest = kBufferAlignment;
   for (const PackItem& item : items.items) strictest = std::max(strictest, item.alignment);
   const Bytes floor = align_up(base, strictest);
+  if (within && floor + packing.height > *within) {
+    if (auto tight = pack_within(items.items, kBufferAlignment, *within - floor)) packing = std::move(*tight);
+  }
   for (std::size_t i = 0; i < items.buffers.size(); ++i) plan_.buffers[items.buffers[i]].offset = floor + packing.offsets[i];
   return floor + packing.height;
 }
@@ -95,13 +100,13 @@ std::optional<Bytes> BufferBook::place_apart(SpaceId space, const Items& items, 
 /// The CPU updates while the next step's forward pass sends activations off the device: bytes that these shared with what
 /// updates read would make that pass wait for the last of them. So would a loss on its way to the host, which goes by the same
 /// queue before them: scalars share bytes with nothing either.
-Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base) {
+Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly) {
   const Items found = items_of(space, body);
   const bool leave_device = plan_.strategy.activations != Tier::kDevice && plan_.platform.at(space).kind == SpaceKind::kHost;
   if (leave_device) {
     if (const auto top = place_apart(space, found, base)) return *top;
   }
-  return place_items(found, base);
+  return place_items(found, base, exactly ? std::optional(plan_.platform.at(space).usable) : std::nullopt);
 }
 
 bool BufferBook::bound_arenas() {
@@ -128,13 +133,13 @@ void BufferBook::describe(std::vector<std::uint64_t>& words) const {
   }
 }
 
-void BufferBook::place() {
+void BufferBook::place(bool exactly) {
   plan_.arenas.clear();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
     const SpaceId space(s);
     const Bytes base = place_held(space);
     Bytes top = base;
-    for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base));
+    for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base, exactly));
     if (top.count > 0) plan_.arenas.push_back({space, top});
   }
 }

@@ -78,7 +78,7 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   if (!book.bound_arenas() && options.only_if_fits) return plan;
   if (options.worth_placing && !options.worth_placing(plan, step.writer().body())) return plan;
   if (options.is_known && options.is_known(unplaced_digest(plan, step.writer().body(), book))) return plan;
-  book.place();
+  book.place(!options.quick_addresses);
   if (options.arenas_only || (options.only_if_fits && options.flat_step && !all_fit(space_needs(plan)))) return plan;
   if (options.flat_step) {
     order_conflicts(plan, step.writer().body(), !strategy.overlap);

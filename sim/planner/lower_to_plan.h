@@ -32,6 +32,9 @@ struct LowerOptions {
   std::function<bool(std::uint64_t digest)> is_known = {};
   FlatBody* flat_step = nullptr;  ///< takes the step's instructions, and the plan comes without bodies: for who only times it
   bool arenas_only = false;       ///< the plan comes without bodies: for who asks what it needs of each memory
+  /// Addresses by the greedy packing alone, even where these come out higher than may be used and the exact one might find
+  /// lower ones: for who looks at many strategies.
+  bool quick_addresses = false;
   const Graph* graph = nullptr;   ///< of this model, recipe and platform (graph_on), where it is known; nothing: it is built
 };
 

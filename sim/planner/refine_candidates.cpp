@@ -75,7 +75,9 @@ class LocalSearch {
                 problem.recipe.adapter.exists(), problem.recipe.delay > 0},
         block_(block_bytes(problem)),
         left_(options.evaluations * kLookCost) {
-    for (const Candidate& candidate : candidates) known_.push_back(candidate.strategy);
+    for (const Candidate& candidate : candidates) {
+      if (!options.tight || !candidate.loose) known_.push_back(candidate.strategy);
+    }
   }
 
   /// Step by step to where no move gains; then once more from the same places, and from the best one, by jumps too.
@@ -84,7 +86,7 @@ class LocalSearch {
     choose_starts();
     const std::vector<std::size_t> starts = walkers_;
     if (const auto walked = walk(); !walked) return walked;
-    if (candidates_.empty()) return {};
+    if (candidates_.empty() || options_.tight) return {};
     jumping_ = true;
     left_ += options_.evaluations * kLookCost / kJumpShare;
     walkers_ = {static_cast<std::size_t>(std::min_element(candidates_.begin(), candidates_.end(), better) - candidates_.begin())};
@@ -161,6 +163,7 @@ class LocalSearch {
     const std::size_t before = candidates_.size();
     const Look look{.glance = something_fits(),
                     .memory = options_.memory,
+                    .tight = options_.tight,
                     .short_of = most_short_walker(),
                     .below = slowest_walker()};
     auto looked = try_all(problem_, unseen, look, options_.threads, candidates_);

@@ -8,21 +8,23 @@
 namespace plimsoll {
 namespace {
 
-Result<RejectedFamily> look_again(const SearchProblem& problem, const Strategy& strategy) {
-  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, {.evaluation = problem.evaluation});
+/// With addresses found as the search found them.
+Result<RejectedFamily> look_again(const SearchProblem& problem, const Candidate& candidate) {
+  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, candidate.strategy,
+                                  {.evaluation = problem.evaluation, .quick_addresses = !candidate.fits()});
   if (!plan) return fail(plan.error());
   const auto limit = step_limit(*plan, problem.costs, problem.odds);
   if (!limit) return fail(limit.error());
-  return RejectedFamily{strategy, space_needs(*plan), limit->step, limit->busiest};
+  return RejectedFamily{candidate.strategy, space_needs(*plan), limit->step, limit->busiest};
 }
 
 /// The first of each family but the first candidate's; one that was only glanced at stands behind those that were not.
-std::vector<Strategy> best_of_families(const std::vector<Candidate>& candidates) {
-  std::vector<Strategy> best;
+std::vector<const Candidate*> best_of_families(const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> best;
   std::set<std::string> seen;
   for (const Candidate& candidate : candidates) {
     if (candidate.glanced || !seen.insert(candidate.strategy.name).second) continue;
-    best.push_back(candidate.strategy);
+    best.push_back(&candidate);
   }
   if (!best.empty()) best.erase(best.begin());
   return best;
@@ -31,9 +33,9 @@ std::vector<Strategy> best_of_families(const std::vector<Candidate>& candidates)
 }  // namespace
 
 Result<std::vector<RejectedFamily>> rejected_families(const SearchProblem& problem, const SearchResult& search) {
-  const std::vector<Strategy> best = best_of_families(search.candidates);
+  const std::vector<const Candidate*> best = best_of_families(search.candidates);
   std::vector<std::optional<Result<RejectedFamily>>> looked(best.size());
-  parallel_for(best.size(), [&](std::size_t i) { looked[i] = look_again(problem, best[i]); });
+  parallel_for(best.size(), [&](std::size_t i) { looked[i] = look_again(problem, *best[i]); });
   std::vector<RejectedFamily> families;
   for (std::optional<Result<RejectedFamily>>& one : looked) {
     if (!one->has_value()) return fail(one->error());

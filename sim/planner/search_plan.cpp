@@ -25,6 +25,9 @@ constexpr std::size_t kBases = 4;
 /// first one's effort.
 constexpr std::size_t kLaterStarts = 2;
 constexpr std::size_t kLaterShare = 2;
+/// Exact addresses are looked for of so many that are short of least; beside the best plan for one part in so many of the effort.
+constexpr std::size_t kTightTries = 8;
+constexpr std::size_t kTightShare = 8;
 
 Result<void> check_name(const std::string& wanted) {
   std::vector<std::string> names = strategy_names();
@@ -171,6 +174,56 @@ Result<void> search_further(const SearchProblem& problem, const SearchOptions& o
   return refine_from(problem, options, std::move(from), candidates);
 }
 
+/// Looks for exact addresses of the least short of those whose load may fit, unless what fits is faster anyway.
+Result<void> try_tightly(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  std::stable_sort(candidates.begin(), candidates.end(), better);
+  std::vector<Strategy> tight;
+  for (const Candidate& candidate : candidates) {
+    const bool may_fit = candidate.loose || (options.memory && !candidate.glanced);
+    if (!candidate.fits() && may_fit && tight.size() < kTightTries) tight.push_back(candidate.strategy);
+  }
+  const Look look{.memory = options.memory, .tight = true, .below = fastest(candidates)};
+  return try_all(problem, tight, look, options.threads, candidates);
+}
+
+/// From the best plan to those beside it that fit by exact addresses alone: only at the very end, because a walk that takes such
+/// plans early may end elsewhere, at a slower one.
+Result<void> polish(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  const auto best = std::min_element(candidates.begin(), candidates.end(), better);
+  return refine_candidates(problem,
+                           {.family = options.strategy == "auto" ? "" : options.strategy,
+                            .evaluations = evaluations_for(candidates, options.instruction_budget / kTightShare, 1),
+                            .threads = options.threads,
+                            .tight = true,
+                            .from = {static_cast<std::size_t>(best - candidates.begin())}},
+                           candidates);
+}
+
+/// Of what was looked at after the first `before`, only what fits stays, in the place of what was known of it.
+void keep_what_fits(std::vector<Candidate>& candidates, std::size_t before) {
+  std::vector<Candidate> later(candidates.begin() + static_cast<std::ptrdiff_t>(before), candidates.end());
+  candidates.resize(before);
+  std::erase_if(later, [](const Candidate& one) { return one.glanced || !one.fits(); });
+  std::erase_if(candidates, [&](const Candidate& one) {
+    return std::any_of(later.begin(), later.end(), [&](const Candidate& other) { return other.strategy == one.strategy; });
+  });
+  candidates.insert(candidates.end(), later.begin(), later.end());
+}
+
+/// Exact addresses, where they decide: of what nearly fits, and at last beside the best plan.
+Result<void> search_tightly(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  if (done(options, candidates)) return {};
+  const std::size_t before = candidates.size();
+  if (options.refine || !any_fits(candidates)) {
+    if (const auto tried = try_tightly(problem, options, candidates); !tried) return tried;
+  }
+  if (options.refine && !options.exact && !options.memory && any_fits(candidates)) {
+    if (const auto polished = polish(problem, options, candidates); !polished) return polished;
+  }
+  keep_what_fits(candidates, before);
+  return {};
+}
+
 Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, const SearchOptions& options) {
   if (const OffloadSystem* system = options.exact ? nullptr : find_system(options.strategy)) {
     auto tried = try_system(problem, *system, {.memory = options.memory});
@@ -189,6 +242,7 @@ Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, cons
   if (refine && options.strategy == "auto" && !done(options, candidates)) {
     if (const auto further = search_further(problem, options, candidates); !further) return fail(further.error());
   }
+  if (const auto tight = search_tightly(problem, options, candidates); !tight) return fail(tight.error());
   std::stable_sort(candidates.begin(), candidates.end(), better);
   return candidates;
 }

@@ -57,28 +57,33 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
     Candidate glanced{.strategy = strategy, .needs = std::move(*needs), .step = {}, .glanced = true};
     if (!glanced.fits() && (look.glance || glanced.shortfall() >= *look.short_of)) return glanced;
   }
-  if (look.memory && problem.shorter) {
+  if (look.memory && problem.shorter && !look.tight) {
     auto needs = folded_bound(*problem.shorter, strategy);
     if (!needs) return fail(needs.error());
     if (*needs && surely_too_much(**needs)) return Candidate{.strategy = strategy, .needs = std::move(**needs), .step = {}};
   }
-  LowerOptions options{
-      .evaluation = problem.evaluation, .only_if_fits = true, .arenas_only = look.memory, .graph = problem.graph.get()};
+  LowerOptions options{.evaluation = problem.evaluation,
+                       .only_if_fits = true,
+                       .arenas_only = look.memory,
+                       .quick_addresses = !look.tight,
+                       .graph = problem.graph.get()};
   std::optional<Nanoseconds> floor;
-  if (look.below) {
-    options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
-      const auto bound = queue_bound(plan, step, problem.costs);
-      if (!bound || *bound < *look.below) return true;
-      floor = *bound;
-      return false;
-    };
-  }
+  bool load_fits = false;
+  options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
+    load_fits = true;  // else nobody asks
+    if (!look.below) return true;
+    const auto bound = queue_bound(plan, step, problem.costs);
+    if (!bound || *bound < *look.below) return true;
+    floor = *bound;
+    return false;
+  };
   std::optional<std::uint64_t> digest;
   std::optional<KnownStep> known;
   if (problem.known && !look.memory) {
     options.is_known = [&](std::uint64_t of_step) {
       digest = of_step;
       known = problem.known->find(of_step);
+      if (known && look.tight && !known->step) known.reset();  // it did not fit as the greedy packing placed it
       return known.has_value();
     };
   }
@@ -87,7 +92,7 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
   const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, options);
   if (!plan) return fail(plan.error());
   if (floor) return Candidate{.strategy = strategy, .needs = space_needs(*plan), .step = floor, .glanced = true};
-  if (known) return Candidate{strategy, std::move(known->needs), known->step, false, known->instructions};
+  if (known) return Candidate{strategy, std::move(known->needs), known->step, false, known->instructions, !known->step};
   Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
   if (look.memory && candidate.fits()) {
     candidate.step = Nanoseconds(0);
@@ -98,7 +103,8 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
     if (!step) return fail(step.error());
     candidate.step = *step;
   }
-  if (digest) problem.known->add(*digest, {candidate.needs, candidate.step, candidate.instructions});
+  candidate.loose = load_fits && !candidate.fits();
+  if (digest && !look.tight) problem.known->add(*digest, {candidate.needs, candidate.step, candidate.instructions});
   return candidate;
 }
 

@@ -32,6 +32,7 @@ struct Candidate {
   std::optional<Nanoseconds> step;  ///< nothing when it does not fit
   bool glanced = false;            ///< not looked at to the end: its lasting state alone is too much, or `step` is a lower bound
   std::size_t instructions = 0;    ///< of its step; 0 when it was not lowered to the end
+  bool loose = false;              ///< its load would fit, the addresses that the greedy packing found do not
 
   [[nodiscard]] bool fits() const;
   /// Sum of what is missing over all spaces.
@@ -42,6 +43,7 @@ struct Candidate {
 struct Look {
   bool glance = false;  ///< one whose lasting state alone does not fit is not lowered
   bool memory = false;  ///< nothing is simulated: what fits has a step of 0
+  bool tight = false;   ///< addresses are looked for by the exact packing too, where the greedy one's do not fit
   std::optional<Bytes> short_of;     ///< one whose lasting state alone is short of as much is not lowered
   std::optional<Nanoseconds> below;  ///< one whose busiest queue alone takes longer is not placed and simulated
 };

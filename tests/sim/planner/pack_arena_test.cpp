@@ -4,6 +4,8 @@
 
 #include <random>
 
+#include "sim/planner/pack_within.h"
+
 using namespace plimsoll;
 
 namespace {
@@ -85,4 +87,41 @@ TEST_CASE("the load bound of lives that lie far apart is that of the same lives 
   std::vector<PackItem> far = close;
   for (PackItem& item : far) item.life = {item.life.begin * 1'000'000, item.life.end * 1'000'000};
   CHECK(load_bound(far, Bytes(1)) == Bytes(30));
+}
+
+TEST_CASE("pack_within finds packings as low as the load where the greedy orders end above it, and none that collide") {
+  std::mt19937 random(3);
+  int lower = 0;
+  for (int trial = 0; trial < 200; ++trial) {
+    std::vector<PackItem> items;
+    for (int i = 0; i < 14; ++i) {
+      const auto begin = static_cast<std::uint32_t>(random() % 12);
+      const auto end = begin + 1 + static_cast<std::uint32_t>(random() % 6);
+      items.push_back({{begin, end}, Bytes(64 * static_cast<std::int64_t>(1 + random() % 8))});
+    }
+    const Bytes load = load_bound(items, Bytes(64));
+    const Bytes greedy = pack_arena(items, Bytes(64)).height;
+    const auto tight = pack_within(items, Bytes(64), load);
+    CHECK_FALSE(pack_within(items, Bytes(64), load - Bytes(64)));
+    if (!tight) continue;
+    CHECK(tight->height <= load);
+    CHECK(verify_packing(items, *tight, Bytes(64)));
+    if (greedy > load) ++lower;
+  }
+  CHECK(lower > 0);
+}
+
+TEST_CASE("four buffers fit by exact packing alone: a greedy order ends at seven alignments, the load is five") {
+  // A 2 high in [0, 4), B 3 in [1, 2), C 2 in [2, 5), D 3 in [4, 5). At moment 1 there are A and B, 2 + 3; at 4 C and D, 2 + 3.
+  // By size (B, D, A, C): B and D at 0, A on B at 3, C on A at 5, which makes 7. By area, duration or begin (A first): A at 0, C
+  // on A at 2, and D finds 2 free below C, so that it lies at 4 and reaches 7. Five is reached by A and D at 0, B at 2, C at 3.
+  const Bytes one(256);
+  const std::vector<PackItem> items{{{0, 4}, 2 * one}, {{1, 2}, 3 * one}, {{2, 5}, 2 * one}, {{4, 5}, 3 * one}};
+  CHECK(load_bound(items, one) == 5 * one);
+  CHECK(pack_arena(items, one).height == 7 * one);
+  const auto tight = pack_within(items, one, 5 * one);
+  REQUIRE(tight);
+  CHECK(tight->height == 5 * one);
+  CHECK(verify_packing(items, *tight, one));
+  CHECK_FALSE(pack_within(items, one, 5 * one - Bytes(1)));
 }

@@ -69,7 +69,7 @@ TEST_CASE("what the search remembers of a step is what each of its strategies co
   std::size_t whole = 0;
   for (const Candidate& candidate : result.candidates) {
     if (candidate.glanced || !candidate.step) continue;
-    const Candidate alone = try_strategy(forgetful, candidate.strategy).value();
+    const Candidate alone = try_strategy(forgetful, candidate.strategy, {.tight = true}).value();
     CHECK(alone.step == candidate.step);
     for (std::size_t i = 0; i < alone.needs.size(); ++i) CHECK(alone.needs[i].needed == candidate.needs[i].needed);
     ++whole;
@@ -324,4 +324,51 @@ TEST_CASE("a strategy whose bound passes the step that is asked for is not place
   const Candidate whole = try_strategy(problem, {}, {.below = step + step}).value();
   CHECK_FALSE(whole.glanced);
   CHECK(*whole.step == step);
+}
+
+TEST_CASE("exact addresses make a strategy fit under a cap that the greedy ones pass, and the search answers no worse for them") {
+  // Each cap is one alignment less than what a family needs as the greedy packing places it: its load may still have room.
+  const ModelSpec spec = small_model(Family::kGpt2);
+  const Recipe recipe = small_recipe();
+  const PlainCosts costs;
+  int only_tight = 0;
+  for (const Strategy& strategy : all_candidate_strategies(spec.layers, recipe.precision)) {
+    const Platform roomy = tiny_platform();
+    const auto placed = try_strategy({spec, recipe, roomy, costs}, strategy);
+    if (!placed || !placed->fits()) continue;
+    const Platform tight = capped(placed->needs[0].needed - kBufferAlignment);
+    const SearchProblem problem{spec, recipe, tight, costs};
+    const Candidate quick = try_strategy(problem, strategy).value();
+    const Candidate exact = try_strategy(problem, strategy, {.tight = true}).value();
+    REQUIRE_FALSE(quick.fits());
+    if (!exact.fits()) continue;
+    CHECK(quick.loose);
+    ++only_tight;
+    const auto alone = search_plan(spec, recipe, tight, costs, {.exact = strategy}).value();
+    REQUIRE(alone.plan);
+    CHECK(verify_plan(*alone.plan));
+    CHECK(all_fit(space_needs(*alone.plan)));
+    const auto chosen = search_plan(spec, recipe, tight, costs).value();
+    REQUIRE(chosen.plan);
+    CHECK_FALSE(better(exact, chosen.candidates.front()));
+  }
+  CHECK(only_tight > 0);
+}
+
+TEST_CASE("the search with exact addresses at the end is never slower than the best of its walks without") {
+  const ModelSpec spec = small_model(Family::kGpt2);
+  const Recipe recipe = small_recipe();
+  const PlainCosts costs;
+  const Bytes most = search(tiny_platform(), "resident").candidates.front().needs[0].needed;
+  for (const int percent : {80, 60, 45, 30, 20}) {
+    CAPTURE(percent);
+    const Platform platform = capped(Bytes(most.count * percent / 100));
+    const SearchProblem problem{spec, recipe, platform, costs};
+    const SearchResult found = search(platform);
+    for (const Candidate& candidate : found.candidates) {
+      const auto quick = try_strategy(problem, candidate.strategy);
+      if (quick && quick->fits()) CHECK_FALSE(better(*quick, found.candidates.front()));
+    }
+    if (found.plan) CHECK(found.prediction->step == *found.candidates.front().step);
+  }
 }
