@@ -186,8 +186,8 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
   if (stack.other()) return false;
   if (machine.gpus > 1) return true;
-  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--exact",
-                             "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
+  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank",
+                             "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return true;
   }
   return false;
@@ -239,9 +239,9 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   const auto gpu = find_gpu(built_in_gpu_catalogue(), machine.gpu);
   if (!gpu) return fail(gpu.error());
   auto cluster = make_cluster(*gpu, {.gpus = machine.gpus,
-                                       .nodes = flags.nodes,
-                                       .network = flags.network,
-                                       .collective_sms = flags.collective_sms});
+                                      .nodes = flags.nodes,
+                                      .network = flags.network,
+                                      .collective_sms = flags.collective_sms});
   if (!cluster) return fail(cluster.error());
   AskedParallel asked;
   ParallelQuestion& question = asked.question;
