@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -13,6 +14,22 @@ bool asks_json(const CLI::App& command) {
   if (json != nullptr && json->count() > 0) return true;
   const auto called = command.get_subcommands();
   return std::any_of(called.begin(), called.end(), [](const CLI::App* one) { return asks_json(*one); });
+}
+
+nlohmann::ordered_json told(const Error& error, ExitCode code) {
+  return {{"kind", to_text(error.kind)},
+          {"what", error.what},
+          {"where", error.where},
+          {"remedy", error.remedy},
+          {"exit_code", static_cast<int>(code)}};
+}
+
+std::string written(const nlohmann::ordered_json& json, int indent) {
+  return json.dump(indent, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+void print_error(const Error& error, ExitCode code) {
+  fmt::print("{}\n", written({{"format_version", 1}, {"error", told(error, code)}}, 2));
 }
 
 }  // namespace
@@ -30,19 +47,21 @@ std::string_view to_text(ErrorKind kind) {
   return "input";
 }
 
-void answer_error(const CLI::App& command, const Error& error) {
-  if (!asks_json(command)) return;
-  const nlohmann::ordered_json told{{"kind", to_text(error.kind)},
-                                    {"what", error.what},
-                                    {"where", error.where},
-                                    {"remedy", error.remedy},
-                                    {"exit_code", static_cast<int>(exit_code_of(error.kind))}};
-  const nlohmann::ordered_json answer{{"format_version", 1}, {"error", told}};
-  fmt::print("{}\n", answer.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+std::string error_json(const Error& error, ExitCode code) { return written(told(error, code), -1); }
+
+void answer_error(const CLI::App& command, const Error& error, ExitCode code) {
+  if (asks_json(command)) print_error(error, code);
+}
+
+void answer_usage_error(int argc, const char* const* argv, const std::string& what) {
+  const std::vector<std::string_view> words(argv, argv + argc);
+  const auto end = std::find(words.begin(), words.end(), "--");
+  if (std::find(words.begin(), end, "--json") == end) return;
+  print_error({.kind = ErrorKind::kInput, .what = what, .where = {}, .remedy = "plimsoll COMMAND --help"}, ExitCode::kUsage);
 }
 
 ExitCode report_error(const CLI::App& command, const Error& error) {
-  answer_error(command, error);
+  answer_error(command, error, exit_code_of(error.kind));
   return report_error(error);
 }
 

@@ -34,7 +34,7 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     const bool asked_for_help = app.exit(error) == 0;
     if (asked_for_help) return static_cast<int>(ExitCode::kDone);
-    answer_error(app, {.kind = ErrorKind::kInput, .what = error.what(), .where = {}, .remedy = "plimsoll COMMAND --help"});
+    answer_usage_error(argc, argv, error.what());
     return static_cast<int>(ExitCode::kUsage);
   } catch (const EnvironmentError& error) {
     return static_cast<int>(report_error(app, error.error()));

@@ -8,6 +8,7 @@
 #include "cli/waiting_line.h"
 #include "executor/checkpoint/merge_adapter.h"
 #include "formats/models/resolve_model.h"
+#include "formats/text/json_text.h"
 
 namespace plimsoll {
 namespace {
@@ -18,6 +19,7 @@ struct MergeFlags {
   std::string output;
   std::string precision = "fp32";
   std::string shards = "5GB";
+  bool json = false;
 };
 
 tl::unexpected<Error> bad(std::string what, std::string where, std::string remedy) {
@@ -34,6 +36,12 @@ Result<SaveOptions> save_options_of(const MergeFlags& flags, const std::filesyst
                      .origin = weights.parent_path()};
 }
 
+std::string answer_json(const MergeFlags& flags, const ModelSpec& spec) {
+  JsonLine answer;
+  answer.integer("format_version", 1).text("model", spec.name).text("file", flags.output).text("precision", flags.precision);
+  return answer.str();
+}
+
 Result<ExitCode> merge(const MergeFlags& flags) {
   const auto model = describe_model(flags.base);
   if (!model) return fail(model.error());
@@ -47,6 +55,7 @@ Result<ExitCode> merge(const MergeFlags& flags) {
   const auto merged = merge_adapter(model->weights, model->spec, flags.adapter, flags.output, *options);
   if (!merged) return fail(merged.error());
   fmt::print(stderr, "plimsoll: wrote {}\n", flags.output);
+  if (flags.json) fmt::print("{}\n", answer_json(flags, model->spec));
   return ExitCode::kDone;
 }
 
@@ -61,6 +70,7 @@ void add_merge(CLI::App& app, ExitCode& code) {
   command->add_option("-o,--output", flags->output, "a new folder for from_pretrained, or FILE.safetensors")->required();
   command->add_option("--save-precision", flags->precision, "fp32 or bf16")->capture_default_str();
   command->add_option("--save-shards", flags->shards, "largest file of the folder")->capture_default_str();
+  command->add_flag("--json", flags->json, "machine-readable answer");
   command->callback([flags, command, &code] {
     const auto ended = merge(*flags);
     code = ended ? *ended : report_error(*command, ended.error());

@@ -47,7 +47,7 @@ TimedSchedule time_and_weigh(PipelineSchedule schedule, StageCosts costs, double
   return timed;
 }
 
-std::string schedule_json(const TimedSchedule& timed) {
+std::string schedule_json(const TimedSchedule& timed, const std::string& refusal) {
   std::vector<std::string> orders;
   for (const auto& order : timed.schedule.orders) orders.push_back(json_order(order));
   JsonLine answer;
@@ -65,6 +65,7 @@ std::string schedule_json(const TimedSchedule& timed) {
       .raw("weight_copies", json_numbers(timed.weight_copies))
       .text("weights", to_text(timed.schedule.weights));
   if (!timed.schedule.moves.empty()) answer.raw("moves", json_moves(timed.schedule.moves));
+  if (!refusal.empty()) answer.raw("error", refusal);
   return answer.str() + "\n";
 }
 

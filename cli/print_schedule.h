@@ -19,8 +19,8 @@ struct TimedSchedule {
 
 TimedSchedule time_and_weigh(PipelineSchedule schedule, StageCosts costs, double kept_for_weights);
 
-/// The answer of `schedule --json`.
-std::string schedule_json(const TimedSchedule& timed);
+/// The answer of `schedule --json`; `refusal` is what "error" holds, in JSON, or empty.
+std::string schedule_json(const TimedSchedule& timed, const std::string& refusal);
 
 /// The answer for people.
 std::string schedule_text(const TimedSchedule& timed);

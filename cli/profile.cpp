@@ -76,22 +76,25 @@ std::string command_text(const std::vector<std::string>& command) {
 }
 
 /// Why there is nothing to show, and what would help.
-void say_nothing_captured(const ProfiledEnd& end) {
+Error nothing_captured(const ProfileFlags& flags, const ProfiledEnd& end) {
+  Error error{.kind = ErrorKind::kInput, .what = {}, .where = flags.command.front(), .remedy = {}};
   if (!end.reasons.empty()) {
-    fmt::print(stderr, "plimsoll: the program used CUDA, and was not profiled\n");
-    for (const std::string& line : end.reasons) fmt::print(stderr, "  {}\n", line);
-    return;
+    error.kind = ErrorKind::kEnvironment;
+    error.what = "the program used CUDA, and was not profiled";
+    error.remedy = fmt::format("{}", fmt::join(end.reasons, "; "));
+    return error;
   }
   const bool driver = fs::exists("/proc/driver/nvidia/version");
-  fmt::print(stderr, "plimsoll: the program never started CUDA, so there is nothing to profile\n  {}\n",
-             driver ? "an NVIDIA driver is there: check that the program uses the GPU"
-                    : "no NVIDIA driver is loaded on this computer: ask plimsoll doctor");
+  error.what = "the program never started CUDA, so there is nothing to profile";
+  error.remedy = driver ? "an NVIDIA driver is there: check that the program uses the GPU"
+                        : "no NVIDIA driver is loaded on this computer: ask plimsoll doctor";
+  return error;
 }
 
 /// The program's own exit code, or what a shell says of a signal.
 ExitCode code_of(const ProfiledEnd& end) { return static_cast<ExitCode>(end.signal != 0 ? 128 + end.signal : end.code); }
 
-Result<ExitCode> profile(const ProfileFlags& flags) {
+Result<ExitCode> profile(const CLI::App& command, const ProfileFlags& flags) {
   if (auto usable = check_output(flags); !usable) return fail(usable.error());
   const auto library = find_library(flags.library);
   if (!library) return fail(library.error());
@@ -102,8 +105,10 @@ Result<ExitCode> profile(const ProfileFlags& flags) {
   if (!end) fs::remove_all(folder);
   if (!end) return fail(end.error());
   if (end->spools.empty()) {
-    say_nothing_captured(*end);
     fs::remove_all(folder);
+    const Error error = nothing_captured(flags, *end);
+    answer_error(command, error, code_of(*end));
+    report_error(error);
     return code_of(*end);
   }
   const WaitingLine waiting("writing the run file");
@@ -140,7 +145,7 @@ void add_profile(CLI::App& app, ExitCode& code) {
   command->add_option("COMMAND", flags->command, "the program and its arguments, after --")->required();
   command->positionals_at_end();
   command->callback([flags, command, &code] {
-    const auto ended = profile(*flags);
+    const auto ended = profile(*command, *flags);
     code = ended ? *ended : report_error(*command, ended.error());
   });
 }

@@ -111,8 +111,12 @@ Result<void> take_model(const RunFlags& flags, const TargetMachine& machine, con
   const auto model = describe_model(flags.model, flags.training);
   if (!model) return fail(model.error());
   for (const ModelNote& note : model->notes) {
-    if (note.changes_numbers && !flags.init.empty())
-      return fail(bad(note.text, "this model's weights cannot be trained faithfully yet"));
+    if (note.changes_numbers && !flags.init.empty()) {
+      return fail({.kind = ErrorKind::kInput,
+                   .what = note.text,
+                   .where = flags.model,
+                   .remedy = "this model's weights cannot be trained faithfully yet"});
+    }
     notes.push_back(note.text);
   }
   const auto training = with_adapter_folder(flags, model->spec, notes);

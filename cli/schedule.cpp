@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/answer_error.h"
 #include "cli/commands.h"
@@ -91,14 +92,14 @@ Result<void> write_files(const ScheduleFlags& flags, const TimedSchedule& timed)
   return {};
 }
 
-/// The end of the command: 3 when a rank holds more than the cap.
-ExitCode check_cap(const TimedSchedule& timed, const ScheduleRequest& request) {
+/// Refused with code 3: a rank holds more than the cap.
+std::optional<Error> check_cap(const TimedSchedule& timed, const ScheduleRequest& request) {
   const double most = *std::max_element(timed.peak_activations.begin(), timed.peak_activations.end());
-  if (!request.memory_cap || most <= *request.memory_cap + 1e-9) return ExitCode::kDone;
-  return report_error({.kind = ErrorKind::kInfeasible,
-                       .what = fmt::format("a rank holds activations of {:g} micro-batches", most),
-                       .where = fmt::format("--memory-cap {:g}", *request.memory_cap),
-                       .remedy = "'plimsoll schedule auto' builds a schedule within a cap"});
+  if (!request.memory_cap || most <= *request.memory_cap + 1e-9) return {};
+  return Error{.kind = ErrorKind::kInfeasible,
+               .what = fmt::format("a rank holds activations of {:g} micro-batches", most),
+               .where = fmt::format("--memory-cap {:g}", *request.memory_cap),
+               .remedy = "'plimsoll schedule auto' builds a schedule within a cap"};
 }
 
 void print_names(bool json) {
@@ -127,8 +128,10 @@ Result<ExitCode> answer_schedule(const ScheduleFlags& flags) {
   costs->pair_share = flags.pair_time;
   const TimedSchedule timed = time_and_weigh(std::move(*schedule), std::move(*costs), request.kept_for_weights);
   if (auto written = write_files(flags, timed); !written) return fail(written.error());
-  fmt::print("{}", flags.json ? schedule_json(timed) : schedule_text(timed));
-  return check_cap(timed, request);
+  const auto over = check_cap(timed, request);
+  const std::string refusal = over ? error_json(*over, exit_code_of(over->kind)) : std::string();
+  fmt::print("{}", flags.json ? schedule_json(timed, refusal) : schedule_text(timed));
+  return over ? report_error(*over) : ExitCode::kDone;
 }
 
 void add_size_options(CLI::App& command, ScheduleFlags& flags) {

@@ -47,9 +47,12 @@ TEST_CASE("adapters are trained beside a folder's model, saved, gone on with and
   CHECK(config["target_modules"] == json{"c_attn", "mlp.c_proj"});
   CHECK(config["base_model_name_or_path"] == "base");
   const json onward = losses_of(plimsoll_in(folder, training("base", {"--init", "base", "--init-adapter", "adapter"}, "1")));
-  const ChildEnd merged = plimsoll_in(folder, {"merge", "base", "adapter", "-o", "merged"});
+  const ChildEnd merged = plimsoll_in(folder, {"merge", "base", "adapter", "-o", "merged", "--json"});
   INFO(merged.err);
   REQUIRE(merged.code == 0);
+  const json written = json::parse(merged.out);
+  CHECK(written["file"] == "merged");
+  CHECK(written["precision"] == "fp32");
   const json of_merged = losses_of(plimsoll_in(folder, training("merged", {"--init", "merged"}, "1")));
   CHECK(onward[0] == Approx(of_merged[0].get<double>()).epsilon(1e-6));
   CHECK(std::abs(onward[0].get<double>() - first[0].get<double>()) > 1e-4);  // the adapters are in it

@@ -201,6 +201,56 @@ TEST_CASE("the names of schedules are JSON where it is asked for") {
   CHECK(names.size() > 5);
 }
 
+TEST_CASE("a schedule beyond the cap is answered with the reason for its exit code") {
+  const TemporaryFolder folder;
+  // 1F1B on 4 ranks: the first one begins 4 micro-batches before the first comes back.
+  Arguments line{"schedule", "1f1b", "--stages", "4", "--micro-batches", "8", "--json", "--memory-cap", "2"};
+  const ChildEnd over = plimsoll_in(folder, line);
+  CHECK(over.code == 3);
+  const json answer = answer_of(over, {"orders/3/0", "peak_activations/3", "error/remedy"});
+  CHECK(answer["error"]["kind"] == "infeasible");
+  CHECK(answer["error"]["what"] == "a rank holds activations of 4 micro-batches");
+  CHECK(answer["error"]["where"] == "--memory-cap 2");
+  CHECK(answer["error"]["exit_code"] == 3);
+  line.back() = "4";
+  const ChildEnd within = plimsoll_in(folder, line);
+  CHECK(within.code == 0);
+  CHECK_FALSE(answer_of(within, {"orders"}).contains("error"));
+}
+
+TEST_CASE("a line that cannot be read is answered in JSON wherever --json stands, and not where it is another program's") {
+  const TemporaryFolder folder;
+  const std::vector<Arguments> lines{
+      {"--json"}, {"no-such-command", "--json"}, {"--json", "fit"}, {"merge", "--json"}, {"completion", "none", "--json"}};
+  for (const Arguments& line : lines) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(line.front());
+    CHECK(end.code == 2);
+    const json error = answer_of(end, {"error/what"})["error"];
+    CHECK(error["kind"] == "input");
+    CHECK(error["exit_code"] == 2);
+    CHECK_THAT(end.err, Catch::Contains(error["what"].get<std::string>()));
+  }
+  for (const Arguments& line : {Arguments{}, {"profile", "--no-such-option", "--", "program", "--json"}}) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    CHECK(end.code == 2);
+    CHECK(end.out.empty());
+  }
+}
+
+TEST_CASE("a run that a note about the model refuses names its config.json in JSON") {
+  const TemporaryFolder folder;
+  write_file(folder.file("config.json"),
+             R"({"model_type": "mistral", "vocab_size": 64, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1,
+                 "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 16, "sliding_window": null,
+                 "layer_types": ["chunked_attention"]})");
+  const ChildEnd end = plimsoll_in(folder, {"run", "config.json", "--data", kText, "--init", "none", "--device-memory", "16MiB",
+                                            "--ram", "64MiB", "--json"});
+  CHECK(end.code == 2);
+  CHECK(answer_of(end, {"error/what"})["error"]["where"] == "config.json");
+  CHECK_THAT(end.err, Catch::Contains("config.json: "));
+}
+
 TEST_CASE("whatever refuses says so in JSON too, with the kind of the trouble and the code that it ends with") {
   struct Case {
     Arguments line;
@@ -228,6 +278,7 @@ TEST_CASE("whatever refuses says so in JSON too, with the kind of the trouble an
                                 {{"calibrate", "none.plimsoll"}},
                                 {{"report", "none.plimsoll"}},
                                 {{"pack", "none.csv"}},
+                                {{"merge", "no-such-model", "none", "-o", "out"}, 2, nullptr},
                                 {{"partition", "none.csv"}},
                                 {{"schedule", "no-such-order", "--stages", "2", "--micro-batches", "2"}, 2, nullptr},
                                 {{"headlines", "none"}, 2, nullptr},

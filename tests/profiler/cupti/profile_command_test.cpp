@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -127,6 +128,15 @@ TEST_CASE("what stands in the way of a profile is said in words, and the program
   CHECK(plain.code == 3);
   CHECK(plain.out == "the program's own output\n");
   CHECK(plain.err.find("never started CUDA") != std::string::npos);
+  const ChildEnd told = run_child(profile_of({"plain", "3"}, {"--json"}), folder.path());
+  CHECK(told.code == 3);
+  const std::string own = "the program's own output\n";
+  REQUIRE(told.out.starts_with(own));
+  const auto answer = nlohmann::json::parse(told.out.substr(own.size()));
+  CHECK(answer["error"]["kind"] == "input");
+  CHECK(answer["error"]["what"].get<std::string>().find("never started CUDA") != std::string::npos);
+  CHECK(answer["error"]["where"] == PLIMSOLL_FAKE_PROGRAM);
+  CHECK(answer["error"]["exit_code"] == 3);
   {
     const Setting forbidden("FAKE_CUPTI_FORBIDDEN", "1");
     const ChildEnd end = run_child(profile_of({"exit", "4"}), folder.path());
