@@ -194,7 +194,9 @@ Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& pr
   std::optional<Plan> nearest;
   std::optional<Prediction> outlook;
   if (!search.plan) {
-    auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, search.candidates.front().strategy);
+    // The search has asked for exact addresses where it may: what is missing is told of the others.
+    auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, search.candidates.front().strategy,
+                              {.quick_addresses = true});
     if (!plan) return fail(plan.error());
     auto prediction = predict(*plan, problem.costs);
     if (!prediction) return fail(prediction.error());
