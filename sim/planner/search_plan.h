@@ -35,9 +35,9 @@ struct SearchOptions {
 
 /// Tries the families' starting points, what published systems would do and, of the best few tiers among these, the shares of
 /// blocks that a linear programme finds (rounded_shares). Then it changes the best few of all of them field by field
-/// while that helps, and lowers and predicts the fastest that fits (ties: the one tried first). So "auto" is never slower than
-/// a published system of the same recipe, and fits wherever one does. The effort is a count of strategies, fewer where steps
-/// are long. `costs` must bear being asked from several threads, as its interface says. Fails on an unknown strategy name
+/// while that helps, asks for exact addresses at last (pack_within), and lowers and predicts the fastest that fits (ties: the one
+/// tried first). So "auto" is never slower than a published system of the same recipe, and fits wherever one does. The effort
+/// is a count of strategies, fewer where steps are long. `costs` must bear being asked from several threads, as its interface says. Fails on an unknown strategy name
 /// (nearest names), on a strategy that cannot be planned here (why), or on an unknown cost.
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
                                  const SearchOptions& options = {});
