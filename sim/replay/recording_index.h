@@ -14,7 +14,7 @@ inline constexpr std::uint32_t kNoIndex = 0xffffffffu;
 /// Who submitted what: the ways from a recording's calls to its device work and back. Indices are into Recording's lists.
 class RecordingIndex {
  public:
-  /// Clocks of host and device may be off by `skew`: work may seem to begin that much before the call that submitted it.
+  /// The recording, sorted, must outlive the index. Clocks of host and device may be off by `skew`: work may seem to begin that much before the call that submitted it.
   explicit RecordingIndex(const Recording& recording, Nanoseconds skew = {});
 
   /// One stream's work in the order in which it ran, which is the order of its submission.
@@ -31,8 +31,9 @@ class RecordingIndex {
   [[nodiscard]] const std::vector<std::uint32_t>& work_of(std::uint32_t call) const { return work_of_[call]; }
   /// Calls of each thread in order.
   [[nodiscard]] const std::vector<std::vector<std::uint32_t>>& threads() const { return threads_; }
-  /// The call with that correlation id; kNoIndex when there is none.
-  [[nodiscard]] std::uint32_t call(std::uint32_t process, std::uint64_t correlation) const;
+  /// The call with that correlation id; kNoIndex when there is none. Of several (ids of 32 bits come round again), the last that had
+  /// begun at `time`, or the first.
+  [[nodiscard]] std::uint32_t call(std::uint32_t process, std::uint64_t correlation, Nanoseconds time) const;
 
   /// The last work of the stream (an index into streams()) that had been submitted at `time`; kNoIndex when there was none.
   [[nodiscard]] std::uint32_t last_submitted(std::size_t stream, Nanoseconds time) const;
@@ -42,11 +43,16 @@ class RecordingIndex {
   [[nodiscard]] std::vector<std::size_t> numbered(std::uint32_t process, std::int64_t stream) const;
 
  private:
+  const std::vector<HostCall>& host_calls_;
   std::vector<Stream> streams_;
   std::vector<std::uint32_t> call_of_;
   std::vector<std::vector<std::uint32_t>> work_of_;
   std::vector<std::vector<std::uint32_t>> threads_;
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> calls_;
+  using CorrelationId = std::pair<std::uint32_t, std::uint64_t>;  ///< in a process
+  std::map<CorrelationId, std::uint32_t> calls_;
+  std::map<CorrelationId, std::vector<std::uint32_t>> later_calls_;  ///< with an id that a call before them had, by start
+
+  void add_call(const Recording& recording, std::uint32_t i);
 };
 
 }  // namespace plimsoll

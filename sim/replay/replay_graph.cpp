@@ -240,7 +240,7 @@ void GraphBuilder::add_waits(std::uint32_t id) {
   for (auto at = from; at != to && call.correlation != 0; ++at) {
     const DeviceWait& wait = recording_.waits[at->second];
     if (wait.on.process != process) continue;
-    const std::uint32_t record = index_.call(process, wait.event_correlation);
+    const std::uint32_t record = index_.call(process, wait.event_correlation, call.start);
     if (record != kNoIndex) submitted = std::min(submitted, recording_.calls[record].start);
     streams = index_.numbered(process, wait.kind == WaitKind::kEvent ? wait.event_stream : wait.on.stream);
   }

@@ -41,8 +41,8 @@ class EdgeFinder {
   /// stream after the wait.
   void add_recorded(const DeviceWait& wait) {
     if (wait.event_stream < 0) return;
-    const std::uint32_t record = index_.call(wait.on.process, wait.event_correlation);
-    const std::uint32_t asking = index_.call(wait.on.process, wait.correlation);
+    const std::uint32_t record = index_.call(wait.on.process, wait.event_correlation, wait.start);
+    const std::uint32_t asking = index_.call(wait.on.process, wait.correlation, wait.start);
     const Nanoseconds asked = asking == kNoIndex ? wait.start : recording_.calls[asking].start;
     const Nanoseconds recorded = record == kNoIndex ? asked : recording_.calls[record].start;
     for (const std::size_t waiting : index_.numbered(wait.on.process, wait.on.stream)) {

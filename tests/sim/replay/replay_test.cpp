@@ -178,6 +178,17 @@ TEST_CASE("work that was launched before the recording began is held where it be
   CHECK(replayed.start_error_worst <= us(3));
 }
 
+TEST_CASE("work belongs to the last call that has its id, where ids come round again") {
+  // Ten launches, one every 50 us, whose kernels begin 7 us later: the i-th is the only one that has begun then and not submitted yet.
+  Recording recording = host_bound();
+  for (HostCall& call : recording.calls) call.correlation = 1;
+  for (DeviceWork& work : recording.work) work.correlation = 1;
+  const Replayed replayed = run(recording);
+  CHECK(replayed.graph.pinned == 0);
+  CHECK(replayed.predicted == replayed.traced);
+  CHECK(replayed.start_error_worst == Nanoseconds(0));
+}
+
 TEST_CASE("a trace without device work is refused") {
   Program program;
   program.call(1, "cudaMalloc", 0, 5);
