@@ -210,14 +210,16 @@ void keep_what_fits(std::vector<Candidate>& candidates, std::size_t before) {
   candidates.insert(candidates.end(), later.begin(), later.end());
 }
 
-/// Exact addresses, where they decide: of what nearly fits, and at last beside the best plan.
+/// Exact addresses, where they decide: of what nearly fits, and at last beside the best plan. A search of less effort asks for
+/// them only where nothing fits.
 Result<void> search_tightly(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
   if (done(options, candidates)) return {};
   const std::size_t before = candidates.size();
-  if (options.refine || !any_fits(candidates)) {
+  const bool thorough = options.refine && options.instruction_budget >= kInstructionBudget;
+  if (thorough || !any_fits(candidates)) {
     if (const auto tried = try_tightly(problem, options, candidates); !tried) return tried;
   }
-  if (options.refine && !options.exact && !options.memory && any_fits(candidates)) {
+  if (thorough && !options.exact && !options.memory && any_fits(candidates)) {
     if (const auto polished = polish(problem, options, candidates); !polished) return polished;
   }
   keep_what_fits(candidates, before);
