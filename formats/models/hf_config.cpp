@@ -9,6 +9,7 @@
 #include "core/base/nearest_names.h"
 #include "formats/models/config_fields.h"
 #include "formats/models/hf_decoder_config.h"
+#include "formats/models/hf_dropout.h"
 #include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_newer_config.h"
@@ -191,14 +192,6 @@ class ConfigReader {
     note("'auto_map' names code of the model's own, which is not read", true);
   }
 
-  void note_dropout(ConfigFields::Names names) {
-    for (const std::string_view name : names) {
-      const json* value = fields_.find(name);
-      if (value == nullptr || is_off(*value, 0)) continue;
-      note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()));
-    }
-  }
-
   void take_defaults(Family family) {
     std::string name = std::move(found_.spec.name);
     found_.spec = family_defaults(family);
@@ -229,7 +222,7 @@ class ConfigReader {
     read_gelu(fields_.word({"activation_function", "hidden_act"}, "gelu_new"));
     if (!fields_.flag("scale_attn_weights", true)) fields_.fault("'scale_attn_weights' false is not supported");
     if (fields_.flag("reorder_and_upcast_attn", false)) note("'reorder_and_upcast_attn' is not followed", true);
-    note_dropout({"attn_pdrop", "embd_pdrop", "resid_pdrop"});
+    note_dropout(fields_, {"attn_pdrop", "embd_pdrop", "resid_pdrop"}, found_);
   }
 
   void read_gelu(const std::string& word) {
@@ -261,7 +254,7 @@ class ConfigReader {
     read_activation();
     if (const auto scaling = read_rope(fields_, spec, usual_rotated_share())) note(*scaling, true);
     read_window();
-    note_dropout({"attention_dropout", "resid_pdrop", "embd_pdrop", "hidden_dropout"});
+    note_dropout(fields_, {"attention_dropout", "resid_pdrop", "embd_pdrop", "hidden_dropout"}, found_);
   }
 
   /// Of a head, when the file does not say; nothing where the family rotates all of it.

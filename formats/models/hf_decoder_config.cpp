@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "formats/models/hf_dropout.h"
 #include "formats/models/hf_rope.h"
 #include "formats/models/hf_t5_config.h"
 
@@ -34,14 +35,6 @@ class DecoderReader {
  private:
   void note(std::string text, bool changes_numbers = false) {
     found_.notes.push_back({.text = std::move(text), .changes_numbers = changes_numbers});
-  }
-
-  void note_dropout(ConfigFields::Names names) {
-    for (const std::string_view name : names) {
-      const json* value = fields_.find(name);
-      if (value == nullptr || *value == 0) continue;
-      note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()));
-    }
   }
 
   void read_sizes(ConfigFields::Names layers, ConfigFields::Names hidden, ConfigFields::Names heads) {
@@ -86,7 +79,7 @@ class DecoderReader {
     demand("_remove_final_layer_norm", false);
     demand("enable_bias", true);
     demand("layer_norm_elementwise_affine", true);
-    note_dropout({"dropout", "attention_dropout", "layerdrop", "activation_dropout"});
+    note_dropout(fields_, {"dropout", "attention_dropout", "layerdrop", "activation_dropout"}, found_);
     fields_.pass_over({"init_std"});
   }
 
@@ -97,7 +90,7 @@ class DecoderReader {
     spec_.norm_epsilon = fields_.positive({"layer_norm_epsilon"}, 1e-5);
     spec_.tied_head = fields_.flag("tie_word_embeddings", true);
     demand("apply_residual_connection_post_layernorm", false);
-    note_dropout({"hidden_dropout", "attention_dropout"});
+    note_dropout(fields_, {"hidden_dropout", "attention_dropout"}, found_);
     fields_.pass_over({"pretraining_tp", "slow_but_exact", "offset_alibi", "masked_softmax_fusion", "skip_bias_add",
                        "skip_bias_add_qkv", "bias_dropout_fusion", "attention_softmax_in_fp32", "unk_token_id"});
   }
@@ -116,7 +109,7 @@ class DecoderReader {
     const bool stated = fields_.states("rope_theta");
     if (const auto scaling = read_rope(fields_, spec_, share)) note(*scaling, true);
     if (!stated) spec_.rope_theta = base;
-    note_dropout({"attention_dropout", "hidden_dropout"});
+    note_dropout(fields_, {"attention_dropout", "hidden_dropout"}, found_);
     fields_.pass_over({"classifier_dropout"});
   }
 
@@ -131,7 +124,7 @@ class DecoderReader {
     read_activation({"activation_function"}, "gelu_new");
     demand("rotary", true);
     demand("scale_attn_weights", true);
-    note_dropout({"attn_pdrop", "embd_pdrop", "resid_pdrop"});
+    note_dropout(fields_, {"attn_pdrop", "embd_pdrop", "resid_pdrop"}, found_);
     fields_.pass_over({"gradient_checkpointing"});
   }
 
@@ -157,7 +150,7 @@ class DecoderReader {
       note(*scaling, true);
     }
     demand("apply_residual_connection_post_layernorm", false);
-    note_dropout({"hidden_dropout", "attention_dropout"});
+    note_dropout(fields_, {"hidden_dropout", "attention_dropout"}, found_);
     fields_.pass_over({"ff_factor", "parallel_attn"});
   }
 
@@ -176,7 +169,7 @@ class DecoderReader {
     read_mpt_attention();
     const std::string norm = fields_.word({"norm_type"}, "low_precision_layernorm");
     if (norm != "low_precision_layernorm" && norm != "layernorm") fields_.fault(fmt::format("norm_type '{}' is not supported", norm), "low_precision_layernorm is");
-    note_dropout({"resid_pdrop", "emb_pdrop"});
+    note_dropout(fields_, {"resid_pdrop", "emb_pdrop"}, found_);
     fields_.pass_over({"init_device", "init_config", "verbose", "embedding_fraction", "learned_pos_emb", "fc_type", "ffn_config", "logit_scale"});
   }
 
@@ -205,7 +198,7 @@ class DecoderReader {
     spec_.tied_head = fields_.flag("tie_word_embeddings", false);
     demand("no_bias", true);
     if (fields_.size({"kv_channels"}, spec_.head_dim) != spec_.head_dim) fields_.fault("'kv_channels' contradicts the hidden size and the heads");
-    note_dropout({"emb_dropout_prob", "attn_dropout_prob"});
+    note_dropout(fields_, {"emb_dropout_prob", "attn_dropout_prob"}, found_);
     fields_.pass_over({"rotary_pct", "use_dynamic_ntk", "use_logn_attn", "bf16", "fp16", "fp32", "use_flash_attn", "scale_attn_weights",
                        "seq_length", "onnx_safe", "use_cache_quantization", "use_cache_kernel", "softmax_in_fp32"});
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "formats/models/hf_dropout.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 
@@ -62,13 +63,10 @@ class EncoderReader {
     }
     read_head();
     note_differences();
-    for (const std::string_view name : {"hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "dropout",
-                                        "attention_dropout", "qa_dropout", "seq_classif_dropout"}) {
-      const json* value = fields_.find(name);
-      if (value != nullptr && !(value->is_number() && value->get<double>() == 0)) {
-        note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()));
-      }
-    }
+    note_dropout(fields_,
+                 {"hidden_dropout_prob", "attention_probs_dropout_prob", "classifier_dropout", "dropout", "attention_dropout",
+                  "qa_dropout", "seq_classif_dropout"},
+                 found_);
   }
 
  private:

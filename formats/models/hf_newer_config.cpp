@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "formats/models/hf_dropout.h"
 #include "formats/models/hf_mixture_config.h"
 #include "formats/models/hf_rope.h"
 
@@ -46,20 +47,12 @@ class NewerReader {
     }
     if (is_mixture(spec_.family)) read_mixture_config(fields_, type_, found_);
     read_rotation();
-    note_dropout({"attention_dropout"});
+    note_dropout(fields_, {"attention_dropout"}, found_);
   }
 
  private:
   void note(std::string text, bool changes_numbers = false) {
     found_.notes.push_back({.text = std::move(text), .changes_numbers = changes_numbers});
-  }
-
-  void note_dropout(ConfigFields::Names names) {
-    for (const std::string_view name : names) {
-      const json* value = fields_.find(name);
-      if (value == nullptr || *value == 0) continue;
-      note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()));
-    }
   }
 
   /// What no kernel here does, though it takes no room.
@@ -253,7 +246,7 @@ class NewerReader {
     fields_.pass_over({"attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "runner_max_sequence_length",
                        "inference_runner", "pre_allocate_kv_cache", "validate_runner_input", "max_batch_size",
                        "max_sequence_length"});
-    note_dropout({"attn_pdrop", "embd_pdrop", "resid_pdrop"});
+    note_dropout(fields_, {"attn_pdrop", "embd_pdrop", "resid_pdrop"}, found_);
   }
 
   ConfigFields& fields_;

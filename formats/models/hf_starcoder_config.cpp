@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/models/hf_dropout.h"
 #include "formats/models/hf_rope.h"
 
 namespace plimsoll {
@@ -42,17 +43,12 @@ void read_choices(ConfigFields& fields, ModelSpec& spec) {
 }  // namespace
 
 void read_starcoder_config(ConfigFields& fields, ModelDescription& found) {
-  const auto note = [&](std::string text, bool changes_numbers) {
-    found.notes.push_back({.text = std::move(text), .changes_numbers = changes_numbers});
-  };
   read_sizes(fields, found.spec);
   read_choices(fields, found.spec);
-  if (const auto scaling = read_rope(fields, found.spec, {})) note(*scaling, true);
-  for (const std::string_view name : {"attention_dropout", "residual_dropout", "embedding_dropout"}) {
-    const nlohmann::json* value = fields.find(name);
-    if (value == nullptr || *value == 0) continue;
-    note(fmt::format("'{}' is {}, but training here applies no dropout", name, value->dump()), false);
+  if (const auto scaling = read_rope(fields, found.spec, {})) {
+    found.notes.push_back({.text = *scaling, .changes_numbers = true});
   }
+  note_dropout(fields, {"attention_dropout", "residual_dropout", "embedding_dropout"}, found);
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/models/hf_dropout.h"
+
 namespace plimsoll {
 namespace {
 
@@ -48,10 +50,7 @@ void read_t5_config(ConfigFields& fields, ModelDescription& found) {
   read_mixture(fields, spec);
   fields.pass_over({"relative_attention_max_distance", "initializer_factor", "decoder_start_token_id", "is_gated_act",
                     "dense_act_fn", "classifier_dropout", "is_encoder_decoder"});
-  const nlohmann::json* dropout = fields.find("dropout_rate");
-  if (dropout == nullptr || *dropout == 0) return;
-  found.notes.push_back({.text = fmt::format("'dropout_rate' is {}, but training here applies no dropout", dropout->dump()),
-                         .changes_numbers = false});
+  note_dropout(fields, {"dropout_rate"}, found);
 }
 
 }  // namespace plimsoll
