@@ -158,6 +158,7 @@ Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
 }
 
 Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
+  if (const auto goes = check_no_layout(command, options.asked.stack); !goes) return fail(goes.error());
   if (names_onnx_file(options.asked.model)) return fit_onnx(workload_request(options));
   if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
   const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
@@ -181,6 +182,7 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   if (asked->question.stack && options.margin > 0) {
     return refuse("--margin-of compares plans of plimsoll's", "leave --margin-of or --stack out");
   }
+  if (asked->question.stack && safe) return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
   auto answer = answer_question(asked->question, {.margin_percent = options.margin});
   waiting.reset();
   if (!answer) return fail(answer.error());

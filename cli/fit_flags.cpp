@@ -6,6 +6,7 @@
 #include "cli/other_stack.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
+#include "core/graph/buildable.h"
 #include "formats/machines/catalogue_platform.h"
 
 namespace plimsoll {
@@ -17,6 +18,8 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
 
 /// Under another program than ours; its rules know GPUs and what is around them.
 Result<AskedQuestion> ask_other_stack(const FitFlags& flags) {
+  if (!flags.calibration.empty())
+    return refuse(fmt::format("measurements replace the catalogue's for plimsoll's own step, not for --stack {}", flags.stack.stack), "leave --calibration out");
   auto other = read_other_stack(flags.model, flags.stack, flags.machine, flags.training, flags.strategy);
   if (!other) return fail(other.error());
   AskedQuestion asked{.question = {.spec = std::move(other->spec), .recipe = std::move(other->recipe), .stack = std::move(other->setup)},
@@ -36,6 +39,18 @@ Result<std::optional<CataloguedMachine>> catalogued_machine(const MachineFlags& 
   const auto options = read_machine_options(flags);
   if (!options) return fail(options.error());
   return CataloguedMachine{*gpu, *options};
+}
+
+/// The flags, under PyTorch where nobody said who trains and plimsoll has no kernels for the model. What is said of that goes to `note`.
+FitFlags with_able_stack(const FitFlags& flags, std::string& note) {
+  if (flags.stack.other() || flags.stack.typed() || flags.strategy != FitFlags{}.strategy || flags.machine.gpu.empty()) return flags;
+  const auto model = describe_model(flags.model, flags.training);
+  const std::string_view lacking = model ? unbuildable_shape(model->spec) : std::string_view{};
+  if (lacking.empty() || flags.machine.gpu == "this") return flags;
+  note = fmt::format("--stack pytorch: {} {}, for which plimsoll's own step has no kernels", model->spec.name, lacking);
+  FitFlags able = flags;
+  able.stack.stack = "pytorch";
+  return able;
 }
 
 Result<AskedQuestion> ask_plimsoll(const FitFlags& flags) {
@@ -99,10 +114,13 @@ void add_length_flags(CLI::App& command, LengthFlags& flags) {
                           "tokenize and decode ahead (texts' default), online (images' default) or none: it is done already"));
 }
 
-Result<AskedQuestion> read_question(const FitFlags& flags) {
+Result<AskedQuestion> read_question(const FitFlags& typed) {
+  std::string note;
+  const FitFlags flags = with_able_stack(typed, note);
   if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
   auto asked = flags.stack.other() ? ask_other_stack(flags) : ask_plimsoll(flags);
   if (!asked) return asked;
+  if (!note.empty()) asked->notes.insert(asked->notes.begin(), std::move(note));
   if (asked->question.recipe.schedule != LrSchedule::kConstant) asked->question.recipe.total_steps = flags.steps;
   if (const auto valid = validate(asked->question.recipe, asked->question.spec); !valid) return fail(valid.error());
   return asked;

@@ -66,7 +66,8 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   if (!best) return fail(best.error());
   if (!request->global_batch)
     asked->notes.push_back(
-        fmt::format("global batch of {} sequences, one a GPU; say --global-batch for yours", found->global_batch));
+        fmt::format("global batch of {} sequences, {} a GPU; say --global-batch for yours", found->global_batch,
+                    request->micro_batch.value_or(1)));
   return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed,
                   .text = form.json  ? searched_json(asked->question, *best, *found)
                           : form.csv ? front_csv(*found)

@@ -99,6 +99,15 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
   return choices;
 }
 
+/// The first option that only layouts of several GPUs know, as typed; empty: none.
+std::string_view layout_option(const CLI::App& command) {
+  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank",
+                             "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
+    if (given(command, option)) return option;
+  }
+  return {};
+}
+
 }  // namespace
 
 void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stack) {
@@ -184,13 +193,14 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
 }
 
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
-  if (stack.other()) return false;
-  if (machine.gpus > 1) return true;
-  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank",
-                             "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
-    if (given(command, option)) return true;
-  }
-  return false;
+  return !stack.other() && (machine.gpus > 1 || !layout_option(command).empty());
+}
+
+Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack) {
+  const std::string_view option = layout_option(command);
+  if (!stack.other() || option.empty()) return {};
+  return refuse(std::string(option), fmt::format("it belongs to the layouts that plimsoll plans, and --stack {} would ignore it", stack.stack),
+                option == "--micro-batch" ? "say --batch" : "leave it or --stack out");
 }
 
 Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,

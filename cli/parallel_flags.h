@@ -54,4 +54,7 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
 /// True where an option was typed that only a training on many devices has.
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack);
 
+/// Refuses, by name, options of layouts where another program trains: they would be ignored.
+Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack);
+
 }  // namespace plimsoll

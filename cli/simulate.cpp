@@ -95,6 +95,7 @@ Result<Answered> simulate_layout(const CLI::App& command, const SimulateFlags& f
 /// A GPU is named for a model; a plan has its own.
 Result<Answered> simulate(const CLI::App& command, const SimulateFlags& flags) {
   if (!flags.machine.gpu.empty()) return simulate_layout(command, flags);
+  if (const auto goes = check_no_layout(command, flags.stack); !goes) return fail(goes.error());
   if (asks_parallel(command, flags.machine, flags.stack)) {
     return fail({.kind = ErrorKind::kInput, .what = "a layout of a model needs a GPU", .where = "--on",
                  .remedy = "name one: --on \"A100 80GB\""});

@@ -40,7 +40,11 @@ struct StackFlags {
   std::int64_t zenflow_every = 4;
   std::string placement = "static";  ///< of Gemini's chunks
 
+  const CLI::Option* chosen = nullptr;      ///< --stack
   std::vector<const CLI::Option*> options;  ///< all of the above but the first
+
+  /// Whether the user said himself who trains.
+  [[nodiscard]] bool typed() const { return chosen != nullptr && chosen->count() > 0; }
 
   /// Whether another program than ours trains.
   [[nodiscard]] bool other() const { return stack != "plimsoll"; }

@@ -14,9 +14,8 @@ Result<void> refuse(const ModelSpec& spec, std::string_view what) {
                .remedy = "only --stack pytorch can tell how it would be trained"});
 }
 
-/// What only some newer decoders have.
-Result<void> check_newer(const ModelSpec& spec, const Recipe& recipe) {
-  if (const std::string_view what = foreign_feature(spec); !what.empty()) return refuse(spec, what);
+/// Sliding windows, which only some newer decoders have.
+Result<void> check_window(const ModelSpec& spec, const Recipe& recipe) {
   const bool all_full = spec.full_every == 1;
   if (spec.full_every == 0 || all_full || recipe.sequence <= spec.window) return {};
   return fail({.kind = ErrorKind::kInput,
@@ -29,12 +28,17 @@ Result<void> check_newer(const ModelSpec& spec, const Recipe& recipe) {
 
 }  // namespace
 
+std::string_view unbuildable_shape(const ModelSpec& spec) {
+  if (spec.is_conv_net()) return "is a convolutional net";
+  if (spec.has_encoder_and_decoder()) return "is an encoder with a decoder";
+  if (spec.positions == PositionKind::kRelative) return "has relative positions";
+  if (spec.embedding_width > 0) return "has token embeddings narrower than its stream";
+  return foreign_feature(spec);
+}
+
 Result<void> check_buildable(const ModelSpec& spec, const Recipe& recipe) {
-  if (spec.is_conv_net()) return refuse(spec, "is a convolutional net");
-  if (spec.has_encoder_and_decoder()) return refuse(spec, "is an encoder with a decoder");
-  if (spec.positions == PositionKind::kRelative) return refuse(spec, "has relative positions");
-  if (spec.embedding_width > 0) return refuse(spec, "has token embeddings narrower than its stream");
-  if (auto known = check_newer(spec, recipe); !known) return known;
+  if (const std::string_view what = unbuildable_shape(spec); !what.empty()) return refuse(spec, what);
+  if (auto known = check_window(spec, recipe); !known) return known;
   if (recipe.optimizer != OptimizerKind::kMuon || !recipe.adapter.exists()) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = "muon orthogonalizes the hidden matrices of a model, not adapters beside them",

@@ -44,7 +44,7 @@ class Candidates {
     base_.tensor_depth = request.tensor_depth;
     base_.overlaps_gradients = request.overlaps_gradients;
     base_.overlaps_tensor = request.overlaps_tensor;
-    base_.global_batch = request.global_batch.value_or(question.cluster.gpus);
+    base_.global_batch = request.global_batch.value_or(question.cluster.gpus * request.micro_batch.value_or(1));
   }
 
   std::vector<ParallelLayout> all() {

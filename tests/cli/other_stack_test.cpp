@@ -32,6 +32,26 @@ TEST_CASE("another stack's answer has five memory numbers and says where the pea
   CHECK_FALSE(memory["peak_at"].get<std::string>().empty());
 }
 
+TEST_CASE("a model that plimsoll has no kernels for is answered as PyTorch's, which the answer says") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  const auto fit_t5 = [&](Arguments more) {
+    more.insert(more.begin(), {"fit", "t5-small", "--on", "RTX 3090"});
+    return plimsoll_in(folder, more);
+  };
+  const ChildEnd silent = fit_t5({});
+  CHECK(silent.code == 0);
+  CHECK_THAT(silent.out, Contains("stack   pytorch") && Contains("--stack pytorch: t5-small is an encoder with a decoder"));
+  const ChildEnd said = fit_t5({"--stack", "pytorch"});
+  CHECK_THAT(said.out, Contains("stack   pytorch") && !Contains("encoder with a decoder"));
+  const ChildEnd ours = fit_t5({"--stack", "plimsoll"});
+  CHECK(ours.code == 2);
+  CHECK_THAT(ours.err, Contains("encoder with a decoder") && Contains("--stack pytorch"));
+  const ChildEnd safe = fit_t5({"--durability", "step"});
+  CHECK(safe.code == 2);
+  CHECK_THAT(safe.err, Contains("--durability"));
+}
+
 TEST_CASE("what does not fit under another stack ends with 3 and says what is short") {
   const TemporaryFolder folder;
   const ChildEnd end = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--batch", "64"}));
@@ -54,6 +74,9 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "tensorflow"}, "tensorflow");
   refused({"--stack", "pytorch", "--recompute", "every:0"}, "every:0");
   refused({"--stack", "llm.c", "--lora", "8"}, "llm.c");
+  refused({"--stack", "pytorch", "--micro-batch", "4"}, "--micro-batch");
+  refused({"--stack", "megatron", "--ep", "2"}, "--ep");
+  refused({"--stack", "pytorch", "--calibration", "samples.csv"}, "--calibration");
   const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});
   CHECK(nowhere.code == 2);
   CHECK_THAT(nowhere.err, Contains("--on"));

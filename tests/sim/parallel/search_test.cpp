@@ -33,6 +33,16 @@ TEST_CASE("A search's front gets slower and needs less, and nothing tried is bet
   }
 }
 
+TEST_CASE("A micro-batch without a global batch means one micro-batch a GPU") {
+  LayoutRequest request;
+  request.micro_batch = 4;
+  const auto found = search_layouts(test::gpt_on(8), request);
+  REQUIRE(found);
+  CHECK(found->global_batch == 32);
+  REQUIRE_FALSE(found->front.empty());
+  CHECK(found->front.front().layout.micro_batch == 4);
+}
+
 TEST_CASE("A search finds the same with one thread and with three, and keeps to what was said") {
   LayoutRequest request = batch_of(32);
   request.stages = 2;
