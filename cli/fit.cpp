@@ -84,8 +84,13 @@ Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked
   const bool fits = help->today.fits;
   if (options.json) return verdict(fits, changes_json(*help));
   if (options.csv) return verdict(fits, changes_csv(*help));
-  return verdict(fits, fit_text(help->today, asked.question.recipe, asked.machine) + changes_text(*help, options.all_changes) +
-                           notes_text(asked.notes));
+  std::vector<std::string> notes = asked.notes;
+  std::string text = fit_text(help->today, asked.question.recipe, asked.machine);
+  if (help->today.training) {
+    text += training_text(*help->today.training);
+    notes.insert(notes.end(), help->today.training->assumed.begin(), help->today.training->assumed.end());
+  }
+  return verdict(fits, text + changes_text(*help, options.all_changes) + notes_text(notes));
 }
 
 Result<Answered> compare_all(const FitOptions& options, const AskedQuestion& asked) {
@@ -119,6 +124,9 @@ Result<void> check_options(const FitOptions& options) {
   if (safety->durability != Durability::kNone &&
       (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
     return refuse("--durability is of one plan of plimsoll's", "leave it out, or --strategy all, --what-would-help and --stack");
+  }
+  if (!options.save_strategy.empty() && (options.asked.strategy == "all" || options.help_wanted)) {
+    return refuse("--save-strategy is of one plan", "leave it out, or --strategy all and --what-would-help");
   }
   if (!options.help_wanted && (options.all_changes || !options.prices.empty() || !options.price_of.empty())) {
     return refuse("--all-changes, --prices and --price-of go with --what-would-help", "add --what-would-help");
@@ -154,6 +162,9 @@ Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
   if (options.help_wanted || options.margin > 0 || !options.save_strategy.empty()) {
     return refuse("--what-would-help, --margin-of and --save-strategy are of one GPU's plan", "leave them or --gpus out");
   }
+  if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
+  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
+  if (const auto goes = check_options(options); !goes) return fail(goes.error());
   return fit_parallel(command, options.asked, options.parallel, {.json = options.json, .csv = options.csv});
 }
 
@@ -182,6 +193,8 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   if (asked->question.stack && options.margin > 0) {
     return refuse("--margin-of compares plans of plimsoll's", "leave --margin-of or --stack out");
   }
+  if (asked->question.stack && !options.save_strategy.empty())
+    return refuse("--save-strategy is of one plan of plimsoll's", "leave it or --stack out");
   if (asked->question.stack && safe) return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
   auto answer = answer_question(asked->question, {.margin_percent = options.margin});
   waiting.reset();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 
 #include "cli/print_layouts.h"
 #include "cli/print_parallel.h"
@@ -13,8 +14,22 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::string_view kOfLayouts[] = {"--attention", "--recompute", "--dropout", "--zero", "--dp",  "--tp",
+                                           "--pp",        "--chunks",    "--cp",      "--offload", "--sequence-parallel"};
+
 tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// Options that say how another program trains, but for those that layouts have too.
+Result<void> check_software(const StackFlags& flags) {
+  for (const CLI::Option* option : flags.options) {
+    const std::string name = option->get_name();
+    const bool shared = std::find(std::begin(kOfLayouts), std::end(kOfLayouts), name) != std::end(kOfLayouts);
+    if (option->count() == 0 || shared) continue;
+    return refuse(fmt::format("{} would be ignored by the layouts of several GPUs", name), "leave it out, or add a --stack");
+  }
+  return {};
 }
 
 /// Options of answers that know one GPU only.
@@ -25,7 +40,7 @@ Result<void> check_goes(const FitFlags& flags) {
     return refuse("layouts of many GPUs keep everything on them", "leave --offload or --gpus out");
   if (flags.length.request.is_given())
     return refuse("a whole training is billed for one GPU or another stack", "leave --tokens or --gpus out");
-  return {};
+  return check_software(flags.stack);
 }
 
 std::string front_text(const LayoutSearch& search, std::size_t limit) {

@@ -101,7 +101,7 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
 
 /// The first option that only layouts of several GPUs know, as typed; empty: none.
 std::string_view layout_option(const CLI::App& command) {
-  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank",
+  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
                              "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return option;
   }
@@ -227,6 +227,8 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
     request.micro_batch = training.batch;
   }
   request.global_batch = training.global_batch;
+  if (given(command, "--context") && request.context_ranks.value_or(1) == 1)
+    return refuse("--context", "it says how --cp ranks share a sequence", "add --cp");
   request.context = flags.context == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;
   if (const auto stands = read_tensor_layout(flags.tensor_layout, request); !stands) return fail(stands.error());
   request.overlaps_gradients = !flags.gradients_at_end;
@@ -275,6 +277,14 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (!groups) return fail(groups.error());
   question.choices.groups = *groups;
   question.exact = flags.exact;
+  const auto os = parse_operating_system(machine.os);
+  if (!os) return fail(os.error());
+  question.os = *os;
+  question.desktop = machine.desktop;
+  if (flags.imbalance && question.spec.experts.count == 0)
+    return refuse("--imbalance", fmt::format("{} has no experts", question.spec.name), "leave it out, or take a mixture of experts");
+  if (!flags.network.empty() && question.cluster.nodes() == 1)
+    asked.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
   for (const std::string& text : flags.slow) {
     const auto slow = read_slow(text);
     if (!slow) return fail(slow.error());

@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "cli/partner_options.h"
+
 namespace plimsoll {
 namespace {
 
@@ -199,6 +201,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   StackSetup setup;
   const auto stack = parse_stack(flags.stack);
   if (!stack) return fail(stack.error());
+  if (const auto goes = check_partner_options(flags); !goes) return fail(goes.error());
   setup.stack = *stack;
   setup.modules = usual_modules(*stack, spec);
   if (!flags.modules.empty()) {

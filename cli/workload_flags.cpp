@@ -12,7 +12,7 @@ constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", 
                                 "--image",       "--residues",   "--msa",       "--attention-chunk", "--dap", "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {
-    "MODEL", "--workload", "--json", "--csv", "--calibration", "--on", "--machine", "--ram", "--ssd", "--ssd-folder", "--pcie",
+    "MODEL", "--workload", "--json", "--csv", "--on", "--machine", "--ram", "--ssd", "--ssd-folder", "--pcie",
     "--cpu-cores", "--dram-bandwidth", "--device-memory", "--desktop", "--os"};
 
 template <typename Names>

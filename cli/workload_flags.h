@@ -42,7 +42,7 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags);
 /// The names of what stands on the command line, for check_given.
 std::vector<std::string> given_options(const CLI::App& command);
 
-/// Refuses options that the workload would ignore: all but `known`, machine options, MODEL, --workload, --json, --calibration.
+/// Refuses options that the workload would ignore: all but `known`, machine options, MODEL, --workload, --json, --csv.
 Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::string>& known);
 
 /// The same of options that `by` would ignore.

@@ -278,6 +278,8 @@ Bytes usable_bytes(const ParallelQuestion& question) {
   setup.tensor_ranks = question.layout.tensor_ranks;
   setup.stages = question.layout.stages;
   setup.context_ranks = question.layout.context_ranks;
+  setup.os = question.os;
+  setup.desktop = question.desktop;
   return device_room(question.cluster.gpu, setup).usable;
 }
 

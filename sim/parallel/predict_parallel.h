@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/platform/operating_system.h"
 #include "sim/parallel/parallel_answer.h"
 #include "sim/parallel/stage_pieces.h"
 
@@ -21,6 +22,8 @@ struct ParallelQuestion {
   BlockChoices choices;
   Cluster cluster;
   std::vector<SlowRank> slow;
+  OperatingSystem os = OperatingSystem::kLinux;
+  bool desktop = false;  ///< one of the GPUs drives one
   bool exact = false;  ///< simulate every rank, not one of each kind
 };
 

@@ -76,6 +76,14 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "llm.c", "--lora", "8"}, "llm.c");
   refused({"--stack", "pytorch", "--micro-batch", "4"}, "--micro-batch");
   refused({"--stack", "megatron", "--ep", "2"}, "--ep");
+  refused({"--stack", "megatron", "--chunks", "2"}, "--chunks");
+  refused({"--stack", "megatron", "--sequence-parallel"}, "--sequence-parallel");
+  refused({"--stack", "pytorch", "--reduce-bucket", "1000"}, "--reduce-bucket");
+  refused({"--stack", "deepspeed", "--no-overlap-comm"}, "--no-overlap-comm");
+  refused({"--stack", "pytorch", "--zenflow-every", "8"}, "--zenflow-every");
+  refused({"--stack", "llm.c", "--expandable-segments"}, "--expandable-segments");
+  refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
+  refused({"--stack", "pytorch", "--save-strategy", "s.json"}, "--save-strategy");
   refused({"--stack", "pytorch", "--calibration", "samples.csv"}, "--calibration");
   const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});
   CHECK(nowhere.code == 2);

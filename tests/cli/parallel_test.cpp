@@ -76,6 +76,31 @@ TEST_CASE("fit looks for a layout of several GPUs and keeps to what is said") {
   CHECK(plimsoll_in(folder, layout("fit", {"--strategy", "zero-offload"})).code == 2);
 }
 
+TEST_CASE("options that a layout of several GPUs would ignore are refused, and what a system keeps is not the GPU's") {
+  const plimsoll::TemporaryFolder folder;
+  const auto refused = [&](const std::string& command, const Arguments& more, const std::string& name) {
+    const auto end = plimsoll_in(folder, layout(command, more));
+    CHECK(end.code == 2);
+    CHECK_THAT(end.err, Catch::Contains(name));
+  };
+  refused("fit", {"--compile"}, "--compile");
+  refused("fit", {"--zenflow", "0.1"}, "--zenflow");
+  refused("fit", {"--prompt", "3"}, "--prompt");
+  refused("fit", {"--price", "2"}, "--price");
+  refused("fit", {"--prices", "prices.csv"}, "--prices");
+  refused("fit", {"--all-changes"}, "--all-changes");
+  refused("fit", {"--context", "ulysses"}, "--context");
+  refused("fit", {"--imbalance", "2"}, "--imbalance");
+  refused("sweep", {"--pp", "2", "--vary", "pp=1,2"}, "--pp");
+  const auto room = [&](const Arguments& more) {
+    Arguments line{"fit", kModel, "--on", "RTX 3090", "--gpus", "2", "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    return json::parse(plimsoll_in(folder, line).out)["memory"][0]["usable_bytes"].get<std::int64_t>();
+  };
+  CHECK(room({"--desktop"}) < room({}));
+  CHECK(room({"--os", "windows"}) < room({}));
+}
+
 TEST_CASE("sweep writes one line a layout, the same every time") {
   const plimsoll::TemporaryFolder folder;
   const Arguments asked = layout("sweep", {"--global-batch", "64", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..2"});

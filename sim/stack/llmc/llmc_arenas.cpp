@@ -81,7 +81,7 @@ Result<void> check_llmc(const ModelSpec& spec, const Recipe& recipe, const Stack
   if (recipe.precision != Precision::kBf16Mixed && recipe.precision != Precision::kFp32) return beyond("its precisions are bf16 and fp32");
   if (recipe.optimizer != OptimizerKind::kAdamW) return beyond("its optimizer is AdamW");
   if (setup.zero > 1) return beyond("it shares out optimizer states (ZeRO-1), nothing more");
-  if (setup.tensor_ranks > 1 || setup.stages > 1) return beyond("its GPUs share the batch alone");
+  if (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1) return beyond("its GPUs share the batch alone");
   if (recipe.adapter.exists()) return beyond("it trains all parameters, without adapters");
   return {};
 }
