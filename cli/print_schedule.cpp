@@ -1,6 +1,7 @@
 #include "cli/print_schedule.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "formats/schedules/action_text.h"
 #include "formats/text/json_text.h"
@@ -53,7 +54,7 @@ std::string schedule_json(const TimedSchedule& timed, const std::string& refusal
   JsonLine answer;
   answer.integer("format_version", 1)
       .text("name", timed.schedule.name)
-      .integer("stages", static_cast<std::int64_t>(timed.schedule.ranks()))
+      .integer("stages", static_cast<std::int64_t>(timed.schedule.ranks_of_model()))
       .integer("virtual_stages", timed.schedule.stages)
       .integer("micro_batches", timed.schedule.micro_batches)
       .raw("orders", json_lines(orders, 0))
@@ -64,6 +65,7 @@ std::string schedule_json(const TimedSchedule& timed, const std::string& refusal
       .raw("weight_versions", json_numbers(timed.weight_versions))
       .raw("weight_copies", json_numbers(timed.weight_copies))
       .text("weights", to_text(timed.schedule.weights));
+  if (timed.schedule.goes_round()) answer.raw("stage_replicas", json_numbers(timed.schedule.replicas));
   if (!timed.schedule.moves.empty()) answer.raw("moves", json_moves(timed.schedule.moves));
   if (!refusal.empty()) answer.raw("error", refusal);
   return answer.str() + "\n";
@@ -72,8 +74,9 @@ std::string schedule_json(const TimedSchedule& timed, const std::string& refusal
 std::string schedule_text(const TimedSchedule& timed) {
   const PipelineSchedule& schedule = timed.schedule;
   const ScheduleTiming& timing = timed.timing;
-  std::string text = fmt::format("{}: {} ranks, {} stages, {} micro-batches\n", schedule.name, schedule.ranks(),
-                                 schedule.stages, schedule.micro_batches);
+  const std::string round = schedule.goes_round() ? fmt::format(" on {} ranks each", fmt::join(schedule.replicas, ",")) : "";
+  std::string text = fmt::format("{}: {} ranks, {} stages{}, {} micro-batches\n", schedule.name, schedule.ranks(),
+                                 schedule.stages, round, schedule.micro_batches);
   text += draw_text(schedule, timing, kDrawingColumns);
   text += fmt::format("  makespan {:g}, idle {:.2f} % of it; bubble rate {:.4f} of the longest rank\n",
                       timed.costs.units(timing.makespan), 100 * timing.bubble_fraction(), timing.bubble_rate());

@@ -1,8 +1,11 @@
 #include "cli/rank_flags.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "cli/job_here.h"
 #include "sim/schedule/make_schedule.h"
@@ -41,6 +44,10 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->check(degree)->group(group);
   command.add_flag("--vertical-sync", flags.vertical_sync, "pipedream: every stage uses the version that the first one used")
       ->group(group);
+  command.add_option("--stage-replicas", flags.stage_replicas,
+                     "pipedream: ranks of each stage, which micro-batches go round, as 2,1 for two of the first and one of the second")
+      ->delimiter(',')
+      ->group(group);
   command.add_option("--micro-batches", flags.micro_batches, "that each replica passes in a step (default: --accumulate)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
       ->group(group);
@@ -60,8 +67,14 @@ Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
     return fail(bad(fmt::format("--ep {} does not divide --dp {}: replicas share the experts", flags.expert, flags.data),
                     fmt::format("take --dp {}, or leave it out", flags.expert)));
   if (flags.timed_waits < 0) return fail(bad("--timed-waits cannot be negative"));
-  const std::int64_t ranks = flags.data * flags.pipeline * flags.tensor * flags.context;
+  const bool round = !flags.stage_replicas.empty();
+  const std::int64_t ranks = round ? first_rank_of(flags.stage_replicas, flags.stage_replicas.size())
+                                   : flags.data * flags.pipeline * flags.tensor * flags.context;
   if (ranks == job_ranks) return {};
+  if (round)
+    return fail(bad(fmt::format("--stage-replicas {} needs {} ranks, and this job has {}", fmt::join(flags.stage_replicas, ","),
+                                ranks, job_ranks),
+                    on_ranks("plimsoll run ...", static_cast<std::uint32_t>(ranks))));
   std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
   if (flags.context > 1) shared += fmt::format(" --cp {}", flags.context);
   if (flags.expert > 1) shared += fmt::format(" --ep {}", flags.expert);
@@ -75,7 +88,7 @@ Result<void> check_one_rank(const std::vector<std::string>& given, const std::st
   if (std::any_of(kinds.begin(), kinds.end(), [&](const ScheduleKind& kind) { return kind.name == schedule; }))
     return fail(bad(fmt::format("--schedule {} is the order of a pipeline, and this is a run on one rank", schedule),
                     "add --pp; on one rank --schedule is the learning rate's"));
-  for (const char* option : {"--sequence-parallel", "--chunks", "--vertical-sync", "--micro-batches", "--bucket", "--timed-waits",
+  for (const char* option : {"--sequence-parallel", "--chunks", "--vertical-sync", "--stage-replicas", "--micro-batches", "--bucket", "--timed-waits",
                              "--rank-timeout"}) {
     if (std::find(given.begin(), given.end(), option) == given.end()) continue;
     return fail(bad(fmt::format("{} is of a run on several ranks, and this is one", option),
@@ -83,6 +96,34 @@ Result<void> check_one_rank(const std::vector<std::string>& given, const std::st
                                                                   : "leave it out, or add --dp, --pp, --tp, --cp or --ep"));
   }
   return {};
+}
+
+Result<void> take_stage_replicas(RankFlags& flags, const std::string& schedule, const std::vector<std::string>& given) {
+  std::vector<std::uint32_t>& counts = flags.stage_replicas;
+  if (counts.empty()) return {};
+  const auto is_given = [&](const char* option) { return std::find(given.begin(), given.end(), option) != given.end(); };
+  if (!is_given("--pp")) flags.pipeline = static_cast<std::int64_t>(counts.size());
+  for (const char* option : {"--dp", "--tp", "--cp", "--ep", "--zero"}) {
+    if (is_given(option))
+      return fail(bad(fmt::format("--stage-replicas {} cannot go with {}", fmt::join(counts, ","), option), "leave one out"));
+  }
+  const std::int64_t step = micro_batches_of_all(flags, 1);
+  const auto sound = check_replicas({.name = schedule,
+                                     .ranks = static_cast<std::uint32_t>(flags.pipeline),
+                                     .micro_batches = static_cast<std::uint32_t>(step),
+                                     .replicas = counts});
+  if (!sound) return fail(sound.error());
+  if (std::adjacent_find(counts.begin(), counts.end(), std::not_equal_to()) != counts.end()) return {};
+  flags.data = counts.front();
+  counts.clear();
+  return {};
+}
+
+std::int64_t micro_batches_of_all(const RankFlags& flags, std::int64_t each) {
+  if (flags.stage_replicas.empty()) return each * flags.data;
+  std::uint64_t step = 1;
+  for (const std::uint32_t count : flags.stage_replicas) step = std::lcm(step, std::uint64_t{std::clamp(count, 1u, 4096u)});
+  return static_cast<std::int64_t>(std::min(step, std::uint64_t{1} << 24)) * each;
 }
 
 bool updates_each(const std::string& schedule) { return schedule == "pipedream"; }
@@ -100,13 +141,25 @@ Result<void> check_updates(const RankFlags& flags, const std::string& name, std:
 
 }  // namespace
 
+namespace {
+
+/// Steps in which every rank comes to its first backward pass.
+std::int64_t job_rounds(const RankFlags& flags) {
+  const std::int64_t ranks = first_rank_of(flags.stage_replicas, flags.stage_replicas.size());
+  return 2 + ranks / micro_batches_of_all(flags, 1);
+}
+
+}  // namespace
+
 Result<PipelineSchedule> schedule_of(const RankFlags& flags, const std::string& name, std::int64_t micro_batches) {
   if (auto sound = check_updates(flags, name, micro_batches); !sound) return fail(sound.error());
-  const std::int64_t shown = updates_each(name) ? 2 * flags.pipeline : micro_batches;  // as many as show what repeats
+  std::int64_t shown = updates_each(name) ? 2 * flags.pipeline : micro_batches;  // as many as show what repeats
+  if (!flags.stage_replicas.empty()) shown = micro_batches_of_all(flags, job_rounds(flags));
   ScheduleRequest request{.name = name,
                           .ranks = static_cast<std::uint32_t>(flags.pipeline),
                           .micro_batches = static_cast<std::uint32_t>(shown),
-                          .vertical_sync = flags.vertical_sync};
+                          .vertical_sync = flags.vertical_sync,
+                          .replicas = flags.stage_replicas};
   if (flags.chunks) request.chunks = static_cast<std::uint32_t>(*flags.chunks);
   return make_schedule(request);
 }

@@ -65,7 +65,7 @@ std::string take_schedule(RunFlags& flags) {
 
 /// A run that goes on keeps its number of micro-batches a step, which replicas may share otherwise than before.
 Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recipe) {
-  const std::int64_t replicas = flags.ranks.data;
+  const std::int64_t replicas = micro_batches_of_all(flags.ranks, 1);
   const std::int64_t each = flags.ranks.micro_batches.value_or(recipe.accumulate / replicas);
   if (each * replicas == recipe.accumulate) return each;
   const std::string asked = flags.ranks.micro_batches ? fmt::format(" of {} each", each) : std::string();
@@ -76,7 +76,7 @@ Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recip
 
 Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
   const std::int64_t each = flags.ranks.micro_batches.value_or(flags.training.accumulate);
-  if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = each * flags.ranks.data;
+  if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = micro_batches_of_all(flags.ranks, each);
   const bool chooses = flags.matmul.empty() && flags.resume.empty() && flags.backend != "cuda";
   if (chooses) flags.matmul = "onednn";  // all ranks must round alike
   if (!flags.machine.cpu_cores) flags.machine.cpu_cores = static_cast<int>(cores.own);
@@ -85,8 +85,9 @@ Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
 
 Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::uint32_t job_ranks) {
   if (!is_given(flags, "--dp")) flags.ranks.data = flags.ranks.expert;  // it is replicas that share experts
-  if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   const std::string schedule_name = take_schedule(flags);
+  if (const auto taken = take_stage_replicas(flags.ranks, schedule_name, flags.given); !taken) return fail(taken.error());
+  if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   if (updates_each(schedule_name) && !is_given(flags, "--clip")) flags.training.clip = 0;  // no stage knows the norm of all
   auto run = request_of_run(flags, cores);
   if (!run) return fail(run.error());

@@ -40,8 +40,8 @@ Result<void> check_flags(const ScheduleFlags& flags) {
   const ScheduleRequest& request = flags.request;
   if (!flags.file.empty()) {
     if (!request.name.empty()) return refuse("--file", "a name and a file", "give one of them");
-    if (request.ranks != 0 || request.micro_batches != 0 || request.chunks) {
-      return refuse("--file", "a file says its own --stages, --micro-batches and --chunks", "leave them out");
+    if (request.ranks != 0 || request.micro_batches != 0 || request.chunks || !request.replicas.empty()) {
+      return refuse("--file", "a file says its own --stages, --micro-batches, --chunks and replicas", "leave them out");
     }
   } else {
     if (request.name.empty()) return refuse("", "no schedule", "give a NAME or --file; --list shows the names");
@@ -69,7 +69,7 @@ Result<void> read_costs(const std::string& text, ScheduleRequest& request) {
 }
 
 Result<StageCosts> costs_of(const PipelineSchedule& schedule, const ScheduleRequest& request) {
-  const PipelineShape shape{static_cast<std::uint32_t>(schedule.ranks()), schedule.stages, schedule.micro_batches};
+  const PipelineShape shape{static_cast<std::uint32_t>(schedule.ranks_of_model()), schedule.stages, schedule.micro_batches};
   return request.stage_costs.empty() ? even_costs(request.costs, shape) : uneven_costs(request.stage_costs, shape);
 }
 
@@ -144,6 +144,9 @@ void add_size_options(CLI::App& command, ScheduleFlags& flags) {
   command.add_option("--micro-batches", request.micro_batches, "parts of the batch");
   command.add_option("--chunks", request.chunks, "stages of a rank");
   command.add_option("--group", request.group, "interleaved: micro-batches that pass a chunk one after another");
+  command.add_option("--stage-replicas", request.replicas,
+                     "pipedream: ranks of each stage, which micro-batches go round, as 2,1")
+      ->delimiter(',');
   command.add_flag("--overlapped", request.overlapped,
                    "dualpipe, dualpipe-v: forward and backward of the middle as one");
   command.add_flag("--vertical-sync", request.vertical_sync, "pipedream: every stage uses the first one's version");

@@ -1,5 +1,7 @@
 #include "core/schedule/pipeline_schedule.h"
 
+#include <numeric>
+
 namespace plimsoll {
 
 std::string_view to_text(WeightRule rule) {
@@ -15,6 +17,16 @@ std::vector<RankId> rank_of_cells(const PipelineSchedule& schedule) {
     }
   }
   return ranks;
+}
+
+std::uint32_t first_rank_of(const std::vector<std::uint32_t>& replicas, std::size_t stage) {
+  return std::accumulate(replicas.begin(), replicas.begin() + static_cast<std::ptrdiff_t>(stage), 0u);
+}
+
+std::uint64_t common_round(const std::vector<std::uint32_t>& replicas) {
+  std::uint64_t round = 1;
+  for (const std::uint32_t count : replicas) round = std::lcm(round, std::uint64_t{count});
+  return round;
 }
 
 }  // namespace plimsoll

@@ -37,8 +37,14 @@ struct PipelineSchedule {
   WeightRule weights = WeightRule::kFlush;
   std::vector<std::vector<PipelineOp>> orders;
   std::vector<StashMove> moves;
+  /// Ranks of each stage, where micro-batches go round the stage's ranks: m is passed by the one numbered m mod replicas[stage]
+  /// (PipeDream, SOSP 2019, section 3.2). Empty: micro-batches do not go round.
+  std::vector<std::uint32_t> replicas;
 
   [[nodiscard]] std::size_t ranks() const { return orders.size(); }
+  /// Ranks that hold the model once between them.
+  [[nodiscard]] std::size_t ranks_of_model() const { return replicas.empty() ? ranks() : replicas.size(); }
+  [[nodiscard]] bool goes_round() const { return !replicas.empty(); }
   [[nodiscard]] std::size_t cells() const { return std::size_t{stages} * micro_batches; }
   /// Index of (stage, micro-batch) in tables of one entry for each.
   [[nodiscard]] std::size_t cell(StageId stage, MicroBatchId micro_batch) const {
@@ -49,5 +55,11 @@ struct PipelineSchedule {
 
 /// The rank of every (stage, micro-batch): the one that runs its forward.
 std::vector<RankId> rank_of_cells(const PipelineSchedule& schedule);
+
+/// The first rank of a stage whose micro-batches go round; of the stage behind the last: how many ranks there are.
+std::uint32_t first_rank_of(const std::vector<std::uint32_t>& replicas, std::size_t stage);
+
+/// Micro-batches after which the rounds of all stages end together: the least common multiple.
+std::uint64_t common_round(const std::vector<std::uint32_t>& replicas);
 
 }  // namespace plimsoll

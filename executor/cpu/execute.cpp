@@ -111,14 +111,19 @@ BatchRows batch_rows(const Plan& plan, const Program& program, std::uint64_t see
 
 LaunchContext launch_context(const Plan& plan, const Program& program, std::uint32_t id, std::int64_t step, WorkerPool& pool,
                              const MatrixProduct& product, std::optional<std::int64_t> targets) {
+  const Instruction& instruction = program.body.list.instructions[id];
+  const Kernel& kernel = plan.at(instruction.kernel);
+  // Of updates of a step's rounds the segment's number counts those before (sim/planner/ranks).
+  const bool several = is_update(kernel.kind) && kernel.shape.terms > 1;
   return {.pool = &pool,
           .product = &product,
           .recipe = &plan.recipe,
           .rope_scaling = plan.spec.rope_scaling,
           .step = step,
+          .updates = several ? step * kernel.shape.terms + program.body.micro_batches[id] : -1,
           .experts = &plan.spec.experts,
           .micro_batch = program.body.micro_batches[id],
-          .block = program.body.list.instructions[id].layer,
+          .block = instruction.layer,
           .targets = targets};
 }
 

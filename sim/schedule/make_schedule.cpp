@@ -93,6 +93,7 @@ Result<PipelineSchedule> make_schedule(const ScheduleRequest& request) {
   ScheduleRequest whole = request;
   whole.chunks = *chunks;
   if (const auto sized = check_size(whole); !sized) return fail(sized.error());
+  if (const auto replicas = check_replicas(whole); !replicas) return fail(replicas.error());
   return (*kind)->make(whole);
 }
 

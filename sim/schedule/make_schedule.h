@@ -33,4 +33,7 @@ Result<const ScheduleKind*> find_schedule_kind(const std::string& name);
 /// nearest ones that it has.
 Result<PipelineSchedule> make_schedule(const ScheduleRequest& request);
 
+/// Refuses counts of ranks of the stages that are not of this request, naming --stage-replicas.
+Result<void> check_replicas(const ScheduleRequest& request);
+
 }  // namespace plimsoll

@@ -1,11 +1,69 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "core/schedule/verify_schedule.h"
 #include "sim/schedule/order_builder.h"
 #include "sim/schedule/schedule_makers.h"
 
 namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--stage-replicas", .remedy = std::move(remedy)});
+}
+
+/// 1F1B-RR (Narayanan et al., PipeDream, SOSP 2019, section 3.2): micro-batch m goes to the replica numbered m mod the stage's count.
+/// A replica is as many forwards ahead as keep all ranks from its stage on busy: ⌈ranks from here on ÷ replicas⌉ in flight.
+PipelineSchedule make_round_robin(const ScheduleRequest& request) {
+  PipelineSchedule schedule = empty_schedule(request, request.ranks);
+  schedule.replicas = request.replicas;
+  const std::uint32_t ranks = first_rank_of(request.replicas, request.ranks), count = request.micro_batches;
+  schedule.orders.assign(ranks, {});
+  for (std::uint32_t stage = 0; stage < request.ranks; ++stage) {
+    const std::uint32_t first = first_rank_of(request.replicas, stage), replicas = request.replicas[stage];
+    const std::uint32_t ahead = (ranks - first + replicas - 1) / replicas - 1;
+    for (std::uint32_t replica = 0; replica < replicas; ++replica) {
+      OrderBuilder order(schedule.orders[first + replica]);
+      for (std::uint32_t m = replica; m < std::min(count, ahead * replicas); m += replicas) order.forward(stage, m);
+      for (std::uint32_t m = replica; m < count; m += replicas) {
+        if (m + ahead * replicas < count) order.forward(stage, m + ahead * replicas);
+        order.backward(stage, m);
+      }
+    }
+  }
+  return schedule;
+}
+
+}  // namespace
+
+Result<void> check_replicas(const ScheduleRequest& request) {
+  const std::vector<std::uint32_t>& replicas = request.replicas;
+  if (replicas.empty()) return {};
+  if (request.name != "pipedream")
+    return refuse(fmt::format("replicas of each stage by itself are of the schedule pipedream, not of {}", request.name),
+                  "take pipedream, or leave it out");
+  if (replicas.size() != request.ranks)
+    return refuse(fmt::format("{} counts, {}, for {} stages", replicas.size(), fmt::join(replicas, ","), request.ranks),
+                  "give one count for each stage");
+  std::uint64_t ranks = 0;
+  for (const std::uint32_t count : replicas) {
+    if (count == 0) return refuse(fmt::format("a stage without a rank in {}", fmt::join(replicas, ",")), "a stage has 1 or more");
+    ranks += count;
+  }
+  if (ranks > kMaxPipelineRanks)
+    return refuse(fmt::format("a pipeline of {} ranks", ranks), fmt::format("take {} at most", kMaxPipelineRanks));
+  const std::uint64_t round = common_round(replicas);
+  const std::uint64_t most = *std::max_element(replicas.begin(), replicas.end());
+  if (request.micro_batches < most)
+    return refuse(fmt::format("{} micro-batches for the {} replicas of a stage", request.micro_batches, most),
+                  fmt::format("take --micro-batches {}", round));
+  if (request.micro_batches % round == 0) return {};
+  return refuse(fmt::format("{} micro-batches do not go round {} replicas of the stages in whole rounds", request.micro_batches,
+                            fmt::join(replicas, ",")),
+                fmt::format("take a multiple of {}", round));
+}
 
 /// Enough forwards to keep the ranks after this one busy, then one forward and one backward in turn
 /// (Narayanan et al., "Memory-efficient pipeline-parallel DNN training", PipeDream-flush).
@@ -26,7 +84,7 @@ Result<PipelineSchedule> make_1f1b(const ScheduleRequest& request) {
 
 /// The order of 1F1B without a flush: every backward updates, and old weights wait for the backwards that need them.
 Result<PipelineSchedule> make_pipedream(const ScheduleRequest& request) {
-  auto schedule = make_1f1b(request);
+  auto schedule = request.replicas.empty() ? make_1f1b(request) : Result<PipelineSchedule>(make_round_robin(request));
   schedule->weights = request.vertical_sync ? WeightRule::kVerticalSync : WeightRule::kStash;
   return schedule;
 }

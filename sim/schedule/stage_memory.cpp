@@ -101,6 +101,27 @@ std::uint32_t stashed_versions(const PipelineSchedule& schedule, const std::vect
   return most;
 }
 
+/// Where micro-batches go round: the version that the first stage saw is that of all micro-batches before some one; a stage takes
+/// its newest one without any later, for which it keeps so many.
+std::uint32_t synchronised_versions(const std::vector<std::uint32_t>& replicas, std::size_t stage) {
+  const std::int64_t ranks = first_rank_of(replicas, replicas.size()), first = replicas.front(), own = replicas[stage];
+  const std::int64_t behind = (ranks + first - 1) / first * first - first;  // micro-batches in flight, less a round
+  const auto round = static_cast<std::int64_t>(common_round(replicas));
+  std::int64_t most = 0;
+  for (std::int64_t m = 0; m < round; ++m) {
+    const std::int64_t seen = round * ranks + m / first * first - behind, now = round * ranks + m;  // later, lest they be negative
+    most = std::max(most, now / own - seen / own);
+  }
+  return static_cast<std::uint32_t>(most) + 1;
+}
+
+std::vector<std::uint32_t> versions_of_rounds(const std::vector<std::uint32_t>& replicas) {
+  std::vector<std::uint32_t> versions;
+  for (std::size_t stage = 0; stage < replicas.size(); ++stage)
+    versions.insert(versions.end(), replicas[stage], synchronised_versions(replicas, stage));
+  return versions;
+}
+
 }  // namespace
 
 std::vector<double> peak_activations(const PipelineSchedule& schedule, const ScheduleTiming& timing,
@@ -111,7 +132,7 @@ std::vector<double> peak_activations(const PipelineSchedule& schedule, const Sch
   std::vector<double> peaks;
   for (const auto& of_rank : changes) {
     const double stages = peak_of(of_rank, kept_for_weights);
-    peaks.push_back(stages * static_cast<double>(schedule.ranks()) / schedule.stages);
+    peaks.push_back(stages * static_cast<double>(schedule.ranks_of_model()) / schedule.stages);
   }
   return peaks;
 }
@@ -119,9 +140,11 @@ std::vector<double> peak_activations(const PipelineSchedule& schedule, const Sch
 std::vector<std::uint32_t> weight_versions(const PipelineSchedule& schedule) {
   if (schedule.weights == WeightRule::kFlush) return std::vector<std::uint32_t>(schedule.ranks(), 1);
   if (schedule.weights == WeightRule::kDoubleBuffered) return std::vector<std::uint32_t>(schedule.ranks(), 2);
+  const bool synchronised = schedule.weights == WeightRule::kVerticalSync;
+  if (synchronised && schedule.goes_round()) return versions_of_rounds(schedule.replicas);
   std::vector<std::uint32_t> versions;
   for (const auto& order : schedule.orders) versions.push_back(stashed_versions(schedule, order));
-  if (schedule.weights == WeightRule::kVerticalSync) versions.assign(versions.size(), versions.front());
+  if (synchronised) versions.assign(versions.size(), versions.front());
   return versions;
 }
 
@@ -132,7 +155,7 @@ std::vector<double> weight_copies(const PipelineSchedule& schedule) {
     std::vector<bool> held(schedule.stages, false);
     for (const PipelineOp& op : schedule.orders[rank]) held[op.stage.index] = true;
     const auto stages = static_cast<double>(std::count(held.begin(), held.end(), true));
-    copies.push_back(versions[rank] * stages * static_cast<double>(schedule.ranks()) / schedule.stages);
+    copies.push_back(versions[rank] * stages * static_cast<double>(schedule.ranks_of_model()) / schedule.stages);
   }
   return copies;
 }

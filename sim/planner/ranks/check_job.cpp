@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -11,6 +12,8 @@
 
 namespace plimsoll {
 namespace {
+
+constexpr std::uint64_t kLongestRound = 256;  ///< micro-batches of a step, each written out in the plans
 
 tl::unexpected<Error> refuse(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
@@ -39,7 +42,7 @@ Result<void> check_schedule(const RankJob& job) {
   for (std::uint32_t stage = 0; stage < job.schedule.stages; ++stage) {
     for (std::uint32_t m = 1; m < job.schedule.micro_batches; ++m) {
       const std::size_t first = job.schedule.cell(StageId(stage), MicroBatchId(0));
-      if (cells[first] == cells[first + m]) continue;
+      if (cells[first] == cells[first + m] || job.schedule.goes_round()) continue;
       return refuse(
           fmt::format("schedule '{}' keeps stage {} on several ranks, which run cannot do yet", job.schedule.name, stage),
           "schedule and simulate know it");
@@ -52,10 +55,28 @@ Result<void> check_schedule(const RankJob& job) {
   return {};
 }
 
+/// Where each stage has a number of ranks of its own.
+Result<void> check_rounds(const RankJob& job) {
+  if (!job.schedule.goes_round()) return {};
+  const std::string counts = fmt::format("--stage-replicas {}", fmt::join(job.schedule.replicas, ","));
+  const std::uint64_t round = common_round(job.schedule.replicas);
+  if (round > kLongestRound)
+    return refuse(fmt::format("{}: the rounds of the stages end together after {} micro-batches only", counts, round),
+                  fmt::format("take counts with a common multiple of {} at most", kLongestRound));
+  const std::pair<bool, const char*> missing[] = {
+      {job.replicas > 1, "--dp or --cp: it says itself how many replicas there are"},
+      {job.zero > 0, "--zero, which divides over replicas of all stages"},
+      {job.spec.tied_head, "a head tied to the embedding, which are updated on stages of different rounds"}};
+  for (const auto& [asked, what] : missing) {
+    if (asked) return refuse(fmt::format("{} cannot go with {}", counts, what), "leave one out");
+  }
+  return {};
+}
+
 /// Several versions of the weights are kept where each stage updates what it has, as published.
 Result<void> check_versions(const RankJob& job) {
   if (job.flushes()) return {};
-  if (job.schedule.stages != job.schedule.ranks())
+  if (job.schedule.stages != job.places())
     return refuse(fmt::format("schedule '{}' without a flush runs with one stage a rank", job.schedule.name));
   if (job.zero > 0)
     return refuse(fmt::format("--zero divides states between replicas, which schedule '{}' cannot do yet", job.schedule.name),
@@ -204,7 +225,7 @@ Result<void> check_experts(const RankJob& job) {
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
   for (const auto check :
-       {check_context, check_training, check_slices, check_rows, check_experts, check_stages, check_schedule, check_versions}) {
+       {check_rounds, check_context, check_training, check_slices, check_rows, check_experts, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

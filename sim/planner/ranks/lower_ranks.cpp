@@ -1,6 +1,7 @@
 #include "sim/planner/ranks/lower_ranks.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -16,6 +17,10 @@ namespace plimsoll {
 
 std::string describe(const RankJob& job) {
   const std::uint32_t count = job.micro_batches();
+  if (job.schedule.goes_round())
+    return fmt::format("{}{} over {} ranks, {} of each of {} stages, {} micro-batches", job.schedule.name,
+                       job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "", job.ranks(),
+                       fmt::join(job.schedule.replicas, ","), job.schedule.stages, count);
   std::string text = fmt::format("{}{} over {} {} of {} stages, {} {}", job.schedule.name,
                                  job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "",
                                  job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, count,
@@ -37,8 +42,10 @@ void finish_body(Plan& plan, BodyWriter& writer, const char* name) {
 }
 
 /// What each of the ranks that share sequences computes. Gradients have sums, which go over the ranks, with one micro-batch too.
-Recipe recipe_of_slice(const RankJob& job) {
+/// Where micro-batches go round a stage's ranks, an update takes in one of each of them.
+Recipe recipe_of_slice(const RankJob& job, std::uint32_t place) {
   Recipe recipe = job.recipe;
+  if (job.schedule.goes_round()) recipe.accumulate = job.replicas_of(place);
   recipe.sequence /= job.context;
   if (job.context > 1) recipe.accumulate = std::max<std::int64_t>(2, recipe.accumulate);
   return recipe;
@@ -59,7 +66,7 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   const std::int64_t workers = compute.kind == ProcessorKind::kCpu ? compute.cores : 0;
   const TensorShare experts = job.expert_share(job.replica_of(rank));
   const ModelSpec slice = experts_of_rank(slice_of_model(job.spec, job.tensor), experts);
-  const Recipe recipe = recipe_of_slice(job);
+  const Recipe recipe = recipe_of_slice(job, job.place_of(rank));
   const Graph graph = build_training_graph(slice, recipe, {.workers = workers});
   const StageCut cut = cut_into_stages(graph, job.schedule.stages);
   BufferBook book(plan);

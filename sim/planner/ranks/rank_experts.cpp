@@ -49,7 +49,7 @@ std::vector<RankLowering::SummedRun> RankLowering::runs_of_sum(const Tensor& sum
 std::uint32_t RankLowering::terms_of_sum(const Tensor& sum) const {
   std::uint32_t terms = 0;
   for (const SummedRun& run : runs_of_sum(sum)) terms += run.of_experts ? job_.experts : 1;
-  return terms * job_.micro_batches();
+  return goes_round() ? terms : terms * job_.micro_batches();  // of a round a rank has one micro-batch
 }
 
 Exchange RankLowering::among_holders(Exchange replicas) const {

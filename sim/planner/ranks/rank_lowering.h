@@ -118,6 +118,19 @@ class RankLowering {
   [[nodiscard]] bool is_steady() const { return !job_.flushes() && !evaluates_; }
   [[nodiscard]] std::uint32_t ahead() const { return steady_.ahead[place_]; }
 
+  // rank_rounds.cpp: stages of different numbers of ranks, which micro-batches go round
+  [[nodiscard]] bool goes_round() const { return job_.schedule.goes_round(); }
+  [[nodiscard]] std::uint32_t stride() const { return steady_.stride(place_); }
+  /// Of micro-batches from `first` on the nth that is this rank's.
+  [[nodiscard]] std::uint32_t own_micro_batch(std::uint32_t first, std::uint32_t nth) const;
+  [[nodiscard]] bool is_own(std::uint32_t micro_batch) const;
+  /// Who passes on that place what this rank needs of a micro-batch, or of a held-out one.
+  [[nodiscard]] std::uint32_t rank_passing(std::uint32_t place, std::uint32_t micro_batch) const;
+  /// Whom this rank gives what it has of a micro-batch.
+  [[nodiscard]] std::vector<std::uint32_t> ranks_given(std::uint32_t place, std::uint32_t micro_batch) const;
+  /// After a backward pass: all of a place's replicas sum up the gradients of a round.
+  void update_after(std::uint32_t micro_batch, std::uint32_t nth);
+
   // weight_versions.cpp
   void reserve_versions();
   /// The version of a group's weights that the current pass reads, where that is not the newest.
@@ -125,6 +138,8 @@ class RankLowering {
   [[nodiscard]] std::uint32_t versions_back(GroupId group) const;
   /// The newest becomes the youngest of the older ones, before it is updated in place.
   void keep_version(std::uint32_t age);
+  /// Buffers of older versions of a group: those of a step's updates go to them in turn.
+  [[nodiscard]] std::uint32_t version_buffers(std::uint32_t versions) const;
   // rank_norms.cpp
   void write_norms();
   [[nodiscard]] std::vector<NormTerm> norm_terms() const;
@@ -246,7 +261,7 @@ class RankLowering {
   [[nodiscard]] bool owns(GroupId group) const { return place_of(cut_.stage_of_group[group.index]) == place_; }
   [[nodiscard]] std::uint32_t rank_of_place(std::uint32_t place) const { return job_.rank_at(place, replica_, slice_); }
   [[nodiscard]] std::uint32_t global(std::uint32_t micro_batch) const {
-    if (evaluates_) return micro_batch;
+    if (evaluates_ || goes_round()) return micro_batch;
     const std::uint32_t count = job_.micro_batches();  // from there on they are of later steps
     return micro_batch / count * count * job_.data_ranks() + replica_ / job_.context * count + micro_batch % count;
   }
@@ -283,7 +298,9 @@ class RankLowering {
   bool evaluates_ = false;
   bool fills_ = false;
   SteadyPipeline steady_;                          ///< of a schedule without a flush
-  std::map<GroupId, BufferId> versions_;           ///< older ones of weights, a slot each
+  std::map<GroupId, std::vector<BufferId>> versions_;  ///< older ones of weights: of a step's updates, a slot a step
+  std::uint32_t updates_done_ = 0;                     ///< in this step
+  std::uint32_t updated_from_ = 0;                     ///< the micro-batch whose gradients an update finds
   std::set<TensorId> wanted_;                      ///< that the backward pass reads and the forward pass has
   std::map<TensorId, std::uint32_t> arrivals_;     ///< of the forward pass: the sender's `ahead`
   std::map<std::pair<TensorId, std::uint32_t>, BufferId> waiting_;  ///< by micro-batch of a step

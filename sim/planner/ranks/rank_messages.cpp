@@ -58,7 +58,7 @@ void RankLowering::announce(const PipelineOp& op) {
     out_.set_phase(crossing.to_backward ? Phase::kBackward : Phase::kForward);
     const BufferId buffer = make_buffer(graph_.at(whole_of(crossing.tensor)));
     arriving_[{i, op.micro_batch.index}] = buffer;
-    receive(rank_of_place(place_of(crossing.from)), static_cast<std::uint32_t>(i), stream_of(crossing),
+    receive(rank_passing(place_of(crossing.from), op.micro_batch.index), static_cast<std::uint32_t>(i), stream_of(crossing),
             part_of_tensor(crossing.tensor, buffer));
   }
 }
@@ -92,8 +92,10 @@ void RankLowering::send_on(const PipelineOp& op) {
     gather_rows(crossing.tensor, op.micro_batch.index);
     out_.begin_segment("send", global(op.micro_batch.index), -1);
     out_.set_phase(crossing.from_backward ? Phase::kBackward : Phase::kForward);
-    send(rank_of_place(place_of(crossing.to)), static_cast<std::uint32_t>(i), stream_of(crossing),
-         part_of_tensor(crossing.tensor, holder(crossing.tensor, op.micro_batch.index)));
+    for (const std::uint32_t to : ranks_given(place_of(crossing.to), op.micro_batch.index)) {
+      send(to, static_cast<std::uint32_t>(i), stream_of(crossing),
+           part_of_tensor(crossing.tensor, holder(crossing.tensor, op.micro_batch.index)));
+    }
     sent_.emplace_back(pass_, holder(crossing.tensor, op.micro_batch.index));
   }
 }

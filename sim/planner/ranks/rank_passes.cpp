@@ -19,6 +19,10 @@ bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind
 std::vector<std::uint32_t> places_of_stages(const PipelineSchedule& schedule) {
   const std::vector<RankId> cells = rank_of_cells(schedule);
   std::vector<std::uint32_t> places;
+  if (schedule.goes_round()) {  // a stage each
+    for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) places.push_back(stage);
+    return places;
+  }
   for (std::uint32_t stage = 0; stage < schedule.stages; ++stage)
     places.push_back(cells[schedule.cell(StageId(stage), MicroBatchId(0))].index);
   return places;

@@ -22,7 +22,7 @@ std::int64_t elements_between(std::int64_t begin, std::int64_t end) { return std
 void RankLowering::complete_sum(TensorId sum) {
   if (graph_.at(sum).kind != TensorKind::kAccumulator || summed_.at(sum) != terms_of_sum(graph_.at(sum))) return;
   sum_norm_gradients(sum, shared_[sum.index]);
-  if (job_.replicas > 1) sum_over_replicas(sum);
+  if (job_.replicas_of(place_) > 1) sum_over_replicas(sum);
 }
 
 bool RankLowering::is_tied(TensorId sum) const {
@@ -31,7 +31,7 @@ bool RankLowering::is_tied(TensorId sum) const {
 
 Exchange RankLowering::among_replicas(ExchangeKind kind, DType dtype, std::uint32_t channel) const {
   Exchange exchange{.kind = kind, .dtype = dtype, .channel = channel, .ranks = {}};
-  for (std::uint32_t replica = 0; replica < job_.replicas; ++replica)
+  for (std::uint32_t replica = 0; replica < job_.replicas_of(place_); ++replica)
     exchange.ranks.push_back(job_.rank_at(place_, replica, slice_));
   return exchange;
 }
@@ -157,14 +157,14 @@ void RankLowering::update_group(GroupId group) {
   bool begun = false;
   for (const Op& op : graph_.ops) {
     if (!is_update(op.kind) || graph_.at(op.operands[0].tensor).group != group) continue;
-    if (!begun) out_.begin_segment("update", 0, op.block);
+    if (!begun) out_.begin_segment("update", updates_done_, op.block);  // the executor counts them for bias corrections
     begun = true;
     out_.set_phase(Phase::kOptimizer);
     TensorId sum;
     for (const Operand& operand : op.operands) {
       if (graph_.at(operand.tensor).kind == summed_kind()) sum = whole_of(operand.tensor);
     }
-    launch_update(op, group, shared_[sum.index].valid() ? shared_[sum.index] : own_[0][sum.index]);
+    launch_update(op, group, shared_[sum.index].valid() ? shared_[sum.index] : own_[updated_from_][sum.index]);
   }
   if (!begun || !is_sharded(group) || divides_weights()) return;
   const Tensor* weights = nullptr;
@@ -189,6 +189,7 @@ void RankLowering::launch_update(const Op& op, GroupId group, BufferId gradient)
   const bool sharded = is_sharded(group);
   const ElementPart part = sharded ? part_of(op.shape.rows, job_.replicas, replica_) : ElementPart{0, op.shape.rows};
   Kernel kernel{op.kind, op.dtype, op.shape};
+  if (goes_round()) kernel.shape.terms = steady_.updates(place_);
   if (sharded) {
     kernel.shape.rows = part.count;
     kernel.shape.inputs = std::min(part.count, elements_between(part.first, op.shape.inputs));
@@ -246,7 +247,7 @@ void RankLowering::share_weights() {
     out_.set_phase(Phase::kOptimizer);
     const bool ring = is_steady() && !fills_ && place_ == reader;
     const auto range = [&] {  // of divided weights each replica passes its part on
-      const BufferId stored = ring ? versions_.at(group) : groups_.at(group).parameters;
+      const BufferId stored = ring ? versions_.at(group).front() : groups_.at(group).parameters;
       return divides_weights() ? out_.whole(stored) : part_of_tensor(tensor, stored);
     };
     if (place_ == owner) send(rank_of_place(reader), kSharedWeights, "shared weights", range());
@@ -269,12 +270,16 @@ void RankLowering::report() {
   out_.set_phase(Phase::kOptimizer);
   if (place_ == last) sum_losses_of_slices(losses_);
   if (place_ == last && slice_ == 0 && slice_of_sequence() == 0 && rank_ != 0) {
-    for (const BufferId loss : losses_) send(0, kLosses, "losses", out_.whole(loss));
+    for (std::uint32_t i = 0; i < losses_.size(); ++i) {
+      if (is_own(i)) send(0, kLosses, "losses", out_.whole(losses_[i]));
+    }
     for (const BufferId loss : of_mixture) send(0, kLosses, "losses", out_.whole(loss));
   }
   if (rank_ != 0) return;
   std::vector<std::pair<Range, Access>> operands, of_experts;
-  for (std::uint32_t replica = 0; replica < job_.replicas; replica += job_.context) {
+  for (std::uint32_t i = 0; goes_round() && i < losses_.size(); ++i)
+    fetch_losses(rank_passing(last, i), {losses_[i]}, Bytes(8), operands);
+  for (std::uint32_t replica = 0; !goes_round() && replica < job_.replicas; replica += job_.context) {
     const std::uint32_t from = job_.rank_at(last, replica, 0);
     fetch_losses(from, losses_, Bytes(8), operands);
     fetch_losses(from, of_mixture, Bytes(16), of_experts);

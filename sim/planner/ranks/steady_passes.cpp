@@ -98,13 +98,13 @@ void RankLowering::announce_forward(std::uint32_t nth) {
     const Crossing& crossing = cut_.crossings[i];
     if (crossing.to != place_ || crossing.from_backward || !is_message(crossing)) continue;
     const TensorId whole = whole_of(crossing.tensor);
-    now_ = fills_ ? nth : nth + arrivals_.at(whole);
-    if (fills_ && nth >= arrivals_.at(whole)) continue;
+    now_ = own_micro_batch(fills_ ? 0 : arrivals_.at(whole), nth);
+    if (fills_ && now_ >= arrivals_.at(whole)) continue;
     const BufferId buffer = forward_buffer(whole, now_, arrivals_.at(whole));
     arriving_[{i, now_}] = buffer;
     out_.begin_segment("receive", global(now_), -1);
     out_.set_phase(Phase::kForward);
-    receive(rank_of_place(place_of(crossing.from)), static_cast<std::uint32_t>(i), "activations",
+    receive(rank_passing(place_of(crossing.from), now_), static_cast<std::uint32_t>(i), "activations",
             part_of_tensor(crossing.tensor, buffer));
   }
 }
@@ -124,16 +124,20 @@ void RankLowering::write_steady_pass(PipelineWork work, std::uint32_t q) {
 }
 
 void RankLowering::write_steady_step() {
-  for (std::uint32_t i = 0; i < job_.micro_batches(); ++i) {
+  for (std::uint32_t i = 0; i < job_.micro_batches() / stride(); ++i) {
     announce_forward(i);
-    now_ = i;
-    announce({.work = PipelineWork::kBackward, .stage = StageId(place_), .micro_batch = MicroBatchId(i)});
+    const std::uint32_t q = own_micro_batch(0, i);
+    now_ = q;
+    announce({.work = PipelineWork::kBackward, .stage = StageId(place_), .micro_batch = MicroBatchId(q)});
     keep_sent(pass_);
-    write_steady_pass(PipelineWork::kForward, i + ahead());
-    write_steady_pass(PipelineWork::kBackward, i);
+    write_steady_pass(PipelineWork::kForward, q + ahead());
+    write_steady_pass(PipelineWork::kBackward, q);
+    if (goes_round()) update_after(q, i);
   }
-  keep_version(0);
-  write_optimizer();
+  if (!goes_round()) {
+    keep_version(0);
+    write_optimizer();
+  }
   share_weights();
   report();
 }
@@ -145,12 +149,13 @@ void RankLowering::write_fill() {
   losses_.resize(job_.micro_batches());
   share_weights();
   std::uint32_t most = 0;
-  for (const auto& [group, buffer] : versions_) most = std::max(most, plan_.at(buffer).slots);
+  for (const auto& [group, buffers] : versions_) most = std::max(most, plan_.at(buffers.front()).slots);
   for (std::uint32_t age = 0; age < most; ++age) keep_version(age);
   std::uint32_t arriving = ahead();
   for (const auto& [tensor, count] : arrivals_) arriving = std::max(arriving, count);
-  for (std::uint32_t q = 0; q < arriving; ++q) {
-    announce_forward(q);
+  for (std::uint32_t nth = 0; own_micro_batch(0, nth) < arriving; ++nth) {
+    announce_forward(nth);
+    const std::uint32_t q = own_micro_batch(0, nth);
     if (q < ahead()) write_steady_pass(PipelineWork::kForward, q);
   }
 }
