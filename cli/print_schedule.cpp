@@ -35,6 +35,12 @@ std::string json_numbers(const Values& values) {
   return json_list(items);
 }
 
+std::string spaced(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) text += fmt::format("{}{:g}", text.empty() ? "" : " ", number);
+  return text;
+}
+
 }  // namespace
 
 TimedSchedule time_and_weigh(PipelineSchedule schedule, StageCosts costs, double kept_for_weights) {
@@ -80,8 +86,7 @@ std::string schedule_text(const TimedSchedule& timed) {
   text += draw_text(schedule, timing, kDrawingColumns);
   text += fmt::format("  makespan {:g}, idle {:.2f} % of it; bubble rate {:.4f} of the longest rank\n",
                       timed.costs.units(timing.makespan), 100 * timing.bubble_fraction(), timing.bubble_rate());
-  text += fmt::format("  activations at most  {:g} (micro-batches of a full rank, by rank)\n",
-                      fmt::join(timed.peak_activations, " "));
+  text += fmt::format("  activations at most  {} (micro-batches of a full rank, by rank)\n", spaced(timed.peak_activations));
   text += fmt::format("  weight versions      {}\n", fmt::join(timed.weight_versions, " "));
   if (!schedule.moves.empty()) text += fmt::format("  {} activations wait on another rank\n", schedule.moves.size());
   return text;

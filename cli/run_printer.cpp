@@ -108,7 +108,7 @@ void RunPrinter::step(const StepSummary& step, std::int64_t end_step) {
                                   : fmt::format("  experts {:.4f}, {:.1f} % refused", step.expert_loss,
                                                 100 * step.expert_overflow);
   const std::string line =
-      fmt::format("step {:>{}}/{}  loss {:.4f}{}  {}", step.step + 1, fmt::formatted_size("{}", end_step), end_step,
+      fmt::format("step {:>{}}/{}  loss {:.4f}{}  {}", step.step + 1, fmt::to_string(end_step).size(), end_step,
                   step.loss, experts, to_text(step.duration()));
   if (!terminal_) return say(line);
   std::fputs(fmt::format("\r\033[K{}{}", line, last ? "\n" : "").c_str(), stderr);
