@@ -178,6 +178,7 @@ void JsonStream::read_word(std::string_view word) {
     if (*at_ != letter) refuse(fmt::format("no value: '{}' was begun", word));
     ++at_;
   }
+  text_ = word;
 }
 
 void JsonStream::read_number() {

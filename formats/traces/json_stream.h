@@ -30,7 +30,7 @@ class JsonStream {
   /// Passes over the rest of a value whose first token was just read.
   void skip_rest(JsonToken first);
 
-  /// The text or number just read, unescaped; it stands until the next call.
+  /// The text, number or word (true, null, NaN, Infinity) just read, unescaped; it stands until the next call.
   [[nodiscard]] std::string_view text() const { return text_; }
   /// Where the last token began.
   [[nodiscard]] std::int64_t offset() const { return token_at_; }

@@ -40,6 +40,12 @@ WaitKind wait_kind_of(std::string_view text) {
   return WaitKind::kUnknown;
 }
 
+[[noreturn]] void refuse_without_start(const JsonStream& json, const TraceFileEvent& event) {
+  const std::string name = event.name.substr(0, 80);
+  if (event.no_start.empty()) json.refuse(fmt::format("the event '{}' has no time (\"ts\")", name));
+  json.refuse(fmt::format("the event '{}' has {} for a time (\"ts\")", name, event.no_start));
+}
+
 }  // namespace
 
 Recording KinetoReader::read() {
@@ -141,7 +147,7 @@ void KinetoReader::take() {
 }
 
 void KinetoReader::take_stretch() {
-  if (!event_.has_start) json_.refuse(fmt::format("the event '{}' has no time (\"ts\")", event_.name.substr(0, 80)));
+  if (!event_.has_start) refuse_without_start(json_, event_);
   if (!event_.has_duration) recording_.lose("durations of events that are missing or no numbers");
   if (event_.duration < 0) {
     recording_.lose("ends of events that ended before they started");

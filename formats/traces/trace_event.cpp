@@ -47,12 +47,22 @@ bool number_follows(JsonStream& json) {
   return false;
 }
 
-void read_time(JsonStream& json, std::int64_t& out, bool* has = nullptr) {
-  if (!number_follows(json)) return;
+void take_time(JsonStream& json, std::int64_t& out, bool& has) {
   const auto time = microseconds(json.text());
   if (!time) json.refuse(fmt::format("the time '{}' is no number of microseconds", json.text().substr(0, 40)));
   out = *time;
-  if (has != nullptr) *has = true;
+  has = true;
+}
+
+void read_duration(JsonStream& json, TraceFileEvent& event) {
+  if (number_follows(json)) take_time(json, event.duration, event.has_duration);
+}
+
+void read_start(JsonStream& json, TraceFileEvent& event) {
+  const JsonToken token = json.next();
+  if (token == JsonToken::kNumber || token == JsonToken::kText) return take_time(json, event.start, event.has_start);
+  if (token == JsonToken::kNull) event.no_start = json.text();
+  pass(json, token);
 }
 
 void read_whole(JsonStream& json, std::int64_t& out) {
@@ -186,11 +196,11 @@ void read_field(JsonStream& json, std::string_view key, TraceFileEvent& event) {
   switch (key.size()) {
     case 2:
       if (key == "ph") return read_phase(json, event);
-      if (key == "ts") return read_time(json, event.start, &event.has_start);
+      if (key == "ts") return read_start(json, event);
       break;
     case 3:
       if (key == "cat") return read_category(json, event);
-      if (key == "dur") return read_time(json, event.duration, &event.has_duration);
+      if (key == "dur") return read_duration(json, event);
       if (key == "pid") return read_identity(json, event.process, event.numbered, event.process_word);
       if (key == "tid") return read_identity(json, event.thread, event.numbered, event.thread_word);
       break;

@@ -29,6 +29,7 @@ struct EventNumbers {
   char phase = 0;
   EventCategory category = EventCategory::kOther;
   bool has_start = false;
+  std::string_view no_start;  ///< what stands where a number should: null, NaN, Infinity; empty where nothing does
   bool has_duration = false;
   bool numbered = true;    ///< process and thread are numbers; else they are words
   std::int64_t start = 0;  ///< nanoseconds

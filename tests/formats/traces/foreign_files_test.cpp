@@ -116,6 +116,23 @@ TEST_CASE("a duration of a Chrome trace that is no number is none, and is counte
   }
 }
 
+TEST_CASE("a start of a Chrome trace that is no number is refused in its own words") {
+  const TemporaryFolder folder;
+  const auto said = [&](const char* start) {
+    std::ofstream(folder.file("a.json")) << R"([{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7)" << start << R"(,"dur":5}])";
+    const auto recording = read_recording(folder.file("a.json"));
+    REQUIRE_FALSE(recording);
+    return recording.error().what;
+  };
+  CHECK(said(R"(,"ts":NaN)") == "the event 'k' has NaN for a time (\"ts\")");
+  CHECK(said(R"(,"ts":nan)") == "the event 'k' has nan for a time (\"ts\")");
+  CHECK(said(R"(,"ts":-Infinity)") == "the event 'k' has Infinity for a time (\"ts\")");
+  CHECK(said(R"(,"ts":null)") == "the event 'k' has null for a time (\"ts\")");
+  CHECK(said(R"(,"ts":[1])") == "the event 'k' has no time (\"ts\")");
+  CHECK(said("") == "the event 'k' has no time (\"ts\")");
+  CHECK(said(R"(,"ts":"soon")") == "the time 'soon' is no number of microseconds");
+}
+
 TEST_CASE("a memory snapshot's history becomes allocations with what was reserved after each") {
   const TemporaryFolder folder;
   const std::string path = written(folder, "snapshot.pickle",
