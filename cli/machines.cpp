@@ -9,6 +9,7 @@
 #include "cli/output_file.h"
 #include "cli/probe_command.h"
 #include "cli/this_machine.h"
+#include "cli/workload_flags.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/published/write_rows.h"
@@ -119,14 +120,25 @@ Result<ExitCode> print_this(const MachineFlags& flags, const std::string& output
                .where = {}, .remedy = "leave them out"});
 }
 
+/// The catalogue has all GPUs as they are: what a machine has around one would be ignored.
+Result<void> check_list(const CLI::App& command) {
+  for (const std::string& option : given_options(command)) {
+    if (option == "--json" || option == "--csv" || option == "--this") continue;
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} would be ignored by the list of GPUs", option), .where = {},
+                 .remedy = "describe a machine with --on GPU and -o FILE, or this computer with --this"});
+  }
+  return {};
+}
+
 /// What was asked for: the catalogue, a machine file, or a probe.
-Result<ExitCode> answer(const MachineFlags& flags, const std::string& output, bool probes, bool json, bool csv) {
+Result<ExitCode> answer(const CLI::App& command, const MachineFlags& flags, const std::string& output, bool probes, bool json, bool csv) {
   const bool file = !flags.gpu.empty() && !output.empty();
   if (!file && (!flags.gpu.empty() || (!output.empty() && !probes))) {
     return fail({.kind = ErrorKind::kInput, .what = "a machine file needs both --on GPU and -o FILE", .where = {}, .remedy = {}});
   }
   if (probes) return probe(flags, output, json);
   if (file) return write_parts(flags, output);
+  if (const auto goes = check_list(command); !goes) return fail(goes.error());
   return csv ? list_gpus_as_csv() : list_gpus(json);
 }
 
@@ -154,7 +166,7 @@ void add_machines(CLI::App& app, ExitCode& code) {
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
   command->callback([json, csv, probe, own, output, machine, command, &code] {
-    const auto ended = *own ? print_this(*machine, *output) : answer(*machine, *output, *probe, *json, *csv);
+    const auto ended = *own ? print_this(*machine, *output) : answer(*command, *machine, *output, *probe, *json, *csv);
     code = ended ? *ended : report_error(*command, ended.error());
   });
 }

@@ -55,6 +55,32 @@ Result<void> check_flags(const ScheduleFlags& flags) {
   return {};
 }
 
+/// Options that only some named schedules have a use for.
+Result<void> check_kind(const ScheduleRequest& request) {
+  const std::string& name = request.name;
+  const bool pairs = name == "dualpipe" || name == "dualpipe-v";
+  if (request.group && name != "interleaved") return refuse("--group", "it is of the schedule interleaved", "leave it out");
+  if (request.overlapped && !pairs) return refuse("--overlapped", "it is of the schedules dualpipe and dualpipe-v", "leave it out");
+  if (request.vertical_sync && name != "pipedream")
+    return refuse("--vertical-sync", "it is of the schedule pipedream", "leave it out");
+  return {};
+}
+
+/// Times and shares of what the orders do not have would be ignored.
+Result<void> check_orders(const ScheduleFlags& flags, const PipelineSchedule& schedule) {
+  bool pairs = false, weights = false;
+  for (const auto& order : schedule.orders) {
+    for (const PipelineOp& op : order) {
+      pairs = pairs || op.with_next;
+      weights = weights || op.work == PipelineWork::kWeightGradient;
+    }
+  }
+  if (flags.pair_time != 1 && !pairs) return refuse("--pair-time", "no op overlaps another in these orders", "leave it out, or add --overlapped to dualpipe");
+  if (flags.request.kept_for_weights != 1 && !weights)
+    return refuse("--keep-for-weights", "no weight gradient stands alone in these orders", "leave it out, or take a zero-bubble schedule");
+  return {};
+}
+
 Result<void> read_costs(const std::string& text, ScheduleRequest& request) {
   if (!std::filesystem::is_regular_file(text)) {
     const auto costs = parse_rank_costs(text);
@@ -116,6 +142,7 @@ Result<ExitCode> answer_schedule(const ScheduleFlags& flags) {
   if (auto sound = check_flags(flags); !sound) return fail(sound.error());
   ScheduleRequest request = flags.request;
   if (auto read = read_costs(flags.costs, request); !read) return fail(read.error());
+  if (auto used = check_kind(request); !used) return fail(used.error());
   auto schedule = flags.file.empty() ? make_schedule(request) : read_schedule_file(flags.file);
   if (!schedule) return fail(schedule.error());
   if (auto verified = verify_schedule(*schedule); !verified) {
@@ -123,6 +150,7 @@ Result<ExitCode> answer_schedule(const ScheduleFlags& flags) {
     if (!flags.file.empty() && error.where != flags.file) error.where = flags.file + ": " + error.where;
     return fail(std::move(error));
   }
+  if (auto used = check_orders(flags, *schedule); !used) return fail(used.error());
   auto costs = costs_of(*schedule, request);
   if (!costs) return fail(costs.error());
   costs->pair_share = flags.pair_time;

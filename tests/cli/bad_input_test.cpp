@@ -73,6 +73,11 @@ TEST_CASE("pipelines that cannot be are refused with what is near") {
                  {"deadlock", {"schedule", "--file", "stuck.csv"}, 2, {"stuck.csv: rank 0, op 1 (0B0): a deadlock"}},
                  {"no file", {"schedule", "--file", "none.csv"}, 2, {"none.csv"}},
                  {"both", {"schedule", "gpipe", "--file", "bad.csv"}, 2, {"--file"}},
+                 {"group", of("1f1b", "4", "8", {"--group", "4"}), 2, {"--group"}},
+                 {"overlapped", of("zb-v", "4", "8", {"--overlapped"}), 2, {"--overlapped"}},
+                 {"vertical sync", of("2bw", "4", "8", {"--vertical-sync"}), 2, {"--vertical-sync"}},
+                 {"no pairs", of("dualpipe", "4", "8", {"--pair-time", "0.8"}), 2, {"--pair-time"}},
+                 {"no weights", of("gpipe", "4", "8", {"--keep-for-weights", "0.5"}), 2, {"--keep-for-weights"}},
                  {"not replaced", of("1f1b", "2", "2", {"--csv", "costs.csv"}), 2, {"not replaced"}},
                  {"nor this", of("1f1b", "2", "2", {"--svg", "costs.csv"}), 2, {"no SVG file"}}});
 }

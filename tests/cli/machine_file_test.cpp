@@ -74,6 +74,7 @@ TEST_CASE("an option beside a machine file is refused, not ignored") {
   CHECK(end.code == 2);
   CHECK_THAT(end.err, Contains("--ram does not go with --machine"));
   CHECK(plimsoll_in(folder, {"machines", "-o", "x.json"}).code == 2);
+  CHECK(plimsoll_in(folder, {"machines", "--ram", "16GiB"}).code == 2);
 }
 
 TEST_CASE("what the probe measures is not to be stated beside it, and a machine file is asked for where --on is") {
