@@ -1,12 +1,12 @@
 #include "gui/jobs/latest_job.h"
 
-#include <QMetaObject>
-
 #include <exception>
 
 namespace plimsoll::gui {
 
-LatestJob::LatestJob(QObject* parent) : QObject(parent), thread_([this] { run(); }) {}
+LatestJob::LatestJob(QObject* parent) : QObject(parent), thread_([this] { run(); }) {
+  connect(this, &LatestJob::delivered, this, &LatestJob::hand_over, Qt::QueuedConnection);
+}
 
 LatestJob::~LatestJob() {
   {
@@ -58,9 +58,11 @@ void LatestJob::run() {
 
 void LatestJob::perform(const Piece& piece) {
   const auto post = [this, number = piece.number](std::function<void()> what) {
-    QMetaObject::invokeMethod(this, [this, number, what = std::move(what)] {
-      if (number == latest_) what();
-    }, Qt::QueuedConnection);
+    {
+      const std::lock_guard lock(mutex_);
+      delivered_.push_back({number, std::move(what)});
+    }
+    Q_EMIT delivered({});
   };
   try {
     piece.work(piece.stop, post);
@@ -71,6 +73,16 @@ void LatestJob::perform(const Piece& piece) {
     busy_ = false;
     Q_EMIT finished();
   });
+}
+
+void LatestJob::hand_over() {
+  Delivery delivery;
+  {
+    const std::lock_guard lock(mutex_);
+    delivery = std::move(delivered_.front());
+    delivered_.pop_front();
+  }
+  if (delivery.number == latest_) delivery.what();
 }
 
 }  // namespace plimsoll::gui

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -40,6 +41,8 @@ class LatestJob final : public QObject {
   void finished();
   /// The latest piece was broken off by an exception: no memory, a disk that failed.
   void broke(const QString& why);
+  /// The job's thread has put something into `delivered_`.
+  void delivered(QPrivateSignal);
 
  private:
   struct Piece {
@@ -51,11 +54,19 @@ class LatestJob final : public QObject {
   void run();
   void perform(const Piece& piece);
   void stop_running();
+  void hand_over();
+
+  /// What the piece of that number found, for the window's thread.
+  struct Delivery {
+    std::uint64_t number = 0;
+    std::function<void()> what;
+  };
 
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unique_ptr<Piece> waiting_;
   std::shared_ptr<std::atomic<bool>> running_;
+  std::deque<Delivery> delivered_;
   bool ends_ = false;
   std::uint64_t latest_ = 0;  ///< of the window's thread
   bool busy_ = false;         ///< likewise
