@@ -45,7 +45,10 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_flag("--vertical-sync", flags.vertical_sync, "pipedream: every stage uses the version that the first one used")
       ->group(group);
   command.add_option("--stage-replicas", flags.stage_replicas,
-                     "pipedream: ranks of each stage, which micro-batches go round, as 2,1 for two of the first and one of the second")
+                     "pipedream: ranks of each stage, which micro-batches go round, as 2,1 for two and one")
+      ->delimiter(',')
+      ->group(group);
+  command.add_option("--stage-blocks", flags.stage_blocks, "blocks of each stage, as 4,2 (default: equally many)")
       ->delimiter(',')
       ->group(group);
   command.add_option("--micro-batches", flags.micro_batches, "that each replica passes in a step (default: --accumulate)")
@@ -88,8 +91,8 @@ Result<void> check_one_rank(const std::vector<std::string>& given, const std::st
   if (std::any_of(kinds.begin(), kinds.end(), [&](const ScheduleKind& kind) { return kind.name == schedule; }))
     return fail(bad(fmt::format("--schedule {} is the order of a pipeline, and this is a run on one rank", schedule),
                     "add --pp; on one rank --schedule is the learning rate's"));
-  for (const char* option : {"--sequence-parallel", "--chunks", "--vertical-sync", "--stage-replicas", "--micro-batches", "--bucket", "--timed-waits",
-                             "--rank-timeout"}) {
+  for (const char* option : {"--sequence-parallel", "--chunks", "--vertical-sync", "--stage-replicas", "--stage-blocks",
+                             "--micro-batches", "--bucket", "--timed-waits", "--rank-timeout"}) {
     if (std::find(given.begin(), given.end(), option) == given.end()) continue;
     return fail(bad(fmt::format("{} is of a run on several ranks, and this is one", option),
                     std::string_view(option) == "--micro-batches" ? "say --accumulate, or add --dp, --pp, --tp, --cp or --ep"

@@ -26,11 +26,14 @@ struct RankFlags {
   bool vertical_sync = false;
   std::string bucket = "25MB";
   std::vector<std::uint32_t> stage_replicas;  ///< pipedream: ranks of each stage; empty: --dp of all
+  std::vector<std::uint32_t> stage_blocks;    ///< of each stage; empty: equally many
   double timed_waits = 0;
   double timeout = 20;
 
   /// Whether the run is on more than one rank.
-  [[nodiscard]] bool asks() const { return !stage_replicas.empty() || data > 1 || pipeline > 1 || tensor > 1 || context > 1 || expert > 1 || zero > 0; }
+  [[nodiscard]] bool asks() const {
+    return !stage_replicas.empty() || data > 1 || pipeline > 1 || tensor > 1 || context > 1 || expert > 1 || zero > 0;
+  }
 };
 
 void add_rank_flags(CLI::App& command, RankFlags& flags);

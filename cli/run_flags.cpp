@@ -79,7 +79,8 @@ void note_given(const CLI::App& command, RunFlags& flags) {
     if (!option->get_positional()) flags.command += " " + option->get_name();
     note_typed(*option, flags);
     if (option->get_expected_min() == 0) continue;  // a flag
-    for (const std::string& value : option->results()) flags.command += " " + value;
+    const char between = option->get_delimiter() != 0 ? option->get_delimiter() : ' ';
+    for (std::size_t i = 0; i < option->results().size(); ++i) flags.command += (i == 0 ? ' ' : between) + option->results()[i];
   }
 }
 

@@ -71,7 +71,8 @@ Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recip
   const std::string asked = flags.ranks.micro_batches ? fmt::format(" of {} each", each) : std::string();
   return fail(bad(fmt::format("the run has {} micro-batches a step, which do not go round {} replicas{}",
                               recipe.accumulate, replicas, asked),
-                  "leave --micro-batches out, and take a --dp that divides them"));
+                  flags.ranks.stage_replicas.empty() ? "leave --micro-batches out, and take a --dp that divides them"
+                                                     : "take --stage-replicas whose least common multiple they are"));
 }
 
 Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
@@ -102,6 +103,7 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
               .recipe = run->recipe,
               .platform = run->machine,
               .schedule = std::move(*schedule),
+              .stage_blocks = flags.ranks.stage_blocks,
               .replicas = static_cast<std::uint32_t>(flags.ranks.data * flags.ranks.context),
               .context = static_cast<std::uint32_t>(flags.ranks.context),
               .tensor = static_cast<std::uint32_t>(flags.ranks.tensor),

@@ -99,6 +99,11 @@ class RankSession {
     auto batches = open_batch_source(run_.data, request_.job.spec, request_.job.recipe);
     if (!batches) return fail(batches.error());
     batches_ = std::move(*batches);
+    if (batches_->masked_tokens() != nullptr && request_.job.schedule.goes_round())
+      return fail({.kind = ErrorKind::kInput,
+                   .what = "stages of different numbers of ranks cannot train on data in which some tokens do not count yet",
+                   .where = "--data",
+                   .remedy = "give all stages as many ranks, with --dp"});
     if (run_.evaluation_data.empty()) return {};
     auto evaluation = open_batch_source(run_.evaluation_data, request_.job.spec, request_.job.recipe);
     if (!evaluation) return fail(evaluation.error());

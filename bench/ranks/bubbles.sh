@@ -16,11 +16,17 @@ row() {  # kernels ranks replicas schedule micro-batches options…
   shift 5
   local name="$schedule"
   case "$schedule $*" in
+    *--stage-blocks*) name="pipedream-blocks-${*: -1}" name="${name//,/-}" ;;  # the last word
     *--vertical-sync*) name=pipedream-vertical-sync ;;
     2bw*--clip\ 0*) ;;
     2bw*) name=2bw-clipped ;;
   esac
-  local ranks=$((pipeline * replicas))
+  local ranks spread=(--pp "$pipeline")
+  if [[ "$replicas" == *-* ]]; then  # of each stage
+    ranks=$((${replicas//-/+})) spread+=(--stage-replicas "${replicas//-/,}")
+  else
+    ranks=$((pipeline * replicas)) spread+=(--dp "$replicas")
+  fi
   case "$*" in
     *--sequence-parallel*) name=tp-2-by-rows ranks=$((2 * ranks)) ;;
     *--tp\ 2*) name=tp-2 ranks=$((2 * ranks)) ;;
@@ -28,7 +34,7 @@ row() {  # kernels ranks replicas schedule micro-batches options…
   esac
   [[ "$kernels,$pipeline,$replicas,$name,$count" =~ $wanted ]] || return 0
   mpirun --oversubscribe --allow-run-as-root -n "$ranks" build/bin/plimsoll run "$model" --data data/texts/us-constitution.txt \
-    --batch "$batch" --seq "$sequence" --cpu-cores 1 --device-memory 256MiB --ram 256MiB --pp "$pipeline" --dp "$replicas" --schedule "$schedule" \
+    --batch "$batch" --seq "$sequence" --cpu-cores 1 --device-memory 256MiB --ram 256MiB "${spread[@]}" --schedule "$schedule" \
     --micro-batches "$count" --json -q -o "$folder/run.plimsoll" --force "$@" > "$folder/answer.json"
   python3 - "$folder/answer.json" "$kernels,$pipeline,$replicas,$name,$count" <<'PY'
 import json, sys
@@ -48,6 +54,17 @@ for ranks in 2 4; do  # without a flush: enough steps that the first ones, which
   row waits "$ranks" 1 2bw "$((2 * ranks))" --timed-waits "$factor" --steps 6
 done
 row waits 2 2 pipedream 1 --timed-waits "$factor" --steps 16  # replicated stages: round-robin
+model=gpt:layers=6,hidden=64,heads=4,vocab=256,positions=64,tied=false
+for replicas in 2-1 1-2 3-1 2-1-1; do  # stages of different numbers of ranks
+  stages="${replicas//[^-]/}"
+  row waits "$((${#stages} + 1))" "$replicas" pipedream 1 --timed-waits "$factor" --steps 12
+done
+row waits 2 2-1 pipedream 1 --timed-waits "$factor" --steps 12 --stage-blocks 4,2  # as many blocks a rank
+row waits 2 1-2 pipedream 1 --timed-waits "$factor" --steps 12 --stage-blocks 2,4
+model=gpt:layers=8,hidden=64,heads=4,vocab=256,positions=64,tied=false
+row waits 2 3-1 pipedream 1 --timed-waits "$factor" --steps 12 --stage-blocks 6,2
+row waits 3 2-1-1 pipedream 1 --timed-waits "$factor" --steps 12 --stage-blocks 4,2,2
+model=gpt:layers=8,hidden=64,heads=4,vocab=256,positions=64
 for schedule in gpipe 1f1b interleaved zb-h1 dualpipe-v; do row compute 2 1 "$schedule" 4 --steps 20; done
 row compute 2 2 1f1b 4 --steps 20
 # Ranks that share layers, rows, or sequences: no pipeline, and messages decide

@@ -14,8 +14,8 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--stage-replicas", .remedy = std::move(remedy)});
 }
 
-/// 1F1B-RR (Narayanan et al., PipeDream, SOSP 2019, section 3.2): micro-batch m goes to the replica numbered m mod the stage's count.
-/// A replica is as many forwards ahead as keep all ranks from its stage on busy: ⌈ranks from here on ÷ replicas⌉ in flight.
+/// 1F1B-RR (Narayanan et al., PipeDream, SOSP 2019, section 3.2): micro-batch m goes to the replica numbered m mod the
+/// stage's count. A replica is as many forwards ahead as keep all ranks from its stage on busy: ⌈ranks from here on ÷ replicas⌉ in flight.
 PipelineSchedule make_round_robin(const ScheduleRequest& request) {
   PipelineSchedule schedule = empty_schedule(request, request.ranks);
   schedule.replicas = request.replicas;

@@ -109,7 +109,8 @@ std::uint32_t synchronised_versions(const std::vector<std::uint32_t>& replicas, 
   const auto round = static_cast<std::int64_t>(common_round(replicas));
   std::int64_t most = 0;
   for (std::int64_t m = 0; m < round; ++m) {
-    const std::int64_t seen = round * ranks + m / first * first - behind, now = round * ranks + m;  // later, lest they be negative
+    const std::int64_t now = round * ranks + m;  // so much later, lest what was seen be negative
+    const std::int64_t seen = now / first * first - behind;
     most = std::max(most, now / own - seen / own);
   }
   return static_cast<std::uint32_t>(most) + 1;

@@ -143,6 +143,26 @@ TEST_CASE("2BW's losses are the same on two ranks and on four, and PipeDream goe
   CHECK(rest == nlohmann::json(std::vector(whole.begin() + 4, whole.end())));
 }
 
+TEST_CASE("stages of two ranks and of one go on from a state with the losses of a whole run") {
+  const TemporaryFolder folder;
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"--schedule", "pipedream", "--stage-replicas", "2,1", "--stage-blocks", "3,1", "--json", "-q"});
+    std::vector<std::string> words = on_ranks(3, more);
+    std::replace(words.begin(), words.end(), kModel, kModel + ",tied=false");
+    return answer_of(test::run_child(words, folder.path()))["losses"].get<std::vector<double>>();
+  };
+  const auto whole = run({"--save-every", "4", "--steps", "7", "-o", "whole.plimsoll", "--eval-data", kText, "--eval-every", "3"});
+  (void)run({"--save-every", "4", "--steps", "4", "-o", "half.plimsoll"});
+  std::vector<std::string> words{"/usr/bin/env",       "mpirun",   "--oversubscribe", "--allow-run-as-root", "-n",
+                                 "3",                  PLIMSOLL_PROGRAM, "run",       "--resume",  "half.plimsoll",
+                                 "--data",             kText,      "--schedule",      "pipedream", "--stage-replicas",
+                                 "2,1",                "--stage-blocks", "3,1",       "--steps",   "7",
+                                 "--json",             "-q",       "-o",              "rest.plimsoll"};
+  const auto rest = answer_of(test::run_child(words, folder.path()))["losses"];
+  REQUIRE(whole.size() == 7);
+  CHECK(rest == nlohmann::json(std::vector(whole.begin() + 4, whole.end())));
+}
+
 TEST_CASE("ranks whose kernels sleep have a bubble and no loss") {
   const TemporaryFolder folder;
   const auto slept = answer_of(test::run_child(
@@ -276,6 +296,14 @@ TEST_CASE("what cannot run is named before anything starts") {
   refused(2, {"--pp", "2", "--schedule", "2bw"}, "at least as many micro-batches as ranks");
   refused(2, {"--pp", "2", "--schedule", "chimera", "--micro-batches", "2"}, "keeps stage 0 on several ranks");
   refused(4, {"--pp", "2", "--tp", "2", "--schedule", "2bw", "--micro-batches", "2"}, "--tp shares layers between ranks, which");
+  const auto round = [](const char* counts) {
+    return std::vector<std::string>{"--pp", "2", "--schedule", "pipedream", "--stage-replicas", counts};
+  };
+  refused(3, round("3,1"), "--stage-replicas 3,1 needs 4 ranks, and this job has 3");
+  refused(3, round("2,1,1"), "3 counts, 2,1,1, for 2 stages");
+  refused(3, round("2,0"), "a stage without a rank in 2,0");
+  refused(3, round("2,1"), "tied to the embedding");
+  refused(2, {"--pp", "2", "--stage-blocks", "3,2"}, "5 blocks, and");
   std::vector<std::string> words = run_options({"--pp", "2"});
   words.insert(words.begin(), PLIMSOLL_PROGRAM);
   const ChildEnd single = test::run_child(words, folder.path());

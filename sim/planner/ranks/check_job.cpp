@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -30,10 +31,23 @@ std::string divisors(std::int64_t whole, std::int64_t most) {
 
 Result<void> check_stages(const RankJob& job) {
   const std::int64_t stages = job.schedule.stages;
+  const std::vector<std::uint32_t>& blocks = job.stage_blocks;
+  if (!blocks.empty()) {
+    const std::string asked = fmt::format("--stage-blocks {}", fmt::join(blocks, ","));
+    if (std::int64_t(blocks.size()) != stages)
+      return refuse(fmt::format("{}: {} counts for {} stages", asked, blocks.size(), stages), "give one count for each stage");
+    const std::int64_t all = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
+    if (std::find(blocks.begin(), blocks.end(), 0u) != blocks.end())
+      return refuse(fmt::format("{}: a stage without a block", asked), "a stage has 1 or more");
+    if (all == job.spec.layers) return {};
+    return refuse(fmt::format("{}: {} blocks, and {} has {}", asked, all, job.spec.name, job.spec.layers),
+                  fmt::format("let them sum up to {}", job.spec.layers));
+  }
   if (stages > 0 && job.spec.layers % stages == 0) return {};
   return refuse(fmt::format("the {} blocks of {} do not divide into {} equal stages ({} over {} ranks)", job.spec.layers,
                             job.spec.name, stages, job.schedule.name, job.schedule.ranks()),
-                fmt::format("take a number of stages that divides them: {}", divisors(job.spec.layers, 64)));
+                fmt::format("take a number of stages that divides them: {}, or say --stage-blocks",
+                            divisors(job.spec.layers, 64)));
 }
 
 Result<void> check_schedule(const RankJob& job) {
@@ -65,11 +79,13 @@ Result<void> check_rounds(const RankJob& job) {
                   fmt::format("take counts with a common multiple of {} at most", kLongestRound));
   const std::pair<bool, const char*> missing[] = {
       {job.replicas > 1, "--dp or --cp: it says itself how many replicas there are"},
-      {job.zero > 0, "--zero, which divides over replicas of all stages"},
-      {job.spec.tied_head, "a head tied to the embedding, which are updated on stages of different rounds"}};
+      {job.zero > 0, "--zero, which divides over replicas of all stages"}};
   for (const auto& [asked, what] : missing) {
     if (asked) return refuse(fmt::format("{} cannot go with {}", counts, what), "leave one out");
   }
+  if (job.spec.tied_head)
+    return refuse(fmt::format("{} cannot go with a head tied to the embedding: stages of different rounds would update it", counts),
+                  "take a model without, as with tied=false");
   return {};
 }
 

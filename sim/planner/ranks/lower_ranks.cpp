@@ -16,15 +16,16 @@
 namespace plimsoll {
 
 std::string describe(const RankJob& job) {
+  const std::string blocks = job.stage_blocks.empty() ? "" : fmt::format(" with {} blocks", fmt::join(job.stage_blocks, ","));
   const std::uint32_t count = job.micro_batches();
   if (job.schedule.goes_round())
-    return fmt::format("{}{} over {} ranks, {} of each of {} stages, {} micro-batches", job.schedule.name,
+    return fmt::format("{}{} over {} ranks, {} of each of {} stages{}, {} micro-batches", job.schedule.name,
                        job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "", job.ranks(),
-                       fmt::join(job.schedule.replicas, ","), job.schedule.stages, count);
-  std::string text = fmt::format("{}{} over {} {} of {} stages, {} {}", job.schedule.name,
+                       fmt::join(job.schedule.replicas, ","), job.schedule.stages, blocks, count);
+  std::string text = fmt::format("{}{} over {} {} of {} stages{}, {} {}", job.schedule.name,
                                  job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "",
-                                 job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, count,
-                                 count == 1 ? "micro-batch" : "micro-batches");
+                                 job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, blocks,
+                                 count, count == 1 ? "micro-batch" : "micro-batches");
   if (job.data_ranks() > 1) text += fmt::format(", {} replicas", job.data_ranks());
   if (job.context > 1) text += fmt::format(", sequences shared by {}", job.context);
   if (job.tensor > 1) text += fmt::format(", layers shared by {}", job.tensor);
@@ -39,6 +40,10 @@ namespace {
 void finish_body(Plan& plan, BodyWriter& writer, const char* name) {
   order_conflicts(plan, writer.body());
   plan.bodies.push_back(fold(plan, name, writer.body(), writer.segments()));
+}
+
+StageCut cut_of(const Graph& graph, const RankJob& job) {
+  return job.stage_blocks.empty() ? cut_into_stages(graph, job.schedule.stages) : cut_into_stages(graph, job.stage_blocks);
 }
 
 /// What each of the ranks that share sequences computes. Gradients have sums, which go over the ranks, with one micro-batch too.
@@ -68,12 +73,12 @@ Result<Plan> lower_rank(const RankJob& job, std::uint32_t rank) {
   const ModelSpec slice = experts_of_rank(slice_of_model(job.spec, job.tensor), experts);
   const Recipe recipe = recipe_of_slice(job, job.place_of(rank));
   const Graph graph = build_training_graph(slice, recipe, {.workers = workers});
-  const StageCut cut = cut_into_stages(graph, job.schedule.stages);
+  const StageCut cut = cut_of(graph, job);
   BufferBook book(plan);
   RankLowering lowering(job, rank, graph, cut, plan, book, *places);
   lowering.write_step();
   const Graph held_out = build_training_graph(slice, recipe, {.workers = workers, .evaluation = true});
-  const StageCut held_out_cut = cut_into_stages(held_out, job.schedule.stages);
+  const StageCut held_out_cut = cut_of(held_out, job);
   book.next_body();
   RankLowering evaluation(lowering, held_out, held_out_cut);
   if (job.evaluation) evaluation.write_evaluation();

@@ -18,7 +18,8 @@ struct RankJob {
   ModelSpec spec;
   Recipe recipe;              ///< of the whole: `accumulate` counts the micro-batches of all replicas
   Platform platform;          ///< of one rank; all are alike
-  PipelineSchedule schedule;  ///< of one replica; a stage is a stretch of neighbouring blocks, all equally many
+  PipelineSchedule schedule;  ///< of one replica; a stage is a stretch of neighbouring blocks
+  std::vector<std::uint32_t> stage_blocks = {};  ///< how many; empty: all equally many
   std::uint32_t replicas = 1;  ///< of the weights; 1 where each stage has its own number, which the schedule says
   std::uint32_t context = 1;   ///< neighbours of them that pass the same micro-batches, each a slice of their sequences
   std::uint32_t tensor = 1;  ///< ranks that share each layer (Shoeybi et al. 2019); heads and widths must divide

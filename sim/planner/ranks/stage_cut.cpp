@@ -22,9 +22,11 @@ bool travels(TensorKind kind) {
 
 class Cutter {
  public:
-  Cutter(const Graph& graph, std::uint32_t stages) : graph_(graph), per_stage_(graph.spec.layers / stages) {
-    cut_.stages.resize(stages);
-    cut_.reads.resize(stages);
+  Cutter(const Graph& graph, const std::vector<std::uint32_t>& blocks) : graph_(graph) {
+    cut_.stages.resize(blocks.size());
+    cut_.reads.resize(blocks.size());
+    for (std::uint32_t stage = 0; stage < blocks.size(); ++stage)
+      stage_of_block_.insert(stage_of_block_.end(), blocks[stage], stage);
   }
 
   StageCut run() {
@@ -37,7 +39,7 @@ class Cutter {
       below = below || op.block >= 0;
       const bool first = (op.phase == Phase::kForward) != below;
       const auto last = static_cast<std::uint32_t>(cut_.stages.size() - 1);
-      visit(i, op.block >= 0 ? static_cast<std::uint32_t>(op.block / per_stage_) : first ? 0 : last);
+      visit(i, op.block >= 0 ? stage_of_block_[static_cast<std::size_t>(op.block)] : first ? 0 : last);
     }
     place_groups();
     return std::move(cut_);
@@ -76,7 +78,7 @@ class Cutter {
     for (std::size_t i = 0; i < groups.size(); ++i) {
       const bool embedding = GroupId(i) == graph_.parameters.embedding();
       const auto last = static_cast<std::uint32_t>(cut_.stages.size() - 1);
-      cut_.stage_of_group.push_back(groups[i].block >= 0 ? static_cast<std::uint32_t>(groups[i].block / per_stage_)
+      cut_.stage_of_group.push_back(groups[i].block >= 0 ? stage_of_block_[static_cast<std::size_t>(groups[i].block)]
                                     : embedding          ? 0
                                                          : last);
     }
@@ -87,14 +89,18 @@ class Cutter {
   }
 
   const Graph& graph_;
-  std::int64_t per_stage_;
+  std::vector<std::uint32_t> stage_of_block_;
   StageCut cut_;
   std::map<TensorId, std::pair<Writer, std::set<std::uint32_t>>> written_;  ///< and which stages have it already
 };
 
 }  // namespace
 
-StageCut cut_into_stages(const Graph& graph, std::uint32_t stages) { return Cutter(graph, stages).run(); }
+StageCut cut_into_stages(const Graph& graph, const std::vector<std::uint32_t>& blocks) { return Cutter(graph, blocks).run(); }
+
+StageCut cut_into_stages(const Graph& graph, std::uint32_t stages) {
+  return cut_into_stages(graph, std::vector<std::uint32_t>(stages, static_cast<std::uint32_t>(graph.spec.layers / stages)));
+}
 
 bool is_weight_gradient(OpKind kind) {
   switch (kind) {

@@ -23,7 +23,7 @@ struct StageOps {
   std::vector<std::size_t> backward;
 };
 
-/// A graph cut into stages of equally many neighbouring blocks; the embedding belongs to the first, the head to the last.
+/// A graph cut into stages of neighbouring blocks; the embedding belongs to the first, the head to the last.
 struct StageCut {
   std::vector<StageOps> stages;
   std::vector<Crossing> crossings;
@@ -31,8 +31,11 @@ struct StageCut {
   std::vector<std::vector<GroupId>> reads;    ///< by stage: groups whose weights it reads
 };
 
-/// `stages` must divide the model's blocks.
+/// `stages` must divide the model's blocks, which are then equally many in each.
 StageCut cut_into_stages(const Graph& graph, std::uint32_t stages);
+
+/// The same with so many blocks in each stage, the model's in all.
+StageCut cut_into_stages(const Graph& graph, const std::vector<std::uint32_t>& blocks);
 
 /// Whether an op of the backward pass computes nothing but gradients of weights (or sums them up): it may wait.
 bool is_weight_gradient(OpKind kind);
