@@ -164,6 +164,21 @@ TEST_CASE("a stage of twice as many blocks on twice as many ranks follows the sa
   CHECK(refused.error().what.find("--stage-blocks 3,2: 5 blocks, and") == 0);
 }
 
+TEST_CASE("counts that are all equal train, bit for bit, what as many replicas of a pipeline do") {
+  for (const std::uint32_t count : {1u, 2u}) {
+    RankJob round = job_of({count, count});
+    round.recipe.optimizer = OptimizerKind::kAdamW;
+    RankJob replicas = round;
+    const auto schedule = make_schedule({.name = "pipedream", .ranks = 2, .micro_batches = 4});
+    REQUIRE(schedule);
+    replicas.schedule = *schedule;
+    replicas.replicas = count;
+    const Left found = by_ranks(round, {5}), expected = by_ranks(replicas, {5});
+    CHECK(found.losses == expected.losses);
+    CHECK(found.weights == expected.weights);
+  }
+}
+
 TEST_CASE("with vertical sync they take what the first stage's version holds, and no more") {
   for (const Counts& replicas : {Counts{2, 1}, Counts{1, 2}, Counts{2, 1, 1}}) {
     INFO(fmt::format("{}", fmt::join(replicas, "-")));
