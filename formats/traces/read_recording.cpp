@@ -1,9 +1,10 @@
 #include "formats/traces/read_recording.h"
 
-#include <filesystem>
-#include <fstream>
+#include <algorithm>
+#include <span>
 #include <string_view>
 
+#include "formats/text/open_file.h"
 #include "formats/traces/read_kineto.h"
 #include "formats/traces/read_memory_snapshot.h"
 #include "formats/traces/read_nsight.h"
@@ -11,11 +12,12 @@
 namespace plimsoll {
 namespace {
 
-std::string first_bytes(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(16, '\0');
-  file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  bytes.resize(static_cast<std::size_t>(file.gcount()));
+/// Why it cannot be opened is said here: the readers behind would take such a file for an empty one.
+Result<std::string> first_bytes(const std::string& path) {
+  const auto file = OpenFile::for_reading(path);
+  if (!file) return fail(file.error());
+  std::string bytes(static_cast<std::size_t>(std::min<std::int64_t>(16, file->size().count)), '\0');
+  file->read_at(Bytes(0), std::as_writable_bytes(std::span(bytes)));
   return bytes;
 }
 
@@ -28,9 +30,9 @@ tl::unexpected<Error> refuse(const std::string& path, std::string what, std::str
 }  // namespace
 
 Result<Recording> read_recording(const std::string& path, bool everything) {
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(path, ignored)) return refuse(path, "there is no such file", {});
-  const std::string bytes = first_bytes(path);
+  const auto first = first_bytes(path);
+  if (!first) return fail(first.error());
+  const std::string& bytes = *first;
   if (bytes.empty()) return refuse(path, "an empty file", "name a trace");
   if (begins(bytes, "SQLite format 3")) return read_nsight(path);
   if (begins(bytes, "PLMSPOOL"))

@@ -116,6 +116,15 @@ TEST_CASE("a duration of a Chrome trace that is no number is none, and is counte
   }
 }
 
+TEST_CASE("a trace that cannot be opened is not taken for an empty or a missing one") {
+  const TemporaryFolder folder;
+  const auto said = [](const std::string& path) { return read_recording(path).error().what; };
+  CHECK(said(folder.file("none.json")) == "the file cannot be opened: No such file or directory");
+  CHECK(said(folder.path()) == "not a regular file");
+  std::ofstream(folder.file("empty.json")).flush();
+  CHECK(said(folder.file("empty.json")) == "an empty file");
+}
+
 TEST_CASE("a start of a Chrome trace that is no number is refused in its own words") {
   const TemporaryFolder folder;
   const auto said = [&](const char* start) {
