@@ -1,6 +1,7 @@
 #include "cli/answered.h"
 
 #include "cli/answer_error.h"
+#include "cli/keep_freed_memory.h"
 
 #include <fmt/format.h>
 
@@ -10,6 +11,7 @@ namespace plimsoll {
 
 void print_when_called(AskableCommand declared, ExitCode& code) {
   declared.command->callback([command = declared.command, ask = std::move(declared.ask), &code] {
+    keep_freed_memory();
     const auto answered = ask();
     if (!answered) {
       code = report_error(*command, answered.error());

@@ -7,6 +7,7 @@
 #include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/fit_flags.h"
+#include "cli/keep_freed_memory.h"
 #include "cli/output_file.h"
 #include "cli/print_training.h"
 #include "cli/table_output.h"
@@ -165,6 +166,7 @@ void add_curve(CLI::App& app, ExitCode& code) {
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes("--json");
   add_table_output(*command, flags->output);
   command->callback([flags, command, &code] {
+    keep_freed_memory();
     const auto ended = answer_curve(*flags);
     code = ended ? *ended : report_error(*command, ended.error());
   });

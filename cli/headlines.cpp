@@ -7,6 +7,7 @@
 #include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/headline_figure.h"
+#include "cli/keep_freed_memory.h"
 #include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "core/base/nearest_names.h"
@@ -190,6 +191,7 @@ void add_headlines(CLI::App& app, ExitCode& code) {
   command->add_flag("--csv", flags->csv, "the table as CSV")->excludes(page)->excludes("--json");
   add_table_output(*command, flags->output);
   command->callback([flags, command, &code] {
+    keep_freed_memory();
     const auto ended = answer_headlines(*flags);
     code = ended ? *ended : report_error(*command, ended.error());
   });

@@ -30,8 +30,12 @@ void PlacedItems::sort(Window& window) {
   if (window.sorted == window.items.size()) return;
   const auto lower = [](const PlacedItem& a, const PlacedItem& b) { return a.begin < b.begin; };
   const auto fresh = window.items.begin() + static_cast<std::ptrdiff_t>(window.sorted);
-  std::stable_sort(fresh, window.items.end(), lower);
-  std::inplace_merge(window.items.begin(), fresh, window.items.end(), lower);
+  if (fresh + 1 == window.items.end()) {  // mostly
+    std::rotate(std::upper_bound(window.items.begin(), fresh, *fresh, lower), fresh, window.items.end());
+  } else {
+    std::stable_sort(fresh, window.items.end(), lower);
+    std::inplace_merge(window.items.begin(), fresh, window.items.end(), lower);
+  }
   window.sorted = window.items.size();
 }
 

@@ -13,7 +13,7 @@ class IndexedWork {
   ~IndexedWork() = default;
 };
 
-/// Runs every index below `count` once by oneTBB, on that many threads at most (0: one a core). Its source is built
+/// Calls `run` once for every index below `count` by oneTBB, on that many threads at most (0: one a core). Its source is built
 /// without the thread sanitizer, which takes oneTBB's hand-overs for races; what orders the threads is for the work to
 /// say.
 void share_out(std::size_t count, IndexedWork& work, unsigned threads);
