@@ -31,7 +31,10 @@ void PlacedItems::sort(Window& window) {
   const auto lower = [](const PlacedItem& a, const PlacedItem& b) { return a.begin < b.begin; };
   const auto fresh = window.items.begin() + static_cast<std::ptrdiff_t>(window.sorted);
   if (fresh + 1 == window.items.end()) {  // mostly
-    std::rotate(std::upper_bound(window.items.begin(), fresh, *fresh, lower), fresh, window.items.end());
+    const PlacedItem item = *fresh;
+    const auto place = std::upper_bound(window.items.begin(), fresh, item, lower);
+    std::move_backward(place, fresh, window.items.end());
+    *place = item;
   } else {
     std::stable_sort(fresh, window.items.end(), lower);
     std::inplace_merge(window.items.begin(), fresh, window.items.end(), lower);
