@@ -5,6 +5,7 @@
 #include <array>
 
 #include "core/model/expert_slice.h"
+#include "core/plan/exchange.h"
 #include "core/plan/expand.h"
 #include "core/plan/state_part.h"
 #include "tests/ranks/tiny_team.h"
@@ -140,6 +141,61 @@ TEST_CASE("in fp64 nothing but the last digits differ with a clipped norm, sever
   }
 }
 
+TEST_CASE("replicas that share experts divide the states, gradients and weights of all else, and change no bit") {
+  for (const std::uint32_t replicas : {2u, 4u}) {
+    RankJob job = tiny_job(shape_of(GatingKind::kTopK, replicas));
+    const Reported one = one_rank(job);
+    job.experts = replicas;
+    for (const std::int64_t zero : {1, 2, 3}) {
+      job.zero = zero;
+      INFO(describe(job));
+      CHECK(all_ranks(job, 7) == one);
+    }
+  }
+}
+
+TEST_CASE("with --zero a clipped norm counts each expert once, with replicas of experts, micro-batches and stages too") {
+  for (const auto& [replicas, stages, micro_batches] :
+       std::vector<std::array<std::uint32_t, 3>>{{2, 1, 1}, {4, 1, 2}, {2, 2, 2}}) {
+    JobShape shape = shape_of(GatingKind::kSwitch, replicas, 0.05);
+    shape.precision = Precision::kFp64;
+    shape.micro_batches = micro_batches;
+    const std::vector<double> one = one_rank(tiny_job(shape)).losses;
+    shape.ranks = stages;
+    shape.schedule = "1f1b";
+    shape.expert_ranks = 2;
+    for (const std::int64_t zero : {1, 2, 3}) {
+      shape.zero = zero;
+      INFO(describe(tiny_job(shape)));
+      const std::vector<double> many = all_ranks(tiny_job(shape)).losses;
+      REQUIRE(many.size() == one.size());
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).epsilon(1e-12));
+    }
+  }
+}
+
+TEST_CASE("with --zero a rank keeps half of the states of what has no experts, and its own of what has") {
+  JobShape shape = shape_of(GatingKind::kSwitch, 2);
+  shape.expert_ranks = 2;
+  shape.zero = 1;
+  const std::vector<Plan> plans = plans_of(tiny_job(shape));
+  const ParameterLayout layout = lay_out_parameters(plans[0].spec);
+  std::size_t mixtures = 0;
+  for (const StateBinding& kept : plans[1].state) {
+    if (kept.kind == TensorKind::kParameter) continue;
+    const bool mixture = !own_runs_of_experts(layout.at(kept.group)).empty();
+    mixtures += mixture ? 1 : 0;
+    std::int64_t elements = 0;
+    for (const ElementRun& run : runs_of_state(plans[1], kept)) elements += run.count;
+    const std::int64_t all = layout.at(kept.group).elements;
+    // Of four experts of hidden × ffn two are another rank's.
+    const std::int64_t h = plans[0].spec.hidden, f = plans[0].spec.expert_width();
+    if (mixture) CHECK(elements == all - 2 * (2 * h * f + f + h));
+    if (!mixture) CHECK(elements == all - part_of(all, 2, 0).count);
+  }
+  CHECK(mixtures > 0);
+}
+
 TEST_CASE("a rank has its experts alone and everything else of the model, and all ranks together have all of it") {
   ModelSpec spec = tiny_spec(Family::kGpt2);
   spec.experts = mixture(GatingKind::kNoisy);
@@ -168,10 +224,12 @@ TEST_CASE("a run goes on with other degrees: its state is the model's, whole") {
     CHECK(losses_of(team, 0, 2) == std::vector<double>(whole.begin(), whole.begin() + 2));
     save(path, job, team, 2);
   });
+  std::vector<double> after;
   const std::vector<double> rest(whole.begin() + 2, whole.end());
   alone(job, [&](Executor& executor) {
     load(path, job, executor);
     CHECK(losses_of(executor, 2, 2) == rest);
+    after = losses_of(executor, 4, 1);
   });
   job.experts = 1;
   on_ranks(job, [&](JobExecutor& team) {
@@ -179,10 +237,18 @@ TEST_CASE("a run goes on with other degrees: its state is the model's, whole") {
     CHECK(losses_of(team, 2, 2) == rest);
   });
   job.experts = 4;
-  on_ranks(job, [&](JobExecutor& team) {
-    load(path, job, team);
-    CHECK(losses_of(team, 2, 2) == rest);
-  });
+  for (const std::int64_t zero : {0, 1, 3}) {
+    job.zero = zero;
+    on_ranks(job, [&](JobExecutor& team) {
+      load(path, job, team);
+      CHECK(losses_of(team, 2, 2) == rest);
+      save(path + "-again", job, team, 4);
+    });
+    alone(job, [&](Executor& executor) {
+      load(path + "-again", job, executor);
+      CHECK(losses_of(executor, 4, 1) == after);
+    });
+  }
 }
 
 TEST_CASE("of experts that ranks share, what does not divide or cannot go together is named") {
@@ -191,9 +257,9 @@ TEST_CASE("of experts that ranks share, what does not divide or cannot go togeth
   CHECK(check_job(job).error().what == "--ep 3: the 4 experts of tiny do not divide by it");
   job.experts = 4;
   CHECK(check_job(job));
-  job.zero = 1;
-  CHECK(check_job(job).error().what == "--ep 4 cannot go with --zero 1 yet");
-  job.zero = 0;
+  job.tensor = 2;
+  CHECK(check_job(job).error().what == "--ep 4 cannot go with --tp 2 yet");
+  job.tensor = 1;
   job.spec.experts.dropout = 0.1;
   CHECK(check_job(job).error().what == "--ep 4 cannot go with dropout in experts, which draws by their rows yet");
   job.spec.experts = {};

@@ -226,7 +226,6 @@ Result<void> check_experts(const RankJob& job) {
   });
   const std::pair<bool, std::string> missing[] = {
       {job.tensor > 1, fmt::format("--tp {}", job.tensor)},
-      {job.zero > 0, fmt::format("--zero {}", job.zero)},
       {job.spec.experts.dropout > 0, "dropout in experts, which draws by their rows"},
       {!is_divisible(job.recipe.optimizer), "an optimizer that looks at whole tensors"},
       {splits, fmt::format("schedule '{}', which puts weights' gradients off", job.schedule.name)}};

@@ -21,10 +21,13 @@ std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
     for (std::uint32_t share = 0; share < shares; ++share) {
       for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
         const ParameterGroup& of = graph_.parameters.groups[i];
-        const std::uint32_t replica = shares > 1 ? share : job_.first_sharer(replica_) + slice / job_.tensor;
+        const bool divided = is_sharded(GroupId(i));
+        if (!divided && share > 0) continue;  // it has its terms already
+        const std::uint32_t first = shares > 1 ? 0 : job_.first_sharer(replica_);  // who tells it to all, or to its sharers
+        const std::uint32_t replica = divided ? share : first + slice / job_.tensor;
         const std::uint32_t rank = job_.rank_at(place_of(cut_.stage_of_group[i]), replica, slice % job_.tensor);
         const ElementPart all{0, of.elements};
-        const ElementPart part = is_sharded(GroupId(i)) ? part_of(of.elements, job_.replicas, replica) : all;
+        const ElementPart part = divided ? part_of(of.elements, job_.replicas, replica) : all;
         if (slice == 0) terms.push_back({rank, GroupId(i), part});
         if (slice == 0) continue;
         for (const ElementRun& run : runs_between(job_.experts > 1 ? own_runs_of_experts(of) : own_runs_of_slice(of), part))

@@ -7,8 +7,11 @@
 
 namespace plimsoll {
 
+/// A block whose experts replicas share is already another one on each of them: they keep what they have of it whole.
 bool RankLowering::is_sharded(GroupId group) const {
-  return job_.zero >= 1 && job_.replicas > 1 && !graph_.parameters.at(group).frozen;
+  const ParameterGroup& of = graph_.parameters.at(group);
+  const bool mixture = job_.experts > 1 && !own_runs_of_experts(of).empty();
+  return job_.zero >= 1 && job_.replicas > 1 && !of.frozen && !mixture;
 }
 
 BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
@@ -45,7 +48,7 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
 
 void RankLowering::reserve_group(GroupId group) {
   OwnedGroup& of = groups_[group];
-  of.parameters = reserve(TensorKind::kParameter, group, divides_weights());
+  of.parameters = reserve(TensorKind::kParameter, group, divides_weights() && is_sharded(group));
   if (!owns(group)) return;
   const bool sharded = is_sharded(group);
   const bool mixed = has_master_copy(plan_.recipe.precision);
@@ -71,7 +74,8 @@ void RankLowering::share_parameters() {
   for (std::size_t i = 0; i < graph_.tensors.size(); ++i) {
     const Tensor& tensor = graph_.tensors[i];
     const bool weights = tensor.kind == TensorKind::kParameter && tensor.group.valid() && !tensor.view_of.valid();
-    if (weights && !divides_weights() && groups_.contains(tensor.group)) shared_[i] = groups_.at(tensor.group).parameters;
+    if (!weights || !groups_.contains(tensor.group)) continue;
+    if (!divides_weights() || !is_sharded(tensor.group)) shared_[i] = groups_.at(tensor.group).parameters;
   }
 }
 
