@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "core/model/expert_slice.h"
 #include "core/plan/exchange.h"
@@ -196,6 +197,46 @@ TEST_CASE("with --zero a rank keeps half of the states of what has no experts, a
   CHECK(mixtures > 0);
 }
 
+TEST_CASE("replicas of the same experts divide their states, and change no bit of those that do not") {
+  JobShape shape = shape_of(GatingKind::kTopK, 4);
+  shape.expert_ranks = 2;
+  const Reported whole = all_ranks(tiny_job(shape));
+  for (const std::int64_t zero : {1, 2, 3}) {
+    shape.zero = zero;
+    INFO(describe(tiny_job(shape)));
+    CHECK(all_ranks(tiny_job(shape), 7) == whole);
+  }
+}
+
+TEST_CASE("of experts that two of four replicas have, each state has one owner; of what is beside them in a block, two") {
+  JobShape shape = shape_of(GatingKind::kSwitch, 4);
+  shape.expert_ranks = 2;
+  shape.zero = 1;
+  const std::vector<Plan> plans = plans_of(tiny_job(shape));
+  const ParameterGroup block = lay_out_parameters(plans[0].spec).at(GroupId(2));  // embedding, block 0, block 1 with experts
+  std::map<TensorKind, std::vector<int>> owners;
+  for (const Plan& plan : plans) {
+    for (const StateBinding& kept : plan.state) {
+      if (kept.group != GroupId(2) || kept.kind == TensorKind::kParameter) continue;
+      CHECK(kept.part == plan.rank);
+      CHECK(kept.parts == 4);
+      std::vector<int>& of = owners[kept.kind];
+      of.resize(static_cast<std::size_t>(block.elements));
+      for (const ElementRun& run : runs_of_state(plan, kept)) {
+        for (std::int64_t i = run.whole; i < run.whole + run.count; ++i) ++of[static_cast<std::size_t>(i)];
+      }
+    }
+  }
+  // Weights of both layers of four experts and their biases, and all else of the block.
+  const std::int64_t h = plans[0].spec.hidden, f = plans[0].spec.expert_width();
+  const std::int64_t of_experts = 4 * (2 * h * f + f + h);
+  CHECK(owners.size() == 2);  // both moments
+  for (const auto& [kind, of] : owners) {
+    CHECK(std::count(of.begin(), of.end(), 1) == of_experts);
+    CHECK(std::count(of.begin(), of.end(), 2) == block.elements - of_experts);
+  }
+}
+
 TEST_CASE("a rank has its experts alone and everything else of the model, and all ranks together have all of it") {
   ModelSpec spec = tiny_spec(Family::kGpt2);
   spec.experts = mixture(GatingKind::kNoisy);
@@ -247,6 +288,34 @@ TEST_CASE("a run goes on with other degrees: its state is the model's, whole") {
     alone(job, [&](Executor& executor) {
       load(path + "-again", job, executor);
       CHECK(losses_of(executor, 4, 1) == after);
+    });
+  }
+}
+
+TEST_CASE("a run whose replicas divide the states of shared experts goes on with any other division") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/state";
+  RankJob job = tiny_job(shape_of(GatingKind::kTopK, 4));
+  job.experts = 2;
+  std::vector<double> whole;
+  on_ranks(job, [&](JobExecutor& team) { whole = losses_of(team, 0, 4); });
+  const std::vector<double> rest(whole.begin() + 2, whole.end());
+  for (const std::int64_t zero : {1, 3}) {
+    INFO("ZeRO-" << zero);
+    job.zero = zero;
+    on_ranks(job, [&](JobExecutor& team) {
+      losses_of(team, 0, 2);
+      save(path, job, team, 2);
+    });
+    job.zero = zero == 1 ? 2 : 0;
+    on_ranks(job, [&](JobExecutor& team) {
+      load(path, job, team);
+      CHECK(losses_of(team, 2, 2) == rest);
+    });
+    alone(job, [&](Executor& executor) {  // which sums gradients of experts in another order
+      load(path, job, executor);
+      const std::vector<double> one = losses_of(executor, 2, 2);
+      for (std::size_t i = 0; i < 2; ++i) CHECK(one[i] == Approx(rest[i]).epsilon(1e-6));
     });
   }
 }

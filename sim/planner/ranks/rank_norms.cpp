@@ -13,21 +13,21 @@ constexpr std::int64_t kTermBytes = 8;
 
 }  // namespace
 
-/// The first of ranks that share layers or experts takes all of its gradients, the others what they alone have.
+/// The first of ranks that share layers or experts takes all of its gradients, the others what they alone have. With --zero every
+/// rank knows all terms, and those of divided groups are of the ranks that keep their parts.
 std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
   std::vector<NormTerm> terms;
   const std::uint32_t shares = job_.zero >= 1 ? job_.replicas : 1;
+  const std::uint32_t first = job_.zero >= 1 ? 0 : job_.first_sharer(replica_);
   for (std::uint32_t slice = 0; slice < job_.tensor * job_.experts; ++slice) {
     for (std::uint32_t share = 0; share < shares; ++share) {
       for (std::size_t i = 0; i < graph_.parameters.groups.size(); ++i) {
         const ParameterGroup& of = graph_.parameters.groups[i];
-        const bool divided = is_sharded(GroupId(i));
-        if (!divided && share > 0) continue;  // it has its terms already
-        const std::uint32_t first = shares > 1 ? 0 : job_.first_sharer(replica_);  // who tells it to all, or to its sharers
-        const std::uint32_t replica = divided ? share : first + slice / job_.tensor;
+        const std::uint32_t parts = is_sharded(GroupId(i)) ? part_of_replica(GroupId(i)).count : 1;
+        if (share >= parts) continue;
+        const std::uint32_t replica = first + share * (is_shared_mixture(GroupId(i)) ? job_.experts : 1) + slice / job_.tensor;
         const std::uint32_t rank = job_.rank_at(place_of(cut_.stage_of_group[i]), replica, slice % job_.tensor);
-        const ElementPart all{0, of.elements};
-        const ElementPart part = divided ? part_of(of.elements, job_.replicas, replica) : all;
+        const ElementPart part = part_of(of.elements, parts, share);
         if (slice == 0) terms.push_back({rank, GroupId(i), part});
         if (slice == 0) continue;
         for (const ElementRun& run : runs_between(job_.experts > 1 ? own_runs_of_experts(of) : own_runs_of_slice(of), part))
@@ -35,6 +35,8 @@ std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
       }
     }
   }
+  const auto comes_before = [](const NormTerm& a, const NormTerm& b) { return a.rank < b.rank; };
+  if (job_.experts > 1 && job_.zero >= 1) std::stable_sort(terms.begin(), terms.end(), comes_before);  // one message a rank
   return terms;
 }
 

@@ -136,7 +136,7 @@ void RankLowering::launch(const Op& op, std::uint32_t micro_batch) {
   if (op.kind == OpKind::kAccumulate && divides_gradients()) {
     const TensorId sum = whole_of(op.operands[1].tensor);
     const GroupId group = graph_.at(sum).group;
-    if (group.valid() && is_sharded(group) && !is_tied(sum)) return scatter_gradient(op, micro_batch);
+    if (group.valid() && divides_gradients(group) && !is_tied(sum)) return scatter_gradient(op, micro_batch);
   }
   if (works_on_own_rows(op)) return launch_on_own_rows(op, micro_batch);
   auto operands = operands_of(op, micro_batch);
@@ -186,7 +186,8 @@ RankLowering::Gathered RankLowering::gather_weights(const std::vector<std::size_
   for (std::size_t i = begin; divides_weights() && i < end; ++i) {
     for (const Operand& operand : graph_.ops[ops[i]].operands) {
       const Tensor& whole = graph_.at(whole_of(operand.tensor));
-      if (whole.kind != TensorKind::kParameter || gathered.contains(whole.group) || !is_sharded(whole.group)) continue;
+      if (whole.kind != TensorKind::kParameter || gathered.contains(whole.group)) continue;
+      if (!divides_weights(whole.group)) continue;
       const BufferId buffer = make_buffer(whole);
       gathered[whole.group] = buffer;
       out_.begin_segment("gather weights", 0, whole.block);

@@ -7,11 +7,17 @@
 
 namespace plimsoll {
 
-/// A block whose experts replicas share is already another one on each of them: they keep what they have of it whole.
 bool RankLowering::is_sharded(GroupId group) const {
-  const ParameterGroup& of = graph_.parameters.at(group);
-  const bool mixture = job_.experts > 1 && !own_runs_of_experts(of).empty();
-  return job_.zero >= 1 && job_.replicas > 1 && !of.frozen && !mixture;
+  return job_.zero >= 1 && part_of_replica(group).count > 1 && !graph_.parameters.at(group).frozen;
+}
+
+bool RankLowering::is_shared_mixture(GroupId group) const {
+  return job_.experts > 1 && !own_runs_of_experts(graph_.parameters.at(group)).empty();
+}
+
+TensorShare RankLowering::part_of_replica(GroupId group) const {
+  const std::uint32_t sharers = is_shared_mixture(group) ? job_.experts : 1;
+  return {replica_ / sharers, job_.replicas / sharers};
 }
 
 BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
@@ -19,11 +25,12 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
   Bytes bytes = bytes_of_state(plan_.recipe, of, kind);
   if (sharded) {
     const std::int64_t size = bytes.count / of.elements;
-    bytes = Bytes(longest_part(of.elements, job_.replicas) * size);
+    bytes = Bytes(longest_part(of.elements, part_of_replica(group).count) * size);
   }
   const bool sliced = job_.tensor > 1 && !own_runs_of_slice(of).empty();
-  const bool mixture = job_.experts > 1 && !own_runs_of_experts(of).empty();
-  const char* note = sharded ? ", own part" : sliced ? ", own slice" : mixture ? ", own experts" : "";
+  const bool mixture = is_shared_mixture(group);
+  const char* of_experts = sharded ? ", part of own experts" : ", own experts";
+  const char* note = mixture ? of_experts : sharded ? ", own part" : sliced ? ", own slice" : "";
   const BufferId buffer = book_.add({.name = fmt::format("{} of {}{}", to_text(kind), of.name, note),
                                      .space = places_.device,
                                      .bytes = bytes,
@@ -31,16 +38,16 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
                                      .persistent = true});
   StateBinding binding{.kind = kind, .group = group, .buffer = buffer};
   if (sharded) {
-    binding.part = replica_;
-    binding.parts = job_.replicas;
+    binding.part = part_of_replica(group).index;
+    binding.parts = part_of_replica(group).count;
   }
   if (sliced) {
     binding.part = binding.part * job_.tensor + slice_;
     binding.parts *= job_.tensor;
   }
   if (mixture) {
-    binding.part = replica_ % job_.experts;
-    binding.parts = job_.experts;
+    binding.part = binding.part * job_.experts + replica_ % job_.experts;
+    binding.parts *= job_.experts;
   }
   plan_.state.push_back(binding);
   return buffer;
@@ -48,7 +55,7 @@ BufferId RankLowering::reserve(TensorKind kind, GroupId group, bool sharded) {
 
 void RankLowering::reserve_group(GroupId group) {
   OwnedGroup& of = groups_[group];
-  of.parameters = reserve(TensorKind::kParameter, group, divides_weights() && is_sharded(group));
+  of.parameters = reserve(TensorKind::kParameter, group, divides_weights(group));
   if (!owns(group)) return;
   const bool sharded = is_sharded(group);
   const bool mixed = has_master_copy(plan_.recipe.precision);
@@ -75,7 +82,7 @@ void RankLowering::share_parameters() {
     const Tensor& tensor = graph_.tensors[i];
     const bool weights = tensor.kind == TensorKind::kParameter && tensor.group.valid() && !tensor.view_of.valid();
     if (!weights || !groups_.contains(tensor.group)) continue;
-    if (!divides_weights() || !is_sharded(tensor.group)) shared_[i] = groups_.at(tensor.group).parameters;
+    if (!divides_weights(tensor.group)) shared_[i] = groups_.at(tensor.group).parameters;
   }
 }
 

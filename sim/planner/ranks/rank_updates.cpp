@@ -50,7 +50,7 @@ void RankLowering::sum_over_replicas(TensorId sum) {
   const Tensor& tensor = graph_.at(sum);
   const std::int64_t size = size_of(tensor.dtype);
   out_.begin_segment("sum over replicas", 0, tensor.block);
-  if (tensor.group.valid() && is_sharded(tensor.group) && !is_tied(sum)) {
+  if (tensor.group.valid() && is_sharded(tensor.group) && !is_shared_mixture(tensor.group) && !is_tied(sum)) {
     const BufferId part = book_.add({.name = tensor.name + ", own part",
                                      .space = places_.device,
                                      .bytes = Bytes(longest_part(tensor.elements, job_.replicas) * size),
@@ -166,20 +166,22 @@ void RankLowering::update_group(GroupId group) {
     }
     launch_update(op, group, shared_[sum.index].valid() ? shared_[sum.index] : own_[updated_from_][sum.index]);
   }
-  if (!begun || !is_sharded(group) || divides_weights()) return;
+  if (!begun || !is_sharded(group) || divides_weights(group)) return;
   const Tensor* weights = nullptr;
   for (const Tensor& tensor : graph_.tensors) {
     if (tensor.kind == TensorKind::kParameter && tensor.group == group && !tensor.view_of.valid()) weights = &tensor;
   }
   const std::int64_t size = size_of(weights->dtype);
-  const ElementPart part = part_of(weights->elements, job_.replicas, replica_);
-  const Bytes room(longest_part(weights->elements, job_.replicas) * size);
+  const TensorShare share = part_of_replica(group);
+  const ElementPart part = part_of(weights->elements, share.count, share.index);
+  const Bytes room(longest_part(weights->elements, share.count) * size);
   const BufferId own =
       book_.add({.name = "new weights, own part", .space = places_.device, .bytes = room, .category = TensorKind::kParameter});
   const BufferId parameters = groups_.at(group).parameters;
   out_.copy(places_.compute, InstructionKind::kCopy, {parameters, Bytes(part.first * size), Bytes(part.count * size)},
             {own, Bytes(0), Bytes(part.count * size)});
-  out_.exchange(queue_named("sums"), among_replicas(ExchangeKind::kAllGather, weights->dtype, kWeightsChannel + group.index),
+  const Exchange all = among_replicas(ExchangeKind::kAllGather, weights->dtype, kWeightsChannel + group.index);
+  out_.exchange(queue_named("sums"), is_shared_mixture(group) ? among_holders(all) : all,
                 {{out_.whole(own), Access::kRead}, {out_.whole(parameters), Access::kWrite}});
 }
 
@@ -187,7 +189,8 @@ void RankLowering::update_group(GroupId group) {
 void RankLowering::launch_update(const Op& op, GroupId group, BufferId gradient) {
   const OwnedGroup& of = groups_.at(group);
   const bool sharded = is_sharded(group);
-  const ElementPart part = sharded ? part_of(op.shape.rows, job_.replicas, replica_) : ElementPart{0, op.shape.rows};
+  const TensorShare share = part_of_replica(group);
+  const ElementPart part = sharded ? part_of(op.shape.rows, share.count, share.index) : ElementPart{0, op.shape.rows};
   Kernel kernel{op.kind, op.dtype, op.shape};
   if (goes_round()) kernel.shape.terms = steady_.updates(place_);
   if (sharded) {
@@ -207,11 +210,11 @@ void RankLowering::launch_update(const Op& op, GroupId group, BufferId gradient)
     const TensorKind kind = graph_.at(operand.tensor).kind;
     if (operand.access == Access::kReadWrite) {
       const BufferId old = of.old[states++];
-      operands.emplace_back(range(old, operand.tensor, old != of.parameters || divides_weights()), Access::kReadWrite);
+      operands.emplace_back(range(old, operand.tensor, old != of.parameters || divides_weights(group)), Access::kReadWrite);
     } else if (kind == TensorKind::kScalar) {
       if (clip_factor_.valid()) operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
     } else if (kind == TensorKind::kParameter) {
-      operands.emplace_back(range(of.parameters, operand.tensor, divides_weights()), Access::kWrite);
+      operands.emplace_back(range(of.parameters, operand.tensor, divides_weights(group)), Access::kWrite);
     } else if (kind == TensorKind::kWorkspace) {
       operands.emplace_back(out_.whole(make_buffer(graph_.at(operand.tensor))), Access::kWrite);
     } else {
