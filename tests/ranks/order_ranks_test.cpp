@@ -133,7 +133,7 @@ TEST_CASE("degrees that do not divide the blocks are named, with those that do")
   const auto plans = lower_ranks(job);
   REQUIRE_FALSE(plans);
   CHECK(plans.error().what == "the 6 blocks of tiny do not divide into 4 equal stages (1f1b over 4 ranks)");
-  CHECK(plans.error().remedy == "take a number of stages that divides them: 1, 2, 3, 6");
+  CHECK(plans.error().remedy == "take a number of stages that divides them: 1, 2, 3, 6, or say --stage-blocks");
 }
 
 }  // namespace plimsoll
