@@ -195,7 +195,8 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   }
   if (asked->question.stack && !options.save_strategy.empty())
     return refuse("--save-strategy is of one plan of plimsoll's", "leave it or --stack out");
-  if (asked->question.stack && safe) return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
+  if (asked->question.stack && safe)
+    return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
   auto answer = answer_question(asked->question, {.margin_percent = options.margin});
   waiting.reset();
   if (!answer) return fail(answer.error());

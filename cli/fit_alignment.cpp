@@ -103,8 +103,9 @@ Result<PpoTask> make_ppo(const WorkloadRequest& request, const ModelSpec& actor,
 }
 
 std::vector<std::string> known_options(bool ppo) {
-  std::vector<std::string> known{"--batch",     "--accumulate", "--global-batch", "--precision",  "--loss-scale",
-                                 "--optimizer", "--clip",       "--lora",         "--lora-alpha", "--base-bits", "--calibration"};
+  std::vector<std::string> known{"--batch",      "--accumulate", "--global-batch", "--precision",
+                                 "--loss-scale", "--optimizer",  "--clip",         "--lora",
+                                 "--lora-alpha", "--base-bits",  "--calibration"};
   const std::vector<std::string> more =
       ppo ? std::vector<std::string>{"--prompt", "--new-tokens", "--critic", "--reward", "--ppo-epochs"}
           : std::vector<std::string>{"--seq"};

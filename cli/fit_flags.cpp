@@ -19,7 +19,9 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
 /// Under another program than ours; its rules know GPUs and what is around them.
 Result<AskedQuestion> ask_other_stack(const FitFlags& flags) {
   if (!flags.calibration.empty())
-    return refuse(fmt::format("measurements replace the catalogue's for plimsoll's own step, not for --stack {}", flags.stack.stack), "leave --calibration out");
+    return refuse(fmt::format("measurements replace the catalogue's for plimsoll's own step, not for --stack {}",
+                              flags.stack.stack),
+                  "leave --calibration out");
   auto other = read_other_stack(flags.model, flags.stack, flags.machine, flags.training, flags.strategy);
   if (!other) return fail(other.error());
   AskedQuestion asked{.question = {.spec = std::move(other->spec), .recipe = std::move(other->recipe), .stack = std::move(other->setup)},
@@ -41,9 +43,11 @@ Result<std::optional<CataloguedMachine>> catalogued_machine(const MachineFlags& 
   return CataloguedMachine{*gpu, *options};
 }
 
-/// The flags, under PyTorch where nobody said who trains and plimsoll has no kernels for the model. What is said of that goes to `note`.
+/// The flags, under PyTorch where nobody said who trains and plimsoll has no kernels for the model. What is said of
+/// that goes to `note`.
 FitFlags with_able_stack(const FitFlags& flags, std::string& note) {
-  if (flags.stack.other() || flags.stack.typed() || flags.strategy != FitFlags{}.strategy || flags.machine.gpu.empty()) return flags;
+  if (flags.stack.other() || flags.stack.typed() || flags.strategy != FitFlags{}.strategy || flags.machine.gpu.empty())
+    return flags;
   const auto model = describe_model(flags.model, flags.training);
   const std::string_view lacking = model ? unbuildable_shape(model->spec) : std::string_view{};
   if (lacking.empty() || flags.machine.gpu == "this") return flags;

@@ -43,7 +43,9 @@ Result<OffloadPolicy> fixed_part(const WorkloadFlags& flags) {
   const auto cache = group_code_of_bits(flags.cache_bits, "--cache-bits");
   if (!cache) return fail(cache.error());
   if (flags.eager_codes && flags.weight_bits == 0 && flags.cache_bits == 0) {
-    return fail({.kind = ErrorKind::kInput, .what = "--eager-codes says how codes are read, and there are none", .where = {},
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "--eager-codes says how codes are read, and there are none",
+                 .where = {},
                  .remedy = "add --weight-bits or --cache-bits"});
   }
   policy.weight_code = *weights;
@@ -83,8 +85,9 @@ Result<PolicyWishes> make_wishes(const WorkloadFlags& flags, std::int64_t sequen
 
 Result<Answered> fit_inference(const WorkloadRequest& request) {
   const auto known =
-      check_given(request.workload, {"--prompt", "--new-tokens", "--gpu-batch", "--percent", "--cpu-attention", "--weight-bits",
-                                     "--cache-bits", "--pageable", "--eager-codes", "--no-overlap", "--batch", "--precision", "--calibration"});
+      check_given(request.workload, {"--prompt", "--new-tokens", "--gpu-batch", "--percent", "--cpu-attention",
+                                     "--weight-bits", "--cache-bits", "--pageable", "--eager-codes", "--no-overlap",
+                                     "--batch", "--precision", "--calibration"});
   if (!known) return fail(known.error());
   const auto machine = find_target_machine(request.machine, request.calibration);
   if (!machine) return fail(machine.error());

@@ -14,8 +14,9 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::string_view kOfLayouts[] = {"--attention", "--recompute", "--dropout", "--zero", "--dp",  "--tp",
-                                           "--pp",        "--chunks",    "--cp",      "--offload", "--sequence-parallel"};
+constexpr std::string_view kOfLayouts[] = {
+    "--attention", "--recompute", "--dropout",          "--zero", "--dp", "--tp", "--pp", "--chunks",
+    "--cp",        "--offload",   "--sequence-parallel"};
 
 tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
@@ -27,7 +28,8 @@ Result<void> check_software(const StackFlags& flags) {
     const std::string name = option->get_name();
     const bool shared = std::find(std::begin(kOfLayouts), std::end(kOfLayouts), name) != std::end(kOfLayouts);
     if (option->count() == 0 || shared) continue;
-    return refuse(fmt::format("{} would be ignored by the layouts of several GPUs", name), "leave it out, or add a --stack");
+    return refuse(fmt::format("{} would be ignored by the layouts of several GPUs", name),
+                  "leave it out, or add a --stack");
   }
   return {};
 }
@@ -80,9 +82,8 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   waiting.reset();
   if (!best) return fail(best.error());
   if (!request->global_batch)
-    asked->notes.push_back(
-        fmt::format("global batch of {} sequences, {} a GPU; say --global-batch for yours", found->global_batch,
-                    request->micro_batch.value_or(1)));
+    asked->notes.push_back(fmt::format("global batch of {} sequences, {} a GPU; say --global-batch for yours",
+                                       found->global_batch, request->micro_batch.value_or(1)));
   return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed,
                   .text = form.json  ? searched_json(asked->question, *best, *found)
                           : form.csv ? front_csv(*found)

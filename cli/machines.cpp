@@ -124,14 +124,17 @@ Result<ExitCode> print_this(const MachineFlags& flags, const std::string& output
 Result<void> check_list(const CLI::App& command) {
   for (const std::string& option : given_options(command)) {
     if (option == "--json" || option == "--csv" || option == "--this") continue;
-    return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} would be ignored by the list of GPUs", option), .where = {},
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} would be ignored by the list of GPUs", option),
+                 .where = {},
                  .remedy = "describe a machine with --on GPU and -o FILE, or this computer with --this"});
   }
   return {};
 }
 
 /// What was asked for: the catalogue, a machine file, or a probe.
-Result<ExitCode> answer(const CLI::App& command, const MachineFlags& flags, const std::string& output, bool probes, bool json, bool csv) {
+Result<ExitCode> answer(const CLI::App& command, const MachineFlags& flags, const std::string& output, bool probes,
+                        bool json, bool csv) {
   const bool file = !flags.gpu.empty() && !output.empty();
   if (!file && (!flags.gpu.empty() || (!output.empty() && !probes))) {
     return fail({.kind = ErrorKind::kInput, .what = "a machine file needs both --on GPU and -o FILE", .where = {}, .remedy = {}});

@@ -101,8 +101,9 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
 
 /// The first option that only layouts of several GPUs know, as typed; empty: none.
 std::string_view layout_option(const CLI::App& command) {
-  for (const char* option : {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
-                             "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
+  for (const char* option :
+       {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
+        "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return option;
   }
   return {};
@@ -199,8 +200,10 @@ bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const S
 Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack) {
   const std::string_view option = layout_option(command);
   if (!stack.other() || option.empty()) return {};
-  return refuse(std::string(option), fmt::format("it belongs to the layouts that plimsoll plans, and --stack {} would ignore it", stack.stack),
-                option == "--micro-batch" ? "say --batch" : "leave it or --stack out");
+  return refuse(
+      std::string(option),
+      fmt::format("it belongs to the layouts that plimsoll plans, and --stack {} would ignore it", stack.stack),
+      option == "--micro-batch" ? "say --batch" : "leave it or --stack out");
 }
 
 Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& flags, const StackFlags& stack,
@@ -282,7 +285,8 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   question.os = *os;
   question.desktop = machine.desktop;
   if (flags.imbalance && question.spec.experts.count == 0)
-    return refuse("--imbalance", fmt::format("{} has no experts", question.spec.name), "leave it out, or take a mixture of experts");
+    return refuse("--imbalance", fmt::format("{} has no experts", question.spec.name),
+                  "leave it out, or take a mixture of experts");
   if (!flags.network.empty() && question.cluster.nodes() == 1)
     asked.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
   for (const std::string& text : flags.slow) {

@@ -5,7 +5,8 @@
 
 namespace plimsoll {
 
-/// Refuses, by name, options that mean nothing without another one that is missing, or under this program: they would be ignored.
+/// Refuses, by name, options that mean nothing without another one that is missing, or under this program: they would
+/// be ignored.
 Result<void> check_partner_options(const StackFlags& flags);
 
 }  // namespace plimsoll

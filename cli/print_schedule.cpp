@@ -80,13 +80,15 @@ std::string schedule_json(const TimedSchedule& timed, const std::string& refusal
 std::string schedule_text(const TimedSchedule& timed) {
   const PipelineSchedule& schedule = timed.schedule;
   const ScheduleTiming& timing = timed.timing;
-  const std::string round = schedule.goes_round() ? fmt::format(" on {} ranks each", fmt::join(schedule.replicas, ",")) : "";
+  const std::string round =
+      schedule.goes_round() ? fmt::format(" on {} ranks each", fmt::join(schedule.replicas, ",")) : "";
   std::string text = fmt::format("{}: {} ranks, {} stages{}, {} micro-batches\n", schedule.name, schedule.ranks(),
                                  schedule.stages, round, schedule.micro_batches);
   text += draw_text(schedule, timing, kDrawingColumns);
   text += fmt::format("  makespan {:g}, idle {:.2f} % of it; bubble rate {:.4f} of the longest rank\n",
                       timed.costs.units(timing.makespan), 100 * timing.bubble_fraction(), timing.bubble_rate());
-  text += fmt::format("  activations at most  {} (micro-batches of a full rank, by rank)\n", spaced(timed.peak_activations));
+  text += fmt::format("  activations at most  {} (micro-batches of a full rank, by rank)\n",
+                      spaced(timed.peak_activations));
   text += fmt::format("  weight versions      {}\n", fmt::join(timed.weight_versions, " "));
   if (!schedule.moves.empty()) text += fmt::format("  {} activations wait on another rank\n", schedule.moves.size());
   return text;

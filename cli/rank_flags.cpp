@@ -44,8 +44,9 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
   command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->check(degree)->group(group);
   command.add_flag("--vertical-sync", flags.vertical_sync, "pipedream: every stage uses the version that the first one used")
       ->group(group);
-  command.add_option("--stage-replicas", flags.stage_replicas,
-                     "pipedream: ranks of each stage, which micro-batches go round, as 2,1 for two and one")
+  command
+      .add_option("--stage-replicas", flags.stage_replicas,
+                  "pipedream: ranks of each stage, which micro-batches go round, as 2,1 for two and one")
       ->delimiter(',')
       ->group(group);
   command.add_option("--stage-blocks", flags.stage_blocks, "blocks of each stage, as 4,2 (default: equally many)")
@@ -75,8 +76,8 @@ Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks) {
                                    : flags.data * flags.pipeline * flags.tensor * flags.context;
   if (ranks == job_ranks) return {};
   if (round)
-    return fail(bad(fmt::format("--stage-replicas {} needs {} ranks, and this job has {}", fmt::join(flags.stage_replicas, ","),
-                                ranks, job_ranks),
+    return fail(bad(fmt::format("--stage-replicas {} needs {} ranks, and this job has {}",
+                                fmt::join(flags.stage_replicas, ","), ranks, job_ranks),
                     on_ranks("plimsoll run ...", static_cast<std::uint32_t>(ranks))));
   std::string shared = flags.tensor > 1 ? fmt::format(" --tp {}", flags.tensor) : std::string();
   if (flags.context > 1) shared += fmt::format(" --cp {}", flags.context);
@@ -104,11 +105,14 @@ Result<void> check_one_rank(const std::vector<std::string>& given, const std::st
 Result<void> take_stage_replicas(RankFlags& flags, const std::string& schedule, const std::vector<std::string>& given) {
   std::vector<std::uint32_t>& counts = flags.stage_replicas;
   if (counts.empty()) return {};
-  const auto is_given = [&](const char* option) { return std::find(given.begin(), given.end(), option) != given.end(); };
+  const auto is_given = [&](const char* option) {
+    return std::find(given.begin(), given.end(), option) != given.end();
+  };
   if (!is_given("--pp")) flags.pipeline = static_cast<std::int64_t>(counts.size());
   for (const char* option : {"--dp", "--tp", "--cp", "--ep", "--zero"}) {
     if (is_given(option))
-      return fail(bad(fmt::format("--stage-replicas {} cannot go with {}", fmt::join(counts, ","), option), "leave one out"));
+      return fail(
+          bad(fmt::format("--stage-replicas {} cannot go with {}", fmt::join(counts, ","), option), "leave one out"));
   }
   const std::int64_t step = micro_batches_of_all(flags, 1);
   const auto sound = check_replicas({.name = schedule,
@@ -125,7 +129,8 @@ Result<void> take_stage_replicas(RankFlags& flags, const std::string& schedule, 
 std::int64_t micro_batches_of_all(const RankFlags& flags, std::int64_t each) {
   if (flags.stage_replicas.empty()) return each * flags.data;
   std::uint64_t step = 1;
-  for (const std::uint32_t count : flags.stage_replicas) step = std::lcm(step, std::uint64_t{std::clamp(count, 1u, 4096u)});
+  for (const std::uint32_t count : flags.stage_replicas)
+    step = std::lcm(step, std::uint64_t{std::clamp(count, 1u, 4096u)});
   return static_cast<std::int64_t>(std::min(step, std::uint64_t{1} << 24)) * each;
 }
 

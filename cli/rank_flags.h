@@ -46,11 +46,12 @@ Result<void> check_rank_flags(const RankFlags& flags, std::uint32_t job_ranks);
 /// pipeline as `schedule`.
 Result<void> check_one_rank(const std::vector<std::string>& given, const std::string& schedule);
 
-/// Refuses --stage-replicas that are not of these flags and this schedule; counts that are all equal become --dp, and --pp may be
-/// left out (`given` are the options that were not).
+/// Refuses --stage-replicas that are not of these flags and this schedule; counts that are all equal become --dp, and
+/// --pp may be left out (`given` are the options that were not).
 Result<void> take_stage_replicas(RankFlags& flags, const std::string& schedule, const std::vector<std::string>& given);
 
-/// Micro-batches of all ranks in a step of which each replica passes `each`: where they go round, whole rounds of all stages.
+/// Micro-batches of all ranks in a step of which each replica passes `each`: where they go round, whole rounds of all
+/// stages.
 std::int64_t micro_batches_of_all(const RankFlags& flags, std::int64_t each);
 
 /// Whether that schedule's stages update with every micro-batch, so that a step is one of them.

@@ -80,7 +80,8 @@ void note_given(const CLI::App& command, RunFlags& flags) {
     note_typed(*option, flags);
     if (option->get_expected_min() == 0) continue;  // a flag
     const char between = option->get_delimiter() != 0 ? option->get_delimiter() : ' ';
-    for (std::size_t i = 0; i < option->results().size(); ++i) flags.command += (i == 0 ? ' ' : between) + option->results()[i];
+    for (std::size_t i = 0; i < option->results().size(); ++i)
+      flags.command += (i == 0 ? ' ' : between) + option->results()[i];
   }
 }
 

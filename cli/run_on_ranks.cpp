@@ -77,7 +77,8 @@ Result<std::int64_t> micro_batches_of(const RunFlags& flags, const Recipe& recip
 
 Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
   const std::int64_t each = flags.ranks.micro_batches.value_or(flags.training.accumulate);
-  if (flags.resume.empty() || flags.ranks.micro_batches) flags.training.accumulate = micro_batches_of_all(flags.ranks, each);
+  if (flags.resume.empty() || flags.ranks.micro_batches)
+    flags.training.accumulate = micro_batches_of_all(flags.ranks, each);
   const bool chooses = flags.matmul.empty() && flags.resume.empty() && flags.backend != "cuda";
   if (chooses) flags.matmul = "onednn";  // all ranks must round alike
   if (!flags.machine.cpu_cores) flags.machine.cpu_cores = static_cast<int>(cores.own);
@@ -87,7 +88,8 @@ Result<RunRequest> request_of_run(RunFlags& flags, const JobCores& cores) {
 Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::uint32_t job_ranks) {
   if (!is_given(flags, "--dp")) flags.ranks.data = flags.ranks.expert;  // it is replicas that share experts
   const std::string schedule_name = take_schedule(flags);
-  if (const auto taken = take_stage_replicas(flags.ranks, schedule_name, flags.given); !taken) return fail(taken.error());
+  if (const auto taken = take_stage_replicas(flags.ranks, schedule_name, flags.given); !taken)
+    return fail(taken.error());
   if (const auto sound = check_options(flags, job_ranks); !sound) return fail(sound.error());
   if (updates_each(schedule_name) && !is_given(flags, "--clip")) flags.training.clip = 0;  // no stage knows the norm of all
   auto run = request_of_run(flags, cores);

@@ -59,8 +59,10 @@ Result<void> check_flags(const ScheduleFlags& flags) {
 Result<void> check_kind(const ScheduleRequest& request) {
   const std::string& name = request.name;
   const bool pairs = name == "dualpipe" || name == "dualpipe-v";
-  if (request.group && name != "interleaved") return refuse("--group", "it is of the schedule interleaved", "leave it out");
-  if (request.overlapped && !pairs) return refuse("--overlapped", "it is of the schedules dualpipe and dualpipe-v", "leave it out");
+  if (request.group && name != "interleaved")
+    return refuse("--group", "it is of the schedule interleaved", "leave it out");
+  if (request.overlapped && !pairs)
+    return refuse("--overlapped", "it is of the schedules dualpipe and dualpipe-v", "leave it out");
   if (request.vertical_sync && name != "pipedream")
     return refuse("--vertical-sync", "it is of the schedule pipedream", "leave it out");
   return {};
@@ -75,9 +77,12 @@ Result<void> check_orders(const ScheduleFlags& flags, const PipelineSchedule& sc
       weights = weights || op.work == PipelineWork::kWeightGradient;
     }
   }
-  if (flags.pair_time != 1 && !pairs) return refuse("--pair-time", "no op overlaps another in these orders", "leave it out, or add --overlapped to dualpipe");
+  if (flags.pair_time != 1 && !pairs)
+    return refuse("--pair-time", "no op overlaps another in these orders",
+                  "leave it out, or add --overlapped to dualpipe");
   if (flags.request.kept_for_weights != 1 && !weights)
-    return refuse("--keep-for-weights", "no weight gradient stands alone in these orders", "leave it out, or take a zero-bubble schedule");
+    return refuse("--keep-for-weights", "no weight gradient stands alone in these orders",
+                  "leave it out, or take a zero-bubble schedule");
   return {};
 }
 
@@ -95,7 +100,8 @@ Result<void> read_costs(const std::string& text, ScheduleRequest& request) {
 }
 
 Result<StageCosts> costs_of(const PipelineSchedule& schedule, const ScheduleRequest& request) {
-  const PipelineShape shape{static_cast<std::uint32_t>(schedule.ranks_of_model()), schedule.stages, schedule.micro_batches};
+  const PipelineShape shape{static_cast<std::uint32_t>(schedule.ranks_of_model()), schedule.stages,
+                            schedule.micro_batches};
   return request.stage_costs.empty() ? even_costs(request.costs, shape) : uneven_costs(request.stage_costs, shape);
 }
 
@@ -172,8 +178,9 @@ void add_size_options(CLI::App& command, ScheduleFlags& flags) {
   command.add_option("--micro-batches", request.micro_batches, "parts of the batch");
   command.add_option("--chunks", request.chunks, "stages of a rank");
   command.add_option("--group", request.group, "interleaved: micro-batches that pass a chunk one after another");
-  command.add_option("--stage-replicas", request.replicas,
-                     "pipedream: ranks of each stage, which micro-batches go round, as 2,1")
+  command
+      .add_option("--stage-replicas", request.replicas,
+                  "pipedream: ranks of each stage, which micro-batches go round, as 2,1")
       ->delimiter(',');
   command.add_flag("--overlapped", request.overlapped,
                    "dualpipe, dualpipe-v: forward and backward of the middle as one");

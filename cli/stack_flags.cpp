@@ -115,8 +115,11 @@ ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
 }  // namespace
 
 void add_stack_flags(CLI::App& command, StackFlags& flags) {
-  flags.chosen = command.add_option("--stack", flags.stack, "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
-      ->capture_default_str()->group("software");
+  flags.chosen = command
+                     .add_option("--stack", flags.stack,
+                                 "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
+                     ->capture_default_str()
+                     ->group("software");
   command
       .add_option("--modules", flags.modules,
                   "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "

@@ -59,9 +59,12 @@ Result<SharedLines> ask(const CLI::App& command, const SweepFlags& flags) {
   for (const std::string& text : flags.vary) {
     auto variation = parse_variation(text);
     if (!variation) return fail(variation.error());
-    if (const CLI::Option* fixed = command.get_option_no_throw("--" + variation->key); fixed != nullptr && fixed->count() > 0) {
-      return fail({.kind = ErrorKind::kInput, .what = fmt::format("--vary {} varies what {} fixes", text, fixed->get_name()),
-                   .where = "--vary", .remedy = "leave one of them out"});
+    if (const CLI::Option* fixed = command.get_option_no_throw("--" + variation->key);
+        fixed != nullptr && fixed->count() > 0) {
+      return fail({.kind = ErrorKind::kInput,
+                   .what = fmt::format("--vary {} varies what {} fixes", text, fixed->get_name()),
+                   .where = "--vary",
+                   .remedy = "leave one of them out"});
     }
     variations.push_back(std::move(*variation));
   }

@@ -12,8 +12,9 @@ constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", 
                                 "--image",       "--residues",   "--msa",       "--attention-chunk", "--dap", "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {
-    "MODEL", "--workload", "--json", "--csv", "--on", "--machine", "--ram", "--ssd", "--ssd-folder", "--pcie",
-    "--cpu-cores", "--dram-bandwidth", "--device-memory", "--desktop", "--os"};
+    "MODEL",           "--workload", "--json",       "--csv",  "--on",        "--machine",
+    "--ram",           "--ssd",      "--ssd-folder", "--pcie", "--cpu-cores", "--dram-bandwidth",
+    "--device-memory", "--desktop",  "--os"};
 
 template <typename Names>
 bool is_among(const Names& names, const std::string& name) {

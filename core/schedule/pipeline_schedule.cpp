@@ -1,5 +1,6 @@
 #include "core/schedule/pipeline_schedule.h"
 
+#include <limits>
 #include <numeric>
 
 namespace plimsoll {
@@ -25,7 +26,10 @@ std::uint32_t first_rank_of(const std::vector<std::uint32_t>& replicas, std::siz
 
 std::uint64_t common_round(const std::vector<std::uint32_t>& replicas) {
   std::uint64_t round = 1;
-  for (const std::uint32_t count : replicas) round = std::lcm(round, std::uint64_t{count});
+  for (const std::uint32_t count : replicas) {
+    round = std::lcm(round, std::uint64_t{count});
+    if (round > std::numeric_limits<std::uint32_t>::max()) return round;
+  }
   return round;
 }
 

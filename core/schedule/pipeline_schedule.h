@@ -59,7 +59,8 @@ std::vector<RankId> rank_of_cells(const PipelineSchedule& schedule);
 /// The first rank of a stage whose micro-batches go round; of the stage behind the last: how many ranks there are.
 std::uint32_t first_rank_of(const std::vector<std::uint32_t>& replicas, std::size_t stage);
 
-/// Micro-batches after which the rounds of all stages end together: the least common multiple.
+/// Micro-batches after which the rounds of all stages end together: the least common multiple. More than 2^32 - 1 stands for any
+/// such number: no schedule has as many.
 std::uint64_t common_round(const std::vector<std::uint32_t>& replicas);
 
 }  // namespace plimsoll

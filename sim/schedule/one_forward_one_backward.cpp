@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "core/schedule/verify_schedule.h"
 #include "sim/schedule/order_builder.h"
@@ -11,11 +12,13 @@ namespace plimsoll {
 namespace {
 
 tl::unexpected<Error> refuse(std::string what, std::string remedy) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--stage-replicas", .remedy = std::move(remedy)});
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = "--stage-replicas", .remedy = std::move(remedy)});
 }
 
 /// 1F1B-RR (Narayanan et al., PipeDream, SOSP 2019, section 3.2): micro-batch m goes to the replica numbered m mod the
-/// stage's count. A replica is as many forwards ahead as keep all ranks from its stage on busy: ⌈ranks from here on ÷ replicas⌉ in flight.
+/// stage's count. A replica is as many forwards ahead as keep all ranks from its stage on busy: ⌈ranks from here on ÷
+/// replicas⌉ in flight.
 PipelineSchedule make_round_robin(const ScheduleRequest& request) {
   PipelineSchedule schedule = empty_schedule(request, request.ranks);
   schedule.replicas = request.replicas;
@@ -42,26 +45,31 @@ Result<void> check_replicas(const ScheduleRequest& request) {
   const std::vector<std::uint32_t>& replicas = request.replicas;
   if (replicas.empty()) return {};
   if (request.name != "pipedream")
-    return refuse(fmt::format("replicas of each stage by itself are of the schedule pipedream, not of {}", request.name),
-                  "take pipedream, or leave it out");
+    return refuse(
+        fmt::format("replicas of each stage by itself are of the schedule pipedream, not of {}", request.name),
+        "take pipedream, or leave it out");
   if (replicas.size() != request.ranks)
     return refuse(fmt::format("{} counts, {}, for {} stages", replicas.size(), fmt::join(replicas, ","), request.ranks),
                   "give one count for each stage");
   std::uint64_t ranks = 0;
   for (const std::uint32_t count : replicas) {
-    if (count == 0) return refuse(fmt::format("a stage without a rank in {}", fmt::join(replicas, ",")), "a stage has 1 or more");
+    if (count == 0)
+      return refuse(fmt::format("a stage without a rank in {}", fmt::join(replicas, ",")), "a stage has 1 or more");
     ranks += count;
   }
   if (ranks > kMaxPipelineRanks)
     return refuse(fmt::format("a pipeline of {} ranks", ranks), fmt::format("take {} at most", kMaxPipelineRanks));
   const std::uint64_t round = common_round(replicas);
+  if (round > std::numeric_limits<std::uint32_t>::max())
+    return refuse(fmt::format("the rounds of {} replicas never end together", fmt::join(replicas, ",")),
+                  "take counts with a smaller common multiple");
   const std::uint64_t most = *std::max_element(replicas.begin(), replicas.end());
   if (request.micro_batches < most)
     return refuse(fmt::format("{} micro-batches for the {} replicas of a stage", request.micro_batches, most),
                   fmt::format("take --micro-batches {}", round));
   if (request.micro_batches % round == 0) return {};
-  return refuse(fmt::format("{} micro-batches do not go round {} replicas of the stages in whole rounds", request.micro_batches,
-                            fmt::join(replicas, ",")),
+  return refuse(fmt::format("{} micro-batches do not go round {} replicas of the stages in whole rounds",
+                            request.micro_batches, fmt::join(replicas, ",")),
                 fmt::format("take a multiple of {}", round));
 }
 

@@ -16,7 +16,8 @@ struct ScheduleRequest {
   std::optional<std::uint32_t> group;   ///< interleaved: micro-batches that pass a chunk one after another
   bool overlapped = false;              ///< dualpipe, dualpipe-v: steady-state forwards and backwards run as one
   bool vertical_sync = false;           ///< pipedream: all stages use the version that the first saw
-  std::vector<std::uint32_t> replicas;  ///< pipedream: ranks of each stage that micro-batches go round; empty: one of each
+  std::vector<std::uint32_t>
+      replicas;  ///< pipedream: ranks of each stage that micro-batches go round; empty: one of each
   RankCosts costs;                      ///< auto builds for these
   std::vector<RankCosts> stage_costs;   ///< in their place, of each stage by itself, when not empty
   std::optional<double> memory_cap;     ///< auto: most activations of a rank, in micro-batches of a full rank

@@ -101,8 +101,8 @@ std::uint32_t stashed_versions(const PipelineSchedule& schedule, const std::vect
   return most;
 }
 
-/// Where micro-batches go round: the version that the first stage saw is that of all micro-batches before some one; a stage takes
-/// its newest one without any later, for which it keeps so many.
+/// Where micro-batches go round: the version that the first stage saw is that of all micro-batches before some one; a
+/// stage takes its newest one without any later, for which it keeps so many.
 std::uint32_t synchronised_versions(const std::vector<std::uint32_t>& replicas, std::size_t stage) {
   const std::int64_t ranks = first_rank_of(replicas, replicas.size()), first = replicas.front(), own = replicas[stage];
   const std::int64_t behind = (ranks + first - 1) / first * first - first;  // micro-batches in flight, less a round

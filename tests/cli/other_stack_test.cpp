@@ -41,7 +41,8 @@ TEST_CASE("a model that plimsoll has no kernels for is answered as PyTorch's, wh
   };
   const ChildEnd silent = fit_t5({});
   CHECK(silent.code == 0);
-  CHECK_THAT(silent.out, Contains("stack   pytorch") && Contains("--stack pytorch: t5-small is an encoder with a decoder"));
+  CHECK_THAT(silent.out,
+             Contains("stack   pytorch") && Contains("--stack pytorch: t5-small is an encoder with a decoder"));
   const ChildEnd said = fit_t5({"--stack", "pytorch"});
   CHECK_THAT(said.out, Contains("stack   pytorch") && !Contains("encoder with a decoder"));
   const ChildEnd ours = fit_t5({"--stack", "plimsoll"});

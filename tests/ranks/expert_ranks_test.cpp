@@ -155,7 +155,8 @@ TEST_CASE("replicas that share experts divide the states, gradients and weights 
   }
 }
 
-TEST_CASE("with --zero a clipped norm counts each expert once, with replicas of experts, micro-batches and stages too") {
+TEST_CASE(
+    "with --zero a clipped norm counts each expert once, with replicas of experts, micro-batches and stages too") {
   for (const auto& [replicas, stages, micro_batches] :
        std::vector<std::array<std::uint32_t, 3>>{{2, 1, 1}, {4, 1, 2}, {2, 2, 2}}) {
     JobShape shape = shape_of(GatingKind::kSwitch, replicas, 0.05);
@@ -208,12 +209,14 @@ TEST_CASE("replicas of the same experts divide their states, and change no bit o
   }
 }
 
-TEST_CASE("of experts that two of four replicas have, each state has one owner; of what is beside them in a block, two") {
+TEST_CASE(
+    "of experts that two of four replicas have, each state has one owner; of what is beside them in a block, two") {
   JobShape shape = shape_of(GatingKind::kSwitch, 4);
   shape.expert_ranks = 2;
   shape.zero = 1;
   const std::vector<Plan> plans = plans_of(tiny_job(shape));
-  const ParameterGroup block = lay_out_parameters(plans[0].spec).at(GroupId(2));  // embedding, block 0, block 1 with experts
+  const ParameterGroup block =
+      lay_out_parameters(plans[0].spec).at(GroupId(2));  // embedding, block 0, block 1 with experts
   std::map<TensorKind, std::vector<int>> owners;
   for (const Plan& plan : plans) {
     for (const StateBinding& kept : plan.state) {

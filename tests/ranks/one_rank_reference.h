@@ -35,7 +35,8 @@ class OneRank {
   }
   [[nodiscard]] Weights weights() const {
     Weights all;
-    for (std::size_t g = 0; g < groups_; ++g) all.push_back(floats_of(executor_->state(TensorKind::kParameter, GroupId(g))));
+    for (std::size_t g = 0; g < groups_; ++g)
+      all.push_back(floats_of(executor_->state(TensorKind::kParameter, GroupId(g))));
     return all;
   }
   double step(std::int64_t step, const Weights& at, const BatchSource& batches = kText) {
@@ -53,7 +54,8 @@ class OneRank {
 
 inline StageCut cut_of(const RankJob& job) {
   const Graph graph = build_training_graph(job.spec, job.recipe);
-  return job.stage_blocks.empty() ? cut_into_stages(graph, job.schedule.stages) : cut_into_stages(graph, job.stage_blocks);
+  return job.stage_blocks.empty() ? cut_into_stages(graph, job.schedule.stages)
+                                  : cut_into_stages(graph, job.stage_blocks);
 }
 
 struct Left {
@@ -62,7 +64,8 @@ struct Left {
 };
 
 /// What the ranks make of them. `stretch`: steps that run without a pause; a pause fills nothing.
-inline Left by_ranks(const RankJob& job, const std::vector<std::int64_t>& rows, std::int64_t stretch = 100, std::uint64_t jitter = 0) {
+inline Left by_ranks(const RankJob& job, const std::vector<std::int64_t>& rows, std::int64_t stretch = 100,
+                     std::uint64_t jitter = 0) {
   const std::vector<Plan> plans = plans_of(job);
   ThreadHub hub(job.ranks(), true);
   std::vector<std::unique_ptr<CpuExecutor>> executors;
@@ -104,7 +107,8 @@ inline Left by_ranks(const RankJob& job, const std::vector<std::int64_t>& rows, 
 inline void check_same(const Left& found, const Left& expected) {
   REQUIRE(found.losses.size() == expected.losses.size());
   CHECK(found.losses[0] == expected.losses[0]);
-  for (std::size_t i = 0; i < found.losses.size(); ++i) CHECK(found.losses[i] == Approx(expected.losses[i]).epsilon(2e-6));
+  for (std::size_t i = 0; i < found.losses.size(); ++i)
+    CHECK(found.losses[i] == Approx(expected.losses[i]).epsilon(2e-6));
   double furthest = 0;
   for (std::size_t g = 0; g < found.weights.size(); ++g) {
     REQUIRE(found.weights[g].size() == expected.weights[g].size());

@@ -146,18 +146,39 @@ TEST_CASE("2BW's losses are the same on two ranks and on four, and PipeDream goe
 TEST_CASE("stages of two ranks and of one go on from a state with the losses of a whole run") {
   const TemporaryFolder folder;
   const auto run = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), {"--schedule", "pipedream", "--stage-replicas", "2,1", "--stage-blocks", "3,1", "--json", "-q"});
+    more.insert(more.begin(),
+                {"--schedule", "pipedream", "--stage-replicas", "2,1", "--stage-blocks", "3,1", "--json", "-q"});
     std::vector<std::string> words = on_ranks(3, more);
     std::replace(words.begin(), words.end(), kModel, kModel + ",tied=false");
     return answer_of(test::run_child(words, folder.path()))["losses"].get<std::vector<double>>();
   };
-  const auto whole = run({"--save-every", "4", "--steps", "7", "-o", "whole.plimsoll", "--eval-data", kText, "--eval-every", "3"});
+  const auto whole =
+      run({"--save-every", "4", "--steps", "7", "-o", "whole.plimsoll", "--eval-data", kText, "--eval-every", "3"});
   (void)run({"--save-every", "4", "--steps", "4", "-o", "half.plimsoll"});
-  std::vector<std::string> words{"/usr/bin/env",       "mpirun",   "--oversubscribe", "--allow-run-as-root", "-n",
-                                 "3",                  PLIMSOLL_PROGRAM, "run",       "--resume",  "half.plimsoll",
-                                 "--data",             kText,      "--schedule",      "pipedream", "--stage-replicas",
-                                 "2,1",                "--stage-blocks", "3,1",       "--steps",   "7",
-                                 "--json",             "-q",       "-o",              "rest.plimsoll"};
+  std::vector<std::string> words{"/usr/bin/env",
+                                 "mpirun",
+                                 "--oversubscribe",
+                                 "--allow-run-as-root",
+                                 "-n",
+                                 "3",
+                                 PLIMSOLL_PROGRAM,
+                                 "run",
+                                 "--resume",
+                                 "half.plimsoll",
+                                 "--data",
+                                 kText,
+                                 "--schedule",
+                                 "pipedream",
+                                 "--stage-replicas",
+                                 "2,1",
+                                 "--stage-blocks",
+                                 "3,1",
+                                 "--steps",
+                                 "7",
+                                 "--json",
+                                 "-q",
+                                 "-o",
+                                 "rest.plimsoll"};
   const auto rest = answer_of(test::run_child(words, folder.path()))["losses"];
   REQUIRE(whole.size() == 7);
   CHECK(rest == nlohmann::json(std::vector(whole.begin() + 4, whole.end())));

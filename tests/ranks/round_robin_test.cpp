@@ -1,5 +1,5 @@
-// Stages of different numbers of ranks, which micro-batches go round (PipeDream, SOSP 2019, section 3.2), against the rule written
-// down once more: one rank that takes each micro-batch's gradient at chosen versions of the weights.
+// Stages of different numbers of ranks, which micro-batches go round (PipeDream, SOSP 2019, section 3.2), against the
+// rule written down once more: one rank that takes each micro-batch's gradient at chosen versions of the weights.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -51,9 +51,9 @@ class OneByOne final : public BatchSource {
   std::int64_t round_;
 };
 
-/// Micro-batch m is passed at the newest version that its stage had n rounds before, n + 1 of them being in flight; every round of a
-/// stage's r ranks is one update, by the sum of its gradients over the first stage's ranks:
-/// w(u + 1) = w(u) - rate / r0 * (g(u r) + ... + g(u r + r - 1)).
+/// Micro-batch m is passed at the newest version that its stage had n rounds before, n + 1 of them being in flight;
+/// every round of a stage's r ranks is one update, by the sum of its gradients over the first stage's ranks: w(u + 1) =
+/// w(u) - rate / r0 * (g(u r) + ... + g(u r + r - 1)).
 Left by_rounds(const Counts& replicas, std::int64_t steps, bool vertical_sync = false, const Counts& blocks = {}) {
   RankJob job = job_of(replicas, false, blocks);
   const auto round = job.recipe.accumulate;
@@ -101,15 +101,17 @@ std::vector<std::string> texts_of(const std::vector<PipelineOp>& order) {
 
 void check_close(const Left& found, const Left& expected) {
   REQUIRE(found.losses.size() == expected.losses.size());
-  for (std::size_t i = 0; i < found.losses.size(); ++i) CHECK(found.losses[i] == Approx(expected.losses[i]).epsilon(2e-6));
+  for (std::size_t i = 0; i < found.losses.size(); ++i)
+    CHECK(found.losses[i] == Approx(expected.losses[i]).epsilon(2e-6));
   CHECK(distance(found.weights, expected.weights) < 2e-6);
 }
 
 }  // namespace
 
 TEST_CASE("micro-batches go round a stage's ranks in the order made by hand") {
-  // Two ranks, then one. Three ranks from the first stage on, two of them its own: 3 / 2, rounded up, is 2 in flight each, so one
-  // ahead. The last stage's one rank has 1 in flight. Micro-batch m goes to rank m mod 2 there, and to the one here.
+  // Two ranks, then one. Three ranks from the first stage on, two of them its own: 3 / 2, rounded up, is 2 in flight
+  // each, so one ahead. The last stage's one rank has 1 in flight. Micro-batch m goes to rank m mod 2 there, and to the
+  // one here.
   const auto two_one = make_schedule({.name = "pipedream", .ranks = 2, .micro_batches = 4, .replicas = {2, 1}});
   REQUIRE(two_one);
   REQUIRE(two_one->ranks() == 3);
@@ -126,8 +128,8 @@ TEST_CASE("micro-batches go round a stage's ranks in the order made by hand") {
 }
 
 TEST_CASE("two ranks of a stage of twice the work, then one, are timed as by hand") {
-  // F, B of 2 and 4, then of 1 and 2. The last rank: F0 2-3, B0 3-5, F1 5-6, B1 6-8, F2 8-9, B2 9-11, F3 11-12, B3 12-14. The first:
-  // F0 0-2, F2 2-4, B0 5-9, B2 11-15; the second: F1 0-2, F3 2-4, B1 8-12, B3 14-18.
+  // F, B of 2 and 4, then of 1 and 2. The last rank: F0 2-3, B0 3-5, F1 5-6, B1 6-8, F2 8-9, B2 9-11, F3 11-12, B3
+  // 12-14. The first: F0 0-2, F2 2-4, B0 5-9, B2 11-15; the second: F1 0-2, F3 2-4, B1 8-12, B3 14-18.
   const auto schedule = make_schedule({.name = "pipedream", .ranks = 2, .micro_batches = 4, .replicas = {2, 1}});
   REQUIRE(schedule);
   const auto costs = uneven_costs({{2, 2, 2, 0}, {1, 1, 1, 0}}, {2, 2, 4});
@@ -149,7 +151,8 @@ TEST_CASE("round-robin orders of any counts train and come to an end") {
 }
 
 TEST_CASE("stages of different numbers of ranks follow PipeDream's rule, update by update") {
-  for (const Counts& replicas : {Counts{2, 1}, Counts{1, 2}, Counts{3, 1}, Counts{2, 1, 1}, Counts{1, 2, 1}, Counts{2, 3}}) {
+  for (const Counts& replicas :
+       {Counts{2, 1}, Counts{1, 2}, Counts{3, 1}, Counts{2, 1, 1}, Counts{1, 2, 1}, Counts{2, 3}}) {
     INFO(fmt::format("{}", fmt::join(replicas, "-")));
     check_close(by_ranks(job_of(replicas), {5}), by_rounds(replicas, 5));
   }
@@ -158,7 +161,8 @@ TEST_CASE("stages of different numbers of ranks follow PipeDream's rule, update 
 TEST_CASE("a stage of twice as many blocks on twice as many ranks follows the same rule") {
   const auto rule = by_rounds({2, 1}, 4, false, {3, 1});
   check_close(by_ranks(job_of({2, 1}, false, {3, 1}), {4}), rule);
-  CHECK(distance(rule.weights, by_rounds({2, 1}, 4).weights) > 1e-5);  // where blocks are decides which versions they see
+  CHECK(distance(rule.weights, by_rounds({2, 1}, 4).weights) >
+        1e-5);  // where blocks are decides which versions they see
   const auto refused = lower_ranks(job_of({2, 1}, false, {3, 2}));
   REQUIRE_FALSE(refused);
   CHECK(refused.error().what.find("--stage-blocks 3,2: 5 blocks, and") == 0);
@@ -214,7 +218,8 @@ TEST_CASE("all replicas of a stage end with the same weights, and keep the versi
 }
 
 TEST_CASE("counts that cannot be are refused by name") {
-  const auto what = [](const Counts& replicas, const std::string& name = "pipedream", std::uint32_t micro_batches = 12) {
+  const auto what = [](const Counts& replicas, const std::string& name = "pipedream",
+                       std::uint32_t micro_batches = 12) {
     const auto made = make_schedule({.name = name, .ranks = 2, .micro_batches = micro_batches, .replicas = replicas});
     return made ? std::string() : made.error().what;
   };

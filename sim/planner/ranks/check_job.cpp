@@ -35,7 +35,8 @@ Result<void> check_stages(const RankJob& job) {
   if (!blocks.empty()) {
     const std::string asked = fmt::format("--stage-blocks {}", fmt::join(blocks, ","));
     if (std::int64_t(blocks.size()) != stages)
-      return refuse(fmt::format("{}: {} counts for {} stages", asked, blocks.size(), stages), "give one count for each stage");
+      return refuse(fmt::format("{}: {} counts for {} stages", asked, blocks.size(), stages),
+                    "give one count for each stage");
     const std::int64_t all = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
     if (std::find(blocks.begin(), blocks.end(), 0u) != blocks.end())
       return refuse(fmt::format("{}: a stage without a block", asked), "a stage has 1 or more");
@@ -44,8 +45,8 @@ Result<void> check_stages(const RankJob& job) {
                   fmt::format("let them sum up to {}", job.spec.layers));
   }
   if (stages > 0 && job.spec.layers % stages == 0) return {};
-  return refuse(fmt::format("the {} blocks of {} do not divide into {} equal stages ({} over {} ranks)", job.spec.layers,
-                            job.spec.name, stages, job.schedule.name, job.schedule.ranks()),
+  return refuse(fmt::format("the {} blocks of {} do not divide into {} equal stages ({} over {} ranks)",
+                            job.spec.layers, job.spec.name, stages, job.schedule.name, job.schedule.ranks()),
                 fmt::format("take a number of stages that divides them: {}, or say --stage-blocks",
                             divisors(job.spec.layers, 64)));
 }
@@ -84,8 +85,10 @@ Result<void> check_rounds(const RankJob& job) {
     if (asked) return refuse(fmt::format("{} cannot go with {}", counts, what), "leave one out");
   }
   if (job.spec.tied_head)
-    return refuse(fmt::format("{} cannot go with a head tied to the embedding: stages of different rounds would update it", counts),
-                  "take a model without, as with tied=false");
+    return refuse(
+        fmt::format("{} cannot go with a head tied to the embedding: stages of different rounds would update it",
+                    counts),
+        "take a model without, as with tied=false");
   return {};
 }
 
@@ -239,8 +242,8 @@ Result<void> check_experts(const RankJob& job) {
 
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
-  for (const auto check :
-       {check_rounds, check_context, check_training, check_slices, check_rows, check_experts, check_stages, check_schedule, check_versions}) {
+  for (const auto check : {check_rounds, check_context, check_training, check_slices, check_rows, check_experts,
+                           check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

@@ -16,7 +16,8 @@
 namespace plimsoll {
 
 std::string describe(const RankJob& job) {
-  const std::string blocks = job.stage_blocks.empty() ? "" : fmt::format(" with {} blocks", fmt::join(job.stage_blocks, ","));
+  const std::string blocks =
+      job.stage_blocks.empty() ? "" : fmt::format(" with {} blocks", fmt::join(job.stage_blocks, ","));
   const std::uint32_t count = job.micro_batches();
   if (job.schedule.goes_round())
     return fmt::format("{}{} over {} ranks, {} of each of {} stages{}, {} micro-batches", job.schedule.name,
@@ -24,8 +25,8 @@ std::string describe(const RankJob& job) {
                        fmt::join(job.schedule.replicas, ","), job.schedule.stages, blocks, count);
   std::string text = fmt::format("{}{} over {} {} of {} stages{}, {} {}", job.schedule.name,
                                  job.schedule.weights == WeightRule::kVerticalSync ? " with vertical sync" : "",
-                                 job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks", job.schedule.stages, blocks,
-                                 count, count == 1 ? "micro-batch" : "micro-batches");
+                                 job.schedule.ranks(), job.schedule.ranks() == 1 ? "rank" : "ranks",
+                                 job.schedule.stages, blocks, count, count == 1 ? "micro-batch" : "micro-batches");
   if (job.data_ranks() > 1) text += fmt::format(", {} replicas", job.data_ranks());
   if (job.context > 1) text += fmt::format(", sequences shared by {}", job.context);
   if (job.tensor > 1) text += fmt::format(", layers shared by {}", job.tensor);
@@ -43,11 +44,12 @@ void finish_body(Plan& plan, BodyWriter& writer, const char* name) {
 }
 
 StageCut cut_of(const Graph& graph, const RankJob& job) {
-  return job.stage_blocks.empty() ? cut_into_stages(graph, job.schedule.stages) : cut_into_stages(graph, job.stage_blocks);
+  return job.stage_blocks.empty() ? cut_into_stages(graph, job.schedule.stages)
+                                  : cut_into_stages(graph, job.stage_blocks);
 }
 
-/// What each of the ranks that share sequences computes. Gradients have sums, which go over the ranks, with one micro-batch too.
-/// Where micro-batches go round a stage's ranks, an update takes in one of each of them.
+/// What each of the ranks that share sequences computes. Gradients have sums, which go over the ranks, with one
+/// micro-batch too. Where micro-batches go round a stage's ranks, an update takes in one of each of them.
 Recipe recipe_of_slice(const RankJob& job, std::uint32_t place) {
   Recipe recipe = job.recipe;
   if (job.schedule.goes_round()) recipe.accumulate = job.replicas_of(place);

@@ -76,10 +76,11 @@ class RankLowering {
   [[nodiscard]] BufferId reserve(TensorKind kind, GroupId group, bool sharded);
   /// Whether replicas divide the group's states among them.
   [[nodiscard]] bool is_sharded(GroupId group) const;
-  /// Whether it has experts that replicas share. Of such a block gradients and weights stay whole: what it has besides experts
-  /// is summed over more replicas than have these experts.
+  /// Whether it has experts that replicas share. Of such a block gradients and weights stay whole: what it has besides
+  /// experts is summed over more replicas than have these experts.
   [[nodiscard]] bool is_shared_mixture(GroupId group) const;
-  /// Which part of a divided group this replica has: of all replicas', and of a mixture's block of those with the same experts.
+  /// Which part of a divided group this replica has: of all replicas', and of a mixture's block of those with the same
+  /// experts.
   [[nodiscard]] TensorShare part_of_replica(GroupId group) const;
   [[nodiscard]] bool divides_gradients(GroupId group) const { return divides_gradients() && !is_shared_mixture(group); }
   [[nodiscard]] bool divides_weights(GroupId group) const { return divides_weights() && !is_shared_mixture(group); }

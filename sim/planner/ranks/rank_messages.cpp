@@ -58,8 +58,8 @@ void RankLowering::announce(const PipelineOp& op) {
     out_.set_phase(crossing.to_backward ? Phase::kBackward : Phase::kForward);
     const BufferId buffer = make_buffer(graph_.at(whole_of(crossing.tensor)));
     arriving_[{i, op.micro_batch.index}] = buffer;
-    receive(rank_passing(place_of(crossing.from), op.micro_batch.index), static_cast<std::uint32_t>(i), stream_of(crossing),
-            part_of_tensor(crossing.tensor, buffer));
+    receive(rank_passing(place_of(crossing.from), op.micro_batch.index), static_cast<std::uint32_t>(i),
+            stream_of(crossing), part_of_tensor(crossing.tensor, buffer));
   }
 }
 

@@ -13,8 +13,8 @@ constexpr std::int64_t kTermBytes = 8;
 
 }  // namespace
 
-/// The first of ranks that share layers or experts takes all of its gradients, the others what they alone have. With --zero every
-/// rank knows all terms, and those of divided groups are of the ranks that keep their parts.
+/// The first of ranks that share layers or experts takes all of its gradients, the others what they alone have. With
+/// --zero every rank knows all terms, and those of divided groups are of the ranks that keep their parts.
 std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
   std::vector<NormTerm> terms;
   const std::uint32_t shares = job_.zero >= 1 ? job_.replicas : 1;
@@ -25,7 +25,8 @@ std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
         const ParameterGroup& of = graph_.parameters.groups[i];
         const std::uint32_t parts = is_sharded(GroupId(i)) ? part_of_replica(GroupId(i)).count : 1;
         if (share >= parts) continue;
-        const std::uint32_t replica = first + share * (is_shared_mixture(GroupId(i)) ? job_.experts : 1) + slice / job_.tensor;
+        const std::uint32_t replica =
+            first + share * (is_shared_mixture(GroupId(i)) ? job_.experts : 1) + slice / job_.tensor;
         const std::uint32_t rank = job_.rank_at(place_of(cut_.stage_of_group[i]), replica, slice % job_.tensor);
         const ElementPart part = part_of(of.elements, parts, share);
         if (slice == 0) terms.push_back({rank, GroupId(i), part});
@@ -36,7 +37,8 @@ std::vector<RankLowering::NormTerm> RankLowering::norm_terms() const {
     }
   }
   const auto comes_before = [](const NormTerm& a, const NormTerm& b) { return a.rank < b.rank; };
-  if (job_.experts > 1 && job_.zero >= 1) std::stable_sort(terms.begin(), terms.end(), comes_before);  // one message a rank
+  if (job_.experts > 1 && job_.zero >= 1)
+    std::stable_sort(terms.begin(), terms.end(), comes_before);  // one message a rank
   return terms;
 }
 

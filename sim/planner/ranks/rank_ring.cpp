@@ -15,7 +15,8 @@ constexpr std::uint32_t kLossTerms = 910'002;     ///< of what each slice adds t
 /// The graph is that of one slice; what depends on where the slice lies in its sequence is said here.
 OpShape RankLowering::shape_on_slice(const Op& op) const {
   OpShape shape = op.shape;
-  if (goes_round() && op.kind == OpKind::kCrossEntropy)  // the mean is over a round of the first stage, for all stages alike
+  if (goes_round() &&
+      op.kind == OpKind::kCrossEntropy)  // the mean is over a round of the first stage, for all stages alike
     shape.terms = shape.terms / graph_.recipe.accumulate * job_.replicas_of(0);
   if (job_.context == 1) return shape;
   const std::int64_t first = slice_of_sequence() * graph_.recipe.sequence;

@@ -1,5 +1,5 @@
-// The part of RankLowering for stages of different numbers of ranks, which micro-batches go round (Narayanan et al., PipeDream, SOSP
-// 2019, section 3.2): m is passed by the replica numbered m mod the stage's count, forwards and back.
+// The part of RankLowering for stages of different numbers of ranks, which micro-batches go round (Narayanan et al.,
+// PipeDream, SOSP 2019, section 3.2): m is passed by the replica numbered m mod the stage's count, forwards and back.
 #include "sim/planner/ranks/rank_lowering.h"
 
 namespace plimsoll {
@@ -10,7 +10,9 @@ std::uint32_t RankLowering::own_micro_batch(std::uint32_t first, std::uint32_t n
   return first + (replica_ + count - first % count) % count + nth * count;
 }
 
-bool RankLowering::is_own(std::uint32_t micro_batch) const { return !goes_round() || micro_batch % stride() == replica_; }
+bool RankLowering::is_own(std::uint32_t micro_batch) const {
+  return !goes_round() || micro_batch % stride() == replica_;
+}
 
 /// A held-out batch all replicas pass, each with what one before has of it.
 std::uint32_t RankLowering::rank_passing(std::uint32_t place, std::uint32_t micro_batch) const {

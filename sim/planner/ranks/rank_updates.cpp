@@ -210,7 +210,8 @@ void RankLowering::launch_update(const Op& op, GroupId group, BufferId gradient)
     const TensorKind kind = graph_.at(operand.tensor).kind;
     if (operand.access == Access::kReadWrite) {
       const BufferId old = of.old[states++];
-      operands.emplace_back(range(old, operand.tensor, old != of.parameters || divides_weights(group)), Access::kReadWrite);
+      operands.emplace_back(range(old, operand.tensor, old != of.parameters || divides_weights(group)),
+                            Access::kReadWrite);
     } else if (kind == TensorKind::kScalar) {
       if (clip_factor_.valid()) operands.emplace_back(out_.whole(clip_factor_), Access::kRead);
     } else if (kind == TensorKind::kParameter) {

@@ -96,10 +96,13 @@ class Cutter {
 
 }  // namespace
 
-StageCut cut_into_stages(const Graph& graph, const std::vector<std::uint32_t>& blocks) { return Cutter(graph, blocks).run(); }
+StageCut cut_into_stages(const Graph& graph, const std::vector<std::uint32_t>& blocks) {
+  return Cutter(graph, blocks).run();
+}
 
 StageCut cut_into_stages(const Graph& graph, std::uint32_t stages) {
-  return cut_into_stages(graph, std::vector<std::uint32_t>(stages, static_cast<std::uint32_t>(graph.spec.layers / stages)));
+  return cut_into_stages(graph,
+                         std::vector<std::uint32_t>(stages, static_cast<std::uint32_t>(graph.spec.layers / stages)));
 }
 
 bool is_weight_gradient(OpKind kind) {

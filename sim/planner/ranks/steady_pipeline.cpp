@@ -28,8 +28,8 @@ std::uint32_t SteadyPipeline::forward_lag(std::uint32_t place, std::uint32_t q) 
   return backward_lag(place, q) - ahead[place] / stride(place);
 }
 
-/// Where micro-batches go round r ranks, update u of a place takes in those of [u r, u r + r). With vertical sync a place takes
-/// the newest version without a micro-batch that the first place's version was without.
+/// Where micro-batches go round r ranks, update u of a place takes in those of [u r, u r + r). With vertical sync a
+/// place takes the newest version without a micro-batch that the first place's version was without.
 std::uint32_t SteadyPipeline::backward_lag(std::uint32_t place, std::uint32_t q) const {
   if (rule == WeightRule::kDoubleBuffered) return 1;
   const std::uint32_t own = stride(place), first = stride(0);
@@ -51,7 +51,10 @@ std::uint32_t micro_batches_of_step(const PipelineSchedule& schedule) {
 }
 
 SteadyPipeline steady_pipeline(const PipelineSchedule& schedule) {
-  SteadyPipeline steady{.rule = schedule.weights, .micro_batches = micro_batches_of_step(schedule), .ahead = {}, .replicas = schedule.replicas};
+  SteadyPipeline steady{.rule = schedule.weights,
+                        .micro_batches = micro_batches_of_step(schedule),
+                        .ahead = {},
+                        .replicas = schedule.replicas};
   for (std::uint32_t place = 0; place < schedule.ranks_of_model(); ++place) {
     const auto& order = schedule.orders[schedule.goes_round() ? first_rank_of(schedule.replicas, place) : place];
     const auto backward =

@@ -15,15 +15,18 @@ namespace plimsoll {
 /// after the step that counts.
 struct SteadyPipeline {
   WeightRule rule = WeightRule::kStash;
-  std::uint32_t micro_batches = 1;   ///< of one replica in a step; 1 where each is an update of its own; all, where they go round
-  std::vector<std::uint32_t> ahead;  ///< by place; of all its ranks together
+  std::uint32_t micro_batches =
+      1;  ///< of one replica in a step; 1 where each is an update of its own; all, where they go round
+  std::vector<std::uint32_t> ahead;     ///< by place; of all its ranks together
   std::vector<std::uint32_t> replicas;  ///< by place, where micro-batches go round them: an update takes in one of each
 
   [[nodiscard]] bool goes_round() const { return !replicas.empty(); }
   /// Which of the micro-batches one after another, of a place's replicas, are one replica's: every so manieth.
   [[nodiscard]] std::uint32_t stride(std::uint32_t place) const { return goes_round() ? replicas[place] : 1; }
   /// That a place makes in a step.
-  [[nodiscard]] std::uint32_t updates(std::uint32_t place) const { return goes_round() ? micro_batches / replicas[place] : 1; }
+  [[nodiscard]] std::uint32_t updates(std::uint32_t place) const {
+    return goes_round() ? micro_batches / replicas[place] : 1;
+  }
 
   /// How many steps before this one micro-batch q's pass at that offset ran.
   [[nodiscard]] std::uint32_t age(std::uint32_t q, std::uint32_t offset) const;
@@ -40,8 +43,8 @@ struct SteadyPipeline {
   [[nodiscard]] std::uint32_t shared_lag() const;
 };
 
-/// Micro-batches that one replica passes in a step of that schedule: one where each is an update of its own. Where they go round
-/// ranks of different numbers, all of the step, which is a whole number of rounds of each stage.
+/// Micro-batches that one replica passes in a step of that schedule: one where each is an update of its own. Where they
+/// go round ranks of different numbers, all of the step, which is a whole number of rounds of each stage.
 std::uint32_t micro_batches_of_step(const PipelineSchedule& schedule);
 
 /// What a schedule without a flush repeats. Its orders must be forward passes ahead, then one forward and one backward in turn.

@@ -14,17 +14,19 @@ void RankLowering::reserve_versions() {
     if (slots == 0) continue;
     const std::uint32_t buffers = version_buffers(slots), each = (slots + buffers - 1) / buffers;
     for (std::uint32_t i = 0; i < buffers; ++i) {
-      versions_[group].push_back(book_.add({.name = fmt::format("older weights of {}", graph_.parameters.at(group).name),
-                                            .space = places_.device,
-                                            .bytes = plan_.at(of.parameters).bytes,
-                                            .category = TensorKind::kParameter,
-                                            .persistent = each == 1,  // those of several slots last as it is
-                                            .slots = each}));
+      versions_[group].push_back(
+          book_.add({.name = fmt::format("older weights of {}", graph_.parameters.at(group).name),
+                     .space = places_.device,
+                     .bytes = plan_.at(of.parameters).bytes,
+                     .category = TensorKind::kParameter,
+                     .persistent = each == 1,  // those of several slots last as it is
+                     .slots = each}));
     }
   }
 }
 
-/// Slots are of steps, so where several updates of a step leave versions that live at once, each has a buffer of its own.
+/// Slots are of steps, so where several updates of a step leave versions that live at once, each has a buffer of its
+/// own.
 std::uint32_t RankLowering::version_buffers(std::uint32_t versions) const {
   const std::uint32_t updates = steady_.updates(place_);
   std::uint32_t buffers = 1;
