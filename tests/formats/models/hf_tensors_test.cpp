@@ -71,7 +71,7 @@ TEST_CASE("the Hugging Face tensors cover every parameter exactly once") {
 
 TEST_CASE("GPT-2's Conv1D weights are stored transposed, its other tensors are not") {
   const auto tensors = hf_tensors(*parse_shape_words(kSpecs[0]));
-  const HfTensor& qkv = named(tensors, "transformer.h.1.attn.c_attn.weight");
+  const HfTensor qkv = named(tensors, "transformer.h.1.attn.c_attn.weight");
   CHECK(qkv.transposed);
   CHECK(qkv.shape == std::vector<std::int64_t>{8, 24});  // [in, 3·hidden]
   CHECK(qkv.rows == 24);
@@ -86,14 +86,14 @@ TEST_CASE("Llama's q, k and v are consecutive rows of the fused projection, and 
   // hidden 8, 4 heads of 2, 2 key-value heads: q has 8 rows, k and v 4 each, all of 8 columns.
   const auto tensors = hf_tensors(*parse_shape_words(kSpecs[2]));
   const std::string block = "model.layers.1.";
-  const HfTensor& q = named(tensors, block + "self_attn.q_proj.weight");
-  const HfTensor& k = named(tensors, block + "self_attn.k_proj.weight");
-  const HfTensor& v = named(tensors, block + "self_attn.v_proj.weight");
+  const HfTensor q = named(tensors, block + "self_attn.q_proj.weight");
+  const HfTensor k = named(tensors, block + "self_attn.k_proj.weight");
+  const HfTensor v = named(tensors, block + "self_attn.v_proj.weight");
   CHECK(q.shape == std::vector<std::int64_t>{8, 8});
   CHECK(k.shape == std::vector<std::int64_t>{4, 8});
   CHECK(k.offset - q.offset == 64);
   CHECK(v.offset - k.offset == 32);
-  const HfTensor& gate = named(tensors, block + "mlp.gate_proj.weight");
+  const HfTensor gate = named(tensors, block + "mlp.gate_proj.weight");
   CHECK(named(tensors, block + "mlp.up_proj.weight").offset - gate.offset == 48);  // 6 · 8
   CHECK(named(tensors, "lm_head.weight").shape == std::vector<std::int64_t>{11, 8});
 }
@@ -125,7 +125,7 @@ TEST_CASE("a transposed tensor in the file is the transpose of ours, also when i
   const auto file = SafetensorsFile::open(write_file(folder.path() / "m.safetensors", spec));
   REQUIRE(file);
   const auto tensors = hf_tensors(spec);
-  const HfTensor& wanted = named(tensors, "transformer.h.0.mlp.c_fc.weight");
+  const HfTensor wanted = named(tensors, "transformer.h.0.mlp.c_fc.weight");
   std::vector<float> raw(1'200'000);
   REQUIRE(file->read(*file->header().find(wanted.name), 0, raw));
   const auto groups = numbered_groups(spec);
