@@ -2,17 +2,25 @@
 
 #include "executor/cuda/cuda_launches.h"
 #include "executor/cuda/cuda_try.h"
+#include "executor/cuda/device_block.h"
 #include "executor/cuda/kernels/product.h"
 #include "executor/cuda/matmul_library.h"
 
 namespace plimsoll::cuda {
 
-/// Threads of a block as the device has them.
-struct DeviceBlock {
-  __device__ int thread() const { return static_cast<int>(threadIdx.x); }
-  __device__ Index index() const { return static_cast<Index>(blockIdx.x); }
-  __device__ void sync() const { __syncthreads(); }
-};
+#ifdef __CUDA_ARCH__
+inline constexpr int kCompiledFor = __CUDA_ARCH__ / 10;
+#else
+inline constexpr int kCompiledFor = 0;
+#endif
+
+/// Code for devices without the matrix units that a program asks for is empty: it is never launched there.
+template <typename Program>
+constexpr bool has_code() {
+  if constexpr (requires { typename Program::MatrixElement; })
+    return has_matrix_units<typename Program::MatrixElement>(kCompiledFor);
+  return true;
+}
 
 /// Where `flag` points at all zeros, the launch does nothing.
 template <typename Program>
@@ -20,7 +28,8 @@ __global__ void __launch_bounds__(Program::kThreads) run_program(const __grid_co
                                                                  const unsigned long long* flag) {
   extern __shared__ __align__(16) unsigned char memory[];
   if (flag != nullptr && *flag == 0) return;
-  Program::run(DeviceBlock(), *reinterpret_cast<typename Program::Shared*>(memory), args);
+  if constexpr (has_code<Program>())
+    Program::run(DeviceBlock(), *reinterpret_cast<typename Program::Shared*>(memory), args);
 }
 
 /// Puts programs of blocks on a stream.
@@ -45,6 +54,12 @@ class CudaLauncher {
     }
     run_program<Program><<<static_cast<unsigned>(blocks), Program::kThreads, kShared, place_.stream>>>(args, place_.flag);
     CUDA_TRY(cudaGetLastError());
+  }
+
+  /// Whether this device multiplies matrices of S within a program.
+  template <typename S>
+  [[nodiscard]] bool multiplies_matrices() const {
+    return has_matrix_units<S>(place_.capability);
   }
 
   /// By the library where there is one and nothing guards the launch.

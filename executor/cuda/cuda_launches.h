@@ -13,6 +13,7 @@ struct LaunchPlace {
   cudaStream_t stream = nullptr;
   const unsigned long long* flag = nullptr;  ///< where it points at zeros, the launch does nothing; or null
   MatmulLibrary* library = nullptr;          ///< or null
+  int capability = 0;                        ///< the device's: 75 for 7.5
 };
 
 // The kinds of kernels, one file of device code each. False: the kernel is of another kind.

@@ -6,12 +6,14 @@
 #include "executor/cuda/loaded_device_plan.h"
 #include "formats/models/resolve_model.h"
 #include "tests/gpu/device_plans.h"
+#include "tests/gpu/sustained.h"
 #include "tests/support/tiny_training.h"
 
 namespace plimsoll::gpu {
 namespace {
 
 const RepeatedText kCorpus("the quick brown fox jumps over the lazy dog. ", 1 << 20);
+
 constexpr double kSustained = 1.0;  // seconds of each kernel
 
 Recipe speed_recipe() { return {.precision = Precision::kBf16Mixed, .micro_batch = 8, .sequence = 1024, .learning_rate = 1e-4}; }
@@ -24,19 +26,9 @@ double median_step(const Trace& trace) {
 }
 
 /// One launch of an instruction, over and over for a while.
-double sustained(Device& device, const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id) {
+double seconds_of(Device& device, const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id) {
   const StreamId stream = queues.streams[context.program.body.list.instructions[id].queue.index];
-  const DeviceEventId begin = device.add_event(), end = device.add_event();
-  std::int64_t launches = 1;
-  while (true) {
-    device.record(stream, begin);
-    for (std::int64_t i = 0; i < launches; ++i) launch_on_device(queues, context, id, 1, std::nullopt, false);
-    device.record(stream, end);
-    device.synchronize(end);
-    const double seconds = to_seconds(device.between(begin, end));
-    if (seconds >= kSustained) return seconds / static_cast<double>(launches);
-    launches = std::max(2 * launches, static_cast<std::int64_t>(1.2 * kSustained * static_cast<double>(launches) / std::max(seconds, 1e-5)));
-  }
+  return sustained(device, stream, kSustained, [&] { launch_on_device(queues, context, id, 1, std::nullopt, false); });
 }
 
 void resident(Bench& bench) {
@@ -55,7 +47,7 @@ void resident(Bench& bench) {
     const Instruction& instruction = loaded.step.body.list.instructions[id];
     if (instruction.kind != InstructionKind::kLaunch || !loaded.queues.streams[instruction.queue.index].valid()) continue;
     const auto [place, is_new] = seconds.try_emplace(instruction.kernel.index);
-    if (is_new) place->second = sustained(*bench.device(), loaded.queues, context, id);
+    if (is_new) place->second = seconds_of(*bench.device(), loaded.queues, context, id);
     sum += place->second;
   }
   const double tokens = static_cast<double>(plan.recipe.tokens_per_step()) / step;

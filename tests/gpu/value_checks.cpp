@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "executor/cuda/host_twins.h"
@@ -54,12 +56,15 @@ void compare(Bench& bench, DType dtype, double bound) {
 
 void repeat(Bench& bench) {
   const CaseOptions options = on_device(bench);
-  for (const KernelCase& c : device_cases()) {
-    const Values inputs = random_values(c, 5);
-    const Values once = run_case(c, inputs, DType::kFp32, options);
+  const auto check = [&](const KernelCase& c, DType dtype, const Values& inputs) {
+    const Values once = run_case(c, inputs, dtype, options);
     int other = 0;
-    for (int i = 0; i < 3; ++i) other += run_case(c, inputs, DType::kFp32, options) == once ? 0 : 1;
-    bench.add(c.name, other, other == 0);
+    for (int i = 0; i < 3; ++i) other += run_case(c, inputs, dtype, options) == once ? 0 : 1;
+    bench.add(fmt::format("{}, {}", c.name, to_text(dtype)), other, other == 0);
+  };
+  for (const KernelCase& c : device_cases()) check(c, DType::kFp32, random_values(c, 5));
+  for (const KernelCase& c : wide_attentions()) {
+    for (const DType dtype : {DType::kBf16, DType::kFp16}) check(c, dtype, rounded(c, random_values(c, 5), dtype));
   }
 }
 

@@ -11,6 +11,7 @@
 //   run<Program>(args)        the program, all its blocks
 //   multiply(ProductArgs<S>)  a matrix product, its bias included
 //   clear(place, bytes)       zeros
+//   multiplies_matrices<S>()  whether programs that ask a Block for matrix units run
 // each in the order of the calls. The CUDA device's puts them on a stream; tests' runs them at once.
 namespace plimsoll::cuda {
 

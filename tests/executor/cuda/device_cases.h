@@ -1,6 +1,7 @@
 #pragma once
 
 #include "executor/cuda/launch/supports.h"
+#include "tests/executor/cuda/attention_cases.h"
 #include "tests/executor/kernels/kernel_case.h"
 
 namespace plimsoll::test {
@@ -25,6 +26,7 @@ inline std::vector<KernelCase> device_cases() {
   for (const KernelCase& c : all_cases()) {
     if (cuda::check_kernel({.kind = c.kind, .dtype = DType::kFp32, .shape = c.shape})) cases.push_back(c);
   }
+  for (const KernelCase& c : wide_attentions()) cases.push_back(c);
   return cases;
 }
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "executor/cuda/kernels/product.h"
-#include "tests/executor/cuda/fibers.h"
+#include "tests/executor/cuda/played_block.h"
 
 namespace plimsoll::test {
 
@@ -20,7 +20,9 @@ class EmulatedLauncher {
     for (cuda::Index i = 0; i < blocks; ++i) {
       std::memset(static_cast<void*>(shared.get()), 0xff, sizeof(typename Program::Shared));  // NaNs: nothing is handed on
       const cuda::Index index = order_ == Fibers::Order::kForward ? i : blocks - 1 - i;
-      fibers_.run(Program::kThreads, [&](int thread) { Program::run(Block{fibers_, thread, index}, *shared, args); });
+      fibers_.run(Program::kThreads, [&](int thread) {
+        Program::run(PlayedBlock(fibers_, warps_, order_, thread, index), *shared, args);
+      });
     }
   }
 
@@ -29,20 +31,17 @@ class EmulatedLauncher {
     run<cuda::TileProduct<S>>(args);
   }
 
+  template <typename S>
+  [[nodiscard]] static bool multiplies_matrices() {
+    return sizeof(S) == 2;
+  }
+
   void clear(std::byte* place, Bytes bytes) { std::memset(place, 0, static_cast<std::size_t>(bytes.count)); }
 
  private:
-  struct Block {
-    Fibers& fibers;
-    int own;
-    cuda::Index of_grid;
-    [[nodiscard]] int thread() const { return own; }
-    [[nodiscard]] cuda::Index index() const { return of_grid; }
-    void sync() const { fibers.sync(); }
-  };
-
   Fibers::Order order_;
   Fibers fibers_;
+  PlayedWarps warps_;
 };
 
 }  // namespace plimsoll::test

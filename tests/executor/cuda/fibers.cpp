@@ -1,5 +1,8 @@
 #include "tests/executor/cuda/fibers.h"
 
+#include <algorithm>
+#include <stdexcept>
+
 namespace plimsoll::test {
 namespace {
 
@@ -14,7 +17,7 @@ void Fibers::live() {
   Fiber& fiber = *all.fibers_[static_cast<std::size_t>(own)];
   while (true) {
     (*all.body_)(own);
-    fiber.ended = true;
+    fiber.state = State::kEnded;
     all.leave(fiber);
   }
 }
@@ -38,22 +41,56 @@ void Fibers::resume(Fiber& fiber) {
   ::setcontext(&fiber.start);
 }
 
+/// When nobody of a warp can go on, those at its barrier may if they are the whole warp.
+bool Fibers::wakes_warp(int begin, int end) {
+  const auto first = fibers_.begin() + begin, last = fibers_.begin() + end;
+  const auto waits = std::count_if(first, last, [](const auto& fiber) { return fiber->state == State::kAtWarp; });
+  if (waits == 0) return false;
+  if (waits < end - begin) {
+    fibers_.clear();  // none of them can be brought to its end
+    throw std::logic_error("a warp's threads wait for others that do something else");
+  }
+  for (auto fiber = first; fiber != last; ++fiber) (*fiber)->state = State::kReady;
+  return true;
+}
+
+void Fibers::run_warp(int begin, int end) {
+  do {
+    for (int i = begin; i < end; ++i) {
+      current_ = order_ == Order::kForward ? i : begin + end - 1 - i;
+      Fiber& fiber = *fibers_[static_cast<std::size_t>(current_)];
+      if (fiber.state == State::kReady) resume(fiber);
+    }
+  } while (wakes_warp(begin, end));
+}
+
 void Fibers::run(int threads, const std::function<void(int)>& body) {
   while (fibers_.size() < static_cast<std::size_t>(threads)) fibers_.push_back(std::make_unique<Fiber>());
   body_ = &body;
-  for (int i = 0; i < threads; ++i) fibers_[static_cast<std::size_t>(i)]->ended = false;
+  for (int i = 0; i < threads; ++i) fibers_[static_cast<std::size_t>(i)]->state = State::kReady;
+  const int warps = (threads + kWarp - 1) / kWarp;
   for (bool left = true; left;) {
-    left = false;
+    for (int i = 0; i < warps; ++i) {
+      const int warp = order_ == Order::kForward ? i : warps - 1 - i;
+      run_warp(warp * kWarp, std::min(threads, (warp + 1) * kWarp));
+    }
+    left = false;  // whoever has not ended is at the block's barrier, and so is everybody else
     for (int i = 0; i < threads; ++i) {
-      current_ = order_ == Order::kForward ? i : threads - 1 - i;
-      Fiber& fiber = *fibers_[static_cast<std::size_t>(current_)];
-      if (fiber.ended) continue;
-      resume(fiber);
-      left = left || !fiber.ended;
+      Fiber& fiber = *fibers_[static_cast<std::size_t>(i)];
+      if (fiber.state != State::kAtBlock) continue;
+      fiber.state = State::kReady;
+      left = true;
     }
   }
 }
 
-void Fibers::sync() { leave(*fibers_[static_cast<std::size_t>(current_)]); }
+void Fibers::wait(State where) {
+  Fiber& fiber = *fibers_[static_cast<std::size_t>(current_)];
+  fiber.state = where;
+  leave(fiber);
+}
+
+void Fibers::sync() { wait(State::kAtBlock); }
+void Fibers::sync_warp() { wait(State::kAtWarp); }
 
 }  // namespace plimsoll::test
