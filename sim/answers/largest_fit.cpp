@@ -184,7 +184,13 @@ class GrowingQuestion {
       if (const Bytes beyond = beyond_all_memory(*grown); beyond.count > 0) return NearAnswer{.short_of = beyond};
     }
     NearEffort look{.evaluations = 8, .memory = room_only(), .threads = effort_.threads};
-    if (thorough && searches_) look = {60, kInstructionBudget, room_only(), effort_.threads};
+    if (thorough && searches_) {
+      look = {.evaluations = 60,
+              .instruction_budget = kInstructionBudget,
+              .memory = room_only(),
+              .everywhere = true,
+              .threads = effort_.threads};
+    }
     auto answer = near_answer(*grown, starts(*grown), look);
     if (answer && answer->fits) remember(answer->strategy);
     return answer;

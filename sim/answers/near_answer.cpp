@@ -110,6 +110,20 @@ NearAnswer whole_answer(const Question& question, const SearchProblem& problem, 
   return answer_of(question, whole ? *whole : best);
 }
 
+/// Whether what was asked for by name, or to the letter, fits; of auto, whatever the search of fit comes to.
+Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effort) {
+  const auto search = search_plan(question.spec, question.recipe, question.platform, *question.costs,
+                                  {.strategy = question.strategy,
+                                   .exact = question.exact,
+                                   .instruction_budget = effort.instruction_budget,
+                                   .threads = effort.threads,
+                                   .memory = true});
+  if (!search) return fail(search.error());
+  const Candidate& best = search->candidates.front();
+  if (best.fits()) return answer_of(question, best);
+  return whole_answer(question, {question.spec, question.recipe, question.platform, *question.costs}, best);
+}
+
 Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
   SearchProblem problem{.spec = question.spec, .recipe = question.recipe, .platform = question.platform,
@@ -130,20 +144,10 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
     if (const auto refined = refine_candidates(problem, options, *candidates); !refined) return fail(refined.error());
   }
   const Candidate& best = best_of(*candidates);
+  if (!best.fits() && effort.memory && effort.everywhere) return room_by_name(question, effort);
   if (best.fits() || !problem.shorter) return answer_of(question, best);
   problem.shorter.reset();
   return whole_answer(question, problem, best);
-}
-
-/// Whether what was asked for by name, or to the letter, fits.
-Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effort) {
-  const auto search = search_plan(question.spec, question.recipe, question.platform, *question.costs,
-                                  {.strategy = question.strategy, .exact = question.exact,
-                                   .instruction_budget = effort.instruction_budget, .threads = effort.threads, .memory = true});
-  if (!search) return fail(search.error());
-  const Candidate& best = search->candidates.front();
-  if (best.fits()) return answer_of(question, best);
-  return whole_answer(question, {question.spec, question.recipe, question.platform, *question.costs}, best);
 }
 
 }  // namespace

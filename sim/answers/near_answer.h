@@ -20,6 +20,7 @@ struct NearEffort {
   std::size_t evaluations = 6;              ///< strategies beside the known ones; 0: those alone
   std::size_t instruction_budget = 60'000;  ///< fewer evaluations where steps are long
   bool memory = false;                      ///< does anything fit at all? Nothing is timed: what fits takes 0 s
+  bool everywhere = false;  ///< of `memory`: where no plan near the known ones fits, whatever fit would try is asked
   unsigned threads = 1;                     ///< 0: one a core; the answer does not depend on it
 };
 

@@ -181,6 +181,24 @@ TEST_CASE("ours is never smaller than what everything on the GPU, or a static sp
   CHECK(edges[2].largest.value >= edges[0].largest.value);
 }
 
+TEST_CASE(
+    "where only GPU and host together have room, ours is never smaller than a plan of ours by another system's "
+    "choices") {
+  // 16 bytes for each of 19.7 M parameters of a block: of 23.2 GiB of the GPU and 14 of the host 122 blocks take nearly
+  // all.
+  MachineOptions options;
+  options.ram = kGiB * 16;
+  Question question{.spec = resolve_model("gpt:layers=1,hidden=1280,heads=20,vocab=50257,positions=1024").value(),
+                    .recipe = {.precision = Precision::kBf16Mixed, .sequence = 1024}};
+  question = on_machine(std::move(question), {find_gpu(built_in_gpu_catalogue(), "RTX 3090").value(), options}).value();
+  std::vector<std::string> left_out;
+  const auto all = contenders(question, {"gemini", "plimsoll"}, left_out).value();
+  const auto edges = largest_of(all, growth_of(Extent::kLayers), {.most = 256}, left_out).value();
+  REQUIRE(edges.size() == 2);
+  CHECK(edges[0].largest.value > 110);
+  CHECK(edges[1].largest.value >= edges[0].largest.value);
+}
+
 TEST_CASE("along a row of models the largest is the last that fits") {
   std::vector<ModelSpec> row;
   for (const char* name : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}) row.push_back(resolve_model(name).value());
