@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/print_ladders.h"
 #include "cli/validation_csv.h"
 
 namespace plimsoll {
@@ -76,7 +77,8 @@ void print_targets(const std::vector<TargetResult>& targets, bool all_rows) {
   }
 }
 
-void print_text(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets, const RowFlags& flags) {
+void print_text(const std::vector<RowOutcome>& outcomes, const LadderReport& ladders,
+                const std::vector<TargetResult>& targets, const RowFlags& flags) {
   std::size_t stated = 0;
   std::size_t specified = 0;
   std::size_t compared = 0;
@@ -91,6 +93,7 @@ void print_text(const std::vector<RowOutcome>& outcomes, const std::vector<Targe
              "median", "mean", "95th", "worst", "bias", "f.median", "f.95th", "order (median / worst) of sweeps");
   for (const RowGroup& group : summarize_rows(outcomes)) print_group(group);
   print_targets(targets, flags.files.empty() && flags.family.empty() && flags.metric.empty());
+  print_ladders(ladders);
   print_worst(outcomes, flags.worst);
   print_reasons(outcomes);
 }
@@ -137,10 +140,12 @@ Json to_json(const RowOutcome& outcome) {
   return json;
 }
 
-void print_json(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets, const RowFlags& flags) {
+void print_json(const std::vector<RowOutcome>& outcomes, const LadderReport& ladders,
+                const std::vector<TargetResult>& targets, const RowFlags& flags) {
   Json json{{"format_version", 1}, {"rows", outcomes.size()}};
   for (const TargetResult& result : targets) json["targets"].push_back(to_json(result));
   for (const RowGroup& group : summarize_rows(outcomes)) json["groups"].push_back(to_json(group));
+  json["ladders"] = ladders_json(ladders);
   for (const auto& [reason, count] : count_reasons(outcomes)) json["reasons"].push_back({{"reason", reason}, {"rows", count}});
   for (const RowOutcome* outcome : worst_rows(outcomes, flags.worst)) json["worst"].push_back(to_json(*outcome));
   fmt::print("{}\n", json.dump());
@@ -161,14 +166,15 @@ std::vector<const RowOutcome*> worst_rows(const std::vector<RowOutcome>& outcome
 
 std::string value_text(Measure measure, double value) {
   if (measure == Measure::kFits) return value > 0 ? "fits" : "no";
-  if (measure == Measure::kStep) return fmt::format("{:.4g} s", value);
+  if (is_time(measure)) return fmt::format("{:.4g} s", value);
   return to_text(Bytes(static_cast<std::int64_t>(value)));
 }
 
-void print_validation(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets, const RowFlags& flags) {
-  if (flags.json) return print_json(outcomes, targets, flags);
+void print_validation(const std::vector<RowOutcome>& outcomes, const LadderReport& ladders,
+                      const std::vector<TargetResult>& targets, const RowFlags& flags) {
+  if (flags.json) return print_json(outcomes, ladders, targets, flags);
   if (flags.csv) return print_validation_csv(outcomes);
-  print_text(outcomes, targets, flags);
+  print_text(outcomes, ladders, targets, flags);
 }
 
 }  // namespace plimsoll

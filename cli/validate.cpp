@@ -74,8 +74,10 @@ void add_validate(CLI::App& app, ExitCode& code) {
   command->add_flag("--json", flags->json, "machine-readable answer");
   CLI::Option* csv = command->add_flag("--csv", flags->csv, "every row with its prediction, as CSV");
   command->add_option("--family", flags->family, "only rows of one family, for example torchtitan");
-  command->add_option("--metric", flags->metric,
-                      "only one of allocated, reserved, process, device, host, fits, step, operator, inference, parallel");
+  command->add_option(
+      "--metric", flags->metric,
+      "only one of allocated, reserved, process, device, host, fits, step, forward, backward, update, ladder, "
+      "operator, inference, parallel");
   command->add_option("--worst", flags->worst, "how many rows to print, worst first")->capture_default_str();
   command->add_flag("--cross", flags->cross, "constants that are fitted on rows, and the error on a family that is left out");
   CLI::Option* page = command->add_flag("--markdown", flags->markdown, "the page RESULTS.md");

@@ -7,6 +7,7 @@
 
 #include "cli/print_cross.h"
 #include "cli/print_inference_rows.h"
+#include "cli/print_ladders.h"
 #include "cli/print_operators.h"
 #include "cli/print_parallel_rows.h"
 #include "cli/print_validation.h"
@@ -24,6 +25,7 @@ namespace {
 constexpr std::string_view kOperatorMetric = "operator";
 constexpr std::string_view kInferenceMetric = "inference";
 constexpr std::string_view kParallelMetric = "parallel";
+constexpr std::string_view kLadderMetric = "ladder";
 constexpr Bytes kMostText{std::int64_t{64} << 20};
 
 Result<std::vector<PublishedRow>> read_files(const std::vector<std::string>& files) {
@@ -87,8 +89,8 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
     return fail({.kind = ErrorKind::kUnknownName,
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
-                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, operator, inference, "
-                           "parallel"});
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, forward, backward, "
+                           "update, ladder, operator, inference, parallel"});
   }
   const bool known =
       std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });
@@ -111,24 +113,40 @@ Result<std::vector<StoredAccuracy>> read_runs(const std::vector<std::string>& fi
   return runs;
 }
 
-Result<void> show(const std::vector<RowOutcome>& outcomes, const RowFlags& flags) {
+Result<void> show(const std::vector<RowOutcome>& outcomes, const LadderReport& ladders, const RowFlags& flags) {
   if (flags.cross) return print_cross(outcomes, flags.json);
   const auto targets = shipped_validation_targets();
   if (!targets) return fail(targets.error());
-  const auto results = judge_targets(*targets, summarize_rows(outcomes));
+  auto groups = summarize_rows(outcomes);
+  std::ranges::move(summarize_ladders(ladders.ladders), std::back_inserter(groups));
+  const auto results = judge_targets(*targets, groups);
   if (flags.markdown) {
     const auto runs = read_runs(flags.runs);
     if (!runs) return fail(runs.error());
-    fmt::print("{}", validation_markdown(outcomes, results, *runs));
+    fmt::print("{}", validation_markdown(outcomes, ladders.ladders, results, *runs));
     return {};
   }
-  print_validation(outcomes, results, flags);
+  print_validation(outcomes, ladders, results, flags);
   return {};
 }
 
 }  // namespace
 
 namespace {
+
+/// Ladders among the rows, of the wanted family; none where another measure is asked for.
+Result<LadderReport> ladders_of(const std::vector<PublishedRow>& rows, const RowFlags& flags) {
+  if (!flags.metric.empty() && flags.metric != kLadderMetric) return LadderReport{};
+  const auto rules = shipped_ladder_rules();
+  if (!rules) return fail(rules.error());
+  return judge_ladders(rows, *rules, flags.family);
+}
+
+void print_ladders_as(const LadderReport& report, const RowFlags& flags) {
+  if (flags.csv) return print_ladders_csv(report);
+  if (!flags.json) return print_ladders(report);
+  fmt::print("{}\n", nlohmann::ordered_json{{"format_version", 1}, {"ladders", ladders_json(report)}}.dump());
+}
 
 /// Steps of many devices: rows of the files, or the program's own.
 Result<ExitCode> validate_parallel(const RowFlags& flags) {
@@ -164,11 +182,17 @@ Result<ExitCode> validate_rows(const RowFlags& flags) {
     print_operators_as(judge_operators(operators, *lexicon), flags);
     return ExitCode::kDone;
   }
+  const auto ladders = ladders_of(*rows, flags);
+  if (!ladders) return fail(ladders.error());
+  if (flags.metric == kLadderMetric) {
+    print_ladders_as(*ladders, flags);
+    return ExitCode::kDone;
+  }
   std::vector<StatedRow> stated;
   for (const PublishedRow& row : *rows) stated.push_back(state_row(row, *lexicon));
   if (auto known = check_names(stated, flags); !known) return fail(known.error());
   keep_wanted(*rows, stated, flags);
-  if (auto shown = show(judge_rows(*rows, stated, predict_row), flags); !shown) return fail(shown.error());
+  if (auto shown = show(judge_rows(*rows, stated, predict_row), *ladders, flags); !shown) return fail(shown.error());
   const bool everything = flags.metric.empty() && flags.family.empty() && !flags.csv && !flags.json && !flags.cross;
   if (everything && !operators.empty()) print_operators_as(judge_operators(operators, *lexicon), flags);
   if (everything && !flags.markdown && !inference->empty()) print_inference_rows(judge_inference(*inference), false, false);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/print_ladders.h"
 #include "cli/print_validation.h"
 
 namespace plimsoll {
@@ -110,14 +111,15 @@ std::string coverage(const std::vector<RowOutcome>& outcomes) {
 
 }  // namespace
 
-std::string validation_markdown(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets,
-                                const std::vector<StoredAccuracy>& runs) {
+std::string validation_markdown(const std::vector<RowOutcome>& outcomes, const std::vector<LadderOutcome>& ladders,
+                                const std::vector<TargetResult>& targets, const std::vector<StoredAccuracy>& runs) {
   std::string text(kIntroduction);
   text += "\n## Missed\n\n" + target_table(targets, true);
   text += "\n## Reached\n\n" + target_table(targets, false);
   if (!runs.empty()) text += "\n## Our own runs\n\n";
   for (const StoredAccuracy& run : runs) text += run_text(run);
   text += "\n## By family\n\n" + family_tables(summarize_rows(outcomes));
+  text += ladders_markdown(ladders);
   text += "\n## Worst rows\n\n" + worst_table(outcomes);
   text += "\n## Coverage\n\n" + coverage(outcomes);
   return text;

@@ -4,13 +4,14 @@
 #include <vector>
 
 #include "formats/published/stored_accuracy.h"
+#include "sim/validation/judge_ladders.h"
 #include "sim/validation/row_outcome.h"
 #include "sim/validation/validation_targets.h"
 
 namespace plimsoll {
 
 /// RESULTS.md: what was missed first, then what was reached, stored runs, errors by family, the worst rows and the coverage.
-std::string validation_markdown(const std::vector<RowOutcome>& outcomes, const std::vector<TargetResult>& targets,
-                                const std::vector<StoredAccuracy>& runs);
+std::string validation_markdown(const std::vector<RowOutcome>& outcomes, const std::vector<LadderOutcome>& ladders,
+                                const std::vector<TargetResult>& targets, const std::vector<StoredAccuracy>& runs);
 
 }  // namespace plimsoll

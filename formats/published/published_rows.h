@@ -17,7 +17,8 @@ bool looks_like_published_rows(std::string_view text);
 /// sizes, and what is no number there is the trouble of its row alone.
 Result<std::vector<PublishedRow>> read_published_rows(std::string_view text, std::string where);
 
-/// The rows that the program carries: memory, throughput, offload, parallel, operators, in that order.
+/// The rows that the program carries: memory, throughput, offload, parallel, operators, further throughput, in that
+/// order.
 Result<std::vector<PublishedRow>> shipped_published_rows();
 
 /// Rows of inference, which are no training steps: data/published/inference.csv.

@@ -41,10 +41,12 @@ struct PublishedSetup {
   int zero;
   Home parameters, optimizer, activations;
   bool automatic_placement;
+  bool delayed_update = false;
 };
 
 constexpr PublishedSetup kPublished[] = {
     {"zero-offload", Stack::kDeepspeed, 2, Home::kDevice, Home::kHost, Home::kDevice, false},
+    {"zero-offload-delayed", Stack::kDeepspeed, 2, Home::kDevice, Home::kHost, Home::kDevice, false, true},
     {"zero-3-offload", Stack::kDeepspeed, 3, Home::kHost, Home::kHost, Home::kDevice, false},
     {"zero-infinity", Stack::kDeepspeed, 3, Home::kDrive, Home::kDrive, Home::kHost, false},
     {"gemini-static", Stack::kColossalai, 0, Home::kHost, Home::kHost, Home::kDevice, false},
@@ -68,6 +70,12 @@ Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& 
                  .what = fmt::format("no program reads a configuration of {}", to_text(setup.stack)),
                  .where = "--stack",
                  .remedy = "choose pytorch, deepspeed, colossalai or megatron"});
+  }
+  if (setup.delayed_update) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "no configuration of DeepSpeed says that updates come one step late",
+                 .where = "--strategy",
+                 .remedy = "export zero-offload"});
   }
   ExportedTraining training{.spec = spec, .recipe = recipe, .source = *source};
   training.origin = fmt::format("setup of {}: {}", to_text(setup.stack), describe(setup));
@@ -129,6 +137,7 @@ Result<StackSetup> with_published_choices(StackSetup setup, const std::string& n
     setup.optimizer = known.optimizer;
     setup.activations = known.activations;
     setup.automatic_placement = known.automatic_placement;
+    setup.delayed_update = known.delayed_update;
     if (setup.recomputation == Recomputation::kNone) setup.recomputation = Recomputation::kFull;
     return setup;
   }

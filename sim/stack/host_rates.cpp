@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "formats/machines/constant_table.h"
 #include "sim/cost/efficiencies.h"
@@ -20,10 +21,12 @@ double stated_or(double stated, std::string_view key) { return (stated > 0 ? sta
 HostRates host_rates(const GpuEntry& gpu, const StackSetup& setup) {
   const double dram = stated_or(setup.dram_gbs, fmt::format("dram.{}", to_text(gpu.board)));
   const auto ranks = static_cast<double>(std::max<std::int64_t>(1, setup.data_ranks * setup.tensor_ranks * setup.stages));
+  const double uplink =
+      setup.drive_uplink_gbs > 0 ? setup.drive_uplink_gbs * kGiga : std::numeric_limits<double>::infinity();
   return {.link = host_link_rate(gpu),
           .updates = cost_constants().at("stack.host_update") * dram / ranks,
-          .reads = stated_or(setup.drive_read_gbs, "ssd.read") / ranks,
-          .writes = stated_or(setup.drive_write_gbs, "ssd.write") / ranks};
+          .reads = std::min(stated_or(setup.drive_read_gbs, "ssd.read"), uplink) / ranks,
+          .writes = std::min(stated_or(setup.drive_write_gbs, "ssd.write"), uplink) / ranks};
 }
 
 bool is_host_work(StackKernelSort sort) { return sort >= StackKernelSort::kToHost; }

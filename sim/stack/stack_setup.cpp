@@ -95,6 +95,7 @@ std::string describe(const StackSetup& setup) {
   for (const auto& [what, home] : homes) {
     if (home != Home::kDevice) text += fmt::format(", {} on the {}", what, to_text(home));
   }
+  if (setup.delayed_update) text += ", updates one step late";
   if (setup.selected_share > 0) {
     text += fmt::format(", ZenFlow ({:.0f} % of columns each step, the others every {} steps)", 100 * setup.selected_share, setup.update_every);
   }

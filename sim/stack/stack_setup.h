@@ -61,6 +61,8 @@ struct StackSetup {
   Home activations = Home::kDevice;
   double selected_share = 0;      ///< ZenFlow: of the gradients' columns, those that the GPU updates in every step; 0: no ZenFlow
   std::int64_t update_every = 4;  ///< ZenFlow: steps after which host memory updates the others
+  bool delayed_update = false;  ///< ZeRO-Offload: host memory updates with the gradients of the step before, beside the
+                                ///< kernels of this one
   std::int64_t reduce_bucket = 500'000'000;  ///< elements that DeepSpeed reduces at once
   bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
   bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
@@ -82,6 +84,9 @@ struct StackSetup {
   double dram_gbs = 0;         ///< reached by host memory; 0: what is assumed beside such a board
   double drive_read_gbs = 0;   ///< of all drives together; 0: of one assumed drive
   double drive_write_gbs = 0;
+  std::int64_t drives = 1;           ///< that share the work
+  double drive_uplink_gbs = 0;       ///< that all drives share; 0: nothing but their own rates
+  std::int64_t host_cores = 0;       ///< 0: what is assumed beside such a board
   bool automatic_placement = false;  ///< Gemini's `auto`: what the warm-up leaves of the GPU holds parameters, then states
   Bytes chunk_room;            ///< bytes of the GPU that Gemini fills so although their home is the host
   std::string strategy = "auto";       ///< of plimsoll's own plans, which no other stack knows

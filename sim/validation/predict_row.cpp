@@ -17,9 +17,13 @@ MachineOptions options_of(const StackSetup& setup) {
   if (setup.dram_gbs > 0) options.dram_gbs = setup.dram_gbs;
   if (setup.drive_read_gbs > 0) {
     options.ssd = kGiB * 1024 * 64;
-    options.ssd_read_gbs = setup.drive_read_gbs;
-    options.ssd_write_gbs = setup.drive_write_gbs;
+    const auto drives = static_cast<double>(setup.drives);
+    options.ssd_read_gbs = setup.drive_read_gbs / drives;
+    options.ssd_write_gbs = setup.drive_write_gbs / drives;
+    options.ssd_count = static_cast<int>(setup.drives);
+    if (setup.drive_uplink_gbs > 0) options.ssd_uplink_gbs = setup.drive_uplink_gbs;
   }
+  if (setup.host_cores > 0) options.cpu_cores = static_cast<int>(setup.host_cores);
   options.desktop = setup.desktop;
   options.os = setup.os;
   return options;

@@ -34,6 +34,11 @@ std::optional<double> measured(const StackPrediction& prediction, const RowState
     if (amount.count <= 0) return std::nullopt;
     return static_cast<double>(amount.count);
   };
+  /// Parts are told of steps of one micro-batch alone.
+  const auto seconds = [&](double part) -> std::optional<double> {
+    if (part <= 0 || statement.recipe.accumulate > 1) return std::nullopt;
+    return part;
+  };
   switch (statement.measure) {
     case Measure::kAllocated: return bytes(prediction.peak.allocated);
     case Measure::kReserved: return bytes(prediction.peak.reserved);
@@ -41,6 +46,14 @@ std::optional<double> measured(const StackPrediction& prediction, const RowState
     case Measure::kDevice: return bytes(prediction.peak.device);
     case Measure::kHost: return bytes(prediction.host);
     case Measure::kFits: return prediction.fits ? 1.0 : 0.0;
+    case Measure::kForward:
+      return seconds(prediction.time.forward);
+    case Measure::kBackward:
+      return seconds(prediction.time.backward);
+    case Measure::kUpdate:
+      return seconds(prediction.time.optimizer);
+    case Measure::kLadder:
+      return std::nullopt;
     case Measure::kStep:
       if (prediction.time.step <= 0) return std::nullopt;
       return step_seconds(prediction.time, statement.recipe, statement.setup);

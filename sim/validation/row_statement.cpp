@@ -6,13 +6,17 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<Measure, std::string_view>, 7> kMeasures{{{Measure::kAllocated, "allocated"},
-                                                                         {Measure::kReserved, "reserved"},
-                                                                         {Measure::kProcess, "process"},
-                                                                         {Measure::kDevice, "device"},
-                                                                         {Measure::kHost, "host"},
-                                                                         {Measure::kFits, "fits"},
-                                                                         {Measure::kStep, "step"}}};
+constexpr std::array<std::pair<Measure, std::string_view>, 11> kMeasures{{{Measure::kAllocated, "allocated"},
+                                                                          {Measure::kReserved, "reserved"},
+                                                                          {Measure::kProcess, "process"},
+                                                                          {Measure::kDevice, "device"},
+                                                                          {Measure::kHost, "host"},
+                                                                          {Measure::kFits, "fits"},
+                                                                          {Measure::kStep, "step"},
+                                                                          {Measure::kForward, "forward"},
+                                                                          {Measure::kBackward, "backward"},
+                                                                          {Measure::kUpdate, "update"},
+                                                                          {Measure::kLadder, "ladder"}}};
 
 }  // namespace
 

@@ -23,6 +23,10 @@ enum class Measure : std::uint8_t {
   kHost,       ///< bytes of the process in host memory
   kFits,       ///< whether it runs at all
   kStep,       ///< seconds of an optimizer step
+  kForward,    ///< seconds of its forward passes
+  kBackward,   ///< of its backward passes
+  kUpdate,     ///< of what comes after them
+  kLadder,     ///< host RAM that runs under falling caps need: of a ladder, never of one row
 };
 
 /// A published row in the words of the simulator.
@@ -46,7 +50,9 @@ struct StatedRow {
   [[nodiscard]] bool is_fully_specified() const { return statement.has_value() && open.empty(); }
 };
 
-constexpr bool is_memory(Measure measure) { return measure != Measure::kFits && measure != Measure::kStep; }
+/// Seconds of a step, or of a part of it.
+constexpr bool is_time(Measure measure) { return measure >= Measure::kStep && measure <= Measure::kUpdate; }
+constexpr bool is_memory(Measure measure) { return measure != Measure::kFits && measure < Measure::kStep; }
 
 std::string_view to_text(Measure measure);
 std::optional<Measure> parse_measure(std::string_view text);

@@ -60,6 +60,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
   setup.update_in_backward = facts.is_true("update_in_backward");
   setup.keeps_gradients = facts.is_true("keeps_gradients");
+  setup.delayed_update = facts.is_true("delayed_update");
   setup.eager_modules = facts.is_true("eager_modules");
   setup.deterministic = facts.is_true("deterministic");
   setup.transformer_engine = facts.fact("engine") != "false";
@@ -89,6 +90,9 @@ void take_machine(RowFacts& facts, StackSetup& setup) {
   setup.dram_gbs = facts.number_fact("dram").value_or(0);
   setup.drive_read_gbs = facts.number_fact("drive_read").value_or(0);
   setup.drive_write_gbs = facts.number_fact("drive_write").value_or(0);
+  setup.drives = std::max<std::int64_t>(1, facts.whole_fact("drives").value_or(1));
+  setup.drive_uplink_gbs = facts.number_fact("drive_uplink").value_or(0);
+  setup.host_cores = facts.whole_fact("cores").value_or(0);
   if (const auto bytes = facts.number_fact("host_memory")) setup.host_memory = Bytes(static_cast<std::int64_t>(*bytes * kGigabyte));
   if (const auto bytes = facts.whole_fact("device_memory")) setup.device_memory = Bytes(*bytes);
   if (!facts.fact("strategy").empty()) setup.strategy = facts.fact("strategy");

@@ -85,7 +85,7 @@ void take_time(RowFacts& facts, RowStatement& statement) {
   if (stated_gpus(statement.setup) > node) facts.refuse("several nodes", "");
   statement.published = step_seconds(facts, statement, facts.row().value.value_or(0));
   if (statement.published <= 0) return facts.refuse("value without meaning", facts.row().field("metric"));
-  check_peak(facts, statement);
+  if (statement.measure == Measure::kStep) check_peak(facts, statement);
 }
 
 void take_bytes(RowFacts& facts, RowStatement& statement) {
@@ -102,12 +102,12 @@ void take_bytes(RowFacts& facts, RowStatement& statement) {
 void state_value(RowFacts& facts, RowStatement& statement) {
   if (facts.is_refused()) return;
   const auto measure = parse_measure(facts.fact("measure"));
-  if (!measure) return facts.refuse("no such measure", facts.row().field("metric"));
+  if (!measure || *measure == Measure::kLadder) return facts.refuse("no such measure", facts.row().field("metric"));
   statement.measure = *measure;
   if (*measure != Measure::kFits && !facts.row().value) {
     return facts.refuse("unreadable value", facts.row().field("value").substr(0, 40));
   }
-  if (*measure == Measure::kStep) return take_time(facts, statement);
+  if (is_time(*measure)) return take_time(facts, statement);
   if (*measure == Measure::kFits) {
     statement.published = ran(facts.row()) ? 1 : 0;
     return;

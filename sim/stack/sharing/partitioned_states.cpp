@@ -13,9 +13,18 @@ constexpr std::size_t kOverlappingBuffers = 2;
 }  // namespace
 
 PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
-    : StateSharing(tape), ranks_(setup.zero > 0 ? setup.data_ranks : 1), data_ranks_(setup.data_ranks), stage_(setup.zero), home_(setup.optimizer),
-      bucket_elements_(setup.reduce_bucket), overlaps_(setup.overlaps_communication && setup.zero >= 2),
-      selected_share_(setup.selected_share), update_every_(setup.update_every), recipe_(recipe) {
+    : StateSharing(tape),
+      ranks_(setup.zero > 0 ? setup.data_ranks : 1),
+      data_ranks_(setup.data_ranks),
+      stage_(setup.zero),
+      home_(setup.optimizer),
+      bucket_elements_(setup.reduce_bucket),
+      overlaps_(setup.overlaps_communication && setup.zero >= 2),
+      selected_share_(setup.selected_share),
+      update_every_(setup.update_every),
+      delayed_(setup.delayed_update && offloads()),
+      forward_share_(setup.recomputation == Recomputation::kNone ? 1.0 / 3 : 1.0 / 4),
+      recipe_(recipe) {
   for (Parameter& parameter : tape.parameters()) {
     if (!parameter.trained) continue;
     trained_ += parameter.value.elements();
@@ -43,6 +52,8 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
 void PartitionedStates::begin(bool last_micro_batch) {
   last_micro_batch_ = last_micro_batch;
   ++micro_batches_;
+  // The update of the step before runs beside forward and backward, in each for as long as its part of the kernels.
+  if (delayed_ && micro_batches_ == 1) update_part_beside(forward_share_);
 }
 
 void PartitionedStates::take(Parameter& parameter) {
@@ -99,15 +110,18 @@ void PartitionedStates::end() {
   if (stage_ == 0 && last_micro_batch_) collective(2 * static_cast<double>(trained_ * size_of(type_)), data_ranks_, type_);
   reduce_bucket();
   buffers_.clear();
-  if (selected_share_ > 0 && last_micro_batch_) update_others_beside(recipe_);
+  if (!last_micro_batch_) return;
+  if (selected_share_ > 0) update_part_beside((1 - selected_share_) / static_cast<double>(update_every_));
+  if (delayed_) update_part_beside(1 - forward_share_);
 }
 
-/// A share of the update that comes every few steps: its passes, its copies of new weights, all beside the kernels of a step.
-void PartitionedStates::update_others_beside(const Recipe& recipe) {
-  const double share = (1 - selected_share_) / static_cast<double>(update_every_);
-  const auto others = static_cast<std::int64_t>(share * static_cast<double>(master_.value.elements()));
-  update_in_host_memory(recipe, others, type_, home_);
-  tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(others * size_of(type_))});
+/// A share of the update beside the kernels of a step; ZenFlow copies its new weights there, too.
+void PartitionedStates::update_part_beside(double share) {
+  const auto part = static_cast<std::int64_t>(share * static_cast<double>(master_.value.elements()));
+  update_in_host_memory(recipe_, part, type_, home_);
+  if (delayed_) return;
+  tape_.launch(
+      {.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(part * size_of(type_))});
 }
 
 void PartitionedStates::update_selected(const Recipe& recipe) {
@@ -133,7 +147,8 @@ void PartitionedStates::update_on_device(const Recipe& recipe, OptimizerLoop loo
 
 void PartitionedStates::update_on_host(const Recipe& recipe) {
   for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
-  update_in_host_memory(recipe, master_.value.elements(), type_, home_);
+  // A delayed update runs beside the kernels, but weights in use take no new ones: they are changed when the step ends.
+  if (!delayed_) update_in_host_memory(recipe, master_.value.elements(), type_, home_);
   tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(master_.value.elements() * size_of(type_))});
 }
 

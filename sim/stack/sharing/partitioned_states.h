@@ -4,10 +4,11 @@
 
 namespace plimsoll {
 
-/// DeepSpeed's ZeRO up to stage 2 (stage 0: its fp16 optimizer alone): an fp32 partition of all trained parameters with its
-/// states from the beginning on, gradients that pass through reduction buckets of a fixed size, and from stage 2 on only the
-/// own partition of them kept. States that wait in host memory take their gradients there (ZeRO-Offload). ZenFlow's important
-/// columns are updated on the GPU in every step, the others in host memory every few steps, beside what the GPU computes.
+/// DeepSpeed's ZeRO up to stage 2 (stage 0: its fp16 optimizer alone): an fp32 partition of all trained parameters with
+/// its states from the beginning on, gradients that pass through reduction buckets of a fixed size, and from stage 2 on
+/// only the own partition of them kept. States that wait in host memory take their gradients there (ZeRO-Offload).
+/// ZenFlow's important columns are updated on the GPU in every step, the others in host memory every few steps, beside
+/// what the GPU computes; so are all of them where updates come one step late.
 class PartitionedStates : public StateSharing {
  public:
   PartitionedStates(Tape& tape, const Recipe& recipe, const StackSetup& setup);
@@ -26,7 +27,7 @@ class PartitionedStates : public StateSharing {
   void update_on_device(const Recipe& recipe, OptimizerLoop loop);
   void update_on_host(const Recipe& recipe);
   void update_selected(const Recipe& recipe);
-  void update_others_beside(const Recipe& recipe);
+  void update_part_beside(double share);
   [[nodiscard]] bool offloads() const { return home_ != Home::kDevice; }
 
   std::int64_t ranks_;         ///< that share states
@@ -42,6 +43,8 @@ class PartitionedStates : public StateSharing {
   Parameter selected_;         ///< ZenFlow's: columns whose states stay on the GPU
   double selected_share_ = 0;
   std::int64_t update_every_ = 1;
+  bool delayed_ = false;      ///< host memory updates with the gradients of the step before
+  double forward_share_ = 0;  ///< of a step's kernels
   const Recipe& recipe_;
   std::int64_t trained_ = 0;
   std::int64_t bucket_filled_ = 0;

@@ -121,6 +121,30 @@ TEST_CASE("States that wait in host memory are counted there") {
   CHECK(bytes(drive.drive) == Approx(12 * kParameters).epsilon(0.001));
 }
 
+TEST_CASE("An update that comes one step late works beside the passes, and only the weights' return is left for the end") {
+  StackSetup setup = nano(1, 2, Stack::kDeepspeed);
+  setup.optimizer = Home::kHost;
+  const ModelSpec spec = *resolve_model(kModel);
+  const Recipe made = recipe(Precision::kFp16Mixed);
+  const auto moved = [&](bool delayed, StackKernelSort sort, bool at_the_end) {
+    setup.delayed_update = delayed;
+    Tape tape;
+    run_training_steps(tape, spec, made, setup, module_rules(spec, made, setup, board()));
+    double total = 0;
+    for (const StackKernel& kernel : tape.kernels()) {
+      if (kernel.sort == sort && (kernel.phase == Phase::kOptimizer) == at_the_end) total += kernel.bytes;
+    }
+    return total;
+  };
+  // 28 bytes a parameter of states and gradients, and the two-byte weights.
+  CHECK(moved(false, StackKernelSort::kHostUpdate, true) == Approx(30 * kParameters));
+  CHECK(moved(false, StackKernelSort::kHostUpdate, false) == 0);
+  CHECK(moved(true, StackKernelSort::kHostUpdate, true) == 0);
+  CHECK(moved(true, StackKernelSort::kHostUpdate, false) == Approx(30 * kParameters).epsilon(1e-5));
+  CHECK(moved(true, StackKernelSort::kToDevice, true) == Approx(2 * kParameters));
+  CHECK(moved(true, StackKernelSort::kToDevice, false) == 0);
+}
+
 TEST_CASE("What ranks send to each other is listed as collectives") {
   const auto sent = [](const StackSetup& setup, Precision precision) {
     Tape tape;
