@@ -13,11 +13,12 @@ constexpr double kMicro = 1e-6;
 
 double constant(std::string_view key) { return cost_constants().at(key); }
 
-/// The most particular of the keys "stack.product.datacenter.Hopper", "stack.product.datacenter".
-double board_constant(std::string_view what, const GpuEntry& gpu) {
-  const std::string sort = fmt::format("stack.{}.{}", what, to_text(gpu.board));
+/// The share of their rate alone that products keep in a step. An architecture's own ("stack.product.datacenter.Hopper") is of
+/// its matrix units, whose power sets the clock; products in fp32 are the vector units'.
+double product_share(const GpuEntry& gpu, DType measured) {
+  const std::string sort = fmt::format("stack.product.{}", to_text(gpu.board));
   const std::string own = fmt::format("{}.{}", sort, gpu.architecture);
-  return constant(cost_constants().has(own) ? own : sort);
+  return constant(measured != DType::kFp32 && cost_constants().has(own) ? own : sort);
 }
 
 /// fp16 on a GPU without units for it is widened: such products run at the rate of fp32. bf16 has no such way.
@@ -41,7 +42,7 @@ void set_products(KernelRates& rates, const GpuEntry& gpu, Precision precision) 
     const auto alone = product_efficiency(gpu, units.measured);
     if (!units.tflops || !alone) continue;
     rates.nominal[type] = *units.tflops * kTera;
-    rates.products[type] = *units.tflops * kTera * alone->share * board_constant("product", gpu);
+    rates.products[type] = *units.tflops * kTera * alone->share * product_share(gpu, units.measured);
   }
 }
 

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "formats/models/resolve_model.h"
+#include "sim/cost/efficiencies.h"
 #include "sim/stack/collective_seconds.h"
+#include "sim/stack/kernel_rates.h"
 #include "sim/stack/kernel_seconds.h"
 
 namespace plimsoll {
@@ -45,6 +47,16 @@ Recipe recipe_of(std::int64_t batch, std::int64_t sequence, Precision precision)
 }
 
 }  // namespace
+
+TEST_CASE("What a step takes of the rate of an architecture's matrix units it does not take of its vector units") {
+  const GpuEntry gpu = gpu_named("H100 SXM5 80GB");
+  const auto share = [&](DType type, DType measured) {
+    const KernelRates rates = kernel_rates(gpu, {}, Precision::kFp32).value();
+    return rates.products.at(type) / rates.nominal.at(type) / product_efficiency(gpu, measured)->share;
+  };
+  CHECK(share(DType::kBf16, DType::kBf16) == Approx(cost_constants().at("stack.product.datacenter.Hopper")));
+  CHECK(share(DType::kFp32, DType::kFp32) == Approx(cost_constants().at("stack.product.datacenter")));
+}
 
 TEST_CASE("A kernel takes its start and the longer of arithmetic and traffic") {
   const KernelRates rates = round_rates();
