@@ -80,7 +80,7 @@ std::string missing(const FitAnswer& answer) {
 /// Whether any plan fits, whatever its time. That none is found says little: a full search may find one.
 bool has_room(const Question& question) {
   if (question.stack || question.exact || question.strategy != "auto") return false;
-  const auto starts = candidate_strategies(question.spec.layers, question.platform, question.recipe.precision,
+  const auto starts = candidate_strategies(question.spec.blocks(), question.platform, question.recipe.precision,
                                            question.recipe.adapter.exists());
   const auto room = near_answer(question, starts, {.evaluations = 60, .memory = true});
   return room && room->fits;

@@ -1,5 +1,7 @@
 #include "core/graph/attention_layer.h"
 
+#include "core/model/distance_bucket.h"
+
 namespace plimsoll {
 namespace {
 
@@ -12,16 +14,23 @@ constexpr WeightAndBias kProjection{Role::kProjectionWeight, Role::kProjectionBi
 
 OpShape attention_shape(const LayerWriter& write) {
   const ModelSpec& spec = write.spec();
-  return {.rows = write.rows(), .sequence = write.recipe().sequence, .heads = spec.heads, .kv_heads = spec.kv_heads,
+  return {.rows = write.rows(),
+          .sequence = write.sequence(),
+          .heads = spec.heads,
+          .kv_heads = spec.kv_heads,
           .head_dim = spec.head_dim};
 }
 
+/// Blocks whose tokens see those after them though the model's last stack is causal.
+std::int64_t encoder_blocks(const ModelSpec& spec) { return spec.has_encoder_and_decoder() ? spec.layers : 0; }
+
 /// Rotations and norms of heads have the same sizes, and no kind.
-OpShape attention_kernel_shape(const LayerWriter& write) {
+OpShape attention_kernel_shape(const LayerWriter& write, GroupId g) {
   OpShape shape = attention_shape(write);
   const ModelSpec& spec = write.spec();
   const AttentionKind causal = spec.positions == PositionKind::kAlibi ? AttentionKind::kCausalAlibi : AttentionKind::kCausal;
-  const AttentionKind kind = spec.causal ? causal : spec.pads() ? AttentionKind::kPadded : AttentionKind::kFull;
+  const bool reads_whole = !spec.causal || write.parameters().at(g).block < encoder_blocks(spec);
+  const AttentionKind kind = !reads_whole ? causal : spec.pads() ? AttentionKind::kPadded : AttentionKind::kFull;
   shape.variant = static_cast<std::uint8_t>(kind);
   return shape;
 }
@@ -65,6 +74,54 @@ void normalize_heads_backward(LayerWriter& write, GroupId g, TensorId d_qkv, con
        {write.weight_gradient(g, Role::kQueryNormWeight), kW}, {write.weight_gradient(g, Role::kKeyNormWeight), kW}});
 }
 
+bool adds_bias(const LayerWriter& write) { return write.spec().positions == PositionKind::kRelative; }
+
+OpShape distance_bias_shape(const LayerWriter& write, GroupId g) {
+  return {.rows = write.spec().relative_buckets,
+          .inputs = kFarthestDistance,
+          .sequence = write.sequence(),
+          .heads = write.spec().heads,
+          .variant = attention_kernel_shape(write, g).variant};
+}
+
+/// Where the block has the table of its stack: what every block of it adds to its scores, and where they put the
+/// gradient.
+void make_bias(LayerWriter& write, GroupId g, SavedAttention& saved) {
+  const TensorId table = write.weight(g, Role::kRelativeBias);
+  if (!table.valid()) return;
+  const DType wide = sum_dtype(write.recipe().precision);
+  const std::int64_t numbers = write.spec().heads * distance_count(write.sequence());
+  saved.distance_bias = write.build().make(TensorKind::kActivation, numbers, wide, "distance bias");
+  saved.d_distance_bias = write.build().make(TensorKind::kActivationGradient, numbers, wide, "distance bias gradient");
+  write.build().add(OpKind::kDistanceBias, distance_bias_shape(write, g), {{table, kR}, {saved.distance_bias, kW}});
+}
+
+/// Gradient of qkv from that of what attention made.
+void scores_backward(LayerWriter& write, GroupId g, TensorId d_attention, TensorId d_qkv, const SavedAttention& saved) {
+  const OpShape shape = attention_kernel_shape(write, g);
+  if (!adds_bias(write)) {
+    return write.build().add_with_workspace(OpKind::kAttentionBackward, shape,
+                                            {{saved.qkv, kR},
+                                             {write.batch().extents, kR},
+                                             {saved.attention, kR},
+                                             {saved.log_sum_exp, kR},
+                                             {d_attention, kR},
+                                             {d_qkv, kW}});
+  }
+  write.build().add_with_workspace(OpKind::kBiasedAttentionBackward, shape,
+                                   {{saved.qkv, kR},
+                                    {saved.distance_bias, kR},
+                                    {saved.attention, kR},
+                                    {saved.log_sum_exp, kR},
+                                    {d_attention, kR},
+                                    {d_qkv, kW},
+                                    {saved.d_distance_bias, saved.last_of_stack ? kW : kRw}});
+  const TensorId d_table = write.weight_gradient(g, Role::kRelativeBias);
+  if (!d_table.valid()) return;
+  write.build().add(OpKind::kDistanceBiasBackward, distance_bias_shape(write, g),
+                    {{saved.d_distance_bias, kR}, {d_table, kW}});
+}
+
 }  // namespace
 
 TensorId attention_forward(LayerWriter& write, GroupId g, TensorId x, SavedAttention& saved) {
@@ -74,8 +131,12 @@ TensorId attention_forward(LayerWriter& write, GroupId g, TensorId x, SavedAtten
   if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRope, rope_shape(write, g), {{saved.qkv, kRw}});
   saved.attention = write.activation(spec.attention_width(), "attention");
   saved.log_sum_exp = write.statistics(spec.heads, "log-sum-exp");
-  write.build().add_with_workspace(OpKind::kAttention, attention_kernel_shape(write),
-                                   {{saved.qkv, kR}, {write.batch().extents, kR}, {saved.attention, kW},
+  if (adds_bias(write)) make_bias(write, g, saved);
+  write.build().add_with_workspace(adds_bias(write) ? OpKind::kBiasedAttention : OpKind::kAttention,
+                                   attention_kernel_shape(write, g),
+                                   {{saved.qkv, kR},
+                                    {adds_bias(write) ? saved.distance_bias : write.batch().extents, kR},
+                                    {saved.attention, kW},
                                     {saved.log_sum_exp, kW}});
   return write.linear(g, kProjection, saved.attention, spec.attention_width(), spec.hidden, "attention projection");
 }
@@ -85,10 +146,7 @@ TensorId attention_backward(LayerWriter& write, GroupId g, TensorId d_stream, Te
   const TensorId d_attention =
       write.linear_backward(g, kProjection, d_stream, saved.attention, spec.attention_width(), spec.hidden, "attention gradient");
   const TensorId d_qkv = write.gradient(spec.qkv_width(), "qkv gradient");
-  write.build().add_with_workspace(
-      OpKind::kAttentionBackward, attention_kernel_shape(write),
-      {{saved.qkv, kR}, {write.batch().extents, kR}, {saved.attention, kR}, {saved.log_sum_exp, kR}, {d_attention, kR},
-       {d_qkv, kW}});
+  scores_backward(write, g, d_attention, d_qkv, saved);
   if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRopeBackward, rope_shape(write, g), {{d_qkv, kRw}});
   if (spec.qk_norm) normalize_heads_backward(write, g, d_qkv, saved);
   return write.linear_backward(g, kQkv, d_qkv, x, spec.hidden, spec.qkv_width(), "norm 1 gradient");

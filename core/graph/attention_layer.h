@@ -7,6 +7,8 @@ namespace plimsoll {
 /// What attention's forward pass leaves for its backward pass.
 struct SavedAttention {
   TensorId raw_qkv, head_statistics, qkv, attention, log_sum_exp;
+  TensorId distance_bias, d_distance_bias;  ///< of relative positions; the first block of a stack makes them, all others are given them
+  bool last_of_stack = false;               ///< whose backward pass is the first to reach them
 };
 
 /// From what the block's first norm made to what attention adds to the stream.

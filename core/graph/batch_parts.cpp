@@ -11,6 +11,9 @@ std::vector<BatchPart> batch_parts(const ModelSpec& spec, const Recipe& recipe) 
   } else {
     parts.push_back({BatchPartKind::kTokens, DType::kInt32, sequences * (recipe.sequence + 1)});
   }
+  if (spec.has_encoder_and_decoder()) {
+    parts.push_back({BatchPartKind::kTargets, DType::kInt32, sequences * (target_tokens(recipe) + 1)});
+  }
   if (spec.pads()) parts.push_back({BatchPartKind::kExtents, DType::kInt32, 2 * sequences});
   if (spec.head == HeadKind::kMaskedToken) parts.push_back({BatchPartKind::kLabels, DType::kInt32, sequences * recipe.sequence});
   if (spec.head == HeadKind::kClass) parts.push_back({BatchPartKind::kLabels, DType::kInt32, sequences});
@@ -22,6 +25,8 @@ std::string_view to_text(BatchPartKind kind) {
     case BatchPartKind::kTokens: return "tokens";
     case BatchPartKind::kExtents: return "extents";
     case BatchPartKind::kLabels: return "labels";
+    case BatchPartKind::kTargets:
+      return "targets";
     case BatchPartKind::kPatches: return "patches";
   }
   return "?";

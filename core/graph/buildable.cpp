@@ -14,6 +14,20 @@ Result<void> refuse(const ModelSpec& spec, std::string_view what) {
                .remedy = "only --stack pytorch can tell how it would be trained"});
 }
 
+/// An encoder and a decoder as T5 has them; sizes, activation and tied or own head are free.
+bool is_plain_t5(const ModelSpec& spec) {
+  ModelSpec plain = family_defaults(Family::kT5);
+  plain.name = spec.name;
+  plain.layers = spec.layers, plain.decoder_layers = spec.decoder_layers;
+  plain.hidden = spec.hidden, plain.ffn = spec.ffn;
+  plain.heads = spec.heads, plain.kv_heads = spec.kv_heads, plain.head_dim = spec.head_dim;
+  plain.vocabulary = spec.vocabulary, plain.max_positions = spec.max_positions;
+  plain.activation = spec.activation, plain.tied_head = spec.tied_head;
+  plain.norm_epsilon = spec.norm_epsilon, plain.relative_buckets = spec.relative_buckets;
+  plain.other_arithmetic = spec.other_arithmetic;  // which only a run minds
+  return plain == spec;
+}
+
 /// Sliding windows, which only some newer decoders have.
 Result<void> check_window(const ModelSpec& spec, const Recipe& recipe) {
   const bool all_full = spec.full_every == 1;
@@ -30,8 +44,10 @@ Result<void> check_window(const ModelSpec& spec, const Recipe& recipe) {
 
 std::string_view unbuildable_shape(const ModelSpec& spec) {
   if (spec.is_conv_net()) return "is a convolutional net";
-  if (spec.has_encoder_and_decoder()) return "is an encoder with a decoder";
-  if (spec.positions == PositionKind::kRelative) return "has relative positions";
+  if (spec.has_encoder_and_decoder() && spec.experts.count > 0)
+    return "is an encoder with a decoder and a mixture of experts";
+  if (spec.has_encoder_and_decoder() && !is_plain_t5(spec)) return "is an encoder with a decoder that is no T5";
+  if (spec.positions == PositionKind::kRelative && !spec.has_encoder_and_decoder()) return "has relative positions";
   if (spec.embedding_width > 0) return "has token embeddings narrower than its stream";
   return foreign_feature(spec);
 }

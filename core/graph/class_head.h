@@ -7,7 +7,7 @@ namespace plimsoll {
 /// From each sequence's first token to its class: final norm and pooler where the model has them, logits and loss.
 class ClassHead {
  public:
-  explicit ClassHead(LayerWriter& write) : write_(write), firsts_(write.build(), write.batch(), write.recipe().micro_batch) {}
+  explicit ClassHead(LayerWriter& write) : write_(write), firsts_(write.of_rows(write.recipe().micro_batch)) {}
 
   void forward(OpKind loss, TensorId stream);
   /// The gradient of the stream that `forward` read.

@@ -11,7 +11,10 @@ constexpr WeightAndBias kPatch{Role::kPatchWeight, Role::kPatchBias};
 
 OpShape embedding_shape(const LayerWriter& write) {
   const ModelSpec& spec = write.spec();
-  return {.rows = write.rows(), .inputs = spec.hidden, .outputs = spec.vocabulary, .sequence = write.recipe().sequence,
+  return {.rows = write.rows(),
+          .inputs = spec.hidden,
+          .outputs = spec.vocabulary,
+          .sequence = write.sequence(),
           .positions = spec.positions == PositionKind::kLearned ? spec.max_positions : 0,
           .variant = static_cast<std::uint8_t>(spec.token_types),
           .constant = spec.embedding_scale == 1 ? 0 : spec.embedding_scale};
@@ -23,7 +26,7 @@ OpShape class_token_shape(const LayerWriter& write) {
 }
 
 LayerWriter of_patches(LayerWriter& write) {
-  return {write.build(), write.batch(), write.recipe().micro_batch * write.spec().image.patches()};
+  return write.of_rows(write.recipe().micro_batch * write.spec().image.patches());
 }
 
 /// Segments are told apart only where there is a table for them.
@@ -82,13 +85,20 @@ void embedding_backward(LayerWriter& write, TensorId d_stream, Access d_table, c
   if (write.spec().reads_images()) {
     embed_patches_backward(write, g, dy);
   } else {
-    write.build().add(OpKind::kEmbeddingBackward, embedding_shape(write),
-                      {{write.batch().tokens, kR}, {dy, kR}, {extents_of(write), kR},
-                       {write.weight_gradient(g, Role::kTokenEmbedding), d_table},
-                       {write.weight_gradient(g, Role::kPositionEmbedding), kW},
-                       {write.weight_gradient(g, Role::kTokenTypeEmbedding), kW}});
+    token_gradients(write, dy, d_table);
   }
   write.accumulate(g);
+}
+
+void token_gradients(LayerWriter& write, TensorId dy, Access d_table) {
+  const GroupId g = write.parameters().embedding();
+  write.build().add(OpKind::kEmbeddingBackward, embedding_shape(write),
+                    {{write.batch().tokens, kR},
+                     {dy, kR},
+                     {extents_of(write), kR},
+                     {write.weight_gradient(g, Role::kTokenEmbedding), d_table},
+                     {write.weight_gradient(g, Role::kPositionEmbedding), kW},
+                     {write.weight_gradient(g, Role::kTokenTypeEmbedding), kW}});
 }
 
 }  // namespace plimsoll

@@ -15,4 +15,7 @@ TensorId embedding_forward(LayerWriter& write, SavedEmbedding& saved);
 /// The gradients of the embedding's parameters from `d_stream`. `d_table` says how the token table's gradient is found.
 void embedding_backward(LayerWriter& write, TensorId d_stream, Access d_table, const SavedEmbedding& saved);
 
+/// What the tokens of one stack add to the gradients of the tables, where another stack's are to follow.
+void token_gradients(LayerWriter& write, TensorId dy, Access d_table);
+
 }  // namespace plimsoll

@@ -1,5 +1,7 @@
 #include "core/graph/language_head.h"
 
+#include <cmath>
+
 namespace plimsoll {
 namespace {
 
@@ -13,6 +15,14 @@ constexpr WeightAndBias kTransform{Role::kTransformWeight, Role::kTransformBias}
 constexpr WeightAndBias kTransformNorm{Role::kTransformNormWeight, Role::kTransformNormBias};
 
 }  // namespace
+
+OpShape LanguageHead::product_shape(const LayerWriter& rows) const {
+  const ModelSpec& spec = write_.spec();
+  OpShape shape = rows.linear_shape(spec.hidden, spec.vocabulary);
+  const bool scaled = spec.has_encoder_and_decoder() && spec.tied_head;
+  if (scaled) shape.constant = 1 / std::sqrt(static_cast<double>(spec.hidden));
+  return shape;
+}
 
 GroupId LanguageHead::weight_group() const {
   return write_.spec().tied_head ? write_.parameters().embedding() : write_.parameters().head();
@@ -70,19 +80,21 @@ TensorId LanguageHead::rows_of(TensorId tensor, const LossPart& part) {
 
 TensorId LanguageHead::logits_of(const LossPart& part) {
   const ModelSpec& spec = write_.spec();
-  LayerWriter write(write_.build(), write_.batch(), part.rows);
+  LayerWriter write = write_.of_rows(part.rows);
   const bool live_in_backward = in_parts() && forward_is_over_;
   const TensorId logits = live_in_backward ? write.gradient(spec.vocabulary, "logits") : write.activation(spec.vocabulary, "logits");
   const TensorId features = rows_of(features_, part);
-  write_.build().add(OpKind::kLinear, write.linear_shape(spec.hidden, spec.vocabulary),
-                     {{features, kR}, {write_.weight(weight_group(), weight_role()), kR},
-                      {write_.weight(write_.parameters().head(), Role::kHeadBias), kR}, {logits, kW}});
+  write_.build().add(OpKind::kLinear, product_shape(write),
+                     {{features, kR},
+                      {write_.weight(weight_group(), weight_role()), kR},
+                      {write_.weight(write_.parameters().head(), Role::kHeadBias), kR},
+                      {logits, kW}});
   return logits;
 }
 
 TensorId LanguageHead::logits_and_loss(OpKind loss, const LossPart& part) {
   const TensorId logits = logits_of(part);
-  LayerWriter write(write_.build(), write_.batch(), part.rows);
+  LayerWriter write = write_.of_rows(part.rows);
   if (in_parts()) {
     write_loss(write, loss, logits, write_.spec().vocabulary, part, loss_);
   } else {
@@ -130,14 +142,14 @@ void LanguageHead::weight_backward(const LossPart& part, TensorId d_logits) {
     d_weight_ = weight_gradient();
     d_bias_ = write_.weight_gradient(write_.parameters().head(), Role::kHeadBias);
   }
-  LayerWriter write(write_.build(), write_.batch(), part.rows);
-  write_.build().add(OpKind::kLinearBackwardWeight, write.linear_shape(write_.spec().hidden, write_.spec().vocabulary),
+  LayerWriter write = write_.of_rows(part.rows);
+  write_.build().add(OpKind::kLinearBackwardWeight, product_shape(write),
                      {{d_logits, kR}, {rows_of(features_, part), kR}, {d_weight_, first ? kW : kRw}, {d_bias_, kW}});
 }
 
 void LanguageHead::backward_of(const LossPart& part, TensorId d_logits, TensorId d_features) {
-  LayerWriter write(write_.build(), write_.batch(), part.rows);
-  const OpShape shape = write.linear_shape(write_.spec().hidden, write_.spec().vocabulary);
+  LayerWriter write = write_.of_rows(part.rows);
+  const OpShape shape = product_shape(write);
   const TensorId weight = write_.weight(weight_group(), weight_role());
   write_.build().add(OpKind::kLinearBackwardInput, shape, {{d_logits, kR}, {weight, kR}, {rows_of(d_features, part), kW}});
   weight_backward(part, d_logits);

@@ -44,6 +44,8 @@ class LanguageHead {
   void backward_of(const LossPart& part, TensorId d_logits, TensorId d_features);
   void weight_backward(const LossPart& part, TensorId d_logits);
   [[nodiscard]] std::int64_t elements() const;
+  /// Of the output matrix's products. Where T5 ties it, their factor is 1 / √width (Raffel et al. 2020's code).
+  [[nodiscard]] OpShape product_shape(const LayerWriter& rows) const;
   [[nodiscard]] GroupId weight_group() const;
   [[nodiscard]] ParameterRole weight_role() const;
   [[nodiscard]] bool transforms() const { return write_.spec().head == HeadKind::kMaskedToken; }

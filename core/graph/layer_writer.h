@@ -16,23 +16,35 @@ struct WeightAndBias {
 
 /// The tensors of batch_parts; an id is invalid where the model has no such part.
 struct BatchTensors {
-  TensorId tokens, extents, labels, patches;
+  TensorId tokens, extents, labels, patches, targets;
 };
 
 /// Writes the kernels of single layers, forward and backward, for all tokens of a micro-batch. It knows the parameters of a
 /// layer by their roles, not which layers a block has.
 class LayerWriter {
  public:
-  /// For all tokens of a micro-batch, or for `rows` of them.
-  LayerWriter(GraphBuilder& build, const BatchTensors& batch) : LayerWriter(build, batch, build.tokens()) {}
-  LayerWriter(GraphBuilder& build, const BatchTensors& batch, std::int64_t rows)
-      : build_(build), batch_(batch), adapters_(build), rows_(rows) {}
+  /// For all tokens of a micro-batch, whose sequences have `sequence` of them (0: as many as the recipe says).
+  LayerWriter(GraphBuilder& build, const BatchTensors& batch, std::int64_t sequence = 0)
+      : build_(build),
+        batch_(batch),
+        adapters_(build),
+        sequence_(sequence > 0 ? sequence : build.recipe().sequence),
+        rows_(build.recipe().micro_batch * sequence_) {}
 
-  [[nodiscard]] GraphBuilder& build() { return build_; }
+  /// For so many rows of the same.
+  [[nodiscard]] LayerWriter of_rows(std::int64_t rows) const {
+    LayerWriter other = *this;
+    other.rows_ = rows;
+    return other;
+  }
+
+  [[nodiscard]] GraphBuilder& build() const { return build_; }
   [[nodiscard]] const ModelSpec& spec() const { return build_.spec(); }
   [[nodiscard]] const Recipe& recipe() const { return build_.recipe(); }
   [[nodiscard]] const ParameterLayout& parameters() const { return build_.parameters(); }
   [[nodiscard]] const BatchTensors& batch() const { return batch_; }
+  /// Tokens of a sequence.
+  [[nodiscard]] std::int64_t sequence() const { return sequence_; }
   /// Tokens that it writes for.
   [[nodiscard]] std::int64_t rows() const { return rows_; }
 
@@ -79,6 +91,7 @@ class LayerWriter {
   GraphBuilder& build_;
   BatchTensors batch_;
   AdapterLayer adapters_;
+  std::int64_t sequence_;
   std::int64_t rows_;
 };
 

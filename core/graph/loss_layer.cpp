@@ -14,13 +14,13 @@ OpShape shape_of(const LayerWriter& write, OpKind kind, std::int64_t rows, std::
   return {.rows = rows,
           .inputs = rows < of ? of : 0,
           .outputs = outputs,
-          .sequence = std::min(rows, write.recipe().sequence),
+          .sequence = std::min(rows, write.sequence()),
           .terms = kind == OpKind::kCrossEntropy ? of * write.recipe().accumulate : of};
 }
 
 /// The tokens of the part's rows, and the one behind them; each sequence has one more than it has rows.
 TensorId tokens_of(LayerWriter& write, const LossPart& part) {
-  const std::int64_t sequence = write.recipe().sequence, own = std::min(part.rows, sequence);
+  const std::int64_t sequence = write.sequence(), own = std::min(part.rows, sequence);
   const std::int64_t first = part.first / sequence * (sequence + 1) + part.first % sequence;
   return write.build().view(write.batch().tokens, first, part.rows / own * (own + 1));
 }
@@ -28,11 +28,12 @@ TensorId tokens_of(LayerWriter& write, const LossPart& part) {
 }  // namespace
 
 std::vector<LossPart> loss_parts(const ModelSpec& spec, const Recipe& recipe) {
-  const std::int64_t rows = recipe.tokens_per_micro_batch(), most = loss_tokens(spec, recipe);
+  const std::int64_t sequence = predicted_tokens(spec, recipe), rows = recipe.micro_batch * sequence;
+  const std::int64_t most = loss_tokens(spec, recipe);
   if (most == 0) return {LossPart{0, rows}};
   std::vector<LossPart> parts;
   for (std::int64_t first = 0; first < rows; first += parts.back().rows) {
-    const std::int64_t end = most < recipe.sequence ? (first / recipe.sequence + 1) * recipe.sequence : rows;
+    const std::int64_t end = most < sequence ? (first / sequence + 1) * sequence : rows;
     parts.push_back({first, std::min(most, end - first)});
   }
   return parts;
@@ -44,7 +45,7 @@ void write_loss(LayerWriter& write, OpKind kind, TensorId logits, std::int64_t o
   const bool counts = !training && labelled;
   const TensorId right = counts ? write.build().make(TensorKind::kScalar, 1, DType::kFp64, "right answers") : TensorId();
   OpShape shape = shape_of(write, kind, write.rows(), write.rows(), outputs);
-  shape.sequence = write.recipe().sequence;
+  shape.sequence = write.sequence();
   shape.variant = static_cast<std::uint8_t>(labelled ? TargetKind::kLabel : TargetKind::kNextToken);
   const TensorId scale = training ? write.build().loss_scale() : TensorId();
   write.build().add(kind, shape,
@@ -56,7 +57,7 @@ void write_loss(LayerWriter& write, OpKind kind, TensorId logits, std::int64_t o
 void write_loss(LayerWriter& write, OpKind kind, TensorId logits, std::int64_t outputs, const LossPart& part, TensorId& loss) {
   const bool training = kind == OpKind::kCrossEntropy, first = !loss.valid();
   if (first) loss = make_loss(write);
-  OpShape shape = shape_of(write, kind, part.rows, write.recipe().tokens_per_micro_batch(), outputs);
+  OpShape shape = shape_of(write, kind, part.rows, write.recipe().micro_batch * write.sequence(), outputs);
   shape.variant = static_cast<std::uint8_t>(TargetKind::kNextToken);
   const TensorId scale = training ? write.build().loss_scale() : TensorId();
   write.build().add(kind, shape,

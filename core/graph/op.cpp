@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 56> kKinds{{
+constexpr std::array<std::pair<OpKind, std::string_view>, 62> kKinds{{
     {OpKind::kEmbedding, "embedding"},
     {OpKind::kClassToken, "class_token"},
     {OpKind::kFirstToken, "first_token"},
@@ -63,6 +63,12 @@ constexpr std::array<std::pair<OpKind, std::string_view>, 56> kKinds{{
     {OpKind::kAttentionStep, "attention_step"},
     {OpKind::kAttentionStepBackward, "attention_step_backward"},
     {OpKind::kKeysValuesBackward, "keys_values_backward"},
+    {OpKind::kDistanceBias, "distance_bias"},
+    {OpKind::kBiasedAttention, "biased_attention"},
+    {OpKind::kCrossAttention, "cross_attention"},
+    {OpKind::kDistanceBiasBackward, "distance_bias_backward"},
+    {OpKind::kBiasedAttentionBackward, "biased_attention_backward"},
+    {OpKind::kCrossAttentionBackward, "cross_attention_backward"},
 }};
 constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
     {{Phase::kLoad, "load"}, {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kOptimizer, "optimizer"}}};
@@ -86,6 +92,16 @@ bool is_product(OpKind kind) {
     case OpKind::kExpertLinearBackwardWeight: return true;
     default: return false;
   }
+}
+
+bool attends_forward(OpKind kind) {
+  return kind == OpKind::kAttention || kind == OpKind::kAttentionStep || kind == OpKind::kBiasedAttention ||
+         kind == OpKind::kCrossAttention;
+}
+
+bool attends_backward(OpKind kind) {
+  return kind == OpKind::kAttentionBackward || kind == OpKind::kAttentionStepBackward ||
+         kind == OpKind::kBiasedAttentionBackward || kind == OpKind::kCrossAttentionBackward;
 }
 
 bool is_update(OpKind kind) {

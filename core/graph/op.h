@@ -80,7 +80,15 @@ enum class OpKind : std::uint8_t {
   kAttentionStep,          ///< qkv r, other ranks' keys r, out rw, log-sum-exp rw, workspace w    joins what these keys add
   kAttentionStepBackward,  ///< qkv r, other ranks' keys r, out r, log-sum-exp r, dout r, dqkv rw, d keys w|rw, workspace w
   kKeysValuesBackward,     ///< d keys r, dqkv rw                        adds what other ranks' queries found
+  // Of an encoder with a decoder (T5): scores have no factor, and a learnt number a head and bucket of distances is added.
+  kDistanceBias,             ///< table r, bias w                        what each head adds at each distance; see distance_count
+  kBiasedAttention,          ///< qkv r, bias r, out w, log-sum-exp w, workspace w
+  kCrossAttention,           ///< queries r, keys r, out w, log-sum-exp w, workspace w   to all of another sequence; nothing is added
+  kDistanceBiasBackward,     ///< d bias r, d table w
+  kBiasedAttentionBackward,  ///< qkv r, bias r, out r, log-sum-exp r, dout r, dqkv w, d bias w|rw, workspace w
+  kCrossAttentionBackward,   ///< queries r, keys r, out r, log-sum-exp r, dout r, d queries w, d keys w, workspace w
 };
+constexpr OpKind kLastOpKind = OpKind::kCrossAttentionBackward;
 
 /// What a clip factor's flag says where the loss is scaled; its shape's variant.
 enum class ClipFlag : std::uint8_t {
@@ -109,6 +117,10 @@ enum class Phase : std::uint8_t { kLoad, kForward, kBackward, kOptimizer };
 
 enum class Access : std::uint8_t { kRead, kWrite, kReadWrite };
 
+/// Distances of two tokens of a sequence, from 1 − n to n − 1: a bias of distances has so many numbers a head, in this order
+/// (key's place − query's place), of the sums' type.
+constexpr std::int64_t distance_count(std::int64_t sequence) { return 2 * sequence - 1; }
+
 constexpr bool reads(Access access) { return access != Access::kWrite; }
 constexpr bool writes(Access access) { return access != Access::kRead; }
 
@@ -117,6 +129,7 @@ struct OpShape {
   std::int64_t rows = 0;      ///< tokens or sequences of the micro-batch, or elements of a group for optimizer kernels; of updates of one
                               ///< tensor its rows (8-bit Adam: elements)
   std::int64_t inputs = 0;    ///< columns of x; hidden size of embedding or norm; rows that a loss has a part of; rotated (0: all);
+                              ///< keys of a sequence for attention to another; distance from which on a bias is the same;
                               ///< decaying elements for updates of a group; columns for those of one tensor
   std::int64_t outputs = 0;   ///< columns of y; vocabulary of an embedding or a loss; position rows stay in `positions`
   std::int64_t sequence = 0;  ///< tokens per sequence
@@ -156,6 +169,10 @@ struct Op {
 
 /// Whether it is a product with a weight, or with a weight's gradient as result.
 bool is_product(OpKind kind);
+
+/// Whether it is attention of some kind, in the forward or in the backward pass.
+bool attends_forward(OpKind kind);
+bool attends_backward(OpKind kind);
 
 /// Whether it is an optimizer's kernel that writes weights.
 bool is_update(OpKind kind);

@@ -57,15 +57,13 @@ std::int64_t products_of(OpKind kind, const OpShape& s) {
 
 std::int64_t sequences_of(const OpShape& s) { return s.sequence > 0 ? s.rows / s.sequence : 0; }
 
-bool is_attention(OpKind kind) {
-  return kind == OpKind::kAttention || kind == OpKind::kAttentionStep || kind == OpKind::kAttentionBackward ||
-         kind == OpKind::kAttentionStepBackward;
-}
+bool is_attention(OpKind kind) { return attends_forward(kind) || attends_backward(kind); }
 
 /// Work of each task, in the order in which they are taken.
 std::vector<std::int64_t> task_sizes(OpKind kind, const OpShape& s) {
   std::vector<std::int64_t> sizes;
-  const bool triangle = kind == OpKind::kAttention && is_causal(static_cast<AttentionKind>(s.variant));
+  const bool triangle = (kind == OpKind::kAttention || kind == OpKind::kBiasedAttention) &&
+                        is_causal(static_cast<AttentionKind>(s.variant));
   if (triangle) {  // a tile of queries sees all keys up to its end; the longest come first
     for (std::int64_t tile = parts_of(s.sequence, kAttentionRows); tile > 0; --tile) {
       sizes.insert(sizes.end(), static_cast<std::size_t>(sequences_of(s) * s.heads), tile);
@@ -95,8 +93,7 @@ TileSize tile_size(std::int64_t rows, std::int64_t columns) {
 }
 
 std::int64_t tasks_of(OpKind kind, const OpShape& s) {
-  if (kind == OpKind::kAttention || kind == OpKind::kAttentionStep)
-    return sequences_of(s) * s.heads * parts_of(s.sequence, kAttentionRows);
+  if (attends_forward(kind)) return sequences_of(s) * s.heads * parts_of(s.sequence, kAttentionRows);
   if (is_attention(kind)) return sequences_of(s) * s.kv_heads;
   const Extent result = result_of(kind, s);
   if (result.rows == 0) return 0;

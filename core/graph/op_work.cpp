@@ -20,6 +20,13 @@ double product(double a, double b, double c) { return 2.0 * a * b * c; }
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 
+bool of_two_stacks(OpKind kind) { return kind >= OpKind::kBiasedAttention && kind <= OpKind::kCrossAttentionBackward; }
+
+bool is_cross(OpKind kind) { return kind == OpKind::kCrossAttention || kind == OpKind::kCrossAttentionBackward; }
+
+/// Numbers of a bias of distances.
+std::int64_t bias_numbers(const OpShape& s) { return s.heads * distance_count(s.sequence); }
+
 /// Keys that a query sees, in the mean over a sequence's queries. Of a decoder that writes, `positions` tokens are cached
 /// before them, and a window (`inputs`) bounds what each sees.
 double seen_keys(const OpShape& s) {
@@ -32,7 +39,9 @@ double seen_keys(const OpShape& s) {
 
 /// One product of the visible part of the score matrix with a head-sized operand: of its lower triangle, or of all of it
 /// (padding counts, as its kernels' work does not depend on the data).
-double score_product(const OpShape& s) { return product(real(s.rows), seen_keys(s), real(s.heads * s.head_dim)); }
+double score_product(OpKind kind, const OpShape& s) {
+  return product(real(s.rows), is_cross(kind) ? real(s.inputs) : seen_keys(s), real(s.heads * s.head_dim));
+}
 
 /// Tokens of the micro-batch's sequences whose keys and values attention reads.
 std::int64_t key_rows(const OpShape& s) {
@@ -41,6 +50,9 @@ std::int64_t key_rows(const OpShape& s) {
   const std::int64_t keys = s.inputs > 0 ? std::min(seen, s.inputs + s.sequence - 1) : seen;
   return s.rows / s.sequence * keys;
 }
+
+/// The same for attention to another sequence.
+std::int64_t cross_rows(const OpShape& s) { return s.sequence > 0 ? s.rows / s.sequence * s.inputs : 0; }
 
 std::int64_t qkv_width(const OpShape& s) { return (s.heads + 2 * s.kv_heads) * s.head_dim; }
 
@@ -127,9 +139,18 @@ double flops_of(OpKind kind, const OpShape& s) {
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight: return product(real(s.rows), real(s.inputs), real(s.outputs));
     case OpKind::kAttention:
-    case OpKind::kAttentionStep: return 2.0 * score_product(s);
+    case OpKind::kBiasedAttention:
+    case OpKind::kCrossAttention:
+    case OpKind::kAttentionStep:
+      return 2.0 * score_product(kind, s);
     case OpKind::kAttentionBackward:
-    case OpKind::kAttentionStepBackward: return 5.0 * score_product(s);
+    case OpKind::kBiasedAttentionBackward:
+    case OpKind::kCrossAttentionBackward:
+    case OpKind::kAttentionStepBackward:
+      return 5.0 * score_product(kind, s);
+    case OpKind::kDistanceBias:
+    case OpKind::kDistanceBiasBackward:
+      return real(bias_numbers(s));
     case OpKind::kKeysValues: return 0;
     case OpKind::kKeysValuesBackward: return real(s.rows * keys_width(s));
     case OpKind::kNorm: return kNormFlops * elements;
@@ -196,6 +217,19 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
       return Bytes(e * (2 * s.rows * s.heads + 2 * key_rows(s) * s.kv_heads) * s.head_dim + state * s.rows * s.heads);
     case OpKind::kAttentionBackward:
       return Bytes(e * s.rows * (2 * qkv_width(s) + 2 * s.heads * s.head_dim) + state * s.rows * s.heads);
+    case OpKind::kBiasedAttention:
+      return Bytes(e * s.rows * (qkv_width(s) + s.heads * s.head_dim) + state * (s.rows * s.heads + bias_numbers(s)));
+    case OpKind::kBiasedAttentionBackward:
+      return Bytes(e * s.rows * 2 * (qkv_width(s) + s.heads * s.head_dim) +
+                   state * (s.rows * s.heads + 3 * bias_numbers(s)));
+    case OpKind::kCrossAttention:
+      return Bytes(e * (s.rows * 2 * s.heads * s.head_dim + cross_rows(s) * keys_width(s)) + state * s.rows * s.heads);
+    case OpKind::kCrossAttentionBackward:
+      return Bytes(e * (s.rows * 4 * s.heads * s.head_dim + 2 * cross_rows(s) * keys_width(s)) +
+                   state * s.rows * s.heads);
+    case OpKind::kDistanceBias:
+    case OpKind::kDistanceBiasBackward:
+      return Bytes(e * s.rows * s.heads + state * bias_numbers(s));
     case OpKind::kAttentionStep:  // what stands there is read and written
       return Bytes(e * s.rows * (3 * s.heads * s.head_dim + keys_width(s)) + 2 * state * s.rows * s.heads);
     case OpKind::kAttentionStepBackward:  // q, out, dout, dq both ways; keys, their gradients both ways
@@ -254,9 +288,15 @@ Bytes traffic_of(OpKind kind, const OpShape& s, DType dtype) {
   return Bytes(0);
 }
 
+std::int64_t bias_parts(OpKind kind, const OpShape& s) {
+  const bool sums = kind == OpKind::kBiasedAttentionBackward && s.sequence > 0;
+  return sums ? s.rows / s.sequence * bias_numbers(s) : 0;
+}
+
 std::int64_t attention_slice(OpKind kind, const OpShape& s, bool half) {
-  const std::int64_t scores = kAttentionRows * s.sequence, tile = kAttentionRows * s.head_dim, head = s.sequence * s.head_dim;
-  if (kind == OpKind::kAttention) return scores + (half ? 2 * tile + 2 * head : 0);
+  const std::int64_t keys = is_cross(kind) ? s.inputs : s.sequence;
+  const std::int64_t scores = kAttentionRows * keys, tile = kAttentionRows * s.head_dim, head = keys * s.head_dim;
+  if (attends_forward(kind) && kind != OpKind::kAttentionStep) return scores + (half ? 2 * tile + 2 * head : 0);
   if (kind == OpKind::kAttentionStep) return scores + 2 * tile + (half ? 2 * head : 0);  // what it joins is apart
   return 2 * scores + (half ? 4 * tile + 4 * head : 0);
 }
@@ -266,8 +306,9 @@ Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t work
   const bool steps = kind == OpKind::kAttentionStep || kind == OpKind::kAttentionStepBackward;
   if (steps)
     return Bytes(std::max<std::int64_t>(1, workers) * attention_slice(kind, s, size_of(dtype) < e) * e);  // no GPU kernel
-  const bool attends = kind == OpKind::kAttention || kind == OpKind::kAttentionBackward;
-  if (attends && workers > 0 && size_of(dtype) < e) return Bytes(workers * attention_slice(kind, s, true) * e);
+  const bool half = size_of(dtype) < e, attends = attends_forward(kind) || attends_backward(kind);
+  if (attends && workers > 0 && (half || of_two_stacks(kind)))
+    return Bytes((bias_parts(kind, s) + workers * attention_slice(kind, s, half)) * e);
   if (kind == OpKind::kNormBackward) {
     const std::int64_t tiles = (s.rows + kReductionRows - 1) / kReductionRows;
     return Bytes(tiles * (is_layer_norm(s) ? 2 : 1) * s.inputs * e);
@@ -279,8 +320,8 @@ Bytes workspace_of(OpKind kind, const OpShape& s, DType dtype, std::int64_t work
   if (kind == OpKind::kMuon) return Bytes((3 * 2 * s.rows * s.inputs / s.terms + 7) / 8 * 8);
   if (kind == OpKind::kRouterBackward) return Bytes(s.rows * router_outputs(s) * e);
   if (kind == OpKind::kSm3) return Bytes(s.rows > 1 ? s.rows * e : 0);  // the rows' new sums, while columns need the old ones
-  if (kind == OpKind::kAttention) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);
-  if (kind == OpKind::kAttentionBackward) {
+  if (attends_forward(kind)) return Bytes(std::max<std::int64_t>(1, workers * kAttentionRows * s.sequence) * e);
+  if (attends_backward(kind)) {
     if (workers > 0) return Bytes(workers * (2 * kAttentionRows + 1) * s.sequence * e);
     // Fused GPU kernels: an fp32 accumulator of dq and one dot product a row and head (Dao 2023, FlashAttention-2, algorithm 2).
     return Bytes(s.rows * s.heads * (s.head_dim + 1) * 4);

@@ -26,6 +26,9 @@ Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);
 /// widened keys, values and tiles, and in the backward pass their gradients before they are rounded.
 std::int64_t attention_slice(OpKind kind, const OpShape& shape, bool half);
 
+/// Elements of its scratch before those of the workers: each sequence's part of the gradient of a bias, to be summed.
+std::int64_t bias_parts(OpKind kind, const OpShape& shape);
+
 /// Scratch bytes of one launch of a kernel in `dtype`: for `workers` CPU workers, or for a fused GPU kernel when `workers` is 0.
 Bytes workspace_of(OpKind kind, const OpShape& shape, DType dtype, std::int64_t workers);
 

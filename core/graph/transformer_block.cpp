@@ -10,6 +10,8 @@ constexpr WeightAndBias kNorm2{Role::kNorm2Weight, Role::kNorm2Bias};
 constexpr WeightAndBias kBehind1{Role::kNorm1BehindWeight, Role::kNorm1Bias};
 constexpr WeightAndBias kBehind2{Role::kNorm2BehindWeight, Role::kNorm2Bias};
 
+bool crosses(const SavedBlock& saved) { return saved.cross.memory.made.valid(); }
+
 bool has_experts(const LayerWriter& write, GroupId g) { return write.spec().has_experts(write.parameters().at(g).block); }
 
 TensorId post_norm_forward(LayerWriter& write, GroupId g, TensorId stream, SavedBlock& saved) {
@@ -87,6 +89,7 @@ TensorId block_forward(LayerWriter& write, GroupId g, TensorId stream, bool trai
   const TensorId made = attention_forward(write, g, saved.norm1, saved.attention);
   const TensorId attended = behind(write, g, kBehind1, made, saved.attended, saved.attended_statistics, "norm behind attention");
   saved.middle = write.add(stream, attended, TensorKind::kActivation, "residual 1");
+  if (crosses(saved)) saved.middle = cross_attention_forward(write, g, saved.middle, saved.cross);
   saved.norm2 = second_norm(write, g, stream, saved);
   const TensorId fed = has_experts(write, g) ? experts_forward(write, g, saved.norm2, training, saved.experts)
                                              : feed_forward(write, g, saved.norm2, saved.feed_forward);
@@ -102,6 +105,7 @@ void block_backward(LayerWriter& write, GroupId g, TensorId d_stream, const Save
                                ? experts_backward(write, g, d_fed, saved.norm2, saved.slopes, saved.experts)
                                : feed_forward_backward(write, g, d_fed, saved.norm2, saved.feed_forward);
   const TensorId d_middle = middle_gradient(write, g, d_stream, d_norm2, saved);
+  if (crosses(saved)) cross_attention_backward(write, g, d_middle, saved.cross);
   const TensorId d_half = behind_backward(write, g, kBehind1, d_middle, saved.attended, saved.attended_statistics);
   const TensorId d_attended = attention_backward(write, g, d_half, saved.norm1, saved.attention);
   const bool shares = parallel && !write.spec().parallel_norms;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "core/graph/attention_layer.h"
+#include "core/graph/cross_attention_layer.h"
 #include "core/graph/expert_layer.h"
 #include "core/graph/feed_forward_layer.h"
 
@@ -12,6 +13,7 @@ struct SavedBlock {
   TensorId attended, attended_statistics, fed, fed_statistics;  ///< what the norms behind the halves read
   TensorId end;  ///< what the second norm read, where norms follow the sums
   SavedAttention attention;
+  SavedCrossAttention cross;  ///< of a decoder behind an encoder
   SavedFeedForward feed_forward;
   SavedExperts experts;
   TensorId slopes;  ///< of the auxiliary losses; set between the passes

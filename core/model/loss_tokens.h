@@ -7,6 +7,9 @@
 
 namespace plimsoll {
 
+/// Tokens of a sequence that meet the loss: those of the decoder where it stands behind an encoder.
+std::int64_t predicted_tokens(const ModelSpec& spec, const Recipe& recipe);
+
 /// Tokens of a micro-batch whose logits exist at a time: of whole sequences, or an even part of one; 0: those of all. About
 /// 256 MiB of logits, but no fewer than 1024 tokens, below which matrix products become slow.
 ///

@@ -18,14 +18,14 @@ std::int64_t usual_sequence(const ModelSpec& spec) {
 
 Result<void> check_step_size(const ModelSpec& spec, const Recipe& recipe) {
   // Forward, backward and optimizer of a layer are about 40 kernels and copies.
-  const double instructions = 40.0 * static_cast<double>(spec.layers) * static_cast<double>(recipe.accumulate);
+  const double instructions = 40.0 * static_cast<double>(spec.blocks()) * static_cast<double>(recipe.accumulate);
   if (instructions <= kMostInstructions) return {};
   return fail(
       {.kind = ErrorKind::kInput,
        .what = fmt::format(
            "{} layers x {} micro-batches make a step of about {:.0f} million instructions; {:.0f} million can be "
            "planned",
-           spec.layers, recipe.accumulate, instructions * 1e-6, kMostInstructions * 1e-6),
+           spec.blocks(), recipe.accumulate, instructions * 1e-6, kMostInstructions * 1e-6),
        .where = {},
        .remedy = "use a smaller --accumulate (and a larger --batch), or fewer layers"});
 }

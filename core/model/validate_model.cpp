@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/model/conv_layers.h"
+#include "core/model/distance_bucket.h"
 #include "core/model/model_spec.h"
 
 namespace plimsoll {
@@ -116,6 +117,11 @@ Result<void> validate_architecture(const ModelSpec& spec) {
   }
   if ((spec.positions == PositionKind::kRelative) != (spec.relative_buckets > 0)) {
     return bad(spec, "relative positions need relative_buckets, and nothing else does");
+  }
+  if (spec.relative_buckets > 0 && (spec.relative_buckets < kFewestBuckets || spec.relative_buckets > kMostBuckets)) {
+    return bad(
+        spec, fmt::format("relative_buckets={} does not lie between {} and {}: distances of up to {} tokens share them",
+                          spec.relative_buckets, kFewestBuckets, kMostBuckets, kFarthestDistance));
   }
   if (spec.rope_interleaved && spec.positions != PositionKind::kRope) return bad(spec, "rope_interleaved needs rotary positions");
   if (spec.position_offset > 0 && spec.positions != PositionKind::kLearned) {

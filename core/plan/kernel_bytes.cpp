@@ -2,6 +2,7 @@
 
 #include "core/graph/op_work.h"
 #include "core/model/base_storage.h"
+#include "core/model/distance_bucket.h"
 #include "core/model/loss_scaling.h"
 #include "core/model/model_spec.h"
 #include "core/plan/least_bytes.h"
@@ -60,6 +61,18 @@ class KernelBytes : private MeasuredLaunch {
         return attention_step({keys(), out(), row_statistics()});
       case OpKind::kAttentionStepBackward:
         return attention_step({keys(), out(), row_statistics(), out(), qkv(), keys()});
+      case OpKind::kDistanceBias:
+        return distance_bias({bias_table(), distance_biases()});
+      case OpKind::kDistanceBiasBackward:
+        return distance_bias({distance_biases(), bias_table()});
+      case OpKind::kBiasedAttention:
+        return biased_attention({distance_biases(), out(), row_statistics()});
+      case OpKind::kBiasedAttentionBackward:
+        return biased_attention({distance_biases(), out(), row_statistics(), out(), qkv(), distance_biases()});
+      case OpKind::kCrossAttention:
+        return cross_attention({out(), row_statistics()});
+      case OpKind::kCrossAttentionBackward:
+        return cross_attention({out(), row_statistics(), out(), out(), cross_keys()});
       case OpKind::kDequantize:
         return dequantize();
       case OpKind::kAdd:
@@ -205,6 +218,41 @@ class KernelBytes : private MeasuredLaunch {
   [[nodiscard]] LeastBytes attention_step(std::vector<std::int64_t> behind) const {
     const bool whole = s_.variant == static_cast<std::uint8_t>(AttentionKind::kFull);
     return whole ? attention(std::move(behind)) : flaw("its queries do not see all of another rank's keys");
+  }
+
+  [[nodiscard]] std::int64_t bias_table() const { return product_of({s_.rows, s_.heads, e_}); }
+  /// Twice the sequence is no less than its distances.
+  [[nodiscard]] std::int64_t distance_biases() const {
+    const std::int64_t most = product_of({2, s_.sequence, s_.heads, wide_});
+    return most >= kNoBufferHolds ? most : distance_count(s_.sequence) * s_.heads * wide_;
+  }
+  [[nodiscard]] std::int64_t cross_keys() const {
+    return s_.sequence < 1 ? 0 : product_of({s_.rows / s_.sequence, s_.inputs, 2 * s_.kv_heads, s_.head_dim, e_});
+  }
+  [[nodiscard]] bool is_masked(AttentionKind kind) const { return s_.variant == static_cast<std::uint8_t>(kind); }
+
+  [[nodiscard]] LeastBytes distance_bias(std::vector<std::int64_t> operands) const {
+    const bool sound = s_.rows >= kFewestBuckets && s_.inputs == kFarthestDistance && s_.rows <= kMostBuckets;
+    if (!sound) return flaw("its buckets are no buckets of distances");
+    const bool known = is_masked(AttentionKind::kCausal) || is_masked(AttentionKind::kFull);
+    return known && s_.heads >= 1 && s_.sequence >= 1 ? LeastBytes{std::move(operands), {}}
+                                                      : flaw("it has no heads or no distances");
+  }
+  [[nodiscard]] LeastBytes biased_attention(const std::vector<std::int64_t>& behind) const {
+    const bool known = is_masked(AttentionKind::kCausal) || is_masked(AttentionKind::kFull);
+    return known ? attention(behind) : flaw("its queries see neither all keys nor those before them");
+  }
+  [[nodiscard]] LeastBytes cross_attention(const std::vector<std::int64_t>& behind) const {
+    if (!is_masked(AttentionKind::kFull) || s_.inputs < 1)
+      return flaw("its queries do not see all of another sequence");
+    const bool bounded =
+        std::max(cross_keys(), product_of({s_.inputs, s_.head_dim, kAttentionRows})) < (std::int64_t{1} << 50);
+    if (!bounded) return flaw("its keys are larger than any buffer");
+    LeastBytes least = attention(behind);
+    if (!least.flaw.empty()) return least;
+    least.operands.front() = out();  // queries alone; the keys follow
+    least.operands.insert(least.operands.begin() + 1, cross_keys());
+    return least;
   }
 
   [[nodiscard]] LeastBytes dequantize() const {

@@ -151,6 +151,16 @@ std::string_view operand_pattern(OpKind kind) {
       return "rrrrruxw";
     case OpKind::kKeysValuesBackward:
       return "ru";
+    case OpKind::kDistanceBias:
+    case OpKind::kDistanceBiasBackward:
+      return "rw";
+    case OpKind::kBiasedAttention:
+    case OpKind::kCrossAttention:
+      return "rrwww";
+    case OpKind::kBiasedAttentionBackward:
+      return "rrrrrwxw";
+    case OpKind::kCrossAttentionBackward:
+      return "rrrrrwww";
   }
   return "";
 }
@@ -184,6 +194,9 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kShareRouting:
     case OpKind::kKeysValues:
     case OpKind::kAttentionStep:
+    case OpKind::kDistanceBias:
+    case OpKind::kBiasedAttention:
+    case OpKind::kCrossAttention:
       return phase == Phase::kForward || phase == Phase::kBackward;
     case OpKind::kLoss:
     case OpKind::kExpertBalance:
@@ -205,6 +218,9 @@ bool belongs_to_phase(OpKind kind, Phase phase) {
     case OpKind::kRouterBackward:
     case OpKind::kAttentionStepBackward:
     case OpKind::kKeysValuesBackward:
+    case OpKind::kDistanceBiasBackward:
+    case OpKind::kBiasedAttentionBackward:
+    case OpKind::kCrossAttentionBackward:
       return phase == Phase::kBackward;
     case OpKind::kAccumulate:
     case OpKind::kSquaredNorm:

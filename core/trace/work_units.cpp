@@ -28,17 +28,15 @@ bool is_one_of(std::string_view text, std::initializer_list<std::string_view> wo
 
 UnitClass class_of_op(OpKind kind) {
   if (is_update(kind) || kind == OpKind::kClipFactor || kind == OpKind::kSquaredNorm) return UnitClass::kUpdate;
+  if (attends_forward(kind) || attends_backward(kind)) return UnitClass::kAttention;
   switch (kind) {
     case OpKind::kLinear:
     case OpKind::kLinearBackwardInput:
     case OpKind::kLinearBackwardWeight:
     case OpKind::kExpertLinear:
     case OpKind::kExpertLinearBackwardInput:
-    case OpKind::kExpertLinearBackwardWeight: return UnitClass::kProduct;
-    case OpKind::kAttention:
-    case OpKind::kAttentionBackward:
-    case OpKind::kAttentionStep:
-    case OpKind::kAttentionStepBackward: return UnitClass::kAttention;
+    case OpKind::kExpertLinearBackwardWeight:
+      return UnitClass::kProduct;
     case OpKind::kNorm:
     case OpKind::kHeadNorm:
     case OpKind::kNormBackward:

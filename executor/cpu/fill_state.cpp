@@ -42,7 +42,34 @@ Start start_of_experts(ParameterRole role, const ModelSpec& spec) {
   return {.deviation = in ? kDeviation : kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
 }
 
+double reciprocal_root(std::int64_t n) { return 1 / std::sqrt(static_cast<double>(n)); }
+
+/// As T5 begins (Raffel et al. 2020's code, and transformers'): what a score is not divided by, queries begin smaller
+/// by.
+Start start_of_t5(const ParameterTensor& tensor, const ModelSpec& spec) {
+  switch (tensor.role) {
+    case ParameterRole::kTokenEmbedding:
+    case ParameterRole::kHeadWeight:
+      return {.deviation = 1};
+    case ParameterRole::kCrossQueryWeight:
+      return {.deviation = reciprocal_root(spec.hidden * spec.head_dim)};
+    case ParameterRole::kProjectionWeight:
+    case ParameterRole::kCrossProjectionWeight:
+      return {.deviation = reciprocal_root(spec.attention_width())};
+    case ParameterRole::kFfnOutWeight:
+      return {.deviation = reciprocal_root(spec.ffn)};
+    case ParameterRole::kQkvWeight:
+    case ParameterRole::kCrossKeyValueWeight:
+    case ParameterRole::kFfnInWeight:
+    case ParameterRole::kRelativeBias:
+      return {.deviation = reciprocal_root(spec.hidden)};
+    default:
+      return {.constant = 1};  // norms
+  }
+}
+
 Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
+  if (spec.family == Family::kT5) return start_of_t5(tensor, spec);
   switch (tensor.role) {
     case ParameterRole::kTokenEmbedding:
     case ParameterRole::kPositionEmbedding:
@@ -92,15 +119,15 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kTransformNormBias:
     case ParameterRole::kPoolerBias:
       return {};
-    // Of models for which there is no graph.
-    case ParameterRole::kEmbeddingInWeight:
-    case ParameterRole::kEmbeddingOutWeight:
+    // Of T5, and of models for which there is no graph.
     case ParameterRole::kRelativeBias:
     case ParameterRole::kEncoderNormWeight:
     case ParameterRole::kCrossNormWeight:
     case ParameterRole::kCrossQueryWeight:
     case ParameterRole::kCrossKeyValueWeight:
     case ParameterRole::kCrossProjectionWeight:
+    case ParameterRole::kEmbeddingInWeight:
+    case ParameterRole::kEmbeddingOutWeight:
     case ParameterRole::kConvWeight:
     case ParameterRole::kConvBias:
     case ParameterRole::kBatchNormWeight:
@@ -180,6 +207,11 @@ template <typename Real>
 void fill_group(const Filled& of, Real* out, WorkerPool& pool) {
   for (const ParameterTensor& tensor : of.group.tensors) {
     fill_tensor(out + tensor.offset, tensor, of.key, start_of(tensor, of.spec), pool);
+    if (of.spec.family != Family::kT5 || tensor.role != ParameterRole::kQkvWeight) continue;
+    ParameterTensor queries = tensor;
+    queries.rows = of.spec.attention_width();
+    queries.role = ParameterRole::kCrossQueryWeight;  // which begin alike
+    fill_tensor(out + queries.offset, queries, of.key, start_of(queries, of.spec), pool);
   }
 }
 

@@ -3,6 +3,7 @@
 #include "executor/data/image_batches.h"
 #include "executor/data/masked_tokens.h"
 #include "executor/data/record_batches.h"
+#include "executor/data/source_and_target.h"
 #include "executor/data/token_source.h"
 
 namespace plimsoll {
@@ -36,6 +37,7 @@ Opened open_batch_source(const std::string& path, const ModelSpec& spec, const R
   }
   auto tokens = open_token_source(path, spec.vocabulary, recipe.sequence);
   if (!tokens) return fail(tokens.error());
+  if (spec.has_encoder_and_decoder()) return std::make_unique<SourceAndTarget>(std::move(*tokens));
   if (spec.head == HeadKind::kMaskedToken) return std::make_unique<MaskedTokens>(std::move(*tokens), spec);
   return std::unique_ptr<BatchSource>(std::move(*tokens));
 }

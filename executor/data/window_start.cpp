@@ -19,9 +19,9 @@ Result<void> check_windows(const TokenSource& tokens, const Recipe& recipe) {
 }
 
 Result<void> TokenSource::check(const ModelSpec& spec, const Recipe& recipe) const {
-  if (spec.head == HeadKind::kNextToken) return check_windows(*this, recipe);
+  if (spec.head == HeadKind::kNextToken && !spec.has_encoder_and_decoder()) return check_windows(*this, recipe);
   return fail({.kind = ErrorKind::kInput,
-               .what = "these are bare tokens, but the model learns from hidden tokens or labels",
+               .what = "these are bare tokens, but the model learns from hidden tokens, labels or targets apart",
                .where = spec.name,
                .remedy = {}});
 }

@@ -27,6 +27,12 @@ Result<void> check(const ModelSpec& spec, const DecoderOptions& options) {
                  .where = spec.name,
                  .remedy = {}});
   }
+  if (spec.has_encoder_and_decoder()) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "a decoder behind an encoder is trained here, but does not write",
+                 .where = spec.name,
+                 .remedy = "choose a decoder alone"});
+  }
   const std::int64_t longest = longest_of(spec, options);
   if (longest < 1 || longest > spec.longest_sequence()) {
     return fail({.kind = ErrorKind::kInput,

@@ -16,10 +16,10 @@ template <typename T>
 struct AttentionScratch {
   AttentionScratch(const AttentionLayout& at, T* slice)
       : scores(slice),
-        queries(scores + kAttentionRows * at.sequence),
+        queries(scores + kAttentionRows * at.key_rows),
         out(queries + kAttentionRows * at.dim),
         keys(out + kAttentionRows * at.dim),
-        values(keys + at.sequence * at.dim) {}
+        values(keys + at.key_rows * at.dim) {}
   T *scores, *queries, *out, *keys, *values;
 };
 
@@ -32,6 +32,7 @@ struct Attention {
   const S *qkv, *all_keys;
   S* out;
   T* log_sum_exp;
+  const T* bias = nullptr;  ///< of distances; null: there is none
 
   /// What softmax leaves of a tile's rows: the logarithms of its sums, and the sums' reciprocals.
   struct RowSums {
@@ -39,12 +40,13 @@ struct Attention {
   };
 
   /// softmax of the tile's scores with `keys` keys, row by row and unnormalised.
-  void soften(std::int64_t seq, Range rows, std::int64_t keys, T* scores, RowSums& sums) const {
+  void soften(std::int64_t seq, std::int64_t head, Range rows, std::int64_t keys, T* scores, RowSums& sums) const {
     const Loops<T>& loop = loops<T>();
-    const T scale = score_scale<T>(at);
+    const T scale = static_cast<T>(at.scale);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       T* score = scores + (row - rows.begin) * keys;
       const std::int64_t seen = visible.of_row(seq, row);
+      if (bias != nullptr) loop.add_to(seen, bias + at.bias(row, head), score);
       const T most = scale * loop.largest(seen, score);
       const T sum = loop.exp_in_place(seen, scale, most, score);
       std::fill(score + seen, score + keys, T(0));
@@ -85,7 +87,7 @@ struct Attention {
     const std::int64_t keys = visible.of_rows(seq, rows);
     multiply_scores(seq, head, rows, keys, scratch);
     RowSums of;
-    soften(seq, rows, keys, scratch.scores, of);
+    soften(seq, head, rows, keys, scratch.scores, of);
     S* y = out + at.out(seq, rows.begin, head);
     T* sums = kIsHalf<S> ? scratch.out : opened<S>(0, y, nullptr);
     const std::int64_t stride = kIsHalf<S> ? at.dim : at.out_width;
@@ -103,7 +105,7 @@ struct Attention {
     const std::int64_t keys = visible.of_rows(seq, rows);
     multiply_scores(seq, head, rows, keys, scratch);
     RowSums of;
-    soften(seq, rows, keys, scratch.scores, of);
+    soften(seq, head, rows, keys, scratch.scores, of);
     multiply_values(seq, head, rows, keys, scratch, scratch.out, at.dim);
     for (std::int64_t i = 0; i < rows.size(); ++i) {
       T& stored = log_sum_exp[at.log_sum_exp(seq, rows.begin + i, head)];
@@ -121,7 +123,8 @@ struct Attention {
 
 /// Calls task(sequence, head, rows, scratch) for all tiles of queries.
 template <typename S, typename Task>
-void for_tiles(const OpShape& s, OpKind kind, const OperandView& workspace, const LaunchContext& context, const Task& task) {
+void for_tiles(const OpShape& s, OpKind kind, const AttentionLayout& at, const OperandView& workspace,
+               const LaunchContext& context, const Task& task) {
   using T = Arithmetic<S>;
   const std::int64_t slice = attention_slice(kind, s, kIsHalf<S>);
   const std::int64_t tiles = range_count(s.sequence, kAttentionRows);
@@ -133,7 +136,7 @@ void for_tiles(const OpShape& s, OpKind kind, const OperandView& workspace, cons
             tiles - 1 - index / heads;  // the longest first, so that no worker waits for one at the end
         const std::int64_t head = index % heads;
         task(head / s.heads, head % s.heads, range_at(tile, s.sequence, kAttentionRows),
-             AttentionScratch<T>(AttentionLayout(s), reinterpret_cast<T*>(workspace.data) + worker * slice));
+             AttentionScratch<T>(at, reinterpret_cast<T*>(workspace.data) + worker * slice));
       },
       slices<T>(workspace, slice));
 }
@@ -151,7 +154,7 @@ void attention(const OpShape& s, Operands operands, const LaunchContext& context
                             .all_keys = array<S>(operands, 0),
                             .out = array<S>(operands, made),
                             .log_sum_exp = array<T>(operands, made + 1)};
-  for_tiles<S>(s, OpKind::kAttention, operands[made + 2], context,
+  for_tiles<S>(s, OpKind::kAttention, kernel.at, operands[made + 2], context,
                [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
                  kernel.tile(seq, head, rows, scratch);
                });
@@ -167,12 +170,47 @@ void attention_step(const OpShape& s, Operands operands, const LaunchContext& co
                             .all_keys = array<S>(operands, 1),
                             .out = array<S>(operands, 2),
                             .log_sum_exp = array<T>(operands, 3)};
-  for_tiles<S>(s, OpKind::kAttentionStep, operands[4], context,
+  for_tiles<S>(s, OpKind::kAttentionStep, kernel.at, operands[4], context,
                [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
                  kernel.join_tile(seq, head, rows, scratch);
                });
 }
 
+template <typename S>
+void biased_attention(const OpShape& s, Operands operands, const LaunchContext& context) {
+  using T = Arithmetic<S>;
+  const Attention<S> kernel{.at = AttentionLayout::biased(s),
+                            .visible = {s, nullptr},
+                            .library = *context.product,
+                            .qkv = array<S>(operands, 0),
+                            .all_keys = array<S>(operands, 0),
+                            .out = array<S>(operands, 2),
+                            .log_sum_exp = array<T>(operands, 3),
+                            .bias = array<T>(operands, 1)};
+  for_tiles<S>(s, OpKind::kBiasedAttention, kernel.at, operands[4], context,
+               [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
+                 kernel.tile(seq, head, rows, scratch);
+               });
+}
+
+template <typename S>
+void cross_attention(const OpShape& s, Operands operands, const LaunchContext& context) {
+  using T = Arithmetic<S>;
+  const Attention<S> kernel{.at = AttentionLayout::cross(s),
+                            .visible = {s, nullptr, s.inputs},
+                            .library = *context.product,
+                            .qkv = array<S>(operands, 0),
+                            .all_keys = array<S>(operands, 1),
+                            .out = array<S>(operands, 2),
+                            .log_sum_exp = array<T>(operands, 3)};
+  for_tiles<S>(s, OpKind::kCrossAttention, kernel.at, operands[4], context,
+               [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
+                 kernel.tile(seq, head, rows, scratch);
+               });
+}
+
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(biased_attention);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(cross_attention);
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention);
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_step);
 

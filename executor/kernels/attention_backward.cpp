@@ -15,15 +15,15 @@ template <typename T>
 struct BackwardScratch {
   BackwardScratch(const AttentionLayout& at, T* slice)
       : p(slice),
-        dp(p + kAttentionRows * at.sequence),
-        queries(dp + kAttentionRows * at.sequence),
+        dp(p + kAttentionRows * at.key_rows),
+        queries(dp + kAttentionRows * at.key_rows),
         out(queries + kAttentionRows * at.dim),
         dout(out + kAttentionRows * at.dim),
         dqueries(dout + kAttentionRows * at.dim),
         keys(dqueries + kAttentionRows * at.dim),
-        values(keys + at.sequence * at.dim),
-        dkeys(values + at.sequence * at.dim),
-        dvalues(dkeys + at.sequence * at.dim) {}
+        values(keys + at.key_rows * at.dim),
+        dkeys(values + at.key_rows * at.dim),
+        dvalues(dkeys + at.key_rows * at.dim) {}
   T *p, *dp, *queries, *out, *dout, *dqueries, *keys, *values, *dkeys, *dvalues;
 };
 
@@ -48,6 +48,8 @@ struct AttentionBackward {
   const S* dout;
   S *dqkv, *all_dkeys;
   bool adds_queries = false, adds_keys = false;  ///< to gradients that stand there, of the queries or of the keys
+  const T* bias = nullptr;                       ///< of distances; null: there is none
+  T* bias_parts = nullptr;                       ///< each sequence's part of its gradient
 
   /// Where to compute `rows` rows of a gradient; with `adds`, what is stored stands in it.
   [[nodiscard]] Target<T> target(S* stored, std::int64_t width, std::int64_t rows, bool adds, T* scratch) const {
@@ -63,17 +65,21 @@ struct AttentionBackward {
   void score_gradients(std::int64_t seq, std::int64_t head, Range rows, std::int64_t keys, const View& o, const View& d_o,
                        const BackwardScratch<T>& scratch) const {
     const Loops<T>& loop = loops<T>();
-    const T scale = score_scale<T>(at);
+    const T scale = static_cast<T>(at.scale);
     for (std::int64_t row = rows.begin; row < rows.end; ++row) {
       const std::int64_t i = row - rows.begin;
       T *p_row = scratch.p + i * keys, *dp_row = scratch.dp + i * keys;
       const std::int64_t seen = visible.of_row(seq, row);
+      if (bias != nullptr) loop.add_to(seen, bias + at.bias(row, head), p_row);
       loop.exp_in_place(seen, scale, log_sum_exp[at.log_sum_exp(seq, row, head)], p_row);
       loop.score_gradient(seen, scale, loop.dot(at.dim, d_o.data + i * d_o.stride, o.data + i * o.stride), p_row, dp_row);
+      if (bias != nullptr) loop.add_to(seen, dp_row, part_of(seq) + at.bias(row, head));
       std::fill(p_row + seen, p_row + keys, T(0));
       std::fill(dp_row + seen, dp_row + keys, T(0));
     }
   }
+
+  [[nodiscard]] T* part_of(std::int64_t seq) const { return bias_parts + seq * at.heads * distance_count(at.sequence); }
 
   /// rows × keys: a tile's rows times its first keys (or values), transposed.
   void times_keys(Range rows, std::int64_t keys, const View& a, const View& of_keys, T* c) const {
@@ -128,10 +134,27 @@ struct AttentionBackward {
   }
 
   void clear(const Target<T>& gradient) const {
-    for (std::int64_t row = 0; row < at.sequence; ++row) {
+    for (std::int64_t row = 0; row < at.key_rows; ++row) {
       T* begin = gradient.data + row * gradient.stride;
       std::fill(begin, begin + at.dim, T(0));
     }
+  }
+
+  void clear_part(std::int64_t seq, std::int64_t kv) const {
+    const std::int64_t numbers = at.group * distance_count(at.sequence);
+    T* begin = part_of(seq) + kv * numbers;
+    std::fill(begin, begin + numbers, T(0));
+  }
+
+  /// The sum of the sequences' parts in their order, a head a task; with `adds`, to what stands there.
+  void sum_parts(T* d_bias, bool adds, WorkerPool& pool) const {
+    const std::int64_t numbers = distance_count(at.sequence);
+    pool.run(at.heads, [&](std::int64_t head, std::int64_t) {
+      T* sum = d_bias + head * numbers;
+      if (!adds) std::fill(sum, sum + numbers, T(0));
+      for (std::int64_t seq = 0; seq < at.sequences; ++seq)
+        loops<T>().add_to(numbers, part_of(seq) + head * numbers, sum);
+    });
   }
 
   void store_rows(std::int64_t rows, const Target<T>& computed, S* stored, std::int64_t width) const {
@@ -143,19 +166,20 @@ struct AttentionBackward {
   /// Everything that one key and value head of one sequence touches, its query heads and their tiles in order.
   void kv_head(std::int64_t seq, std::int64_t kv, const BackwardScratch<T>& scratch) const {
     const std::int64_t key = at.key(seq, kv), value = at.value(seq, kv);
-    const KeyHead shared{.keys = wide_matrix(all_keys + key, at.key_width, at.sequence, at.dim, scratch.keys),
-                         .values = wide_matrix(all_keys + value, at.key_width, at.sequence, at.dim, scratch.values),
-                         .dkeys = target(all_dkeys + key, at.key_width, at.sequence, adds_keys, scratch.dkeys),
-                         .dvalues = target(all_dkeys + value, at.key_width, at.sequence, adds_keys, scratch.dvalues)};
+    const KeyHead shared{.keys = wide_matrix(all_keys + key, at.key_width, at.key_rows, at.dim, scratch.keys),
+                         .values = wide_matrix(all_keys + value, at.key_width, at.key_rows, at.dim, scratch.values),
+                         .dkeys = target(all_dkeys + key, at.key_width, at.key_rows, adds_keys, scratch.dkeys),
+                         .dvalues = target(all_dkeys + value, at.key_width, at.key_rows, adds_keys, scratch.dvalues)};
     if (!adds_keys) clear(shared.dkeys);
     if (!adds_keys) clear(shared.dvalues);
+    if (bias != nullptr) clear_part(seq, kv);
     for (std::int64_t head = kv * at.group; head < (kv + 1) * at.group; ++head) {
       for (std::int64_t i = 0; i < range_count(at.sequence, kAttentionRows); ++i) {
         tile(seq, head, range_at(i, at.sequence, kAttentionRows), shared, scratch);
       }
     }
-    store_rows(at.sequence, shared.dkeys, all_dkeys + key, at.key_width);
-    store_rows(at.sequence, shared.dvalues, all_dkeys + value, at.key_width);
+    store_rows(at.key_rows, shared.dkeys, all_dkeys + key, at.key_width);
+    store_rows(at.key_rows, shared.dvalues, all_dkeys + value, at.key_width);
   }
 
   /// All of it, a key and value head of a sequence a task.
@@ -206,6 +230,47 @@ void attention_step_backward(const OpShape& s, Operands operands, const LaunchCo
   kernel.run(OpKind::kAttentionStepBackward, s, operands[7], context);
 }
 
+template <typename S>
+void biased_attention_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
+  using T = Arithmetic<S>;
+  const std::int64_t parts = bias_parts(OpKind::kBiasedAttentionBackward, s);
+  const AttentionBackward<S> kernel{.at = AttentionLayout::biased(s),
+                                    .visible = {s, nullptr},
+                                    .library = *context.product,
+                                    .qkv = array<S>(operands, 0),
+                                    .all_keys = array<S>(operands, 0),
+                                    .out = array<S>(operands, 2),
+                                    .log_sum_exp = array<T>(operands, 3),
+                                    .dout = array<S>(operands, 4),
+                                    .dqkv = array<S>(operands, 5),
+                                    .all_dkeys = array<S>(operands, 5),
+                                    .bias = array<T>(operands, 1),
+                                    .bias_parts = array<T>(operands, 7)};
+  OperandView of_workers = operands[7];
+  const Bytes before(parts * static_cast<std::int64_t>(sizeof(T)));
+  of_workers.data += before.count;
+  of_workers.bytes = of_workers.bytes - before;
+  kernel.run(OpKind::kBiasedAttentionBackward, s, of_workers, context);
+  kernel.sum_parts(array<T>(operands, 6), operands[6].access == Access::kReadWrite, *context.pool);
+}
+
+template <typename S>
+void cross_attention_backward(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const AttentionBackward<S> kernel{.at = AttentionLayout::cross(s),
+                                    .visible = {s, nullptr, s.inputs},
+                                    .library = *context.product,
+                                    .qkv = array<S>(operands, 0),
+                                    .all_keys = array<S>(operands, 1),
+                                    .out = array<S>(operands, 2),
+                                    .log_sum_exp = array<Arithmetic<S>>(operands, 3),
+                                    .dout = array<S>(operands, 4),
+                                    .dqkv = array<S>(operands, 5),
+                                    .all_dkeys = array<S>(operands, 6)};
+  kernel.run(OpKind::kCrossAttentionBackward, s, operands[7], context);
+}
+
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(biased_attention_backward);
+PLIMSOLL_INSTANTIATE_HALF_KERNEL(cross_attention_backward);
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_backward);
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(attention_step_backward);
 

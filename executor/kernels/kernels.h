@@ -79,6 +79,18 @@ void attention_step_backward(const OpShape& shape, Operands operands, const Laun
 template <typename S>
 void keys_values_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void distance_bias(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void distance_bias_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void biased_attention(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void biased_attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void cross_attention(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
+void cross_attention_backward(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void dequantize(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
 void add(const OpShape& shape, Operands operands, const LaunchContext& context);

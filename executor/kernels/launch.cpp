@@ -67,6 +67,18 @@ KernelFunction function_of(OpKind kind) {
       return kernels::attention_step_backward<T>;
     case OpKind::kKeysValuesBackward:
       return kernels::keys_values_backward<T>;
+    case OpKind::kDistanceBias:
+      return kernels::distance_bias<T>;
+    case OpKind::kBiasedAttention:
+      return kernels::biased_attention<T>;
+    case OpKind::kCrossAttention:
+      return kernels::cross_attention<T>;
+    case OpKind::kDistanceBiasBackward:
+      return kernels::distance_bias_backward<T>;
+    case OpKind::kBiasedAttentionBackward:
+      return kernels::biased_attention_backward<T>;
+    case OpKind::kCrossAttentionBackward:
+      return kernels::cross_attention_backward<T>;
     case OpKind::kActivationBackward:
       return kernels::activation_backward<T>;
     case OpKind::kRouter:
@@ -184,6 +196,18 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::attention_step_backward<S>;
     case OpKind::kKeysValuesBackward:
       return kernels::keys_values_backward<S>;
+    case OpKind::kDistanceBias:
+      return kernels::distance_bias<S>;
+    case OpKind::kBiasedAttention:
+      return kernels::biased_attention<S>;
+    case OpKind::kCrossAttention:
+      return kernels::cross_attention<S>;
+    case OpKind::kDistanceBiasBackward:
+      return kernels::distance_bias_backward<S>;
+    case OpKind::kBiasedAttentionBackward:
+      return kernels::biased_attention_backward<S>;
+    case OpKind::kCrossAttentionBackward:
+      return kernels::cross_attention_backward<S>;
     case OpKind::kActivationBackward:
       return kernels::activation_backward<S>;
     case OpKind::kRouter:

@@ -10,7 +10,9 @@ namespace plimsoll::kernels {
 /// The keys that queries see, from the first of their sequence on.
 struct VisibleKeys {
   VisibleKeys(const OpShape& shape, const std::int32_t* extents_of_sequences)
-      : sequence(shape.sequence),
+      : VisibleKeys(shape, extents_of_sequences, shape.sequence) {}
+  VisibleKeys(const OpShape& shape, const std::int32_t* extents_of_sequences, std::int64_t keys)
+      : sequence(keys),
         causal(shape.variant == static_cast<std::uint8_t>(AttentionKind::kCausal)),
         extents(extents_of_sequences) {}
 
@@ -19,7 +21,7 @@ struct VisibleKeys {
   /// How many some query of these rows sees.
   [[nodiscard]] std::int64_t of_rows(std::int64_t seq, Range rows) const { return causal ? rows.end : extent(seq); }
 
-  std::int64_t sequence;
+  std::int64_t sequence;  ///< keys of one
   bool causal;
   const std::int32_t* extents;  ///< [sequence][tokens, …]; null: all sequences are whole
 

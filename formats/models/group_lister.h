@@ -57,7 +57,8 @@ class GroupLister {
     return role == Role::kTokenEmbedding || role == Role::kPositionEmbedding || role == Role::kTokenTypeEmbedding ||
            role == Role::kQkvWeight || role == Role::kProjectionWeight || role == Role::kFfnInWeight || role == Role::kFfnOutWeight ||
            role == Role::kTransformWeight || role == Role::kPoolerWeight || role == Role::kHeadWeight ||
-           role == Role::kRouterWeight || role == Role::kRouterNoiseWeight;
+           role == Role::kRouterWeight || role == Role::kRouterNoiseWeight || role == Role::kRelativeBias ||
+           role == Role::kCrossQueryWeight || role == Role::kCrossKeyValueWeight || role == Role::kCrossProjectionWeight;
   }
 
   std::vector<HfTensor>& out_;

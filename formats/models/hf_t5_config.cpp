@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/model/distance_bucket.h"
 #include "formats/models/hf_dropout.h"
 
 namespace plimsoll {
@@ -31,7 +32,38 @@ void read_mixture(ConfigFields& fields, ModelSpec& spec) {
                     "encoder_sparse_step", "decoder_sparse_step", "batch_prioritized_routing", "num_selected_experts"});
 }
 
+void read_farthest(ConfigFields& fields, ModelDescription& found) {
+  const std::int64_t farthest = fields.size({"relative_attention_max_distance"}, kFarthestDistance);
+  if (farthest == kFarthestDistance) return;
+  found.spec.other_arithmetic = true;
+  found.notes.push_back(
+      {.text = fmt::format("'relative_attention_max_distance' {} is not followed: buckets of distances end at {}",
+                           farthest, kFarthestDistance),
+       .changes_numbers = true});
+}
+
 }  // namespace
+
+nlohmann::ordered_json t5_config(const ModelSpec& spec) {
+  return {{"architectures", {"T5ForConditionalGeneration"}},
+          {"model_type", "t5"},
+          {"is_encoder_decoder", true},
+          {"vocab_size", spec.vocabulary},
+          {"n_positions", spec.max_positions},
+          {"d_model", spec.hidden},
+          {"d_kv", spec.head_dim},
+          {"d_ff", spec.ffn},
+          {"num_layers", spec.layers},
+          {"num_decoder_layers", spec.decoder_layers},
+          {"num_heads", spec.heads},
+          {"relative_attention_num_buckets", spec.relative_buckets},
+          {"relative_attention_max_distance", kFarthestDistance},
+          {"feed_forward_proj", is_gated(spec.activation) ? "gated-gelu" : "relu"},
+          {"layer_norm_epsilon", spec.norm_epsilon},
+          {"tie_word_embeddings", spec.tied_head},
+          {"decoder_start_token_id", 0},
+          {"dropout_rate", 0.0}};
+}
 
 void read_t5_config(ConfigFields& fields, ModelDescription& found) {
   ModelSpec& spec = found.spec;
@@ -45,11 +77,14 @@ void read_t5_config(ConfigFields& fields, ModelDescription& found) {
   spec.relative_buckets = fields.size({"relative_attention_num_buckets"}, 32);
   spec.max_positions = fields.size({"n_positions"}, 512);
   spec.norm_epsilon = fields.positive({"layer_norm_epsilon"}, 1e-6);
-  spec.tied_head = fields.flag("tie_word_embeddings", true);
+  const bool tied = fields.flag("tie_word_embeddings", true);
+  spec.tied_head =
+      fields.flag("scale_decoder_outputs", tied) && tied;  // newer files say "tied" whatever their tensors are
   read_feed_forward(fields, spec);
   read_mixture(fields, spec);
-  fields.pass_over({"relative_attention_max_distance", "initializer_factor", "decoder_start_token_id", "is_gated_act",
-                    "dense_act_fn", "classifier_dropout", "is_encoder_decoder"});
+  read_farthest(fields, found);
+  fields.pass_over({"initializer_factor", "decoder_start_token_id", "is_gated_act", "dense_act_fn",
+                    "classifier_dropout", "is_encoder_decoder"});
   note_dropout(fields, {"dropout_rate"}, found);
 }
 

@@ -4,6 +4,7 @@
 
 #include "formats/models/group_lister.h"
 #include "formats/models/hf_encoder_tensors.h"
+#include "formats/models/hf_t5_tensors.h"
 
 namespace plimsoll {
 namespace {
@@ -145,6 +146,9 @@ Result<void> check_hf_names(const ModelSpec& spec) {
     case Family::kOlmo2:
     case Family::kGptBigCode:
     case Family::kPhi3: return {};
+    case Family::kT5:
+      if (spec.experts.count == 0) return {};
+      break;
     default: break;
   }
   return fail({.kind = ErrorKind::kInput,
@@ -156,6 +160,7 @@ Result<void> check_hf_names(const ModelSpec& spec) {
 std::vector<HfTensor> hf_tensors(const ModelSpec& spec) {
   const ParameterLayout layout = lay_out_parameters(spec);
   if (spec.family == Family::kBert || spec.family == Family::kVit) return encoder_tensors(spec, layout);
+  if (spec.family == Family::kT5) return t5_tensors(spec, layout);
   const bool gpt2 = spec.family == Family::kGpt2 || spec.family == Family::kGptBigCode, phi = spec.family == Family::kPhi;
   const std::string final_norm = gpt2 ? "transformer.ln_f" : phi ? "model.final_layernorm" : "model.norm";
   std::vector<HfTensor> tensors;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "formats/models/hf_encoder_tensors.h"
+#include "formats/models/hf_t5_tensors.h"
 #include "formats/models/hf_tensors.h"
 
 namespace plimsoll {
@@ -73,7 +74,8 @@ Result<std::vector<SafetensorsTensor>> match_hf_tensors(const std::vector<HfTens
     found.push_back(std::move(*stored));
   }
   for (const SafetensorsTensor& tensor : header.tensors) {
-    if (known.contains(tensor.name) || is_buffer(tensor.name) || is_spare_of_encoder(tensor.name)) continue;
+    if (known.contains(tensor.name) || is_buffer(tensor.name)) continue;
+    if (is_spare_of_encoder(tensor.name) || is_spare_of_t5(tensor.name)) continue;
     return bad(where, fmt::format("the model has no place for tensor '{}'", tensor.name));
   }
   return found;

@@ -10,6 +10,7 @@
 #include "formats/models/hf_experts.h"
 #include "formats/models/hf_newer_config.h"
 #include "formats/models/hf_rope.h"
+#include "formats/models/hf_t5_config.h"
 #include "formats/text/parse_json.h"
 #include "formats/text/read_text_file.h"
 
@@ -141,6 +142,12 @@ Result<ordered_json> llama_config(const ModelSpec& spec) {
   return config;
 }
 
+Result<ordered_json> write_t5(const ModelSpec& spec) {
+  const bool known = spec.activation == ActivationKind::kRelu || spec.activation == ActivationKind::kGeGluTanh;
+  if (known && spec.kv_heads == spec.heads) return t5_config(spec);
+  return bad(spec, "a T5 has keys for every head, and ReLU or gated GELU; this model has not");
+}
+
 /// Which ids begin, end and pad a text (without them generation does not stop), and what classes are called. A config that
 /// cannot be read has none.
 void add_token_ids(ordered_json& config, const std::filesystem::path& origin) {
@@ -167,7 +174,10 @@ Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& e
                                  to_text(spec.family)));
   }
   const bool encoder = spec.family == Family::kBert || spec.family == Family::kVit;
-  auto config = encoder ? encoder_config(spec) : spec.family == Family::kGpt2 ? gpt2_config(spec) : llama_config(spec);
+  auto config = encoder                        ? encoder_config(spec)
+                : spec.family == Family::kT5   ? write_t5(spec)
+                : spec.family == Family::kGpt2 ? gpt2_config(spec)
+                                               : llama_config(spec);
   if (!config) return fail(config.error());
   if (const auto experts = write_experts(*config, spec); !experts) return fail(experts.error());
   (*config)["torch_dtype"] = extras.type == StoredType::kBf16 ? "bfloat16" : "float32";

@@ -46,7 +46,7 @@ OpShape read_shape(const JsonNode& node) {
 Kernel read_kernel(const JsonNode& node, std::size_t position) {
   node.allow_only({"id", "kind", "dtype", "shape"});
   check_position(node, position);
-  return {.kind = enum_of(node.at("kind"), OpKind::kKeysValuesBackward),
+  return {.kind = enum_of(node.at("kind"), kLastOpKind),
           .dtype = enum_or(node, "dtype", DType::kFp32, DType::kTf32),
           .shape = read_shape(node.at("shape"))};
 }

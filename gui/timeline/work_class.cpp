@@ -6,13 +6,11 @@ namespace {
 /// Kernels up to the loss make activations; the loss's own belongs to the forward pass, too.
 bool makes_activations(OpKind kind) {
   const bool routed = kind >= OpKind::kRouter && kind <= OpKind::kCombine;
-  return kind <= OpKind::kLoss || routed;
+  const bool of_pairs = kind >= OpKind::kDistanceBias && kind <= OpKind::kCrossAttention;
+  return kind <= OpKind::kLoss || routed || of_pairs;
 }
 
-bool attends(OpKind kind) {
-  return kind == OpKind::kAttention || kind == OpKind::kAttentionBackward || kind == OpKind::kAttentionStep ||
-         kind == OpKind::kAttentionStepBackward;
-}
+bool attends(OpKind kind) { return attends_forward(kind) || attends_backward(kind); }
 
 WorkClass of_launch(const Plan& plan, const Instruction& instruction) {
   switch (instruction.phase) {

@@ -65,7 +65,8 @@ struct TurnCandidate {
 Result<std::vector<TurnCandidate>> turn_candidates(const SearchProblem& problem) {
   std::vector<TurnCandidate> found;
   const bool frozen = problem.recipe.adapter.exists();
-  for (const Strategy& strategy : candidate_strategies(problem.spec.layers, problem.platform, problem.recipe.precision, frozen)) {
+  for (const Strategy& strategy :
+       candidate_strategies(problem.spec.blocks(), problem.platform, problem.recipe.precision, frozen)) {
     auto tried = try_strategy(problem, strategy);
     if (!tried && tried.error().kind == ErrorKind::kInput) continue;
     if (!tried) return fail(tried.error());

@@ -230,7 +230,7 @@ class GrowingQuestion {
   [[nodiscard]] std::vector<Strategy> starts(const Question& grown) const {
     std::vector<Strategy> known = found_;
     if (!searches_) return known;
-    for (Strategy& start : candidate_strategies(grown.spec.layers, grown.platform, grown.recipe.precision,
+    for (Strategy& start : candidate_strategies(grown.spec.blocks(), grown.platform, grown.recipe.precision,
                                                 grown.recipe.adapter.exists())) {
       if (start.recompute_every <= 1) known.push_back(std::move(start));
     }

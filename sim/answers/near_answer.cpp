@@ -37,7 +37,7 @@ Result<std::vector<Candidate>> time_known(const SearchProblem& problem, const st
   std::optional<Error> refused;
   std::optional<Nanoseconds> best;
   for (const Strategy& strategy : known) {
-    auto tried = try_strategy(problem, clamped(strategy, problem.spec.layers), {.glance = true, .below = best});
+    auto tried = try_strategy(problem, clamped(strategy, problem.spec.blocks()), {.glance = true, .below = best});
     if (!tried) {
       if (tried.error().kind != ErrorKind::kInput) return fail(tried.error());
       refused = tried.error();
@@ -61,7 +61,8 @@ Result<std::vector<Candidate>> room_of_known(const SearchProblem& problem, const
     count = std::min(count, known.size() - begin);
     std::vector<std::optional<Result<Candidate>>> tried(count);
     const auto look = [&](std::size_t i) {
-      tried[i] = try_strategy(problem, clamped(known[begin + i], problem.spec.layers), {.glance = true, .memory = true});
+      tried[i] =
+          try_strategy(problem, clamped(known[begin + i], problem.spec.blocks()), {.glance = true, .memory = true});
     };
     parallel_for(count, look, threads);
     for (std::optional<Result<Candidate>>& one : tried) {
@@ -93,7 +94,7 @@ std::vector<Strategy> with_drive_families(const Question& question, std::vector<
   const auto on_drive = [](const Strategy& s) { return s.name.ends_with("-ssd"); };
   if (!question.platform.space(SpaceKind::kSsd) || std::any_of(known.begin(), known.end(), on_drive)) return known;
   std::vector<std::string> seen;
-  for (Strategy& strategy : candidate_strategies(question.spec.layers, question.platform, question.recipe.precision,
+  for (Strategy& strategy : candidate_strategies(question.spec.blocks(), question.platform, question.recipe.precision,
                                                  question.recipe.adapter.exists())) {
     if (!on_drive(strategy) || strategy.recompute_every > 1 ||
         std::find(seen.begin(), seen.end(), strategy.name) != seen.end())

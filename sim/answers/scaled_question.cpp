@@ -15,8 +15,15 @@ Error cannot_grow(const Question& question, std::string_view how) {
       .remedy = "take a decoder or encoder in words, gpt:layers=24,hidden=2048,heads=16,vocab=50257, or --what batch"};
 }
 
-/// A decoder or an encoder, dense: what has one size of each kind.
-bool is_plain(const ModelSpec& spec) { return !spec.is_conv_net() && !spec.has_encoder_and_decoder() && spec.experts.count == 0; }
+/// A decoder, an encoder or both, dense: what has one size of each kind.
+bool is_plain(const ModelSpec& spec) { return !spec.is_conv_net() && spec.experts.count == 0; }
+
+/// Two stacks grow in step.
+void deepen(ModelSpec& spec, std::int64_t layers) {
+  if (spec.has_encoder_and_decoder())
+    spec.decoder_layers = std::max<std::int64_t>(1, spec.decoder_layers * layers / spec.layers);
+  spec.layers = layers;
+}
 
 void widen(ModelSpec& spec, std::int64_t heads) {
   const std::int64_t hidden = heads * spec.head_dim;
@@ -34,7 +41,7 @@ Result<Question> question_at(const Question& question, Extent extent, std::int64
   switch (extent) {
     case Extent::kLayers:
       if (!is_plain(grown.spec)) return fail(cannot_grow(question, "layers"));
-      grown.spec.layers = value;
+      deepen(grown.spec, value);
       break;
     case Extent::kWidth:
       if (!is_plain(grown.spec) || grown.spec.hidden != grown.spec.heads * grown.spec.head_dim)

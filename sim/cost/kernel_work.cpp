@@ -12,16 +12,9 @@ namespace plimsoll {
 
 KernelSort sort_of(OpKind kind) {
   if (is_product(kind)) return KernelSort::kProduct;
-  switch (kind) {
-    case OpKind::kAttention:
-    case OpKind::kAttentionStep:
-      return KernelSort::kAttentionForward;
-    case OpKind::kAttentionBackward:
-    case OpKind::kAttentionStepBackward:
-      return KernelSort::kAttentionBackward;
-    default:
-      return is_update(kind) ? KernelSort::kOptimizer : KernelSort::kStreaming;
-  }
+  if (attends_forward(kind)) return KernelSort::kAttentionForward;
+  if (attends_backward(kind)) return KernelSort::kAttentionBackward;
+  return is_update(kind) ? KernelSort::kOptimizer : KernelSort::kStreaming;
 }
 
 KernelWork work_of(const Kernel& kernel) {

@@ -7,15 +7,32 @@
 namespace plimsoll {
 
 void StepLowering::find_leaving() {
-  leaving_.assign(static_cast<std::size_t>(graph_.spec.layers), {});
+  leaving_.assign(static_cast<std::size_t>(graph_.spec.blocks()), {});
   if (plan_.strategy.activations == Tier::kDevice) return;
+  find_shared_activations();
   const std::int64_t segment = std::max<std::int64_t>(1, plan_.strategy.recompute_every);
   for (std::int64_t first = 0; first < plan_.strategy.activation_blocks; first += segment) {
-    const std::int64_t last = std::min(first + segment, graph_.spec.layers) - 1;
+    const std::int64_t last = std::min(first + segment, graph_.spec.blocks()) - 1;
     for (const TensorId tensor : kept_for_backward(first, last)) {  // the segment's input is of an earlier block
+      if (is_of_many_blocks(tensor)) continue;
       leaving_[static_cast<std::size_t>(std::clamp(graph_.at(tensor).block, first, last))].push_back(tensor);
     }
   }
+}
+
+/// What the backward passes of many blocks read (an encoder's output) is needed from the first of them on to the last.
+void StepLowering::find_shared_activations() {
+  constexpr std::int64_t kNone = -1, kMany = -2;
+  std::vector<std::int64_t> reader(graph_.tensors.size(), kNone);
+  for (const Op& op : graph_.ops) {
+    if (op.phase != Phase::kBackward || op.block < 0) continue;
+    for (const Operand& operand : op.operands) {
+      std::int64_t& known = reader[whole_of(operand.tensor).index];
+      if (reads(operand.access)) known = known == kNone || known == op.block ? op.block : kMany;
+    }
+  }
+  of_many_blocks_.assign(graph_.tensors.size(), 0);
+  for (std::size_t i = 0; i < reader.size(); ++i) of_many_blocks_[i] = reader[i] == kMany ? 1 : 0;
 }
 
 std::vector<TensorId> StepLowering::kept_for_backward(std::int64_t first, std::int64_t last) {

@@ -149,11 +149,11 @@ double model_flops_of_step(const ModelSpec& spec, const Recipe& recipe) {
   double flops = 0;
   for (const Op& op : build_training_graph(spec, recipe).ops) {
     const bool product = op.kind == OpKind::kLinear || op.kind == OpKind::kLinearBackwardInput ||
-                         op.kind == OpKind::kLinearBackwardWeight || op.kind == OpKind::kAttention ||
+                         op.kind == OpKind::kLinearBackwardWeight || attends_forward(op.kind) ||
                          op.kind == OpKind::kExpertLinear || op.kind == OpKind::kExpertLinearBackwardInput ||
                          op.kind == OpKind::kExpertLinearBackwardWeight;
     // Attention's backward pass counts twice its forward pass: recomputing the scores is not model arithmetic.
-    if (product) flops += flops_of(op.kind, op.shape) * (op.kind == OpKind::kAttention ? 3.0 : 1.0);
+    if (product) flops += flops_of(op.kind, op.shape) * (attends_forward(op.kind) ? 3.0 : 1.0);
   }
   return flops * static_cast<double>(recipe.accumulate);
 }

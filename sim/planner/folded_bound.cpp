@@ -14,9 +14,9 @@ constexpr double kLeastLeftOut = 0.6;
 
 /// The kernels of each block, in order.
 std::vector<std::vector<const Op*>> ops_of_blocks(const Graph& graph) {
-  std::vector<std::vector<const Op*>> blocks(static_cast<std::size_t>(std::max<std::int64_t>(0, graph.spec.layers)));
+  std::vector<std::vector<const Op*>> blocks(static_cast<std::size_t>(std::max<std::int64_t>(0, graph.spec.blocks())));
   for (const Op& op : graph.ops) {
-    if (op.block >= 0 && op.block < graph.spec.layers) blocks[static_cast<std::size_t>(op.block)].push_back(&op);
+    if (op.block >= 0 && op.block < graph.spec.blocks()) blocks[static_cast<std::size_t>(op.block)].push_back(&op);
   }
   return blocks;
 }
@@ -108,7 +108,7 @@ std::optional<Folding> fold_layers(const Strategy& strategy, std::int64_t layers
 }
 
 Result<std::optional<std::vector<SpaceNeed>>> folded_bound(ShorterModels& models, const Strategy& strategy) {
-  const auto folding = fold_layers(strategy, models.whole().spec.layers, models.period());
+  const auto folding = fold_layers(strategy, models.whole().spec.blocks(), models.period());
   if (!folding) return std::optional<std::vector<SpaceNeed>>();
   auto needs = bound_of(models, folding->shorter(strategy, folding->times));
   if (!needs) return fail(needs.error());

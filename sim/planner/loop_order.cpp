@@ -24,10 +24,15 @@ void StepLowering::find_runs() {
     runs_.back().ops.push_back(i);
     if (op.phase == Phase::kForward) turn_ = runs_.size() - 1;
   }
-  runs_of_block_.resize(static_cast<std::size_t>(graph_.spec.layers));
+  for (std::size_t i = 1; i + 1 < runs_.size(); ++i) {
+    Run& run = runs_[i];
+    const bool inside = runs_[i - 1].phase == run.phase && runs_[i + 1].phase == run.phase;
+    if (run.block < 0 && inside) run.name = run.phase == Phase::kForward ? "encoder output" : "encoder output backward";
+  }
+  runs_of_block_.resize(static_cast<std::size_t>(graph_.spec.blocks()));
   for (std::size_t i = 0; i < runs_.size(); ++i) {
     const std::int64_t block = runs_[i].block;
-    if (block >= 0 && block < graph_.spec.layers) runs_of_block_[static_cast<std::size_t>(block)].push_back(i);
+    if (block >= 0 && block < graph_.spec.blocks()) runs_of_block_[static_cast<std::size_t>(block)].push_back(i);
   }
 }
 

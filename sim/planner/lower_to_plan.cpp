@@ -49,7 +49,7 @@ std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recip
 Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
                            const LowerOptions& options) {
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
-  if (const auto shares = check_shares(strategy, spec.layers); !shares) return fail(shares.error());
+  if (const auto shares = check_shares(strategy, spec.blocks()); !shares) return fail(shares.error());
   if (const auto tiers = check_tiers(strategy, recipe); !tiers) return fail(tiers.error());
   const auto places = Places::find(platform, strategy);
   if (!places) return fail(places.error());

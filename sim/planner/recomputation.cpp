@@ -9,7 +9,7 @@ namespace plimsoll {
 void StepLowering::find_kept() {
   kept_.assign(graph_.tensors.size(), 0);
   if (plan_.strategy.kept_outputs == 0) return;
-  for (std::int64_t block = 0; block < graph_.spec.layers; ++block) keep_best(needed_for_backward(block, block));
+  for (std::int64_t block = 0; block < graph_.spec.blocks(); ++block) keep_best(needed_for_backward(block, block));
 }
 
 void StepLowering::keep_best(const std::vector<std::size_t>& recomputed) {
@@ -34,7 +34,7 @@ void StepLowering::keep_best(const std::vector<std::size_t>& recomputed) {
 
 std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) {
   const std::int64_t every = plan_.strategy.recompute_every;
-  const bool starts_segment = run.block == graph_.spec.layers - 1 || (every > 0 && (run.block + 1) % every == 0);
+  const bool starts_segment = run.block == graph_.spec.blocks() - 1 || (every > 0 && (run.block + 1) % every == 0);
   if (every == 0 || run.block < 0 || !starts_segment) return {};
   std::vector<Run> runs;
   for (const std::size_t i : needed_for_backward(run.block / every * every, run.block)) {

@@ -71,7 +71,7 @@ class LocalSearch {
       : problem_(problem),
         options_(options),
         candidates_(candidates),
-        limits_{problem.spec.layers, problem.recipe.accumulate, problem.platform.space(SpaceKind::kSsd).has_value(),
+        limits_{problem.spec.blocks(), problem.recipe.accumulate, problem.platform.space(SpaceKind::kSsd).has_value(),
                 problem.recipe.adapter.exists(), problem.recipe.delay > 0},
         block_(block_bytes(problem)),
         left_(options.evaluations * kLookCost) {

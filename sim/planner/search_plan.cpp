@@ -45,14 +45,14 @@ std::vector<Strategy> starting_points(const SearchProblem& problem, const Search
   const Precision precision = problem.recipe.precision;
   const bool frozen = problem.recipe.adapter.exists();
   if (options.strategy == "auto") {
-    std::vector<Strategy> all = candidate_strategies(problem.spec.layers, problem.platform, precision, frozen);
+    std::vector<Strategy> all = candidate_strategies(problem.spec.blocks(), problem.platform, precision, frozen);
     for (Strategy seed : options.seeds) {
       seed.name = family_of(seed);
       all.push_back(std::move(seed));
     }
     return all;
   }
-  std::vector<Strategy> family = all_candidate_strategies(problem.spec.layers, precision, frozen);
+  std::vector<Strategy> family = all_candidate_strategies(problem.spec.blocks(), precision, frozen);
   std::erase_if(family, [&](const Strategy& s) { return s.name != options.strategy; });
   return family;
 }

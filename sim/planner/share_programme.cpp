@@ -93,7 +93,7 @@ class Shares {
       const std::int64_t blocks = std::max<std::int64_t>(1, most(f) - 1);
       Strategy probe = with(f, blocks);
       const bool needs_more = fields_[f] == &Strategy::host_activation_blocks;
-      if (needs_more) probe.activation_blocks = problem_.spec.layers;
+      if (needs_more) probe.activation_blocks = problem_.spec.blocks();
       if (most(f) < 1) {
         slopes_.emplace_back(at_none_.size(), 0.0);
         continue;
@@ -137,7 +137,7 @@ class Shares {
 
  private:
   [[nodiscard]] std::int64_t least(std::size_t f) const { return base_.*fields_[f]; }
-  [[nodiscard]] std::int64_t most(std::size_t f) const { return problem_.spec.layers - least(f); }
+  [[nodiscard]] std::int64_t most(std::size_t f) const { return problem_.spec.blocks() - least(f); }
 
   [[nodiscard]] Strategy with(std::size_t f, std::int64_t blocks) const {
     Strategy strategy = base_;
@@ -167,7 +167,8 @@ class Shares {
   }
 
   [[nodiscard]] bool possible(const Strategy& s) const {
-    return s.device_state_blocks + s.host_state_blocks <= problem_.spec.layers && s.host_activation_blocks <= s.activation_blocks;
+    return s.device_state_blocks + s.host_state_blocks <= problem_.spec.blocks() &&
+           s.host_activation_blocks <= s.activation_blocks;
   }
 
   [[nodiscard]] Load at(const std::vector<double>& blocks) const {
@@ -232,7 +233,7 @@ class Shares {
       if (fields_[f] == &Strategy::host_activation_blocks) within[f] = 1;
       inner = inner || fields_[f] == &Strategy::host_activation_blocks;
     }
-    if (both) lp.add(std::move(states), static_cast<double>(problem_.spec.layers));
+    if (both) lp.add(std::move(states), static_cast<double>(problem_.spec.blocks()));
     if (inner) lp.add(std::move(within), static_cast<double>(base_.activation_blocks));
   }
 

@@ -95,6 +95,8 @@ class StepLowering {
   // activation_offload.cpp: what backward reads on its way off the device and back
   /// Which tensors leave the device after each block's forward pass.
   void find_leaving();
+  void find_shared_activations();
+  [[nodiscard]] bool is_of_many_blocks(TensorId tensor) const { return of_many_blocks_[tensor.index] != 0; }
   /// The activations that the backward pass of blocks [first, last], with what it recomputes, reads and does not make.
   [[nodiscard]] std::vector<TensorId> kept_for_backward(std::int64_t first, std::int64_t last);
   void send_activations_away(const Run& run, std::uint32_t micro_batch);
@@ -224,6 +226,7 @@ class StepLowering {
   std::vector<std::uint32_t> run_starts_;   ///< ids of the runs' first instructions
   std::vector<std::uint32_t> visit_starts_; ///< and of the runs of every single micro-batch
   std::vector<char> kept_;                  ///< by tensor: kept from forward to backward though its block is recomputed
+  std::vector<char> of_many_blocks_;        ///< by tensor: backward passes of many blocks read it, so it stays on the device
   std::vector<std::vector<TensorId>> leaving_;  ///< by block: what leaves the device after the block's forward pass
   std::map<std::pair<std::uint32_t, TensorId>, BufferId> away_;  ///< by micro-batch and tensor: where it waits for backward
   std::vector<Lingering> lingering_;

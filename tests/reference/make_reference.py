@@ -51,6 +51,12 @@ CASES = {  # name: (configuration, type of the stored weights, largest shard)
 }
 AUTO = {"bert": transformers.AutoModelForMaskedLM, "bert-classes": transformers.AutoModelForSequenceClassification,
         "vit": transformers.AutoModelForImageClassification}
+T5 = dict(vocab_size=VOCABULARY, d_model=24, d_kv=8, d_ff=40, num_layers=2, num_heads=4, relative_attention_num_buckets=12,
+          dropout_rate=0, decoder_start_token_id=0, pad_token_id=0, eos_token_id=1)
+CASES["t5"] = (transformers.T5Config(**T5, num_decoder_layers=3), torch.bfloat16, "5GB")
+CASES["t5-gated"] = (transformers.T5Config(**T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), torch.bfloat16, "16KB")
+AUTO |= {name: transformers.AutoModelForSeq2SeqLM for name in ("t5", "t5-gated")}
+TARGET = 10  # tokens that a decoder behind an encoder reads, of another length than the encoder's
 MASK = VOCABULARY - 1
 WORD = (1 << 64) - 1
 
@@ -77,8 +83,14 @@ def row_key(step, micro_batch, row):  # executor/data/row_key.h
     return key
 
 
-def window(step, micro_batch, row):  # executor/data/window_start.cpp
-    return row_key(step, micro_batch, row) * (CORPUS - SEQUENCE) >> 64
+def window(step, micro_batch, row, sequence=SEQUENCE):  # executor/data/window_start.cpp
+    return row_key(step, micro_batch, row) * (CORPUS - sequence) >> 64
+
+
+def source_and_target(rows):  # executor/data/source_and_target.cpp
+    labels = rows[:, SEQUENCE:]
+    start = torch.zeros_like(labels[:, :1])
+    return {"input_ids": rows[:, :SEQUENCE], "decoder_input_ids": torch.cat([start, labels[:, :-1]], 1)}, labels
 
 
 def hide_tokens(key, tokens):  # executor/data/hide_tokens.cpp
@@ -171,6 +183,10 @@ def batch(name, folder, tokens, step, micro_batch):
         return read_records(folder, rows_of(step, micro_batch, RECORDS))
     if name == "vit":
         return read_images(folder, rows_of(step, micro_batch, RECORDS))
+    if name in ("t5", "t5-gated"):
+        both = SEQUENCE + TARGET
+        starts = [window(step, micro_batch, row, both - 1) for row in range(BATCH)]
+        return source_and_target(torch.stack([tokens[s:s + both] for s in starts]))
     rows = torch.stack([tokens[s:s + SEQUENCE + 1] for s in (window(step, micro_batch, r) for r in range(BATCH))])
     return {"input_ids": rows[:, :-1]}, rows[:, 1:]
 
@@ -184,6 +200,8 @@ def first_inputs(name, folder, tokens):
         return read_records(folder, range(4))[0]
     if name == "vit":
         return read_images(folder, range(4))[0]
+    if name in ("t5", "t5-gated"):
+        return source_and_target(tokens[None, :SEQUENCE + TARGET])[0]
     return {"input_ids": tokens[None, :SEQUENCE]}
 
 
@@ -191,7 +209,11 @@ def fill(model, generator):
     """Weights large enough that every part of the model shows in its logits."""
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
-        if weight.dim() > 1:
+        if name.endswith("Attention.q.weight"):  # of T5, whose scores have no factor
+            value = noise * 2 / math.sqrt(weight.shape[-1] * model.config.d_kv)
+        elif name == "shared.weight":  # whose logits have one
+            value = noise
+        elif weight.dim() > 1:
             value = noise * (0.4 if "embed" in name or "wte" in name else 2 / math.sqrt(weight.shape[-1]))
         else:
             value = 0.2 * noise + (1 if "norm" in name.lower() or "ln_" in name else 0) * (weight.detach()[0] != 0)
@@ -273,6 +295,8 @@ def make(name):
     folder = DATA / name
     auto = AUTO.get(name, transformers.AutoModelForCausalLM)
     model = auto.from_config(config)
+    if name == "t5-gated":  # T5 v1.1 has a head of its own
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
     fill(model, torch.Generator().manual_seed(1))
     model.to(stored).save_pretrained(folder, max_shard_size=shard)
     (folder / "generation_config.json").unlink(missing_ok=True)

@@ -17,6 +17,7 @@ namespace plimsoll::test {
 
 inline const std::filesystem::path kReferenceData = PLIMSOLL_REFERENCE_DATA;
 inline constexpr std::int64_t kReferenceSequence = 16;
+inline constexpr std::int64_t kReferenceTarget = 10;  ///< of a decoder behind an encoder
 /// Decoders; encoders have names of their own.
 inline const std::vector<std::string> kReferenceModels{"gpt2",  "llama", "llama3", "mistral", "qwen2",
                                                        "qwen3", "gemma", "phi",    "mixtral"};

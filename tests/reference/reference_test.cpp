@@ -9,6 +9,7 @@
 #include "executor/data/masked_tokens.h"
 #include "executor/data/open_batch_source.h"
 #include "executor/data/record_batches.h"
+#include "executor/data/source_and_target.h"
 #include "sim/planner/lower_to_plan.h"
 #include "tests/reference/reference_model.h"
 #include "tests/support/run_graph.h"
@@ -23,14 +24,20 @@ namespace fs = std::filesystem;
 
 std::vector<std::string> all_models() {
   std::vector<std::string> names = kReferenceModels;
-  names.insert(names.end(), {"bert", "bert-classes", "vit"});
+  names.insert(names.end(), {"bert", "bert-classes", "vit", "t5", "t5-gated"});
   return names;
 }
 
 /// As make_reference.py trains.
 Recipe reference_recipe(Precision precision, const ModelSpec& spec) {
   const std::int64_t sequence = spec.reads_images() ? spec.max_positions : kReferenceSequence;
-  return {.precision = precision, .micro_batch = 2, .accumulate = 2, .sequence = sequence, .learning_rate = 3e-3, .seed = 7};
+  return {.precision = precision,
+          .micro_batch = 2,
+          .accumulate = 2,
+          .sequence = sequence,
+          .target_sequence = spec.has_encoder_and_decoder() ? kReferenceTarget : 0,
+          .learning_rate = 3e-3,
+          .seed = 7};
 }
 
 constexpr std::int64_t kFirstRecords = 4;  // whose logits are stored
@@ -40,6 +47,7 @@ std::string data_of(const fs::path& model, const ModelSpec& spec) {
 }
 
 std::unique_ptr<BatchSource> source_of(const fs::path& model, const ModelSpec& spec, const Recipe& recipe) {
+  if (spec.has_encoder_and_decoder()) return std::make_unique<SourceAndTarget>(std::make_unique<ReferenceCorpus>());
   if (spec.head == HeadKind::kNextToken) return std::make_unique<ReferenceCorpus>();
   if (spec.head == HeadKind::kMaskedToken) return std::make_unique<MaskedTokens>(std::make_unique<ReferenceCorpus>(), spec);
   auto source = open_batch_source(data_of(model, spec), spec, recipe);
@@ -68,6 +76,11 @@ void fill_first_batch(GraphRun& run, const fs::path& data, const ModelSpec& spec
   }
   const auto tokens = run.values<std::int32_t>(part(0));
   if (spec.head != HeadKind::kClass) ReferenceCorpus().read(0, tokens);
+  if (spec.has_encoder_and_decoder()) {
+    const auto targets = run.values<std::int32_t>(part(1));
+    targets[0] = SourceAndTarget::kStartToken;
+    ReferenceCorpus().read(recipe.sequence, targets.subspan(1));
+  }
   if (spec.causal) return;
   const auto extents = run.values<std::int32_t>(part(1));
   std::ranges::fill(run.values<std::int32_t>(part(2)), 0);

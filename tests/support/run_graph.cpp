@@ -174,6 +174,7 @@ void GraphRun::fill_batch(std::uint32_t seed) {
       const auto at = static_cast<std::size_t>(i);
       switch (of.kind) {
         case BatchPartKind::kPatches: put(id, i, static_cast<double>(normal(random))); break;
+        case BatchPartKind::kTargets:
         case BatchPartKind::kTokens: values<std::int32_t>(id)[at] = draw(0, graph_->spec.vocabulary - 1); break;
         case BatchPartKind::kLabels: values<std::int32_t>(id)[at] = draw(least_label, graph_->spec.outputs() - 1); break;
         case BatchPartKind::kExtents: {

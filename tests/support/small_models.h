@@ -27,6 +27,7 @@ inline ModelSpec small_model(Family family, std::int64_t layers = 4) {
     spec.max_positions = 26;
     spec.classes = 7;
   }
+  if (family == Family::kT5) spec.decoder_layers = 3;
   if (family == Family::kPhi) spec.rotary_dim = 4;
   if (family == Family::kMixtral) spec.experts.count = 4;
   if (family == Family::kGemma || family == Family::kGemma3) spec.embedding_scale = 2;

@@ -26,7 +26,7 @@ class ModelChainBuilder {
       : graph_(graph),
         processor_(processor),
         costs_(costs),
-        stages_(static_cast<std::size_t>(graph.spec.layers) + 2),
+        stages_(static_cast<std::size_t>(graph.spec.blocks()) + 2),
         seconds_(graph.ops.size()),
         made_in_(graph.tensors.size(), kNowhere) {}
 

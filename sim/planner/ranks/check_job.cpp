@@ -40,15 +40,15 @@ Result<void> check_stages(const RankJob& job) {
     const std::int64_t all = std::accumulate(blocks.begin(), blocks.end(), std::int64_t{0});
     if (std::find(blocks.begin(), blocks.end(), 0u) != blocks.end())
       return refuse(fmt::format("{}: a stage without a block", asked), "a stage has 1 or more");
-    if (all == job.spec.layers) return {};
-    return refuse(fmt::format("{}: {} blocks, and {} has {}", asked, all, job.spec.name, job.spec.layers),
-                  fmt::format("let them sum up to {}", job.spec.layers));
+    if (all == job.spec.blocks()) return {};
+    return refuse(fmt::format("{}: {} blocks, and {} has {}", asked, all, job.spec.name, job.spec.blocks()),
+                  fmt::format("let them sum up to {}", job.spec.blocks()));
   }
-  if (stages > 0 && job.spec.layers % stages == 0) return {};
+  if (stages > 0 && job.spec.blocks() % stages == 0) return {};
   return refuse(fmt::format("the {} blocks of {} do not divide into {} equal stages ({} over {} ranks)",
-                            job.spec.layers, job.spec.name, stages, job.schedule.name, job.schedule.ranks()),
+                            job.spec.blocks(), job.spec.name, stages, job.schedule.name, job.schedule.ranks()),
                 fmt::format("take a number of stages that divides them: {}, or say --stage-blocks",
-                            divisors(job.spec.layers, 64)));
+                            divisors(job.spec.blocks(), 64)));
 }
 
 Result<void> check_schedule(const RankJob& job) {
@@ -186,6 +186,19 @@ Result<void> check_rows(const RankJob& job) {
   return {};
 }
 
+/// Blocks behind an encoder read what it made, wherever they are.
+Result<void> check_two_stacks(const RankJob& job) {
+  if (!job.spec.has_encoder_and_decoder()) return {};
+  const std::pair<bool, const char*> missing[] = {
+      {job.schedule.stages > 1, "--pp"}, {job.tensor > 1, "--tp"}, {job.context > 1, "--cp"}};
+  for (const auto& [asked, what] : missing) {
+    if (asked)
+      return refuse(fmt::format("{} cannot go with an encoder and its decoder yet", what),
+                    "use --dp, with --zero where memory is short");
+  }
+  return {};
+}
+
 /// What has to be whole on each of the ranks that share layers.
 Result<void> check_slices(const RankJob& job) {
   if (job.tensor == 0) return refuse("--tp is 1 or more");
@@ -242,8 +255,8 @@ Result<void> check_experts(const RankJob& job) {
 
 Result<void> check_job(const RankJob& job) {
   if (auto buildable = check_buildable(job.spec, job.recipe); !buildable) return buildable;
-  for (const auto check : {check_rounds, check_context, check_training, check_slices, check_rows, check_experts,
-                           check_stages, check_schedule, check_versions}) {
+  for (const auto check : {check_rounds, check_context, check_training, check_two_stacks, check_slices, check_rows,
+                           check_experts, check_stages, check_schedule, check_versions}) {
     if (auto sound = check(job); !sound) return sound;
   }
   return {};

@@ -102,7 +102,7 @@ StageCut cut_into_stages(const Graph& graph, const std::vector<std::uint32_t>& b
 
 StageCut cut_into_stages(const Graph& graph, std::uint32_t stages) {
   return cut_into_stages(graph,
-                         std::vector<std::uint32_t>(stages, static_cast<std::uint32_t>(graph.spec.layers / stages)));
+                         std::vector<std::uint32_t>(stages, static_cast<std::uint32_t>(graph.spec.blocks() / stages)));
 }
 
 bool is_weight_gradient(OpKind kind) {

@@ -123,7 +123,7 @@ Result<Candidate> choose_open(const SearchProblem& problem, const Strategy& stra
     const bool share = one.rule == OpenChoice::Rule::kLargest;
     const Look of_memory{.memory = true};
     Choice choice(problem, before, one, share ? of_memory : look);
-    const std::int64_t most = most_of(one.field, before, problem.spec.layers);
+    const std::int64_t most = most_of(one.field, before, problem.spec.blocks());
     const std::int64_t value =
         share
             ? largest_with_room(0, most, [&](std::int64_t n) { return choice.room(n); })

@@ -59,10 +59,10 @@ Result<Recipe> recipe_for(const OffloadSystem& system, const Recipe& recipe) {
 Strategy strategy_for(const OffloadSystem& system, const ModelSpec& spec, const Recipe& recipe) {
   Strategy strategy = system.strategy;
   strategy.name = system.name;
-  if (system.segments == Segments::kSquareRoot) strategy.recompute_every = checkpoint_segment(spec.layers);
+  if (system.segments == Segments::kSquareRoot) strategy.recompute_every = checkpoint_segment(spec.blocks());
   if (system.kept == KeptOutputs::kProducts) strategy.kept_outputs = products_of_block(spec, recipe);
-  strategy.recompute_every = std::min(strategy.recompute_every, spec.layers);
-  strategy.activation_blocks = blocks_sent(strategy, spec.layers);
+  strategy.recompute_every = std::min(strategy.recompute_every, spec.blocks());
+  strategy.activation_blocks = blocks_sent(strategy, spec.blocks());
   return strategy;
 }
 

@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/graph/buildable.h"
 #include "core/graph/graph.h"
@@ -85,14 +86,66 @@ TEST_CASE("in tf32 matrix products alone have that type, and every tensor is as 
   for (std::size_t i = 0; i < tf32.tensors.size(); ++i) CHECK(tf32.tensors[i].bytes() == fp32.tensors[i].bytes());
 }
 
+TEST_CASE(
+    "blocks of an encoder and of its decoder share two biases and one output, whose gradients are sums over the "
+    "blocks") {
+  const ModelSpec spec = test::small_model(Family::kT5);  // four blocks, then three
+  const Graph graph = build_training_graph(spec, {.micro_batch = 2, .sequence = 16, .target_sequence = 8});
+  CHECK(count(graph, OpKind::kDistanceBias) == 2);
+  CHECK(count(graph, OpKind::kDistanceBiasBackward) == 2);
+  CHECK(count(graph, OpKind::kBiasedAttention) == 7);
+  CHECK(count(graph, OpKind::kCrossAttention) == 3);
+  CHECK(count(graph, OpKind::kEmbedding) == 2);
+  CHECK(count(graph, OpKind::kNorm) == 4 * 2 + 1 + 3 * 3 + 1);
+  TensorId memory;
+  std::vector<Access> biases, memories;
+  for (const Op& op : graph.ops) {
+    if (op.kind == OpKind::kBiasedAttention) {
+      CHECK(is_causal(static_cast<AttentionKind>(op.shape.variant)) == (op.block >= 4));
+      CHECK(op.shape.rows == (op.block < 4 ? 32 : 16));
+    }
+    if (op.kind == OpKind::kBiasedAttentionBackward) biases.push_back(op.operands[6].access);
+    if (op.kind == OpKind::kCrossAttention) CHECK(op.shape.inputs == 16);
+    if (op.block == -1 && op.kind == OpKind::kNorm && !memory.valid()) memory = op.operands[2].tensor;
+    const bool of_keys = op.kind == OpKind::kLinearBackwardInput && op.block >= 4 && op.shape.rows == 32;
+    if (of_keys) memories.push_back(op.operands[2].access);
+  }
+  constexpr Access kW = Access::kWrite, kRw = Access::kReadWrite;
+  CHECK(biases == std::vector<Access>{kW, kRw, kRw, kW, kRw, kRw, kRw});
+  CHECK(memories == std::vector<Access>{kW, kRw, kRw});
+  const auto reads_memory = std::count_if(graph.ops.begin(), graph.ops.end(), [&](const Op& op) {
+    return op.kind == OpKind::kLinear && op.operands[0].tensor == memory;
+  });
+  CHECK(reads_memory == 3);
+}
+
+TEST_CASE("a T5's tied output matrix has the factor of its width, an untied one none") {
+  for (const bool tied : {true, false}) {
+    ModelSpec spec = test::small_model(Family::kT5);  // 32 wide
+    spec.tied_head = tied;
+    int products = 0;
+    for (const Op& op : build_training_graph(spec, {.micro_batch = 2, .sequence = 16}).ops) {
+      const bool of_head = is_product(op.kind) && op.shape.outputs == spec.vocabulary;
+      if (of_head) CHECK(op.shape.constant == (tied ? Approx(1 / std::sqrt(32.0)) : Approx(0)));
+      products += of_head ? 1 : 0;
+    }
+    CHECK(products == 3);
+  }
+}
+
 TEST_CASE("what has no kernels of ours is refused with the stack that can simulate it") {
   ModelSpec t5 = test::small_model(Family::kT5);
-  t5.decoder_layers = 2;
+  ModelSpec biased = t5, mixture = t5, alone = t5;
+  biased.qkv_bias = true;
+  mixture.experts = gating_defaults(GatingKind::kSwitch);
+  mixture.experts.count = 4;
+  alone.decoder_layers = 0;
+  CHECK(check_buildable(t5, {}));
   ModelSpec narrow = test::small_model(Family::kOpt);
   narrow.embedding_width = 8;
   ModelSpec net = family_defaults(Family::kConvNet);
   net.conv = {.kind = ConvNetKind::kResNet, .depths = {2, 2, 2, 2}};
-  for (const ModelSpec& spec : {t5, narrow, net}) {
+  for (const ModelSpec& spec : {biased, mixture, alone, narrow, net}) {
     const auto buildable = check_buildable(spec, {});
     REQUIRE_FALSE(buildable);
     CHECK_THAT(buildable.error().remedy, Catch::Contains("--stack pytorch"));

@@ -70,6 +70,20 @@ TEST_CASE("the blocks of a decoder behind an encoder have cross attention, and t
   CHECK(layout.elements() == 100 * 64 + 2 * encoder + 3 * decoder + 2 * 32 * 4 + 2 * 64);
 }
 
+TEST_CASE(
+    "buckets of distances that share no numbers, or more than there are distances, are refused with their bounds") {
+  ModelSpec t5 = made(Family::kT5);
+  t5.decoder_layers = 2;
+  for (const std::int64_t buckets : {0, 1, 3, 256, 1 << 20, 1 << 30}) {
+    t5.relative_buckets = buckets;
+    CHECK_THAT(validate(t5).error().text(), Catch::Contains("relative_buckets"));
+  }
+  for (const std::int64_t buckets : {4, 5, 31, 32, 255}) {
+    t5.relative_buckets = buckets;
+    CHECK(validate(t5));
+  }
+}
+
 TEST_CASE("a decoder's own length is for models that have one, and within their positions") {
   ModelSpec t5 = made(Family::kT5);
   t5.decoder_layers = 2;

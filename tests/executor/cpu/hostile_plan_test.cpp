@@ -81,7 +81,7 @@ TEST_CASE("a kernel of another kind, or with a shorter use, is refused before an
   const Plan plan = plan_of();
   int refused = 0, others = 0;
   for (std::size_t k = 0; k < plan.kernels.size(); ++k) {
-    for (int kind = 0; kind <= static_cast<int>(OpKind::kKeysValuesBackward); ++kind) {
+    for (int kind = 0; kind <= static_cast<int>(kLastOpKind); ++kind) {
       if (kind == static_cast<int>(plan.kernels[k].kind)) continue;
       Plan changed = plan;
       changed.kernels[k].kind = static_cast<OpKind>(kind);

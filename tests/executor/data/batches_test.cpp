@@ -53,6 +53,35 @@ std::string error_of(const std::string& path, const ModelSpec& spec) {
 
 }  // namespace
 
+TEST_CASE("a source and its target are neighbours in the corpus, and the target begins with the start token") {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += static_cast<char>(1 + i);  // a byte says where it stands
+  const ModelSpec spec = small_model(Family::kT5);
+  const Recipe recipe{.micro_batch = 3, .sequence = 7, .target_sequence = 4};
+  const auto source = open_batch_source(write(folder, "text", text), spec, recipe);
+  REQUIRE(source);
+  REQUIRE((*source)->check(spec, recipe));
+  Batch batch(**source, spec, recipe, {.seed = 5, .step = 2, .micro_batch = 1});
+  const auto read = batch.part<std::int32_t>(0), written = batch.part<std::int32_t>(1);
+  REQUIRE(read.size() == 3 * 8);
+  REQUIRE(written.size() == 3 * 5);
+  std::set<std::int32_t> starts;
+  for (std::size_t row = 0; row < 3; ++row) {
+    const std::int32_t first = read[8 * row];
+    starts.insert(first);
+    for (std::int32_t i = 0; i < 7; ++i) CHECK(read[8 * row + static_cast<std::size_t>(i)] == first + i);
+    CHECK(written[5 * row] == 0);
+    for (std::int32_t i = 0; i < 4; ++i) CHECK(written[5 * row + 1 + static_cast<std::size_t>(i)] == first + 7 + i);
+  }
+  CHECK(starts.size() == 3);
+  Batch again(**source, spec, recipe, {.seed = 5, .step = 2, .micro_batch = 1});
+  CHECK(again.part<std::int32_t>(1) == written);
+  CHECK_FALSE((*source)->check(spec, {.micro_batch = 1, .sequence = 120, .target_sequence = 81}));
+  CHECK((*source)->check(spec, {.micro_batch = 1, .sequence = 120, .target_sequence = 80}));
+  CHECK_FALSE((*source)->check(small_model(Family::kGpt2), recipe));
+}
+
 TEST_CASE("15 % of the tokens are hidden: 80 % by the mask token, 10 % by a random one, 10 % stay; labels say what stood there") {
   ModelSpec spec = small_bert();
   spec.mask_token = 103;

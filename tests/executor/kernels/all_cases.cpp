@@ -2,9 +2,8 @@
 #include <stdexcept>
 
 #include "core/graph/expert_shape.h"
-#include "core/graph/op_work.h"
 #include "core/model/model_spec.h"
-#include "tests/executor/kernels/kernel_case.h"
+#include "tests/executor/kernels/attention_cases.h"
 
 namespace plimsoll::test {
 namespace {
@@ -12,11 +11,6 @@ namespace {
 constexpr Access kR = Access::kRead;
 constexpr Access kW = Access::kWrite;
 constexpr Access kRw = Access::kReadWrite;
-
-std::int64_t scratch(OpKind kind, const OpShape& shape) {
-  return std::max(workspace_of(kind, shape, DType::kFp64, kMostCaseWorkers).count / 8,
-                  workspace_of(kind, shape, DType::kBf16, kMostCaseWorkers).count / 4);
-}
 
 // Three sequences of 47 tokens: 141 rows, which are three reduction tiles.
 constexpr std::int64_t kSequence = 47, kRows = 3 * kSequence, kTokens = 3 * (kSequence + 1);
@@ -125,11 +119,6 @@ std::vector<KernelCase> head_norms() {
                       {scratch(OpKind::kHeadNormBackward, s), kW, Content::kScratch}}});
   }
   return cases;
-}
-
-/// Two sequences of 133 tokens: three query tiles, the last of five rows.
-OpShape attention_shape(std::int64_t heads, std::int64_t kv_heads) {
-  return {.rows = 266, .sequence = 133, .heads = heads, .kv_heads = kv_heads, .head_dim = 10, .constant = 10000};
 }
 
 /// Attention to the keys of another rank.
@@ -334,8 +323,9 @@ std::vector<KernelCase> optimizers() {
 
 std::vector<KernelCase> all_cases() {
   std::vector<KernelCase> all;
-  for (const auto& cases : {embeddings(), sequence_ends(), norms(), head_norms(), linears(), attentions(), attention_steps(), elementwise(),
-                            routers(), experts(), losses(), optimizers()}) {
+  for (const auto& cases :
+       {embeddings(), sequence_ends(), norms(), head_norms(), linears(), attentions(), attention_steps(),
+        paired_attentions(), elementwise(), routers(), experts(), losses(), optimizers()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

@@ -170,6 +170,25 @@ TEST_CASE("attention gradients are those of attention, also where heads share ke
   }
 }
 
+TEST_CASE(
+    "gradients of attention with a bias, of that bias and of its table, and of attention to another sequence are "
+    "theirs") {
+  const std::vector<std::pair<std::size_t, std::size_t>> repeated{{0, 0}, {1, 1}, {2, 2}, {3, 3}};
+  for (const std::string of : {", causal", ", full"}) {
+    check_gradient({"distance bias" + of, 1, 0, "distance bias backward" + of, 1, {}, 0});
+    for (const std::string heads : {", 4 kv heads", ", 2 kv heads"}) {
+      const std::string forward = "biased attention" + of + heads, backward = "biased attention backward" + of + heads;
+      check_gradient({forward, 2, 0, backward, 5, repeated, 4});
+      check_gradient({forward, 2, 1, backward, 6, repeated, 4});
+      check_gradient({forward, 2, 1, backward + ", adding", 6, repeated, 4});
+    }
+  }
+  for (const std::string heads : {", 4 kv heads", ", 2 kv heads"}) {
+    check_gradient({"cross attention" + heads, 2, 0, "cross attention backward" + heads, 5, repeated, 4});
+    check_gradient({"cross attention" + heads, 2, 1, "cross attention backward" + heads, 6, repeated, 4});
+  }
+}
+
 TEST_CASE("activation gradients are those of the activations") {
   for (const std::string name : {"gelu", "gelu tanh", "swiglu", "geglu tanh", "tanh"}) {
     check_gradient({name, 1, 0, name + " backward", 2, {{0, 0}}, 1});

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "formats/models/hf_config.h"
@@ -116,6 +117,26 @@ TEST_CASE("what these families' files contradict or ask for in vain is refused w
   CHECK_THAT(refusal(R"({"model_type": "mamba"})"), Catch::Contains("'mamba'") && Catch::Contains("falcon"));
 }
 
+TEST_CASE("a T5's buckets are of distances up to 128, and a file that does not scale its output has a head of its own") {
+  const std::string t5 =
+      R"({"model_type": "t5", "vocab_size": 100, "d_model": 64, "d_kv": 16, "d_ff": 128, "num_layers": 2, "num_heads": 4)";
+  const auto read = [&](const std::string& more) { return parse_hf_config(t5 + more + "}", "c", "m"); };
+  REQUIRE(read(""));
+  CHECK(read("")->spec.tied_head);
+  CHECK(read(R"(, "scale_decoder_outputs": true, "tie_word_embeddings": true)")->spec.tied_head);
+  CHECK_FALSE(read(R"(, "scale_decoder_outputs": false, "tie_word_embeddings": true)")->spec.tied_head);
+  CHECK_FALSE(read(R"(, "tie_word_embeddings": false)")->spec.tied_head);
+  for (const char* buckets : {"0", "3", "256", "-1", "1e300", "\"32\""}) {
+    CAPTURE(buckets);
+    CHECK_FALSE(read(std::string(R"(, "relative_attention_num_buckets": )") + buckets));
+  }
+  const auto far = read(R"(, "relative_attention_max_distance": 256)");
+  REQUIRE(far);
+  CHECK(far->spec.other_arithmetic);  // which run refuses
+  const bool said = std::any_of(far->notes.begin(), far->notes.end(), [](const ModelNote& note) { return note.changes_numbers; });
+  CHECK(said);
+}
+
 TEST_CASE("an MPT's biases and positions are what its file says") {
   const std::string mpt = R"({"model_type": "mpt", "vocab_size": 100, "d_model": 64, "n_layers": 2, "n_heads": 4)";
   const ModelSpec learned = parse_hf_config(mpt + R"(, "no_bias": false})", "c", "m")->spec;
@@ -126,13 +147,13 @@ TEST_CASE("an MPT's biases and positions are what its file says") {
   CHECK_FALSE(alibi.norm_bias);
 }
 
-TEST_CASE("weights of a family whose tensors are not known are refused by name, and those of Phi 3 and StableLM are all listed") {
-  for (const char* name : {"opt-125m", "bloom-560m", "pythia-70m", "t5-small", "resnet18"}) {
+TEST_CASE("weights of a family whose tensors are not known are refused by name, and those of Phi 3, StableLM and T5 are all listed") {
+  for (const char* name : {"opt-125m", "bloom-560m", "pythia-70m", "switch-base-8", "resnet18"}) {
     const auto known = check_hf_names(find_in_zoo(name)->spec);
     REQUIRE_FALSE(known);
     CHECK_THAT(known.error().text(), Catch::Contains(name));
   }
-  for (const char* name : {"phi-3-mini", "stablelm-2-1.6b"}) {
+  for (const char* name : {"phi-3-mini", "stablelm-2-1.6b", "t5-base", "flan-t5-xl"}) {
     CAPTURE(name);
     const ModelSpec spec = find_in_zoo(name)->spec;
     REQUIRE(check_hf_names(spec));

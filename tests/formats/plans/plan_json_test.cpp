@@ -70,9 +70,11 @@ TEST_CASE("read_plan gives back every field that write_plan wrote") {
   CHECK(write_plan(*read) == write_plan(plan));
 }
 
-TEST_CASE("kernels of ranks that share experts or sequences are read back") {
-  for (const OpKind kind : {OpKind::kShareRouting, OpKind::kKeysValues, OpKind::kAttentionStep, OpKind::kAttentionStepBackward,
-                            OpKind::kKeysValuesBackward}) {
+TEST_CASE("kernels of ranks that share experts or sequences, and of two stacks, are read back") {
+  for (const OpKind kind :
+       {OpKind::kShareRouting, OpKind::kKeysValues, OpKind::kAttentionStep, OpKind::kAttentionStepBackward,
+        OpKind::kKeysValuesBackward, OpKind::kDistanceBias, OpKind::kBiasedAttention, OpKind::kCrossAttention,
+        OpKind::kDistanceBiasBackward, OpKind::kBiasedAttentionBackward, OpKind::kCrossAttentionBackward}) {
     Plan plan = full_plan();
     plan.kernels[0].kind = kind;
     const Result<Plan> read = read_plan(write_plan(plan), "full");
