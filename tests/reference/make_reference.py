@@ -210,7 +210,7 @@ def fill(model, generator):
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64)
         if name.endswith("Attention.q.weight"):  # of T5, whose scores have no factor
-            value = noise * 2 / math.sqrt(weight.shape[-1] * model.config.d_kv)
+            value = noise / math.sqrt(weight.shape[-1] * model.config.d_kv)
         elif name == "shared.weight":  # whose logits have one
             value = noise
         elif weight.dim() > 1:
