@@ -23,9 +23,17 @@ std::vector<double> train_on(Executor& executor, std::int64_t steps, std::int64_
   return losses_of(taken(executor.run_steps({.first_step = 0, .steps = steps, .first_traced_step = traced_from}, kCorpus)));
 }
 
+/// With heads that matrix units take in two-byte types.
+ModelSpec wide_heads(ModelSpec spec) {
+  spec.name += ", heads of 64";
+  spec.head_dim = 64;
+  return spec;
+}
+
 void against_cpu(Bench& bench, Precision precision, double bound) {
-  for (const Family family : {Family::kGpt2, Family::kLlama, Family::kQwen3}) {
-    const ModelSpec spec = test::small_model(family, 2);
+  const ModelSpec llama = test::small_model(Family::kLlama, 2);
+  for (const ModelSpec& spec :
+       {test::small_model(Family::kGpt2, 2), llama, test::small_model(Family::kQwen3, 2), wide_heads(llama)}) {
     const Recipe recipe = recipe_in(precision);
     const Plan on_cpu = taken(lower_to_plan(spec, recipe, tiny_machine(4), {}, {}));
     auto reference = taken(CpuExecutor::create(on_cpu, {}));
@@ -42,7 +50,8 @@ void against_cpu(Bench& bench, Precision precision, double bound) {
 /// Traced or not, with random delays or without.
 void all_strategies(Bench& bench) {
   for (const Precision precision : {Precision::kFp32, Precision::kBf16Mixed}) {
-    const ModelSpec spec = test::small_model(Family::kLlama, 4);
+    const ModelSpec small = test::small_model(Family::kLlama, 4);
+    const ModelSpec spec = precision == Precision::kFp32 ? small : wide_heads(small);
     const Recipe recipe = recipe_in(precision);
     const Platform machine = machine_of(bench);
     const std::vector<double> expected = train_on(*executor_on(bench, plan_for(machine, spec, recipe, {})), 6, 6);

@@ -5,6 +5,7 @@
 
 #include "core/plan/verify_plan.h"
 #include "executor/cuda/device_executor.h"
+#include "executor/cuda/launch/attention.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/migrate_plan.h"
 #include "tests/executor/cuda/emulated_device.h"
@@ -101,6 +102,25 @@ TEST_CASE("bf16 runs on the device, masters on it or on the host, with the same 
   const std::vector<double> expected = device_losses(plan_of({}, tiny_spec(), recipe), 0, 3);
   CHECK(expected.front() == Approx(std::log(128.0)).margin(0.1));
   CHECK(device_losses(plan_of({.optimizer = Tier::kHost, .gradients = Tier::kHost}, tiny_spec(), recipe), 5, 3) == expected);
+}
+
+TEST_CASE("attention by matrix units is recomputed with the bits of its first time, whatever the plan") {
+  ModelSpec spec = tiny_spec(Family::kLlama);
+  spec.head_dim = 32;
+  REQUIRE(cuda::suits_matrix_units(spec.head_dim));
+  for (const Precision precision : {Precision::kBf16Mixed, Precision::kFp16Mixed}) {
+    Recipe recipe = tiny_recipe();
+    recipe.precision = precision;
+    const std::vector<double> expected = device_losses(plan_of({}, spec, recipe), 0, 2);
+    auto on_cpu = lower_to_plan(spec, recipe, tiny_machine(), {}, {});
+    REQUIRE(on_cpu);
+    const std::vector<double> of_cpu = train(*executor_of(*on_cpu), 0, 2);
+    for (std::size_t s = 0; s < 2; ++s) CHECK(expected[s] == Approx(of_cpu[s]).epsilon(2e-3));
+    for (const Strategy& strategy : {strategies()[1], strategies()[4]}) {
+      CAPTURE(strategy.name);
+      CHECK(device_losses(plan_of(strategy, spec, recipe), 3, 2) == expected);
+    }
+  }
 }
 
 TEST_CASE("fp16 on the device skips the steps that the CPU skips, under the same scales, wherever the optimizer is") {
