@@ -7,7 +7,7 @@ namespace plimsoll {
 /// What attention's forward pass leaves for its backward pass.
 struct SavedAttention {
   TensorId raw_qkv, head_statistics, qkv, attention, log_sum_exp;
-  TensorId distance_bias, d_distance_bias;  ///< of relative positions; the first block of a stack makes them, all others are given them
+  TensorId distance_bias, d_distance_bias;  ///< of relative positions; made by the first block of a stack, given to all others
   bool last_of_stack = false;               ///< whose backward pass is the first to reach them
 };
 

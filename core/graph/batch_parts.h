@@ -13,7 +13,7 @@ enum class BatchPartKind : std::uint8_t {
   kTokens,   ///< int32 [sequences, sequence + 1]; the last column is a target only, and of no use to an encoder
   kExtents,  ///< int32 [sequences, 2]: tokens, and where the second segment begins (at the end: there is none)
   kLabels,   ///< int32, of every token or of every sequence; −1: none
-  kTargets,  ///< int32 [sequences, target tokens + 1]: what a decoder behind an encoder reads, from its start token on, and predicts
+  kTargets,  ///< int32 [sequences, target tokens + 1]: what a decoder reads behind an encoder, from its start token on
   kPatches,  ///< of the compute type [sequences, patches, patch width]: normalized pixels
 };
 

@@ -83,7 +83,7 @@ enum class OpKind : std::uint8_t {
   // Of an encoder with a decoder (T5): scores have no factor, and a learnt number a head and bucket of distances is added.
   kDistanceBias,             ///< table r, bias w                        what each head adds at each distance; see distance_count
   kBiasedAttention,          ///< qkv r, bias r, out w, log-sum-exp w, workspace w
-  kCrossAttention,           ///< queries r, keys r, out w, log-sum-exp w, workspace w   to all of another sequence; nothing is added
+  kCrossAttention,           ///< queries r, keys r, out w, log-sum-exp w, workspace w   to all of another sequence
   kDistanceBiasBackward,     ///< d bias r, d table w
   kBiasedAttentionBackward,  ///< qkv r, bias r, out r, log-sum-exp r, dout r, dqkv w, d bias w|rw, workspace w
   kCrossAttentionBackward,   ///< queries r, keys r, out r, log-sum-exp r, dout r, d queries w, d keys w, workspace w
