@@ -1,5 +1,6 @@
 #include "core/graph/attention_layer.h"
 
+#include "core/graph/latent_attention_layer.h"
 #include "core/model/distance_bucket.h"
 
 namespace plimsoll {
@@ -126,6 +127,7 @@ void scores_backward(LayerWriter& write, GroupId g, TensorId d_attention, Tensor
 
 TensorId attention_forward(LayerWriter& write, GroupId g, TensorId x, SavedAttention& saved) {
   const ModelSpec& spec = write.spec();
+  if (spec.latent.exists()) return latent_attention_forward(write, g, x);
   saved.raw_qkv = write.linear(g, kQkv, x, spec.hidden, spec.qkv_width(), "qkv");
   saved.qkv = spec.qk_norm ? normalize_heads(write, g, saved) : saved.raw_qkv;
   if (spec.positions == PositionKind::kRope) write.build().add(OpKind::kRope, rope_shape(write, g), {{saved.qkv, kRw}});

@@ -12,6 +12,9 @@ constexpr Access kW = Access::kWrite;
 constexpr Access kRw = Access::kReadWrite;
 constexpr WeightAndBias kIn{Role::kExpertInWeight, Role::kExpertInBias};
 constexpr WeightAndBias kOut{Role::kExpertOutWeight, Role::kExpertOutBias};
+/// Of the expert of all tokens, which has no biases: the role of one is never found.
+constexpr WeightAndBias kSharedIn{Role::kSharedInWeight, Role::kFfnInBias};
+constexpr WeightAndBias kSharedOut{Role::kSharedOutWeight, Role::kFfnOutBias};
 
 bool draws(const ExpertSpec& experts) {
   return experts.gating == GatingKind::kNoisy || experts.gating == GatingKind::kGShard;
@@ -193,6 +196,20 @@ TensorId visits_back(LayerWriter& write, GroupId g, TensorId d_rows, const Saved
   return from_experts(write, d_sent, saved.counts, hidden, kind, "returned gradients");
 }
 
+/// What the expert of all tokens makes; only a pass that learns nothing has one (foreign_feature). Its gate is left
+/// out.
+TensorId pass_shared(LayerWriter& write, GroupId g, TensorId x) {
+  const ModelSpec& spec = write.spec();
+  const std::int64_t width = spec.experts.shared_width, in = is_gated(spec.activation) ? 2 * width : width;
+  const TensorId wide = write.linear(g, kSharedIn, x, spec.hidden, in, "shared expert in");
+  const TensorId active = write.activation(width, "shared expert activation");
+  write.build().add(
+      OpKind::kActivation,
+      {.rows = write.rows(), .inputs = in, .outputs = width, .variant = static_cast<std::uint8_t>(spec.activation)},
+      {{wide, kR}, {active, kW}});
+  return write.linear(g, kSharedOut, active, width, spec.hidden, "shared expert out");
+}
+
 }  // namespace
 
 TensorId experts_forward(LayerWriter& write, GroupId g, TensorId x, bool training, SavedExperts& saved) {
@@ -203,7 +220,8 @@ TensorId experts_forward(LayerWriter& write, GroupId g, TensorId x, bool trainin
   const TensorId y = write.activation(hidden, "combined experts");
   write.build().add(OpKind::kCombine, mixture_shape(write, hidden),
                     {{saved.out, kR}, {saved.gates, kR}, {saved.routing, kR}, {y, kW}});
-  return y;
+  if (write.spec().experts.shared_width == 0) return y;
+  return write.add(y, pass_shared(write, g, x), Kind::kActivation, "experts of all and of some");
 }
 
 TensorId balance_experts(LayerWriter& write, const std::vector<TensorId>& statistics) {

@@ -22,11 +22,23 @@ Recipe recipe_of(const InferencePass& pass) {
   return recipe;
 }
 
+/// Behind cached tokens latent attention meets their narrow vectors themselves, which are keys and, less their rotated
+/// part, values of all heads (what makes keys and values of them joins queries and results instead, which is as many
+/// products). Keys that are as wide as half of them, each with a value, are as many bytes; heads of that width come to
+/// as many products.
+void meet_narrow_keys(OpShape& shape, const LatentAttention& latent) {
+  const std::int64_t key = latent.kv_rank + latent.rope_dim;
+  shape.heads = (shape.heads * (key + latent.kv_rank) + key - 1) / key;
+  shape.kv_heads = 1;
+  shape.head_dim = key / 2;
+}
+
 /// Attention reads what is cached; only each sequence's last token is projected to the vocabulary.
 void fit_to_pass(Op& op, Graph& graph, const InferencePass& pass) {
   if (op.kind == OpKind::kAttention) {
     op.shape.positions = pass.cached;
-    op.shape.inputs = graph.spec.window;
+    op.shape.inputs = graph.spec.has_window(op.block) ? graph.spec.window : 0;
+    if (graph.spec.latent.exists() && pass.cached > 0) meet_narrow_keys(op.shape, graph.spec.latent);
   }
   if (op.kind != OpKind::kLinear || op.block >= 0 || op.shape.outputs != graph.spec.vocabulary) return;
   op.shape.rows = pass.sequences;

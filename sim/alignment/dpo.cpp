@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/graph/buildable.h"
 #include "sim/alignment/frozen_model.h"
 #include "sim/alignment/planned_training.h"
 
@@ -51,6 +52,7 @@ Result<AlignmentAnswer> answer_with(const ModelSpec& spec, const Recipe& pairs, 
 
 Result<AlignmentAnswer> answer_dpo(const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
                                    const CostModel& costs) {
+  if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
   std::optional<AlignmentAnswer> best;
   for (const bool on_device : {true, false}) {
     auto answer = answer_with(spec, recipe, on_device, platform, costs);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/graph/buildable.h"
 #include "sim/alignment/frozen_model.h"
 #include "sim/alignment/planned_training.h"
 #include "sim/inference/search_policy.h"
@@ -132,6 +133,9 @@ class PpoStep {
 }  // namespace
 
 Result<AlignmentAnswer> answer_ppo(const PpoTask& task, const Platform& platform, const CostModel& costs) {
+  for (const ModelSpec* trained : {&task.actor, &task.critic}) {
+    if (const auto buildable = check_buildable(*trained, task.recipe); !buildable) return fail(buildable.error());
+  }
   std::optional<AlignmentAnswer> best;
   for (const bool on_device : {true, false}) {
     auto answer = PpoStep(task, on_device, platform, costs).answer();

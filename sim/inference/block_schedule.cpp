@@ -19,10 +19,6 @@ class ScheduleWriter {
         kernels_(task, policy, cached),
         body_(platform, policy.overlap),
         cached_(cached) {
-    const GroupCode& code = policy.cache_code;
-    const Bytes token = code.bytes_of(kv_numbers_per_block(task.spec), task.type());
-    cache_ = policy.gpu_batch * cached_tokens(task.spec, cached) * token;
-    new_cache_ = policy.gpu_batch * cached_tokens(task.spec, kernels_.new_tokens()) * token;
     stream_ = Bytes(policy.gpu_batch * kernels_.new_tokens() * task.spec.hidden * size_of(task.type()));
   }
 
@@ -46,11 +42,17 @@ class ScheduleWriter {
   [[nodiscard]] bool decodes() const { return cached_ > 0; }
   [[nodiscard]] bool cpu_attends() const { return decodes() && policy_.cpu_attention && policy_.cache.gpu < 1; }
 
+  /// Of one batch.
+  [[nodiscard]] Bytes cache_of(std::int64_t layer, std::int64_t tokens) const {
+    const Bytes token = policy_.cache_code.bytes_of(kv_numbers_per_block(task_.spec), task_.type());
+    return policy_.gpu_batch * cached_tokens(task_.spec, layer, tokens) * token;
+  }
+
   void round_of_block(std::int64_t layer) {
-    if (decodes()) load_cache();
+    if (decodes()) load_cache(cache_of(layer, cached_));
     move_activations();
     compute(kernels_.block(layer));
-    store_cache();
+    store_cache(cache_of(layer, kernels_.new_tokens()));
   }
 
   /// A share of the next layer's weights; what comes from the SSD is read a round ahead.
@@ -60,15 +62,15 @@ class ScheduleWriter {
     upload(share_of(each, 1 - policy_.weights.gpu), policy_.pinned_weights);
   }
 
-  void load_cache() {
-    read(share_of(cache_, policy_.cache.ssd()));
-    if (!cpu_attends()) upload(share_of(cache_, 1 - policy_.cache.gpu), policy_.pinned_cache);
+  void load_cache(Bytes cache) {
+    read(share_of(cache, policy_.cache.ssd()));
+    if (!cpu_attends()) upload(share_of(cache, 1 - policy_.cache.gpu), policy_.pinned_cache);
   }
 
   /// Where the CPU attends, new keys and values come to the host with the queries.
-  void store_cache() {
-    if (!cpu_attends()) download(share_of(new_cache_, 1 - policy_.cache.gpu), policy_.pinned_cache);
-    write_ssd(share_of(new_cache_, policy_.cache.ssd()));
+  void store_cache(Bytes fresh) {
+    if (!cpu_attends()) download(share_of(fresh, 1 - policy_.cache.gpu), policy_.pinned_cache);
+    write_ssd(share_of(fresh, policy_.cache.ssd()));
   }
 
   void move_activations() {
@@ -115,7 +117,7 @@ class ScheduleWriter {
   PassKernels kernels_;
   PassBody body_;
   std::int64_t cached_ = 0;
-  Bytes cache_, new_cache_, stream_;  ///< of one batch (and one layer)
+  Bytes stream_;  ///< of one batch
   std::vector<std::uint32_t> staged_;
 };
 

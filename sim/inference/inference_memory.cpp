@@ -20,7 +20,7 @@ void spread(InferenceMemory& memory, Bytes InferenceBytes::*what, Bytes whole, c
 
 /// The cache of one batch and one block.
 Bytes cache_of_layer(const InferenceTask& task, const OffloadPolicy& policy, GroupCode code) {
-  return policy.gpu_batch * cached_tokens(task.spec, task.held_tokens()) *
+  return policy.gpu_batch * most_cached_tokens(task.spec, task.held_tokens()) *
          code.bytes_of(kv_numbers_per_block(task.spec), task.type());
 }
 
@@ -53,9 +53,9 @@ InferenceMemory inference_memory(const InferenceTask& task, const OffloadPolicy&
   spread(memory, &InferenceBytes::cache, cache, policy.cache);
   const Bytes between(policy.sequences() * task.prompt * task.spec.hidden * size_of(task.type()));
   if (policy.batches > 1 || policy.activations.gpu < 1) spread(memory, &InferenceBytes::activations, between, policy.activations);
-  // One block and the ends: what a pass holds at once does not grow with the number of blocks.
+  // A block of each kind and the ends: what a pass holds at once does not grow with the number of blocks.
   ModelSpec one = task.spec;
-  one.layers = task.spec.experts.count > 0 ? task.spec.experts.every : 1;
+  one.layers = std::min(task.spec.layers, first_of_each_kind(task.spec));
   const InferencePass prefill{.sequences = policy.gpu_batch, .new_tokens = task.prompt, .precision = task.precision};
   memory.at(SpaceKind::kDevice).activations += peak_live_bytes(build_inference_graph(one, prefill));
   add_weight_buffers(memory, policy, weights);

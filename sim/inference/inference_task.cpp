@@ -3,8 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-
-#include "core/model/foreign_feature.h"
+#include <numeric>
 
 namespace plimsoll {
 namespace {
@@ -43,11 +42,18 @@ StoredWeights store_weights(const ModelSpec& spec, DType type, GroupCode code) {
   return weights;
 }
 
-Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
+std::int64_t block_period(const ModelSpec& spec) {
+  const std::int64_t of_experts = spec.experts.count > 0 ? spec.experts.every : 1;
+  const std::int64_t of_windows = spec.window > 0 && spec.full_every > 0 ? spec.full_every : 1;
+  return std::lcm(of_experts, of_windows);
+}
+
+std::int64_t first_of_each_kind(const ModelSpec& spec) {
+  return (spec.experts.count > 0 ? spec.experts.dense_first : 0) + block_period(spec);
+}
+
+Result<void> validate(const InferenceTask& task) {
   if (const auto writes = check_writes_tokens(task.spec); !writes) return writes;
-  if (const std::string_view foreign = foreign_feature(task.spec); !foreign.empty()) {
-    return refuse(fmt::format("{} {}, for which inference has no sizes", task.spec.name, foreign), "take another model");
-  }
   if (task.prompt < 1 || task.new_tokens < 1 || task.sequences < 1) {
     return refuse("prompts, new tokens and sequences are at least 1", "see --prompt, --new-tokens and --batch");
   }
@@ -57,6 +63,11 @@ Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
                               task.spec.max_positions, task.spec.name),
                   "shorten --prompt or --new-tokens");
   }
+  return {};
+}
+
+Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
+  if (auto sizes = validate(task); !sizes) return sizes;
   if (policy.gpu_batch < 1 || policy.sequences() != task.sequences) {
     return refuse(fmt::format("{} sequences are not whole batches of {}", task.sequences, policy.gpu_batch),
                   "choose a --gpu-batch that divides --batch");

@@ -33,7 +33,15 @@ struct StoredWeights {
 
 StoredWeights store_weights(const ModelSpec& spec, DType type, GroupCode code);
 
+/// After how many blocks their kinds come again: experts or none, with a window or none.
+std::int64_t block_period(const ModelSpec& spec);
+/// So many blocks from the first on have one of each kind among them.
+std::int64_t first_of_each_kind(const ModelSpec& spec);
+
 /// Checks sizes against the model.
+Result<void> validate(const InferenceTask& task);
+
+/// And the policy's batches against them.
 Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy);
 
 }  // namespace plimsoll

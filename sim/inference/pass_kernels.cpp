@@ -21,6 +21,15 @@ constexpr std::int64_t kFusedBytes = 3;
 
 bool is_weight_product(OpKind kind) { return kind == OpKind::kLinear || kind == OpKind::kExpertLinear; }
 
+/// What a CPU that attends needs of a token: its queries, and its own key and value.
+std::int64_t numbers_to_attend(const ModelSpec& spec) {
+  return spec.latent.exists() ? (spec.heads + 1) * kv_numbers_per_block(spec) : spec.qkv_width();
+}
+
+std::int64_t numbers_attended(const ModelSpec& spec) {
+  return spec.latent.exists() ? spec.heads * spec.latent.kv_rank : spec.attention_width();
+}
+
 BaseStorage storage_of(GroupCode code) { return code.bits == 8 ? BaseStorage::kInt8 : BaseStorage::kNf4; }
 
 }  // namespace
@@ -53,7 +62,9 @@ void PassKernels::add_attention(std::vector<PassKernel>& to, const Op& op) {
   if (there > 0) {
     OpShape shape = op.shape;
     shape.rows = there * pass_.new_tokens;
-    if (decodes) add_decoding(to, there * cached_tokens(task_.spec, pass_.cached) * width, policy_.cache_code, kReadCacheBytes);
+    if (decodes)
+      add_decoding(to, there * cached_tokens(task_.spec, op.block, pass_.cached) * width, policy_.cache_code,
+                   kReadCacheBytes);
     to.push_back({.kernel = {op.kind, op.dtype, shape}});
   }
   if (on_cpu && away > 0) add_cpu_attention(to, op, away);
@@ -65,15 +76,17 @@ void PassKernels::add_cpu_attention(std::vector<PassKernel>& to, const Op& op, s
   OpShape shape = op.shape;
   shape.rows = sequences;
   const std::int64_t bytes = size_of(task_.type());
-  PassKernel widen{
-      .kernel = {OpKind::kDequantize, DType::kFp32, {}}, .on_cpu = true, .fetch = Bytes(sequences * spec.qkv_width() * bytes)};
-  widen.kernel.shape.rows = sequences * cached_tokens(spec, pass_.cached + 1);
+  PassKernel widen{.kernel = {OpKind::kDequantize, DType::kFp32, {}},
+                   .on_cpu = true,
+                   .fetch = Bytes(sequences * numbers_to_attend(spec) * bytes)};
+  widen.kernel.shape.rows = sequences * cached_tokens(spec, op.block, pass_.cached + 1);
   widen.kernel.shape.inputs = kv_numbers_per_block(spec);
   widen.kernel.shape.variant =
       static_cast<std::uint8_t>(policy_.cache_code.exists() ? storage_of(policy_.cache_code) : BaseStorage::kBf16);
   if (bytes == 2 || policy_.cache_code.exists()) to.push_back(widen);
-  PassKernel attend{
-      .kernel = {op.kind, DType::kFp32, shape}, .on_cpu = true, .give_back = Bytes(sequences * spec.attention_width() * bytes)};
+  PassKernel attend{.kernel = {op.kind, DType::kFp32, shape},
+                    .on_cpu = true,
+                    .give_back = Bytes(sequences * numbers_attended(spec) * bytes)};
   if (bytes == 4 && !policy_.cache_code.exists()) attend.fetch = widen.fetch;
   to.push_back(attend);
 }

@@ -79,18 +79,18 @@ Result<double> shortened_seconds(InferenceTask task, std::int64_t layers, const 
   return *prefill + static_cast<double>(task.new_tokens - 1) * *step;
 }
 
-/// Every further layer takes as long as the one before it.
+/// Every further period of blocks takes as long as the one before it.
 Result<double> estimate(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
                         const CostModel& costs) {
   constexpr std::int64_t kFew = 2;
-  const std::int64_t each = task.spec.experts.count > 0 ? task.spec.experts.every : 1;
-  const std::int64_t few = kFew * each;
-  if (task.spec.layers <= 2 * few) return shortened_seconds(task, task.spec.layers, policy, platform, costs);
+  const std::int64_t more = kFew * block_period(task.spec);
+  const std::int64_t few = first_of_each_kind(task.spec) - block_period(task.spec) + more;
+  if (task.spec.layers <= few + more) return shortened_seconds(task, task.spec.layers, policy, platform, costs);
   const auto small = shortened_seconds(task, few, policy, platform, costs);
   if (!small) return small;
-  const auto large = shortened_seconds(task, 2 * few, policy, platform, costs);
+  const auto large = shortened_seconds(task, few + more, policy, platform, costs);
   if (!large) return large;
-  return *small + static_cast<double>(task.spec.layers - few) / static_cast<double>(few) * (*large - *small);
+  return *small + static_cast<double>(task.spec.layers - few) / static_cast<double>(more) * (*large - *small);
 }
 
 std::vector<std::int64_t> gpu_batches(const InferenceTask& task, const PolicyWishes& wishes) {
@@ -136,6 +136,7 @@ OffloadPolicy nearest(const InferenceTask& task, const PolicyWishes& wishes, con
 
 Result<std::vector<WeighedPolicy>> search_policies(const InferenceTask& task, const PolicyWishes& wishes,
                                                    const Platform& platform, const CostModel& costs) {
+  if (const auto sizes = validate(task); !sizes) return fail(sizes.error());
   std::vector<OffloadPolicy> policies;
   if (wishes.exact) policies.push_back(*wishes.exact);
   if (!wishes.exact) policies = candidates(task, wishes, platform);

@@ -37,7 +37,43 @@ Bytes traffic(const Graph& graph, OpKind kind) {
   return sum;
 }
 
+/// 2 heads with keys of 8 + 4 and values of 6 numbers from a vector of 10, queries from one of 16; blocks 1 and 2 with
+/// one of 4 experts of 24 and one of 48 for all tokens.
+ModelSpec small_latent() {
+  ModelSpec spec = small_decoder();
+  spec.family = Family::kDeepSeek;
+  spec.heads = spec.kv_heads = 2;
+  spec.head_dim = 12;
+  spec.latent = {.q_rank = 16, .kv_rank = 10, .plain_dim = 8, .rope_dim = 4, .value_dim = 6};
+  spec.experts.count = 4;
+  spec.experts.per_token = 1;
+  spec.experts.width = 24;
+  spec.experts.shared_width = 48;
+  spec.experts.dense_first = 1;
+  return spec;
+}
+
 }  // namespace
+
+TEST_CASE("latent attention keeps a narrow vector and a rotated key a token, and widens it in a prompt's pass alone") {
+  const ModelSpec spec = small_latent();
+  CHECK(kv_bytes_per_token(spec, DType::kFp16) == Bytes(3 * (10 + 4) * 2));
+  // Of a block: 32·16 + 16·24 to queries, 32·14 to the vector, 10·2·(8+6) to keys and values, 2·6·32 back: 2008
+  // weights. Block 0: gate and up 2·32·64, down 64·32: 6144. Others: the expert of all tokens, 3·32·48 = 4608. Head:
+  // 3200.
+  const double weights = 3 * 2008 + 6144 + 2 * 4608;
+  const Graph prompt = build_inference_graph(spec, {.sequences = 2, .new_tokens = 10});
+  CHECK(flops(prompt, OpKind::kLinear) == 2.0 * 20 * weights + 2.0 * 2 * 3200);
+  // 5.5 keys of 12 numbers and values of 6 in the mean, of 2 heads in 3 blocks.
+  CHECK(flops(prompt, OpKind::kAttention) == 3 * 2.0 * 20 * 5.5 * 2 * (12 + 6));
+  const Graph step = build_inference_graph(spec, {.sequences = 2, .new_tokens = 1, .cached = 30});
+  CHECK(flops(step, OpKind::kLinear) == 2.0 * 2 * (weights + 3200));
+  // 31 narrow keys of 14 numbers and values of 10, of 2 heads, in 3 blocks: 3 · 2 · 2 · 31 · 2 · 24; in heads as wide
+  // as half a key 4 · 7 numbers for 24 · 2 / 14 = 3.43 heads, which are 4.
+  CHECK(flops(step, OpKind::kAttention) == 3 * 2 * 2.0 * 2 * 31 * 4 * 7);
+  CHECK(traffic(step, OpKind::kAttention) >= kv_cache_bytes(spec, 2, 31, DType::kFp16));
+  CHECK(traffic(step, OpKind::kAttention) < 2 * kv_cache_bytes(spec, 2, 31, DType::kFp16));
+}
 
 TEST_CASE(
     "a token's keys and values take 2 x layers x kv_heads x head_dim x bytes, and a window bounds how many tokens are kept") {
@@ -47,6 +83,15 @@ TEST_CASE(
   spec.window = 16;
   CHECK(kv_cache_bytes(spec, 5, 20, DType::kFp16) == Bytes(5 * 16 * 192));
   CHECK(kv_cache_bytes(spec, 5, 10, DType::kFp16) == Bytes(5 * 10 * 192));
+}
+
+TEST_CASE("where only every n-th block sees all tokens, the others' windows bound what they keep") {
+  ModelSpec spec = small_decoder();
+  spec.window = 16;
+  spec.full_every =
+      3;  // blocks 0 and 1 keep 16 of 20 tokens, block 2 keeps all; 2 · 2 heads of 8 in fp16 are 64 bytes a token
+  CHECK(kv_cache_bytes(spec, 5, 20, DType::kFp16) == Bytes(5 * (16 + 16 + 20) * 64));
+  CHECK(most_cached_tokens(spec, 20) == 20);
 }
 
 TEST_CASE("codes of 4 bits in groups of 64 take 36 bytes a group: half a byte a number, a scale and a least value") {

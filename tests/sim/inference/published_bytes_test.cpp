@@ -26,6 +26,10 @@ TEST_CASE("weights and KV cache of published models are right to the byte") {
                                  {"mistral-7b", 14483464192, 2 * 32 * 8 * 128 * 2},
                                  {"mixtral-8x7b", 93405585408, 2 * 32 * 8 * 128 * 2},
                                  {"qwen2.5-7b", 15231233024, 2 * 28 * 4 * 128 * 2},
+                                 // blocks · (512 of the narrow vector + 64 of the rotated key) · 2; DeepSeek 3's 70.272
+                                 // KB is what its authors say (DeepSeek-AI 2025, Insights into DeepSeek-V3, table 1).
+                                 {"deepseek-v2-lite", 2 * 15706484224, 27 * 576 * 2},
+                                 {"deepseek-v3", 2 * 671026404352, 70272},
                                  {"opt-13b", 2 * 12853473280, 819200}};
   for (const PublishedBytes& row : rows) {
     INFO(row.model);
