@@ -79,7 +79,7 @@ void add_latent_attention(ParameterGroup& group, const ModelSpec& spec) {
 void add_attention(ParameterGroup& group, const ModelSpec& spec) {
   if (spec.latent.exists()) return add_latent_attention(group, spec);
   add_linear(group, Role::kQkvWeight, Role::kQkvBias, spec.qkv_width(), spec.hidden, spec.qkv_bias);
-  if (spec.qk_norm) {
+  if (spec.qk_norm && spec.family != Family::kLlama4) {  // whose norms of heads have no weights
     add(group, Role::kQueryNormWeight, 1, spec.wide_qk_norm ? spec.attention_width() : spec.head_dim);
     add(group, Role::kKeyNormWeight, 1, spec.wide_qk_norm ? spec.kv_heads * spec.head_dim : spec.head_dim);
   }

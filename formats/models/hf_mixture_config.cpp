@@ -112,6 +112,7 @@ void read_llama4(ConfigFields& fields, ModelSpec& spec) {
   experts.per_token = fields.size({"num_experts_per_tok"}, 1);
   experts.every = fields.size({"interleave_moe_layer_step"}, 1);
   read_balance(fields, experts, 0.001);
+  spec.qk_norm = fields.flag("use_qk_norm", true);
   const json* listed = fields.find("moe_layers");
   if (listed != nullptr && !listed->is_array()) fields.fault("'moe_layers' is no list");
   if (listed != nullptr && listed->is_array()) {
@@ -121,7 +122,7 @@ void read_llama4(ConfigFields& fields, ModelSpec& spec) {
         return fields.fault("'moe_layers' is not every n-th layer of 'interleave_moe_layer_step'");
     }
   }
-  fields.pass_over({"use_qk_norm", "no_rope_layers", "no_rope_layer_interval", "attention_chunk_size", "layer_types",
+  fields.pass_over({"no_rope_layers", "no_rope_layer_interval", "attention_chunk_size", "layer_types",
                     "attn_temperature_tuning", "floor_scale", "attn_scale", "for_llm_compressor",
                     "router_jitter_noise"});
 }

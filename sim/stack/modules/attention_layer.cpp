@@ -112,6 +112,10 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.q = rotate(tape, heads.q, context);
     heads.k = rotate(tape, heads.k, context);
   }
+  if (spec.qk_norm && spec.family == Family::kLlama4) {  // behind the rotation
+    heads.q = weightless_norm(tape, heads.q);
+    heads.k = weightless_norm(tape, heads.k);
+  }
   if (context.rules.repeats_heads) {
     heads.k = repeat_heads(tape, heads.k, spec.heads / spec.kv_heads);
     heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);

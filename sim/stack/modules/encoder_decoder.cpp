@@ -29,6 +29,15 @@ EncoderDecoder::Attention EncoderDecoder::make_attention(const DenseMaker& make,
           .out = make.make(name + ".out", width, spec_.hidden, false, AdapterTarget::kOutput)};
 }
 
+FeedForwardWeights EncoderDecoder::make_feed_forward(const DenseMaker& make, const std::string& name) const {
+  FeedForwardWeights made;
+  made.in.push_back(make.make(name + ".in", spec_.hidden, spec_.ffn, false, AdapterTarget::kUp));
+  if (is_gated(spec_.activation))
+    made.in.push_back(make.make(name + ".gate", spec_.hidden, spec_.ffn, false, AdapterTarget::kGate));
+  made.out = make.make(name + ".out", spec_.ffn, spec_.hidden, false, AdapterTarget::kDown);
+  return made;
+}
+
 EncoderDecoder::Stack EncoderDecoder::make_stack(const DenseMaker& make, const std::string& name, std::int64_t blocks, bool crosses) const {
   Stack stack;
   stack.distances = make.parameter(name + ".distances", {spec_.relative_buckets, spec_.heads});
@@ -37,9 +46,13 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const DenseMaker& make, const s
     Block made{.self = make_attention(make, own + ".self")};
     if (crosses) made.cross = make_attention(make, own + ".cross");
     made.norm = make_norm(make, own + ".norm", spec_, spec_.hidden);
-    made.feed.in.push_back(make.make(own + ".in", spec_.hidden, spec_.ffn, false, AdapterTarget::kUp));
-    if (is_gated(spec_.activation)) made.feed.in.push_back(make.make(own + ".gate", spec_.hidden, spec_.ffn, false, AdapterTarget::kGate));
-    made.feed.out = make.make(own + ".out", spec_.ffn, spec_.hidden, false, AdapterTarget::kDown);
+    if (spec_.has_experts(crosses ? spec_.layers + i : i)) {
+      made.mixture.router = make.make_plain(own + ".router", spec_.hidden, spec_.experts.count, false);
+      for (std::int64_t e = 0; e < spec_.experts.count; ++e)
+        made.mixture.experts.push_back(make_feed_forward(make, fmt::format("{}.expert {}", own, e)));
+    } else {
+      made.feed = make_feed_forward(make, own);
+    }
     stack.blocks.push_back(std::move(made));
   }
   stack.norm = make_norm(make, name + ".norm", spec_, spec_.hidden);
@@ -72,12 +85,19 @@ Tensor EncoderDecoder::attend(const Tensor& x, const Tensor& memory, const Atten
   return add(tape_, x, dropout(tape_, dense_layer(tape_, out, weights.out), rules_.dropout));
 }
 
+Tensor EncoderDecoder::inner_layers(const Tensor& rows, const FeedForwardWeights& weights) {
+  Tensor inner = from_result(tape_, dense_layer(tape_, rows, weights.in.front()));
+  if (weights.in.size() == 2) inner = multiply(tape_, inner, dense_layer(tape_, rows, weights.in.back()));
+  inner = dropout(tape_, inner, rules_.dropout);
+  return dense_layer(tape_, std::exchange(inner, {}), weights.out);
+}
+
 Tensor EncoderDecoder::feed_forward(const Tensor& x, const Block& block, const BlockContext& context) {
   const Tensor normed = norm_layer(tape_, x, block.norm, context);
-  Tensor inner = from_result(tape_, dense_layer(tape_, normed, block.feed.in.front()));
-  if (block.feed.in.size() == 2) inner = multiply(tape_, inner, dense_layer(tape_, normed, block.feed.in.back()));
-  inner = dropout(tape_, inner, rules_.dropout);
-  return add(tape_, x, dropout(tape_, dense_layer(tape_, std::exchange(inner, {}), block.feed.out), rules_.dropout));
+  const ExpertPass pass = [&](const Tensor& rows, const FeedForwardWeights& own) { return inner_layers(rows, own); };
+  Tensor fed = block.mixture.experts.empty() ? pass(normed, block.feed)
+                                             : expert_layer(tape_, normed, block.mixture, context, pass);
+  return add(tape_, x, dropout(tape_, std::exchange(fed, {}), rules_.dropout));
 }
 
 Tensor EncoderDecoder::block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias, const BlockContext& context) {

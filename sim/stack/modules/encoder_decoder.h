@@ -7,8 +7,9 @@
 
 namespace plimsoll {
 
-/// T5 (Raffel et al. 2020) as transformers writes it: RMS norms before every layer, scores without a scale to which a learnt
-/// number a head and distance is added, cross attention in the decoder, no biases. Both sequences have the recipe's length.
+/// T5 (Raffel et al. 2020) as transformers writes it: RMS norms before every layer, scores without a scale to which a
+/// learnt number a head and distance is added, cross attention in the decoder, no biases; and with experts (Switch).
+/// Both sequences have the recipe's length.
 class EncoderDecoder : public StackModel {
  public:
   EncoderDecoder(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules, DType weights);
@@ -25,6 +26,8 @@ class EncoderDecoder : public StackModel {
     Attention cross;  ///< of a decoder
     Weights norm;
     FeedForwardWeights feed;
+    MixtureWeights
+        mixture;  ///< in the feed-forward layer's place (Fedus et al. 2021, Switch); no experts where there is none
   };
   struct Stack {
     Parameter* distances = nullptr;  ///< [buckets, heads]
@@ -33,10 +36,12 @@ class EncoderDecoder : public StackModel {
   };
 
   Attention make_attention(const DenseMaker& make, const std::string& name) const;
+  FeedForwardWeights make_feed_forward(const DenseMaker& make, const std::string& name) const;
   Stack make_stack(const DenseMaker& make, const std::string& name, std::int64_t blocks, bool crosses) const;
   /// The numbers that a stack adds to its scores: [1, heads, s, s].
   Tensor distance_bias(const Stack& stack);
   Tensor attend(const Tensor& x, const Tensor& memory, const Attention& weights, const Tensor& bias, const BlockContext& context);
+  Tensor inner_layers(const Tensor& rows, const FeedForwardWeights& weights);
   Tensor feed_forward(const Tensor& x, const Block& block, const BlockContext& context);
   Tensor block(const Tensor& x, const Tensor& memory, const Block& weights, const Tensor& bias, const BlockContext& context);
   Tensor run(const Stack& stack, const Tensor& memory, const BlockContext& context);

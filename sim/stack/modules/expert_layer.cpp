@@ -6,15 +6,17 @@ namespace plimsoll {
 namespace {
 
 /// What every token passes through, weighted by a sigmoid of its own where there is one.
-Tensor shared_expert(Tape& tape, const Tensor& rows, const BlockWeights& weights, const BlockContext& context) {
-  const Tensor out = feed_forward_layer(tape, rows, weights.shared, context);
+Tensor shared_expert(Tape& tape, const Tensor& rows, const MixtureWeights& weights, const BlockContext& context,
+                     const ExpertPass& pass) {
+  const Tensor out = pass(rows, weights.shared);
   if (!context.spec.experts.shared_gate) return out;
   return multiply(tape, from_result(tape, dense_layer(tape, rows, weights.shared_gate)), out);
 }
 
 }  // namespace
 
-Tensor expert_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
+Tensor expert_layer(Tape& tape, const Tensor& x, const MixtureWeights& weights, const BlockContext& context,
+                    const ExpertPass& pass) {
   const ExpertSpec& experts = context.spec.experts;
   const std::int64_t tokens = x.elements() / context.spec.hidden;
   const Tensor rows = view(tape, x, {tokens, context.spec.hidden});
@@ -28,11 +30,11 @@ Tensor expert_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, co
   const std::int64_t share = all ? tokens : (tokens * experts.per_token + experts.count - 1) / experts.count;
   Tensor sum = tape.empty(rows.shape, rows.dtype);
   for (const FeedForwardWeights& own : weights.experts) {
-    const Tensor out = feed_forward_layer(tape, gather_rows(tape, rows, share), own, context);
+    const Tensor out = pass(gather_rows(tape, rows, share), own);
     const Tensor factors = gather_rows(tape, view(tape, gates, {tokens * experts.per_token, 1}), share);
     sum = add_rows(tape, sum, cast(tape, multiply(tape, out, factors), sum.dtype));
   }
-  if (experts.shared_width > 0) sum = add(tape, sum, shared_expert(tape, rows, weights, context));
+  if (experts.shared_width > 0) sum = add(tape, sum, shared_expert(tape, rows, weights, context, pass));
   return view(tape, sum, x.shape);
 }
 

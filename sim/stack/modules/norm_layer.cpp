@@ -27,6 +27,8 @@ Tensor composite(Tape& tape, const Tensor& x, Parameter& weight, NormCode code) 
 
 }  // namespace
 
+Tensor weightless_norm(Tape& tape, const Tensor& x) { return cast(tape, normalized(tape, x), x.dtype); }
+
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
   if (weights.weight == nullptr) return cast(tape, layer_norm(tape, cast(tape, x, DType::kFp32), weights), x.dtype);
   const NormCode code = context.rules.fused_pointwise ? NormCode::kFused : context.rules.norm;

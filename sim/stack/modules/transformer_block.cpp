@@ -45,7 +45,7 @@ BlockWeights make_block(const DenseMaker& make, const std::string& name, const M
   } else {
     made.qkv = make_projections(make, name + ".attention", spec, rules.split_projections);
   }
-  if (spec.qk_norm) {
+  if (spec.qk_norm && spec.family != Family::kLlama4) {
     made.query_norm = make_norm(make, name + ".query_norm", spec, spec.wide_qk_norm ? spec.attention_width() : spec.head_dim);
     made.key_norm = make_norm(make, name + ".key_norm", spec, spec.wide_qk_norm ? spec.kv_heads * spec.head_dim : spec.head_dim);
   }
@@ -62,20 +62,26 @@ BlockWeights make_block(const DenseMaker& make, const std::string& name, const M
     made.feed = make_feed_forward(make, name + ".feed", spec, spec.ffn, gates_apart);
     return made;
   }
-  made.router = make.make_plain(name + ".router", spec.hidden, spec.experts.count, spec.experts.router_bias);
+  made.mixture.router = make.make_plain(name + ".router", spec.hidden, spec.experts.count, spec.experts.router_bias);
   for (std::int64_t i = 0; i < spec.experts.count; ++i) {
-    made.experts.push_back(make_feed_forward(make, fmt::format("{}.expert {}", name, i), spec, spec.expert_width(), gates_apart));
+    made.mixture.experts.push_back(
+        make_feed_forward(make, fmt::format("{}.expert {}", name, i), spec, spec.expert_width(), gates_apart));
   }
   if (spec.experts.shared_width == 0) return made;
-  made.shared = make_feed_forward(make, name + ".shared_expert", spec, spec.experts.shared_width, gates_apart);
-  if (spec.experts.shared_gate) made.shared_gate = make.make_plain(name + ".shared_gate", spec.hidden, 1, false);
+  made.mixture.shared = make_feed_forward(make, name + ".shared_expert", spec, spec.experts.shared_width, gates_apart);
+  if (spec.experts.shared_gate)
+    made.mixture.shared_gate = make.make_plain(name + ".shared_gate", spec.hidden, 1, false);
   return made;
 }
 
 namespace {
 
 Tensor feed(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
-  return weights.experts.empty() ? feed_forward_layer(tape, x, weights.feed, context) : expert_layer(tape, x, weights, context);
+  const ExpertPass pass = [&](const Tensor& rows, const FeedForwardWeights& own) {
+    return feed_forward_layer(tape, rows, own, context);
+  };
+  return weights.mixture.experts.empty() ? pass(x, weights.feed)
+                                         : expert_layer(tape, x, weights.mixture, context, pass);
 }
 
 /// Each half adds a norm of what it made (Gemma 2, OLMo 2).

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,14 @@ Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSp
 struct FeedForwardWeights {
   std::vector<DenseLayer> in;  ///< one, or gate and up
   DenseLayer out;
+};
+
+/// Parameters of a mixture of experts, which stands in a feed-forward layer's place.
+struct MixtureWeights {
+  DenseLayer router;
+  std::vector<FeedForwardWeights> experts;
+  FeedForwardWeights shared;  ///< of the expert that every token passes through
+  DenseLayer shared_gate;
 };
 
 /// Latent attention's, in place of those of queries, keys and values.
@@ -42,10 +51,7 @@ struct BlockWeights {
   Weights behind1;  ///< the norm of what attention adds; nothing where there is none
   Weights norm2;
   FeedForwardWeights feed;
-  DenseLayer router;  ///< of a mixture of experts, which stands in the feed-forward layer's place
-  std::vector<FeedForwardWeights> experts;
-  FeedForwardWeights shared;  ///< of the expert that every token passes through
-  DenseLayer shared_gate;
+  MixtureWeights mixture;  ///< in the feed-forward layer's place; no experts where there is none
   Weights behind2;  ///< of what the feed-forward layer adds
 };
 
@@ -71,6 +77,8 @@ struct BlockContext {
 };
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);
+/// x by the root of its rows' mean square, without a weight, in fp32 kernel by kernel.
+Tensor weightless_norm(Tape& tape, const Tensor& x);
 /// Through cap · tanh(x / cap), kernel by kernel; x itself where `cap` is 0.
 Tensor capped(Tape& tape, Tensor x, double cap);
 Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
@@ -78,8 +86,11 @@ AttentionHeads latent_heads(Tape& tape, const Tensor& x, const LatentWeights& we
 /// x · cosine + rotated(x) · sine; the halves of a head change places.
 Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context);
 Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context);
+/// One expert's layers.
+using ExpertPass = std::function<Tensor(const Tensor& rows, const FeedForwardWeights& own)>;
 /// Each expert on the tokens that chose it, one after another, as transformers writes it; the choices are taken to be even.
-Tensor expert_layer(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
+Tensor expert_layer(Tape& tape, const Tensor& x, const MixtureWeights& weights, const BlockContext& context,
+                    const ExpertPass& pass);
 Tensor transformer_block(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context);
 
 }  // namespace plimsoll

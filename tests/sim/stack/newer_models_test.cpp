@@ -41,8 +41,11 @@ TEST_CASE("a block of newer families keeps for backward what autograd saves") {
   CHECK(kept_by_a_block("olmoe", "ffn=64,experts=8,top-k=2") == Approx(703008).epsilon(0.015));
   CHECK(kept_by_a_block("qwen2_moe", "ffn=256,experts=8,top-k=2,expert_ffn=64,shared_ffn=128,qkv_bias=true") ==
         Approx(751392).epsilon(0.015));
-  // Llama 4's experts, without its norms of queries and keys (they have no weights, and are not simulated).
-  CHECK(kept_by_a_block("llama4", "kv_heads=2,ffn=64,experts=4,top-k=1,shared_ffn=64") == Approx(726016).epsilon(0.02));
+  // Llama 4's experts, without and with its norms of queries and keys, which have no weights: of 128 rows of 96 numbers
+  // in fp32 and of a root a head 49152 + 3072 bytes more.
+  const std::string llama4 = "kv_heads=2,ffn=64,experts=4,top-k=1,shared_ffn=64";
+  CHECK(kept_by_a_block("llama4", llama4) == Approx(726016).epsilon(0.02));
+  CHECK(kept_by_a_block("llama4", llama4 + ",qk_norm=true") - kept_by_a_block("llama4", llama4) == 778240 - 726016);
   // Dense blocks of DeepSeek 3.
   CHECK(kept_by_a_block("deepseek",
                         "ffn=256,q_rank=48,kv_rank=32,plain_dim=16,rope_dim=8,value_dim=16,experts=2,top-k=1") ==

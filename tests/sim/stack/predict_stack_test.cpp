@@ -3,7 +3,11 @@
 #include <cstdint>
 #include <string>
 
+#include "core/model/parameters.h"
+#include "formats/models/model_zoo.h"
 #include "formats/models/resolve_model.h"
+#include "sim/stack/modules/stack_model.h"
+#include "sim/stack/nets/net_zoo.h"
 #include "sim/stack/predict_stack.h"
 
 namespace plimsoll {
@@ -172,6 +176,19 @@ TEST_CASE("Experts compute on the tokens that chose them") {
   const double attention = 7 * 1024.0 * 4096 * 32;
   CHECK(prediction.time.model_flops / 1024 == Approx(products + attention).epsilon(0.01));
   CHECK(static_cast<double>(prediction.at_peak.parameters.count) == Approx(2 * 46702792704.0).epsilon(1e-3));
+}
+
+TEST_CASE("PyTorch's modules have as many parameters as the model that they are") {
+  for (const ZooModel& entry : built_in_zoo()) {
+    INFO(entry.name);
+    const ModelSpec spec = resolve_model(entry.name).value();
+    const Recipe made = recipe(1, 8, Precision::kFp32);
+    const StackSetup setup{.modules = ModuleStyle::kHuggingFace};
+    const ModuleRules rules = module_rules(spec, made, setup, gpu("A100 80GB SXM"));
+    CHECK(model_parameters([&](Tape& tape, DType weights) {
+            return make_stack_model(tape, spec, made, setup, rules, weights);
+          }) == parameter_count(spec));
+  }
 }
 
 }  // namespace plimsoll
