@@ -9,6 +9,7 @@ namespace {
 /// Elements from which bitsandbytes and torchao keep states in 8 bits, and those of a block with a scale of its own.
 constexpr std::int64_t kSmallestCompressed = 4096;
 constexpr std::int64_t kScaledBlock = 256;
+constexpr int kNewtonSchulzSteps = 5;
 
 using StateList = std::vector<std::pair<Shape, DType>>;
 
@@ -25,11 +26,20 @@ StateList in_eight_bits(const Shape& shape, DType dtype) {
   return {{shape, kMaskType}, {scales, DType::kFp32}, {shape, kMaskType}, {scales, DType::kFp32}};
 }
 
+/// A velocity of every element, and AdamW's second moment of those that Muon leaves to it.
+StateList beside_muon(const Parameter& parameter) {
+  StateList states{{parameter.value.shape, parameter.value.dtype}};
+  const std::int64_t others = parameter.value.elements() - parameter.hidden_matrices;
+  if (others > 0) states.emplace_back(Shape{others}, parameter.value.dtype);
+  return states;
+}
+
 /// Rounds of whole-parameter temporaries that a foreach loop keeps at once.
 std::int64_t foreach_copies(const Recipe& recipe) {
   switch (recipe.optimizer) {
     case OptimizerKind::kAdam:
     case OptimizerKind::kAdamW:
+    case OptimizerKind::kMuon:  // of what is AdamW's beside it
       return 1;  // the list of roots of the second moments
     case OptimizerKind::kMomentum:
     case OptimizerKind::kSgd:
@@ -46,7 +56,7 @@ bool walks_one_by_one(OptimizerKind kind) {
 
 void make_states(Tape& tape, Parameter& parameter, const Recipe& recipe) {
   if (!parameter.states.empty()) return;
-  for (auto& [shape, type] : state_tensors(parameter.value.shape, parameter.value.dtype, recipe.optimizer)) {
+  for (auto& [shape, type] : state_tensors(parameter, recipe.optimizer)) {
     parameter.states.push_back(tape.empty(shape, type, Holding::kOptimizer));
   }
 }
@@ -74,6 +84,27 @@ void update_one(Tape& tape, Parameter& parameter, const Recipe& recipe) {
   launch_update(tape, kForeachTraffic * update_traffic(parameter));
 }
 
+/// What torch.optim.Muon makes of one matrix: its velocity joined with the gradient, that in bf16, and five times the
+/// gram matrix, a polynomial of it, and their product with what came before.
+void orthogonalize(Tape& tape, Parameter& parameter) {
+  const std::int64_t rows = parameter.value.shape[0], columns = parameter.value.shape[1];
+  const std::int64_t m = std::min(rows, columns), n = std::max(rows, columns);
+  const Tensor joined = tape.empty(parameter.value.shape, parameter.value.dtype);
+  launch_update(tape, 3 * traffic(parameter.gradient) + 2 * traffic(joined));
+  Tensor matrix = tape.empty({m, n}, DType::kBf16);
+  tape.stream(traffic(joined) + 3 * traffic(matrix), DType::kBf16);
+  for (int step = 0; step < kNewtonSchulzSteps; ++step) {
+    const Tensor gram = tape.empty({m, m}, DType::kBf16);
+    tape.product(1, m, m, n, DType::kBf16);
+    const Tensor polynomial = tape.empty({m, m}, DType::kBf16);
+    tape.product(1, m, m, m, DType::kBf16);
+    Tensor next = tape.empty({m, n}, DType::kBf16);
+    tape.product(1, m, n, m, DType::kBf16);
+    matrix = std::move(next);
+  }
+  tape.stream(4 * traffic(parameter.value) + traffic(matrix));
+}
+
 void update_one_by_one(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe) {
   for (Parameter* parameter : trained) update_one(tape, *parameter, recipe);
 }
@@ -93,7 +124,9 @@ void update_all_at_once(Tape& tape, const std::vector<Parameter*>& trained, cons
 
 }  // namespace
 
-StateList state_tensors(const Shape& shape, DType dtype, OptimizerKind kind) {
+StateList state_tensors(const Parameter& parameter, OptimizerKind kind) {
+  const Shape& shape = parameter.value.shape;
+  const DType dtype = parameter.value.dtype;
   switch (kind) {
     case OptimizerKind::kSgd:
       return {};
@@ -104,15 +137,29 @@ StateList state_tensors(const Shape& shape, DType dtype, OptimizerKind kind) {
     case OptimizerKind::kAdam8bit:
       return in_eight_bits(shape, dtype);
     case OptimizerKind::kAdafactor:
+    case OptimizerKind::kSm3:
       return factored(shape);
-    case OptimizerKind::kSm3: {
-      StateList states = factored(shape);
-      states.emplace_back(shape, DType::kFp32);
-      return states;
-    }
+    case OptimizerKind::kMuon:
+      return beside_muon(parameter);
     default:
       return {{shape, dtype}, {shape, dtype}};
   }
+}
+
+Bytes state_bytes(const Parameter& parameter, OptimizerKind kind) {
+  Bytes sum;
+  for (const auto& [shape, type] : state_tensors(parameter, kind)) sum += Bytes(elements_of(shape) * size_of(type));
+  return sum;
+}
+
+std::int64_t hidden_share(std::int64_t elements, const std::deque<Parameter>& parts) {
+  double all = 0, hidden = 0;
+  for (const Parameter& part : parts) {
+    if (!part.trained) continue;
+    all += static_cast<double>(part.value.elements());
+    hidden += static_cast<double>(part.hidden_matrices);
+  }
+  return all > 0 ? static_cast<std::int64_t>(static_cast<double>(elements) * hidden / all) : 0;
 }
 
 std::vector<Parameter*> with_gradients(std::deque<Parameter>& parameters) {
@@ -133,7 +180,25 @@ void clip_gradients(Tape& tape, const std::vector<Parameter*>& trained) {
   tape.stream(bytes);
 }
 
-void optimizer_step(Tape& tape, const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop) {
+namespace {
+
+bool is_matrix_of_muon(const Parameter& parameter, const Recipe& recipe) {
+  return recipe.optimizer == OptimizerKind::kMuon && parameter.hidden_matrices > 0 && parameter.value.shape.size() == 2;
+}
+
+}  // namespace
+
+void optimizer_step(Tape& tape, const std::vector<Parameter*>& all, const Recipe& recipe, OptimizerLoop loop) {
+  std::vector<Parameter*> trained;
+  for (Parameter* parameter : all) {
+    if (!is_matrix_of_muon(*parameter, recipe)) {
+      trained.push_back(parameter);
+      continue;
+    }
+    make_states(tape, *parameter, recipe);
+    orthogonalize(tape, *parameter);
+  }
+  if (trained.empty()) return;
   if (loop == OptimizerLoop::kForLoop || walks_one_by_one(recipe.optimizer)) {
     update_one_by_one(tape, trained, recipe);
   } else {
@@ -145,7 +210,11 @@ void update_in_backward(Tape& tape, const Recipe& recipe) {
   for (Parameter& parameter : tape.parameters()) {
     parameter.after_gradient = [&tape, &recipe](Parameter& own) {
       make_states(tape, own, recipe);
-      launch_update(tape, update_traffic(own));
+      if (is_matrix_of_muon(own, recipe)) {
+        orthogonalize(tape, own);
+      } else {
+        launch_update(tape, update_traffic(own));
+      }
       own.gradient = {};
     };
   }

@@ -22,7 +22,12 @@ void update_in_backward(Tape& tape, const Recipe& recipe);
 /// Zeros in their place, or nothing at all.
 void clear_gradients(Tape& tape, bool keep);
 
-/// Bytes of an optimizer's states for one parameter tensor.
-std::vector<std::pair<Shape, DType>> state_tensors(const Shape& parameter, DType dtype, OptimizerKind kind);
+/// An optimizer's states for one parameter.
+std::vector<std::pair<Shape, DType>> state_tensors(const Parameter& parameter, OptimizerKind kind);
+/// Their bytes.
+Bytes state_bytes(const Parameter& parameter, OptimizerKind kind);
+
+/// How a flat parameter of `elements` is made up that has an equal share of all `parts`.
+std::int64_t hidden_share(std::int64_t elements, const std::deque<Parameter>& parts);
 
 }  // namespace plimsoll

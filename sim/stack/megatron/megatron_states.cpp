@@ -28,11 +28,13 @@ void MegatronStates::make_masters(const Recipe&) {
   if (distributed_) {
     Parameter& made = masters_.emplace_back();
     made.value = tape_.empty({(elements_ + ranks_ - 1) / ranks_}, DType::kFp32, Holding::kOptimizer);
+    made.hidden_matrices = hidden_share(made.value.elements(), tape_.parameters());
     return;
   }
   for (Parameter& parameter : tape_.parameters()) {
     Parameter& made = masters_.emplace_back();
     made.value = size_of(type_) == 2 ? tape_.empty(parameter.value.shape, DType::kFp32, Holding::kOptimizer) : parameter.value;
+    made.hidden_matrices = parameter.hidden_matrices;
   }
 }
 

@@ -13,8 +13,12 @@ std::string block_of(const std::string& parameter) {
 
 }  // namespace
 
-GeminiChunks::GeminiChunks(Tape& tape, const StackSetup& setup)
-    : StateSharing(tape), ranks_(setup.data_ranks), parameter_home_(setup.parameters), state_home_(setup.optimizer) {
+GeminiChunks::GeminiChunks(Tape& tape, const Recipe& recipe, const StackSetup& setup)
+    : StateSharing(tape),
+      optimizer_(recipe.optimizer),
+      ranks_(setup.data_ranks),
+      parameter_home_(setup.parameters),
+      state_home_(setup.optimizer) {
   std::vector<Parameter*> parameters;
   for (Parameter& parameter : tape.parameters()) {
     parameters.push_back(&parameter);
@@ -28,14 +32,19 @@ void GeminiChunks::make_chunks(const std::vector<Parameter*>& parameters, Bytes 
   std::vector<std::int64_t> sizes;
   for (const Parameter* parameter : parameters) sizes.push_back(parameter->value.elements());
   const ChunkLayout layout = search_chunks(sizes);
-  for (const std::int64_t elements : layout.sizes) chunks_.emplace_back().elements = elements;
+  for (const std::int64_t elements : layout.sizes) {
+    Chunk& chunk = chunks_.emplace_back();
+    chunk.elements = elements;
+    chunk.master.value = {.storage = nullptr, .shape = {part(elements)}, .dtype = DType::kFp32};
+    chunk.master.hidden_matrices = hidden_share(part(elements), tape_.parameters());
+  }
   place_chunks(room);
   for (Chunk& chunk : chunks_) {
     const std::int64_t elements = chunk.elements;
     chunk.gathered = tape_.log().make_absent(Bytes(elements * size_of(type_)), Holding::kParameters);
     if (stays(chunk)) chunk.gathered->return_to_device();
-    if (!stays(chunk) && chunk.parameter_home == Home::kDevice) chunk.shard = tape_.empty({part(elements)}, type_, Holding::kParameters);
-    chunk.master.value = {.storage = nullptr, .shape = {part(elements)}, .dtype = DType::kFp32};
+    if (!stays(chunk) && chunk.parameter_home == Home::kDevice)
+      chunk.shard = tape_.empty({part(elements)}, type_, Holding::kParameters);
     if (chunk.state_home == Home::kDevice) chunk.master.value = tape_.empty({part(elements)}, DType::kFp32, Holding::kOptimizer);
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -54,7 +63,11 @@ void GeminiChunks::place_chunks(Bytes room) {
     return Home::kDevice;
   };
   for (Chunk& chunk : chunks_) chunk.parameter_home = stay(parameter_home_, size_of(type_) * part(chunk.elements));
-  for (Chunk& chunk : chunks_) chunk.state_home = stay(state_home_, 12 * part(chunk.elements));
+  for (Chunk& chunk : chunks_) chunk.state_home = stay(state_home_, states_of(chunk).count);
+}
+
+Bytes GeminiChunks::states_of(const Chunk& chunk) const {
+  return chunk.master.value.bytes() + state_bytes(chunk.master, optimizer_);
 }
 
 void GeminiChunks::move(const std::string& place) {
@@ -109,7 +122,7 @@ void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
   std::vector<Parameter*> masters;
   for (Chunk& chunk : chunks_) {
     if (chunk.state_home != Home::kDevice) {
-      update_in_host_memory(recipe, part(chunk.elements), type_, chunk.state_home);
+      update_in_host_memory(recipe, chunk.master, type_, chunk.state_home);
       const double bytes = static_cast<double>(part(chunk.elements) * size_of(type_));
       if (chunk.parameter_home == Home::kDevice) tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes});
       continue;
@@ -124,7 +137,7 @@ void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
 Bytes GeminiChunks::host() const {
   Bytes bytes;
   for (const Chunk& chunk : chunks_) {
-    if (chunk.state_home == Home::kHost) bytes += Bytes(12 * part(chunk.elements));
+    if (chunk.state_home == Home::kHost) bytes += states_of(chunk);
     if (chunk.parameter_home != Home::kDevice) bytes += Bytes(size_of(type_) * part(chunk.elements));
   }
   return bytes;

@@ -18,7 +18,7 @@ namespace plimsoll {
 /// (its default), so kernels wait for them.
 class GeminiChunks : public StateSharing {
  public:
-  GeminiChunks(Tape& tape, const StackSetup& setup);
+  GeminiChunks(Tape& tape, const Recipe& recipe, const StackSetup& setup);
 
   void end() override;
   void update(const Recipe& recipe, OptimizerLoop loop) override;
@@ -37,6 +37,8 @@ class GeminiChunks : public StateSharing {
   };
 
   void place_chunks(Bytes room);
+  /// A rank's part of the fp32 copy and of what the optimizer keeps.
+  [[nodiscard]] Bytes states_of(const Chunk& chunk) const;
 
   void make_chunks(const std::vector<Parameter*>& parameters, Bytes room);
   void move(const std::string& place);
@@ -46,6 +48,7 @@ class GeminiChunks : public StateSharing {
   [[nodiscard]] std::int64_t part(std::int64_t elements) const { return (elements + ranks_ - 1) / ranks_; }
   [[nodiscard]] bool stays(const Chunk& chunk) const { return ranks_ == 1 && chunk.parameter_home == Home::kDevice && chunk.elements > 0; }
 
+  OptimizerKind optimizer_;
   std::int64_t ranks_;
   Home parameter_home_;
   Home state_home_;

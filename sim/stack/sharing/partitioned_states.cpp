@@ -33,9 +33,11 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
   }
   const std::int64_t part = (trained_ + ranks_ - 1) / ranks_;
   master_.value = {.storage = nullptr, .shape = {part}, .dtype = DType::kFp32};
+  master_.hidden_matrices = hidden_share(part, tape.parameters());
   if (selected_share_ > 0) {
     const auto chosen = static_cast<std::int64_t>(selected_share_ * static_cast<double>(part));
     selected_.value = tape.empty({chosen}, DType::kFp32, Holding::kOptimizer);
+    selected_.hidden_matrices = hidden_share(chosen, tape.parameters());
     selected_.gradient = selected_.value;  // where they lie among the others' is not told
     optimizer_step(tape, {&selected_}, recipe, OptimizerLoop::kFused);
     selected_.gradient = {};
@@ -117,9 +119,9 @@ void PartitionedStates::end() {
 
 /// A share of the update beside the kernels of a step; ZenFlow copies its new weights there, too.
 void PartitionedStates::update_part_beside(double share) {
-  const auto part = static_cast<std::int64_t>(share * static_cast<double>(master_.value.elements()));
-  update_in_host_memory(recipe_, part, type_, home_);
+  update_in_host_memory(recipe_, master_, type_, home_, share);
   if (delayed_) return;
+  const auto part = static_cast<std::int64_t>(share * static_cast<double>(master_.value.elements()));
   tape_.launch(
       {.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(part * size_of(type_))});
 }
@@ -148,7 +150,7 @@ void PartitionedStates::update_on_device(const Recipe& recipe, OptimizerLoop loo
 void PartitionedStates::update_on_host(const Recipe& recipe) {
   for (Parameter& parameter : tape_.parameters()) parameter.gradient = {};
   // A delayed update runs beside the kernels, but weights in use take no new ones: they are changed when the step ends.
-  if (!delayed_) update_in_host_memory(recipe, master_.value.elements(), type_, home_);
+  if (!delayed_) update_in_host_memory(recipe, master_, type_, home_);
   tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = static_cast<double>(master_.value.elements() * size_of(type_))});
 }
 
@@ -164,13 +166,16 @@ void PartitionedStates::update(const Recipe& recipe, OptimizerLoop loop) {
   micro_batches_ = 0;
 }
 
-/// Master copy, both moments and the gradients in fp32, pinned; on a drive, the gradients and the buffers alone stay.
+/// Master copy, states and the gradients in fp32, pinned; on a drive, the gradients and the buffers alone stay.
 Bytes PartitionedStates::host() const {
   const std::int64_t part = master_.value.elements();
-  if (home_ == Home::kHost) return Bytes(16 * part);
+  if (home_ == Home::kHost) return Bytes(8 * part) + state_bytes(master_, recipe_.optimizer);
   return home_ == Home::kDrive ? Bytes(4 * part) : Bytes(0);
 }
 
-Bytes PartitionedStates::drive() const { return home_ == Home::kDrive ? Bytes(12 * master_.value.elements()) : Bytes(0); }
+Bytes PartitionedStates::drive() const {
+  if (home_ != Home::kDrive) return Bytes(0);
+  return Bytes(4 * master_.value.elements()) + state_bytes(master_, recipe_.optimizer);
+}
 
 }  // namespace plimsoll

@@ -62,6 +62,8 @@ void PartitionedUnits::make_partitions(const Recipe& recipe, const StackSetup& s
   for (; left > 0; left -= kGroup) {
     Parameter& group = groups_.emplace_back();
     group.value = {.storage = nullptr, .shape = {std::min(left, kGroup)}, .dtype = DType::kFp32};
+    group.hidden_matrices = hidden_share(group.value.elements(), tape_.parameters());
+    states_ += group.value.bytes() + state_bytes(group, recipe.optimizer);
     if (state_home_ != Home::kDevice) continue;
     group.value = tape_.empty(group.value.shape, DType::kFp32, Holding::kOptimizer);
     group.gradient = tape_.empty(group.value.shape, DType::kFp32, Holding::kGradients);
@@ -146,7 +148,7 @@ void PartitionedUnits::end() {
 void PartitionedUnits::update(const Recipe& recipe, OptimizerLoop loop) {
   const double bytes = static_cast<double>(part(trained_) * size_of(type_));
   if (state_home_ != Home::kDevice) {
-    for (const Parameter& group : groups_) update_in_host_memory(recipe, group.value.elements(), type_, state_home_);
+    for (const Parameter& group : groups_) update_in_host_memory(recipe, group, type_, state_home_);
     if (parameter_home_ == Home::kDrive) tape_.launch({.sort = StackKernelSort::kToDrive, .dtype = type_, .bytes = bytes});
     if (parameter_home_ == Home::kDevice) tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes});
     return;
@@ -162,7 +164,8 @@ void PartitionedUnits::update(const Recipe& recipe, OptimizerLoop loop) {
 Bytes PartitionedUnits::host() const {
   const std::int64_t half = size_of(type_);
   Bytes bytes;
-  if (state_home_ == Home::kHost) bytes += Bytes((12 + 4 + half) * part(trained_));  // states, gradients in fp32 and as they came
+  if (state_home_ == Home::kHost)
+    bytes += states_ + Bytes((4 + half) * part(trained_));  // gradients in fp32 and as they came
   if (state_home_ == Home::kDrive) bytes += Bytes(half * part(trained_) + 4 * kSwapBuffers * kSwapBuffer);
   if (parameter_home_ == Home::kHost) bytes += Bytes(part(bytes_));
   if (parameter_home_ == Home::kDrive) bytes += Bytes(half * kSwapBuffers * kSwapBuffer);
@@ -171,7 +174,7 @@ Bytes PartitionedUnits::host() const {
 
 Bytes PartitionedUnits::drive() const {
   Bytes bytes;
-  if (state_home_ == Home::kDrive) bytes += Bytes(12 * part(trained_));
+  if (state_home_ == Home::kDrive) bytes += states_;
   if (parameter_home_ == Home::kDrive) bytes += Bytes(part(bytes_));
   return bytes;
 }

@@ -54,6 +54,7 @@ class PartitionedUnits : public StateSharing {
   Tensor bucket_;
   std::int64_t bucket_filled_ = 0;
   std::vector<Parameter*> in_bucket_;
+  Bytes states_;                  ///< of a rank: the fp32 copy and the optimizer's
   std::deque<Parameter> groups_;  ///< of the fp32 partition; updated one after the other
   Unit* current_ = nullptr;
 };

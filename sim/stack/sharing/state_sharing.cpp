@@ -17,10 +17,14 @@ bool shards_each_parameter(const StackSetup& setup) { return setup.modules == Mo
 
 UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) {
   const bool each = shards_each_parameter(setup);
-  return {.ranks = setup.data_ranks, .flat = !each, .keeps_after_forward = setup.zero == 2,
+  return {.ranks = setup.data_ranks,
+          .flat = !each,
+          .keeps_after_forward = setup.zero == 2,
           .state_type = has_half_weights(recipe, setup) ? std::optional(DType::kFp32) : std::nullopt,
           .separate_ends = each && setup.separate_ends,
-          .reduces_in_fp32 = each && has_half_weights(recipe, setup), .offloads = setup.parameters != Home::kDevice};
+          .reduces_in_fp32 = each && has_half_weights(recipe, setup),
+          .offloads = setup.parameters != Home::kDevice,
+          .optimizer = recipe.optimizer};
 }
 
 }  // namespace
@@ -35,11 +39,11 @@ void StateSharing::step(const std::vector<Parameter*>& trained, const Recipe& re
   optimizer_step(tape_, trained, recipe, loop);
 }
 
-void StateSharing::update_in_host_memory(const Recipe& recipe, std::int64_t elements, DType type, Home states) {
+void StateSharing::update_in_host_memory(const Recipe& recipe, const Parameter& flat, DType type, Home states,
+                                         double share) {
   constexpr double kSingle = 4;  // bytes of an fp32 element
-  const auto count = static_cast<double>(elements);
-  const auto moments = static_cast<double>(state_tensors({elements}, DType::kFp32, recipe.optimizer).size());
-  const double kept = (1 + moments) * kSingle * count;
+  const double count = share * static_cast<double>(flat.value.elements());
+  const double kept = kSingle * count + share * static_cast<double>(state_bytes(flat, recipe.optimizer).count);
   const auto launch = [&](StackKernelSort sort, double bytes) { tape_.launch({.sort = sort, .dtype = DType::kFp32, .bytes = bytes}); };
   // Unscaled and clipped in place.
   if (recipe.clip > 0 || scales_loss(recipe.precision)) launch(StackKernelSort::kHostPass, 2 * kSingle * count);
@@ -69,7 +73,7 @@ bool has_half_weights(const Recipe& recipe, const StackSetup& setup) {
 std::unique_ptr<StateSharing> share_states(Tape& tape, const Recipe& recipe, const StackSetup& setup) {
   if (setup.stack == Stack::kDeepspeed && setup.zero == 3) return std::make_unique<PartitionedUnits>(tape, recipe, setup);
   if (setup.stack == Stack::kDeepspeed) return std::make_unique<PartitionedStates>(tape, recipe, setup);
-  if (setup.stack == Stack::kColossalai) return std::make_unique<GeminiChunks>(tape, setup);
+  if (setup.stack == Stack::kColossalai) return std::make_unique<GeminiChunks>(tape, recipe, setup);
   if (setup.half_weights && is_mixed(recipe)) return std::make_unique<PartitionedStates>(tape, recipe, setup);
   if (shares_parameters(setup)) return std::make_unique<UnitSharding>(tape, unit_options(recipe, setup));
   if (setup.data_ranks > 1) {

@@ -32,9 +32,9 @@ class StateSharing {
   /// A collective in which every rank ends with, or contributes, `bytes`: a share of (ranks − 1) / ranks of them travels.
   void collective(double bytes, std::int64_t ranks, DType dtype);
   void step(const std::vector<Parameter*>& trained, const Recipe& recipe, OptimizerLoop loop);
-  /// An update in host memory of `elements` whose gradients came in `type`: what norms and unscaling pass over, then the update;
-  /// states on a drive are read before it and written after it.
-  void update_in_host_memory(const Recipe& recipe, std::int64_t elements, DType type, Home states);
+  /// An update in host memory of a `share` of `flat`, whose gradients came in `type`: what norms and unscaling pass
+  /// over, then the update; states on a drive are read before it and written after it.
+  void update_in_host_memory(const Recipe& recipe, const Parameter& flat, DType type, Home states, double share = 1);
   Tape& tape_;
 
  private:

@@ -49,26 +49,29 @@ void UnitSharding::add(Parameter& parameter) {
 }
 
 void UnitSharding::make_shards(Unit& unit) {
-  const auto shard = [&](std::int64_t elements, DType dtype, bool trained) {
+  const auto shard = [&](std::int64_t elements, DType dtype, bool trained, std::int64_t hidden) {
     Parameter& made = shards_.emplace_back();
     made.value = options_.offloads ? Tensor{.storage = nullptr, .shape = {share(elements)}, .dtype = dtype}
                                    : tape_.empty({share(elements)}, dtype, Holding::kParameters);
     made.trained = trained;
+    made.hidden_matrices = share(hidden);
     shards_of_[&unit].push_back(&made);
   };
   std::map<DType, std::int64_t> trained;
+  std::int64_t hidden = 0;
   std::map<DType, std::int64_t> frozen;
   for (const Parameter* parameter : unit.parameters) {
     const DType own = parameter->value.dtype;
+    if (parameter->trained) hidden += parameter->hidden_matrices;
     const DType type = parameter->trained ? options_.state_type.value_or(own) : own;
     if (options_.flat) {
       (parameter->trained ? trained : frozen)[type] += parameter->value.elements();
     } else {
-      shard(parameter->value.elements(), type, parameter->trained);
+      shard(parameter->value.elements(), type, parameter->trained, parameter->hidden_matrices);
     }
   }
-  for (const auto& [type, elements] : trained) shard(elements, type, true);
-  for (const auto& [type, elements] : frozen) shard(elements, type, false);
+  for (const auto& [type, elements] : trained) shard(elements, type, true, hidden);
+  for (const auto& [type, elements] : frozen) shard(elements, type, false, 0);
   if (!options_.flat) return;
   unit.flat = tape_.log().make_absent(Bytes(unit.bytes), Holding::kParameters, kGatherStream);
   for (Parameter* parameter : unit.parameters) parameter->value.storage = unit.flat;
@@ -204,7 +207,10 @@ void UnitSharding::end() {
 Bytes UnitSharding::host() const {
   if (!options_.offloads) return {};
   Bytes bytes;
-  for (const Parameter& shard : shards_) bytes += Bytes((shard.trained ? 4 : 1) * shard.value.bytes().count);
+  for (const Parameter& shard : shards_) {
+    bytes += shard.value.bytes();
+    if (shard.trained) bytes += shard.value.bytes() + state_bytes(shard, options_.optimizer);
+  }
   return bytes;
 }
 

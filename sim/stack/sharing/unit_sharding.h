@@ -18,6 +18,7 @@ struct UnitShardingOptions {
   bool separate_ends = false;        ///< the embedding, and the last norm with the head, are units too
   bool reduces_in_fp32 = false;
   bool offloads = false;             ///< shards wait and are updated in host memory
+  OptimizerKind optimizer = OptimizerKind::kAdamW;
 };
 
 /// PyTorch's FSDP: parameters are gathered unit by unit (a block each, and the rest) on a stream of their own, freed after
@@ -29,7 +30,7 @@ class UnitSharding : public StateSharing {
   void begin(bool last_micro_batch) override;
   void end() override;
   void update(const Recipe& recipe, OptimizerLoop loop) override;
-  /// Shards, and of what is trained gradients and both moments.
+  /// Shards, and of what is trained gradients and the optimizer's states.
   [[nodiscard]] Bytes host() const override;
 
  private:

@@ -15,9 +15,20 @@ Tensor Tape::empty(Shape shape, DType dtype, Holding holding, std::uint8_t strea
   return {.storage = log_->make(bytes, holding, stream), .shape = std::move(shape), .dtype = dtype};
 }
 
+namespace {
+
+/// Matrices of blocks; their routers are left to AdamW (Jordan et al. 2024, as core/graph/optimizer_state.h has it).
+bool is_hidden_matrix(const std::string& name, const Shape& shape) {
+  const bool of_block = name.starts_with("block ") || name.starts_with("encoder ") || name.starts_with("decoder ");
+  return of_block && shape.size() == 2 && name.find(".router") == std::string::npos;
+}
+
+}  // namespace
+
 Parameter& Tape::parameter(std::string name, Shape shape, DType dtype, bool trained) {
   Parameter& made = parameters_.emplace_back();
   made.name = std::move(name);
+  made.hidden_matrices = is_hidden_matrix(made.name, shape) ? elements_of(shape) : 0;
   if (without_memory_) {
     const Bytes bytes(elements_of(shape) * size_of(dtype));
     made.value = {.storage = log_->make_absent(bytes, Holding::kParameters), .shape = std::move(shape), .dtype = dtype};

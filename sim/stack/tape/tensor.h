@@ -65,6 +65,8 @@ struct Parameter {
   Tensor value;
   Tensor gradient;
   bool trained = true;
+  /// Of its elements those of blocks' matrices, which Muon orthogonalizes; a flat one of many has as many as they have.
+  std::int64_t hidden_matrices = 0;
   std::vector<Tensor> states;  ///< of the optimizer
   std::function<void(Parameter&)> after_gradient;  ///< runs when a gradient has been accumulated
 

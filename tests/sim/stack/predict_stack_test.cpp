@@ -191,4 +191,30 @@ TEST_CASE("PyTorch's modules have as many parameters as the model that they are"
   }
 }
 
+TEST_CASE("Muon keeps one state of blocks' matrices and two of all else, and SM3 no momentum") {
+  const auto states = [](OptimizerKind kind, StackSetup setup) {
+    Recipe made = recipe(1, 64, setup.stack == Stack::kPytorch ? Precision::kFp32 : Precision::kBf16Mixed);
+    made.optimizer = kind;
+    setup.modules = ModuleStyle::kHuggingFace;
+    return predict("gpt2", made, setup);
+  };
+  // Of gpt2's 124439808 elements 12 · 12 · 768² = 84934656 are those of blocks' matrices, 39505152 all others.
+  constexpr std::int64_t kMatrices = 84934656, kOthers = 39505152;
+  // The allocator rounds each tensor up.
+  const auto device = [&](OptimizerKind kind) { return static_cast<double>(states(kind, {}).at_peak.optimizer.count); };
+  CHECK(device(OptimizerKind::kMuon) == Approx(4 * kMatrices + 8 * kOthers).epsilon(5e-3));
+  CHECK(device(OptimizerKind::kAdamW) == Approx(8 * (kMatrices + kOthers)).epsilon(5e-3));
+  // Four bytes a row and column of 4 matrices a block (768 · 3072 twice, 2304 · 768, 768 · 768) and of both tables, and of each
+  // element of vectors: 12 (2 · 3840 + 3072 + 1536) + 51025 + 1792, and 12 (2304 + 768 + 3072 + 768 + 4 · 768) + 2 · 768; a
+  // momentum would be 498 MB more.
+  CHECK(device(OptimizerKind::kSm3) == Approx(4 * (12 * 12288 + 51025 + 1792 + 12 * 9984 + 1536)).epsilon(0.1));
+  // DeepSpeed's partition in host memory, of two ranks half each: beside what every optimizer has AdamW keeps eight bytes an
+  // element, Muon four, and four more of what is no block's matrix.
+  const StackSetup offloaded{.stack = Stack::kDeepspeed, .data_ranks = 2, .zero = 2, .optimizer = Home::kHost};
+  const auto host = [&](OptimizerKind kind) { return states(kind, offloaded).host.count; };
+  const std::int64_t half = (kMatrices + kOthers) / 2, without = host(OptimizerKind::kSgd);
+  CHECK(host(OptimizerKind::kAdamW) - without == 8 * half);
+  CHECK(host(OptimizerKind::kMuon) - without == 4 * half + 4 * kOthers / 2);
+}
+
 }  // namespace plimsoll
