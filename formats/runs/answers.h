@@ -134,7 +134,7 @@ struct FitAnswer {
     std::string queue;
     double busy_fraction = 0;
   };
-  std::vector<Load> loads;  ///< of plans of ours: every queue, busiest first
+  std::vector<Load> loads;  ///< every queue, or of other stacks every resource; busiest first
   Bytes drive_read;         ///< of one step
   Bytes drive_written;
   std::vector<std::string> assumed;  ///< of other stacks: what their rules took for granted

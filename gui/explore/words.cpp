@@ -76,10 +76,16 @@ QString space_words(std::string_view space) {
 
 QString resource_words(std::string_view queue) {
   static constexpr std::array kQueues{
-      Named{"compute", to_say("arithmetic of the device")}, Named{"h2d", to_say("copies to the device")},
-      Named{"d2h", to_say("copies from the device")},       Named{"cpu", to_say("the optimizer on the CPU")},
-      Named{"ssd.read", to_say("reading from the SSD")},    Named{"ssd.write", to_say("writing to the SSD")},
-      Named{"data", to_say("loading data")},                Named{"report", to_say("reporting")},
+      Named{"compute", to_say("arithmetic of the device")},
+      Named{"h2d", to_say("copies to the device")},
+      Named{"d2h", to_say("copies from the device")},
+      Named{"cpu", to_say("the optimizer on the CPU")},
+      Named{"ssd.read", to_say("reading from the SSD")},
+      Named{"ssd.write", to_say("writing to the SSD")},
+      Named{"communication", to_say("communication between GPUs")},
+      Named{"launches", to_say("launching kernels")},
+      Named{"data", to_say("loading data")},
+      Named{"report", to_say("reporting")},
       Named{"tensor and context collectives", to_say("collectives within layers")},
       Named{"gradients of data ranks", to_say("summing gradients over GPUs")},
       Named{"gathering and scattering shards", to_say("gathering and scattering shards")},

@@ -30,6 +30,13 @@ struct StackCategories {
   Bytes workspace;
 };
 
+/// How long a resource is busy in a step.
+struct StackLoad {
+  const char* resource =
+      "";  ///< "compute", "h2d", "ssd.read" … as plans of ours name their queues; "communication"; "launches"
+  double seconds = 0;
+};
+
 /// Seconds of one optimizer step.
 struct StackTime {
   double step = 0;
@@ -42,6 +49,7 @@ struct StackTime {
   double exposed_transfer = 0;
   double model_flops = 0;     ///< of the model's own arithmetic, this GPU's part
   double hardware_flops = 0;  ///< with recomputation
+  std::vector<StackLoad> loads;  ///< of what is busy at all, busiest first
 };
 
 /// What a stack would need and take on one GPU of a machine.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/cost/efficiencies.h"
 #include "sim/planner/fit_answer.h"
 
@@ -45,7 +47,6 @@ std::string origin_of(const GpuEntry& gpu, const Recipe& recipe) {
 }
 
 void add_times(FitAnswer& answer, const Recipe& recipe, const StackSetup& setup, const StackTime& time) {
-  const double gpus = static_cast<double>(setup.data_ranks * setup.tensor_ranks * setup.stages);
   answer.step_seconds = time.step;
   answer.step_seconds_low = time.low;
   answer.step_seconds_high = time.high;
@@ -57,8 +58,11 @@ void add_times(FitAnswer& answer, const Recipe& recipe, const StackSetup& setup,
   answer.tokens_per_second = answer.samples_per_second * static_cast<double>(recipe.sequence);
   answer.model_tflops_per_gpu = time.model_flops / time.step * 1e-12;
   answer.hardware_tflops_per_gpu = time.hardware_flops / time.step * 1e-12;
-  answer.bottleneck = gpus > 1 && time.exposed_communication > 0.5 * time.step ? "communication" : "compute";
-  answer.bottleneck_busy_fraction = 1 - (time.exposed_communication + time.exposed_transfer) / time.step;
+  for (const StackLoad& load : time.loads)
+    answer.loads.push_back({load.resource, std::min(1.0, load.seconds / time.step)});
+  if (answer.loads.empty()) answer.loads.push_back({"compute", 1.0});
+  answer.bottleneck = answer.loads.front().queue;
+  answer.bottleneck_busy_fraction = answer.loads.front().busy_fraction;
 }
 
 }  // namespace

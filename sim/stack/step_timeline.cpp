@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace plimsoll {
 namespace {
@@ -150,6 +151,45 @@ StepLane lane_of(StackKernelSort sort) {
   }
 }
 
+namespace {
+
+const char* resource_of(StackKernelSort sort) {
+  switch (sort) {
+    case StackKernelSort::kCollective:
+      return "communication";
+    case StackKernelSort::kToHost:
+      return "d2h";
+    case StackKernelSort::kToDevice:
+      return "h2d";
+    case StackKernelSort::kHostPass:
+    case StackKernelSort::kHostUpdate:
+      return "cpu";
+    case StackKernelSort::kFromDrive:
+      return "ssd.read";
+    case StackKernelSort::kToDrive:
+      return "ssd.write";
+    default:
+      return "compute";
+  }
+}
+
+std::vector<StackLoad> loads_of(const std::vector<TimedLaunch>& launches) {
+  std::vector<StackLoad> loads{{"compute", 0}, {"launches", 0}};
+  for (const TimedLaunch& launch : launches) {
+    const std::string_view resource = resource_of(launch.sort);
+    auto load =
+        std::find_if(loads.begin(), loads.end(), [&](const StackLoad& one) { return one.resource == resource; });
+    if (load == loads.end()) load = loads.insert(loads.end(), {resource_of(launch.sort), 0});
+    load->seconds += launch.seconds;
+    loads[1].seconds += launch.dispatch;
+  }
+  std::stable_sort(loads.begin(), loads.end(),
+                   [](const StackLoad& a, const StackLoad& b) { return a.seconds > b.seconds; });
+  return loads;
+}
+
+}  // namespace
+
 StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches) {
   StepTimeline timeline;
   timeline.spans.resize(launches.size());
@@ -169,6 +209,7 @@ StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches) {
   time.forward = lengths[0];
   time.backward = lengths[1];
   time.optimizer = lengths[2];
+  time.loads = loads_of(launches);
   join_turns(launches, reached, lengths, timeline);
   return timeline;
 }

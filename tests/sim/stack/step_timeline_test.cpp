@@ -65,6 +65,14 @@ TEST_CASE("States on a drive are read before an update and written after it") {
   const StepTimeline timeline = lay_out_step(launches);
   CHECK(timeline.time.step == Approx(24));
   CHECK(timeline.time.exposed_transfer == Approx(20));
+  // What limits is what is busy for longest: 12 s of writing, 8 of reading, 4 of updates.
+  REQUIRE(timeline.time.loads.size() == 5);
+  const std::pair<const char*, double> loads[] = {
+      {"ssd.write", 12}, {"ssd.read", 8}, {"cpu", 4}, {"compute", 0}, {"launches", 0}};
+  for (std::size_t i = 0; i < 5; ++i) {
+    CHECK(std::string(timeline.time.loads[i].resource) == loads[i].first);
+    CHECK(timeline.time.loads[i].seconds == Approx(loads[i].second));
+  }
   CHECK(timeline.spans[3].start == Approx(12));
 }
 
