@@ -75,6 +75,22 @@ TEST_CASE("find_in_zoo ignores case and hyphens, knows aliases, and keeps 1.3b a
   CHECK(find_in_zoo("gpt3-13b")->spec.hidden == 5120);
 }
 
+TEST_CASE("names that people have from the hub are known, with the parameters that it shows") {
+  const std::pair<const char*, std::int64_t> names[] = {{"microsoft/resnet-50", 25557032},
+                                                        {"meta-llama/Llama-2-70b-chat-hf", 68976648192},
+                                                        {"TinyLlama/TinyLlama-1.1B-Chat-v1.0", 1100048384},
+                                                        {"Qwen/QwQ-32B", 32763876352},
+                                                        {"Qwen/Qwen2.5-Coder-7B-Instruct", 7615616512},
+                                                        {"deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B", 1777088000},
+                                                        {"deepseek-ai/DeepSeek-R1-Distill-Llama-8B", 8030261248}};
+  for (const auto& [name, parameters] : names) {
+    INFO(name);
+    const auto found = find_in_zoo(name);
+    REQUIRE(found);
+    CHECK(parameter_count(found->spec) == parameters);
+  }
+}
+
 TEST_CASE("an unknown model is refused with the nearest names") {
   const auto model = find_in_zoo("gpt2-larg");
   REQUIRE_FALSE(model);
