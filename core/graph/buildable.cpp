@@ -55,6 +55,7 @@ std::string_view unbuildable_shape(const ModelSpec& spec) {
 Result<void> check_buildable(const ModelSpec& spec, const Recipe& recipe) {
   if (const std::string_view what = unbuildable_shape(spec); !what.empty()) return refuse(spec, what);
   if (auto known = check_window(spec, recipe); !known) return known;
+  if (recipe.adapter.exists() && spec.experts.count > 0) return refuse(spec, kFrozenMixture);
   if (recipe.optimizer != OptimizerKind::kMuon || !recipe.adapter.exists()) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = "muon orthogonalizes the hidden matrices of a model, not adapters beside them",

@@ -7,6 +7,9 @@
 
 namespace plimsoll {
 
+/// What of a training with adapters our own step has no kernels for.
+inline constexpr std::string_view kFrozenMixture = "is a mixture of experts, which would be frozen beside adapters";
+
 /// What of a model's shape our own step has no kernels for ("is an encoder with a decoder"); empty: nothing.
 std::string_view unbuildable_shape(const ModelSpec& spec);
 

@@ -29,6 +29,7 @@ std::vector<AdapterPart> adapter_parts(const ModelSpec& s) {
     parts.push_back({Target::kValue, Role::kQkvWeight, q + kv, kv, h});
   }
   parts.push_back({Target::kOutput, Role::kProjectionWeight, 0, h, q});
+  if (s.experts.count > 0) return parts;  // as PEFT does where nobody names more
   const bool gate_apart = is_gated(s.activation) && s.family != Family::kPhi3;
   if (gate_apart) parts.push_back({Target::kGate, Role::kFfnInWeight, 0, s.ffn, h});
   const std::int64_t first = gate_apart ? s.ffn : 0;

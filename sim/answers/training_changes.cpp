@@ -77,7 +77,9 @@ class TrainingChanges {
   void adapters() {
     const AdapterSpec& now = question_.recipe.adapter;
     const bool bare = !now.exists();
-    if (bare && !takes_adapters(question_.spec)) return;
+    const bool frozen_experts =
+        question_.spec.experts.count > 0 && !question_.stack;  // no kernels of ours (buildable.h)
+    if (bare && (frozen_experts || !takes_adapters(question_.spec))) return;
     const auto lora = [&](BaseStorage base) {
       return [&, base](Recipe& r) {
         if (bare) r.adapter = {kLoraRank, 2.0 * kLoraRank, adapter_targets(question_.spec), base};

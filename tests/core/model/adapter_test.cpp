@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/graph/buildable.h"
 #include "core/model/parameters.h"
 #include "core/model/recipe.h"
 #include "tests/support/small_models.h"
@@ -45,12 +46,16 @@ TEST_CASE("a target that the model has not is refused with those that it has") {
   CHECK_THAT(refusal("embed_tokens", small_model(Family::kLlama)), Catch::Contains("embed_tokens"));
 }
 
-TEST_CASE("adapters beside a mixture of experts are refused by name") {
+TEST_CASE("adapters of a mixture of experts stand beside attention alone, and our own step refuses them by name") {
   ModelSpec spec = small_model(Family::kLlama);
   spec.experts.count = 4;
-  CHECK(adapter_targets(spec).empty());
-  CHECK_THAT(refusal("all", spec), Catch::Contains("mixture of experts"));
-  CHECK_FALSE(validate(beside({Target::kQuery}), spec));
+  CHECK(to_text(adapter_targets(spec)) == "q,k,v,o");
+  CHECK_THAT(refusal("gate", spec), Catch::Contains("q,k,v,o"));
+  const Recipe recipe{.adapter = beside({Target::kQuery})};
+  CHECK(validate(recipe.adapter, spec));
+  CHECK_THAT(check_buildable(spec, recipe).error().text(),
+             Catch::Contains("is a mixture of experts, which would be frozen"));
+  CHECK(check_buildable(small_model(Family::kLlama), recipe));
 }
 
 TEST_CASE("an adapter's rank is at most that of the matrix beside which it stands") {
