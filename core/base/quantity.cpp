@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -14,15 +15,36 @@ struct ByteUnit {
   double size;
 };
 
-constexpr std::array<ByteUnit, 13> kByteUnits{{{"", 1}, {"B", 1}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40},
-                                               {"KB", 1e3}, {"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"PB", 1e15},
-                                               {"PiB", 0x1p50}}};
+constexpr std::array<ByteUnit, 17> kByteUnits{{{"", 1},
+                                               {"B", 1},
+                                               {"KiB", 0x1p10},
+                                               {"MiB", 0x1p20},
+                                               {"GiB", 0x1p30},
+                                               {"TiB", 0x1p40},
+                                               {"PiB", 0x1p50},
+                                               {"KB", 1e3},
+                                               {"MB", 1e6},
+                                               {"GB", 1e9},
+                                               {"TB", 1e12},
+                                               {"PB", 1e15},
+                                               {"K", 1e3},
+                                               {"M", 1e6},
+                                               {"G", 1e9},
+                                               {"T", 1e12},
+                                               {"P", 1e15}}};
+
+/// As written, or in small letters alone; "Gb" would be bits elsewhere.
+bool is_unit(std::string_view text, std::string_view unit) {
+  if (text == unit || (text == "kB" && unit == "KB")) return true;
+  return std::equal(text.begin(), text.end(), unit.begin(), unit.end(),
+                    [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? b - 'A' + 'a' : b); });
+}
 
 Error bad_size(std::string_view text, std::string what) {
   return {.kind = ErrorKind::kInput,
           .what = fmt::format("'{}' {}", text, what),
           .where = {},
-          .remedy = "write a size as 16GiB, 512MiB or 2TB"};
+          .remedy = "write a size as 16GiB, 512MiB, 2TB or 1.5T, which is 1.5TB"};
 }
 
 }  // namespace
@@ -54,7 +76,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
   std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   for (const ByteUnit& known : kByteUnits) {
-    if (known.name != unit) continue;
+    if (!is_unit(unit, known.name)) continue;
     const double bytes = value * known.size;
     if (bytes < 0 || bytes > static_cast<double>(kMaxParsedBytes.count)) return fail(bad_size(text, "is out of range"));
     return Bytes(std::llround(bytes));

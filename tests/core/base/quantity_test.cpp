@@ -9,6 +9,11 @@ TEST_CASE("parse_bytes reads binary units as powers of 1024 and decimal units as
   CHECK(parse_bytes("2TB").value() == Bytes(2'000'000'000'000));
   CHECK(parse_bytes("1.5 MiB").value() == Bytes(1'572'864));  // 1.5 · 1048576
   CHECK(parse_bytes("4096").value() == Bytes(4096));
+  CHECK(parse_bytes("32G").value() == Bytes(32'000'000'000));
+  CHECK(parse_bytes("1.5T").value() == Bytes(1'500'000'000'000));
+  CHECK(parse_bytes("32gib").value() == parse_bytes("32GiB").value());
+  CHECK(parse_bytes("32 gb").value() == parse_bytes("32GB").value());
+  CHECK_FALSE(parse_bytes("32Gb"));  // bits, elsewhere
 }
 
 TEST_CASE("parse_bytes refuses what is no size and says how to write one") {
