@@ -12,7 +12,7 @@
 #include "cli/print_training.h"
 #include "cli/table_output.h"
 #include "cli/waiting_line.h"
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 #include "formats/text/write_text_file.h"
 #include "sim/answers/draw_chart.h"

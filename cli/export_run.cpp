@@ -8,10 +8,12 @@
 #include "formats/plans/plan_json.h"
 #include "formats/runs/chrome_trace.h"
 #include "formats/runs/perfetto_trace.h"
+#include "formats/runs/recording_chrome.h"
 #include "formats/runs/run_file.h"
 #include "formats/runs/trace_csv.h"
 #include "formats/runs/trace_recording.h"
 #include "formats/text/write_text_file.h"
+#include "formats/traces/read_recording.h"
 #include "session/open_run_file.h"
 
 namespace plimsoll {
@@ -68,6 +70,36 @@ Result<void> write_nsight(const std::string& path, const ShownTraces& shown) {
                          {"made of the plan's traces: work is issued beforehand and in order, which takes no time"});
 }
 
+template <typename Writer>
+void write(const std::string& path, Writer&& writer, std::string_view hint) {
+  if (path.empty()) return;
+  std::ostringstream text;
+  writer(text);
+  write_text_file(path, text.str());
+  fmt::print(stderr, "plimsoll: wrote {}; {}\n", path, hint);
+}
+
+/// A run file into which import or profile put what a profiler saw.
+Result<ExitCode> export_recording(const ExportFlags& flags) {
+  const std::pair<const char*, const std::string&> of_plans[] = {
+      {"--plan", flags.plan}, {"--perfetto", flags.perfetto}, {"--nsight", flags.nsight}};
+  for (const auto& [option, path] : of_plans) {
+    if (path.empty()) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} is of a plan that ran, and this holds what a profiler recorded", option),
+                 .where = flags.asked.model,
+                 .remedy = "--chrome writes it for chrome://tracing and Perfetto, --csv as a table"});
+  }
+  const auto recording = read_recording(flags.asked.model);
+  if (!recording) return fail(recording.error());
+  write(
+      flags.chrome, [&](std::ostream& out) { write_recording_chrome(out, *recording); },
+      "open it in chrome://tracing or ui.perfetto.dev");
+  write(
+      flags.csv, [&](std::ostream& out) { write_recording_csv(out, *recording); }, "times are nanoseconds");
+  return ExitCode::kDone;
+}
+
 }  // namespace
 
 Result<ExitCode> export_run(const ExportFlags& flags) {
@@ -75,15 +107,9 @@ Result<ExitCode> export_run(const ExportFlags& flags) {
   if (const auto usable = check_outputs(flags); !usable) return fail(usable.error());
   const auto run = read_run_file(flags.asked.model);
   if (!run) return fail(run.error());
+  if (run->plans.empty()) return export_recording(flags);
   const auto shown = shown_traces(*run, flags.asked.model);
   if (!shown) return fail(shown.error());
-  const auto write = [](const std::string& path, auto&& writer, std::string_view hint) {
-    if (path.empty()) return;
-    std::ostringstream text;
-    writer(text);
-    write_text_file(path, text.str());
-    fmt::print(stderr, "plimsoll: wrote {}; {}\n", path, hint);
-  };
   if (!flags.plan.empty()) write_text_file(flags.plan, write_plan(*shown->plan));
   write(
       flags.chrome, [&](std::ostream& out) { write_chrome_trace(out, *shown->plan, shown->traces, run->memory); },

@@ -9,7 +9,7 @@
 #include "cli/waiting_line.h"
 #include "core/inference/inference_graph.h"
 #include "formats/models/resolve_model.h"
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "sim/alignment/dpo.h"
 #include "sim/alignment/ppo.h"
 #include "sim/inference/inference_costs.h"

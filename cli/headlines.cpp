@@ -11,7 +11,7 @@
 #include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "core/base/nearest_names.h"
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 #include "sim/planner/parallel_for.h"
 

@@ -14,7 +14,7 @@
 #include "cli/table_output.h"
 #include "cli/waiting_line.h"
 #include "formats/models/resolve_model.h"
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 #include "formats/text/write_text_file.h"
 #include "sim/answers/contenders.h"

@@ -12,7 +12,7 @@
 #include "cli/workload_flags.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_parts.h"
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 #include "formats/text/write_text_file.h"
 

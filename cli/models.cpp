@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "formats/models/model_zoo.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 
@@ -31,7 +32,8 @@ void add_models(CLI::App& app, ExitCode& code) {
                         {"kv_heads", spec.kv_heads},
                         {"origin", model.origin}});
       } else if (*csv) {
-        fmt::print("{},{},{},{},{},{}\n", model.name, model.parameters, spec.layers, spec.hidden, spec.heads, spec.kv_heads);
+        fmt::print("{},{},{},{},{},{}\n", csv_field(model.name), model.parameters, spec.layers, spec.hidden, spec.heads,
+                   spec.kv_heads);
       } else {
         fmt::print("{:<20}{:>16}{:>8}{:>8}{:>8}{:>8}\n", model.name, model.parameters, spec.layers, spec.hidden,
                    spec.heads, spec.kv_heads);

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "formats/published/write_rows.h"
 #include "formats/runs/report_json.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 
 namespace plimsoll {

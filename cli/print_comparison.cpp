@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "cli/print_fit.h"
-#include "formats/published/write_rows.h"
-#include "formats/text/json_text.h"
 #include "formats/runs/report_json.h"
+#include "formats/text/csv.h"
+#include "formats/text/json_text.h"
 
 namespace plimsoll {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "formats/runs/collisions.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {
@@ -202,7 +203,7 @@ std::string memory_csv(const FitAnswer& answer) {
       "space,needs_bytes,usable_bytes,margin_bytes,parameters,gradients,optimizer,activations,workspace,framework\n";
   for (const SpaceAnswer& space : answer.memory) {
     const SpaceAnswer::ByCategory& by = space.by_category;
-    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", space.space, space.peak.count, space.usable.count,
+    text += fmt::format("{},{},{},{},{},{},{},{},{},{}\n", csv_field(space.space), space.peak.count, space.usable.count,
                         space.margin().count, by.parameters.count, by.gradients.count, by.optimizer.count,
                         by.activations.count, by.workspace.count, by.framework.count);
   }

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {
@@ -34,10 +34,11 @@ void print_table(const std::vector<InferenceOutcome>& outcomes) {
       "place,system,model,prompt,new_tokens,batch,published_tokens_per_second,predicted_tokens_per_second,error,limit,refusal\n");
   for (const InferenceOutcome& outcome : outcomes) {
     const PublishedRow& row = *outcome.row;
-    fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", row.place, csv_field(row.field("system")), row.field("model"),
-               row.field("prompt"), row.field("new_tokens"), row.field("batch"), row.field("value"),
-               outcome.answer ? fmt::format("{:.5g}", outcome.answer->tokens_per_second()) : "",
-               outcome.error() ? fmt::format("{:.6f}", *outcome.error()) : "", limit_of(outcome), csv_field(outcome.refusal));
+    fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", row.place, csv_field(row.field("system")),
+               csv_field(row.field("model")), row.field("prompt"), row.field("new_tokens"), row.field("batch"),
+               row.field("value"), outcome.answer ? fmt::format("{:.5g}", outcome.answer->tokens_per_second()) : "",
+               outcome.error() ? fmt::format("{:.6f}", *outcome.error()) : "", limit_of(outcome),
+               csv_field(outcome.refusal));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 
 namespace plimsoll {

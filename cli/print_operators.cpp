@@ -1,4 +1,5 @@
 #include "cli/print_operators.h"
+#include "formats/text/csv.h"
 
 #include <fmt/format.h>
 
@@ -83,11 +84,12 @@ void print_operators_csv(const std::vector<OperatorOutcome>& outcomes) {
       "error,refusal\n");
   for (const OperatorOutcome& outcome : outcomes) {
     const PublishedRow& row = *outcome.row;
-    fmt::print("{},{},{},{},{},{},{},{},{},{},\"{}\"\n", row.place, row.field("kernel_name"),
-               row.field("kernel_provider"), row.field("kernel_operation_mode"), row.field("x_name"),
-               row.field("x_value"), row.field("gpu_name"), row.field("y_value_50"),
+    fmt::print("{},{},{},{},{},{},{},{},{},{},{}\n", csv_field(row.place), csv_field(row.field("kernel_name")),
+               csv_field(row.field("kernel_provider")), csv_field(row.field("kernel_operation_mode")),
+               csv_field(row.field("x_name")), csv_field(row.field("x_value")), csv_field(row.field("gpu_name")),
+               csv_field(row.field("y_value_50")),
                outcome.predicted ? fmt::format("{:.4f}", predicted_mib(outcome)) : "",
-               outcome.error() ? fmt::format("{:.6f}", *outcome.error()) : "", outcome.refusal);
+               outcome.error() ? fmt::format("{:.6f}", *outcome.error()) : "", csv_field(outcome.refusal));
   }
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 
 namespace plimsoll {

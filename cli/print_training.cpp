@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "formats/text/csv.h"
 #include "formats/text/json_text.h"
 
 namespace plimsoll {
@@ -76,8 +77,9 @@ std::string training_csv(const TrainingAnswer& a) {
   std::string text = "stage,seconds,share,work_seconds,limits\n";
   for (const TrainingStage& stage : a.stages) {
     const bool limits = a.limit.substr(0, a.limit.find(':')) == stage.name;
-    text += fmt::format("{},{},{},{},{}\n", stage.name, json_number(stage.seconds),
-                        json_number(a.seconds > 0 ? stage.seconds / a.seconds : 0), json_number(stage.work_seconds), limits);
+    text += fmt::format("{},{},{},{},{}\n", csv_field(stage.name), json_number(stage.seconds),
+                        json_number(a.seconds > 0 ? stage.seconds / a.seconds : 0), json_number(stage.work_seconds),
+                        limits);
   }
   return text;
 }

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 void print_validation_csv(const std::vector<RowOutcome>& outcomes) {

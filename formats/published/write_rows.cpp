@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "formats/text/csv.h"
+
 namespace plimsoll {
 namespace {
 
@@ -17,16 +19,6 @@ std::string_view field_of(const RowFields& row, std::string_view column) {
 }
 
 }  // namespace
-
-std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string field(1, '"');
-  for (const char c : text) {
-    if (c == '"') field += '"';
-    field += c;
-  }
-  return field += '"';
-}
 
 std::string memory_rows_csv(const std::vector<RowFields>& rows) {
   std::string text;

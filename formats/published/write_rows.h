@@ -13,7 +13,4 @@ using RowFields = std::vector<std::pair<std::string_view, std::string>>;
 /// A file with the columns of memory.csv.
 std::string memory_rows_csv(const std::vector<RowFields>& rows);
 
-/// A field as it stands in a CSV file: quoted where it must be.
-std::string csv_field(std::string_view text);
-
 }  // namespace plimsoll

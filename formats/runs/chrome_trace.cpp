@@ -7,7 +7,7 @@
 
 #include "core/plan/expand.h"
 #include "formats/plans/instruction_text.h"
-#include "formats/text/json_text.h"
+#include "formats/runs/chrome_events.h"
 #include "formats/runs/trace_recording.h"
 
 namespace plimsoll {
@@ -16,42 +16,16 @@ namespace {
 constexpr std::uint32_t kStepsThread = 0;
 constexpr std::size_t kIssueProcess = 1'000'000;
 
-/// Exact microseconds: "1.234" for 1234 ns.
-std::string microseconds(Nanoseconds time) {
-  const std::int64_t ns = time.count;
-  const std::int64_t size = ns < 0 ? -ns : ns;
-  return fmt::format("{}{}.{:03}", ns < 0 ? "-" : "", size / 1000, size % 1000);
-}
-
-/// Streams the elements of one JSON array.
-class Elements {
- public:
-  explicit Elements(std::ostream& out) : out_(out) { out_ << "{\"displayTimeUnit\": \"ns\", \"traceEvents\": ["; }
-  void add(const JsonLine& line) {
-    out_ << (first_ ? "\n" : ",\n") << line.str();
-    first_ = false;
-  }
-  void name(std::string_view what, std::size_t process, std::uint32_t thread, std::string_view name) {
-    add(line("M", what, process, thread).raw("args", JsonLine().text("name", name).str()));
-  }
-  void end() { out_ << "\n]}\n"; }
-
-  static JsonLine line(std::string_view phase, std::string_view name, std::size_t process, std::uint32_t thread) {
-    JsonLine line;
-    line.text("ph", phase).text("name", name).integer("pid", static_cast<std::int64_t>(process)).integer("tid", thread);
-    return line;
-  }
-
- private:
-  std::ostream& out_;
-  bool first_ = true;
-};
-
 /// One trace as one process.
 class ProcessWriter {
  public:
-  ProcessWriter(Elements& out, const Plan& plan, const NamedTrace& named, std::size_t process)
-      : out_(out), plan_(plan), named_(named), process_(process), layout_(lay_out_trace(plan, named)), body_(layout_.body) {}
+  ProcessWriter(ChromeEvents& out, const Plan& plan, const NamedTrace& named, std::size_t process)
+      : out_(out),
+        plan_(plan),
+        named_(named),
+        process_(process),
+        layout_(lay_out_trace(plan, named)),
+        body_(layout_.body) {}
 
   /// `recorded` goes from piece of work to piece of work in the order of the trace.
   void write(std::vector<DeviceWork>::const_iterator& recorded) {
@@ -76,7 +50,7 @@ class ProcessWriter {
   }
 
   void write_step(const StepSummary& step) {
-    JsonLine line = Elements::line("X", fmt::format("ProfilerStep#{}", step.step), process_, kStepsThread);
+    JsonLine line = ChromeEvents::line("X", fmt::format("ProfilerStep#{}", step.step), process_, kStepsThread);
     line.text("cat", "user_annotation").raw("ts", microseconds(step.start)).raw("dur", microseconds(step.duration()));
     out_.add(line.raw("args", JsonLine().raw("loss", json_number_17(step.loss)).str()));
   }
@@ -92,7 +66,7 @@ class ProcessWriter {
     args.integer("bytes", bytes_touched(body_, instruction).count).text("status", status_text(event.status));
     const bool drawn = takes_time(instruction), transfer = is_transfer(instruction);
     const auto name = transfer ? transfer_name(plan_, body_, instruction) : std::string(instruction_name(plan_, body_, instruction));
-    JsonLine line = Elements::line("X", name, process_, layout_.lane_of(named_.trace, e));
+    JsonLine line = ChromeEvents::line("X", name, process_, layout_.lane_of(named_.trace, e));
     line.text("cat", !drawn ? "Trace" : transfer ? "gpu_memcpy" : "kernel");
     line.raw("ts", microseconds(event.start)).raw("dur", microseconds(event.end - event.start));
     if (drawn) {
@@ -102,7 +76,7 @@ class ProcessWriter {
     out_.add(line.raw("args", args.str()));
   }
 
-  Elements& out_;
+  ChromeEvents& out_;
   const Plan& plan_;
   const NamedTrace& named_;
   std::size_t process_;
@@ -111,11 +85,11 @@ class ProcessWriter {
 };
 
 /// The thread that issues all work, beforehand and without taking time, and what streams waited for: for those who replay.
-void write_issue(Elements& out, const Recording& recording) {
+void write_issue(ChromeEvents& out, const Recording& recording) {
   if (recording.calls.empty()) return;
   out.name("process_name", kIssueProcess, 0, "order of issue (takes no time)");
   for (const HostCall& call : recording.calls) {
-    JsonLine line = Elements::line("X", recording.names.at(call.name), kIssueProcess, 0);
+    JsonLine line = ChromeEvents::line("X", recording.names.at(call.name), kIssueProcess, 0);
     line.text("cat", "cuda_runtime").raw("ts", microseconds(call.start)).raw("dur", "0");
     out.add(line.raw("args", JsonLine().integer("correlation", static_cast<std::int64_t>(call.correlation)).str()));
   }
@@ -124,7 +98,7 @@ void write_issue(Elements& out, const Recording& recording) {
     JsonLine args;
     args.integer("device", work.on.device).integer("stream", work.on.stream).integer("bytes", 0);
     args.integer("correlation", static_cast<std::int64_t>(work.correlation));
-    JsonLine line = Elements::line("X", recording.names.at(work.name), kIssueProcess, 0);
+    JsonLine line = ChromeEvents::line("X", recording.names.at(work.name), kIssueProcess, 0);
     line.text("cat", "gpu_memset").raw("ts", microseconds(work.start)).raw("dur", "0");
     out.add(line.raw("args", args.str()));
   }
@@ -134,14 +108,14 @@ void write_issue(Elements& out, const Recording& recording) {
     args.integer("correlation", static_cast<std::int64_t>(wait.correlation)).integer("wait_on_stream", wait.event_stream);
     args.integer("wait_on_cuda_event_record_corr_id", static_cast<std::int64_t>(wait.event_correlation));
     args.integer("wait_on_cuda_event_id", wait.event);
-    JsonLine line = Elements::line("X", "Stream Wait Event", kIssueProcess, 0);
+    JsonLine line = ChromeEvents::line("X", "Stream Wait Event", kIssueProcess, 0);
     line.text("cat", "cuda_sync").raw("ts", microseconds(wait.start)).raw("dur", "0");
     out.add(line.raw("args", args.str()));
   }
 }
 
 /// One counter a space; each event carries the last value of every category, as stacked counters need.
-void write_memory(Elements& out, std::span<const MemorySample> memory, std::size_t process) {
+void write_memory(ChromeEvents& out, std::span<const MemorySample> memory, std::size_t process) {
   if (memory.empty()) return;
   out.name("process_name", process, 0, "memory");
   std::map<std::string, std::map<std::string, Bytes>> now;
@@ -150,7 +124,7 @@ void write_memory(Elements& out, std::span<const MemorySample> memory, std::size
     categories[sample.category] = sample.bytes;
     JsonLine values;
     for (const auto& [category, bytes] : categories) values.integer(category, bytes.count);
-    JsonLine line = Elements::line("C", sample.space, process, 0);
+    JsonLine line = ChromeEvents::line("C", sample.space, process, 0);
     out.add(line.raw("ts", microseconds(sample.time)).raw("args", values.str()));
   }
 }
@@ -159,7 +133,7 @@ void write_memory(Elements& out, std::span<const MemorySample> memory, std::size
 
 void write_chrome_trace(std::ostream& out, const Plan& plan, const std::vector<const NamedTrace*>& traces,
                         std::span<const MemorySample> memory) {
-  Elements elements(out);
+  ChromeEvents elements(out);
   Recording recording = recording_of_traces(plan, traces);
   // Back to the order of issue: first the lanes' begins, then the traces' events.
   std::sort(recording.work.begin(), recording.work.end(),

@@ -4,30 +4,20 @@
 
 #include "formats/plans/instruction_text.h"
 #include "formats/runs/trace_recording.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {
 
-/// Names may hold anything.
-std::string field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + '"';
-}
-
 void write_rows(std::ostream& out, const Plan& plan, const NamedTrace& named) {
   const TraceLayout layout = lay_out_trace(plan, named);
-  const std::string trace = field(named.name);
+  const std::string trace = csv_field(named.name);
   for (std::size_t e = 0; e < named.trace.events.size(); ++e) {
     const TraceEvent& event = named.trace.events[e];
     const Instruction& instruction = layout.body.list.instructions[event.instruction];
     out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", trace, to_text(instruction.kind), event.step,
-                       event.instruction, instruction_name(plan, layout.body, instruction),
-                       field(plan.platform.at(instruction.queue).name), layout.lanes.lane[e],
+                       event.instruction, csv_field(instruction_name(plan, layout.body, instruction)),
+                       csv_field(plan.platform.at(instruction.queue).name), layout.lanes.lane[e],
                        to_text(instruction.phase), instruction.layer, layout.body.micro_batches[event.instruction],
                        event.start.count, event.end.count, bytes_touched(layout.body, instruction).count,
                        status_text(event.status));

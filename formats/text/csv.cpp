@@ -136,6 +136,16 @@ Result<CsvTable> read_csv(std::string_view text, std::string where) {
   return table;
 }
 
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string field(1, '"');
+  for (const char c : text) {
+    if (c == '"') field += '"';
+    field += c;
+  }
+  return field += '"';
+}
+
 std::optional<double> parse_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

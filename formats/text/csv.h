@@ -29,6 +29,9 @@ struct CsvTable {
 /// open quote, a quote within a bare field, a NUL byte, and a repeated or empty column name. Blank lines are skipped.
 Result<CsvTable> read_csv(std::string_view text, std::string where);
 
+/// A field as it stands in a CSV file: in quotes where a comma, a quote or a line's end is in it (RFC 4180, section 2).
+std::string csv_field(std::string_view text);
+
 /// The whole of `text` as a finite number; nothing when it is anything else.
 std::optional<double> parse_number(std::string_view text);
 

@@ -15,6 +15,7 @@
 #include "formats/runs/perfetto_trace.h"
 #include "formats/runs/report_json.h"
 #include "formats/runs/trace_csv.h"
+#include "formats/text/csv.h"
 #include "formats/text/write_text_file.h"
 #include "sim/planner/lower_to_plan.h"
 
@@ -119,9 +120,6 @@ Result<QStringList> export_table(const QAbstractItemModel& table, const QString&
   return write(path, text.toStdString());
 }
 
-QString csv_field(const QString& text) {
-  const bool plain = !text.contains(',') && !text.contains('"') && !text.contains('\n') && !text.contains('\r');
-  return plain ? text : QStringLiteral("\"%1\"").arg(QString(text).replace('"', QStringLiteral("\"\"")));
-}
+QString csv_field(const QString& text) { return QString::fromStdString(plimsoll::csv_field(text.toStdString())); }
 
 }  // namespace plimsoll::gui

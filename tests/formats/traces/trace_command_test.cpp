@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "formats/runs/run_file.h"
+#include "formats/text/csv.h"
+#include "formats/text/read_text_file.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -51,6 +53,29 @@ TEST_CASE("import makes a run file that show and replay open") {
     REQUIRE(from_trace.contains(key));
     CHECK(from_trace.at(key) == from_run.at(key));
   }
+}
+
+TEST_CASE("an imported recording exports as a Chrome trace that is the same recording, and as a table") {
+  const TemporaryFolder folder;
+  const auto first = answer_of(folder, {"import", kTrace, "-o", "a.plimsoll"});
+  REQUIRE(plimsoll_in(folder, {"export", "a.plimsoll", "--chrome", "again.json", "--csv", "table.csv"}).code == 0);
+  auto second = answer_of(folder, {"import", "again.json", "-o", "b.plimsoll"});
+  for (const char* key : {"steps", "calls", "kernels", "copies", "fills", "waits", "ranges"}) {
+    INFO(key);
+    if (first.contains(key)) CHECK(first.at(key) == second.at(key));
+  }
+  const auto replayed = answer_of(folder, {"replay", "a.plimsoll"}),
+             again = answer_of(folder, {"replay", "b.plimsoll"});
+  for (const char* key : {"events", "traced_seconds", "predicted_seconds", "critical_path_seconds"}) {
+    INFO(key);
+    CHECK(replayed.at(key) == again.at(key));
+  }
+  const auto table = read_csv(read_text_file(folder.file("table.csv"), Bytes(1 << 24)).value(), "table.csv");
+  REQUIRE(table);
+  CHECK(table->rows.size() > 132 + 61);  // every call and every piece of device work, and what marks them
+  const ChildEnd plan = plimsoll_in(folder, {"export", "a.plimsoll", "--plan", "plan.json"});
+  CHECK(plan.code == 2);
+  CHECK(plan.err.find("--plan is of a plan that ran") != std::string::npos);
 }
 
 TEST_CASE("import names its file after the trace, and replaces none unasked") {
