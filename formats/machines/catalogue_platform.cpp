@@ -47,9 +47,9 @@ class CataloguePlatform {
     return fmt::format("{}.{}", item, to_text(gpu_.board));
   }
 
-  static std::string_view words_of(std::string_view item) {
+  [[nodiscard]] std::string_view words_of(std::string_view item) const {
     if (item == "carve_out") return "never visible to a program";
-    if (item == "context") return "CUDA context";
+    if (item == "context") return is_simulated_only(gpu_) ? "HIP context (ROCm)" : "CUDA context";
     return item == "desktop" ? "kept for the desktop" : "kept by the display driver";
   }
 

@@ -6,6 +6,7 @@
 
 #include "core/base/nearest_names.h"
 #include "formats/machines/gpu_catalogue.h"
+#include "formats/machines/unlisted_hardware.h"
 
 namespace plimsoll {
 namespace {
@@ -188,6 +189,7 @@ Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view
   }
   if (only != nullptr && builds.size() + models.size() == 1) return *only;
   if (!builds.empty() || !models.empty()) return fail(ambiguous(name, builds, models));
+  if (const UnlistedHardware* other = find_unlisted_hardware(name)) return fail(refuse_unlisted(name, *other));
   Words names;
   for (const auto& gpu : entries) names.push_back(gpu.name);
   return fail({.kind = ErrorKind::kUnknownName,

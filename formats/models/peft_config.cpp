@@ -70,9 +70,11 @@ Result<PeftConfig> read_peft_config(const std::filesystem::path& folder, const M
   const std::filesystem::path path = folder / kAdapterConfigName;
   const auto text = read_text_file(path, kMaxConfig);
   if (!text) return fail(text.error());
-  const auto config = parse_json(*text, path.string());
+  auto config = parse_json(*text, path.string());
   if (!config) return fail(config.error());
   if (!config->is_object()) return bad(path.string(), "this is no adapter's configuration");
+  for (auto item = config->begin(); item != config->end();)
+    item = item->is_null() ? config->erase(item) : std::next(item);
   if (const auto known = check_kind(*config, path.string()); !known) return fail(known.error());
   auto adapter = adapter_of(*config, path.string());
   if (!adapter) return fail(adapter.error());

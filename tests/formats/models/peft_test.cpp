@@ -106,6 +106,15 @@ TEST_CASE("rank-stabilised adapters are scaled by the root of their rank") {
   CHECK(read(config, spec).value().adapter.scale() == Approx(4 / std::sqrt(2.0)));
 }
 
+TEST_CASE("a null in an adapter's configuration is absent") {
+  const ModelSpec spec = small_model(Family::kLlama);
+  json config = config_of(spec);
+  const AdapterSpec without = read(config, spec).value().adapter;
+  for (const char* key : {"use_rslora", "use_dora", "bias", "base_model_name_or_path", "alpha_pattern"})
+    config[key] = nullptr;
+  CHECK(read(config, spec).value().adapter == without);
+}
+
 TEST_CASE("adapters that compute something else are refused by name") {
   CHECK_THAT(refusal({{"peft_type", "IA3"}}), Catch::Contains("IA3"));
   CHECK_THAT(refusal({{"use_dora", true}}), Catch::Contains("use_dora"));
