@@ -174,6 +174,8 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
   const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
   if (!options.workload.exists() && asks_parallel(command, options.asked.machine, options.asked.stack)) {
+    if (const auto several = check_several(command, options.asked.machine, options.asked.stack); !several)
+      return fail(several.error());
     if (safe) return refuse("--durability is about training on one GPU", "leave it and --save-every, or --gpus out");
     return fit_many(command, options);
   }

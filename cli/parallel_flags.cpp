@@ -197,6 +197,14 @@ bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const S
   return !stack.other() && (machine.gpus > 1 || !layout_option(command).empty());
 }
 
+Result<void> check_several(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
+  const std::string_view option = layout_option(command);
+  if (stack.other() || machine.gpus > 1 || option.empty()) return {};
+  return refuse(
+      std::string(option), "it is of a training on several GPUs, and there is one",
+      option == "--micro-batch" ? "say --batch, or how many GPUs: --gpus" : "leave it out, or say how many: --gpus");
+}
+
 Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack) {
   const std::string_view option = layout_option(command);
   if (!stack.other() || option.empty()) return {};

@@ -54,6 +54,9 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
 /// True where an option was typed that only a training on many devices has.
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack);
 
+/// Refuses, by name, options of layouts where there is one GPU: its own answer knows none of them.
+Result<void> check_several(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack);
+
 /// Refuses, by name, options of layouts where another program trains: they would be ignored.
 Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack);
 
