@@ -85,7 +85,7 @@ Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked
   if (options.json) return verdict(fits, changes_json(*help));
   if (options.csv) return verdict(fits, changes_csv(*help));
   std::vector<std::string> notes = asked.notes;
-  std::string text = fit_text(help->today, asked.question.recipe, asked.machine);
+  std::string text = fit_text(help->today, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
   if (help->today.training) {
     text += training_text(*help->today.training);
     notes.insert(notes.end(), help->today.training->assumed.begin(), help->today.training->assumed.end());
@@ -142,7 +142,7 @@ std::string answer_text(const FitOptions& options, const AskedQuestion& asked, c
   if (options.csv) return answer.training ? training_csv(*answer.training) : memory_csv(answer);
   std::vector<std::string> notes = asked.notes;
   notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
-  std::string text = fit_text(answer, asked.question.recipe, asked.machine);
+  std::string text = fit_text(answer, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
   if (answer.safety) text += safety_text(*answer.safety);
   if (answer.training) {
     text += training_text(*answer.training);

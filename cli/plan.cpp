@@ -60,7 +60,9 @@ Result<Answered> write_other_stack(const PlanFlags& flags) {
   const auto& notes = lowered->prediction.assumptions;
   other->notes.insert(other->notes.end(), notes.begin(), notes.end());
   Answered answered{.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
-                    .text = flags.json ? to_json(answer) : fit_text(answer, other->recipe, gpu.name) + notes_text(other->notes),
+                    .text = flags.json ? to_json(answer)
+                                       : fit_text(answer, other->recipe, gpu.name, is_of_images(other->spec)) +
+                                             notes_text(other->notes),
                     .said = {}};
   write_text_file(flags.output, write_plan(lowered->plan));
   answered.said = fmt::format("plimsoll: wrote {} ({} instructions a step; it allocates while it runs: simulate, show and export take it, run does not)\n",
@@ -112,7 +114,8 @@ Result<Answered> make_plan(const PlanFlags& flags) {
   const std::string safety_lines = answer->safety ? safety_text(*answer->safety) : std::string();
   Answered answered{.code = search->plan ? ExitCode::kDone : ExitCode::kMissed,
                     .text = flags.json ? to_json(*answer)
-                                       : fit_text(*answer, *recipe, machine->platform.name) + safety_lines + notes_text(machine->notes),
+                                       : fit_text(*answer, *recipe, machine->platform.name, is_of_images(model->spec)) +
+                                             safety_lines + notes_text(machine->notes),
                     .said = {}};
   save_strategy(flags.save_strategy, answer->strategy);
   if (!search->plan) return answered;

@@ -53,10 +53,11 @@ std::string allocator_lines(const FitAnswer& answer) {
   return text;
 }
 
-std::string time_lines(const FitAnswer& a) {
-  std::string text = fmt::format("  step    {} ({} to {}), {:.1f} tokens/s, {:.2f} TFLOP/s of model arithmetic\n",
+std::string time_lines(const FitAnswer& a, bool of_images) {
+  std::string text = fmt::format("  step    {} ({} to {}), {:.1f} {}/s, {:.2f} TFLOP/s of model arithmetic\n",
                                  seconds(a.step_seconds), seconds(a.step_seconds_low), seconds(a.step_seconds_high),
-                                 a.tokens_per_second, a.model_tflops_per_gpu);
+                                 of_images ? a.samples_per_second : a.tokens_per_second,
+                                 of_images ? "images" : "tokens", a.model_tflops_per_gpu);
   text += fmt::format("          forward {}, backward {}, optimizer {}, exposed transfers {}\n",
                       seconds(a.phases.forward_seconds), seconds(a.phases.backward_seconds),
                       seconds(a.phases.optimizer_seconds), seconds(a.phases.exposed_transfer_seconds));
@@ -171,16 +172,17 @@ std::string rejected_lines(const FitAnswer& answer) {
 
 }  // namespace
 
-std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string& machine) {
+std::string fit_text(const FitAnswer& a, const Recipe& recipe, const std::string& machine, bool of_images) {
   const bool sparse = a.active_parameters < a.parameters;
   const std::string active = sparse ? fmt::format(", {} active for a token", count_text(a.active_parameters)) : "";
-  std::string text = fmt::format("{} ({} parameters{}, {}, {} x {} x {} tokens) on {}: {}\n", a.model,
-                                 count_text(a.parameters), active, to_text(recipe.precision), recipe.accumulate,
-                                 recipe.micro_batch, recipe.sequence, machine, a.fits ? "FITS" : "DOES NOT FIT");
+  const std::string sample = of_images ? " images" : fmt::format(" x {} tokens", recipe.sequence);
+  std::string text = fmt::format("{} ({} parameters{}, {}, {} x {}{}) on {}: {}\n", a.model, count_text(a.parameters),
+                                 active, to_text(recipe.precision), recipe.accumulate, recipe.micro_batch, sample,
+                                 machine, a.fits ? "FITS" : "DOES NOT FIT");
   text += a.setup.empty() ? fmt::format("  plan    {}: {}\n", a.strategy.name, describe(a.strategy))
                           : fmt::format("  stack   {}: {}\n", a.stack, a.setup);
   if (a.adapter) text += adapter_line(*a.adapter);
-  text += time_lines(a);
+  text += time_lines(a, of_images);
   text += memory_lines(a);
   text += allocator_lines(a);
   if (a.margin) text += margin_line(*a.margin);

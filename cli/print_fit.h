@@ -9,8 +9,8 @@
 namespace plimsoll {
 
 /// The verdict, the plan in words, time, memory, what limits it, and why other families were rejected, as lines for a
-/// person.
-std::string fit_text(const FitAnswer& answer, const Recipe& recipe, const std::string& machine);
+/// person. `of_images`: a sample is an image, not a sequence of tokens.
+std::string fit_text(const FitAnswer& answer, const Recipe& recipe, const std::string& machine, bool of_images = false);
 
 /// What each memory needs and has, by category, as CSV.
 std::string memory_csv(const FitAnswer& answer);

@@ -196,9 +196,22 @@ Result<BlockChain> chain_of_model(const RecomputeFlags& flags) {
   return model_chain(model->spec, *recipe, machine->platform, *machine->costs);
 }
 
+/// Of a machine the chain's times are the GPU's, and what it may hold is the budget.
+Result<void> check_machine_options(const CLI::App& command) {
+  for (const char* name : {"--ram", "--ssd", "--ssd-folder", "--pcie", "--device-memory", "--desktop", "--gpus"}) {
+    if (command.count(name) == 0) continue;
+    return fail(
+        {.kind = ErrorKind::kInput,
+         .what = fmt::format("{} says nothing of a chain, which is timed on the GPU alone", name),
+         .where = {},
+         .remedy = "leave it out: --budget says what may be held, --link and --host what may leave for host memory"});
+  }
+  return {};
+}
+
 /// Options that say something of a model mean nothing for a chain that is written out.
 Result<void> check_chain_options(const CLI::App& command, const RecomputeFlags& flags) {
-  if (!flags.machine.gpu.empty() || !flags.machine.machine_file.empty()) return {};
+  if (!flags.machine.gpu.empty() || !flags.machine.machine_file.empty()) return check_machine_options(command);
   const std::set<std::string> own{"CHAIN", "--budget", "--link", "--host", "--save", "--curve", "--json", "--help"};
   for (const CLI::Option* option : command.get_options()) {
     if (option->count() == 0 || own.contains(option->get_name())) continue;

@@ -34,7 +34,7 @@ Answered timed(const SimulateFlags& flags, const FitAnswer& answer, const Plan& 
   return {.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
           .text = flags.json  ? to_json(answer)
                   : flags.csv ? memory_csv(answer)
-                              : fit_text(answer, plan.recipe, plan.platform.name),
+                              : fit_text(answer, plan.recipe, plan.platform.name, is_of_images(plan.spec)),
           .said = {}};
 }
 

@@ -58,6 +58,8 @@ Result<void> take_optimizer(const TrainingFlags& flags, Recipe& recipe) {
 
 }  // namespace
 
+bool is_of_images(const ModelSpec& spec) { return spec.reads_images() || spec.is_conv_net(); }
+
 void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
   const std::string group = "Training";
   command.add_option("--batch", flags.batch, "sequences per micro-batch")->group(group)->capture_default_str();
@@ -185,13 +187,15 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;
   recipe.sequence = flags.sequence.value_or(usual_sequence(spec));
-  if (!flags.sequence)
+  const bool images = is_of_images(spec);
+  if (!flags.sequence && !images)
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
   if (spec.head == HeadKind::kMaskedToken && spec.mask_token < 0) {
     notes.push_back("no tokenizer says which token hides others: the last of the vocabulary does");
   }
-  notes.push_back(fmt::format("{} x {} sequences of {} tokens a step, {}, clip {}", recipe.accumulate,
-                              recipe.micro_batch, recipe.sequence, to_text(recipe.optimizer), recipe.clip));
+  notes.push_back(fmt::format("{} x {} {} a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
+                              images ? "images" : fmt::format("sequences of {} tokens", recipe.sequence),
+                              to_text(recipe.optimizer), recipe.clip));
   note_experts(spec, recipe, notes);
   return recipe;
 }

@@ -39,6 +39,9 @@ struct TrainingFlags {
   AdapterFlags adapter;
 };
 
+/// Whether a sample of the model's is an image, not a sequence of tokens.
+bool is_of_images(const ModelSpec& spec);
+
 /// Batch, sequence, precision, optimizer, clipping and adapters: what decides memory and time.
 void add_shape_flags(CLI::App& command, TrainingFlags& flags);
 /// Learning rate, schedule and the rest: what decides numbers only.
