@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -53,11 +52,10 @@ void answer_error(const CLI::App& command, const Error& error, ExitCode code) {
   if (asks_json(command)) print_error(error, code);
 }
 
-void answer_usage_error(int argc, const char* const* argv, const std::string& what) {
-  const std::vector<std::string_view> words(argv, argv + argc);
+ExitCode report_usage_error(const std::vector<std::string>& words, const Error& error) {
   const auto end = std::find(words.begin(), words.end(), "--");
-  if (std::find(words.begin(), end, "--json") == end) return;
-  print_error({.kind = ErrorKind::kInput, .what = what, .where = {}, .remedy = "plimsoll COMMAND --help"}, ExitCode::kUsage);
+  if (std::find(words.begin(), end, "--json") != end) print_error(error, ExitCode::kUsage);
+  return report_error(error);
 }
 
 ExitCode report_error(const CLI::App& command, const Error& error) {

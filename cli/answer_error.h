@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "cli/exit_code.h"
 
@@ -18,8 +19,9 @@ std::string error_json(const Error& error, ExitCode code);
 /// Says it on standard output as {"error": …}, where `command` or one that it called was asked for --json.
 void answer_error(const CLI::App& command, const Error& error, ExitCode code);
 
-/// The same for a line that could not be read: --json counts wherever it stands, up to a bare "--".
-void answer_usage_error(int argc, const char* const* argv, const std::string& what);
+/// How a line ends that could not be read: as report_error; --json counts wherever it stands in `words`, up to a bare
+/// "--".
+ExitCode report_usage_error(const std::vector<std::string>& words, const Error& error);
 
 /// How a command ends that has answered nothing: says why on standard error and, with --json, on standard output.
 ExitCode report_error(const CLI::App& command, const Error& error);

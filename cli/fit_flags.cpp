@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "cli/other_stack.h"
+#include "cli/size_option.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "core/graph/buildable.h"
@@ -144,7 +145,7 @@ Result<BillTerms> read_bill_terms(const LengthFlags& flags) {
   if (!preparation) return fail(preparation.error());
   terms.preparation = *preparation;
   if (!flags.tbw.empty()) {
-    const auto rated = parse_bytes(flags.tbw);
+    const auto rated = read_size("--tbw", flags.tbw);
     if (!rated) return fail(rated.error());
     terms.drive_rated = static_cast<double>(rated->count);
   }

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <tuple>
+
+#include "cli/size_option.h"
 
 namespace plimsoll {
 namespace {
@@ -20,14 +24,10 @@ bool read_all(std::string_view text, Number& number) {
   return code == std::errc{} && end == text.data() + text.size();
 }
 
-Result<std::optional<Bytes>> read_size(std::string_view option, const std::string& text) {
+Result<std::optional<Bytes>> read_size_if_given(std::string_view option, const std::string& text) {
   if (text.empty()) return std::nullopt;
-  auto size = parse_bytes(text);
-  if (!size) {
-    Error error = size.error();
-    error.where = option;
-    return fail(error);
-  }
+  const auto size = read_size(option, text);
+  if (!size) return fail(size.error());
   return *size;
 }
 
@@ -60,10 +60,26 @@ Result<void> read_ssd(std::string text, MachineOptions& options) {
     options.ssd_write_gbs = write;
     text.resize(colon);
   }
-  const auto size = read_size("--ssd", text);
+  const auto size = read_size_if_given("--ssd", text);
   if (!size) return fail(size.error());
   options.ssd = *size;
   return {};
+}
+
+/// "4x RTX 3090" is four of them; a name alone is one.
+std::pair<std::string, int> count_and_name(const std::string& text) {
+  int count = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
+  std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const auto skip_blanks = [&] { rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size())); };
+  skip_blanks();
+  const std::string_view signs[] = {"x", "X", "*", "×"};
+  const auto sign =
+      std::find_if(std::begin(signs), std::end(signs), [&](std::string_view one) { return rest.starts_with(one); });
+  if (code != std::errc{} || count < 1 || sign == std::end(signs)) return {text, 1};
+  rest.remove_prefix(sign->size());
+  skip_blanks();
+  return {std::string(rest), count};
 }
 
 Result<void> read_pcie(std::string_view text, MachineOptions& options) {
@@ -81,10 +97,32 @@ Result<void> read_pcie(std::string_view text, MachineOptions& options) {
 
 }  // namespace
 
+void add_gpu_options(CLI::App& command, MachineFlags& flags, const std::string& on, const std::string& gpus,
+                     const std::string& group) {
+  command
+      .add_option_function<std::string>(
+          "--on", [&flags](const std::string& text) { std::tie(flags.gpu, flags.gpus) = count_and_name(text); }, on)
+      ->group(group);
+  command
+      .add_option_function<int>(
+          "--gpus",
+          [&flags](const int& count) {
+            if (flags.gpus > 1 && flags.gpus != count)
+              throw CLI::ValidationError(
+                  "--gpus", fmt::format("{} contradicts --on, which names {} x {}", count, flags.gpus, flags.gpu));
+            flags.gpus = count;
+          },
+          gpus)
+      ->check(CLI::Range(1, 1 << 20))
+      ->default_str("1")
+      ->group(group);
+}
+
 void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   const std::string group = "Machine";
-  command.add_option("--on", flags.gpu, "GPU by name (plimsoll machines lists them); default: this computer")
-      ->group(group);
+  add_gpu_options(command, flags,
+                  "GPU by name (plimsoll machines lists them), or as many as \"4x RTX 3090\"; default: this computer",
+                  "GPUs of this kind; other stacks share the batch over them", group);
   command.add_option("--machine", flags.machine_file, "a machine described in a JSON file")->group(group);
   command.add_option("--ram", flags.ram, "host memory, e.g. 16GiB")->group(group);
   command.add_option("--ssd", flags.ssd, "SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, "
@@ -99,10 +137,11 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
   command.add_option("--dram-bandwidth", flags.dram_gbs, "GB/s that host memory reaches")->group(group);
   command.add_option("--device-memory", flags.device_memory, "cap on device memory, e.g. 512MiB")->group(group);
   command.add_flag("--desktop", flags.desktop, "the GPU drives a desktop too")->group(group);
-  command.add_option("--os", flags.os, "linux, wsl2 or windows: what of the GPU's and the host's memory a program can have")
+  command
+      .add_option("--os", flags.os,
+                  "linux, wsl2 or windows: what of the GPU's and the host's memory a program can have")
       ->group(group)
       ->capture_default_str();
-  command.add_option("--gpus", flags.gpus, "GPUs of this kind; other stacks share the batch over them")->group(group)->capture_default_str();
 }
 
 Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
@@ -114,10 +153,10 @@ Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
   const auto os = parse_operating_system(flags.os);
   if (!os) return fail(os.error());
   options.os = *os;
-  const auto ram = read_size("--ram", flags.ram);
+  const auto ram = read_size_if_given("--ram", flags.ram);
   if (!ram) return fail(ram.error());
   options.ram = *ram;
-  const auto device = read_size("--device-memory", flags.device_memory);
+  const auto device = read_size_if_given("--device-memory", flags.device_memory);
   if (!device) return fail(device.error());
   options.device_memory = *device;
   if (!flags.ssd.empty()) {

@@ -27,6 +27,10 @@ struct MachineFlags {
   std::string machine_file;  ///< --machine FILE.json: a platform written out
 };
 
+/// --on and --gpus, in that order: a name may come with a number before it ("4x RTX 3090", "4 × RTX 3090"), which
+/// --gpus must not contradict.
+void add_gpu_options(CLI::App& command, MachineFlags& flags, const std::string& on, const std::string& gpus,
+                     const std::string& group);
 void add_machine_flags(CLI::App& command, MachineFlags& flags);
 
 /// Reads the sizes; an error names the option.

@@ -7,6 +7,7 @@
 #include "cli/answer_error.h"
 #include "cli/commands.h"
 #include "cli/documents.h"
+#include "cli/usage_error.h"
 
 namespace {
 
@@ -32,10 +33,9 @@ int run_command_line(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const bool asked_for_help = app.exit(error) == 0;
-    if (asked_for_help) return static_cast<int>(ExitCode::kDone);
-    answer_usage_error(argc, argv, error.what());
-    return static_cast<int>(ExitCode::kUsage);
+    if (error.get_exit_code() == 0) return app.exit(error);  // asked for help
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    return static_cast<int>(report_usage_error(words, usage_error(app, error, words)));
   } catch (const EnvironmentError& error) {
     return static_cast<int>(report_error(app, error.error()));
   } catch (const std::bad_alloc&) {

@@ -5,6 +5,7 @@
 
 #include "cli/answer_error.h"
 #include "cli/commands.h"
+#include "cli/size_option.h"
 #include "cli/waiting_line.h"
 #include "executor/checkpoint/merge_adapter.h"
 #include "formats/models/resolve_model.h"
@@ -27,7 +28,7 @@ tl::unexpected<Error> bad(std::string what, std::string where, std::string remed
 }
 
 Result<SaveOptions> save_options_of(const MergeFlags& flags, const std::filesystem::path& weights) {
-  const auto limit = parse_bytes(flags.shards);
+  const auto limit = read_size("--save-shards", flags.shards);
   if (!limit) return fail(limit.error());
   if (*limit <= Bytes(0)) return bad("--save-shards must be positive", {}, {});
   if (flags.precision != "fp32" && flags.precision != "bf16") return bad("--save-precision is fp32 or bf16", {}, {});

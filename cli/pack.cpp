@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/number_checks.h"
 #include "cli/output_file.h"
+#include "cli/size_option.h"
 #include "cli/waiting_line.h"
 #include "formats/plans/packing_csv.h"
 #include "formats/text/read_text_file.h"
@@ -79,7 +80,7 @@ std::string why_not(const PackingTask& task, std::optional<Bytes> capacity, Pack
 
 Result<std::optional<Bytes>> capacity_of(const PackFlags& flags) {
   if (flags.capacity.empty()) return std::optional<Bytes>();
-  const auto size = parse_bytes(flags.capacity);
+  const auto size = read_size("--capacity", flags.capacity);
   if (!size) return fail(size.error());
   return *size;
 }

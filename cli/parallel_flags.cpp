@@ -113,11 +113,8 @@ std::string_view layout_option(const CLI::App& command) {
 
 void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stack) {
   const std::string group = "Many devices";
-  command.add_option("--on", machine.gpu, "GPU by name, for a MODEL in place of a plan")->group(group);
-  command.add_option("--gpus", machine.gpus, "GPUs of this kind")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str()
-      ->group(group);
+  add_gpu_options(command, machine, "GPU by name, or as many as \"8x A100\", for a MODEL in place of a plan",
+                  "GPUs of this kind", group);
   command.add_option("--dp", stack.gpus, "GPUs that share the batch (default: what the other degrees leave)")
       ->check(CLI::Range(1, 1 << 20))
       ->group(group);

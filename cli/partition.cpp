@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/parse_rate.h"
 #include "cli/print_partition.h"
+#include "cli/size_option.h"
 #include "cli/waiting_line.h"
 #include "formats/plans/layer_profile.h"
 #include "formats/text/csv.h"
@@ -99,7 +100,7 @@ Result<PartitionTask> task_of(const PartitionFlags& flags, LayerProfile profile,
   if (!levels) return fail(levels.error());
   PartitionTask task{.graph = {}, .levels = *levels};
   if (!flags.memory.empty()) {
-    const auto memory = parse_bytes(flags.memory);
+    const auto memory = read_size("--memory", flags.memory);
     if (!memory) return fail(memory.error());
     task.memory = *memory;
   } else if (profile.memory.count > 0 && method == PartitionMethod::kPiper) {

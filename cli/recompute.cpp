@@ -11,6 +11,7 @@
 #include "cli/output_file.h"
 #include "cli/parse_rate.h"
 #include "cli/recompute_log.h"
+#include "cli/size_option.h"
 #include "cli/target_machine.h"
 #include "cli/training_flags.h"
 #include "cli/waiting_line.h"
@@ -228,13 +229,13 @@ Result<std::optional<ChainLink>> read_link(const RecomputeFlags& flags) {
   if (flags.link.empty()) return std::optional<ChainLink>();
   const auto rate = parse_rate(flags.link, "--link");
   if (!rate) return fail(rate.error());
-  const auto host = flags.host.empty() ? Result<Bytes>(Bytes(std::int64_t{1} << 60)) : parse_bytes(flags.host);
+  const auto host = flags.host.empty() ? Result<Bytes>(Bytes(std::int64_t{1} << 60)) : read_size("--host", flags.host);
   if (!host) return fail(host.error());
   return ChainLink{*rate, *host};
 }
 
 Result<ExitCode> recompute(const RecomputeFlags& flags) {
-  const auto budget = parse_bytes(flags.budget);
+  const auto budget = read_size("--budget", flags.budget);
   if (!budget) return fail(budget.error());
   const auto link = read_link(flags);
   if (!link) return fail(link.error());

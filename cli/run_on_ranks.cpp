@@ -14,6 +14,7 @@
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
 #include "cli/run_request.h"
+#include "cli/size_option.h"
 #include "cli/stop_signals.h"
 #include "core/base/quantity.h"
 #include "formats/runs/report_json.h"
@@ -99,7 +100,7 @@ Result<RanksRequest> make_request(RunFlags flags, const JobCores& cores, std::ui
   if (!micro_batches) return fail(micro_batches.error());
   auto schedule = schedule_of(flags.ranks, schedule_name, *micro_batches);
   if (!schedule) return fail(schedule.error());
-  const auto bucket = parse_bytes(flags.ranks.bucket);
+  const auto bucket = read_size("--bucket", flags.ranks.bucket);
   if (!bucket) return fail(bucket.error());
   RankJob job{.spec = run->spec,
               .recipe = run->recipe,

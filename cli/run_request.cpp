@@ -14,6 +14,7 @@
 #include "cli/output_file.h"
 #include "cli/print_fit.h"
 #include "cli/resume_source.h"
+#include "cli/size_option.h"
 #include "cli/strategy_choice.h"
 #include "cli/target_machine.h"
 #include "executor/checkpoint/adapter_folder.h"
@@ -254,7 +255,7 @@ std::string origin_of(const RunFlags& flags) {
 }
 
 Result<SaveOptions> save_options_of(const RunFlags& flags) {
-  const auto limit = parse_bytes(flags.save_shards);
+  const auto limit = read_size("--save-shards", flags.save_shards);
   if (!limit) return fail(limit.error());
   if (*limit <= Bytes(0)) return fail(bad("--save-shards must be positive"));
   return SaveOptions{.type = flags.save_precision == "bf16" ? StoredType::kBf16 : StoredType::kF32,

@@ -4,6 +4,7 @@
 
 #include "cli/answer_error.h"
 #include "cli/answered.h"
+#include "cli/usage_error.h"
 
 namespace plimsoll {
 namespace {
@@ -47,15 +48,15 @@ AskedCommand ended_with(Error error) {
   return asked;
 }
 
-AskedCommand answer(CLI::App& app, const AskableCommand& declared, std::vector<std::string> words) {
-  std::reverse(words.begin(), words.end());  // as CLI11 takes them
+AskedCommand answer(CLI::App& app, const AskableCommand& declared, const std::vector<std::string>& words) {
   try {
-    app.parse(words);
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // as CLI11 takes them
+    app.parse(reversed);
     const auto answered = declared.ask();
     if (!answered) return ended_with(answered.error());
     return {.json = answered->text, .said = answered->said, .exit_code = static_cast<int>(answered->code), .error = {}};
   } catch (const CLI::ParseError& error) {
-    return ended_with({.kind = ErrorKind::kInput, .what = error.what(), .where = {}, .remedy = {}});
+    return ended_with(usage_error(app, error, words));
   } catch (const EnvironmentError& error) {
     return ended_with(error.error());
   }
@@ -75,7 +76,7 @@ AskedCommand ask_command(const std::string& name, const std::vector<std::string>
   const bool dashed = std::any_of(subjects.begin(), subjects.end(), [](const std::string& subject) { return subject.starts_with('-'); });
   if (dashed) words.emplace_back("--");  // what follows is no option
   words.insert(words.end(), subjects.begin(), subjects.end());
-  return answer(app, declared, std::move(words));
+  return answer(app, declared, words);
 }
 
 std::string kind_of(const AskedCommand& asked) {

@@ -36,6 +36,20 @@ void make_base(const TemporaryFolder& folder) { losses_of(plimsoll_in(folder, tr
 
 }  // namespace
 
+TEST_CASE("adapters beside a mixture of experts are answered as PyTorch trains them") {
+  const TemporaryFolder folder;
+  const ChildEnd end =
+      plimsoll_in(folder, {"fit", "mixtral-8x7b", "--lora", "16", "--on", "H200", "--seq", "512", "--json"});
+  REQUIRE(end.code == 0);
+  const json answer = json::parse(end.out);
+  // Of 32 blocks: q and o of 4096 x 4096, k and v of 1024 x 4096, each with A and B of rank 16; fp32, and two moments
+  // of each.
+  const std::int64_t adapters = 32 * 16 * (2 * (4096 + 4096) + 2 * (1024 + 4096));
+  CHECK(answer["memory"][0]["by_category"]["optimizer"] == 8 * adapters);
+  CHECK(refusal(plimsoll_in(folder, {"plan", "mixtral-8x7b", "--lora", "16", "--on", "this"}))
+            .find("mixture of experts") != std::string::npos);
+}
+
 TEST_CASE("adapters are trained beside a folder's model, saved, gone on with and merged into it") {
   const TemporaryFolder folder;
   make_base(folder);

@@ -19,6 +19,65 @@ TEST_CASE("every command explains itself with an example and ends with 0") {
   CHECK_THAT(whole.out, Catch::Contains("Exit codes: 0 done, 2 usage or bad input, 3 does not fit"));
 }
 
+TEST_CASE("a line that cannot be read is answered with its command, its option and how to ask for help") {
+  const TemporaryFolder folder;
+  const std::pair<Arguments, const char*> wrong[] = {
+      {{}, "plimsoll: no command is named\n  plimsoll --help lists the commands\n"},
+      {{"fti", "gpt2"}, "plimsoll: no command is called 'fti'\n  did you mean fit"},
+      {{"fit", "gpt2", "--bach", "3"}, "plimsoll: plimsoll fit: --bach is none of its options\n  did you mean --batch"},
+      {{"fit", "gpt2", "--bach=3"}, "--bach is none of its options"},
+      {{"fit", "gpt2", "xl"},
+       "plimsoll: plimsoll fit: 'xl' is one argument too many\n  put a name of several words in quotes"},
+      {{"fit", "gpt2", "--batch", "many"}, "--batch"},
+      {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
+      {{"fit"}, "plimsoll: plimsoll fit: MODEL is required\n  plimsoll fit --help lists its options\n"}};
+  for (const auto& [line, said] : wrong) {
+    const ChildEnd end = plimsoll_in(folder, line);
+    CHECK(end.code == 2);
+    CHECK(end.out.empty());
+    CHECK_THAT(end.err, Catch::Contains(said));
+  }
+}
+
+TEST_CASE("a number before a GPU's name is --gpus, and sizes may end with a letter") {
+  const TemporaryFolder folder;
+  const auto asked = [&](Arguments machine) {
+    Arguments line{"fit", "gpt2", "--stack", "pytorch", "--json"};
+    line.insert(line.end(), machine.begin(), machine.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    CHECK(end.code == 0);
+    return end.out;
+  };
+  const std::string four = asked({"--on", "RTX 3090", "--gpus", "4", "--ram", "64GB"});
+  for (const char* name : {"4x RTX 3090", "4×RTX 3090", "4 x RTX 3090", "4xRTX 3090", "4* RTX 3090"}) {
+    CHECK(asked({"--on", name, "--ram", "64G"}) == four);
+  }
+  CHECK(asked({"--on", "4x RTX 3090", "--gpus", "4", "--ram", "64gb"}) == four);
+  const ChildEnd size = plimsoll_in(folder, {"recompute", "gpt2", "--on", "T4", "--budget", "many"});
+  CHECK(size.code == 2);
+  CHECK_THAT(size.err, Catch::Contains("--budget: 'many' is not a size"));
+  const ChildEnd ram = plimsoll_in(folder, {"recompute", "gpt2", "--on", "T4", "--budget", "1GiB", "--ram", "64G"});
+  CHECK(ram.code == 2);
+  CHECK_THAT(ram.err, Catch::Contains("--ram says nothing of a chain"));
+}
+
+TEST_CASE("what reads images is told in images, AMD's boards have no CUDA, and other makers' chips are named") {
+  const TemporaryFolder folder;
+  const ChildEnd images = plimsoll_in(folder, {"fit", "vit-b-16", "--on", "MI300X", "--batch", "32"});
+  CHECK(images.code == 0);
+  CHECK_THAT(images.out, Catch::Contains("1 x 32 images") && Catch::Contains("images/s"));
+  CHECK(images.out.find("tokens") == std::string::npos);
+  CHECK(images.out.find("CUDA") == std::string::npos);
+  CHECK_THAT(plimsoll_in(folder, {"fit", "resnet50", "--on", "T4"}).out, Catch::Contains("images/s"));
+  for (const char* name : {"M2 Max", "Arc A770", "Jetson AGX Orin 64GB", "GB10", "DGX Spark", "TPU v5e", "Gaudi3"}) {
+    INFO(name);
+    const ChildEnd end = plimsoll_in(folder, {"fit", "gpt2", "--on", name});
+    CHECK(end.code == 2);
+    CHECK_THAT(end.err, Catch::Contains(std::string("'") + name + "' is "));
+    CHECK(end.err.find("did you mean") == std::string::npos);
+  }
+}
+
 TEST_CASE("a plan that is made, validated, simulated, run and compared agrees with itself") {
   const TemporaryFolder folder;
   CHECK(

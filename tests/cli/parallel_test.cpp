@@ -91,6 +91,13 @@ TEST_CASE("options that a layout of several GPUs would ignore are refused, and w
   refused("fit", {"--all-changes"}, "--all-changes");
   refused("fit", {"--context", "ulysses"}, "--context");
   refused("fit", {"--imbalance", "2"}, "--imbalance");
+  for (const char* option : {"--network", "--schedule", "--nodes", "--micro-batch"}) {
+    const auto alone = plimsoll_in(
+        folder, {"fit", "gpt2", "--on", "RTX 4090", option, option == std::string("--schedule") ? "1f1b" : "2"});
+    CHECK(alone.code == 2);
+    CHECK_THAT(alone.err,
+               Catch::Contains(std::string(option) + ": it is of a training on several GPUs, and there is one"));
+  }
   refused("sweep", {"--pp", "2", "--vary", "pp=1,2"}, "--pp");
   const auto room = [&](const Arguments& more) {
     Arguments line{"fit", kModel, "--on", "RTX 3090", "--gpus", "2", "--json"};

@@ -52,6 +52,23 @@ TEST_CASE("what does not fit ends with 3, and an option that would be ignored is
   }
 }
 
+TEST_CASE(
+    "latent attention, sinks and caps have an inference, and a preference training is refused by what lacks a kernel") {
+  const TemporaryFolder folder;
+  for (const char* model : {"deepseek-v2-lite", "gpt-oss-20b", "gemma-2-2b", "llama4-scout", "olmo-1b"}) {
+    INFO(model);
+    const ChildEnd end = plimsoll_in(
+        folder, {"fit", model, "--workload", "inference", "--on", "H200", "--ram", "512GB", "--batch", "2", "--json"});
+    CHECK(end.code == 0);
+    CHECK(nlohmann::json::parse(end.out).at("verdict") == "fits");
+  }
+  for (const char* workload : {"dpo", "ppo"}) {
+    const ChildEnd end = plimsoll_in(folder, {"fit", "deepseek-v2-lite", "--workload", workload, "--on", "H200"});
+    CHECK(end.code == 2);
+    CHECK(end.err.find("has latent attention") != std::string::npos);
+  }
+}
+
 TEST_CASE("a workload that is not known, a model that writes nothing, and options without their workload are refused") {
   const TemporaryFolder folder;
   const ChildEnd unknown = plimsoll_in(folder, {"fit", "gpt2", "--on", "T4", "--workload", "tea"});

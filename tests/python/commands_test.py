@@ -47,6 +47,14 @@ class Commands(unittest.TestCase):
         self.assertEqual("plimsoll: " + str(caught.exception), said.rstrip("\n"))
         self.assertEqual((caught.exception.exit_code, caught.exception.kind), (code, "unknown_name"))
         self.assertTrue(caught.exception.remedy)
+        wrong = {"bach": 3}, {"batch": "many"}, {"gpus": 0}, {"on": "2x T4", "gpus": 3}, {"ram": "many"}
+        for flags in wrong:
+            words = [f"--{key}={value}" for key, value in flags.items()]
+            code, _, said = program("fit", *words, "gpt2")
+            with self.assertRaises(plimsoll.Error) as caught:
+                plimsoll.fit("gpt2", **flags)
+            self.assertEqual("plimsoll: " + str(caught.exception), said.rstrip("\n"))
+            self.assertEqual(caught.exception.exit_code, code)
 
     def test_an_unknown_keyword_is_an_error_as_an_unknown_option_is(self):
         code, _, said = program("fit", "gpt2", "--on", "T4", "--batchsize=8")

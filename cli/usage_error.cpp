@@ -1,0 +1,84 @@
+#include "cli/usage_error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/base/nearest_names.h"
+
+namespace plimsoll {
+namespace {
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  return app.get_subcommands([](const CLI::App*) { return true; });
+}
+
+/// The command of the line; nothing where none is called.
+const CLI::App* called_command(const CLI::App& app, const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    for (const CLI::App* command : commands_of(app)) {
+      if (command->get_name() == word) return command;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::string> option_names(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+/// The nearest names as a remedy's first half, where one of them may be what was meant.
+std::string nearest_words(const std::string& wanted, const std::vector<std::string>& names) {
+  const auto near = near_names(wanted, names);
+  return near.empty() ? "" : fmt::format("did you mean {}? ", fmt::join(near, ", "));
+}
+
+Error without_command(const CLI::App& app, const std::vector<std::string>& words) {
+  const auto named =
+      std::find_if(words.begin(), words.end(), [](const std::string& word) { return !word.starts_with('-'); });
+  Error error{.kind = ErrorKind::kInput,
+              .what = "no command is named",
+              .where = {},
+              .remedy = "plimsoll --help lists the commands"};
+  if (named == words.end()) return error;
+  std::vector<std::string> names;
+  for (const CLI::App* command : commands_of(app)) names.push_back(command->get_name());
+  error.what = fmt::format("no command is called '{}'", *named);
+  error.remedy = nearest_words(*named, names) + error.remedy;
+  return error;
+}
+
+/// The first of the words behind "The following arguments were not expected: ".
+std::string first_unexpected(const std::string& what) {
+  std::istringstream list(what.substr(std::min(what.size(), what.find(": ") + 2)));
+  std::string word;
+  list >> word;
+  return word.substr(0, word.find('='));
+}
+
+}  // namespace
+
+Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
+  const CLI::App* command = called_command(app, words);
+  if (command == nullptr) return without_command(app, words);
+  const std::string name = "plimsoll " + command->get_name();
+  Error told{
+      .kind = ErrorKind::kInput, .what = error.what(), .where = name, .remedy = name + " --help lists its options"};
+  if (error.get_name() != "ExtrasError") return told;
+  const std::string word = first_unexpected(told.what);
+  if (word.starts_with('-')) {
+    told.what = fmt::format("{} is none of its options", word);
+    told.remedy = nearest_words(word, option_names(*command)) + told.remedy;
+  } else {
+    told.what = fmt::format("'{}' is one argument too many", word);
+    told.remedy = fmt::format("put a name of several words in quotes; {} --help tells what it takes", name);
+  }
+  return told;
+}
+
+}  // namespace plimsoll
