@@ -17,6 +17,53 @@ std::uint64_t hash_of(const Use& use) {
   return hash ^ (hash >> 29);
 }
 
+/// Where uses begin or end, by space and byte. Few of them differ: packed buffers lie above one another again and
+/// again, so that they are numbered as they come and sorted once each.
+class Cuts {
+ public:
+  std::uint32_t number_of(SpaceId space, Bytes byte) {
+    if (2 * places_.size() >= table_.size()) grow();
+    const Place place{space.index, byte.count};
+    std::uint32_t& slot = table_[slot_of(place)];
+    if (slot == kNone) {
+      slot = static_cast<std::uint32_t>(places_.size());
+      places_.push_back(place);
+    }
+    return slot;
+  }
+
+  /// By number: how many come before.
+  [[nodiscard]] std::vector<std::uint32_t> ranks() const {
+    std::vector<std::pair<Place, std::uint32_t>> sorted;
+    sorted.reserve(places_.size());
+    for (std::uint32_t i = 0; i < places_.size(); ++i) sorted.emplace_back(places_[i], i);
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<std::uint32_t> ranks(places_.size());
+    for (std::uint32_t rank = 0; rank < sorted.size(); ++rank) ranks[sorted[rank].second] = rank;
+    return ranks;
+  }
+
+ private:
+  using Place = std::pair<std::uint32_t, std::int64_t>;
+
+  [[nodiscard]] std::size_t slot_of(const Place& place) const {
+    std::uint64_t hash =
+        (static_cast<std::uint64_t>(place.second) + (std::uint64_t{place.first} << 56)) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+    std::size_t slot = hash & (table_.size() - 1);
+    while (table_[slot] != kNone && places_[table_[slot]] != place) slot = (slot + 1) & (table_.size() - 1);
+    return slot;
+  }
+
+  void grow() {
+    table_.assign(2 * table_.size(), kNone);
+    for (std::uint32_t i = 0; i < places_.size(); ++i) table_[slot_of(places_[i])] = i;
+  }
+
+  std::vector<std::uint32_t> table_ = std::vector<std::uint32_t>(2048, kNone);  ///< open addressing, at most half full
+  std::vector<Place> places_;
+};
+
 }  // namespace
 
 ByteRanges::ByteRanges(const Plan& plan, const FlatBody& body) {
@@ -60,33 +107,19 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
 
 /// Finds the elementary ranges that each range covers in each of its buffer's slots.
 void ByteRanges::cut(const Plan& plan) {
-  std::vector<std::pair<std::uint32_t, std::int64_t>> cuts;  // (space, byte)
-  const auto for_each_slot = [&](auto&& visit) {
-    for (const Range& range : ranges_) {
-      const Buffer& buffer = plan.buffers[range.buffer];
-      for (std::uint32_t slot = 0; slot < range.slots; ++slot) {
-        const std::int64_t begin = (buffer.offset_in(slot) + range.offset).count;
-        visit(std::pair(buffer.space.index, begin), std::pair(buffer.space.index, begin + range.bytes.count));
-      }
-    }
-  };
-  for_each_slot([&cuts](auto begin, auto end) {
-    cuts.push_back(begin);
-    cuts.push_back(end);
-  });
-  std::sort(cuts.begin(), cuts.end());
-  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
-  const auto index_of = [&cuts](const auto& cut) {
-    return static_cast<std::uint32_t>(std::lower_bound(cuts.begin(), cuts.end(), cut) - cuts.begin());
-  };
-  for_each_slot([&](auto begin, auto end) { spans_.push_back({index_of(begin), index_of(end)}); });
-  std::uint32_t next = 0;
+  Cuts cuts;
   for (Range& range : ranges_) {
-    range.first_span = next;
-    range.in_slot_0 = spans_[next];
-    next += range.slots;
+    const Buffer& buffer = plan.buffers[range.buffer];
+    range.first_span = static_cast<std::uint32_t>(spans_.size());
+    for (std::uint32_t slot = 0; slot < range.slots; ++slot) {
+      const Bytes begin = buffer.offset_in(slot) + range.offset;
+      spans_.push_back({cuts.number_of(buffer.space, begin), cuts.number_of(buffer.space, begin + range.bytes)});
+    }
   }
-  element_count_ = static_cast<std::uint32_t>(cuts.size());
+  const std::vector<std::uint32_t> ranks = cuts.ranks();
+  for (ElementSpan& span : spans_) span = {ranks[span.begin], ranks[span.end]};
+  for (Range& range : ranges_) range.in_slot_0 = spans_[range.first_span];
+  element_count_ = static_cast<std::uint32_t>(ranks.size());
 }
 
 /// Decides how many steps show every conflict; see the class.

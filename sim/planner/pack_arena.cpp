@@ -22,19 +22,20 @@ Bytes alignment_of(const PackItem& item, Bytes alignment) { return std::max(item
 
 /// The smallest gap that holds `item` among the placed ones that live with it, else the place above them.
 std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment) {
+  const Bytes aligned = alignment_of(item, alignment);
   std::int64_t floor = 0;
   std::int64_t best = -1;
-  std::int64_t best_size = 0;
-  for (const PlacedItem& other : placed.around(item.life)) {
-    if (!other.life.overlaps(item.life)) continue;
-    const std::int64_t gap = other.begin - floor;
-    if (gap >= item.bytes.count && (best < 0 || gap < best_size)) {
+  std::int64_t best_size = kNoLimit.count;
+  placed.for_each_beside(item.life, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t gap = begin - floor;
+    if (gap >= item.bytes.count && gap < best_size) {
       best = floor;
       best_size = gap;
-      if (gap == item.bytes.count) break;  // none is smaller
+      if (gap == item.bytes.count) return false;  // none is smaller
     }
-    floor = std::max(floor, align_up(Bytes(other.end), alignment_of(item, alignment)).count);
-  }
+    floor = std::max(floor, align_up(Bytes(end), aligned).count);
+    return true;
+  });
   return best < 0 ? floor : best;
 }
 

@@ -8,6 +8,11 @@ namespace {
 /// Half of the shortest window: shorter ones cost long-lived items more than they save short-lived ones.
 constexpr std::uint32_t kShortestHalf = 512;
 
+template <typename Value>
+void move_up(std::vector<Value>& values, std::size_t begin, std::size_t end, std::size_t by) {
+  std::memmove(values.data() + begin + by, values.data() + begin, (end - begin) * sizeof(Value));
+}
+
 }  // namespace
 
 PlacedItems::PlacedItems(std::uint32_t end_of_time) {
@@ -22,32 +27,42 @@ void PlacedItems::add(const PlacedItem& item) {
   for (Level& level : levels_) {
     const std::uint32_t first = item.life.begin / level.half;
     const std::uint32_t last = (std::max(item.life.end, 1u) - 1) / level.half;
-    for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) level.windows[w].items.push_back(item);
+    for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) level.windows[w].fresh.push_back(item);
   }
 }
 
-void PlacedItems::sort(Window& window) {
-  if (window.sorted == window.items.size()) return;
+/// From the highest to the lowest, so that what lies above a fresh one moves once.
+void PlacedItems::sort_in(Window& window) {
   const auto lower = [](const PlacedItem& a, const PlacedItem& b) { return a.begin < b.begin; };
-  const auto fresh = window.items.begin() + static_cast<std::ptrdiff_t>(window.sorted);
-  if (fresh + 1 == window.items.end()) {  // mostly
-    const PlacedItem item = *fresh;
-    const auto place = std::upper_bound(window.items.begin(), fresh, item, lower);
-    std::move_backward(place, fresh, window.items.end());
-    *place = item;
-  } else {
-    std::stable_sort(fresh, window.items.end(), lower);
-    std::inplace_merge(window.items.begin(), fresh, window.items.end(), lower);
+  if (window.fresh.size() > 1) std::stable_sort(window.fresh.begin(), window.fresh.end(), lower);
+  std::size_t known = window.places.size();
+  const std::size_t count = known + window.fresh.size();
+  window.places.resize(count);
+  window.from.resize((count + kAtOnce - 1) / kAtOnce * kAtOnce);
+  window.to.resize(window.from.size());
+  for (std::size_t left = window.fresh.size(); left > 0; --left) {
+    const PlacedItem& item = window.fresh[left - 1];
+    const auto first = window.places.begin(), behind = first + static_cast<std::ptrdiff_t>(known);
+    const auto above =
+        std::upper_bound(first, behind, item.begin, [](auto begin, const Place& one) { return begin < one.begin; });
+    const auto place = static_cast<std::size_t>(above - first);
+    move_up(window.places, place, known, left);
+    move_up(window.from, place, known, left);
+    move_up(window.to, place, known, left);
+    window.places[place + left - 1] = {item.begin, item.end};
+    window.from[place + left - 1] = static_cast<std::int32_t>(item.life.begin);
+    window.to[place + left - 1] = static_cast<std::int32_t>(item.life.end);
+    known = place;
   }
-  window.sorted = window.items.size();
+  window.fresh.clear();
 }
 
-const std::vector<PlacedItem>& PlacedItems::around(const Lifespan& life) {
+const PlacedItems::Window& PlacedItems::sorted_window(const Lifespan& life) {
   const auto level = std::find_if(levels_.begin(), levels_.end() - 1,
                                   [&](const Level& candidate) { return life.end - life.begin <= candidate.half; });
   Window& window = level->windows[life.begin / level->half];
-  sort(window);
-  return window.items;
+  if (!window.fresh.empty()) sort_in(window);
+  return window;
 }
 
 }  // namespace plimsoll

@@ -26,12 +26,14 @@ void CanonicalSearch::reset() {
   placed_.assign(count, 0);
   free_neighbours_.resize(count);
   crowd_left_.assign(together_.crowds.size(), 0);
+  crowd_highest_.assign(together_.crowds.size(), 0);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (task_[i].offset) lowest_[i] = task_[i].offset->count;
     free_neighbours_[i] = static_cast<std::uint32_t>(together_.neighbours[i].size());
     for (const std::uint32_t crowd : together_.crowds_of[i]) crowd_left_[crowd] += size_[i];
   }
   bound_ = lowest_;
+  for (std::uint32_t i = 0; i < count; ++i) raise_crowds(i);
   trail_.clear();
   nodes_ = 0;
   gave_up_ = false;
@@ -180,14 +182,17 @@ bool CanonicalSearch::support_barred(std::uint32_t buffer, std::int64_t level) {
 /// Jackson's bound: for every offset, what starts there or above needs its sizes above it.
 bool CanonicalSearch::crowd_fits(std::uint32_t crowd) {
   if (crowd_left_[crowd] == 0) return true;
+  if (crowd_highest_[crowd] + crowd_left_[crowd] <= capacity_) return true;  // even if all of them started there
   releases_.clear();
   std::int64_t highest = 0;
+  crowd_highest_[crowd] = 0;
   for (const std::uint32_t i : together_.crowds[crowd]) {
+    crowd_highest_[crowd] = std::max(crowd_highest_[crowd], bound_[i]);
     if (placed_[i] != 0) continue;
     releases_.emplace_back(bound_[i], size_[i]);
     highest = std::max(highest, bound_[i]);
   }
-  if (highest + crowd_left_[crowd] <= capacity_) return true;  // even if all of them started there
+  if (highest + crowd_left_[crowd] <= capacity_) return true;
   std::sort(releases_.begin(), releases_.end());
   std::int64_t above = 0;
   for (std::size_t i = releases_.size(); i-- > 0;) {
@@ -221,7 +226,9 @@ void CanonicalSearch::undo(std::size_t mark) {
     const Change change = trail_.back();
     trail_.pop_back();
     if (change.field == Field::kLowest) lowest_[change.buffer] = change.before;
-    if (change.field == Field::kBound) bound_[change.buffer] = change.before;
+    if (change.field == Field::kBound && change.before > std::exchange(bound_[change.buffer], change.before)) {
+      raise_crowds(change.buffer);  // who is pushed up is no longer barred, and may have been known to need more
+    }
     if (change.field == Field::kBarred) barred_[change.buffer] = static_cast<char>(change.before);
     if (change.field != Field::kPlaced) continue;
     placed_[change.buffer] = 0;
@@ -230,7 +237,14 @@ void CanonicalSearch::undo(std::size_t mark) {
   }
 }
 
+void CanonicalSearch::raise_crowds(std::uint32_t buffer) {
+  for (const std::uint32_t crowd : together_.crowds_of[buffer]) {
+    crowd_highest_[crowd] = std::max(crowd_highest_[crowd], bound_[buffer]);
+  }
+}
+
 void CanonicalSearch::mark(std::uint32_t buffer) {
+  raise_crowds(buffer);
   for (const std::uint32_t crowd : together_.crowds_of[buffer]) {
     if (std::exchange(marked_in_[crowd], decision_) != decision_) marked_.push_back(crowd);
   }

@@ -53,6 +53,7 @@ class CanonicalSearch {
   bool crowd_fits(std::uint32_t crowd);
   void set(Field field, std::uint32_t buffer, std::int64_t value);
   void mark(std::uint32_t buffer);
+  void raise_crowds(std::uint32_t buffer);
   void undo(std::size_t mark);
   [[nodiscard]] std::int64_t aligned(std::uint32_t buffer, std::int64_t offset) const;
   [[nodiscard]] bool alike(std::uint32_t a, std::uint32_t b) const;
@@ -66,6 +67,7 @@ class CanonicalSearch {
   std::vector<char> barred_, placed_;
   std::vector<std::uint32_t> free_neighbours_;  ///< neighbours that are not placed
   std::vector<std::int64_t> crowd_left_;        ///< sizes in the crowd that are not placed
+  std::vector<std::int64_t> crowd_highest_;     ///< no bound in the crowd is higher, placed or not
   std::vector<std::uint32_t> rank_;
   std::vector<Change> trail_;
   std::vector<std::uint32_t> marked_;  ///< crowds whose bound may have changed

@@ -44,14 +44,16 @@ std::pair<std::size_t, std::int64_t> peak_of(const PackingTask& task, const std:
 }  // namespace
 
 Coexistence::Coexistence(const PackingTask& task) : crowds_of(task.size()), neighbours(task.size()) {
-  std::set<std::uint32_t> alive;
+  std::vector<std::uint32_t> alive;  // sorted
   bool grew = false;
   for (const Edge& edge : sorted_edges(task)) {
+    const auto place = std::lower_bound(alive.begin(), alive.end(), edge.buffer);
+    const bool known = place != alive.end() && *place == edge.buffer;
     if (edge.starts) {
-      alive.insert(edge.buffer);
+      if (!known) alive.insert(place, edge.buffer);
     } else {
-      if (grew) crowds.emplace_back(alive.begin(), alive.end());
-      alive.erase(edge.buffer);
+      if (grew) crowds.push_back(alive);
+      if (known) alive.erase(place);
     }
     grew = edge.starts;
   }

@@ -25,13 +25,13 @@ std::vector<Lifespan> ranked_lives(const PackingTask& task) {
 }
 
 std::int64_t lowest_gap(PlacedItems& placed, const TaskBuffer& buffer, const Lifespan& life) {
+  const std::int64_t alignment = buffer.alignment.count;
   std::int64_t floor = 0;
-  for (const PlacedItem& other : placed.around(life)) {
-    if (!other.life.overlaps(life)) continue;
-    if (other.begin - floor >= buffer.size.count) return floor;
-    const std::int64_t alignment = buffer.alignment.count;
-    floor = std::max(floor, (other.end + alignment - 1) / alignment * alignment);
-  }
+  placed.for_each_beside(life, [&](std::int64_t begin, std::int64_t end) {
+    if (begin - floor >= buffer.size.count) return false;
+    floor = std::max(floor, (end + alignment - 1) / alignment * alignment);
+    return true;
+  });
   return floor;
 }
 
