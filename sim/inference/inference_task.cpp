@@ -72,6 +72,12 @@ Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
     return refuse(fmt::format("{} sequences are not whole batches of {}", task.sequences, policy.gpu_batch),
                   "choose a --gpu-batch that divides --batch");
   }
+  const std::int64_t batches = task.sequences / policy.gpu_batch;
+  if (batches > kMostRounds / task.spec.layers) {
+    return refuse(fmt::format("{} batches of {} through {} blocks are too many rounds: {} are simulated at most",
+                              batches, policy.gpu_batch, task.spec.layers, kMostRounds),
+                  "choose a larger --gpu-batch, or fewer sequences: what one batch more takes is the same for all");
+  }
   return {};
 }
 

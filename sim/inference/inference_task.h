@@ -38,6 +38,9 @@ std::int64_t block_period(const ModelSpec& spec);
 /// So many blocks from the first on have one of each kind among them.
 std::int64_t first_of_each_kind(const ModelSpec& spec);
 
+/// Rounds of a pass, one for each batch and block, that are simulated at most; a pass of so many takes about a second.
+inline constexpr std::int64_t kMostRounds = 100'000;
+
 /// Checks sizes against the model.
 Result<void> validate(const InferenceTask& task);
 

@@ -46,6 +46,20 @@ TEST_CASE("the parts of a policy's bytes add up to the weights and the cache, wh
   CHECK(cache == Bytes(8 * 543 * 2 * 24 * 2048 * 2));  // 512 + 32 − 1 tokens: the last one's are never read
 }
 
+TEST_CASE("more rounds than are simulated are refused at once, with what to change") {
+  // 24 blocks: 100,000 / 24 = 4166 batches and a part of one.
+  const auto checked = [](std::int64_t sequences, std::int64_t gpu_batch) {
+    return validate(task_of("opt-1.3b", sequences), {.gpu_batch = gpu_batch, .batches = sequences / gpu_batch});
+  };
+  CHECK(checked(4166, 1));
+  const auto refused = checked(1'000'000, 1);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().what.find("1000000 batches of 1 through 24 blocks") != std::string::npos);
+  CHECK(refused.error().remedy.find("--gpu-batch") != std::string::npos);
+  CHECK_FALSE(checked(4167, 1));
+  CHECK(checked(1'000'000, 250));
+}
+
 TEST_CASE("more of the weights on the device is never slower") {
   const InferenceTask task = task_of("opt-6.7b", 8);
   double slower = 1e9;
