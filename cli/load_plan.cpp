@@ -6,9 +6,10 @@
 
 #include "core/plan/verify_plan.h"
 #include "formats/plans/plan_json.h"
-#include "formats/text/read_text_file.h"
 #include "formats/runs/run_file.h"
+#include "formats/text/read_text_file.h"
 #include "sim/cost/catalogue_cost_model.h"
+#include "sim/cost/remembered_costs.h"
 #include "sim/cost/sample_file.h"
 #include "sim/stack/lowering/allocation_events.h"
 
@@ -89,7 +90,7 @@ Result<std::vector<Sample>> load_measurements(const std::string& path, const Pla
 
 Result<std::shared_ptr<const CostModel>> load_costs(const std::string& measurements, std::shared_ptr<const CostModel> known,
                                                     const Platform& platform) {
-  if (!known) known = std::make_shared<CatalogueCostModel>();
+  if (!known) known = std::make_shared<RememberedCosts>(std::make_shared<CatalogueCostModel>());
   if (measurements.empty()) return known;
   const auto samples = load_measurements(measurements, platform);
   if (!samples) return fail(samples.error());

@@ -8,6 +8,7 @@
 #include "formats/machines/catalogue_platform.h"
 #include "formats/models/resolve_model.h"
 #include "sim/cost/catalogue_cost_model.h"
+#include "sim/cost/remembered_costs.h"
 #include "sim/planner/systems/offload_system.h"
 
 namespace plimsoll::gui {
@@ -109,7 +110,7 @@ Result<Problem> make_problem(const Choices& choices, const OwnComputer* own) {
   if (const auto taken = take_machine(choices, own, problem, advice); !taken) return fail(taken.error());
   for (const ModelNote& note : model->notes) problem.notes.push_back(note.text);
   if (const auto taken = take_recipe(choices, advice, problem); !taken) return fail(taken.error());
-  if (!problem.costs) problem.costs = std::make_shared<CatalogueCostModel>();
+  if (!problem.costs) problem.costs = std::make_shared<RememberedCosts>(std::make_shared<CatalogueCostModel>());
   return problem;
 }
 

@@ -127,9 +127,12 @@ Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effo
 
 Result<NearAnswer> search_near(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort) {
   if (const auto buildable = check_buildable(question.spec, question.recipe); !buildable) return fail(buildable.error());
-  SearchProblem problem{.spec = question.spec, .recipe = question.recipe, .platform = question.platform,
-                        .costs = *question.costs, .odds = {},
-                        .graph = graph_on(question.spec, question.recipe, question.platform)};
+  SearchProblem problem = prepared({.spec = question.spec,
+                                    .recipe = question.recipe,
+                                    .platform = question.platform,
+                                    .costs = *question.costs,
+                                    .odds = {}},
+                                   effort.shared);
   if (effort.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, question.platform);
   const std::vector<Strategy> starts = with_drive_families(question, known);
   auto candidates = effort.memory ? room_of_known(problem, starts, effort.threads) : time_known(problem, starts);

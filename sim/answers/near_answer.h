@@ -22,6 +22,8 @@ struct NearEffort {
   bool memory = false;                      ///< does anything fit at all? Nothing is timed: what fits takes 0 s
   bool everywhere = false;  ///< of `memory`: where no plan near the known ones fits, whatever fit would try is asked
   unsigned threads = 1;                     ///< 0: one a core; the answer does not depend on it
+  std::shared_ptr<SharedSteps> shared =
+      {};  ///< of a command that asks about machines that differ little; nothing: not used
 };
 
 /// The best plan of ours near `known`, plans of a question that differs little; of another program, its own. Fails as

@@ -44,6 +44,8 @@ struct Effort {
   std::size_t instruction_budget = kInstructionBudget;
   bool refine = true;
   unsigned threads = 0;
+  std::shared_ptr<SharedSteps> shared =
+      {};                         ///< of a command that asks about machines that differ little; nothing: not used
   bool alternatives = true;       ///< tell of the families that were not taken
   double margin_percent = 0;      ///< above 0: tell whether a plan of ours stays the best when estimates are off by so much
 };

@@ -38,8 +38,10 @@ ChangeOutcome outcome_of(const Change& change, const NearAnswer& answer, double 
 
 using Answers = std::vector<std::optional<Result<NearAnswer>>>;
 
-constexpr NearEffort kGlance{.evaluations = 0};
-constexpr NearEffort kRoom{.evaluations = 60, .instruction_budget = kInstructionBudget, .memory = true};
+NearEffort glance(const std::shared_ptr<SharedSteps>& shared) { return {.evaluations = 0, .shared = shared}; }
+NearEffort room(const std::shared_ptr<SharedSteps>& shared) {
+  return {.evaluations = 60, .instruction_budget = kInstructionBudget, .memory = true, .shared = shared};
+}
 constexpr std::size_t kGpusSearched = 4;
 constexpr std::size_t kOthersSearched = 8;
 
@@ -72,27 +74,36 @@ std::vector<std::size_t> worth_a_search(const std::vector<Change>& changes, cons
   return chosen;
 }
 
+/// What the searches of all changes have in common.
+struct Looks {
+  const std::vector<Strategy>& known;   ///< plans to start from
+  std::shared_ptr<SharedSteps> shared;  ///< most changes are of rates and sizes
+  unsigned threads = 0;
+};
+
 /// Goes on from the best of the known plans.
-void search_on(const Question& question, const std::vector<Strategy>& known, std::optional<Result<NearAnswer>>& answer) {
+void search_on(const Question& question, const Looks& looks, std::optional<Result<NearAnswer>>& answer) {
   std::vector<Strategy> seeds{(*answer)->strategy};
-  if (!(*answer)->fits) seeds.insert(seeds.end(), known.begin(), known.end());
-  if (auto better = near_answer(question, seeds)) answer = std::move(better);
+  if (!(*answer)->fits) seeds.insert(seeds.end(), looks.known.begin(), looks.known.end());
+  if (auto better = near_answer(question, seeds, {.shared = looks.shared})) answer = std::move(better);
 }
 
 /// Searches as `fit` does, from the best of the known plans too; that one stays where it is faster.
-void search_all(const Question& question, unsigned threads, std::optional<Result<NearAnswer>>& answer) {
-  const auto searched = answer_question(question, {.seeds = {(*answer)->strategy}, .threads = threads, .alternatives = false});
+void search_all(const Question& question, const Looks& looks, std::optional<Result<NearAnswer>>& answer) {
+  const auto searched = answer_question(
+      question,
+      {.seeds = {(*answer)->strategy}, .threads = looks.threads, .shared = looks.shared, .alternatives = false});
   if (!searched || !searched->fits) return;
   if (!(*answer)->fits || searched->step_seconds < (*answer)->step_seconds) answer = short_form(*searched);
 }
 
 /// No known plan fits, and that says little where all memories together hold what must be held: looks for one that fits,
 /// whatever its time. Then that one is timed.
-void look_for_room(const Question& question, const std::vector<Strategy>& known, std::optional<Result<NearAnswer>>& answer) {
+void look_for_room(const Question& question, const Looks& looks, std::optional<Result<NearAnswer>>& answer) {
   if (!*answer || (*answer)->fits || beyond_all_memory(question).count > 0) return;
-  const auto room = near_answer(question, known, kRoom);
-  if (!room || !room->fits) return;
-  if (auto timed = near_answer(question, {room->strategy}, kGlance)) answer = std::move(timed);
+  const auto found = near_answer(question, looks.known, room(looks.shared));
+  if (!found || !found->fits) return;
+  if (auto timed = near_answer(question, {found->strategy}, glance(looks.shared))) answer = std::move(timed);
 }
 
 bool comes_first(const ChangeOutcome& a, const ChangeOutcome& b) {
@@ -103,23 +114,28 @@ bool comes_first(const ChangeOutcome& a, const ChangeOutcome& b) {
 }  // namespace
 
 Result<HelpAnswer> what_would_help(const Question& question, const PriceList& prices, unsigned threads) {
-  auto today = answer_question(question, {.threads = threads});
+  const auto shared = std::make_shared<SharedSteps>();
+  auto today = answer_question(question, {.threads = threads, .shared = shared});
   if (!today) return fail(today.error());
   const std::vector<Strategy> known = question.stack ? std::vector<Strategy>{} : known_plans(*today);
   const NearAnswer now = short_form(*today);
   const double rate = samples_rate(now, question);
   const std::vector<Change> changes = list_changes(question);
+  const Looks looks{known, shared, threads};
   Answers answers(changes.size());
-  const auto glance = [&](std::size_t i) {
-    answers[i] = near_answer(changes[i].question, known, kGlance);
-    if (stays_near(changes[i]) && !searched_in_full(changes[i], prices)) look_for_room(changes[i].question, known, answers[i]);
+  const auto look_near = [&](std::size_t i) {
+    answers[i] = near_answer(changes[i].question, known, glance(shared));
+    if (stays_near(changes[i]) && !searched_in_full(changes[i], prices))
+      look_for_room(changes[i].question, looks, answers[i]);
   };
-  parallel_for(changes.size(), glance, threads);
+  parallel_for(changes.size(), look_near, threads);
   const std::vector<std::size_t> closer = worth_a_search(changes, answers, prices);
   const auto look = [&](std::size_t i) {
     const Change& change = changes[closer[i]];
-    if (searched_in_full(change, prices)) search_all(change.question, threads, answers[closer[i]]);
-    else search_on(change.question, known, answers[closer[i]]);
+    if (searched_in_full(change, prices))
+      search_all(change.question, looks, answers[closer[i]]);
+    else
+      search_on(change.question, looks, answers[closer[i]]);
   };
   parallel_for(closer.size(), look, threads);
   HelpAnswer help{.today = std::move(*today), .outcomes = {}, .refused = {}};

@@ -35,13 +35,18 @@ std::uint32_t BodyWriter::append(Instruction instruction, std::span<const std::p
   return id;
 }
 
-std::uint32_t BodyWriter::launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands) {
+KernelId BodyWriter::kernel_id(const Kernel& kernel) {
   auto [known, is_new] = kernels_.try_emplace(kernel, KernelId(plan_.kernels.size()));
   if (is_new) plan_.kernels.push_back(kernel);
+  return known->second;
+}
+
+std::uint32_t BodyWriter::launch(QueueId queue, KernelId kernel,
+                                 const std::vector<std::pair<Range, Access>>& operands) {
   Instruction instruction;
   instruction.kind = InstructionKind::kLaunch;
   instruction.queue = queue;
-  instruction.kernel = known->second;
+  instruction.kernel = kernel;
   return append(instruction, operands);
 }
 

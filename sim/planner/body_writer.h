@@ -25,6 +25,13 @@ class BodyWriter {
  public:
   BodyWriter(Plan& plan, BufferBook& book);
 
+  /// Makes room for so many instructions with about four operands each.
+  void reserve(std::size_t instructions) {
+    body_.list.instructions.reserve(instructions);
+    body_.list.uses.reserve(4 * instructions);
+    body_.micro_batches.reserve(instructions);
+  }
+
   /// What follows may become one call of a template.
   void begin_segment(std::string name, std::uint32_t micro_batch, std::int64_t layer);
   void set_phase(Phase phase) { phase_ = phase; }
@@ -32,12 +39,18 @@ class BodyWriter {
   void set_guard(std::optional<Range> flag) { guard_ = flag; }
 
   /// Each returns the new instruction's id.
-  std::uint32_t launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands);
+  std::uint32_t launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands) {
+    return launch(queue, kernel_id(kernel), operands);
+  }
+  std::uint32_t launch(QueueId queue, KernelId kernel, const std::vector<std::pair<Range, Access>>& operands);
   std::uint32_t copy(QueueId queue, InstructionKind kind, const Range& from, const Range& to);
   std::uint32_t host_work(QueueId queue, HostTask task, const std::vector<std::pair<Range, Access>>& operands);
 
   /// `exchange` becomes one of the plan's.
   std::uint32_t exchange(QueueId queue, const Exchange& exchange, const std::vector<std::pair<Range, Access>>& operands);
+
+  /// The kernel becomes one of the plan's.
+  KernelId kernel_id(const Kernel& kernel);
 
   /// The whole of a buffer.
   [[nodiscard]] Range whole(BufferId buffer) const { return {buffer, Bytes(0), plan_.at(buffer).bytes}; }

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/plan/plan.h"
@@ -23,7 +26,19 @@ struct BufferRequest {
 /// The buffers of a plan under construction: who needs bytes from which instruction to which, and in the end where they lie.
 class BufferBook {
  public:
-  explicit BufferBook(Plan& plan) : plan_(plan) {}
+  /// Unless `named`, buffers have no names: for who lowers many strategies and shows none.
+  explicit BufferBook(Plan& plan, bool named = true) : plan_(plan), named_(named) {}
+
+  /// A buffer's name; where buffers have none it is not put together.
+  template <typename... Parts>
+  [[nodiscard]] std::string name(fmt::format_string<Parts...> form, Parts&&... parts) const {
+    return named_ ? fmt::format(form, std::forward<Parts>(parts)...) : std::string();
+  }
+  /// Makes room for so many further buffers.
+  void reserve(std::size_t buffers) {
+    plan_.buffers.reserve(plan_.buffers.size() + buffers);
+    lives_.reserve(lives_.size() + buffers);
+  }
 
   /// A new buffer of the body that is being written. Persistent ones and rotating ones (slots > 1) are held throughout.
   BufferId add(BufferRequest request);
@@ -67,6 +82,7 @@ class BufferBook {
   [[nodiscard]] std::optional<Bytes> place_apart(SpaceId space, const Items& items, Bytes base);
 
   Plan& plan_;
+  bool named_;
   std::uint32_t body_ = 0;
   std::vector<Life> lives_;
 };

@@ -21,7 +21,8 @@ SpaceId StepLowering::waiting_space(GroupId group, TensorId sum) const {
 }
 
 BufferId StepLowering::lasting_buffer(const Tensor& tensor, SpaceId space) {
-  return book_.add({.name = tensor.block < 0 ? tensor.name : fmt::format("{} of block {}", tensor.name, tensor.block),
+  return book_.add({.name = tensor.block < 0 ? book_.name("{}", tensor.name)
+                                             : book_.name("{} of block {}", tensor.name, tensor.block),
                     .space = space,
                     .bytes = tensor.bytes(),
                     .category = tensor.kind,

@@ -51,8 +51,9 @@ std::vector<std::int64_t> cuts_of(const Strategy& s, std::int64_t layers) {
 /// Lower bounds of what each space holds.
 Result<std::vector<SpaceNeed>> bound_of(ShorterModels& models, const ShorterPlan& shorter) {
   const auto graph = models.with(shorter.layers);
-  const auto plan = lower_to_plan(graph->spec, graph->recipe, models.platform(), shorter.strategy,
-                                  {.worth_placing = [](const Plan&, const FlatBody&) { return false; }, .graph = graph.get()});
+  const auto plan = lower_to_plan(
+      graph->spec, graph->recipe, models.platform(), shorter.strategy,
+      {.worth_placing = [](const Plan&, const FlatBody&) { return false; }, .nameless = true, .graph = graph.get()});
   if (!plan) return fail(plan.error());
   return space_needs(*plan);
 }

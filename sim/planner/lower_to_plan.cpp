@@ -38,6 +38,18 @@ void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
   plan.bodies.push_back(fold(plan, std::move(name), writer.body(), writer.segments()));
 }
 
+/// What who looks at many strategies says before anything has an address.
+bool wants_addresses(const Plan& plan, const FlatBody& step, const BufferBook& book, const LowerOptions& options) {
+  std::optional<std::uint64_t> digest;
+  const auto digest_of = [&] {
+    if (!digest) digest = unplaced_digest(plan, step, book);
+    return *digest;
+  };
+  if (options.when_written) options.when_written(plan, step, digest_of());
+  if (options.worth_placing && !options.worth_placing(plan, step)) return false;
+  return !options.is_known || !options.is_known(digest_of());
+}
+
 }  // namespace
 
 std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recipe, const Platform& platform) {
@@ -46,23 +58,29 @@ std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recip
   return std::make_shared<const Graph>(build_training_graph(spec, recipe, {.workers = compute_workers(platform, *compute)}));
 }
 
-Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
-                           const LowerOptions& options) {
-  if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
-  if (const auto shares = check_shares(strategy, spec.blocks()); !shares) return fail(shares.error());
-  if (const auto tiers = check_tiers(strategy, recipe); !tiers) return fail(tiers.error());
+Result<void> check_lowerable(const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
+                             const Strategy& strategy) {
+  if (auto buildable = check_buildable(spec, recipe); !buildable) return buildable;
+  if (auto shares = check_shares(strategy, spec.blocks()); !shares) return shares;
+  if (auto tiers = check_tiers(strategy, recipe); !tiers) return tiers;
   const auto places = Places::find(platform, strategy);
   if (!places) return fail(places.error());
+  return check_precision(platform.at(platform.at(places->compute).processor), recipe.precision);
+}
+
+Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const Strategy& strategy,
+                           const LowerOptions& options) {
+  if (const auto lowerable = check_lowerable(spec, recipe, platform, strategy); !lowerable)
+    return fail(lowerable.error());
+  const auto places = Places::find(platform, strategy);
   Plan plan{.spec = spec, .recipe = recipe, .platform = platform, .strategy = strategy};
-  BufferBook book(plan);
-  if (const auto able = check_precision(platform.at(platform.at(places->compute).processor), recipe.precision); !able) {
-    return fail(able.error());
-  }
+  BufferBook book(plan, !options.nameless);
   const std::int64_t workers = compute_workers(platform, places->compute);
   std::optional<Graph> built;
   if (options.graph == nullptr) built = build_training_graph(spec, recipe, {.workers = workers});
   const Graph& graph = built ? *built : *options.graph;
-  const std::vector<GroupState> state = reserve_state(plan, book, *places, graph.parameters);
+  const std::vector<GroupState> state = reserve_state(
+      plan, book, *places, graph.parameters, options.sizes ? *options.sizes : state_sizes(recipe, graph.parameters));
   StepLowering step(plan, book, *places, graph, state);
   step.write_step();
   std::optional<Graph> evaluation_graph;
@@ -76,8 +94,7 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   align_storage(plan, book, step.writer().body());
   if (evaluation) align_storage(plan, book, evaluation->writer().body());
   if (!book.bound_arenas() && options.only_if_fits) return plan;
-  if (options.worth_placing && !options.worth_placing(plan, step.writer().body())) return plan;
-  if (options.is_known && options.is_known(unplaced_digest(plan, step.writer().body(), book))) return plan;
+  if (!wants_addresses(plan, step.writer().body(), book, options)) return plan;
   book.place(!options.quick_addresses);
   if (options.arenas_only || (options.only_if_fits && options.flat_step && !all_fit(space_needs(plan)))) return plan;
   if (options.flat_step) {

@@ -13,6 +13,8 @@
 
 namespace plimsoll {
 
+struct GroupSizes;
+
 /// What a plan needs of one memory space against what may be used.
 struct SpaceNeed {
   SpaceId space;
@@ -25,6 +27,8 @@ struct SpaceNeed {
 struct LowerOptions {
   bool evaluation = false;    ///< also write the "evaluation" body
   bool only_if_fits = false;  ///< a plan that cannot fit comes without bodies; its arenas hold lower bounds where they are short
+  /// Told of the step before anything has an address, where lower bounds of the arenas fit; with its unplaced_digest.
+  std::function<void(const Plan&, const FlatBody&, std::uint64_t digest)> when_written = {};
   /// Asked about the step's instructions before anything has an address; where it says no the plan comes without bodies, and
   /// its arenas hold lower bounds.
   std::function<bool(const Plan&, const FlatBody&)> worth_placing = {};
@@ -35,11 +39,17 @@ struct LowerOptions {
   /// Addresses by the greedy packing alone, even where these come out higher than may be used and the exact one might find
   /// lower ones: for who looks at many strategies.
   bool quick_addresses = false;
+  bool nameless = false;                           ///< buffers come without names: for who looks at many strategies
+  const std::vector<GroupSizes>* sizes = nullptr;  ///< of `graph` (state_sizes); nothing: they are counted
   const Graph* graph = nullptr;   ///< of this model, recipe and platform (graph_on), where it is known; nothing: it is built
 };
 
 /// The step's graph as lower_to_plan builds it, for who lowers many strategies; nothing where the platform computes nowhere.
 std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recipe, const Platform& platform);
+
+/// Whether lower_to_plan takes the strategy; why not.
+Result<void> check_lowerable(const ModelSpec& spec, const Recipe& recipe, const Platform& platform,
+                             const Strategy& strategy);
 
 /// Decides every instruction, buffer and address of a training step. The plan may need more memory than there is: see
 /// `space_needs`. Fails when the platform lacks a space, queue or link that the strategy asks for, naming it.

@@ -42,7 +42,9 @@ void StepLowering::share_clip_factor() {
   if (!optimizer_on_host() || plan_.strategy.device_state_blocks == 0) return;
   const auto on_device = [&](BufferId known) {
     const Buffer of = plan_.at(known);
-    const BufferId copied = book_.add({.name = of.name + " on the device", .space = places_.device, .bytes = of.bytes,
+    const BufferId copied = book_.add({.name = book_.name("{} on the device", of.name),
+                                       .space = places_.device,
+                                       .bytes = of.bytes,
                                        .category = of.category});
     out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(known), out_.whole(copied));
     return copied;
@@ -85,12 +87,17 @@ BufferId StepLowering::updated_weights(GroupId group) {
   const BufferId stored = state_[group.index].parameters;
   if (plan_.at(stored).space == (updated_on_host(group) ? places_.host : places_.device)) return stored;
   const Buffer of = plan_.at(stored);
-  return book_.add({.name = "new " + of.name, .space = places_.host, .bytes = of.bytes, .category = TensorKind::kParameter});
+  return book_.add({.name = book_.name("new {}", of.name),
+                    .space = places_.host,
+                    .bytes = of.bytes,
+                    .category = TensorKind::kParameter});
 }
 
 Range StepLowering::stage(BufferId stored) {
   const Buffer on_disk = plan_.at(stored);
-  const BufferId staged = book_.add({.name = on_disk.name + ", staged", .space = places_.host, .bytes = on_disk.bytes,
+  const BufferId staged = book_.add({.name = book_.name("{}, staged", on_disk.name),
+                                     .space = places_.host,
+                                     .bytes = on_disk.bytes,
                                      .category = on_disk.category});
   out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.before(stored), out_.whole(staged));
   come_ahead(staged);

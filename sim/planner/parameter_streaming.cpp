@@ -28,7 +28,10 @@ void StepLowering::fetch_group(GroupId group, TensorId tensor) {
   Range source = out_.before(state_[group.index].parameters);
   const Buffer stored = plan_.at(source.buffer);
   const auto arriving = [&](SpaceId space) {
-    return book_.add({.name = stored.name + ", streamed", .space = space, .bytes = stored.bytes, .category = TensorKind::kParameter});
+    return book_.add({.name = book_.name("{}, streamed", stored.name),
+                      .space = space,
+                      .bytes = stored.bytes,
+                      .category = TensorKind::kParameter});
   };
   const std::int64_t ahead = plan_.strategy.staging_slots - 1;
   if (stored.space == places_.ssd) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "core/graph/optimizer_state.h"
 #include "sim/planner/check_shares.h"
@@ -49,60 +50,87 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
 
 namespace {
 
-/// Where the norm is known; it is bound to the first group, for there is one a run.
-void reserve_loss_scale(Plan& plan, BufferBook& book, const Places& places) {
-  if (!scales_loss(plan.recipe.precision)) return;
-  const SpaceId space = plan.strategy.optimizer == Tier::kDevice ? places.device : places.host;
-  const BufferId buffer = book.add({.name = "loss scale",
-                                    .space = space,
-                                    .bytes = Bytes(kLossScaleDoubles * size_of(DType::kFp64)),
-                                    .category = TensorKind::kScalar,
-                                    .persistent = true});
-  plan.state.push_back({TensorKind::kScalar, GroupId(0), buffer});
-}
+/// Takes the bytes of something that lasts; `slots` versions of it.
+using Reserve = std::function<BufferId(TensorKind, GroupId, SpaceId, Bytes, std::uint32_t slots)>;
 
-}  // namespace
-
-std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout) {
+/// Where the strategy wants what lasts of each group.
+std::vector<GroupState> lay_out_state(const Strategy& strategy, const Recipe& recipe, const Places& places,
+                                      const ParameterLayout& layout, const std::vector<GroupSizes>& sizes,
+                                      const Reserve& reserve) {
   const auto space_of = [&](Tier where) {
     return where == Tier::kDevice ? places.device : where == Tier::kHost ? places.host : *places.ssd;
   };
   // What an update writes before the norm is known must not replace what it may have to start from again.
-  const std::uint32_t versions = plan.strategy.update_in_backward && awaits_norm(plan.recipe) ? 2 : 1;
-  const auto reserve = [&](TensorKind kind, GroupId group, SpaceId space, bool updated) {
-    const ParameterGroup& of = layout.at(group);
-    const BufferId buffer = book.add({.name = fmt::format("{} of {} in {}", to_text(kind), of.name, plan.platform.at(space).name),
+  const std::uint32_t versions = strategy.update_in_backward && awaits_norm(recipe) ? 2 : 1;
+  std::vector<GroupState> groups(layout.groups.size());
+  for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
+    const GroupId group(i);
+    GroupState& of = groups[i];
+    const Tier weights = parameter_tier(strategy, recipe, layout.at(group));
+    const Tier tier = state_tier(strategy, layout.at(group).block);
+    // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
+    const bool frozen = layout.at(group).frozen;
+    const bool own_master = !frozen && (has_master_copy(recipe.precision) || tier != weights);
+    of.parameters = reserve(TensorKind::kParameter, group, space_of(weights), sizes[i].parameters,
+                            own_master || frozen ? 1 : versions);
+    if (frozen) continue;
+    of.master =
+        own_master ? reserve(TensorKind::kMaster, group, space_of(tier), sizes[i].master, versions) : of.parameters;
+    for (const auto& [kind, bytes] : sizes[i].states)
+      of.states.push_back(reserve(kind, group, space_of(tier), bytes, versions));
+  }
+  if (scales_loss(
+          recipe.precision)) {  // where the norm is known; it is bound to the first group, for there is one a run
+    reserve(TensorKind::kScalar, GroupId(0), strategy.optimizer == Tier::kDevice ? places.device : places.host,
+            Bytes(kLossScaleDoubles * size_of(DType::kFp64)), 1);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<GroupSizes> state_sizes(const Recipe& recipe, const ParameterLayout& layout) {
+  std::vector<GroupSizes> sizes;
+  sizes.reserve(layout.groups.size());
+  for (const ParameterGroup& group : layout.groups) {
+    sizes.push_back({bytes_of_state(recipe, group, TensorKind::kParameter),
+                     bytes_of_state(recipe, group, TensorKind::kMaster),
+                     {}});
+    for (const OptimizerState& state : optimizer_states(recipe, group))
+      sizes.back().states.emplace_back(state.kind, state.bytes());
+  }
+  return sizes;
+}
+
+std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout,
+                                      const std::vector<GroupSizes>& sizes) {
+  const auto reserve = [&](TensorKind kind, GroupId group, SpaceId space, Bytes bytes, std::uint32_t slots) {
+    const bool scale = kind == TensorKind::kScalar;
+    const BufferId buffer = book.add({.name = scale ? book.name("loss scale")
+                                                    : book.name("{} of {} in {}", to_text(kind), layout.at(group).name,
+                                                                plan.platform.at(space).name),
                                       .space = space,
-                                      .bytes = bytes_of_state(plan.recipe, of, kind),
+                                      .bytes = bytes,
                                       .category = kind,
                                       .persistent = true,
-                                      .slots = updated ? versions : 1});
+                                      .slots = slots});
     plan.state.push_back({kind, group, buffer});
     return buffer;
   };
-  std::vector<GroupState> groups;
-  for (std::uint32_t i = 0; i < layout.groups.size(); ++i) {
-    const GroupId group(i);
-    const Tier weights = parameter_tier(plan.strategy, plan.recipe, layout.at(group));
-    GroupState of;
-    if (layout.at(group).frozen) {
-      of.parameters = reserve(TensorKind::kParameter, group, space_of(weights), false);
-      groups.push_back(of);
-      continue;
-    }
-    const Tier tier = state_tier(plan.strategy, layout.at(group).block);
-    const SpaceId state_space = space_of(tier);
-    // In fp32 the optimizer's weights are those that compute reads, unless the two live in different places.
-    const bool own_master = has_master_copy(plan.recipe.precision) || tier != weights;
-    of.parameters = reserve(TensorKind::kParameter, group, space_of(weights), !own_master);
-    of.master = own_master ? reserve(TensorKind::kMaster, group, state_space, true) : of.parameters;
-    for (const OptimizerState& kept : optimizer_states(plan.recipe, layout.at(group))) {
-      of.states.push_back(reserve(kept.kind, group, state_space, true));
-    }
-    groups.push_back(of);
-  }
-  reserve_loss_scale(plan, book, places);
-  return groups;
+  return lay_out_state(plan.strategy, plan.recipe, places, layout, sizes, reserve);
+}
+
+std::vector<Bytes> lasting_bytes(const Strategy& strategy, const Recipe& recipe, const Places& places,
+                                 std::size_t spaces, const ParameterLayout& layout,
+                                 const std::vector<GroupSizes>& sizes) {
+  std::vector<Bytes> taken(spaces);
+  lay_out_state(strategy, recipe, places, layout, sizes,
+                [&](TensorKind, GroupId, SpaceId space, Bytes bytes, std::uint32_t slots) {
+                  taken[space.index] +=
+                      Buffer{.name = {}, .space = space, .offset = {}, .bytes = bytes, .slots = slots}.extent();
+                  return BufferId();
+                });
+  return taken;
 }
 
 }  // namespace plimsoll

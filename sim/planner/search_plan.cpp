@@ -257,7 +257,7 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
     if (const auto known = check_name(options.strategy); !known) return fail(known.error());
   }
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
-  SearchProblem problem{spec, recipe, platform, costs, options.evaluation, options.odds, graph_on(spec, recipe, platform)};
+  SearchProblem problem = prepared({spec, recipe, platform, costs, options.evaluation, options.odds}, options.shared);
   if (options.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, platform);
   problem.known = std::make_shared<KnownSteps>();
   auto candidates = try_strategies(problem, options);

@@ -30,6 +30,8 @@ struct SearchOptions {
   bool fractions = true;          ///< that refines: linear programmes' shares of blocks, rounded, are starting points too
   unsigned threads = 0;           ///< 0: one a core; the answer does not depend on it
   StepOdds odds;                  ///< see predict
+  std::shared_ptr<SharedSteps> shared =
+      {};                         ///< of a command that searches machines that differ little; nothing: not used
   bool memory = false;            ///< does anything fit at all? Nothing is timed, and the result has no plan
 };
 

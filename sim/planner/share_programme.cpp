@@ -64,8 +64,9 @@ Result<Load> load_of(const SearchProblem& problem, const Strategy& strategy) {
     time = time_of(plan, step, problem);
     return false;
   };
-  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy,
-                                  {.worth_placing = read, .graph = problem.graph.get()});
+  const auto plan = lower_to_plan(
+      problem.spec, problem.recipe, problem.platform, strategy,
+      {.worth_placing = read, .nameless = true, .sizes = problem.sizes.get(), .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   if (!*time) return fail(time->error());
   Load load;

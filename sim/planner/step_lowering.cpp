@@ -22,10 +22,19 @@ bool is_shared(TensorKind kind) {
 StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph,
                            const std::vector<GroupState>& state)
     : plan_(plan), book_(book), places_(places), graph_(graph), state_(state), out_(plan, book) {
+  whole_.reserve(graph.tensors.size());
+  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
+    whole_.push_back(graph.tensors[i].view_of.valid() ? graph.tensors[i].view_of : TensorId(i));
+  }
+  // Some kernels run again, some tensors come and go: about what is written, so that little of it has to move.
+  const std::size_t times = micro_batches() + micro_batches() / 4 + 1;
+  out_.reserve(graph.ops.size() * times);
+  book.reserve(graph.tensors.size() * times);
   shared_.resize(graph.tensors.size());
   own_.assign(micro_batches(), shared_);
   summed_gradients_.resize(graph.parameters.groups.size());
   update_ops_.resize(graph.parameters.groups.size());
+  kernels_.resize(graph.ops.size());
   for (const Op& op : graph.ops) {
     if (is_update(op.kind)) update_ops_[graph.at(op.operands[0].tensor).group.index].push_back(&op);
   }
@@ -53,7 +62,8 @@ BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
 BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
   const auto waiting = waiting_.find(TensorId(static_cast<std::size_t>(&tensor - graph_.tensors.data())));
   if (waiting != waiting_.end() && plan_.at(waiting->second).space == space) return waiting->second;
-  return book_.add({.name = tensor.block < 0 ? tensor.name : fmt::format("{} of block {}", tensor.name, tensor.block),
+  return book_.add({.name = tensor.block < 0 ? book_.name("{}", tensor.name)
+                                             : book_.name("{} of block {}", tensor.name, tensor.block),
                     .space = space,
                     .bytes = tensor.bytes(),
                     .category = tensor.kind});
@@ -79,16 +89,22 @@ void StepLowering::note_loss(const Op& op, const std::vector<std::pair<Range, Ac
 void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
   if (op.kind == OpKind::kSquaredNorm && where == places_.device && optimizer_on_host()) return norm_from_device(op);
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
-  std::vector<std::pair<Range, Access>> operands;
+  std::vector<std::pair<Range, Access>>& operands = operands_;
+  operands.clear();
   place_loss_scale(op, micro_batch);
   for (const Operand& operand : op.operands) {
     const bool overwrites = starts_sum && writes(operand.access);
     operands.emplace_back(range_of(operand, micro_batch, where), overwrites ? Access::kWrite : operand.access);
   }
-  Kernel kernel = kernel_of(op);
+  KernelId& kernel = kernels_[static_cast<std::size_t>(&op - graph_.ops.data())];
   const bool updates_are_guarded = plan_.strategy.update_in_backward || loss_scale_.valid();
-  if (op.kind == OpKind::kClipFactor && updates_are_guarded) {
-    if (!plan_.strategy.update_in_backward) kernel.shape.variant = static_cast<std::uint8_t>(ClipFlag::kUpdate);
+  const bool guards = op.kind == OpKind::kClipFactor && updates_are_guarded;
+  if (!kernel.valid()) {
+    Kernel of = kernel_of(op);
+    if (guards && !plan_.strategy.update_in_backward) of.shape.variant = static_cast<std::uint8_t>(ClipFlag::kUpdate);
+    kernel = out_.kernel_id(of);
+  }
+  if (guards) {
     if (!flag_.valid()) flag_ = make_flag(plan_.strategy.update_in_backward ? "clipped" : "finite", where);
     operands.emplace_back(out_.whole(flag_), Access::kWrite);
   }
@@ -112,7 +128,7 @@ void StepLowering::load_batch(std::uint32_t micro_batch) {
   out_.begin_segment("load", micro_batch, -1);
   out_.set_phase(Phase::kLoad);
   const auto make = [&](TensorId part, SpaceId space) {
-    return book_.add({.name = fmt::format("{} of micro-batch {}", graph_.at(part).name, micro_batch),
+    return book_.add({.name = book_.name("{} of micro-batch {}", graph_.at(part).name, micro_batch),
                       .space = space,
                       .bytes = graph_.at(part).bytes(),
                       .category = TensorKind::kTokens,

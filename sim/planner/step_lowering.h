@@ -29,8 +29,22 @@ struct GroupState {
   std::vector<BufferId> states;  ///< what the optimizer keeps beside them, in the order of its kernels' operands
 };
 
+/// What lasts of a parameter group, in bytes; the same wherever it lies.
+struct GroupSizes {
+  Bytes parameters, master;
+  std::vector<std::pair<TensorKind, Bytes>> states;  ///< in the order of the optimizer's operands
+};
+
+std::vector<GroupSizes> state_sizes(const Recipe& recipe, const ParameterLayout& layout);
+
 /// Reserves the lasting state of every group where the strategy wants it and records it in the plan.
-std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout);
+std::vector<GroupState> reserve_state(Plan& plan, BufferBook& book, const Places& places, const ParameterLayout& layout,
+                                      const std::vector<GroupSizes>& sizes);
+
+/// What that state takes of each of so many spaces.
+std::vector<Bytes> lasting_bytes(const Strategy& strategy, const Recipe& recipe, const Places& places,
+                                 std::size_t spaces, const ParameterLayout& layout,
+                                 const std::vector<GroupSizes>& sizes);
 
 /// Writes the instructions of one training step (or evaluation) of `graph` under the plan's strategy.
 class StepLowering {
@@ -198,9 +212,7 @@ class StepLowering {
   [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
   [[nodiscard]] BufferId make_buffer(const Tensor& tensor, SpaceId space);
   /// The tensor whose buffer holds this one: itself, or what it is a part of.
-  [[nodiscard]] TensorId whole_of(TensorId tensor) const {
-    return graph_.at(tensor).view_of.valid() ? graph_.at(tensor).view_of : tensor;
-  }
+  [[nodiscard]] TensorId whole_of(TensorId tensor) const { return whole_[tensor.index]; }
   [[nodiscard]] std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(graph_.recipe.accumulate); }
   /// Whether the CPU updates, and so learns the norm of all gradients; blocks may be left to the device all the same.
   [[nodiscard]] bool optimizer_on_host() const { return plan_.strategy.optimizer != Tier::kDevice; }
@@ -216,6 +228,9 @@ class StepLowering {
   BodyWriter out_;
   std::vector<Run> runs_;
   std::vector<std::vector<std::size_t>> runs_of_block_;  ///< by block: indices of its runs
+  std::vector<TensorId> whole_;                          ///< by tensor: see whole_of
+  std::vector<KernelId> kernels_;                        ///< by op: of its launches, once there was one
+  std::vector<std::pair<Range, Access>> operands_;       ///< of the launch that is being written
   std::vector<std::uint32_t> asked_for_;    ///< by tensor: the last question (needed_for_backward) that it was needed for
   std::uint32_t question_ = 0;
   std::vector<BufferId> shared_;            ///< by tensor: what holds weights, sums and states now

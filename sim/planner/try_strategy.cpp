@@ -11,17 +11,6 @@
 namespace plimsoll {
 namespace {
 
-/// What the lasting state of all parameter groups takes of each space.
-std::vector<SpaceNeed> state_needs(const SearchProblem& problem, const Places& places, const Strategy& strategy) {
-  Plan plan{.spec = problem.spec, .recipe = problem.recipe, .platform = problem.platform, .strategy = strategy};
-  BufferBook book(plan);
-  if (problem.graph) reserve_state(plan, book, places, problem.graph->parameters);
-  else reserve_state(plan, book, places, lay_out_parameters(problem.spec, problem.recipe.adapter));
-  std::vector<SpaceNeed> needs = space_needs(plan);
-  for (const Buffer& buffer : plan.buffers) needs[buffer.space.index].needed += buffer.extent();
-  return needs;
-}
-
 /// Refused by what was read off shorter models is only what exceeds a memory by more than one part in so many: the whole model
 /// decides the rest. Of 19,710 strategies on random walks none was read off higher than it is (folded_bound_test draws such).
 constexpr std::int64_t kFoldedMargin = 1000;
@@ -33,6 +22,138 @@ bool surely_too_much(const std::vector<SpaceNeed>& folded) {
   });
 }
 
+/// One look at one strategy, once it is worth lowering.
+class Trial {
+ public:
+  Trial(const SearchProblem& problem, const Strategy& strategy, const Look& look)
+      : problem_(problem), strategy_(strategy), look_(look), shares_(problem.lowered && !problem.evaluation) {}
+
+  /// What comes of steps that another search of the command lowered; nothing where that says too little.
+  std::optional<Result<Candidate>> from_memory() {
+    if (!shares_ || !check_lowerable(problem_.spec, problem_.recipe, problem_.platform, strategy_)) return std::nullopt;
+    const auto written = problem_.lowered->written(strategy_, problem_.platform);
+    if (!written) return std::nullopt;
+    Plan plan = plan_around(written->bounds);
+    if (!all_fit(space_needs(plan))) return candidate(plan);
+    if (!written->step) return std::nullopt;
+    plan.kernels = written->step->kernels;
+    load_fits_ = true;
+    if (!is_worth_placing(plan, written->step->body)) return candidate(plan);
+    if (is_known(written->digest)) return candidate(plan);
+    if (look_.tight) return std::nullopt;
+    const auto placed = problem_.lowered->placed(strategy_, problem_.platform, written->digest);
+    if (!placed) return std::nullopt;
+    plan.arenas = placed->arenas;
+    const bool timed = !look_.memory && all_fit(space_needs(plan));
+    if (!timed) return candidate(plan);
+    if (!placed->step) return std::nullopt;
+    plan.kernels = placed->step->kernels;
+    return candidate(plan, placed->step->body);
+  }
+
+  Result<Candidate> lower() {
+    FlatBody body;
+    LowerOptions options = lower_options();
+    if (!look_.memory) options.flat_step = &body;
+    const auto plan = lower_to_plan(problem_.spec, problem_.recipe, problem_.platform, strategy_, options);
+    if (!plan) return fail(plan.error());
+    if (shares_) share(*plan, body);
+    return candidate(*plan, body);
+  }
+
+ private:
+  LowerOptions lower_options() {
+    LowerOptions options{.evaluation = problem_.evaluation,
+                         .only_if_fits = true,
+                         .arenas_only = look_.memory,
+                         .quick_addresses = !look_.tight,
+                         .nameless = true,
+                         .sizes = problem_.sizes.get(),
+                         .graph = problem_.graph.get()};
+    if (shares_) {
+      options.when_written = [&](const Plan& plan, const FlatBody& step, std::uint64_t digest) {
+        bare_ = BareStep::of(plan, step);
+        written_ = {plan.arenas, digest, bare_};
+      };
+    }
+    options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
+      load_fits_ = true;  // else nobody asks
+      return is_worth_placing(plan, step);
+    };
+    if (problem_.known && !look_.memory) options.is_known = [&](std::uint64_t digest) { return is_known(digest); };
+    return options;
+  }
+
+  bool is_worth_placing(const Plan& plan, const FlatBody& step) {
+    if (!look_.below) return true;
+    const auto bound = queue_bound(plan, step, problem_.costs);
+    if (!bound || *bound < *look_.below) return true;
+    floor_ = *bound;
+    return false;
+  }
+
+  bool is_known(std::uint64_t digest) {
+    if (!problem_.known || look_.memory) return false;
+    digest_ = digest;
+    known_ = problem_.known->find(digest);
+    if (known_ && look_.tight && !known_->step) known_.reset();  // it did not fit as the greedy packing placed it
+    return known_.has_value();
+  }
+
+  /// For other searches. What the exact packing placed is this machine's own.
+  void share(const Plan& plan, const FlatBody& body) {
+    if (!bare_)
+      return problem_.lowered->keep(strategy_, problem_.platform, {.bounds = plan.arenas, .step = nullptr}, {});
+    std::optional<PlacedStep> placed;
+    if (!floor_ && !known_ && !look_.tight) placed = PlacedStep{plan.arenas, nullptr};
+    if (placed && body.size() > 0) {
+      bare_->order_as(body);
+      placed->step = bare_;
+    }
+    problem_.lowered->keep(strategy_, problem_.platform, std::move(written_), std::move(placed));
+  }
+
+  /// With one buffer for each space, as bare steps name them.
+  [[nodiscard]] Plan plan_around(const std::vector<Arena>& arenas) const {
+    Plan plan{.spec = problem_.spec, .recipe = problem_.recipe, .platform = problem_.platform, .strategy = strategy_};
+    for (std::size_t i = 0; i < plan.platform.spaces.size(); ++i) plan.buffers.push_back({.space = SpaceId(i)});
+    plan.arenas = arenas;
+    return plan;
+  }
+
+  /// What was found of the plan, whose body is there if it fits and is to be timed.
+  Result<Candidate> candidate(const Plan& plan, const FlatBody& body = {}) {
+    if (floor_) return Candidate{.strategy = strategy_, .needs = space_needs(plan), .step = floor_, .glanced = true};
+    if (known_)
+      return Candidate{strategy_, std::move(known_->needs), known_->step, false, known_->instructions, !known_->step};
+    Candidate candidate{.strategy = strategy_, .needs = space_needs(plan), .step = {}};
+    if (look_.memory && candidate.fits()) {
+      candidate.step = Nanoseconds(0);
+      candidate.instructions = problem_.graph ? problem_.graph->ops.size() : 1;  // about
+    } else if (candidate.fits()) {
+      candidate.instructions = body.size();
+      const auto step = predict_step(plan, body, problem_.costs, problem_.odds);
+      if (!step) return fail(step.error());
+      candidate.step = *step;
+    }
+    candidate.loose = load_fits_ && !candidate.fits();
+    if (digest_ && !look_.tight)
+      problem_.known->add(*digest_, {candidate.needs, candidate.step, candidate.instructions});
+    return candidate;
+  }
+
+  const SearchProblem& problem_;
+  const Strategy& strategy_;
+  const Look& look_;
+  bool shares_;
+  bool load_fits_ = false;
+  std::optional<Nanoseconds> floor_;
+  std::optional<std::uint64_t> digest_;
+  std::optional<KnownStep> known_;
+  std::shared_ptr<BareStep> bare_;
+  WrittenStep written_;
+};
+
 }  // namespace
 
 bool Candidate::fits() const { return all_fit(needs); }
@@ -43,11 +164,33 @@ Bytes Candidate::shortfall() const {
   return missing;
 }
 
+SearchProblem prepared(SearchProblem problem, const std::shared_ptr<SharedSteps>& shared) {
+  if (shared) problem.lowered = shared->of(problem.spec, problem.recipe, problem.platform);
+  problem.graph = problem.lowered ? problem.lowered->graph() : graph_on(problem.spec, problem.recipe, problem.platform);
+  if (!problem.graph) return problem;
+  problem.sizes =
+      std::make_shared<const std::vector<GroupSizes>>(state_sizes(problem.recipe, problem.graph->parameters));
+  return problem;
+}
+
 Result<std::vector<SpaceNeed>> lasting_needs(const SearchProblem& problem, const Strategy& strategy) {
   if (const auto tiers = check_tiers(strategy, problem.recipe); !tiers) return fail(tiers.error());
   const auto places = Places::find(problem.platform, strategy);
   if (!places) return fail(places.error());
-  return state_needs(problem, *places, strategy);
+  const auto count = [&](const ParameterLayout& layout, const std::vector<GroupSizes>& sizes) {
+    return lasting_bytes(strategy, problem.recipe, *places, problem.platform.spaces.size(), layout, sizes);
+  };
+  std::vector<Bytes> taken;
+  if (problem.graph && problem.sizes)
+    taken = count(problem.graph->parameters, *problem.sizes);
+  else {
+    const ParameterLayout layout = lay_out_parameters(problem.spec, problem.recipe.adapter);
+    taken = count(layout, state_sizes(problem.recipe, layout));
+  }
+  std::vector<SpaceNeed> needs;
+  for (std::size_t i = 0; i < taken.size(); ++i)
+    needs.push_back({SpaceId(i), taken[i], problem.platform.spaces[i].usable});
+  return needs;
 }
 
 Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& strategy, const Look& look) {
@@ -62,50 +205,9 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
     if (!needs) return fail(needs.error());
     if (*needs && surely_too_much(**needs)) return Candidate{.strategy = strategy, .needs = std::move(**needs), .step = {}};
   }
-  LowerOptions options{.evaluation = problem.evaluation,
-                       .only_if_fits = true,
-                       .arenas_only = look.memory,
-                       .quick_addresses = !look.tight,
-                       .graph = problem.graph.get()};
-  std::optional<Nanoseconds> floor;
-  bool load_fits = false;
-  options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
-    load_fits = true;  // else nobody asks
-    if (!look.below) return true;
-    const auto bound = queue_bound(plan, step, problem.costs);
-    if (!bound || *bound < *look.below) return true;
-    floor = *bound;
-    return false;
-  };
-  std::optional<std::uint64_t> digest;
-  std::optional<KnownStep> known;
-  if (problem.known && !look.memory) {
-    options.is_known = [&](std::uint64_t of_step) {
-      digest = of_step;
-      known = problem.known->find(of_step);
-      if (known && look.tight && !known->step) known.reset();  // it did not fit as the greedy packing placed it
-      return known.has_value();
-    };
-  }
-  FlatBody body;
-  if (!look.memory) options.flat_step = &body;
-  const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, strategy, options);
-  if (!plan) return fail(plan.error());
-  if (floor) return Candidate{.strategy = strategy, .needs = space_needs(*plan), .step = floor, .glanced = true};
-  if (known) return Candidate{strategy, std::move(known->needs), known->step, false, known->instructions, !known->step};
-  Candidate candidate{.strategy = strategy, .needs = space_needs(*plan), .step = {}};
-  if (look.memory && candidate.fits()) {
-    candidate.step = Nanoseconds(0);
-    candidate.instructions = problem.graph ? problem.graph->ops.size() : 1;  // about
-  } else if (candidate.fits()) {
-    candidate.instructions = body.size();
-    const auto step = predict_step(*plan, body, problem.costs, problem.odds);
-    if (!step) return fail(step.error());
-    candidate.step = *step;
-  }
-  candidate.loose = load_fits && !candidate.fits();
-  if (digest && !look.tight) problem.known->add(*digest, {candidate.needs, candidate.step, candidate.instructions});
-  return candidate;
+  Trial trial(problem, strategy, look);
+  if (auto known = trial.from_memory()) return std::move(*known);
+  return trial.lower();
 }
 
 }  // namespace plimsoll

@@ -8,6 +8,7 @@
 #include "sim/planner/folded_bound.h"
 #include "sim/planner/known_steps.h"
 #include "sim/planner/lower_to_plan.h"
+#include "sim/planner/lowered_steps.h"
 #include "sim/planner/predict.h"
 
 namespace plimsoll {
@@ -21,7 +22,9 @@ struct SearchProblem {
   bool evaluation = false;       ///< the plan gets an "evaluation" body
   StepOdds odds;                 ///< see predict
   std::shared_ptr<const Graph> graph = {};  ///< of all three (graph_on), where many strategies are tried; nothing: built for each
+  std::shared_ptr<const std::vector<GroupSizes>> sizes = {};  ///< of `graph` (state_sizes); nothing: counted for each
   std::shared_ptr<ShorterModels> shorter = {};  ///< of `graph` and `platform`, where memory alone is asked for (Look); nothing: not used
+  std::shared_ptr<LoweredSteps> lowered = {};   ///< of this training on machines like this one; nothing: not used
   std::shared_ptr<KnownSteps> known = {};  ///< steps that were simulated before, where many strategies are tried; nothing: not used
 };
 
@@ -50,6 +53,9 @@ struct Look {
 
 /// What the strategy's lasting state alone takes of each space: a lower bound of what it needs. Fails as try_strategy does.
 Result<std::vector<SpaceNeed>> lasting_needs(const SearchProblem& problem, const Strategy& strategy);
+
+/// The problem with its graph and what follows from it, for who tries many strategies.
+SearchProblem prepared(SearchProblem problem, const std::shared_ptr<SharedSteps>& shared);
 
 /// Lowers the strategy and, if it fits, simulates it. Fails when the strategy cannot be lowered (kInput) or a cost is
 /// unknown (kUncalibrated).
