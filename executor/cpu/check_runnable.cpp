@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/graph/attention_kind.h"
 #include "core/graph/batch_parts.h"
 #include "core/graph/buildable.h"
 #include "core/graph/optimizer_state.h"
@@ -11,6 +12,7 @@
 #include "core/plan/operand_sizes.h"
 #include "core/plan/state_part.h"
 #include "executor/kernels/launch.h"
+#include "executor/kernels/visible_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -23,6 +25,12 @@ tl::unexpected<Error> refuse(std::string what, std::string where, std::string re
 Result<void> check_kernels(const Plan& plan) {
   for (const Kernel& kernel : plan.kernels) {
     if (supports(kernel)) continue;
+    const auto attention = static_cast<AttentionKind>(kernel.shape.variant);
+    if (is_attention(kernel.kind) && !kernels::is_computed(attention)) {
+      return refuse(
+          fmt::format("no backend computes attention of the kind '{}'", to_text(attention)), {},
+          "fit and simulate know what it takes; run needs another model, or a plan made again with plimsoll plan");
+    }
     return refuse(fmt::format("the CPU backend has no kernel '{}' in {}", to_text(kernel.kind), to_text(kernel.dtype)),
                   {}, "use --precision fp32");
   }

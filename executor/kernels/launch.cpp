@@ -4,8 +4,10 @@
 
 #include <cmath>
 
+#include "core/graph/attention_kind.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/scaled_update.h"
+#include "executor/kernels/visible_keys.h"
 
 namespace plimsoll {
 namespace {
@@ -275,7 +277,11 @@ KernelFunction function_of(const Kernel& kernel) {
 
 }  // namespace
 
-bool supports(const Kernel& kernel) { return function_of(kernel) != nullptr; }
+bool supports(const Kernel& kernel) {
+  if (is_attention(kernel.kind) && !kernels::is_computed(static_cast<AttentionKind>(kernel.shape.variant)))
+    return false;
+  return function_of(kernel) != nullptr;
+}
 
 void launch(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
   const KernelFunction function = function_of(kernel);

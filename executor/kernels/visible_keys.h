@@ -33,6 +33,19 @@ struct VisibleKeys {
   }
 };
 
+/// Of which attention VisibleKeys says all that there is to say; an unknown number is none of them.
+constexpr bool is_computed(AttentionKind kind) {
+  switch (kind) {
+    case AttentionKind::kCausal:
+    case AttentionKind::kFull:
+    case AttentionKind::kPadded:
+      return true;
+    case AttentionKind::kCausalAlibi:
+      return false;
+  }
+  return false;
+}
+
 inline bool has_extents(const OpShape& shape) { return shape.variant == static_cast<std::uint8_t>(AttentionKind::kPadded); }
 
 }  // namespace plimsoll::kernels

@@ -71,6 +71,16 @@ TEST_CASE("a plan file with a changed address, size, operand or kernel is refuse
       "needs");
   planned.refuse(
       "a kernel of another kind", [](json& p) { p["kernels"][0]["kind"] = "adamw"; }, "operands");
+  for (const int kind : {3, 200}) {  // ALiBi, and a number that is none: both were computed as if all keys were seen
+    planned.refuse(
+        "attention of a kind that no kernel computes",
+        [kind](json& p) {
+          for (json& kernel : p["kernels"]) {
+            if (kernel["kind"] == "attention") kernel["shape"]["variant"] = kind;
+          }
+        },
+        kind == 3 ? "attention of the kind 'causal ALiBi'" : "attention of the kind 'unknown'");
+  }
   planned.refuse(
       "a kernel that is not there", [](json& p) { instruction_of(p, is_launch)["kernel"] = 99999; }, "no kernel 99999");
   planned.refuse(

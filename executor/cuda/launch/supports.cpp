@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/attention_kind.h"
 #include "executor/cuda/kernels/attention_tiles.h"
 #include "executor/cuda/kernels/squared_norm.h"
 #include "executor/cuda/kernels/update.h"
@@ -48,6 +49,19 @@ bool has_program(OpKind kind) {
   }
 }
 
+/// AttentionSizes knows which keys are seen, and no slopes; an unknown number is no kind.
+bool has_attention(AttentionKind kind) {
+  switch (kind) {
+    case AttentionKind::kCausal:
+    case AttentionKind::kFull:
+    case AttentionKind::kPadded:
+      return true;
+    case AttentionKind::kCausalAlibi:
+      return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<void> check_kernel(const Kernel& kernel) {
@@ -56,8 +70,11 @@ Result<void> check_kernel(const Kernel& kernel) {
   if (!known || !has_program(kernel.kind)) {
     return missing(fmt::format("kernel '{}' in {}", to_text(kernel.kind), to_text(kernel.dtype)));
   }
-  const bool attends = kernel.kind == OpKind::kAttention || kernel.kind == OpKind::kAttentionBackward;
-  if (attends && kernel.shape.head_dim > AttentionTile::kMostDim) {
+  const auto attention = static_cast<AttentionKind>(kernel.shape.variant);
+  if (is_attention(kernel.kind) && !has_attention(attention)) {
+    return missing(fmt::format("attention of the kind '{}'", to_text(attention)));
+  }
+  if (is_attention(kernel.kind) && kernel.shape.head_dim > AttentionTile::kMostDim) {
     return missing(fmt::format("attention with heads of {} elements ({} at most)", kernel.shape.head_dim,
                                AttentionTile::kMostDim));
   }

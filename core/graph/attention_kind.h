@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "core/graph/op.h"
+
+namespace plimsoll {
+
+/// "causal", …; "unknown" for a number of a file that is no kind.
+std::string_view to_text(AttentionKind kind);
+
+/// Whether the variant of such a kernel's shape is an AttentionKind.
+bool is_attention(OpKind kind);
+
+}  // namespace plimsoll
