@@ -100,13 +100,13 @@ std::optional<RunWarning> Drive::take_slowness() {
   const auto slow = watch_ ? watch_->take() : std::nullopt;
   if (!slow) return std::nullopt;
   const double moved = giga(slow->read + slow->written);
-  const double share = slow->expected_seconds / slow->seconds;
   return RunWarning{
-      fmt::format("the drive of {} has become slow: it moved {} read and {} written at {:.3f} GB/s, where {:.3f} GB/s was "
-                  "expected; look for other programs that use it, for heat, and for free room",
-                  file_.folder(), to_text(slow->read), to_text(slow->written), moved / slow->seconds,
-                  moved / slow->expected_seconds),
-      ExpectedRates{watch_->expected().read * share, watch_->expected().write * share}};
+      fmt::format(
+          "the drive of {} has become slow: it moved {} read and {} written at {:.3f} GB/s, where {:.3f} GB/s was "
+          "expected; look for other programs that use it, for heat, and for free room",
+          file_.folder(), to_text(slow->read), to_text(slow->written), moved / slow->seconds,
+          moved / slow->planned_seconds),
+      slow->reached(watch_->expected())};
 }
 
 }  // namespace plimsoll

@@ -14,29 +14,33 @@ void add(SlowStretch& to, const SlowStretch& more) {
   to.written += more.written;
   to.seconds += more.seconds;
   to.expected_seconds += more.expected_seconds;
+  to.planned_seconds += more.planned_seconds;
 }
 
 }  // namespace
+
+ExpectedRates SlowStretch::reached(const ExpectedRates& planned) const {
+  const double share = planned_seconds / seconds;
+  return {planned.read * share, planned.write * share};
+}
 
 void DriveWatch::begin(Nanoseconds now) {
   const std::scoped_lock lock(mutex_);
   if (under_way_++ == 0) busy_since_ = now;
 }
 
+/// Both directions draw on the drive's seconds, as the platform's links do.
 void DriveWatch::end(Nanoseconds now, IoDirection direction, Bytes bytes) {
   const std::scoped_lock lock(mutex_);
   --under_way_;
   window_.seconds += to_seconds(now - busy_since_);
   busy_since_ = now;  // counts on only if something is still under way; `begin` moves it otherwise
-  window_.expected_seconds += expected_seconds(direction, bytes);
+  const double planned =
+      static_cast<double>(bytes.count) / (direction == IoDirection::kRead ? expected_.read : expected_.write);
+  window_.planned_seconds += planned;
+  window_.expected_seconds += kGraceSeconds + planned;
   (direction == IoDirection::kRead ? window_.read : window_.written) += bytes;
   if (window_.expected_seconds >= kWindowSeconds) close_window();
-}
-
-/// Both directions draw on the drive's seconds, as the platform's links do.
-double DriveWatch::expected_seconds(IoDirection direction, Bytes bytes) const {
-  const double rate = direction == IoDirection::kRead ? expected_.read : expected_.write;
-  return kGraceSeconds + static_cast<double>(bytes.count) / rate;
 }
 
 void DriveWatch::close_window() {

@@ -20,7 +20,11 @@ struct SlowStretch {
   Bytes read;
   Bytes written;
   double seconds = 0;           ///< in which anything was under way
-  double expected_seconds = 0;  ///< that the same bytes should have taken
+  double expected_seconds = 0;  ///< that the same bytes should have taken, with patience for each transfer
+  double planned_seconds = 0;   ///< without: by the rates that plans count on
+
+  /// Of the rates that plans counted on, those at which it would have gone as it went.
+  [[nodiscard]] ExpectedRates reached(const ExpectedRates& planned) const;
 };
 
 /// Notices, once, that a drive has become slow: three windows in a row of half a second's worth of bytes each took more
@@ -37,7 +41,6 @@ class DriveWatch {
   std::optional<SlowStretch> take();
 
  private:
-  [[nodiscard]] double expected_seconds(IoDirection direction, Bytes bytes) const;
   void close_window();
 
   const ExpectedRates expected_;

@@ -33,8 +33,27 @@ TEST_CASE("a drive at a third of its rate is noticed once, with what it moved") 
   CHECK(slow->written == Bytes(0));
   CHECK(slow->seconds == Approx(4.5));
   CHECK(slow->expected_seconds == Approx(15 * 0.104));
+  CHECK(slow->reached(kRates).read ==
+        Approx(kRates.read / 3));  // the rate itself, without the patience for each transfer
+  CHECK(slow->reached(kRates).write == Approx(kRates.write / 3));
   move(watch, now, 60, 3.0);
   CHECK_FALSE(watch.take());
+}
+
+TEST_CASE("what a drive reaches in small transfers is what it moved, however patient the watch was") {
+  // 100 kB take 0.1 ms of reading by plan, and 20 ms here: 5 MB/s, a two-hundredth. By 4.1 ms of patience it would be a
+  // fifth.
+  DriveWatch watch(kRates);
+  Nanoseconds now;
+  for (int i = 0; i < 375; ++i) {
+    watch.begin(now);
+    now += from_seconds(0.02);
+    watch.end(now, IoDirection::kRead, Bytes(100'000));
+  }
+  const auto slow = watch.take();
+  REQUIRE(slow);
+  CHECK(slow->reached(kRates).read == Approx(5e6));
+  CHECK(slow->reached(kRates).write == Approx(2.5e6));
 }
 
 TEST_CASE("writes are held to the rate of writing, and both directions draw on the same seconds") {
