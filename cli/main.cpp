@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/documents.h"
 #include "cli/usage_error.h"
+#include "cli/without_blas_threads.h"
 
 namespace {
 
@@ -50,6 +51,7 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  plimsoll::restart_without_blas_threads(argv);
   std::signal(SIGXFSZ, SIG_IGN);  // a file that grows beyond the limit is then an error like a full disk
   try {
     const int code = run_command_line(argc, argv);

@@ -20,6 +20,7 @@
 #include "executor/cpu/state_share.h"
 #include "executor/data/counter_random.h"
 #include "executor/held_out.h"
+#include "executor/kernels/blas_room.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
@@ -82,6 +83,7 @@ struct CpuExecutor::Impl {
         product(verified.recipe.matmul),
         loaded(std::make_unique<LoadedPlan>(verified, arenas)) {
     start_drives(loaded->programs());
+    require_blas_room();
     rehearse(loaded->plan, loaded->programs(), {.pool = &pool, .product = &product});
     if (options.canary) {
       arenas.fill_canary();
@@ -91,6 +93,11 @@ struct CpuExecutor::Impl {
   }
 
   [[nodiscard]] const Plan& plan() const { return loaded->plan; }
+
+  void require_blas_room() const {
+    if (!uses_openblas(plan().recipe)) return;
+    if (const auto room = check_blas_room(pool.workers()); !room) throw EnvironmentError(room.error());
+  }
 
   void start_drives(const std::vector<const Program*>& programs) {
     source = options.backend;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "executor/generation/forward_pass.h"
+#include "executor/kernels/blas_room.h"
 #include "executor/kernels/matrix_product.h"
 #include "formats/machines/available_memory.h"
 
@@ -42,7 +43,8 @@ Result<void> check(const ModelSpec& spec, const DecoderOptions& options) {
   }
   const Bytes need = decoder_bytes(spec, longest);
   const Bytes free = available_memory().bytes;
-  if (need <= free) return {};
+  if (need <= free)
+    return options.matmul == MatmulLibrary::kOpenBlas ? check_blas_room(options.threads) : Result<void>{};
   return fail({.kind = ErrorKind::kInfeasible,
                .what = fmt::format("weights and key-value cache take {}, free are {}", to_text(need), to_text(free)),
                .where = spec.name,

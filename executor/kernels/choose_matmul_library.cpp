@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "executor/kernels/blas_room.h"
 #include "executor/kernels/matrix_product.h"
 
 namespace plimsoll {
@@ -82,7 +83,7 @@ MatmulChoice try_both_on(std::int64_t milliseconds) {
   const double budget = static_cast<double>(milliseconds) * 0.5e-3;
   MatmulChoice choice;
   choice.onednn_gflops = rate_of(MatmulLibrary::kOneDnn, budget, memory);
-  choice.openblas_gflops = rate_of(MatmulLibrary::kOpenBlas, budget, memory);
+  if (check_blas_room(1)) choice.openblas_gflops = rate_of(MatmulLibrary::kOpenBlas, budget, memory);
   if (choice.openblas_gflops > choice.onednn_gflops) choice.library = MatmulLibrary::kOpenBlas;
   return choice;
 }

@@ -13,10 +13,11 @@ struct MatmulChoice {
   double openblas_gflops = 0;
 };
 
-/// Measures both libraries on operands of `dtype` (fp32, bf16 or fp16) for about `milliseconds` in all on products as a small
-/// transformer has them, on one thread of a child process, with which the buffers and the code go that they never give back.
-/// Where there can be no child, and only then, it is done here. Call it before other threads use the libraries. The rates belong
-/// to this moment and this machine; the choice belongs into the recipe.
+/// Measures both libraries on operands of `dtype` (fp32, bf16 or fp16) for about `milliseconds` in all on products as a
+/// small transformer has them, on one thread of a child process, with which the buffers and the code go that they never
+/// give back. Where the address space has no room for OpenBLAS it is not measured (0). Where there can be no child, and
+/// only then, it is done here. Call it before other threads use the libraries. The rates belong to this moment and this
+/// machine; the choice belongs into the recipe.
 MatmulChoice choose_matmul_library(std::int64_t milliseconds, DType dtype = DType::kFp32);
 
 }  // namespace plimsoll

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "formats/machines/address_space.h"
 
 namespace plimsoll {
 namespace {
@@ -82,6 +83,8 @@ AvailableMemory available_memory(const std::string& root) {
       });
     }
   }
+  if (const auto left = address_space_left(root); left && *left < least.bytes)
+    least = {*left, "limit of the address space (ulimit -v)"};
   return least;
 }
 

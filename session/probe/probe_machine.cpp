@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "executor/kernels/blas_room.h"
 #include "executor/kernels/choose_matmul_library.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
@@ -128,6 +129,9 @@ class Probe {
 
   Result<void> list_trials() {
     library_ = choose_matmul_library(kMatmulTrialMilliseconds).library;
+    if (library_ == MatmulLibrary::kOpenBlas) {
+      if (const auto room = check_blas_room(computer_.physical_cores); !room) return room;
+    }
     for (const std::string& words : options_.models.empty() ? usual_models() : options_.models) {
       const auto spec = parse_shape_words(words);
       if (!spec) return fail(spec.error());

@@ -107,6 +107,31 @@ TEST_CASE("a control group's limit is named, and holds from the start") {
   CHECK(small.code == 0);
 }
 
+TEST_CASE("under any limit of address space the program ends by itself, with words where it cannot go on") {
+  const TemporaryFolder folder;
+  const auto limited = [&](const std::string& kibibytes, const Arguments& arguments) {
+    std::string line = "ulimit -v " + kibibytes + " && exec timeout 20";  // 124: it had to be ended
+    for (const std::string& word : command_line(arguments)) line += " '" + word + "'";
+    return run_child({"/bin/sh", "-c", line}, folder.path());
+  };
+  for (const char* kibibytes : {"100000", "150000", "200000", "250000", "300000", "400000"}) {
+    CAPTURE(kibibytes);
+    Arguments other = run_with({"--force"});
+    std::replace(other.begin(), other.end(), std::string("openblas"), std::string("onednn"));
+    for (const Arguments& asked : {Arguments{"--version"}, run_with({"--force"}), other}) {
+      const ChildEnd end = limited(kibibytes, asked);
+      INFO(end.err);
+      CHECK(end.signal == 0);
+      CHECK((end.code == 0 || end.code == 3 || end.code == 4 ||
+             end.code == 127));  // 127: the libraries could not be loaded
+      if (end.code != 0) CHECK_FALSE(end.err.empty());
+    }
+  }
+  CHECK(limited("200000", {"--version"}).code == 0);
+  const ChildEnd refused = limited("200000", run_with({"--force", "--cpu-cores", "1"}));
+  CHECK_THAT(refused.err, Catch::Contains("ulimit -v"));
+}
+
 TEST_CASE("a folder that SSD data cannot go to is refused before any work, by run, fit and doctor") {
   const TemporaryFolder folder;
   const Arguments drive{"--ssd", "1GB:1,1", "--ssd-folder", kText};

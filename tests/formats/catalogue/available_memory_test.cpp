@@ -1,11 +1,13 @@
 #include "formats/machines/available_memory.h"
 
+#include <unistd.h>
 #include <catch2/catch.hpp>
 
 #include <filesystem>
 #include <fstream>
 
 #include "core/base/error.h"
+#include "formats/machines/address_space.h"
 #include "tests/support/temporary_folder.h"
 
 namespace plimsoll {
@@ -37,6 +39,23 @@ TEST_CASE("available memory is the least of the kernel's word and what control g
     CHECK(available_memory(root).bound == "limit of the control group /job");
     write(root / "sys/fs/cgroup/job/memory.max", "max\n");
     CHECK(available_memory(root).bytes == Bytes(240000));
+  }
+  SECTION("a limit of address space, of which 3 pages are taken") {
+    const long page = ::sysconf(_SC_PAGESIZE);
+    write(root / "proc/self/statm", "3 1 1 1 0 1 0\n");
+    write(root / "proc/self/limits",
+          "Limit                     Soft Limit           Hard Limit           Units\n"
+          "Max address space         unlimited            unlimited            bytes\n");
+    CHECK_FALSE(address_space_left(root));
+    CHECK(available_memory(root).bound == "MemAvailable");
+    write(root / "proc/self/limits",
+          "Max locked memory         8388608              8388608              bytes\n"
+          "Max address space         500000               unlimited            bytes\n");
+    CHECK(address_space_left(root) == Bytes(500000 - 3 * page));
+    CHECK(available_memory(root).bytes == Bytes(500000 - 3 * page));
+    CHECK(available_memory(root).bound == "limit of the address space (ulimit -v)");
+    write(root / "proc/self/limits", "Max address space         1000                 unlimited            bytes\n");
+    CHECK(address_space_left(root) == Bytes(0));
   }
   SECTION("version 1") {
     write(root / "proc/self/cgroup", "5:cpu:/\n4:hugetlb,memory:/box\n");
