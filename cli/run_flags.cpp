@@ -7,7 +7,8 @@ namespace {
 
 /// A run that goes on has its own output, and begins where the other ended.
 void note_typed(const CLI::Option& option, RunFlags& flags) {
-  for (const char* other : {"--output", "--force", "--resume", "--init", "--init-adapter", "--progress-fd"}) {
+  for (const char* other :
+       {"--output", "--force", "--resume", "--other-data", "--init", "--init-adapter", "--progress-fd"}) {
     if (option.get_name() == other) return;
   }
   if (option.get_positional()) return;
@@ -65,6 +66,8 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--save-shards", flags.save_shards, "largest file of a saved folder")->capture_default_str();
   command.add_option("--resume", flags.resume,
                      "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
+  command.add_flag("--other-data", flags.other_data,
+                   "with --resume: go on with --data although it is not the data that the run had until then");
   command.add_flag("-q,--quiet", flags.quiet, "no progress");
   command.add_option("--progress-fd", flags.progress_fd,
                      "open file descriptor that gets one JSON object a line (docs/progress-lines.md)");

@@ -39,6 +39,7 @@ struct RunFlags {
   std::string save_precision = "fp32";
   std::string save_shards = "5GB";
   std::string resume;
+  bool other_data = false;
   std::string output = "run.plimsoll";
   bool force = false;
   bool quiet = false;

@@ -61,6 +61,10 @@ Result<void> check_numbers(const RunFlags& flags) {
   if (flags.evaluate_every > 0 && flags.evaluation_data.empty()) {
     return fail(bad("--eval-every needs held-out data", "add --eval-data FILE"));
   }
+  if (flags.other_data && flags.resume.empty()) {
+    return fail(
+        bad("--other-data is for a run that goes on with other data than it had", "add --resume, or leave it out"));
+  }
   if (!flags.init_adapter.empty() && !flags.resume.empty()) {
     return fail(bad("--init-adapter and --resume both say where the adapters come from", "leave one out"));
   }
@@ -319,6 +323,7 @@ void take_as_typed(const RunFlags& flags, RunRequest& request) {
   request.warm_up_steps = flags.warm_up_steps;
   request.schedule = schedule_of(flags, request.recipe);
   request.data = flags.data;
+  request.other_data = flags.other_data;
   request.evaluation_data = flags.evaluation_data;
   request.save = flags.save;
   request.output = flags.output;

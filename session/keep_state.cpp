@@ -14,7 +14,7 @@ std::chrono::steady_clock::time_point now() { return std::chrono::steady_clock::
 Result<void> StateKeeper::write(const std::string& path, std::int64_t done, WritePlace place, bool of_step, Time begin) {
   const auto bytes = save_training_state(path, plan_.spec, plan_.recipe, done,
                                          [&](TensorKind kind, GroupId group) { return executor_.state(kind, group); },
-                                         {.base = schedule_.base, .place = place});
+                                         {.base = schedule_.base, .place = place, .data = schedule_.data});
   if (!bytes) return fail(bytes.error());
   const Nanoseconds took(std::chrono::nanoseconds(now() - begin).count());
   if (watcher_.on_saved) watcher_.on_saved({.steps_done = done, .path = path, .bytes = *bytes, .took = took, .of_step = of_step});

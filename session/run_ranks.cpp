@@ -17,6 +17,7 @@
 #include "formats/plans/plan_json.h"
 #include "formats/runs/run_file_lock.h"
 #include "session/agree_on_job.h"
+#include "session/check_room.h"
 #include "session/compare_ranks.h"
 #include "session/keep_state.h"
 #include "session/measure_link.h"
@@ -99,6 +100,7 @@ class RankSession {
     auto batches = open_batch_source(run_.data, request_.job.spec, request_.job.recipe);
     if (!batches) return fail(batches.error());
     batches_ = std::move(*batches);
+    if (const auto marked = mark(); !marked) return marked;
     if (batches_->masked_tokens() != nullptr && request_.job.schedule.goes_round())
       return fail({.kind = ErrorKind::kInput,
                    .what = "stages of different numbers of ranks cannot train on data in which some tokens do not count yet",
@@ -108,6 +110,15 @@ class RankSession {
     auto evaluation = open_batch_source(run_.evaluation_data, request_.job.spec, request_.job.recipe);
     if (!evaluation) return fail(evaluation.error());
     evaluation_ = std::move(*evaluation);
+    return {};
+  }
+
+  /// Rank 0 keeps the training's state, and what it was trained on.
+  Result<void> mark() {
+    if (job_.rank() > 0 || request_.waits > 0) return {};
+    auto mark = mark_of_data(run_);
+    if (!mark) return fail(mark.error());
+    mark_ = std::move(*mark);
     return {};
   }
 
@@ -186,11 +197,19 @@ class RankSession {
   Result<void> lead(JobExecutor& team) {
     auto lock = RunFileLock::acquire(run_.output);
     if (!lock) return fail(lock.error());
+    if (const auto fits = check_room(); !fits) return fits;
     const auto first = fill_state(team, run_);
     if (!first) return fail(first.error());
     first_ = *first;
     if (stop_) return fail({.kind = ErrorKind::kInterrupted, .what = "interrupted before the first step; nothing was written"});
     return record_.keep([&] { return train_and_compare(team); });
+  }
+
+  [[nodiscard]] Result<void> check_room() const {
+    if (request_.waits > 0) return {};
+    RunRequest asked = run_;
+    asked.warm_up_steps = 0;  // ranks have one plan each
+    return plimsoll::check_room(asked, plans_, {.first_step = first_step_of(run_), .data = mark_});
   }
 
   Result<void> train_and_compare(JobExecutor& team) {
@@ -212,6 +231,7 @@ class RankSession {
       return schedule;
     }
     schedule.states = state_files_of(run_.output);
+    schedule.data = mark_;
     return schedule;
   }
 
@@ -338,6 +358,7 @@ class RankSession {
   const std::atomic<bool>& stop_;
   std::shared_ptr<const CostModel> costs_;
   std::unique_ptr<BatchSource> batches_, evaluation_;
+  DataMark mark_;
   std::shared_ptr<Device> device_;     ///< outlives what follows, and that the executor
   std::unique_ptr<DeviceLinks> links_;
   std::vector<Plan> plans_;

@@ -8,6 +8,7 @@
 #include "formats/runs/process_samples.h"
 #include "formats/runs/run_file_lock.h"
 #include "profiler/probe/others_cpu.h"
+#include "session/check_room.h"
 #include "session/choose_plan.h"
 #include "session/compare_process.h"
 #include "session/host_memory.h"
@@ -67,6 +68,9 @@ class Session {
     auto batches = open_batch_source(request_.data, request_.spec, request_.recipe);
     if (!batches) return fail(batches.error());
     batches_ = std::move(*batches);
+    auto mark = mark_of_data(request_);
+    if (!mark) return fail(mark.error());
+    mark_ = std::move(*mark);
     if (request_.evaluation_data.empty()) return {};
     auto evaluation = open_batch_source(request_.evaluation_data, request_.spec, request_.recipe);
     if (!evaluation) return fail(evaluation.error());
@@ -96,6 +100,8 @@ class Session {
 
   /// An executor of that plan, filled with the state that the training begins with.
   Result<void> start(const Plan& plan) {
+    const RoomQuestion room{.first_step = first_step_of(request_), .data = mark_};
+    if (const auto fits = check_room(request_, {&plan, 1}, room); !fits) return fits;
     auto executor = open_executor(request_.backend, plan, request_.drive, request_.device_graphs);
     if (!executor) return fail(executor.error());
     executor_ = std::move(*executor);
@@ -150,6 +156,8 @@ class Session {
     const auto change = plan_change(warm.plan, chosen->plan, done_, *warm.calibration.model);
     if (!change && is_free_to_choose() && change.error().kind == ErrorKind::kInfeasible) return stay(warm, change.error());
     if (!change) return fail(change.error());
+    const RoomQuestion room{.first_step = done_, .begun = true, .held = drive_data(warm.plan), .data = mark_};
+    if (const auto fits = check_room(request_, {&chosen->plan, 1}, room); !fits) return fail(fits.error());
     if (const auto carried = carry_over(*change, chosen->plan); !carried) return fail(carried.error());
     return chosen;
   }
@@ -239,6 +247,7 @@ class Session {
     schedule.first_step = done_;
     schedule.until_step = until;
     schedule.states = state_files_of(request_.output);
+    schedule.data = mark_;
     if (request_.recipe.adapter.exists()) schedule.base = request_.init;
     return schedule;
   }
@@ -336,6 +345,7 @@ class Session {
   const std::atomic<bool>& stop_;
   std::unique_ptr<BatchSource> batches_;
   std::unique_ptr<BatchSource> evaluation_;
+  DataMark mark_;
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<DriveFolderLock> drive_lock_;
   std::optional<RunFileLock> lock_;  // before the file, which goes first

@@ -30,8 +30,9 @@ struct RunRequest {
   std::optional<Plan> plan;                ///< a plan from a file; nothing: the session plans
   std::shared_ptr<const CostModel> costs;  ///< what to expect before anything was measured
   std::int64_t warm_up_steps = 8;          ///< the first steps, profiled, of a cautious plan (warm_up_share); 0 trusts `costs`
-  TrainSchedule schedule;                  ///< the session fills in `first_step`, `states` and `base`
+  TrainSchedule schedule;                  ///< the session fills in `first_step`, `states`, `base` and `data`
   std::string data;
+  bool other_data = false;      ///< a resumed training may have had other data than `data` until now
   std::string evaluation_data;  ///< may be empty
   std::string init;             ///< weights to start from; may be empty
   std::string init_adapter;     ///< PEFT folder of adapters to start from; may be empty

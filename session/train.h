@@ -10,8 +10,9 @@
 #include "core/plan/durability.h"
 #include "core/trace/trace.h"
 #include "executor/checkpoint/state_files.h"
-#include "executor/executor.h"
 #include "executor/data/batch_source.h"
+#include "executor/data/data_mark.h"
+#include "executor/executor.h"
 
 namespace plimsoll {
 
@@ -35,6 +36,7 @@ struct TrainSchedule {
   OnNan on_nan = OnNan::kStop;
   StateFiles states;            ///< no checkpoint is written where that has no name
   std::string base;             ///< weights of a frozen model, which checkpoints name instead of holding them
+  DataMark data;                ///< which checkpoints name, so that none goes on with other data
 };
 
 /// A training state that is on the disk now.

@@ -30,6 +30,13 @@ Result<std::int64_t> resume(const RunRequest& request, const WriteState& write) 
 
 }  // namespace
 
+Result<DataMark> mark_of_data(const RunRequest& request) {
+  auto mark = mark_data(request.data);
+  if (!mark || request.resume.empty() || request.other_data) return mark;
+  const auto same = check_data_of_training_state(request.resume, *mark);
+  return same ? mark : fail(same.error());
+}
+
 Result<std::int64_t> fill_state(Executor& executor, const RunRequest& request) {
   const auto write = [&](TensorKind kind, GroupId group, const FillState& fill) { executor.set_state(kind, group, fill); };
   executor.initialize();

@@ -2,10 +2,15 @@
 
 #include <cstdint>
 
+#include "executor/data/data_mark.h"
 #include "executor/executor.h"
 #include "session/run_session.h"
 
 namespace plimsoll {
+
+/// The mark of the request's data. Refused where the checkpoint to go on from was trained on other data, unless that is
+/// asked for.
+Result<DataMark> mark_of_data(const RunRequest& request);
 
 /// Gives the executor the state that the training begins with: weights from the seed or a file, adapters from a folder, or
 /// what a checkpoint holds. Returns the first step.

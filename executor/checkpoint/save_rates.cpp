@@ -59,9 +59,11 @@ Result<double> median_seconds(const StateFiles& files, Bytes bytes, WritePlace p
 
 }  // namespace
 
+Bytes trial_bytes(Bytes state) { return std::clamp(state, kSmall, kMost); }
+
 Result<SaveRates> measure_save_rates(const std::string& run_file, Bytes state, WritePlace place, const TrialBytes& pieces) {
   const TrialFiles files{state_files_of(run_file + ".trial")};
-  const Bytes large = std::clamp(state, kSmall, kMost);
+  const Bytes large = trial_bytes(state);
   const auto small_seconds = median_seconds(files.names, kSmall, place, pieces);
   if (!small_seconds) return fail(small_seconds.error());
   const auto large_seconds = median_seconds(files.names, large, place, pieces);

@@ -180,8 +180,10 @@ Result<void> read_floats(const SafetensorsFile& file, const SafetensorsTensor& s
   return {};
 }
 
+/// `scale`: as scale_text makes it; empty where there is none.
 SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int64_t steps_done,
-                          const std::vector<Saved>& tensors) {
+                          const std::vector<Saved>& tensors, const SaveStateOptions& options,
+                          const std::string& scale) {
   SafetensorsPlan plan{.type = stored_type(recipe),
                        .tensors = {},
                        .metadata = {{"format", std::string(kFormat)},
@@ -192,6 +194,9 @@ SafetensorsPlan plan_file(const ModelSpec& spec, const Recipe& recipe, std::int6
                                     {"recipe", canonical_text(recipe)}},
                        .checksums = true};
   for (const Saved& tensor : tensors) plan.tensors.push_back({tensor.name, {tensor.elements}, tensor.bytes});
+  if (!options.base.empty()) plan.metadata[std::string(kTrainingBase)] = options.base;
+  if (options.data.exists()) put_mark(options.data, plan.metadata);
+  if (!scale.empty()) plan.metadata[kLossScaleKey] = scale;
   return plan;
 }
 
@@ -217,10 +222,10 @@ Result<void> append(SafetensorsWriter& writer, const std::string& name, std::spa
 Result<Bytes> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
                                   std::int64_t steps_done, const ReadState& state, const SaveStateOptions& options) {
   const std::vector<Saved> tensors = saved_tensors(spec, recipe);
-  SafetensorsPlan plan = plan_file(spec, recipe, steps_done, tensors);
-  if (!options.base.empty()) plan.metadata[std::string(kTrainingBase)] = options.base;
-  if (scales_loss(recipe.precision)) plan.metadata[kLossScaleKey] = scale_text(state(TensorKind::kScalar, GroupId(0)));
-  auto writer = SafetensorsWriter::create(path, std::move(plan), options.place);
+  const std::string scale =
+      scales_loss(recipe.precision) ? scale_text(state(TensorKind::kScalar, GroupId(0))) : std::string();
+  auto writer =
+      SafetensorsWriter::create(path, plan_file(spec, recipe, steps_done, tensors, options, scale), options.place);
   if (!writer) return fail(writer.error());
   for (const Saved& tensor : tensors) {
     const std::span<const std::byte> bytes = state(tensor.kind, tensor.group);
@@ -230,6 +235,13 @@ Result<Bytes> save_training_state(const std::filesystem::path& path, const Model
   }
   if (auto finished = writer->finish(); !finished) return fail(finished.error());
   return writer->size();
+}
+
+Result<Bytes> training_state_bytes(const ModelSpec& spec, const Recipe& recipe, const SaveStateOptions& options) {
+  const LossScale none;  // its text is as long as any
+  const std::string scale =
+      scales_loss(recipe.precision) ? scale_text(std::as_bytes(std::span(&none, 1))) : std::string();
+  return size_of_safetensors(plan_file(spec, recipe, 0, saved_tensors(spec, recipe), options, scale));
 }
 
 Result<std::int64_t> check_training_state(const std::filesystem::path& path) {
@@ -266,6 +278,12 @@ Result<std::int64_t> load_training_state(const std::filesystem::path& path, cons
     if (auto read = read_tensor(*file, tensor, state); !read) return fail(read.error());
   }
   return steps_done;
+}
+
+Result<void> check_data_of_training_state(const std::filesystem::path& path, const DataMark& data) {
+  const auto file = SafetensorsFile::open(path);
+  if (!file || !check_kind(*file)) return {};
+  return check_same_data(path.string(), file->header().metadata, data);
 }
 
 Result<void> load_trained_weights(const std::filesystem::path& path, const ModelSpec& spec, const WriteState& state) {

@@ -8,6 +8,7 @@
 #include "core/base/result.h"
 #include "core/model/recipe.h"
 #include "executor/checkpoint/state_access.h"
+#include "executor/data/data_mark.h"
 #include "formats/models/safetensors_writer.h"
 
 namespace plimsoll {
@@ -19,6 +20,7 @@ inline constexpr std::string_view kTrainingBase = "base";
 struct SaveStateOptions {
   std::string base = {};  ///< where the weights of what is frozen are; empty: the seed's
   WritePlace place = WritePlace::kBeside;
+  DataMark data = {};  ///< what was trained on; may be missing
 };
 
 /// Writes everything that the next step depends on (weights and moments in the state's own type, the number of steps
@@ -27,6 +29,9 @@ struct SaveStateOptions {
 /// written, and its checksums say so. Answers with the file's length. A failing disk throws EnvironmentError.
 Result<Bytes> save_training_state(const std::filesystem::path& path, const ModelSpec& spec, const Recipe& recipe,
                                   std::int64_t steps_done, const ReadState& state, const SaveStateOptions& options = {});
+
+/// Bytes of such a file, before there is one.
+Result<Bytes> training_state_bytes(const ModelSpec& spec, const Recipe& recipe, const SaveStateOptions& options = {});
 
 /// Reads such a file back and returns the number of steps done: training goes on from there, bit for bit. Refused, with
 /// what differs, when the file is of another model or recipe; nothing is written to `state` then. A file of which a byte has
@@ -40,6 +45,10 @@ Result<std::int64_t> check_training_state(const std::filesystem::path& path);
 
 /// The steps that it says it holds; its header is checked, its data is not read.
 Result<std::int64_t> steps_in_training_state(const std::filesystem::path& path);
+
+/// Fails, naming both, where the file says that its training had other data. A file that cannot be read is no concern
+/// of this: whoever loads it says so.
+Result<void> check_data_of_training_state(const std::filesystem::path& path, const DataMark& data);
 
 /// Reads the weights alone out of such a file, for use without training, as fp32, whatever the recipe was. Refused when it is of
 /// another model, or holds adapters only.

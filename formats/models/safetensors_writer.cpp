@@ -84,6 +84,12 @@ bool is_spare(const std::filesystem::path& path) {
          std::filesystem::hard_link_count(path, ignored) == 1;
 }
 
+Bytes file_size(const SafetensorsPlan& plan, const std::vector<std::int64_t>& elements, std::size_t head) {
+  Bytes size(static_cast<std::int64_t>(head));
+  for (std::size_t i = 0; i < elements.size(); ++i) size += Bytes(elements[i] * bits_of(type_of(plan, i)) / 8);
+  return size;
+}
+
 OpenFile open_place(const std::filesystem::path& path, WritePlace place) {
   if (place == WritePlace::kInPlace || (place == WritePlace::kOverSpare && is_spare(path))) return OpenFile::for_overwriting(path);
   std::error_code absent;  // what cannot be removed cannot be made anew either
@@ -92,6 +98,13 @@ OpenFile open_place(const std::filesystem::path& path, WritePlace place) {
 }
 
 }  // namespace
+
+Result<Bytes> size_of_safetensors(SafetensorsPlan plan) {
+  const auto counts = count_elements(plan, {});
+  if (!counts) return fail(counts.error());
+  if (plan.checksums) reserve_checksums(plan);
+  return file_size(plan, *counts, header_bytes(plan, *counts).size());
+}
 
 SafetensorsWriter::SafetensorsWriter(std::filesystem::path path, std::filesystem::path temporary, OpenFile file,
                                      SafetensorsPlan plan, std::vector<std::int64_t> elements, bool over_older)
@@ -121,10 +134,7 @@ Result<SafetensorsWriter> SafetensorsWriter::create(const std::filesystem::path&
   SafetensorsWriter writer(path, temporary, std::move(file), std::move(plan), std::move(*counts),
                            place != WritePlace::kBeside);
   writer.file_.append(std::as_bytes(std::span(head)));
-  writer.final_size_ = Bytes(static_cast<std::int64_t>(head.size()));
-  for (std::size_t i = 0; i < writer.elements_.size(); ++i) {
-    writer.final_size_ += Bytes(writer.elements_[i] * bits_of(type_of(writer.plan_, i)) / 8);
-  }
+  writer.final_size_ = file_size(writer.plan_, writer.elements_, head.size());
   writer.skip_complete_tensors();
   return writer;
 }

@@ -28,6 +28,9 @@ struct SafetensorsPlan {
   bool checksums = false;  ///< the metadata get one of the header and one of each tensor (safetensors_checksums.h)
 };
 
+/// Bytes of the file that a SafetensorsWriter would write of it, or why it would not.
+Result<Bytes> size_of_safetensors(SafetensorsPlan plan);
+
 /// Where a file's bytes go until it is finished.
 enum class WritePlace {
   kBeside,   ///< into `path.tmp`, which then takes the name; until then an older `path` stays as it was

@@ -9,12 +9,13 @@
 namespace plimsoll {
 namespace {
 
-/// Files that are there at once while one is written: the one beside, the newest and the one before; of steps both, and the
-/// checkpoint in the end.
+/// Files that are there at once while one is written: the newest, and the one of two before, which is written over; of
+/// steps both, and the checkpoint in the end, beside an older one where there are such.
 std::int64_t files_at_once(const Safety& safety) {
   switch (safety.durability) {
     case Durability::kNone: return 1;
-    case Durability::kCheckpoint: return 3;
+    case Durability::kCheckpoint:
+      return 2;
     case Durability::kStep: return safety.every > 0 ? 4 : 3;
   }
   return 1;

@@ -30,7 +30,7 @@ TEST_CASE("fit and plan say what durability costs: bytes and room always, time w
   CHECK(without["safety"]["durability"] == "checkpoint");
   CHECK(without["safety"]["every_steps"] == 10);
   CHECK(without["safety"]["written_bytes_each"] == state);
-  CHECK(without["safety"]["room_bytes"] == 3 * state);
+  CHECK(without["safety"]["room_bytes"] == 2 * state);
   CHECK(without["safety"]["seconds_each"].is_null());
   fit.insert(fit.end(), {"--ssd", "1GB:1,1", "--strategy", "resident"});
   const json with = answer(folder, fit);

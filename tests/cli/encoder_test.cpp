@@ -72,6 +72,30 @@ TEST_CASE("a ViT learns from images, is saved, and gets a head of other classes"
              Catch::Contains("'classifier.weight' has shape [3, 32], but the model needs [5, 32]"));
 }
 
+TEST_CASE("images and records of a resumed run are those that it had") {
+  const TemporaryFolder folder;
+  const std::string pixels = images();
+  write_file(folder.file("data.bin"), pixels);
+  write_file(folder.file("other.bin"), pixels.substr(0, pixels.size() - 1) + "#");
+  write_file(folder.file("data.jsonl"), records());
+  write_file(folder.file("other.jsonl"), records() + records());
+  const auto resumed = [&](const std::string& data) {
+    return plimsoll_in(
+        folder, {"run", "--resume", "run.plimsoll", "--data", data, "--steps", "4", "-o", "rest.plimsoll", "--force",
+                 "--device-memory", "16MiB", "--ram", "512MiB", "--warm-up-steps", "0", "--json", "-q"});
+  };
+  const auto check = [&](const std::string& had, const std::string& other) {
+    const ChildEnd refused = resumed(other);
+    CHECK(refused.code == 2);
+    CHECK_THAT(refused.err, Catch::Contains(had) && Catch::Contains(other));
+    answer_of(resumed(had));
+  };
+  answer_of(train(folder, kVit, "data.bin", {}, "2"));
+  check("data.bin", "other.bin");
+  answer_of(train(folder, kBert, "data.jsonl", {"--classes", "2", "--seq", "8"}, "2"));
+  check("data.jsonl", "other.jsonl");
+}
+
 TEST_CASE("a run with hidden tokens that is resumed has the losses of one that was not stopped") {
   const TemporaryFolder folder;
   const json whole = answer_of(train(folder, kBert, kText, {"--seq", "16"}))["losses"];

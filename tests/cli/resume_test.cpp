@@ -100,6 +100,46 @@ TEST_CASE("a resumed run refuses by name what differs from the run") {
   refused(resume("run.plimsoll"), "is gone");
 }
 
+TEST_CASE(
+    "a run goes on with the data that it had, whatever its file is called, and with other data only when that is "
+    "said") {
+  const TemporaryFolder folder;
+  const std::string text = read_whole(kText);
+  write_file(folder.file("mine.txt"), text);
+  write_file(folder.file("same.txt"), text);
+  write_file(folder.file("other.txt"), text.substr(0, text.size() - 1) + "#");  // as long
+  const auto begin = [&](const std::string& steps, const Arguments& more) {
+    Arguments line{"run",     kTinyModel, "--data",          "mine.txt", "--steps", steps,   "-o",       "run.plimsoll",
+                   "--force", "--json",   "--device-memory", "16MiB",    "--ram",   "64MiB", "--matmul", "openblas"};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, line);
+  };
+  const auto go_on = [&](const char* from, const char* data, const Arguments& more) {
+    Arguments line{"run", "--resume", from, "--data", data, "--steps", "8", "-o", "more.plimsoll", "--force", "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, line);
+  };
+  const json whole = losses_of(begin("8", {}));
+  losses_of(begin("5", {}));
+  const std::vector<std::string> before = files_in(folder);
+  for (const char* from : {"run.plimsoll", "run.plimsoll.checkpoint.safetensors"}) {
+    const ChildEnd refused = go_on(from, "other.txt", {});
+    INFO(refused.err);
+    CHECK(refused.code == 2);
+    for (const char* word : {"mine.txt", "other.txt", "--other-data"}) CHECK_THAT(refused.err, Catch::Contains(word));
+    CHECK(files_in(folder) == before);
+  }
+  CHECK(losses_of(go_on("run.plimsoll", "same.txt", {})) == json(std::vector<json>(whole.begin() + 5, whole.end())));
+  CHECK(losses_of(go_on("run.plimsoll", "other.txt", {"--other-data"})).size() == 3);
+  CHECK(plimsoll_in(folder,
+                    {"run", "--resume", "more.plimsoll", "--data", "mine.txt", "--steps", "9", "-o", "last.plimsoll"})
+            .code == 2);
+  CHECK(plimsoll_in(folder,
+                    {"run", "--resume", "more.plimsoll", "--data", "other.txt", "--steps", "9", "-o", "last.plimsoll"})
+            .code == 0);
+  CHECK_THAT(begin("5", {"--other-data"}).err, Catch::Contains("--other-data is for a run that goes on"));
+}
+
 TEST_CASE("a plan file refuses options that it has decided, and a GPU's plan does not run here") {
   const TemporaryFolder folder;
   REQUIRE(

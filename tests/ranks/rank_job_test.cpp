@@ -114,6 +114,13 @@ TEST_CASE("ranks that share layers train as one rank does, also in a pipeline an
   const std::vector<std::string> words{PLIMSOLL_PROGRAM, "run",    "--resume", "two.plimsoll", "--data", kText, "--steps", "6",
                                        "--json",         "-q", "-o",       "rest.plimsoll"};
   CHECK(answer_of(test::run_child(words, folder.path()))["losses"].size() == 2);
+  std::ofstream(folder.file("other.txt")) << std::string(1000, 'x');
+  const auto others = test::run_child(
+      {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", PLIMSOLL_PROGRAM, "run", "--resume",
+       "two.plimsoll", "--data", "other.txt", "--tp", "2", "--steps", "6", "-o", "rest.plimsoll", "--force"},
+      folder.path());
+  CHECK(others.code != 0);
+  CHECK_THAT(others.err, Catch::Contains("this is not the data that the training had") && Catch::Contains(kText));
 }
 
 TEST_CASE("2BW's losses are the same on two ranks and on four, and PipeDream goes on from a state with those of a whole run") {

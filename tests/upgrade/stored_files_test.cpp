@@ -26,9 +26,9 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 
 /// A folder with the stored run and its checkpoint under the names that they were written with.
 struct StoredRun {
-  StoredRun() {
+  explicit StoredRun(const std::string& state = "state-v1.safetensors") {
     write_file(folder.file("run.plimsoll"), stored("run-v1.sqlite"));
-    write_file(folder.file("run.plimsoll.checkpoint.safetensors"), stored("state-v1.safetensors"));
+    write_file(folder.file("run.plimsoll.checkpoint.safetensors"), stored(state));
     write_file(folder.file("corpus.txt"), stored("corpus.txt"));
   }
   ChildEnd resume() const {
@@ -53,14 +53,28 @@ TEST_CASE("a run file of version 1 opens whole") {
 }
 
 TEST_CASE("a run that an earlier program wrote goes on from its checkpoint") {
-  const StoredRun run;
-  const ChildEnd end = run.resume();
-  INFO(end.err);
-  REQUIRE(end.code == 0);
-  const auto losses = nlohmann::json::parse(end.out)["losses"];
-  REQUIRE(losses.size() == 4);
-  // As that program's own resumption printed it; other processors round otherwise.
-  CHECK(losses[0].get<double>() == Approx(5.5409583875193986).epsilon(1e-5));
+  for (const char* state : {"state-v1.safetensors", "state-v2-without-mark.safetensors"}) {
+    const StoredRun run(state);
+    const ChildEnd end = run.resume();
+    INFO(state << ": " << end.err);
+    REQUIRE(end.code == 0);
+    const auto losses = nlohmann::json::parse(end.out)["losses"];
+    REQUIRE(losses.size() == 4);
+    // As that program's own resumption printed it; other processors round otherwise.
+    CHECK(losses[0].get<double>() == Approx(5.5409583875193986).epsilon(1e-5));
+  }
+}
+
+TEST_CASE("a state that does not say which data it is of goes on with any, and those that are written then say it") {
+  const StoredRun run("state-v2-without-mark.safetensors");
+  const std::string corpus = stored("corpus.txt");
+  write_file(run.folder.file("corpus.txt"), corpus + corpus);
+  REQUIRE(run.resume().code == 0);
+  write_file(run.folder.file("corpus.txt"), corpus);
+  const ChildEnd end = plimsoll_in(
+      run.folder, {"run", "--resume", "next.plimsoll", "--data", "corpus.txt", "--steps", "9", "-o", "last.plimsoll"});
+  CHECK(end.code == 2);
+  CHECK_THAT(end.err, Contains("next.plimsoll.checkpoint.safetensors is of corpus.txt (8000 bytes"));
 }
 
 TEST_CASE("newer files are refused with both versions and what to do") {
