@@ -34,6 +34,13 @@ std::string safety_text(const SafetyAnswer& a) {
   if (a.seconds_each && a.measured->seconds_each > 0) {
     text += fmt::format(" ({:+.1f} % against the prediction)", 100 * (a.measured->seconds_each - *a.seconds_each) / *a.seconds_each);
   }
+  text += "\n";
+  if (!a.learned) return text;
+  const SafetyAnswer::Learned& l = *a.learned;
+  text += fmt::format("          by the first {}: {}; the {} after them took {}", l.from, seconds(l.seconds_each),
+                      l.later, seconds(l.later_seconds_each));
+  if (l.seconds_each > 0)
+    text += fmt::format(" ({:+.1f} %)", 100 * (l.later_seconds_each - l.seconds_each) / l.seconds_each);
   return text + "\n";
 }
 

@@ -40,6 +40,11 @@ TrialBytes bytes_in_memory(const Plan& plan, const Executor& executor) {
   };
 }
 
+Nanoseconds median(std::vector<Nanoseconds> times) {
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2];
+}
+
 }  // namespace
 
 Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction,
@@ -63,13 +68,21 @@ void SafetySpent::add(const SavedState& state) {
   bytes_ = state.bytes;
 }
 
+std::optional<Nanoseconds> SafetySpent::foretold() const {
+  return took_.size() == kFirst ? std::optional(median({took_.begin() + kFresh, took_.end()})) : std::nullopt;
+}
+
 void SafetySpent::put_into(SafetyAnswer& answer) const {
   if (took_.empty()) return;
-  std::vector<Nanoseconds> sorted = took_;
-  std::sort(sorted.begin(), sorted.end());
   answer.measured = {.times = static_cast<std::int64_t>(took_.size()),
                      .written_each = bytes_,
-                     .seconds_each = to_seconds(sorted[sorted.size() / 2])};
+                     .seconds_each = to_seconds(median(took_))};
+  if (took_.size() <= kFirst) return;
+  const auto first = took_.begin() + kFresh, later = took_.begin() + kFirst;
+  answer.learned = {.from = kFirst,
+                    .seconds_each = to_seconds(median({first, later})),
+                    .later = static_cast<std::int64_t>(took_.end() - later),
+                    .later_seconds_each = to_seconds(median({later, took_.end()}))};
 }
 
 }  // namespace plimsoll

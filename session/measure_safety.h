@@ -13,7 +13,12 @@ Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, co
 /// What it cost so far.
 class SafetySpent {
  public:
+  /// What is learnt is the median of seven, after two that find fresh room on the disk.
+  static constexpr std::size_t kFresh = 2, kFirst = 9;
+
   void add(const SavedState& state);
+  /// What each of the later ones will take, by the first: nothing but right after the last of those.
+  [[nodiscard]] std::optional<Nanoseconds> foretold() const;
   /// Puts what was measured beside what was predicted, if anything was kept.
   void put_into(SafetyAnswer& answer) const;
 

@@ -267,11 +267,18 @@ class Session {
     return begun;
   }
 
+  void add_spent(const SavedState& state) {
+    safety_spent_.add(state);
+    if (const auto foretold = safety_spent_.foretold()) {
+      announce(fmt::format("each state takes {}, by the first {}", to_text(*foretold), SafetySpent::kFirst));
+    }
+  }
+
   TrainWatcher checkpoint_watcher() {
     TrainWatcher watcher;
     watcher.on_saved = [this](const SavedState& state) {
       record_.promise(state.steps_done);
-      if (state.of_step == (request_.schedule.durability == Durability::kStep)) safety_spent_.add(state);
+      if (state.of_step == (request_.schedule.durability == Durability::kStep)) add_spent(state);
       if (state.of_step) return;
       saved_ = state.steps_done;
       record_.add_checkpoint(state);

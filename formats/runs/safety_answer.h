@@ -24,6 +24,14 @@ struct SafetyAnswer {
     double seconds_each = 0;
   };
   std::optional<Measured> measured;  ///< of a run
+  /// What the run's own first saves said of those after them.
+  struct Learned {
+    std::int64_t from = 0;  ///< saves until then
+    double seconds_each = 0;
+    std::int64_t later = 0;  ///< saves after them, and what those took
+    double later_seconds_each = 0;
+  };
+  std::optional<Learned> learned;  ///< of a run that saved often enough
 
   /// Steps between two of them.
   [[nodiscard]] std::int64_t every() const { return safety.durability == Durability::kStep ? 1 : safety.every; }

@@ -7,6 +7,7 @@
 #include "executor/checkpoint/training_state.h"
 #include "session/check_room.h"
 #include "session/disk_use.h"
+#include "session/measure_safety.h"
 #include "session/warm_up.h"
 #include "tests/session/session_case.h"
 
@@ -133,6 +134,29 @@ TEST_CASE("a run is refused a disk that has a page less than it needs, and ends 
     CHECK_FALSE(outcome_on(less));
     CHECK(files_in(less.folder()).empty());
   }
+}
+
+TEST_CASE("what later states take is foretold by the median of the third to the ninth") {
+  SafetySpent spent;
+  SafetyAnswer answer;
+  for (const std::int64_t took : {90, 80, 30, 10, 20, 18, 22, 70, 19}) {
+    CHECK_FALSE(spent.foretold());
+    spent.add({.bytes = Bytes(7), .took = Nanoseconds(took)});
+  }
+  REQUIRE(spent.foretold());
+  CHECK(*spent.foretold() == Nanoseconds(20));  // the fourth of 10 18 19 20 22 30 70
+  spent.put_into(answer);
+  CHECK_FALSE(answer.learned);  // nothing came after them
+  for (const std::int64_t took : {24, 22, 23}) spent.add({.bytes = Bytes(7), .took = Nanoseconds(took)});
+  CHECK_FALSE(spent.foretold());
+  spent.put_into(answer);
+  REQUIRE(answer.learned);
+  CHECK(answer.learned->from == 9);
+  CHECK(answer.learned->seconds_each == Approx(20e-9));
+  CHECK(answer.learned->later == 3);
+  CHECK(answer.learned->later_seconds_each == Approx(23e-9));
+  CHECK(answer.measured->times == 12);
+  CHECK(answer.measured->seconds_each == Approx(23e-9));  // the seventh of 10 18 19 20 22 22 23 24 30 70 80 90
 }
 
 }  // namespace plimsoll::test
