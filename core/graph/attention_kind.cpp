@@ -22,6 +22,8 @@ bool is_attention(OpKind kind) {
     case OpKind::kAttentionBackward:
     case OpKind::kAttentionStep:
     case OpKind::kAttentionStepBackward:
+    case OpKind::kBiasedAttention:
+    case OpKind::kBiasedAttentionBackward:
       return true;
     default:
       return false;
