@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "formats/published/write_rows.h"
+#include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {
