@@ -9,6 +9,7 @@ _List = str | list[str] | tuple[str, ...]
 def fit(
     model: _Path, on: str | None = ...,
     *,
+    gpus: _Value | _Path | None = ...,  # GPUs of this kind; other stacks share the batch over them
     machine: _Value | _Path | None = ...,  # a machine described in a JSON file
     ram: _Value | _Path | None = ...,  # host memory, e.g. 16GiB
     ssd: _Value | _Path | None = ...,  # SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, …
@@ -19,7 +20,6 @@ def fit(
     device_memory: _Value | _Path | None = ...,  # cap on device memory, e.g. 512MiB
     desktop: bool | None = ...,  # the GPU drives a desktop too
     os: _Value | _Path | None = ...,  # linux, wsl2 or windows: what of the GPU's and the host's memory a program can have
-    gpus: _Value | _Path | None = ...,  # GPUs of this kind; other stacks share the batch over them
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
@@ -115,6 +115,7 @@ def plan(
     model: _Path, on: str | None = ..., output: _Path = ...,
     *,
     timeline: _Value | _Path | None = ...,  # a run file with the plan, its predicted steps and memory, for show, export and …
+    gpus: _Value | _Path | None = ...,  # GPUs of this kind; other stacks share the batch over them
     machine: _Value | _Path | None = ...,  # a machine described in a JSON file
     ram: _Value | _Path | None = ...,  # host memory, e.g. 16GiB
     ssd: _Value | _Path | None = ...,  # SSD capacity[:read,write GB/s][xN][@GB/s shared], e.g. 2TB:3.5,1.7; on this computer, …
@@ -125,7 +126,6 @@ def plan(
     device_memory: _Value | _Path | None = ...,  # cap on device memory, e.g. 512MiB
     desktop: bool | None = ...,  # the GPU drives a desktop too
     os: _Value | _Path | None = ...,  # linux, wsl2 or windows: what of the GPU's and the host's memory a program can have
-    gpus: _Value | _Path | None = ...,  # GPUs of this kind; other stacks share the batch over them
     batch: _Value | _Path | None = ...,  # sequences per micro-batch
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
@@ -188,7 +188,7 @@ def simulate(
     calibration: _Value | _Path | None = ...,  # measurements that replace the catalogue's: a run file, or CSV or JSON of …
     skip_probability: _Value | _Path | None = ...,  # of a step whose fp16 gradients overflow, so that nothing is updated
     csv: bool | None = ...,  # what each memory of a plan needs, or the ranks of a layout's pipeline, as CSV
-    on: _Value | _Path | None = ...,  # GPU by name, for a MODEL in place of a plan
+    on: _Value | _Path | None = ...,  # GPU by name, or as many as "8x A100", for a MODEL in place of a plan
     gpus: _Value | _Path | None = ...,  # GPUs of this kind
     dp: _Value | _Path | None = ...,  # GPUs that share the batch (default: what the other degrees leave)
     tp: _Value | _Path | None = ...,  # GPUs that share each layer
