@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdio>
 #include <new>
+#include <system_error>
 
 #include "cli/answer_error.h"
 #include "cli/commands.h"
@@ -44,6 +45,12 @@ int run_command_line(int argc, char** argv) {
                                                .what = "out of memory",
                                                .where = {},
                                                .remedy = "use a smaller model, --batch or --accumulate"}));
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    return static_cast<int>(report_error(app, {.kind = ErrorKind::kEnvironment,
+                                               .what = error.what(),
+                                               .where = {},
+                                               .remedy = "threads need room: raise ulimit -v or -u, or use fewer --cpu-cores"}));
   }
   return static_cast<int>(code);
 }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "core/base/nearest_names.h"
 
@@ -53,12 +52,16 @@ Error without_command(const CLI::App& app, const std::vector<std::string>& words
   return error;
 }
 
-/// The first of the words behind "The following arguments were not expected: ".
-std::string first_unexpected(const std::string& what) {
-  std::istringstream list(what.substr(std::min(what.size(), what.find(": ") + 2)));
-  std::string word;
-  list >> word;
-  return word.substr(0, word.find('='));
+/// Of the words behind "The following arguments were not expected: ", in which order ever, the first option that was
+/// typed, else the first word.
+std::string first_unexpected(const std::string& what, const std::vector<std::string>& typed) {
+  const std::string list = " " + what.substr(std::min(what.size(), what.find(": ") + 2)) + " ";
+  const auto is_listed = [&](const std::string& word) { return list.find(" " + word + " ") != std::string::npos; };
+  const auto option = std::find_if(typed.begin(), typed.end(), [&](const std::string& word) {
+    return word.starts_with('-') && is_listed(word);
+  });
+  const auto word = option != typed.end() ? option : std::find_if(typed.begin(), typed.end(), is_listed);
+  return word == typed.end() ? list.substr(1, list.size() - 2) : word->substr(0, word->find('='));
 }
 
 }  // namespace
@@ -69,8 +72,8 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::
   const std::string name = "plimsoll " + command->get_name();
   Error told{
       .kind = ErrorKind::kInput, .what = error.what(), .where = name, .remedy = name + " --help lists its options"};
-  if (error.get_name() != "ExtrasError") return told;
-  const std::string word = first_unexpected(told.what);
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return told;
+  const std::string word = first_unexpected(told.what, words);
   if (word.starts_with('-')) {
     told.what = fmt::format("{} is none of its options", word);
     told.remedy = nearest_words(word, option_names(*command)) + told.remedy;

@@ -23,9 +23,11 @@ namespace fs = std::filesystem;
 constexpr std::int64_t kPredictedSteps = 4;  ///< of a prediction's trace
 const std::string kDriveData = "SSD data", kWeights = "weights";
 
+/// The nearest folder above that is there; a path that ends in a slash names a folder itself.
 std::string folder_of(const std::string& file) {
-  const std::string folder = fs::path(file).parent_path();
-  return folder.empty() ? "." : folder;
+  fs::path folder = fs::path(file).parent_path();
+  for (std::error_code ignored; !folder.empty() && !fs::exists(folder, ignored);) folder = folder.parent_path();
+  return folder.empty() ? "." : folder.string();
 }
 
 tl::unexpected<Error> missing(const std::string& folder, std::string what, Bytes needed, Bytes free,

@@ -45,7 +45,7 @@ TEST_CASE("names that are not known get the nearest ones, and an ambiguous one i
          {"optimizer", {"fit", "gpt2", "--on", kGpu, "--optimizer", "sdg"}, 2, {"'sdg'", "sgd, momentum, adam, adamw, adam8bit"}},
          {"precision", {"fit", "gpt2", "--on", kGpu, "--precision", "fp61"}, 2, {"fp61", "fp32"}},
          {"command", {"fti"}, 2, {"--help"}},
-         {"no command", {}, 2, {"subcommand"}},
+         {"no command", {}, 2, {"no command is named"}},
          {"no model", {"fit"}, 2, {"MODEL"}}});
 }
 

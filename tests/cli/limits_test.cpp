@@ -128,7 +128,7 @@ TEST_CASE("under any limit of address space the program ends by itself, with wor
     }
   }
   CHECK(limited("200000", {"--version"}).code == 0);
-  const ChildEnd refused = limited("200000", run_with({"--force", "--cpu-cores", "1"}));
+  const ChildEnd refused = limited("245000", run_with({"--force", "--cpu-cores", "1"}));
   CHECK_THAT(refused.err, Catch::Contains("ulimit -v"));
 }
 

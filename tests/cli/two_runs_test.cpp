@@ -9,7 +9,7 @@
 namespace plimsoll::test {
 namespace {
 
-const Arguments kEndlessWarmUp{"--warm-up-steps", "100000000"};
+const Arguments kEndlessWarmUp{"--warm-up-steps", "200000"};
 
 }  // namespace
 

@@ -41,7 +41,7 @@ TEST_CASE("fit, plan and largest answer for T5's encoder and decoder with plans 
   CHECK(json::parse(planned.out)["step_seconds"] == answer["step_seconds"]);
   CHECK(plimsoll_in(folder, {"simulate", "t5.json"}).code == 0);
   const ChildEnd largest =
-      plimsoll_in(folder, {"largest", "t5-small", "--on", "RTX 3090", "--what", "layers", "--strategy", "resident"});
+      plimsoll_in(folder, {"largest", "t5-small", "--on", "RTX 3090", "--what", "layers", "--strategies", "resident"});
   INFO(largest.err);
   CHECK(largest.code == 0);
 }
@@ -70,7 +70,7 @@ TEST_CASE("what does not go with a T5 is refused by name") {
   refused({"fit", kTinyT5 + ",relative_buckets=9999999", "--on", "RTX 3090"}, "relative_buckets=9999999");
   refused({"plan", kTinyT5 + ",experts=4,gating=switch", "--on", "RTX 3090", "-o", "t5.json"}, "a mixture of experts");
   refused({"fit", "t5-small", "--workload", "inference", "--on", "RTX 3090"}, "encoder with a decoder");
-  refused({"recompute", "t5-small", "--on", "RTX 3090"}, "is no chain");
+  refused({"recompute", "t5-small", "--on", "RTX 3090", "--budget", "8GiB"}, "is no chain");
 }
 
 }  // namespace plimsoll::test

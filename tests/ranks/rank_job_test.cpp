@@ -116,7 +116,7 @@ TEST_CASE("ranks that share layers train as one rank does, also in a pipeline an
   CHECK(answer_of(test::run_child(words, folder.path()))["losses"].size() == 2);
   std::ofstream(folder.file("other.txt")) << std::string(1000, 'x');
   const auto others = test::run_child(
-      {"mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", PLIMSOLL_PROGRAM, "run", "--resume",
+      {"/usr/bin/env", "mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", PLIMSOLL_PROGRAM, "run", "--resume",
        "two.plimsoll", "--data", "other.txt", "--tp", "2", "--steps", "6", "-o", "rest.plimsoll", "--force"},
       folder.path());
   CHECK(others.code != 0);

@@ -1,6 +1,7 @@
 #include "tests/support/run_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -15,6 +16,13 @@ bool is_norm_weight(ParameterRole role) {
          role == ParameterRole::kFinalNormWeight || role == ParameterRole::kQueryNormWeight ||
          role == ParameterRole::kKeyNormWeight || role == ParameterRole::kEmbeddingNormWeight ||
          role == ParameterRole::kTransformNormWeight;
+}
+
+/// Queries of a model whose scores have no factor 1 / √d begin with it (as T5's do): else most weights of a softmax are 0 or 1.
+bool is_of_a_query(const ModelSpec& spec, const ParameterTensor& tensor, std::int64_t element) {
+  if (spec.positions != PositionKind::kRelative) return false;
+  if (tensor.role == ParameterRole::kCrossQueryWeight) return true;
+  return tensor.role == ParameterRole::kQkvWeight && element / tensor.columns < spec.attention_width();
 }
 
 }  // namespace
@@ -137,7 +145,9 @@ void GraphRun::fill_parameters(std::uint32_t seed) {
   for (std::uint32_t g = 0; g < graph_->parameters.groups.size(); ++g) {
     for (const ParameterTensor& tensor : graph_->parameters.groups[g].tensors) {
       for (std::int64_t i = tensor.offset; i < tensor.offset + tensor.elements(); ++i) {
-        const float noise = normal(random), start = is_norm_weight(tensor.role) ? norm_start : 0;
+        const bool asks = is_of_a_query(graph_->spec, tensor, i - tensor.offset);
+        const float noise = normal(random) * (asks ? 1 / std::sqrt(static_cast<float>(graph_->spec.head_dim)) : 1);
+        const float start = is_norm_weight(tensor.role) ? norm_start : 0;
         const double weight = wide ? static_cast<double>(noise) + static_cast<double>(start) : static_cast<double>(noise + start);
         for (const TensorKind kind : {TensorKind::kParameter, TensorKind::kMaster}) {
           if (const TensorId id = find(kind, GroupId(g)); id.valid()) put(id, i, weight);
