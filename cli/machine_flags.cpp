@@ -99,10 +99,13 @@ Result<void> read_pcie(std::string_view text, MachineOptions& options) {
 
 void add_gpu_options(CLI::App& command, MachineFlags& flags, const std::string& on, const std::string& gpus,
                      const std::string& group) {
-  command
-      .add_option_function<std::string>(
-          "--on", [&flags](const std::string& text) { std::tie(flags.gpu, flags.gpus) = count_and_name(text); }, on)
-      ->group(group);
+  // A number before the name is as good as --gpus behind it, also for who refuses or keeps what was typed.
+  const auto read_name = [&command, &flags](const std::string& text) {
+    std::tie(flags.gpu, flags.gpus) = count_and_name(text);
+    CLI::Option* number = command.get_option("--gpus");
+    if (flags.gpus > 1 && number->empty()) number->add_result(std::to_string(flags.gpus));
+  };
+  command.add_option_function<std::string>("--on", read_name, on)->group(group);
   command
       .add_option_function<int>(
           "--gpus",

@@ -30,6 +30,7 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
        "plimsoll: plimsoll fit: 'xl' is one argument too many\n  put a name of several words in quotes"},
       {{"fit", "gpt2", "--batch", "many"}, "--batch"},
       {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
+      {{"fit", "gpt2", "--on", "2x T4", "--workload", "dpo"}, "--gpus would be ignored by --workload dpo"},
       {{"fit"}, "plimsoll: plimsoll fit: MODEL is required\n  plimsoll fit --help lists its options\n"}};
   for (const auto& [line, said] : wrong) {
     const ChildEnd end = plimsoll_in(folder, line);
