@@ -16,18 +16,6 @@ std::string_view to_text(AttentionKind kind) {
   return "unknown";
 }
 
-bool is_attention(OpKind kind) {
-  switch (kind) {
-    case OpKind::kAttention:
-    case OpKind::kAttentionBackward:
-    case OpKind::kAttentionStep:
-    case OpKind::kAttentionStepBackward:
-    case OpKind::kBiasedAttention:
-    case OpKind::kBiasedAttentionBackward:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_attention(OpKind kind) { return attends_forward(kind) || attends_backward(kind); }
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <queue>
 #include <vector>
 
+#include "core/graph/attention_kind.h"
 #include "core/graph/expert_shape.h"
 #include "core/graph/op_work.h"
 
@@ -56,8 +57,6 @@ std::int64_t products_of(OpKind kind, const OpShape& s) {
 }
 
 std::int64_t sequences_of(const OpShape& s) { return s.sequence > 0 ? s.rows / s.sequence : 0; }
-
-bool is_attention(OpKind kind) { return attends_forward(kind) || attends_backward(kind); }
 
 /// Work of each task, in the order in which they are taken.
 std::vector<std::int64_t> task_sizes(OpKind kind, const OpShape& s) {

@@ -23,7 +23,7 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
   const TemporaryFolder folder;
   const std::pair<Arguments, const char*> wrong[] = {
       {{}, "plimsoll: no command is named\n  plimsoll --help lists the commands\n"},
-      {{"fitt", "gpt2"}, "plimsoll: no command is called 'fitt'\n  did you mean fit"},
+      {{"fti", "gpt2"}, "plimsoll: no command is called 'fti'\n  did you mean fit"},
       {{"fit", "gpt2", "--bach", "3"}, "plimsoll: plimsoll fit: --bach is none of its options\n  did you mean --batch"},
       {{"fit", "gpt2", "--bach=3"}, "--bach is none of its options"},
       {{"fit", "gpt2", "xl"},
