@@ -12,6 +12,7 @@
 #include "formats/models/hf_dropout.h"
 #include "formats/models/hf_encoder_config.h"
 #include "formats/models/hf_experts.h"
+#include "formats/models/hf_llama_relatives.h"
 #include "formats/models/hf_newer_config.h"
 #include "formats/models/hf_rope.h"
 #include "formats/models/hf_starcoder_config.h"
@@ -75,6 +76,9 @@ constexpr KnownType kKnownTypes[] = {
     {"deepseek_v3", "DeepseekV3ForCausalLM", Family::kDeepSeek}, {"gpt_bigcode", "GPTBigCodeForCausalLM", Family::kGptBigCode},
     {"cohere", "CohereForCausalLM", Family::kCohere}, {"llama4_text", "Llama4ForCausalLM", Family::kLlama4},
     {"camembert", "CamembertForMaskedLM", Family::kBert}, {"distilbert", "DistilBertForMaskedLM", Family::kBert},
+    {"smollm3", "SmolLM3ForCausalLM", Family::kLlama}, {"seed_oss", "SeedOssForCausalLM", Family::kQwen2},
+    {"olmo3", "Olmo3ForCausalLM", Family::kOlmo2},    {"glm4_moe", "Glm4MoeForCausalLM", Family::kQwen2Moe},
+    {"kimi_k2", "DeepseekV3ForCausalLM", Family::kDeepSeek},
 };
 
 std::string readable_types() {
@@ -125,7 +129,7 @@ class ConfigReader {
       read_gpt2();
     } else {
       read_rotary_model();
-      if (type == "granite") read_multipliers();
+      read_llama_relative(fields_, type, found_);
       if (type == "qwen3_moe") take_notes(read_qwen_experts(fields_, found_.spec.experts));
     }
     found_.stated_type = fields_.word({"dtype", "torch_dtype"}, "");
@@ -155,17 +159,6 @@ class ConfigReader {
   void note_stored_code() {
     const json* stored = fields_.find("quantization_config");
     if (stored != nullptr && !is_off(*stored, 0)) note("'quantization_config' says how weights are stored; training holds them decoded");
-  }
-
-  /// Granite multiplies embeddings, sums, scores and logits by constants; only the first has a place in a spec.
-  void read_multipliers() {
-    ModelSpec& spec = found_.spec;
-    spec.embedding_scale = fields_.positive({"embedding_multiplier"}, 1);
-    const double scores = fields_.positive({"attention_multiplier"}, 1) * std::sqrt(static_cast<double>(spec.head_dim));
-    const double sums = fields_.positive({"residual_multiplier"}, 1), logits = fields_.positive({"logits_scaling"}, 1);
-    if (scores == 1 && sums == 1 && logits == 1) return;
-    spec.other_arithmetic = true;
-    note("Granite multiplies scores, sums and logits by constants of its own, for which there are no kernels", true);
   }
 
   void take_notes(std::vector<ModelNote> notes) { std::ranges::move(notes, std::back_inserter(found_.notes)); }

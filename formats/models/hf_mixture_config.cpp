@@ -78,29 +78,56 @@ void read_latent(ConfigFields& fields, ModelSpec& spec) {
   fields.pass_over({"qk_head_dim", "num_key_value_heads"});
 }
 
-void read_deepseek(ConfigFields& fields, std::string_view type, ModelSpec& spec) {
-  const bool third = type == "deepseek_v3";
-  ExpertSpec& experts = spec.experts;
-  read_latent(fields, spec);
-  experts.count = size_or_none(fields, "n_routed_experts", third ? 256 : 64);
-  experts.per_token = fields.size({"num_experts_per_tok"}, third ? 8 : 6);
-  experts.width = fields.size({"moe_intermediate_size"}, third ? 2048 : 1407);
+/// What DeepSeek's keys of experts are where a file leaves them out.
+struct UsualRouting {
+  std::int64_t count, per_token, width, shared, dense_first;
+  bool normalized;
+};
+
+constexpr UsualRouting kDeepSeek2{64, 6, 1407, 2, 0, false}, kDeepSeek3{256, 8, 2048, 1, 3, true}, kGlm{128, 8, 1408, 1, 1, true};
+
+/// Experts by the keys that DeepSeek's and GLM's files share.
+void read_routed(ConfigFields& fields, ExpertSpec& experts, const UsualRouting& usual) {
+  experts.count = size_or_none(fields, "n_routed_experts", usual.count);
+  experts.per_token = fields.size({"num_experts_per_tok"}, usual.per_token);
+  experts.width = fields.size({"moe_intermediate_size"}, usual.width);
   constexpr std::int64_t kMost = std::int64_t{1} << 30;  // beyond what is valid, and its square is still a number
-  const std::int64_t shared = size_or_none(fields, "n_shared_experts", third ? 1 : 2);
+  const std::int64_t shared = size_or_none(fields, "n_shared_experts", usual.shared);
   experts.shared_width = std::min(shared, kMost) * std::min(experts.width, kMost);
-  experts.dense_first = size_or_none(fields, "first_k_dense_replace", third ? 3 : 0);
-  if (fields.size({"moe_layer_freq"}, 1) != 1) fields.fault("'moe_layer_freq' other than 1 is not supported");
-  experts.plain_gates = !fields.flag("norm_topk_prob", third);
-  const std::string scores = fields.word({"scoring_func"}, third ? "sigmoid" : "softmax");
+  experts.dense_first = size_or_none(fields, "first_k_dense_replace", usual.dense_first);
+  experts.plain_gates = !fields.flag("norm_topk_prob", usual.normalized);
+  fields.pass_over({"n_group", "topk_group", "topk_method", "routed_scaling_factor", "num_nextn_predict_layers"});
+}
+
+void read_scores(ConfigFields& fields, ExpertSpec& experts, std::string_view usual) {
+  const std::string scores = fields.word({"scoring_func"}, usual);
   if (scores != "softmax" && scores != "sigmoid")
     fields.fault(fmt::format("'scoring_func' '{}' is not supported", scores));
   experts.sigmoid_scores = scores == "sigmoid";
+}
+
+/// DeepSeek 2 and 3, and Kimi K2, which is of the third's kind.
+void read_deepseek(ConfigFields& fields, std::string_view type, ModelSpec& spec) {
+  const bool third = type != "deepseek_v2";
+  read_latent(fields, spec);
+  read_routed(fields, spec.experts, third ? kDeepSeek3 : kDeepSeek2);
+  if (fields.size({"moe_layer_freq"}, 1) != 1) fields.fault("'moe_layer_freq' other than 1 is not supported");
+  read_scores(fields, spec.experts, third ? "sigmoid" : "softmax");
   if (!third && fields.flag("mlp_bias", false)) fields.fault("'mlp_bias' of a DeepSeek 2 is not supported");
   spec.rope_interleaved = true;
   spec.other_arithmetic = true;  // factors of routed experts, groups of experts
-  fields.pass_over({"n_group", "topk_group", "topk_method", "routed_scaling_factor", "aux_loss_alpha", "seq_aux",
-                    "ep_size", "num_nextn_predict_layers", "num_mtp_layers", "mlp_bias", "output_router_logits",
-                    "rope_interleave"});
+  fields.pass_over({"aux_loss_alpha", "seq_aux", "ep_size", "num_mtp_layers", "mlp_bias", "output_router_logits", "rope_interleave"});
+}
+
+/// GLM 4.5: experts as DeepSeek 3's behind grouped queries.
+void read_glm4_moe(ConfigFields& fields, ModelSpec& spec) {
+  read_routed(fields, spec.experts, kGlm);
+  read_scores(fields, spec.experts, "sigmoid");
+  spec.experts.shared_gate = false;
+  spec.qkv_bias = fields.flag("attention_bias", false);
+  spec.qk_norm = fields.flag("use_qk_norm", false);
+  spec.other_arithmetic = true;  // factors of routed experts
+  fields.pass_over({"moe_router_dtype"});
 }
 
 /// Dense blocks have a width of their own; the expert of all tokens is as wide as the others.
@@ -140,7 +167,7 @@ void read_mixture_config(ConfigFields& fields, std::string_view type, ModelDescr
     case Family::kOlmoe:
       return read_olmoe(fields, spec);
     case Family::kQwen2Moe:
-      return read_qwen2_moe(fields, spec);
+      return type == "glm4_moe" ? read_glm4_moe(fields, spec) : read_qwen2_moe(fields, spec);
     case Family::kGptOss:
       return read_gpt_oss(fields, spec);
     case Family::kLlama4:

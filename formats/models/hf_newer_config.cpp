@@ -20,6 +20,16 @@ constexpr Family kNewer[] = {Family::kGemma2,     Family::kGemma3,   Family::kOl
                              Family::kOlmoe,      Family::kQwen2Moe, Family::kGptOss, Family::kDeepSeek,
                              Family::kGptBigCode, Family::kCohere,   Family::kLlama4};
 
+constexpr double kOlmo3Theta = 500000;  // transformers' own, where a file with two rotations does not say it
+
+/// Files whose text part is read, and the model_type of that part.
+struct SeveralModalities {
+  std::string_view type;
+  std::string_view text_type;
+};
+
+constexpr SeveralModalities kSeveral[] = {{"gemma3", "gemma3_text"}, {"llama4", "llama4_text"}, {"mistral3", "mistral"}};
+
 /// One reader a family, each a plain list of its keys; the first fault stays in the fields.
 class NewerReader {
  public:
@@ -38,6 +48,9 @@ class NewerReader {
       case Family::kOlmo:
       case Family::kOlmoe:
         read_clip();
+        break;
+      case Family::kOlmo2:
+        if (type_ == "olmo3") read_alternation(fields_.size({"sliding_window"}, 4096), 4);
         break;
       case Family::kCohere:
         read_cohere();
@@ -107,7 +120,8 @@ class NewerReader {
 
   void read_choices() {
     const bool layer_norm = spec_.norm == NormKind::kLayerNorm;
-    const double usual = type_ == "olmo2" || type_ == "olmoe" || type_ == "gpt_oss" || type_ == "llama4_text" || layer_norm ? 1e-5 : 1e-6;
+    constexpr std::string_view kLarger[] = {"olmo2", "olmo3", "olmoe", "gpt_oss", "llama4_text", "glm4_moe"};
+    const double usual = layer_norm || std::ranges::find(kLarger, type_) != std::end(kLarger) ? 1e-5 : 1e-6;
     if (spec_.norm_weight)
       spec_.norm_epsilon = fields_.positive({layer_norm ? "layer_norm_eps" : "rms_norm_eps"}, usual);
     spec_.tied_head = fields_.flag("tie_word_embeddings", spec_.tied_head);
@@ -183,9 +197,13 @@ class NewerReader {
 
   /// transformers 5 writes rotations of full and sliding blocks apart.
   void read_rotation() {
-    if (spec_.family == Family::kGemma3) return read_two_rotations();
+    const json* parameters = fields_.find("rope_parameters");
+    const bool apart = type_ == "olmo3" && parameters != nullptr && parameters->contains("full_attention");
+    if (spec_.family == Family::kGemma3 || apart) return read_two_rotations();
     if (spec_.family == Family::kGptOss) fields_.pass_over({"initial_context_length"});
-    if (const auto scaling = read_rope(fields_, spec_, {})) own_arithmetic(*scaling);
+    const auto half = type_ == "glm4_moe" ? std::optional(0.5) : std::nullopt;
+    if (const auto scaling = read_rope(fields_, spec_, half)) own_arithmetic(*scaling);
+    if (type_ == "olmo3" && spec_.rope_scaling.kind != RopeScalingKind::kNone) spec_.local_rope_theta = spec_.rope_theta;
     if (spec_.latent.exists()) spec_.rotary_dim = spec_.latent.rope_dim;
   }
 
@@ -211,8 +229,9 @@ class NewerReader {
       return fields_.fault(
           "'rope_parameters' has no 'full_attention': expected rotations of full and of sliding attention");
     }
-    const ModelSpec full = rotation_of("full_attention", "rope_theta", 1e6, fields_.find("rope_scaling"));
-    const ModelSpec sliding = rotation_of("sliding_attention", "rope_local_base_freq", 1e4, nullptr);
+    const bool gemma = spec_.family == Family::kGemma3;
+    const ModelSpec full = rotation_of("full_attention", "rope_theta", gemma ? 1e6 : kOlmo3Theta, fields_.find("rope_scaling"));
+    const ModelSpec sliding = rotation_of("sliding_attention", "rope_local_base_freq", gemma ? 1e4 : full.rope_theta, nullptr);
     spec_.rope_theta = full.rope_theta;
     spec_.rope_scaling = full.rope_scaling;
     spec_.local_rope_theta = sliding.rope_theta;
@@ -265,8 +284,11 @@ void read_newer_config(ConfigFields& fields, std::string_view type, ModelDescrip
 
 Result<std::optional<json>> text_part(const json& config, std::string_view where) {
   const auto type = config.find("model_type"), text = config.find("text_config");
-  if (type == config.end() || (*type != "gemma3" && *type != "llama4")) return std::nullopt;
-  const std::string several = type->get<std::string>(), alone = several + "_text";
+  if (type == config.end() || !type->is_string()) return std::nullopt;
+  const auto several = type->get<std::string>();
+  const auto* const known = std::ranges::find(kSeveral, several, &SeveralModalities::type);
+  if (known == std::end(kSeveral)) return std::nullopt;
+  const std::string alone(known->text_type);
   const auto wrong = [&](std::string what) {
     return fail({.kind = ErrorKind::kInput,
                  .what = std::move(what),

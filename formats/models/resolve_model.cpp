@@ -10,6 +10,7 @@
 #include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
 #include "formats/models/hf_tensors.h"
+#include "formats/models/hub_name.h"
 #include "formats/models/model_zoo.h"
 #include "formats/models/shape_words.h"
 
@@ -115,7 +116,11 @@ Result<ModelDescription> describe_model(std::string_view text) {
   if (model) return ModelDescription{.spec = std::move(model->spec), .notes = std::move(model->notes), .weights = {}};
   std::error_code ignored;
   if (fs::exists(fs::path(text), ignored)) return describe_path(fs::path(text));
-  return fail(model.error());
+  auto match = match_hub_name(text);
+  if (!match) return fail(model.error());
+  ModelDescription found{.spec = std::move(match->model.spec), .notes = std::move(match->model.notes), .weights = {}};
+  found.notes.push_back({.text = std::move(match->note), .changes_numbers = false});
+  return found;
 }
 
 Result<ModelSpec> resolve_model(std::string_view text) {

@@ -15,7 +15,6 @@ constexpr std::string_view kTranslator = "an encoder with a decoder that is no T
 constexpr std::string_view kSparse = "a model whose attention leaves tokens out by a pattern of its own";
 constexpr std::string_view kLatent = "a model with latent attention";
 constexpr std::string_view kMoreNorms = "a model with norms behind attention and feed-forward layers as well";
-constexpr std::string_view kNormsBehind = "a model whose norms stand behind attention and feed-forward layers alone";
 constexpr std::string_view kSharedExperts = "a mixture with an expert that all tokens pass through";
 constexpr std::string_view kScaledExperts = "a mixture whose scores, sums and logits have constant factors";
 
@@ -38,8 +37,7 @@ constexpr Unread kUnread[] = {
     {"longformer", kSparse}, {"big_bird", kSparse}, {"reformer", kSparse}, {"gpt_neo", kSparse},
     {"minicpm3", kLatent},
     {"gemma3n", kMoreNorms}, {"glm4", kMoreNorms},
-    {"olmo3", kNormsBehind},
-    {"glm4_moe", kSharedExperts}, {"granitemoeshared", kSharedExperts},
+    {"granitemoeshared", kSharedExperts},
     {"granitemoe", kScaledExperts},
 };
 

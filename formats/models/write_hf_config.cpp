@@ -173,6 +173,7 @@ Result<std::string> write_hf_config(const ModelSpec& spec, const ConfigExtras& e
     return bad(spec, fmt::format("no config.json of the family '{}' is written: save a single .safetensors file",
                                  to_text(spec.family)));
   }
+  if (spec.other_arithmetic) return bad(spec, "the family's code in transformers would multiply, clip or rotate otherwise than this model");
   const bool encoder = spec.family == Family::kBert || spec.family == Family::kVit;
   auto config = encoder                        ? encoder_config(spec)
                 : spec.family == Family::kT5   ? write_t5(spec)

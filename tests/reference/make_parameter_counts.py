@@ -101,6 +101,11 @@ def deepseek2(layers, hidden, heads, ffn, width, experts, rank):
                  num_experts_per_tok=6, first_k_dense_replace=1)
 
 
+def glm4_moe(layers, hidden, ffn, width, experts, dense, **more):
+    return sized(hf.Glm4MoeConfig, layers, hidden, 96, 8, ffn, 151552, head_dim=128, attention_bias=True, moe_intermediate_size=width,
+                 n_routed_experts=experts, n_shared_experts=1, num_experts_per_tok=8, first_k_dense_replace=dense, **more)
+
+
 def big_code(layers, hidden, heads, positions, vocab):
     return hf.GPTBigCodeConfig(n_layer=layers, n_embd=hidden, n_head=heads, n_inner=4 * hidden, n_positions=positions, vocab_size=vocab)
 
@@ -197,6 +202,18 @@ MODELS = {
     "deepseek-v2": lambda: deepseek2(60, 5120, 128, 12288, 1536, 160, 1536), "deepseek-v3": lambda: hf.DeepseekV3Config(),
     "starcoder": lambda: big_code(40, 6144, 48, 8192, 49152), "santacoder": lambda: big_code(24, 2048, 16, 2048, 49280),
     "command-r": lambda: sized(hf.CohereConfig, 40, 8192, 64, 64, 22528, 256000),
+    "mistral-large-123b": lambda: sized(hf.MistralConfig, 88, 12288, 96, 8, 28672, 32768),
+    "codestral-22b": lambda: sized(hf.MistralConfig, 56, 6144, 48, 8, 16384, 32768),
+    "ministral-8b": lambda: sized(hf.MistralConfig, 36, 4096, 32, 8, 12288, 131072),
+    "phi-4-mini": lambda: sized(hf.Phi3Config, 32, 3072, 24, 8, 8192, 200064, tie_word_embeddings=True),
+    "smollm3-3b": lambda: sized(hf.SmolLM3Config, 36, 2048, 16, 4, 11008, 128256, tie_word_embeddings=True),
+    "seed-oss-36b": lambda: sized(hf.SeedOssConfig, 64, 5120, 80, 8, 27648, 155136, head_dim=128),
+    "olmo-3-7b": lambda: sized(hf.Olmo3Config, 32, 4096, 32, 32, 11008, 100278),
+    "olmo-3-32b": lambda: sized(hf.Olmo3Config, 64, 5120, 40, 8, 27648, 100278),
+    "glm-4.5-air": lambda: glm4_moe(46, 4096, 10944, 1408, 128, 1),
+    "glm-4.5": lambda: glm4_moe(92, 5120, 12288, 1536, 160, 3, use_qk_norm=True),
+    "kimi-k2": lambda: hf.DeepseekV3Config(num_attention_heads=64, num_key_value_heads=64, n_routed_experts=384, first_k_dense_replace=1,
+                                           vocab_size=163840),
     "llama4-scout": lambda: hf.Llama4TextConfig(),
     "llama4-maverick": lambda: hf.Llama4TextConfig(num_local_experts=128, interleave_moe_layer_step=2),
 }

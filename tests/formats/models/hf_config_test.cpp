@@ -261,6 +261,11 @@ TEST_CASE("write_hf_config and parse_hf_config are inverse for every zoo model")
     const bool mixture = model.spec.family == Family::kQwen3 && model.spec.experts.count > 0;
     if (!check_hf_names(model.spec) || mixture || starcoder || has_newer_keys(model.spec.family)) continue;
     const auto text = write_hf_config(model.spec);
+    const bool wide = model.spec.family == Family::kQwen2 && model.spec.attention_width() != model.spec.hidden;  // Seed-OSS
+    if (model.spec.other_arithmetic || wide) {
+      CHECK_FALSE(text);
+      continue;
+    }
     REQUIRE(text);
     const auto found = parse_hf_config(*text, "config.json", model.name);
     REQUIRE(found);

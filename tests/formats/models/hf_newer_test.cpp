@@ -91,6 +91,32 @@ const Published kFiles[] = {
       "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "quantization_config": {"fmt": "e4m3"},
       "rms_norm_eps": 1e-06, "rope_theta": 10000, "routed_scaling_factor": 2.5, "scoring_func": "sigmoid",
       "tie_word_embeddings": false, "topk_group": 4, "topk_method": "noaux_tc", "v_head_dim": 128, "vocab_size": 129280})"},
+    {"olmo-3-32b",  // layers of one kind in turn, and a rotation that is not applied
+     R"({"architectures": ["Olmo3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "hidden_act": "silu",
+      "hidden_size": 5120, "intermediate_size": 27648, "max_position_embeddings": 65536, "model_type": "olmo3",
+      "num_attention_heads": 40, "num_hidden_layers": 64, "num_key_value_heads": 8, "rms_norm_eps": 1e-06,
+      "rope_scaling": {"attention_factor": 1.2079441541679836, "beta_fast": 32, "beta_slow": 1, "factor": 8.0,
+      "original_max_position_embeddings": 8192, "rope_type": "yarn"}, "rope_theta": 500000, "sliding_window": 4096,
+      "tie_word_embeddings": false, "vocab_size": 100278})"},
+    {"glm-4.5-air",
+     R"({"architectures": ["Glm4MoeForCausalLM"], "attention_bias": true, "attention_dropout": 0.0, "head_dim": 128,
+      "hidden_act": "silu", "hidden_size": 4096, "partial_rotary_factor": 0.5, "intermediate_size": 10944,
+      "max_position_embeddings": 131072, "model_type": "glm4_moe", "moe_intermediate_size": 1408, "norm_topk_prob": true,
+      "num_attention_heads": 96, "n_group": 1, "topk_group": 1, "n_routed_experts": 128, "n_shared_experts": 1,
+      "routed_scaling_factor": 1.0, "num_experts_per_tok": 8, "first_k_dense_replace": 1, "num_hidden_layers": 46,
+      "num_key_value_heads": 8, "rms_norm_eps": 1e-05, "rope_scaling": null, "rope_theta": 1000000,
+      "num_nextn_predict_layers": 1, "tie_word_embeddings": false, "use_qk_norm": false, "vocab_size": 151552})"},
+    {"kimi-k2",
+     R"({"architectures": ["DeepseekV3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "aux_loss_alpha": 0.001,
+      "auto_map": {"AutoConfig": "configuration_deepseek.DeepseekV3Config"}, "ep_size": 1, "first_k_dense_replace": 1,
+      "hidden_act": "silu", "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512,
+      "max_position_embeddings": 131072, "model_type": "kimi_k2", "moe_intermediate_size": 2048, "moe_layer_freq": 1,
+      "n_group": 1, "n_routed_experts": 384, "n_shared_experts": 1, "norm_topk_prob": true, "num_attention_heads": 64,
+      "num_experts_per_tok": 8, "num_hidden_layers": 61, "num_key_value_heads": 64, "num_nextn_predict_layers": 0,
+      "q_lora_rank": 1536, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "quantization_config": {"fmt": "e4m3"},
+      "rms_norm_eps": 1e-06, "rope_scaling": {"factor": 32.0, "type": "yarn"}, "rope_theta": 50000.0,
+      "routed_scaling_factor": 2.827, "scoring_func": "sigmoid", "seq_aux": true, "tie_word_embeddings": false,
+      "topk_group": 1, "topk_method": "noaux_tc", "v_head_dim": 128, "vocab_size": 163840})"},
     {"starcoder",
      R"({"activation_function": "gelu", "architectures": ["GPTBigCodeForCausalLM"], "attention_softmax_in_fp32": true,
       "attn_pdrop": 0.1, "embd_pdrop": 0.1, "layer_norm_epsilon": 1e-05, "model_type": "gpt_bigcode", "multi_query": true,
@@ -158,6 +184,24 @@ TEST_CASE("blocks of Gemma 3 with the window turn by a base of their own, every 
   CHECK(parsed(newer).value().spec == spec);
 }
 
+TEST_CASE("of OLMo 3's blocks three have the window and the fourth sees all, with one rotation or two in the file") {
+  const ModelSpec spec = spec_of("olmo-3-32b");
+  CHECK(spec.has_window(2));
+  CHECK_FALSE(spec.has_window(3));
+  CHECK(spec.other_arithmetic);
+  const std::string yarn = R"("rope_scaling": {"attention_factor": 1.2079441541679836, "beta_fast": 32, "beta_slow": 1, "factor": 8.0,
+      "original_max_position_embeddings": 8192, "rope_type": "yarn"}, "rope_theta": 500000)";
+  const auto rotated = [&](const std::string& rotation) { return parsed(replaced(text_of("olmo-3-32b"), yarn, rotation)).value().spec; };
+  CHECK_FALSE(rotated(R"("rope_theta": 500000)").other_arithmetic);
+  const ModelSpec two = rotated(R"("rope_parameters": {"full_attention": {"rope_type": "linear", "factor": 8.0,
+      "rope_theta": 500000.0}, "sliding_attention": {"rope_type": "default", "rope_theta": 500000.0}})");
+  CHECK_FALSE(two.other_arithmetic);
+  CHECK(two.local_rope_theta == 500000);
+  CHECK(two.rope_scaling == RopeScaling{.kind = RopeScalingKind::kLinear, .factor = 8});
+  const ModelSpec older = rotated(R"("rope_scaling": {"rope_type": "linear", "factor": 8.0}, "rope_theta": 500000)");
+  CHECK(older == two);
+}
+
 TEST_CASE("what a file of several modalities says of all its parts is said of its text") {
   const std::string untied = replaced(text_of("gemma-3-4b"), "\"model_type\": \"gemma3\"",
                                       "\"model_type\": \"gemma3\", \"tie_word_embeddings\": false");
@@ -196,7 +240,9 @@ TEST_CASE("what plimsoll's own step does otherwise than a newer family is refuse
                                                          {"gpt-oss-20b", "sinks"},
                                                          {"deepseek-v2-lite", "latent attention"},
                                                          {"deepseek-v3", "latent attention"},
-                                                         {"llama4-maverick", "every token passes"}};
+                                                         {"llama4-maverick", "every token passes"},
+                                                         {"glm-4.5-air", "every token passes"},
+                                                         {"kimi-k2", "latent attention"}};
   for (const auto& [zoo, what] : refused) {
     INFO(zoo);
     const auto built = check_buildable(spec_of(zoo), recipe);

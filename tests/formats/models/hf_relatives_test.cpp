@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "core/model/parameters.h"
 #include "formats/models/hf_config.h"
@@ -55,6 +56,26 @@ const Published kFiles[] = {
       "num_hidden_layers": 48, "num_key_value_heads": 4, "output_router_logits": false, "rms_norm_eps": 1e-06,
       "rope_scaling": null, "rope_theta": 1000000.0, "router_aux_loss_coef": 0.001, "sliding_window": null,
       "tie_word_embeddings": false, "use_sliding_window": false, "vocab_size": 151936})"},
+    {"smollm3-3b", 3075098624,
+     R"({"architectures": ["SmolLM3ForCausalLM"], "attention_bias": false, "attention_dropout": 0.0, "hidden_act": "silu",
+      "hidden_size": 2048, "intermediate_size": 11008, "max_position_embeddings": 65536, "max_window_layers": 28,
+      "mlp_bias": false, "model_type": "smollm3", "no_rope_layer_interval": 4, "num_attention_heads": 16,
+      "num_hidden_layers": 36, "num_key_value_heads": 4, "pretraining_tp": 2, "rms_norm_eps": 1e-06, "rope_scaling": null,
+      "rope_theta": 5000000.0, "sliding_window": null, "tie_word_embeddings": true, "use_sliding_window": false,
+      "vocab_size": 128256})"},
+    {"seed-oss-36b", 36151104512,
+     R"({"architectures": ["SeedOssForCausalLM"], "attention_bias": true, "attention_dropout": 0.0, "attention_out_bias": false,
+      "head_dim": 128, "hidden_act": "silu", "hidden_size": 5120, "intermediate_size": 27648,
+      "max_position_embeddings": 524288, "mlp_bias": false, "model_type": "seed_oss", "num_attention_heads": 80,
+      "num_hidden_layers": 64, "num_key_value_heads": 8, "pretraining_tp": 1, "residual_dropout": 0.0, "rms_norm_eps": 1e-06,
+      "rope_scaling": {"rope_type": "default"}, "rope_theta": 10000000.0, "tie_word_embeddings": false, "vocab_size": 155136})"},
+    {"mistral-small-3.2-24b", 23572403200,
+     R"({"architectures": ["Mistral3ForConditionalGeneration"], "image_token_index": 10, "model_type": "mistral3",
+      "multimodal_projector_bias": false, "spatial_merge_size": 2, "text_config": {"attention_dropout": 0.0, "head_dim": 128,
+      "hidden_act": "silu", "hidden_size": 5120, "intermediate_size": 32768, "max_position_embeddings": 131072,
+      "model_type": "mistral", "num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8,
+      "rms_norm_eps": 1e-05, "rope_theta": 1000000000.0, "sliding_window": null, "vocab_size": 131072},
+      "vision_config": {"model_type": "pixtral"}})"},
 };
 
 ModelDescription read(const std::string& text) { return parse_hf_config(text, "config.json", "m").value(); }
@@ -88,6 +109,29 @@ TEST_CASE("what a relative computes otherwise keeps its weights from being train
   CHECK_FALSE(changes_numbers(read(kFiles[4].text)));
   CHECK_FALSE(changes_numbers(read(kFiles[5].text)));
   CHECK(changes_numbers(read(replaced(kFiles[5].text, "\"norm_topk_prob\": true", "\"norm_topk_prob\": false"))));
+}
+
+TEST_CASE("SmolLM3's blocks without rotation, and Seed-OSS's biases, are what their flags say") {
+  const std::string smol = kFiles[6].text;
+  CHECK(read(smol).spec.other_arithmetic);
+  const auto listed = [&](const std::string& one) {
+    std::string all = one;
+    for (int i = 1; i < 36; ++i) all += ", 1";
+    return read(replaced(smol, "\"no_rope_layer_interval\": 4", "\"no_rope_layers\": [" + all + "]")).spec;
+  };
+  CHECK_FALSE(listed("1").other_arithmetic);
+  CHECK(listed("0").other_arithmetic);
+  for (const auto& [from, to, named] : {std::tuple("\"no_rope_layer_interval\": 4", "\"no_rope_layers\": [1, 1]", "no list of 36 layers"),
+                                        std::tuple("\"use_sliding_window\": false", "\"use_sliding_window\": true", "sliding_window")}) {
+    const auto refused = parse_hf_config(replaced(smol, from, to), "config.json", "m");
+    REQUIRE_FALSE(refused);
+    CHECK_THAT(refused.error().text(), Catch::Contains(named));
+  }
+  const ModelSpec seed = read(kFiles[7].text).spec;
+  CHECK(seed.qkv_bias);
+  CHECK_FALSE(seed.projection_bias);
+  CHECK(read(replaced(kFiles[7].text, "\"attention_out_bias\": false", "\"attention_out_bias\": true")).spec.projection_bias);
+  CHECK(changes_numbers(read(kFiles[8].text)));  // the tower of images is left out
 }
 
 TEST_CASE("positions of RoBERTa begin behind its padding, wherever that is") {
