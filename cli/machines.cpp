@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 #include "cli/probe_command.h"
 #include "cli/this_machine.h"
 #include "cli/workload_flags.h"
+#include "core/base/nearest_names.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "formats/machines/machine_parts.h"
 #include "formats/text/csv.h"
@@ -79,12 +81,25 @@ Result<ExitCode> probe(const MachineFlags& flags, const std::string& output, boo
                              .json = json});
 }
 
-ExitCode list_gpus(bool json) {
+/// Those with `part` in their name, or in one of their other names.
+Result<std::vector<GpuEntry>> gpus_with(const std::string& part) {
+  std::vector<GpuEntry> found;
+  for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+    const auto has_part = [&](const std::string& name) { return has_in_name(name, part); };
+    if (has_part(gpu.name) || std::ranges::any_of(gpu.aliases, has_part)) found.push_back(gpu);
+  }
+  if (!found.empty()) return found;
+  const auto named = find_gpu(built_in_gpu_catalogue(), part);  // "NVIDIA GeForce RTX 3060 12GB"
+  if (!named) return fail(named.error());
+  return std::vector<GpuEntry>{*named};
+}
+
+ExitCode list_gpus(const std::vector<GpuEntry>& gpus, bool json) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!json)
     fmt::print("{:<22}{:<12}{:>12}{:>10}{:>10}{:>10}{:>10}\n", "GPU", "generation", "memory", "GB/s", "fp32 TF",
                "fp16 TF", "bf16 TF");
-  for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+  for (const GpuEntry& gpu : gpus) {
     if (json) {
       rows.push_back({{"name", gpu.name},
                       {"architecture", gpu.architecture},
@@ -103,10 +118,10 @@ ExitCode list_gpus(bool json) {
   return ExitCode::kDone;
 }
 
-ExitCode list_gpus_as_csv() {
+ExitCode list_gpus_as_csv(const std::vector<GpuEntry>& gpus) {
   const auto known = [](const std::optional<double>& value) { return value ? json_number(*value) : std::string(); };
   fmt::print("gpu,architecture,memory_bytes,memory_gbs,fp32_tflops,fp16_tflops,bf16_tflops,source\n");
-  for (const GpuEntry& gpu : built_in_gpu_catalogue()) {
+  for (const GpuEntry& gpu : gpus) {
     fmt::print("{},{},{},{},{},{},{},{}\n", csv_field(gpu.name), csv_field(gpu.architecture), gpu.memory.count,
                json_number(gpu.memory_gbs), known(gpu.fp32_tflops), known(gpu.fp16_tflops), known(gpu.bf16_tflops),
                csv_field(gpu.source));
@@ -123,7 +138,7 @@ Result<ExitCode> print_this(const MachineFlags& flags, const std::string& output
 /// The catalogue has all GPUs as they are: what a machine has around one would be ignored.
 Result<void> check_list(const CLI::App& command) {
   for (const std::string& option : given_options(command)) {
-    if (option == "--json" || option == "--csv" || option == "--this") continue;
+    if (option == "--json" || option == "--csv" || option == "--this" || option == "NAME") continue;
     return fail({.kind = ErrorKind::kInput,
                  .what = fmt::format("{} would be ignored by the list of GPUs", option),
                  .where = {},
@@ -133,16 +148,22 @@ Result<void> check_list(const CLI::App& command) {
 }
 
 /// What was asked for: the catalogue, a machine file, or a probe.
-Result<ExitCode> answer(const CLI::App& command, const MachineFlags& flags, const std::string& output, bool probes,
-                        bool json, bool csv) {
+Result<ExitCode> answer(const CLI::App& command, const MachineFlags& flags, const std::string& output, const std::string& part,
+                        bool probes, bool json, bool csv) {
   const bool file = !flags.gpu.empty() && !output.empty();
   if (!file && (!flags.gpu.empty() || (!output.empty() && !probes))) {
     return fail({.kind = ErrorKind::kInput, .what = "a machine file needs both --on GPU and -o FILE", .where = {}, .remedy = {}});
   }
+  if (!part.empty() && (probes || file)) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("'{}' would be ignored: it chooses from the list of GPUs", part),
+                 .where = {}, .remedy = "leave it out, or name the GPU with --on"});
+  }
   if (probes) return probe(flags, output, json);
   if (file) return write_parts(flags, output);
   if (const auto goes = check_list(command); !goes) return fail(goes.error());
-  return csv ? list_gpus_as_csv() : list_gpus(json);
+  const auto gpus = gpus_with(part);
+  if (!gpus) return fail(gpus.error());
+  return csv ? list_gpus_as_csv(*gpus) : list_gpus(*gpus, json);
 }
 
 }  // namespace
@@ -152,24 +173,27 @@ void add_machines(CLI::App& app, ExitCode& code) {
   auto probe = std::make_shared<bool>(false);
   auto output = std::make_shared<std::string>();
   CLI::App* command = app.add_subcommand("machines", "List the GPUs of the catalogue, or measure this computer");
-  command->footer("Example: plimsoll machines | grep 2060; plimsoll machines --probe --ssd-folder /data;\n"
+  command->footer("Example: plimsoll machines 2060; plimsoll machines --probe --ssd-folder /data;\n"
                   "         plimsoll machines --on \"RTX 2060 6GB\" --ram 16GiB -o desk.json;\n"
                   "         plimsoll machines --probe --on \"RTX 2060 6GB\" -o desk.json");
   command->add_flag("--json", *json, "machine-readable answer, with the source of each row");
   command->add_flag(
       "--probe", *probe,
       "measure this computer (and the drive of --ssd-folder, after writing 4 GiB to it); fit, plan and run use it");
+  auto part = std::make_shared<std::string>();
+  command->add_option("NAME", *part, "only GPUs that have this in their name");
   auto csv = std::make_shared<bool>(false);
   command->add_flag("--csv", *csv, "the catalogue as CSV")->excludes("--json")->excludes("--probe");
   auto own = std::make_shared<bool>(false);
   command->add_flag("--this", *own, "this computer under --ram, --device-memory, --ssd and so on, with its probe, as JSON")
-      ->excludes("--probe")->excludes("--json");
+      ->excludes("--probe")->excludes("--json")->excludes("NAME");
   command->add_option("-o,--output", *output,
                       "where the probe goes (default: the cache), or with --on the machine's parts, with --probe as measured");
   auto machine = std::make_shared<MachineFlags>();
   add_machine_flags(*command, *machine);
-  command->callback([json, csv, probe, own, output, machine, command, &code] {
-    const auto ended = *own ? print_this(*machine, *output) : answer(*command, *machine, *output, *probe, *json, *csv);
+  command->callback([json, csv, probe, own, output, part, machine, command, &code] {
+    const auto ended =
+        *own ? print_this(*machine, *output) : answer(*command, *machine, *output, *part, *probe, *json, *csv);
     code = ended ? *ended : report_error(*command, ended.error());
   });
 }

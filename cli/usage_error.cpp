@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/foreign_options.h"
 #include "core/base/nearest_names.h"
 
 namespace plimsoll {
@@ -64,6 +65,23 @@ std::string first_unexpected(const std::string& what, const std::vector<std::str
   return word == typed.end() ? list.substr(1, list.size() - 2) : word->substr(0, word->find('='));
 }
 
+/// What other programs' options are here, where the command has it, else the nearest names.
+std::string meant_option(const std::string& wanted, const CLI::App& command) {
+  const std::string_view own = as_own_option(wanted);
+  const std::vector<std::string> names = option_names(command);
+  const auto end = std::min(own.size(), own.find(' '));
+  if (own.empty() || std::ranges::find(names, own.substr(0, end)) == names.end()) return nearest_words(wanted, names);
+  return fmt::format("that is {} here. ", own);
+}
+
+/// The option of `command` that came without its value, as CLI11 tells of it ("--lora: 1 required TEXT missing"); none for other errors.
+const CLI::Option* without_value(const CLI::App& command, const CLI::ParseError& error) {
+  if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ArgumentMismatch)) return nullptr;
+  const std::string what = error.what();
+  if (!what.ends_with(" missing")) return nullptr;
+  return command.get_option_no_throw(what.substr(0, what.find(':')));
+}
+
 }  // namespace
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
@@ -72,11 +90,16 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::
   const std::string name = "plimsoll " + command->get_name();
   Error told{
       .kind = ErrorKind::kInput, .what = error.what(), .where = name, .remedy = name + " --help lists its options"};
+  if (const CLI::Option* bare = without_value(*command, error)) {
+    told.what = fmt::format("{} came without its value", bare->get_name());
+    told.remedy = fmt::format("it says: {}. {}", bare->get_description(), told.remedy);
+    return told;
+  }
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return told;
   const std::string word = first_unexpected(told.what, words);
   if (word.starts_with('-')) {
     told.what = fmt::format("{} is none of its options", word);
-    told.remedy = nearest_words(word, option_names(*command)) + told.remedy;
+    told.remedy = meant_option(word, *command) + told.remedy;
   } else {
     told.what = fmt::format("'{}' is one argument too many", word);
     told.remedy = fmt::format("put a name of several words in quotes; {} --help tells what it takes", name);

@@ -66,4 +66,8 @@ std::string did_you_mean(std::string_view wanted, const std::vector<std::string>
   return fmt::format("did you mean {}?", fmt::join(nearest, ", "));
 }
 
+bool has_in_name(std::string_view name, std::string_view part) {
+  return name_key(name).find(name_key(part)) != std::string::npos;
+}
+
 }  // namespace plimsoll

@@ -19,4 +19,7 @@ std::string did_you_mean(std::string_view wanted, const std::vector<std::string>
 /// Lower-cased letters and digits of `name` only: "RTX 2060-6GB" and "rtx20606gb" are the same key.
 std::string name_key(std::string_view name);
 
+/// Whether the name has this in it, whatever its case and signs ("rtx4090" is in "RTX 4090"); nothing is in every name.
+bool has_in_name(std::string_view name, std::string_view part);
+
 }  // namespace plimsoll

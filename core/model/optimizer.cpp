@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
+
+#include "core/base/nearest_names.h"
 
 namespace plimsoll {
 namespace {
@@ -44,10 +47,13 @@ Result<OptimizerKind> parse_optimizer(std::string_view text) {
   for (const OptimizerRule& rule : kRules) {
     if (rule.name == text) return rule.kind;
   }
+  std::vector<std::string> names;
+  for (const OptimizerRule& rule : kRules) names.emplace_back(rule.name);
+  const std::vector<std::string> near = near_names(text, names);
   return fail({.kind = ErrorKind::kUnknownName,
-               .what = "unknown optimizer '" + std::string(text) + "'",
+               .what = "unknown optimizer '" + std::string(text.substr(0, 80)) + "'",
                .where = {},
-               .remedy = "use one of " + optimizer_names()});
+               .remedy = (near.empty() ? "" : did_you_mean(text, near) + " ") + "use one of " + optimizer_names()});
 }
 
 std::string optimizer_names() {

@@ -13,8 +13,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",  "amd",       "instinct",
-                                        "gpu",    "with",    "design", "generation"};
+constexpr std::string_view kMakers[] = {"nvidia", "geforce", "tesla",       "amd",    "radeon", "instinct", "gpu",
+                                        "with",   "design",  "generation", "workstation", "server", "edition"};
 constexpr std::string_view kJoined[] = {"quadrortx", "titanrtx", "rtx", "gtx"};
 constexpr std::string_view kSuffixes[] = {"super", "max", "ti", "q"};
 constexpr std::size_t kLongestName = 200;

@@ -31,6 +31,15 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
       {{"fit", "gpt2", "--batch", "many"}, "--batch"},
       {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
       {{"fit", "gpt2", "--on", "2x T4", "--workload", "dpo"}, "--gpus would be ignored by --workload dpo"},
+      {{"fit", "gpt2", "--lora"}, "plimsoll fit: --lora came without its value\n  it says: "},
+      {{"fit", "gpt2", "--qlora"}, "--qlora is none of its options\n  that is --lora 16 --base-bits 4 here. "},
+      {{"fit", "gpt2", "--per_device_train_batch_size", "4"}, "that is --batch here. "},
+      {{"fit", "gpt2", "--load-in-4bit"}, "that is --base-bits 4 beside --lora here. "},
+      {{"machines", "--max-length", "4"}, "--max-length is none of its options\n  plimsoll machines --help"},  // which has no --seq
+      {{"fit", "gpt2", "--on", "T4", "--ram", "32"}, "--ram: '32' is 32 bytes\n  write its unit: 32GiB, 32MiB"},
+      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw8bit"}, "unknown optimizer 'adamw8bit'\n  did you mean adam8bit"},
+      {{"models", "nothing-like-it"}, "there is no model of the name 'nothing-like-it'"},
+      {{"machines", "4090", "--on", "T4", "-o", "t4.json"}, "'4090' would be ignored: it chooses from the list of GPUs"},
       {{"fit"}, "plimsoll: plimsoll fit: MODEL is required\n  plimsoll fit --help lists its options\n"}};
   for (const auto& [line, said] : wrong) {
     const ChildEnd end = plimsoll_in(folder, line);
@@ -38,6 +47,21 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
     CHECK(end.out.empty());
     CHECK_THAT(end.err, Catch::Contains(said));
   }
+}
+
+TEST_CASE("a part of a name chooses from the lists of models and GPUs") {
+  const TemporaryFolder folder;
+  const auto lines = [&](Arguments line) {
+    const ChildEnd end = plimsoll_in(folder, std::move(line));
+    CHECK(end.code == 0);
+    return end.out;
+  };
+  const std::string models = lines({"models", "Qwen3", "--csv"});
+  CHECK_THAT(models, Catch::Contains("qwen3-4b,4022468096") && !Catch::Contains("gpt2"));
+  CHECK_THAT(lines({"models", "allenai", "--json"}), Catch::Contains("\"olmo-3-7b\"") && !Catch::Contains("\"qwen"));
+  const std::string boards = lines({"machines", "rtx2060"});
+  CHECK_THAT(boards, Catch::Contains("RTX 2060 6GB") && Catch::Contains("RTX 2060 12GB") && !Catch::Contains("RTX 3060"));
+  CHECK_THAT(lines({"machines", "NVIDIA GeForce RTX 4090", "--csv"}), Catch::Contains("\nRTX 4090,"));
 }
 
 TEST_CASE("a number before a GPU's name is --gpus, and sizes may end with a letter") {

@@ -43,6 +43,9 @@ TEST_CASE("find_gpu ignores case, spaces, dashes, word order and the maker's nam
   CHECK(found("4090") == "RTX 4090");
   CHECK(found("tesla t4") == "T4");
   CHECK(found("NVIDIA H200") == "H200 SXM 141GB");
+  CHECK(found("NVIDIA GH200 480GB") == "GH200 96GB HBM3");
+  CHECK(found("AMD Radeon RX 7900 XTX") == "RX 7900 XTX");
+  CHECK(found("NVIDIA RTX PRO 6000 Blackwell Workstation Edition") == "RTX PRO 6000 Blackwell");
 }
 
 TEST_CASE("find_gpu takes every name of the catalogue as itself") {
