@@ -53,7 +53,7 @@ Result<OptimizerKind> parse_optimizer(std::string_view text) {
   return fail({.kind = ErrorKind::kUnknownName,
                .what = "unknown optimizer '" + std::string(text.substr(0, 80)) + "'",
                .where = {},
-               .remedy = (near.empty() ? "" : did_you_mean(text, near) + " ") + "use one of " + optimizer_names()});
+               .remedy = near.empty() ? "use one of " + optimizer_names() : did_you_mean(text, near)});
 }
 
 std::string optimizer_names() {
