@@ -47,7 +47,9 @@ Result<std::vector<std::string>> published_ladder(const std::string& family) {
     return fail({.kind = ErrorKind::kUnknownName, .what = fmt::format("no family '{}'", family), .where = "--family",
                  .remedy = did_you_mean(family, names)});
   }
-  std::sort(ladder.begin(), ladder.end());
+  std::sort(ladder.begin(), ladder.end());  // of one size the shorter name comes first
+  const auto same_size = [](const auto& a, const auto& b) { return a.first == b.first; };
+  ladder.erase(std::unique(ladder.begin(), ladder.end(), same_size), ladder.end());
   std::vector<std::string> sorted;
   for (auto& [parameters, name] : ladder) sorted.push_back(std::move(name));
   return sorted;

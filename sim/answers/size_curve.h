@@ -20,7 +20,7 @@ struct CurveModelAnswer {
   FitAnswer answer;
 };
 
-/// The names of the zoo's models of a family ("gpt3", "llama2"): those that begin with it, the smallest first. An
+/// The names of the zoo's models of a family ("gpt3", "llama2"): those that begin with it, one of each size, the smallest first. An
 /// unknown family is refused with the nearest names.
 Result<std::vector<std::string>> published_ladder(const std::string& family);
 
