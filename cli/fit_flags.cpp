@@ -50,8 +50,8 @@ FitFlags with_able_stack(const FitFlags& flags, std::string& note) {
   if (flags.stack.other() || flags.stack.typed() || flags.strategy != FitFlags{}.strategy || flags.machine.gpu.empty())
     return flags;
   const auto model = describe_model(flags.model, flags.training);
-  std::string_view lacking = model ? unbuildable_shape(model->spec) : std::string_view{};
-  if (model && model->spec.experts.count > 0 && !flags.training.adapter.lora.empty()) lacking = kFrozenMixture;
+  const bool adapters = !flags.training.adapter.lora.empty();
+  const std::string_view lacking = model ? unbuildable_training(model->spec, adapters) : std::string_view{};
   if (lacking.empty() || flags.machine.gpu == "this") return flags;
   note = fmt::format("--stack pytorch: {} {}, for which plimsoll's own step has no kernels", model->spec.name, lacking);
   FitFlags able = flags;

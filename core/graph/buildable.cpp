@@ -52,10 +52,16 @@ std::string_view unbuildable_shape(const ModelSpec& spec) {
   return foreign_feature(spec);
 }
 
+std::string_view unbuildable_training(const ModelSpec& spec, bool adapters) {
+  const std::string_view shape = unbuildable_shape(spec);
+  if (!shape.empty() || !adapters || spec.experts.count == 0) return shape;
+  return "is a mixture of experts, which would be frozen beside adapters";
+}
+
 Result<void> check_buildable(const ModelSpec& spec, const Recipe& recipe) {
-  if (const std::string_view what = unbuildable_shape(spec); !what.empty()) return refuse(spec, what);
+  const std::string_view what = unbuildable_training(spec, recipe.adapter.exists());
+  if (!what.empty()) return refuse(spec, what);
   if (auto known = check_window(spec, recipe); !known) return known;
-  if (recipe.adapter.exists() && spec.experts.count > 0) return refuse(spec, kFrozenMixture);
   if (recipe.optimizer != OptimizerKind::kMuon || !recipe.adapter.exists()) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = "muon orthogonalizes the hidden matrices of a model, not adapters beside them",

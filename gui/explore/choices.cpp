@@ -75,6 +75,11 @@ bool asks_program(const Choices& choices) {
   return choices.stack != QLatin1String("plimsoll") || (choices.gpus > 1 && choices.gpu != QLatin1String("this"));
 }
 
+Choices under_pytorch(Choices choices) {
+  choices.stack = QStringLiteral("pytorch");
+  return choices;
+}
+
 namespace {
 
 /// Collects options that are not at their defaults.

@@ -50,6 +50,9 @@ struct Choices {
 /// Whether the plimsoll program is asked: it answers for other programs' rules and for layouts of several GPUs.
 bool asks_program(const Choices& choices);
 
+/// The same, trained by PyTorch.
+Choices under_pytorch(Choices choices);
+
 /// What `plimsoll fit` is asked so, model first; `export` and `plan` take the same.
 QStringList fit_options(const Choices& choices);
 

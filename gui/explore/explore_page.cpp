@@ -292,9 +292,10 @@ void ExplorePage::start_job() {
   if (choices_.gpu == QLatin1String("this") && !own_.answer()) return;
   const std::optional<OwnComputer> own = choices_.gpu == QLatin1String("this") ? own_.answer() : std::nullopt;
   program_.cancel();
-  if (asks_program(choices_)) return ask_program();
+  if (asks_program(choices_)) return ask_program(choices_);
   const std::optional<Strategy> known = verdict_ && verdict_->plan ? std::optional(verdict_->plan->plan.strategy) : std::nullopt;
   job_.start([this, choices = choices_, own, known](const Stop& stop, const LatestJob::Deliver& deliver) {
+    if (falls_back_to_pytorch(choices)) return deliver([this, choices] { ask_program(under_pytorch(choices)); });
     const auto problem = make_problem(choices, own ? &*own : nullptr);
     if (!problem) return deliver([this, error = problem.error()] { take(fail(error)); });
     if (known && !choices.exact) {
@@ -306,16 +307,17 @@ void ExplorePage::start_job() {
   });
 }
 
-void ExplorePage::ask_program() {
+void ExplorePage::ask_program(const Choices& asked) {
   job_.cancel();
-  program_.start(QStringList{"fit"} + fit_options(choices_) + QStringList{"--json"});
+  asked_ = asked;
+  program_.start(QStringList{"fit"} + fit_options(asked) + QStringList{"--json"});
 }
 
 /// That nothing fits is an answer, too.
 void ExplorePage::take_told(int code, const QByteArray& output, const QByteArray& errors) {
   card_->show_working(false);
   constexpr int kFits = 0, kDoesNotFit = 3;
-  if (code == kFits || code == kDoesNotFit) return take(read_told(output, choices_));
+  if (code == kFits || code == kDoesNotFit) return take(read_told(output, asked_, asked_.stack != choices_.stack));
   take(fail({.kind = ErrorKind::kInput, .what = program_error(errors).toStdString(), .where = {}, .remedy = {}}));
 }
 
@@ -353,7 +355,7 @@ void ExplorePage::take(const Result<SharedVerdict>& verdict) {
 void ExplorePage::show_verdict() {
   const bool any = verdict_ != nullptr;
   load_line_->show_memory(any ? verdict_->answer().memory : std::vector<SpaceAnswer>());
-  const bool drawable = any && !verdict_->plan && choices_.stack != QLatin1String("plimsoll");
+  const bool drawable = any && !verdict_->plan && verdict_->answer().stack != "plimsoll";
   details_->setCornerWidget(drawable ? over_time_button_ : nullptr);  // a hidden one leaves a line in its place
   over_time_button_->setVisible(drawable);
   if (!any || verdict_->searched) {

@@ -68,7 +68,7 @@ class ExplorePage final : public Page {
   void connect_parts();
   void replan();
   void start_job();
-  void ask_program();
+  void ask_program(const Choices& asked);
   void take_told(int code, const QByteArray& output, const QByteArray& errors);
   void show_over_time();
   void cancel_search();
@@ -82,6 +82,7 @@ class ExplorePage final : public Page {
 
   const PageContext context_;
   Choices choices_;
+  Choices asked_;  ///< what the program is asked for them: under PyTorch where plimsoll has no kernels
   SharedVerdict verdict_;
   QString problem_;  ///< of the last choices, where they have no verdict
   QTimer pause_;  ///< between a change and the work for it

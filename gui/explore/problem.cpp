@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/graph/buildable.h"
 #include "core/model/step_size.h"
 #include "formats/machines/catalogue_platform.h"
 #include "formats/models/resolve_model.h"
@@ -100,6 +101,13 @@ Result<void> take_recipe(const Choices& choices, const PrecisionAdvice& advice, 
 }
 
 }  // namespace
+
+bool falls_back_to_pytorch(const Choices& choices) {
+  if (asks_program(choices) || choices.exact || choices.strategy != QLatin1String("auto") || choices.gpu == QLatin1String("this"))
+    return false;
+  const auto model = describe_model(choices.model.trimmed().toStdString());
+  return model && !unbuildable_training(model->spec, choices.lora_rank > 0).empty();
+}
 
 Result<Problem> make_problem(const Choices& choices, const OwnComputer* own) {
   Problem problem;

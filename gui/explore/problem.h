@@ -21,6 +21,10 @@ struct Problem {
   std::vector<std::string> notes;  ///< what was assumed
 };
 
+/// Whether nobody said who trains, and plimsoll's own step has no kernels for the model, so that PyTorch is asked about on a GPU of
+/// the catalogue, as `plimsoll fit` does. May read the model's file.
+bool falls_back_to_pytorch(const Choices& choices);
+
 /// This computer as the plimsoll program described it; `costs` are null where nothing was measured.
 struct OwnComputer {
   Platform platform;

@@ -95,7 +95,7 @@ FitAnswer read_answer(const JsonNode& root) {
 
 }  // namespace
 
-Result<SharedVerdict> read_told(const QByteArray& json, const Choices& choices) {
+Result<SharedVerdict> read_told(const QByteArray& json, const Choices& choices, bool fell_back) {
   const auto parsed = parse_json(std::string_view(json.constData(), static_cast<std::size_t>(json.size())), kWhere);
   if (!parsed) return fail(parsed.error());
   JsonFault fault{.where = kWhere, .error = {}};
@@ -106,6 +106,7 @@ Result<SharedVerdict> read_told(const QByteArray& json, const Choices& choices) 
       choices.gpus > 1 ? fmt::format("{} x {}", choices.gpus, choices.gpu.toStdString()) : choices.gpu.toStdString();
   verdict.notes = verdict.told.assumed;
   verdict.searched = true;
+  verdict.fell_back = fell_back;
   verdict.asked = fit_options(choices);
   read_alternatives(root, verdict);
   if (root.has("search")) {

@@ -22,6 +22,7 @@ struct Verdict {
   QStringList asked;                  ///< what it was asked, as options of `fit`
   std::vector<QStringList> layouts;   ///< of told.alternatives: options that make each the answer
   std::size_t ranks = 1;              ///< of the pipeline that is told of
+  bool fell_back = false;             ///< it is of PyTorch because plimsoll has no kernels for the model
   std::vector<Candidate> candidates;  ///< all that the search looked at; empty of a first look
   std::vector<std::string> notes;     ///< what was assumed
   std::string machine;

@@ -51,6 +51,7 @@ QString plan_words(const Verdict& verdict) {
   if (verdict.plan) return QStringLiteral("<b>%1</b>: %2").arg(name, strategy_words(answer.strategy));
   QString text = QStringLiteral("<b>%1</b>").arg(name);
   if (!answer.setup.empty()) text += QStringLiteral(": ") + say_engine(answer.setup).toHtmlEscaped();
+  if (verdict.fell_back) text += QStringLiteral("<br>") + say("Trained by PyTorch: plimsoll's own step has no kernels for this model.");
   if (verdict.ranks > 1) {
     text += QStringLiteral("<br>") + say("The pipeline waits %1 of its passes; memory is that of the fullest of its %2 ranks.")
                                          .arg(percent_text(answer.bubble_fraction)).arg(verdict.ranks);

@@ -117,6 +117,33 @@ TEST_CASE("the verdict of another program is what plimsoll fit prints, and its s
   CHECK(timeline.view().scene().sources.front().timeline->event_count() > 100);
 }
 
+TEST_CASE("a model that plimsoll has no kernels for is answered as PyTorch would train it, until somebody says who trains") {
+  const TemporaryFolder folder;
+  const auto window = test::make_window(folder, {{"model", "resnet50"}, {"on", "RTX 3090"}});
+  ExplorePage& page = explore(*window);
+  REQUIRE(settled(page));
+  REQUIRE(page.verdict() != nullptr);
+  const auto said = printed({"fit", "resnet50", "--on", "RTX 3090", "--ram", "16GiB", "--json"});
+  CHECK(page.choices().stack == "plimsoll");
+  CHECK(page.verdict()->fell_back);
+  CHECK(page.verdict()->answer().stack == "pytorch");
+  CHECK(page.verdict()->answer().step_seconds == said["step_seconds"].get<double>());
+  CHECK(page.verdict()->asked.contains("pytorch"));  // which is what is drawn over time, and exported
+  CHECK(page.findChild<QPushButton*>("over_time")->isVisibleTo(&page));
+  Choices named = page.choices();
+  named.strategy = "resident";
+  page.choose(named, "strategy");
+  REQUIRE(settled(page));
+  CHECK(page.verdict() == nullptr);
+  named.strategy = "auto";
+  named.model = "gpt2";
+  page.choose(named, "model");
+  REQUIRE(settled(page));
+  REQUIRE(page.verdict() != nullptr);
+  CHECK_FALSE(page.verdict()->fell_back);
+  CHECK(page.verdict()->plan != nullptr);
+}
+
 TEST_CASE("of several GPUs a layout is looked for, another of the front can be chosen, and undo looks again") {
   const TemporaryFolder folder;
   const auto window = test::make_window(folder, {{"model", "gpt2-xl"}, {"on", "A100 80GB SXM4"}, {"gpus", "8"}});
