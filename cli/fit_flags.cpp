@@ -145,7 +145,7 @@ Result<BillTerms> read_bill_terms(const LengthFlags& flags) {
   if (!preparation) return fail(preparation.error());
   terms.preparation = *preparation;
   if (!flags.tbw.empty()) {
-    const auto rated = read_size("--tbw", flags.tbw);
+    const auto rated = read_large_size("--tbw", flags.tbw);
     if (!rated) return fail(rated.error());
     terms.drive_rated = static_cast<double>(rated->count);
   }

@@ -23,6 +23,7 @@ constexpr NumberOption kNumberOptions[] = {
     {"--accumulate", [](const Recipe& r) { return std::to_string(r.accumulate); }},
     {"--global-batch", [](const Recipe& r) { return std::to_string(r.micro_batch * r.accumulate); }},
     {"--seq", [](const Recipe& r) { return std::to_string(r.sequence); }},
+    {"--target-seq", [](const Recipe& r) { return std::to_string(target_tokens(r)); }},
     {"--precision", [](const Recipe& r) { return std::string(to_text(r.precision)); }},
     {"--loss-scale", [](const Recipe& r) { return to_text(r.loss_scaling); }},
     {"--optimizer", [](const Recipe& r) { return std::string(to_text(r.optimizer)); }},

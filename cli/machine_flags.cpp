@@ -26,7 +26,7 @@ bool read_all(std::string_view text, Number& number) {
 
 Result<std::optional<Bytes>> read_size_if_given(std::string_view option, const std::string& text) {
   if (text.empty()) return std::nullopt;
-  const auto size = read_size(option, text);
+  const auto size = read_large_size(option, text);
   if (!size) return fail(size.error());
   return *size;
 }

@@ -70,6 +70,8 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags) {
       ->excludes(accumulate);
   command.add_option("--seq", flags.sequence, "tokens per sequence (default: the model's positions, at most 1024)")
       ->group(group);
+  command.add_option("--target-seq", flags.target_sequence, "tokens that the decoder of T5 reads (default: as many as --seq)")
+      ->group(group);
   command.add_option("--classes", flags.classes, "put a new head on an encoder, which tells so many classes apart")->group(group);
   command
       .add_option("--precision", flags.precision, "fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)")
@@ -131,6 +133,24 @@ void note_experts(const ModelSpec& spec, const Recipe& recipe, std::vector<std::
   notes.push_back(std::move(text));
 }
 
+/// What a batch is made of, in words.
+std::string sequences_of(const ModelSpec& spec, const Recipe& recipe) {
+  if (!spec.has_encoder_and_decoder()) return fmt::format("sequences of {} tokens", recipe.sequence);
+  return fmt::format("sequences of {} tokens read and {} written", recipe.sequence, target_tokens(recipe));
+}
+
+/// A length of 0 would mean none was given.
+Result<void> take_target(const TrainingFlags& flags, const ModelSpec& spec, Recipe& recipe) {
+  if (!flags.target_sequence) return {};
+  if (*flags.target_sequence == 0)
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("--target-seq 0 does not lie between 1 and {}", spec.max_positions),
+                 .where = {},
+                 .remedy = "leave --target-seq out for as many as --seq"});
+  recipe.target_sequence = *flags.target_sequence;
+  return {};
+}
+
 }  // namespace
 
 Result<ModelDescription> describe_model(const std::string& name, const TrainingFlags& flags) {
@@ -187,6 +207,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   if (!schedule) return fail(schedule.error());
   recipe.schedule = *schedule;
   recipe.sequence = flags.sequence.value_or(usual_sequence(spec));
+  if (const auto target = take_target(flags, spec, recipe); !target) return fail(target.error());
   const bool images = is_of_images(spec);
   if (!flags.sequence && !images)
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
@@ -194,8 +215,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
     notes.push_back("no tokenizer says which token hides others: the last of the vocabulary does");
   }
   notes.push_back(fmt::format("{} x {} {} a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
-                              images ? "images" : fmt::format("sequences of {} tokens", recipe.sequence),
-                              to_text(recipe.optimizer), recipe.clip));
+                              images ? "images" : sequences_of(spec, recipe), to_text(recipe.optimizer), recipe.clip));
   note_experts(spec, recipe, notes);
   return recipe;
 }

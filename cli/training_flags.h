@@ -20,6 +20,7 @@ struct TrainingFlags {
   std::int64_t accumulate = 1;
   std::optional<std::int64_t> global_batch;
   std::optional<std::int64_t> sequence;
+  std::optional<std::int64_t> target_sequence;  ///< tokens that an encoder–decoder's decoder reads; none: as many
   std::int64_t classes = 0;  ///< of a new head; 0: the model's own head stays
   std::string precision;
   std::string loss_scale = "dynamic";

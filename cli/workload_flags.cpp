@@ -24,8 +24,15 @@ bool is_among(const Names& names, const std::string& name) {
 tl::unexpected<Error> would_be_ignored(const std::string& option, const std::string& by, std::string remedy) {
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("{} would be ignored by {}", option, by),
-               .where = option,
+               .where = {},
                .remedy = std::move(remedy)});
+}
+
+/// What says the same of inference as an option says of training; empty where nothing does.
+std::string_view of_inference(std::string_view option) {
+  if (option == "--base-bits") return "store weights in fewer bits with --weight-bits";
+  if (option == "--seq") return "give the tokens of a prompt with --prompt, those written behind it with --new-tokens";
+  return {};
 }
 
 }  // namespace
@@ -87,7 +94,8 @@ Result<void> check_given(const WorkloadFlags& flags, const std::vector<std::stri
                          const std::string& remedy) {
   for (const std::string& name : flags.given) {
     if (is_among(known, name) || is_among(kAlways, name)) continue;
-    return would_be_ignored(name, by, remedy);
+    const std::string_view instead = flags.workload == "inference" ? of_inference(name) : std::string_view{};
+    return would_be_ignored(name, by, instead.empty() ? remedy : std::string(instead));
   }
   return {};
 }

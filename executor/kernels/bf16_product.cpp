@@ -41,8 +41,9 @@ dnnl::matmul::primitive_desc describe(const Product<Bf16>& p, const dnnl::engine
 
 bool multiplies_bf16() {
 #if defined(__x86_64__)
-  static const bool has = __builtin_cpu_supports("avx512bf16") != 0;
-  return has;
+  // What oneDNN may use, which ONEDNN_MAX_CPU_ISA can make less than the processor has; an ISA has the bits of all below it.
+  static const unsigned usable = dnnl_get_effective_cpu_isa();
+  return __builtin_cpu_supports("avx512bf16") != 0 && (usable & dnnl_cpu_isa_avx512_core_bf16) == dnnl_cpu_isa_avx512_core_bf16;
 #else
   return false;
 #endif

@@ -24,6 +24,7 @@ def fit(
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
     seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
     precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
     loss_scale: _Value | _Path | None = ...,  # of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays
@@ -130,6 +131,7 @@ def plan(
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
     seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
     precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
     loss_scale: _Value | _Path | None = ...,  # of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays
@@ -218,6 +220,7 @@ def simulate(
     accumulate: _Value | _Path | None = ...,  # micro-batches per optimizer step
     global_batch: _Value | _Path | None = ...,  # sequences per optimizer step
     seq: _Value | _Path | None = ...,  # tokens per sequence (default: the model's positions, at most 1024)
+    target_seq: _Value | _Path | None = ...,  # tokens that the decoder of T5 reads (default: as many as --seq)
     classes: _Value | _Path | None = ...,  # put a new head on an encoder, which tells so many classes apart
     precision: _Value | _Path | None = ...,  # fp32, tf32, fp16-mixed, bf16-mixed or bf16 (default: by the GPU's generation)
     loss_scale: _Value | _Path | None = ...,  # of fp16-mixed: dynamic, dynamic:START[:INTERVAL], or a number that stays

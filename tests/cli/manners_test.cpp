@@ -31,6 +31,8 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
       {{"fit", "gpt2", "--batch", "many"}, "--batch"},
       {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
       {{"fit", "gpt2", "--on", "2x T4", "--workload", "dpo"}, "--gpus would be ignored by --workload dpo"},
+      {{"fit", "gpt2", "--on", "T4", "--workload", "inference", "--base-bits", "4"},
+       "plimsoll: --base-bits would be ignored by --workload inference\n  store weights in fewer bits with --weight-bits\n"},
       {{"fit", "gpt2", "--lora"}, "plimsoll fit: --lora came without its value\n  it says: "},
       {{"fit", "gpt2", "--qlora"}, "--qlora is none of its options\n  that is --lora 16 --base-bits 4 here. "},
       {{"fit", "gpt2", "--per_device_train_batch_size", "4"}, "that is --batch here. "},

@@ -57,6 +57,27 @@ TEST_CASE("a T5 runs, goes on where it was left and has the same losses under ot
   CHECK(losses_of(end) == json(std::vector<json>(whole.begin() + 5, whole.end())));
 }
 
+TEST_CASE("--target-seq is the decoder's length: of the answer, the plan, the run and what goes on with it") {
+  const TemporaryFolder folder;
+  const auto seconds = [&](const Arguments& more) {
+    Arguments line{"fit", "t5-small", "--on", "RTX 3090", "--seq", "512", "--batch", "16", "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(end.err);
+    REQUIRE(end.code == 0);
+    return json::parse(end.out)["step_seconds"].get<double>();
+  };
+  CHECK(seconds({"--target-seq", "512"}) == seconds({}));
+  CHECK(seconds({"--target-seq", "64"}) < 0.8 * seconds({}));
+  CHECK(seconds({"--target-seq", "64", "--stack", "pytorch"}) < 0.8 * seconds({"--stack", "pytorch"}));
+  const json whole = losses_of(plimsoll_in(folder, run_of("6", {"--target-seq", "5"})));
+  CHECK(whole != losses_of(plimsoll_in(folder, run_of("6"))));
+  losses_of(plimsoll_in(folder, run_of("4", {"--target-seq", "5"})));
+  const ChildEnd end = plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps", "6", "--target-seq",
+                                            "5", "-o", "more.plimsoll", "--json"});
+  CHECK(losses_of(end) == json(std::vector<json>(whole.begin() + 4, whole.end())));
+}
+
 TEST_CASE("what does not go with a T5 is refused by name") {
   const TemporaryFolder folder;
   const auto refused = [&](const Arguments& line, const std::string& words) {
@@ -66,6 +87,12 @@ TEST_CASE("what does not go with a T5 is refused by name") {
     CHECK_THAT(end.err, Contains(words));
   };
   refused(run_of("1", {"--lora", "4"}), "adapters beside an encoder");
+  refused(run_of("1", {"--target-seq", "33"}), "--target-seq 33 does not lie between 1 and 32");
+  refused(run_of("1", {"--target-seq", "0"}), "--target-seq 0 does not lie between 1 and 32");
+  refused({"fit", "t5-small", "--on", "RTX 3090", "--target-seq", "9999", "--stack", "pytorch"}, "--target-seq 9999");
+  refused({"fit", "gpt2", "--on", "RTX 3090", "--target-seq", "64"}, "no decoder beside its encoder");
+  refused({"fit", "gpt2", "--on", "RTX 3090", "--target-seq", "64", "--stack", "pytorch"}, "no decoder beside its encoder");
+  refused({"fit", "t5-small", "--on", "RTX 3090", "--max-target-length", "64"}, "--target-seq");
   refused({"fit", kTinyT5 + ",relative_buckets=3", "--on", "RTX 3090"}, "relative_buckets=3");
   refused({"fit", kTinyT5 + ",relative_buckets=9999999", "--on", "RTX 3090"}, "relative_buckets=9999999");
   refused({"plan", kTinyT5 + ",experts=4,gating=switch", "--on", "RTX 3090", "-o", "t5.json"}, "a mixture of experts");

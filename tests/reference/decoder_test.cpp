@@ -48,11 +48,12 @@ std::vector<double> row_of(const std::vector<double>& logits, std::size_t row) {
 TEST_CASE("a decoder has transformers' logits for every token, whether it reads them one by one or several at once") {
   for (const std::string& name : kReferenceModels) {
     INFO(name);
+    const double bound = name == "mixtral" ? 2e-5 : 1e-5;  // its gates multiply roundings
     const std::vector<double> theirs = reference_logits(kReferenceData / name);
     const auto single = logits_in_pieces(name, 1);
-    for (std::size_t row = 0; row < single.size(); ++row) CHECK(distance(single[row], row_of(theirs, row)) < 1e-5);
-    CHECK(distance(logits_in_pieces(name, 5)[1], row_of(theirs, 9)) < 1e-5);
-    CHECK(distance(logits_in_pieces(name, 16).back(), row_of(theirs, 15)) < 1e-5);
+    for (std::size_t row = 0; row < single.size(); ++row) CHECK(distance(single[row], row_of(theirs, row)) < bound);
+    CHECK(distance(logits_in_pieces(name, 5)[1], row_of(theirs, 9)) < bound);
+    CHECK(distance(logits_in_pieces(name, 16).back(), row_of(theirs, 15)) < bound);
   }
 }
 

@@ -21,6 +21,7 @@ Recipe recipe_of(CsvFields& row, const ModelSpec& spec) {
   Recipe recipe;
   recipe.micro_batch = static_cast<std::int64_t>(row.number("batch"));
   recipe.sequence = static_cast<std::int64_t>(row.number("sequence"));
+  recipe.target_sequence = std::atoi(row.text("target").c_str());
   recipe.precision = *parse_precision(row.text("precision"));
   if (row.text("lora").empty()) return recipe;
   recipe.adapter = {.rank = std::atoi(row.text("lora").c_str()), .alpha = 32, .targets = adapter_targets(spec)};

@@ -59,8 +59,7 @@ EncoderDecoder::Stack EncoderDecoder::make_stack(const DenseMaker& make, const s
   return stack;
 }
 
-Tensor EncoderDecoder::distance_bias(const Stack& stack) {
-  const std::int64_t s = recipe_.sequence;
+Tensor EncoderDecoder::distance_bias(const Stack& stack, std::int64_t s) {
   Tensor bias = embedding(tape_, tape_.empty({s, s}, kIndexType), *stack.distances);
   bias = view(tape_, contiguous(tape_, transpose(tape_, view(tape_, bias, {1, s * s, spec_.heads}), 1, 2)), {1, spec_.heads, s, s});
   return add(tape_, bias, tape_.empty({recipe_.micro_batch, 1, s, s}, bias.dtype));  // the mask
@@ -69,13 +68,14 @@ Tensor EncoderDecoder::distance_bias(const Stack& stack) {
 Tensor EncoderDecoder::attend(const Tensor& x, const Tensor& memory, const Attention& weights, const Tensor& bias,
                               const BlockContext& context) {
   const Tensor normed = norm_layer(tape_, x, weights.norm, context);
-  const auto heads = [&](const Tensor& rows) {
-    return transpose(tape_, view(tape_, rows, {context.batch, context.sequence, spec_.heads, spec_.head_dim}), 1, 2);
+  const auto heads = [&](const Tensor& rows, std::int64_t tokens) {
+    return transpose(tape_, view(tape_, rows, {context.batch, tokens, spec_.heads, spec_.head_dim}), 1, 2);
   };
   const Tensor& source = memory ? memory : normed;
-  const Tensor q = heads(dense_layer(tape_, normed, weights.q));
-  const Tensor k = heads(dense_layer(tape_, source, weights.k));
-  const Tensor v = heads(dense_layer(tape_, source, weights.v));
+  const std::int64_t read = memory ? recipe_.sequence : context.sequence;
+  const Tensor q = heads(dense_layer(tape_, normed, weights.q), context.sequence);
+  const Tensor k = heads(dense_layer(tape_, source, weights.k), read);
+  const Tensor v = heads(dense_layer(tape_, source, weights.v), read);
   Tensor scores = matmul(tape_, q, transpose(tape_, k, 2, 3));
   if (bias) scores = add(tape_, scores, bias);
   const DType narrow_type = scores.dtype;
@@ -108,7 +108,7 @@ Tensor EncoderDecoder::block(const Tensor& x, const Tensor& memory, const Block&
 
 Tensor EncoderDecoder::run(const Stack& stack, const Tensor& memory, const BlockContext& context) {
   Tensor x = dropout(tape_, embedding(tape_, tape_.empty({context.batch, context.sequence}, kIndexType), *tokens_), rules_.dropout);
-  const Tensor bias = distance_bias(stack);
+  const Tensor bias = distance_bias(stack, context.sequence);
   for (const Block& own : stack.blocks) {
     tape_.at(fmt::format("{} {}", memory ? "decoder" : "encoder", &own - stack.blocks.data()));
     if (setup_.recomputation == Recomputation::kNone) {
@@ -128,10 +128,11 @@ StackModel::Loss EncoderDecoder::loss(std::optional<DType> autocast) {
   tape_.phase(Phase::kForward);
   tape_.at("embedding");
   tape_.with_autocast(autocast, [&] {
-    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = {}, .mask = {}, .batch = recipe_.micro_batch,
-                               .sequence = recipe_.sequence};
-    const Tensor memory = run(encoder_, {}, context);
-    Tensor rows = run(decoder_, memory, context);
+    const auto of_tokens = [&](std::int64_t tokens) {
+      return BlockContext{.spec = spec_, .rules = rules_, .rotation = {}, .mask = {}, .batch = recipe_.micro_batch, .sequence = tokens};
+    };
+    const Tensor memory = run(encoder_, {}, of_tokens(recipe_.sequence));
+    Tensor rows = run(decoder_, memory, of_tokens(target_tokens(recipe_)));
     tape_.at("head");
     if (spec_.tied_head) rows = scale(tape_, rows);
     Tensor logits = linear(tape_, std::exchange(rows, {}), output_);

@@ -9,7 +9,7 @@ namespace plimsoll {
 
 /// T5 (Raffel et al. 2020) as transformers writes it: RMS norms before every layer, scores without a scale to which a
 /// learnt number a head and distance is added, cross attention in the decoder, no biases; and with experts (Switch).
-/// Both sequences have the recipe's length.
+/// The encoder reads the recipe's tokens, the decoder its target's.
 class EncoderDecoder : public StackModel {
  public:
   EncoderDecoder(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules, DType weights);
@@ -39,7 +39,7 @@ class EncoderDecoder : public StackModel {
   FeedForwardWeights make_feed_forward(const DenseMaker& make, const std::string& name) const;
   Stack make_stack(const DenseMaker& make, const std::string& name, std::int64_t blocks, bool crosses) const;
   /// The numbers that a stack adds to its scores: [1, heads, s, s].
-  Tensor distance_bias(const Stack& stack);
+  Tensor distance_bias(const Stack& stack, std::int64_t s);
   Tensor attend(const Tensor& x, const Tensor& memory, const Attention& weights, const Tensor& bias, const BlockContext& context);
   Tensor inner_layers(const Tensor& rows, const FeedForwardWeights& weights);
   Tensor feed_forward(const Tensor& x, const Block& block, const BlockContext& context);

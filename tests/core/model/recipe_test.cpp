@@ -143,13 +143,16 @@ TEST_CASE("AdamW's canonical_text is the one from before there were other optimi
         "epsilon=1e-08 clip=1 seed=1");
 }
 
-TEST_CASE("every optimizer's name can be read, and an unknown one is refused with all of them") {
+TEST_CASE("every optimizer's name can be read, and an unknown one is refused with those near it, or with all") {
   for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kMuon); ++kind) {
     CHECK(parse_optimizer(to_text(static_cast<OptimizerKind>(kind))).value() == static_cast<OptimizerKind>(kind));
   }
-  const auto unknown = parse_optimizer("adamx");
+  const auto near = parse_optimizer("adamx");
+  REQUIRE_FALSE(near);
+  CHECK(near.error().text() == "unknown optimizer 'adamx' (did you mean adam, adamw?)");
+  const auto unknown = parse_optimizer("shampoo");
   REQUIRE_FALSE(unknown);
-  CHECK_THAT(unknown.error().text(), Catch::Contains("'adamx'") &&
+  CHECK_THAT(unknown.error().text(), Catch::Contains("'shampoo'") &&
              Catch::Contains("sgd, momentum, adam, adamw, adam8bit, adafactor, sm3, lamb, lars, lion, muon"));
 }
 
