@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/buildable.h"
+#include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
 #include "sim/planner/strategy_families.h"
@@ -147,11 +148,13 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
         .family = {}, .evaluations = most, .threads = effort.threads, .memory = effort.memory, .starts = 1};
     if (const auto refined = refine_candidates(problem, options, *candidates); !refined) return fail(refined.error());
   }
+  if (problem.fewer) candidates = confirmed_best(problem, {.memory = effort.memory}, effort.threads, *candidates);
+  if (!candidates) return fail(candidates.error());
   const Candidate& best = best_of(*candidates);
   if (!best.fits() && effort.memory && effort.everywhere) return room_by_name(question, effort);
   if (best.fits() || !problem.shorter) return answer_of(question, best);
   problem.shorter.reset();
-  return whole_answer(question, problem, best);
+  return whole_answer(question, whole_step(problem), best);
 }
 
 }  // namespace

@@ -56,7 +56,7 @@ Bytes device_floor(const Plan& plan) {
 
 }  // namespace
 
-Result<Nanoseconds> queue_bound(const Plan& plan, const FlatBody& step, const CostModel& costs) {
+Result<std::vector<double>> queue_loads(const Plan& plan, const FlatBody& step, const CostModel& costs) {
   const auto works = cost_instructions(plan, step, costs);
   if (!works) return fail(works.error());
   std::vector<double> busy(plan.platform.queues.size(), 0.0), used(plan.platform.resources.size(), 0.0);
@@ -72,7 +72,13 @@ Result<Nanoseconds> queue_bound(const Plan& plan, const FlatBody& step, const Co
     const double capacity = plan.platform.resources[r].capacity;
     if (capacity > 0) busy.push_back(used[r] / capacity);
   }
-  const double most = *std::max_element(busy.begin(), busy.end());
+  return busy;
+}
+
+Result<Nanoseconds> queue_bound(const Plan& plan, const FlatBody& step, const CostModel& costs) {
+  const auto busy = queue_loads(plan, step, costs);
+  if (!busy) return fail(busy.error());
+  const double most = *std::max_element(busy->begin(), busy->end());
   return Nanoseconds(static_cast<std::int64_t>(most * (1 - 1e-6)));  // ends are rounded to nanoseconds
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/base/nearest_names.h"
 #include "core/graph/buildable.h"
+#include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
 #include "sim/planner/share_programme.h"
@@ -21,6 +22,8 @@ constexpr std::size_t kMostEvaluations = 400;
 constexpr std::size_t kLeastEvaluations = 12;
 /// Of so many different tiers the shares of blocks are chosen by linear programmes.
 constexpr std::size_t kBases = 4;
+/// Steps that are read off fewer micro-batches are shorter than what they stand for: so many times the effort, some of it later.
+constexpr std::size_t kReadOff = 2;
 /// From so many of the plans that systems and linear programmes came to a second search starts, with one part in so many of the
 /// first one's effort.
 constexpr std::size_t kLaterStarts = 2;
@@ -142,7 +145,8 @@ bool done(const SearchOptions& options, const std::vector<Candidate>& candidates
 Result<void> refine_from(const SearchProblem& problem, const SearchOptions& options, std::vector<std::size_t> from,
                          std::vector<Candidate>& candidates) {
   const std::size_t at_least = options.memory && problem.graph ? problem.graph->ops.size() : 1;
-  const std::size_t budget = from.empty() ? options.instruction_budget : options.instruction_budget / kLaterShare;
+  const std::size_t whole = problem.fewer ? kReadOff * options.instruction_budget : options.instruction_budget;
+  const std::size_t budget = from.empty() ? whole : whole / kLaterShare;
   return refine_candidates(problem,
                            {.family = options.strategy == "auto" ? "" : options.strategy,
                             .evaluations = evaluations_for(candidates, budget, at_least),
@@ -249,6 +253,24 @@ Result<std::vector<Candidate>> try_strategies(const SearchProblem& problem, cons
   return candidates;
 }
 
+/// What was read off fewer micro-batches is looked at whole, and walked on from a little: the less, the longer it is.
+Result<void> look_whole(const SearchProblem& problem, const SearchOptions& options, std::vector<Candidate>& candidates) {
+  if (!problem.fewer) return {};
+  auto confirmed = confirmed_best(problem, {.memory = options.memory, .tight = true}, options.threads, candidates);
+  if (!confirmed) return fail(confirmed.error());
+  if (options.refine && !done(options, *confirmed) && any_fits(*confirmed)) {
+    const std::size_t length = std::max<std::size_t>(1, confirmed->front().instructions);
+    const RefineOptions nearby{.family = options.strategy == "auto" ? "" : options.strategy,
+                               .evaluations = std::clamp<std::size_t>(options.instruction_budget / length, 1, kLeastEvaluations),
+                               .threads = options.threads,
+                               .from = {0}};
+    if (const auto walked = refine_candidates(whole_step(problem), nearby, *confirmed); !walked) return walked;
+    std::stable_sort(confirmed->begin(), confirmed->end(), better);
+  }
+  candidates.insert(candidates.begin(), confirmed->begin(), confirmed->end());
+  return {};
+}
+
 }  // namespace
 
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
@@ -260,8 +282,10 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   SearchProblem problem = prepared({spec, recipe, platform, costs, options.evaluation, options.odds}, options.shared);
   if (options.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, platform);
   problem.known = std::make_shared<KnownSteps>();
+  if (options.exact) problem.fewer.reset();
   auto candidates = try_strategies(problem, options);
   if (!candidates) return fail(candidates.error());
+  if (const auto whole = look_whole(problem, options, *candidates); !whole) return fail(whole.error());
   SearchResult result{.candidates = std::move(*candidates)};
   if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
   auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy,

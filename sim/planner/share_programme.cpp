@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/des/work_table.h"
+#include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/linear_programme.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/strategy_families.h"
@@ -58,7 +59,7 @@ Result<Load> time_of(const Plan& plan, const FlatBody& step, const SearchProblem
   return seconds;
 }
 
-Result<Load> load_of(const SearchProblem& problem, const Strategy& strategy) {
+Result<Load> load_of_step(const SearchProblem& problem, const Strategy& strategy) {
   std::optional<Result<Load>> time;
   const auto read = [&](const Plan& plan, const FlatBody& step) {
     time = time_of(plan, step, problem);
@@ -72,6 +73,17 @@ Result<Load> load_of(const SearchProblem& problem, const Strategy& strategy) {
   Load load;
   for (const SpaceNeed& need : space_needs(*plan)) load.push_back(static_cast<double>(need.needed.count));
   load.insert(load.end(), (*time)->begin(), (*time)->end());
+  return load;
+}
+
+/// A load grows by as much with each micro-batch between the first and the last.
+Result<Load> load_of(const SearchProblem& problem, const Strategy& strategy) {
+  if (!problem.fewer) return load_of_step(problem, strategy);
+  auto load = load_of_step(problem.fewer->longer(), strategy);
+  const auto less = load_of_step(problem.fewer->shorter(), strategy);
+  if (!load || !less) return fail(load ? less.error() : load.error());
+  for (std::size_t i = 0; i < load->size(); ++i)
+    (*load)[i] += static_cast<double>(problem.fewer->further()) * ((*load)[i] - (*less)[i]);
   return load;
 }
 

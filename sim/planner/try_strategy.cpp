@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/plan/expand.h"
+#include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/lower_bound.h"
 #include "sim/planner/parameter_tier.h"
 #include "sim/planner/predict.h"
@@ -22,6 +23,12 @@ bool surely_too_much(const std::vector<SpaceNeed>& folded) {
   });
 }
 
+std::vector<Bytes> bytes_of(const std::vector<SpaceNeed>& needs) {
+  std::vector<Bytes> bytes;
+  for (const SpaceNeed& need : needs) bytes.push_back(need.needed);
+  return bytes;
+}
+
 /// One look at one strategy, once it is worth lowering.
 class Trial {
  public:
@@ -34,6 +41,7 @@ class Trial {
     const auto written = problem_.lowered->written(strategy_, problem_.platform);
     if (!written) return std::nullopt;
     Plan plan = plan_around(written->bounds);
+    bounds_ = bytes_of(space_needs(plan));
     if (!all_fit(space_needs(plan))) return candidate(plan);
     if (!written->step) return std::nullopt;
     plan.kernels = written->step->kernels;
@@ -57,6 +65,7 @@ class Trial {
     if (!look_.memory) options.flat_step = &body;
     const auto plan = lower_to_plan(problem_.spec, problem_.recipe, problem_.platform, strategy_, options);
     if (!plan) return fail(plan.error());
+    if (bounds_.empty()) bounds_ = bytes_of(space_needs(*plan));  // too much by them alone: it has no addresses
     if (shares_) share(*plan, body);
     return candidate(*plan, body);
   }
@@ -78,6 +87,7 @@ class Trial {
     }
     options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
       load_fits_ = true;  // else nobody asks
+      bounds_ = bytes_of(space_needs(plan));
       return is_worth_placing(plan, step);
     };
     if (problem_.known && !look_.memory) options.is_known = [&](std::uint64_t digest) { return is_known(digest); };
@@ -85,6 +95,9 @@ class Trial {
   }
 
   bool is_worth_placing(const Plan& plan, const FlatBody& step) {
+    if (look_.loads) {
+      if (auto loads = queue_loads(plan, step, problem_.costs)) loads_ = std::move(*loads);
+    }
     if (!look_.below) return true;
     const auto bound = queue_bound(plan, step, problem_.costs);
     if (!bound || *bound < *look_.below) return true;
@@ -123,6 +136,12 @@ class Trial {
 
   /// What was found of the plan, whose body is there if it fits and is to be timed.
   Result<Candidate> candidate(const Plan& plan, const FlatBody& body = {}) {
+    auto found = timed(plan, body);
+    if (found) found->bounds = bounds_, found->loads = loads_;
+    return found;
+  }
+
+  Result<Candidate> timed(const Plan& plan, const FlatBody& body) {
     if (floor_) return Candidate{.strategy = strategy_, .needs = space_needs(plan), .step = floor_, .glanced = true};
     if (known_)
       return Candidate{strategy_, std::move(known_->needs), known_->step, false, known_->instructions, !known_->step};
@@ -147,6 +166,8 @@ class Trial {
   const Look& look_;
   bool shares_;
   bool load_fits_ = false;
+  std::vector<Bytes> bounds_;
+  std::vector<double> loads_;
   std::optional<Nanoseconds> floor_;
   std::optional<std::uint64_t> digest_;
   std::optional<KnownStep> known_;
@@ -170,6 +191,8 @@ SearchProblem prepared(SearchProblem problem, const std::shared_ptr<SharedSteps>
   if (!problem.graph) return problem;
   problem.sizes =
       std::make_shared<const std::vector<GroupSizes>>(state_sizes(problem.recipe, problem.graph->parameters));
+  if (problem.recipe.accumulate >= FewerMicroBatches::kWorthwhile)
+    problem.fewer = std::make_shared<const FewerMicroBatches>(problem, shared);
   return problem;
 }
 
@@ -200,10 +223,12 @@ Result<Candidate> try_strategy(const SearchProblem& problem, const Strategy& str
     Candidate glanced{.strategy = strategy, .needs = std::move(*needs), .step = {}, .glanced = true};
     if (!glanced.fits() && (look.glance || glanced.shortfall() >= *look.short_of)) return glanced;
   }
+  if (problem.fewer) return problem.fewer->look(problem, strategy, look);
   if (look.memory && problem.shorter && !look.tight) {
     auto needs = folded_bound(*problem.shorter, strategy);
     if (!needs) return fail(needs.error());
-    if (*needs && surely_too_much(**needs)) return Candidate{.strategy = strategy, .needs = std::move(**needs), .step = {}};
+    if (*needs && surely_too_much(**needs))
+      return Candidate{.strategy = strategy, .needs = **needs, .step = {}, .bounds = bytes_of(**needs)};
   }
   Trial trial(problem, strategy, look);
   if (auto known = trial.from_memory()) return std::move(*known);
