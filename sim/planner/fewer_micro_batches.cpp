@@ -9,9 +9,9 @@ namespace {
 
 /// The fewest that show what one more takes: the first and the last are unlike those between.
 constexpr std::int64_t kLonger = 3;
-/// So many of the best are looked at whole at a time, and so many times at the most.
+/// So many of the best are looked at whole at a time, and no more once so many were.
 constexpr std::size_t kAtATime = 4;
-constexpr std::size_t kTimes = 4;
+constexpr std::size_t kMost = 12;
 
 Recipe with_micro_batches(Recipe recipe, std::int64_t count) {
   recipe.accumulate = count;
@@ -85,6 +85,7 @@ Result<Candidate> FewerMicroBatches::look(const SearchProblem& whole, const Stra
   longer->instructions += shorter->instructions;
   if (!longer->step || !shorter->step || !longer->fits()) {
     longer->step.reset();
+    if (std::getenv("SHOW") && longer->fits()) fprintf(stderr, "whole: %s %d %d\n", describe(strategy).c_str(), (int)shorter->step.has_value(), (int)shorter->fits());
     return longer->fits() ? try_strategy(whole_step(whole), strategy, look) : std::move(longer);
   }
   longer->step = whole_time(*longer, *shorter, further_);
@@ -110,6 +111,14 @@ std::vector<Strategy> take_best(std::vector<Candidate>& candidates, std::size_t 
   return taken;
 }
 
+/// By more than what is read off is off in any case: one part in so many.
+constexpr std::int64_t kLeastGain = 1000;
+
+bool reads_better(const Candidate& read, const Candidate& known) {
+  if (!read.fits() || !known.fits() || !read.step || !known.step) return better(read, known);
+  return read.step->count < known.step->count - known.step->count / kLeastGain;
+}
+
 }  // namespace
 
 Result<std::vector<Candidate>> confirmed_best(const SearchProblem& problem, const Look& look, unsigned threads,
@@ -117,14 +126,18 @@ Result<std::vector<Candidate>> confirmed_best(const SearchProblem& problem, cons
   const SearchProblem whole = whole_step(problem);
   std::stable_sort(candidates.begin(), candidates.end(), better);
   std::vector<Candidate> confirmed;
+  Look closely = look;
   const auto one_by_one = [](const Candidate& one) { return one.strategy.loop_order == LoopOrder::kDepthFirst; };
   std::vector<Strategy> next = take_best(candidates, 1, one_by_one);
-  for (std::size_t time = 0; time < kTimes; ++time) {
-    if (const auto tried = try_all(whole, next, look, threads, confirmed); !tried) return fail(tried.error());
+  if (next.empty()) next = take_best(candidates, kAtATime, [](const Candidate&) { return true; });
+  while (!next.empty()) {
+    if (const auto tried = try_all(whole, next, closely, threads, confirmed); !tried) return fail(tried.error());
     std::stable_sort(confirmed.begin(), confirmed.end(), better);
-    next = take_best(candidates, kAtATime,
-                     [&](const Candidate& one) { return confirmed.empty() || better(one, confirmed.front()); });
-    if (next.empty()) break;
+    const bool gained = std::find(next.begin(), next.end(), confirmed.front().strategy) != next.end();
+    if (!gained && confirmed.front().fits()) break;  // what is read off is too good to be true
+    if (confirmed.size() > kMost) break;
+    next = take_best(candidates, kAtATime, [&](const Candidate& one) { return reads_better(one, confirmed.front()); });
+    if (confirmed.front().fits()) closely.below = confirmed.front().step;
   }
   return confirmed;
 }
