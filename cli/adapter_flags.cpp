@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "core/model/adapter_parts.h"
 #include "core/model/parameters.h"
 
 namespace plimsoll {
@@ -79,7 +80,10 @@ void add_adapter_flags(CLI::App& command, AdapterFlags& flags) {
           "--base-bits", flags.base_bits,
           "keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits (default: as it is computed with)")
       ->group(group);
-  command.add_option("--lora-dropout", flags.dropout, "0: there is no dropout yet")->group(group)->capture_default_str();
+  command.add_option("--lora-dropout", flags.dropout, "share of what adapters read that is dropped (only under another --stack)")
+      ->check(CLI::Range(0.0, 0.99))
+      ->group(group)
+      ->capture_default_str();
 }
 
 Result<AdapterSpec> make_adapter(const AdapterFlags& flags, const ModelSpec& spec, Precision precision,
@@ -88,7 +92,7 @@ Result<AdapterSpec> make_adapter(const AdapterFlags& flags, const ModelSpec& spe
   if (flags.lora.empty()) return AdapterSpec{};
   if (flags.dropout != 0) {
     return bad(fmt::format("--lora-dropout {} has no kernel yet", flags.dropout),
-               "leave it out: adapters are then trained without");
+               "leave it out: adapters are then trained without; or add --stack pytorch");
   }
   const std::size_t colon = flags.lora.find(':');
   const auto rank = parse_rank(std::string_view(flags.lora).substr(0, colon));
@@ -103,6 +107,9 @@ Result<AdapterSpec> make_adapter(const AdapterFlags& flags, const ModelSpec& spe
                             .base = *base};
   if (const auto valid = validate(adapter, spec); !valid) return fail(valid.error());
   notes.push_back(what_is_trained(adapter, spec));
+  if (colon != std::string::npos && means_one_matrix(std::string_view(flags.lora).substr(colon + 1), spec)) {
+    notes.push_back(fmt::format("queries, keys and values of {} are one matrix: one adapter stands beside qkv, not three", spec.name));
+  }
   return adapter;
 }
 

@@ -249,6 +249,7 @@ AskableCommand declare_fit(CLI::App& app) {
       ->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);
+            if (!options->workload.exists()) options->asked.training.image = options->workload.image;
             return fit(*command, *options);
           }};
 }

@@ -17,6 +17,8 @@ struct Foreign {
 constexpr Foreign kForeign[] = {{"qlora", "--lora 16 --base-bits 4"},
                                 {"loadin4bit", "--base-bits 4 beside --lora"},
                                 {"loadin8bit", "--base-bits 8 beside --lora"},
+                                {"preparemodelforkbittraining", "--kbit-preparation yes"},
+                                {"preparekbit", "--kbit-preparation yes"},
                                 {"lorar", "--lora RANK"},
                                 {"lorarank", "--lora RANK"},
                                 {"targetmodules", "--lora-targets"},

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/stack_adapters.h"
 #include "cli/stack_choice.h"
 #include "cli/target_machine.h"
 #include "formats/machines/machine_parts.h"
@@ -48,6 +49,16 @@ Result<CataloguedMachine> stated_machine(const std::string& path, MachineOptions
   return CataloguedMachine{gpu_in(*gpu, options), options};
 }
 
+/// Rotary and relative positions go on beyond what a model was made for, and no modules refuse that; a table of learnt ones ends.
+void lengthen(const TrainingFlags& training, ModelSpec& spec, std::vector<std::string>& notes) {
+  const bool goes_on = spec.positions != PositionKind::kLearned && !is_of_images(spec);
+  if (!goes_on || training.sequence.value_or(0) <= spec.max_positions) return;
+  notes.push_back(
+      fmt::format("{} was made for {} positions, fewer than the {} tokens of a sequence: its positions go on, and nothing else depends on them",
+                  spec.name, spec.max_positions, *training.sequence));
+  spec.max_positions = *training.sequence;
+}
+
 Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
   const auto options = read_machine_options(flags);
   if (!options) return fail(options.error());
@@ -68,10 +79,12 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (!placed) return fail(placed.error());
   OtherStack other{.spec = described->spec, .recipe = {}, .setup = {}, .machine = *placed,
                    .notes = extrapolation_notes(placed->gpu)};
+  lengthen(training, other.spec, other.notes);
   auto setup = read_stack_setup(stack, other.spec);
   if (!setup) return fail(setup.error());
   TrainingFlags decided = training;
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
+  if (const auto taken = take_stack_adapters(stack, decided, *setup); !taken) return fail(taken.error());
   other.setup = *setup;
   const PrecisionAdvice advice = default_precision(placed->gpu);
   const auto recipe = make_recipe(decided, other.spec, advice.precision, advice.reason, other.notes);

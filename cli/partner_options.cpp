@@ -24,6 +24,8 @@ bool is_given(const StackFlags& flags, std::string_view name) {
 
 Result<void> check_partner_options(const StackFlags& flags) {
   const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
+  const bool shares = flags.gpus > 1 && flags.zero >= 2;
+  const bool keeps_types = flags.stack == "pytorch" && !shares;
   const bool allocates_by_pytorch = flags.stack != "llm.c";
   const Partner partners[] = {
       {"--chunks", flags.stages > 1 || flags.chunks == 1, "stages of a pipeline interleave chunks", "add --pp"},
@@ -31,6 +33,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--no-overlap-comm", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
+      {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
+       "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
       {"--deterministic", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
   };

@@ -135,6 +135,12 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->group("software");
   command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
       ->check(CLI::Range(0.0, 0.99))->group("software");
+  command
+      .add_option("--kbit-preparation", flags.kbit_preparation,
+                  "yes or no: PEFT's prepare_model_for_kbit_training of a base of 4 or 8 bits (pytorch; default: yes for "
+                  "huggingface modules that are not sharded)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
   command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
@@ -225,6 +231,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   // torchtune compiles the loss with the model, torchtitan since April 2025.
   setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
   setup.dropout = flags.dropout;
+  if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

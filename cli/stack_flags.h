@@ -22,6 +22,7 @@ struct StackFlags {
   std::string recompute = "none";
   std::string optimizer_loop = "foreach";
   std::optional<double> dropout;
+  std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it
   int zero = 0;
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;

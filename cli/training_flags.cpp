@@ -153,21 +153,48 @@ Result<void> take_target(const TrainingFlags& flags, const ModelSpec& spec, Reci
 
 }  // namespace
 
-Result<ModelDescription> describe_model(const std::string& name, const TrainingFlags& flags) {
-  auto found = describe_model(name);
-  if (!found || flags.classes == 0) return found;
-  if (found->spec.causal || flags.classes < 2) {
+namespace {
+
+Result<void> take_classes(const TrainingFlags& flags, const std::string& name, ModelDescription& found) {
+  if (flags.classes == 0) return {};
+  if (found.spec.causal || flags.classes < 2) {
     return fail({.kind = ErrorKind::kInput,
                  .what = flags.classes < 2 ? fmt::format("--classes must be at least 2, not {}", flags.classes)
                                            : "--classes puts a head on an encoder, and this is none",
                  .where = name,
                  .remedy = {}});
   }
-  found->spec = with_classes(std::move(found->spec), flags.classes);
-  std::erase_if(found->notes, [](const ModelNote& note) { return note.of_head; });
-  if (auto valid = validate(found->spec); !valid) return fail(valid.error());
-  found->notes.push_back({.text = fmt::format("a head of {} classes; what of it the checkpoint lacks begins from the seed",
-                                              flags.classes)});
+  found.spec = with_classes(std::move(found.spec), flags.classes);
+  std::erase_if(found.notes, [](const ModelNote& note) { return note.of_head; });
+  if (auto valid = validate(found.spec); !valid) return fail(valid.error());
+  found.notes.push_back({.text = fmt::format("a head of {} classes; what of it the checkpoint lacks begins from the seed",
+                                             flags.classes)});
+  return {};
+}
+
+Result<void> take_image(const TrainingFlags& flags, const std::string& name, ModelDescription& found) {
+  if (!flags.image) return {};
+  ModelSpec& spec = found.spec;
+  if (!is_of_images(spec)) {
+    return fail({.kind = ErrorKind::kInput, .what = "--image would be ignored: the model reads tokens", .where = name,
+                 .remedy = "give their number with --seq"});
+  }
+  spec.image.size = *flags.image;
+  if (spec.reads_images() && spec.image.patch > 0) spec.max_positions = spec.image.patches() + 1;
+  if (auto valid = validate(spec); !valid) return fail(valid.error());
+  found.notes.push_back({.text = fmt::format("images of {0} x {0} pixels", spec.image.size)});
+  if (spec.image.patch == 0) return {};
+  found.notes.push_back({.text = fmt::format("a table of {} positions, as such images need one", spec.max_positions)});
+  return {};
+}
+
+}  // namespace
+
+Result<ModelDescription> describe_model(const std::string& name, const TrainingFlags& flags) {
+  auto found = describe_model(name);
+  if (!found) return found;
+  if (const auto taken = take_classes(flags, name, *found); !taken) return fail(taken.error());
+  if (const auto taken = take_image(flags, name, *found); !taken) return fail(taken.error());
   return found;
 }
 

@@ -22,6 +22,7 @@ struct TrainingFlags {
   std::optional<std::int64_t> sequence;
   std::optional<std::int64_t> target_sequence;  ///< tokens that an encoder–decoder's decoder reads; none: as many
   std::int64_t classes = 0;  ///< of a new head; 0: the model's own head stays
+  std::optional<std::int64_t> image;  ///< pixels of an image's height and width; none: as the model says
   std::string precision;
   std::string loss_scale = "dynamic";
   std::string optimizer = "adamw";
@@ -48,7 +49,7 @@ void add_shape_flags(CLI::App& command, TrainingFlags& flags);
 /// Learning rate, schedule and the rest: what decides numbers only.
 void add_number_flags(CLI::App& command, TrainingFlags& flags);
 
-/// The model as it is named, or with the new head that the flags ask for. What a folder lacks for its own head is then of no
+/// The model as it is named, or with the new head and the size of images that the flags ask for. What a folder lacks for its own head is then of no
 /// interest.
 Result<ModelDescription> describe_model(const std::string& name, const TrainingFlags& flags);
 

@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", "--percent",         "--cpu-attention",
                                 "--weight-bits", "--cache-bits", "--pageable",  "--eager-codes",     "--no-overlap",
-                                "--image",       "--residues",   "--msa",       "--attention-chunk", "--dap", "--critic",
+                                "--residues",   "--msa",       "--attention-chunk", "--dap", "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {
     "MODEL",           "--workload", "--json",       "--csv",  "--on",        "--machine",
@@ -63,7 +63,10 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
   command.add_flag("--eager-codes", flags.eager_codes, "inference: codes are read by chains of elementwise kernels")
       ->group(group);
   command.add_flag("--no-overlap", flags.no_overlap, "inference: transfers wait for computation")->group(group);
-  command.add_option("--image", flags.image, "diffusion: pixels of a picture's height and width (512, of dit 256)")->group(group);
+  command.add_option("--image", flags.image, "pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision "
+                                                "transformers: as the model says)")
+      ->check(CLI::PositiveNumber)
+      ->group(group);
   command.add_option("--residues", flags.residues, "evoformer: residues of a crop (256)")->group(group);
   command.add_option("--msa", flags.msa, "evoformer: sequences of the alignment (128)")->group(group);
   command.add_option("--attention-chunk", flags.attention_chunk, "evoformer: rows that attention takes at once (all)")

@@ -67,14 +67,24 @@ std::vector<AdapterTarget> adapter_targets(const ModelSpec& spec) {
   return targets;
 }
 
+namespace {
+
+bool is_part(const std::vector<Target>& named) {
+  return named.size() == 1 && (named[0] == Target::kQuery || named[0] == Target::kKey || named[0] == Target::kValue);
+}
+
+}  // namespace
+
 Result<std::vector<AdapterTarget>> parse_adapter_targets(std::string_view text, const ModelSpec& spec) {
   if (const auto takes = takes_adapters(spec); !takes) return fail(takes.error());
   const std::vector<Target> known = adapter_targets(spec);
+  const bool one = means_one_matrix(text, spec);
   std::set<Target> wanted;
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view name = text.substr(0, comma);
-    const std::vector<Target> named = targets_called(name, spec);
+    std::vector<Target> named = targets_called(name, spec);
+    if (one && is_part(named)) named = {Target::kQkv};
     const bool all_there = !named.empty() && std::all_of(named.begin(), named.end(), [&](Target target) {
       return std::find(known.begin(), known.end(), target) != known.end();
     });

@@ -1,6 +1,29 @@
 #include "core/model/adapter_parts.h"
 
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
 namespace plimsoll {
+namespace {
+
+/// Whether `text`, a list with commas, has all of `names`.
+bool lists(std::string_view text, std::initializer_list<std::string_view> names) {
+  std::set<std::string_view> found;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view name = text.substr(0, comma);
+    found.insert(name.substr(0, name.find("_proj")));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return std::all_of(names.begin(), names.end(), [&](std::string_view name) { return found.contains(name); });
+}
+
+}  // namespace
+
+bool means_one_matrix(std::string_view targets, const ModelSpec& spec) {
+  return fuses_qkv(spec.family) && lists(targets, {"q", "k", "v"});
+}
 
 bool fuses_qkv(Family family) {
   switch (family) {

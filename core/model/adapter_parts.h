@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/model/adapter.h"
@@ -19,6 +20,9 @@ struct AdapterPart {
 
 /// Whether checkpoints of a family hold queries, keys and values as one matrix.
 bool fuses_qkv(Family family);
+
+/// Whether `targets`, a list with commas, names queries, keys and values of a model that has them in one matrix: they mean that one.
+bool means_one_matrix(std::string_view targets, const ModelSpec& spec);
 
 /// All matrices of a block of `spec`, as its family's checkpoints divide them, in the order of their targets; none of a model
 /// beside which no adapter can stand.

@@ -33,7 +33,7 @@ def fit(
     lora: _Value | _Path | None = ...,  # RANK[:TARGETS]: freeze the model and train low-rank adapters beside …
     lora_alpha: _Value | _Path | None = ...,  # what adapters add is scaled by alpha / rank (default: twice the rank)
     base_bits: _Value | _Path | None = ...,  # keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits …
-    lora_dropout: _Value | _Path | None = ...,  # 0: there is no dropout yet
+    lora_dropout: _Value | _Path | None = ...,  # share of what adapters read that is dropped (only under another --stack)
     stack: _Value | _Path | None = ...,  # the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c
     modules: _Value | _Path | None = ...,  # whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, …
     compile: bool | None = ...,  # torch.compile; of torchtune modules the loss too
@@ -41,6 +41,7 @@ def fit(
     recompute: _Value | _Path | None = ...,  # activation checkpointing of another stack: none, selective, full, every:K
     optimizer_loop: _Value | _Path | None = ...,  # foreach, fused or for-loop
     dropout: _Value | _Path | None = ...,  # of a model under another stack (default: its family's)
+    kbit_preparation: _Value | _Path | None = ...,  # yes or no: PEFT's prepare_model_for_kbit_training of a base of 4 or 8 …
     zero: _Value | _Path | None = ...,  # ZeRO stage over the GPUs (3: FSDP)
     dp: _Value | _Path | None = ...,  # GPUs that share the batch
     loss_chunks: _Value | _Path | None = ...,  # parts of the batch whose logits meet the loss one after another
@@ -79,7 +80,7 @@ def fit(
     pageable: _Value | _Path | None = ...,  # inference: what of host memory is not pinned
     eager_codes: bool | None = ...,  # inference: codes are read by chains of elementwise kernels
     no_overlap: bool | None = ...,  # inference: transfers wait for computation
-    image: _Value | _Path | None = ...,  # diffusion: pixels of a picture's height and width (512, of dit 256)
+    image: _Value | _Path | None = ...,  # pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision …
     residues: _Value | _Path | None = ...,  # evoformer: residues of a crop (256)
     msa: _Value | _Path | None = ...,  # evoformer: sequences of the alignment (128)
     attention_chunk: _Value | _Path | None = ...,  # evoformer: rows that attention takes at once (all)
@@ -140,7 +141,7 @@ def plan(
     lora: _Value | _Path | None = ...,  # RANK[:TARGETS]: freeze the model and train low-rank adapters beside …
     lora_alpha: _Value | _Path | None = ...,  # what adapters add is scaled by alpha / rank (default: twice the rank)
     base_bits: _Value | _Path | None = ...,  # keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits …
-    lora_dropout: _Value | _Path | None = ...,  # 0: there is no dropout yet
+    lora_dropout: _Value | _Path | None = ...,  # share of what adapters read that is dropped (only under another --stack)
     lr: _Value | _Path | None = ...,  # peak learning rate (default: the optimizer's; adamw 3e-4)
     schedule: _Value | _Path | None = ...,  # constant, linear or cosine; with --pp the pipeline's order instead
     warmup: _Value | _Path | None = ...,  # steps of linear warm-up
@@ -159,6 +160,7 @@ def plan(
     recompute: _Value | _Path | None = ...,  # activation checkpointing of another stack: none, selective, full, every:K
     optimizer_loop: _Value | _Path | None = ...,  # foreach, fused or for-loop
     dropout: _Value | _Path | None = ...,  # of a model under another stack (default: its family's)
+    kbit_preparation: _Value | _Path | None = ...,  # yes or no: PEFT's prepare_model_for_kbit_training of a base of 4 or 8 …
     zero: _Value | _Path | None = ...,  # ZeRO stage over the GPUs (3: FSDP)
     dp: _Value | _Path | None = ...,  # GPUs that share the batch
     loss_chunks: _Value | _Path | None = ...,  # parts of the batch whose logits meet the loss one after another
@@ -229,7 +231,7 @@ def simulate(
     lora: _Value | _Path | None = ...,  # RANK[:TARGETS]: freeze the model and train low-rank adapters beside …
     lora_alpha: _Value | _Path | None = ...,  # what adapters add is scaled by alpha / rank (default: twice the rank)
     base_bits: _Value | _Path | None = ...,  # keep the matrices of the frozen model's blocks in 4 (nf4), 8 or 16 (bf16) bits …
-    lora_dropout: _Value | _Path | None = ...,  # 0: there is no dropout yet
+    lora_dropout: _Value | _Path | None = ...,  # share of what adapters read that is dropped (only under another --stack)
 ) -> Any: ...
 
 def replay(

@@ -6,6 +6,7 @@
 
 #include "sim/stack/device_room.h"
 #include "sim/stack/llmc/llmc_arenas.h"
+#include "sim/stack/modules/module_rules.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/stack_run.h"
 #include "sim/stack/step_time.h"
@@ -97,6 +98,23 @@ Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& reci
   return prediction;
 }
 
+/// What was taken for granted of a base of 4 or 8 bits, where it could be otherwise.
+void note_preparation(StackPrediction& prediction, const ModuleRules& rules, const Recipe& recipe, const StackSetup& setup) {
+  const bool encoded = recipe.adapter.base == BaseStorage::kNf4 || recipe.adapter.base == BaseStorage::kInt8;
+  if (!recipe.adapter.exists() || !encoded || setup.modules != ModuleStyle::kHuggingFace) return;
+  if (!rules.prepared) {
+    prediction.assumptions.emplace_back("the base is not prepared by PEFT (prepare_model_for_kbit_training): what is not encoded has the "
+                                        "type that the model was loaded in");
+    return;
+  }
+  prediction.assumptions.emplace_back("the base is prepared by PEFT (prepare_model_for_kbit_training): embedding, norms and head are in fp32, "
+                                      "and so are the stream between blocks and what checkpoints keep of it; "
+                                      "--kbit-preparation no leaves it out");
+  if (setup.recomputation == Recomputation::kNone) {
+    prediction.assumptions.emplace_back("PEFT's preparation turns checkpoints on where nobody says otherwise; --recompute full has them");
+  }
+}
+
 /// Host memory is judged where the user says how much there is.
 void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   if (!setup.host_memory) {
@@ -134,7 +152,9 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (setup.stack == Stack::kLlmc) return predict_arenas(spec, recipe, setup, gpu);
   const auto run = run_stack(spec, recipe, setup, gpu);
   if (!run) return fail(run.error());
-  return predict_run(*run, recipe, setup, gpu);
+  auto prediction = predict_run(*run, recipe, setup, gpu);
+  if (prediction) note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
+  return prediction;
 }
 
 Result<StackPrediction> predict_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {

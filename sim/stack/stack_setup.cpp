@@ -73,6 +73,12 @@ bool cuts_layers(const StackSetup& setup) {
          (setup.tensor_ranks > 1 || setup.stages > 1);
 }
 
+bool prepares_kbit(const StackSetup& setup) {
+  const bool shared = setup.data_ranks > 1 && setup.zero >= 2;
+  const bool keeps_types = setup.stack == Stack::kPytorch && !shared && !setup.half_weights;
+  return keeps_types && setup.kbit_preparation.value_or(setup.modules == ModuleStyle::kHuggingFace);
+}
+
 std::string describe(const StackSetup& setup) {
   std::string text = fmt::format("{} modules", to_text(setup.modules));
   if (setup.compile) text += ", compiled";
@@ -82,6 +88,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.recomputation == Recomputation::kFull) text += ", full recomputation";
   if (setup.recomputation == Recomputation::kSelective) text += ", selective recomputation";
   if (setup.activations != Home::kDevice) text += fmt::format(", checkpoints wait on the {}", to_text(setup.activations));
+  if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
   if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);
   if (setup.update_in_backward) text += ", updates in backward";
   if (setup.half_weights) text += ", weights in two bytes";

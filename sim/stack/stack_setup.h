@@ -47,6 +47,10 @@ struct StackSetup {
   std::int64_t every = 1;  ///< blocks that one checkpoint stands for (kEvery)
   OptimizerLoop loop = OptimizerLoop::kForeach;
   std::optional<double> dropout;  ///< nothing: the family's default
+  double adapter_dropout = 0;     ///< of what adapters read
+  /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
+  /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
+  std::optional<bool> kbit_preparation;
   std::int64_t data_ranks = 1;    ///< GPUs that share the batch
   int zero = 0;                   ///< 1 optimizer states, 2 and gradients, 3 and parameters are shared out over the ranks (FSDP)
   std::int64_t tensor_ranks = 1;
@@ -99,6 +103,10 @@ struct StackSetup {
 
 /// Whether layers are cut over tensor ranks and stages: by Megatron-LM, or by its modules under DeepSpeed.
 bool cuts_layers(const StackSetup& setup);
+
+/// Whether a base of 4 or 8 bits is prepared: as the setup says, else wherever PyTorch trains transformers' modules and every GPU
+/// holds them whole. FSDP wants one type in a unit (TRL leaves the preparation out there), DeepSpeed makes everything 16 bits again.
+bool prepares_kbit(const StackSetup& setup);
 
 std::string_view to_text(Stack stack);
 std::string_view to_text(ModuleStyle style);

@@ -61,6 +61,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "lora_rank",
                                                   "lora_targets",
                                                   "base_bits",
+                                                  "kbit_preparation",
+                                                  "lora_dropout",
                                                   "gpu",
                                                   "gpus",
                                                   "node_gpus",

@@ -47,6 +47,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   }
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
+  if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
+  setup.adapter_dropout = facts.number_fact("lora_dropout").value_or(0);
   setup.desktop = facts.is_true("desktop");
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   setup.half_weights = facts.is_true("half_weights");

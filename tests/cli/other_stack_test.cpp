@@ -167,4 +167,61 @@ TEST_CASE("a GPU that the catalogue does not have is stated by its figures, and 
   refused(R"({"name": "Prototype X", "memory": "20GiB", "tflops": {"fp16": 30, "tf32": 90}})", "sparsity");
 }
 
+TEST_CASE("a base of 4 bits is prepared as PEFT has it unless somebody says otherwise or FSDP shares it, and the answer says which") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  const auto requested = [&](Arguments more) {
+    more.insert(more.begin(), {"fit", "llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000", "--on", "RTX 3090", "--stack", "pytorch", "--lora", "8",
+                               "--base-bits", "4", "--recompute", "full", "--seq", "1024", "--precision", "bf16-mixed", "--json"});
+    return json::parse(plimsoll_in(folder, more).out);
+  };
+  const json left = requested({}), said = requested({"--kbit-preparation", "yes"}), without = requested({"--kbit-preparation", "no"});
+  CHECK(left["memory"] == said["memory"]);
+  CHECK(left["memory"][0]["peak_requested_bytes"] > without["memory"][0]["peak_requested_bytes"]);
+  CHECK_THAT(left["assumed"].dump(), Contains("the base is prepared by PEFT"));
+  CHECK_THAT(without["assumed"].dump(), Contains("the base is not prepared by PEFT"));
+  CHECK_THAT(requested({"--dp", "2", "--zero", "3"})["assumed"].dump(), Contains("the base is not prepared by PEFT"));
+  const ChildEnd shared = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--dp", "2", "--zero", "3", "--kbit-preparation", "yes"}));
+  CHECK_THAT(shared.err, Contains("--kbit-preparation would be ignored") && Contains("FSDP"));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--kbit-preparation", "no"})).err, Contains("4 or 8 bits"));
+}
+
+TEST_CASE("dropout of what adapters read takes memory under another stack, and ours refuses it") {
+  const TemporaryFolder folder;
+  const auto requested = [&](const std::string& share) {
+    const ChildEnd end = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--lora", "8", "--lora-dropout", share, "--json"}));
+    return json::parse(end.out)["memory"][0]["peak_requested_bytes"].get<std::int64_t>();
+  };
+  CHECK(requested("0.1") > requested("0"));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--lora", "8", "--lora-dropout", "0.1"})).err, Catch::Contains("add --stack pytorch"));
+}
+
+TEST_CASE("rotary positions go on under another stack and learnt ones end; queries, keys and values in one matrix are one target") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  const ChildEnd longer = plimsoll_in(folder, {"fit", "yi-6b", "--on", "H200", "--stack", "pytorch", "--lora", "8", "--seq", "8192"});
+  CHECK_THAT(longer.out, Contains("was made for 4096 positions, fewer than the 8192 tokens"));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--seq", "2048"})).err, Contains("beyond the 1024 positions"));
+  CHECK_THAT(plimsoll_in(folder, {"fit", "yi-6b", "--on", "H200", "--seq", "8192"}).err, Contains("beyond the 4096 positions"));
+  const ChildEnd one = plimsoll_in(folder, fit_under({"--lora", "8:q,k,v"}));
+  CHECK_THAT(one.out, Contains("beside qkv:") && Contains("one adapter stands beside qkv, not three"));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--lora", "8:q,k"})).err, Contains("no matrix 'q'"));
+}
+
+TEST_CASE("images of another size are larger, and models of tokens have none") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  for (const std::string model : {"resnet18", "vgg11", "densenet121", "vit-b-16"}) {
+    const auto requested = [&](const std::string& side) {
+      const ChildEnd end = plimsoll_in(folder, {"fit", model, "--on", "RTX 3090", "--stack", "pytorch", "--batch", "32", "--image", side, "--json"});
+      INFO(model << end.err);
+      REQUIRE(end.code == 0);
+      return json::parse(end.out)["memory"][0]["peak_requested_bytes"].get<std::int64_t>();
+    };
+    CHECK(requested("288") > requested("224"));
+  }
+  CHECK_THAT(plimsoll_in(folder, {"fit", "vit-b-16", "--on", "RTX 3090", "--image", "230"}).err, Contains("cannot be cut into patches"));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--image", "288"})).err, Contains("the model reads tokens"));
+}
+
 }  // namespace plimsoll::test

@@ -25,7 +25,16 @@ Recipe recipe_of(CsvFields& row, const ModelSpec& spec) {
   recipe.precision = *parse_precision(row.text("precision"));
   if (row.text("lora").empty()) return recipe;
   recipe.adapter = {.rank = std::atoi(row.text("lora").c_str()), .alpha = 32, .targets = adapter_targets(spec)};
+  if (row.text("base_bits") == "4") recipe.adapter.base = BaseStorage::kNf4;
   return recipe;
+}
+
+StackSetup setup_of(CsvFields& row) {
+  StackSetup setup{.attention = AttentionKernel::kEager};
+  if (row.text("recompute") == "full") setup.recomputation = Recomputation::kFull;
+  if (!row.text("prepared").empty()) setup.kbit_preparation = row.text("prepared") == "yes";
+  setup.adapter_dropout = std::atof(row.text("lora_dropout").c_str());
+  return setup;
 }
 
 }  // namespace
@@ -39,13 +48,13 @@ TEST_CASE("eager peaks are those of PyTorch's own memory tracker") {
   for (const CsvRow& fields : table->rows) {
     CsvFields row(*table, fields);
     const ModelSpec spec = *resolve_model(row.text("model"));
-    StackSetup setup{.attention = AttentionKernel::kEager};
-    if (row.text("recompute") == "full") setup.recomputation = Recomputation::kFull;
+    const StackSetup setup = setup_of(row);
     const auto prediction = predict_stack(spec, recipe_of(row, spec), setup, gpu);
     REQUIRE(prediction);
     const double predicted =
         static_cast<double>(prediction->peak.requested.count) / static_cast<double>(kMiB.count) - kWorkspacesMib;
-    INFO(row.text("model") << " " << row.text("precision") << " " << row.text("recompute") << " " << row.text("lora"));
+    INFO(row.text("model") << " " << row.text("precision") << " " << row.text("recompute") << " " << row.text("lora") << " base "
+                           << row.text("base_bits") << " prepared " << row.text("prepared") << " dropout " << row.text("lora_dropout"));
     // A checkpoint's tracker also sees small arguments that are kept beside its input.
     const double tolerance = setup.recomputation == Recomputation::kFull ? 0.005 : 0.0005;
     CHECK(predicted == Approx(row.number("peak_mib")).epsilon(tolerance));

@@ -2,7 +2,9 @@
 
 Models of transformers are built and trained for two steps under FakeTensorMode: nothing is computed, but autograd, the
 optimizer and Python's references are the real ones. Peaks are the tracker's, in MiB, in the second step; dropout is the
-operation that CUDA has (a mask of one byte an element). Needs torch, transformers and peft:
+operation that CUDA has (a mask of one byte an element). A base of 4 bits is a stand-in with the codes' bytes, decoded before each
+product as Dettmers et al. (2023) have it, which takes no part in autocast and answers in its input's type; what PEFT's
+prepare_model_for_kbit_training makes of the rest is PEFT's own doing. Needs torch, transformers and peft:
 
     python3 make_eager_peaks.py > data/eager_peaks.csv
 """
@@ -38,14 +40,62 @@ def llama(**other):
                                               num_key_value_heads=4, vocab_size=8000, **EAGER, **other))
 
 
-def adapted():
-    from peft import LoraConfig, get_peft_model
+class Decoded(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, codes, shape):
+        ctx.codes, ctx.weight_shape = codes, shape
+        return x @ torch.empty(shape, dtype=x.dtype).t()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient @ torch.empty(ctx.weight_shape, dtype=gradient.dtype), None, None
+
+
+class Encoded(torch.nn.Linear):
+    def __init__(self, plain, compute):
+        torch.nn.Module.__init__(self)
+        self.in_features, self.out_features, self.compute, self.bias = plain.in_features, plain.out_features, compute, None
+        blocks = -(-plain.weight.numel() // 64)  # of nf4: a mean, a factor for 256 scales, the scales, the codes
+        self.register_buffer("weight", torch.empty(4 + 4 * -(-blocks // 256) + blocks + plain.weight.numel() // 2, dtype=torch.uint8))
+
+    def forward(self, x):
+        kind = x.dtype
+        x = x.to(self.compute)
+        with torch.autocast("cpu", enabled=False):
+            return Decoded.apply(x, self.weight, (self.out_features, self.in_features)).to(kind)
+
+
+def beside_encoded(self, x):
+    """What an adapter adds to a layer of 4 bits: PEFT copies the layer's result, and converts types outside autocast alone."""
+    result = self.base_layer(x).clone()
+    alone = not torch.is_autocast_enabled("cpu")
+    low = self.lora_dropout["default"](x.to(self.lora_A["default"].weight.dtype) if alone else x)
+    added = self.lora_B["default"](self.lora_A["default"](low)) * self.scaling["default"]
+    return result + (added.to(result.dtype) if alone else added)
+
+
+def encode(base):
+    base.is_loaded_in_4bit = True
+    for module in list(base.modules()):
+        for name, child in list(module.named_children()):
+            if type(child) is torch.nn.Linear and name != "lm_head":
+                setattr(module, name, Encoded(child, torch.bfloat16))
+
+
+def adapted(bits="", prepared="", dropout=0.0):
+    import peft
+    import peft.tuners.lora.layer
     torch.set_default_dtype(torch.bfloat16)
     base = llama()
     torch.set_default_dtype(torch.float32)
+    if bits:
+        encode(base)
+        peft.tuners.lora.layer.Linear.forward = beside_encoded
+    if prepared == "yes":
+        base = peft.prepare_model_for_kbit_training(base, use_gradient_checkpointing=False)
     move, torch.nn.Module.to = torch.nn.Module.to, lambda self, *a, **k: self  # fake tensors cannot be moved
     names = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]
-    model = get_peft_model(base, LoraConfig(r=16, target_modules=names, lora_dropout=0.0), autocast_adapter_dtype=False)
+    model = peft.get_peft_model(base, peft.LoraConfig(r=16, target_modules=names, lora_dropout=dropout), autocast_adapter_dtype=False)
     torch.nn.Module.to = move
     return model
 
@@ -73,14 +123,20 @@ MODELS = {
                                                                intermediate_size=4096, attn_implementation="eager")),
 }
 
-# model, batch, sequence, precision, recompute, lora, and tokens of a decoder's own where they are not as many
+# model, batch, sequence, precision, recompute, lora, tokens of a decoder's own where they are not as many, bits of a frozen base,
+# whether PEFT prepared it, and dropout of what adapters read; those with stand-ins of layers come last
 CASES = [(list(MODELS)[0], 4, 1024, "fp32", "none", ""), (list(MODELS)[0], 2, 1024, "bf16-mixed", "none", ""),
          (list(MODELS)[0], 2, 1024, "bf16-mixed", "full", ""), (list(MODELS)[1], 8, 1024, "bf16", "none", ""),
          (list(MODELS)[1], 8, 1024, "fp32", "full", ""), (list(MODELS)[1], 8, 1024, "bf16", "none", "16:all"),
          (list(MODELS)[2], 8, 1024, "bf16", "none", ""), (list(MODELS)[3], 8, 512, "fp32", "none", ""),
          (list(MODELS)[4], 8, 512, "fp32", "none", ""), (list(MODELS)[5], 8, 512, "fp32", "none", ""),
          (list(MODELS)[6], 4, 256, "fp32", "none", ""), (list(MODELS)[7], 4, 512, "fp32", "none", ""),
-         (list(MODELS)[6], 8, 512, "fp32", "none", "", 96), (list(MODELS)[6], 8, 128, "fp32", "none", "", 384)]
+         (list(MODELS)[6], 8, 512, "fp32", "none", "", 96), (list(MODELS)[6], 8, 128, "fp32", "none", "", 384),
+         (list(MODELS)[1], 8, 1024, "bf16", "none", "16:all", "", "", "", 0.1),
+         *[(list(MODELS)[1], 8, 1024, precision, recompute, "16:all", "", 4, prepared, dropout)
+           for precision, recompute, prepared, dropout in [
+               ("bf16-mixed", "none", "no", ""), ("bf16", "none", "no", ""), ("bf16-mixed", "none", "yes", ""),
+               ("bf16", "none", "yes", ""), ("bf16-mixed", "none", "no", 0.1), ("bf16-mixed", "none", "yes", 0.1)]]]
 
 
 def batch(model, size, sequence, target):
@@ -90,15 +146,17 @@ def batch(model, size, sequence, target):
     return {"input_ids": tokens, "labels": torch.zeros(size, target or sequence, dtype=torch.long)}
 
 
-def peak(model, size, sequence, precision, recompute, lora, target=""):
+def peak(model, size, sequence, precision, recompute, lora, target="", bits="", prepared="", dropout=""):
     with FakeTensorMode(allow_non_fake_inputs=True):
         torch.set_default_dtype(TYPES.get(precision, torch.float32) if not lora else torch.float32)
-        net = adapted() if lora else MODELS[model]()
+        net = adapted(bits, prepared, dropout or 0.0) if lora else MODELS[model]()
         torch.set_default_dtype(torch.float32)
         net.train()
         if recompute == "full":
             net.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-        optimizer = torch.optim.AdamW(net.parameters(), foreach=True)
+            if lora:
+                net.enable_input_require_grads()
+        optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], foreach=True)
         tracker = MemTracker()
         tracker.track_external(net, optimizer)
         for _ in range(2):
@@ -118,7 +176,8 @@ def peak(model, size, sequence, precision, recompute, lora, target=""):
 
 
 writer = csv.writer(sys.stdout, lineterminator="\n")
-writer.writerow(["model", "batch", "sequence", "precision", "recompute", "lora", "target", "peak_mib", "origin"])
+writer.writerow(["model", "batch", "sequence", "precision", "recompute", "lora", "target", "base_bits", "prepared", "lora_dropout",
+                 "peak_mib", "origin"])
 for case in CASES:
     origin = f"torch {torch.__version__.split('+')[0]}, transformers {hf.__version__}"
-    writer.writerow([*case, *[""] * (7 - len(case)), f"{peak(*case):.2f}", origin])
+    writer.writerow([*case, *[""] * (10 - len(case)), f"{peak(*case):.2f}", origin])

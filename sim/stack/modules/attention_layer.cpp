@@ -65,6 +65,11 @@ Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const B
   return matmul(tape, shares, heads.v);
 }
 
+/// Queries, keys and values in the type of the products, as transformers hands them to flash attention where the stream is wider.
+Heads narrowed(Tape& tape, const Heads& heads, DType compute) {
+  return {.q = cast(tape, heads.q, compute), .k = cast(tape, heads.k, compute), .v = cast(tape, heads.v, compute)};
+}
+
 Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   return fused_attention(tape, heads.q, heads.k, heads.v,
                          {.heads = context.spec.heads, .sequence = context.sequence, .keys = context.sequence,
@@ -120,6 +125,8 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.k = repeat_heads(tape, heads.k, spec.heads / spec.kv_heads);
     heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);
   }
+  const bool wide = context.rules.prepared && context.rules.attention == AttentionKernel::kFlash && !tape.autocast();
+  if (wide) heads = narrowed(tape, heads, weights.projection.compute);
   const bool eager = context.rules.attention == AttentionKernel::kEager;
   Tensors held;
   Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context, held) : kernel_attention(tape, heads, context);

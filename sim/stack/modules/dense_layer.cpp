@@ -10,8 +10,7 @@ Tensor decoded(Tape& tape, const Tensor& codes, const Shape& shape, DType dtype)
   return weight;
 }
 
-Tensor encoded_product(Tape& tape, const Tensor& input, const DenseLayer& layer) {
-  const Tensor x = tape.as_autocast(input);
+Tensor decoded_product(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   const Tensor codes = layer.weight->use();
   const Shape shape{layer.outputs, layer.inputs};
   const std::int64_t rows = x.elements() / layer.inputs;
@@ -27,6 +26,12 @@ Tensor encoded_product(Tape& tape, const Tensor& input, const DenseLayer& layer)
     t.product(1, rows, shape[1], shape[0], dtype);
     return results;
   });
+}
+
+/// The input in the products' type, and the result in the input's again: bitsandbytes' layers take no part in autocast.
+Tensor encoded_product(Tape& tape, const Tensor& input, const DenseLayer& layer) {
+  const Tensor x = cast(tape, input, layer.compute);
+  return cast(tape, decoded_product(tape, x, layer), input.dtype);
 }
 
 Tensor base_product(Tape& tape, const Tensor& x, const DenseLayer& layer) {
@@ -60,17 +65,18 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
   const bool encoded = adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
   DenseLayer made;
   if (encoded) {
-    made = {};
     made.inputs = inputs;
     made.outputs = outputs;
     made.encoded = true;
-    const Bytes bytes = bytes_in(adapter.base, inputs * outputs, dtype);
+    made.compute = compute;
+    const Bytes bytes = bytes_in(adapter.base, inputs * outputs, compute);
     made.weight = &tape.parameter(name + ".codes", {bytes.count}, kMaskType, false);
     if (bias) made.bias = parameter(name + ".bias", {outputs});
   } else {
     made = make_plain(name, inputs, outputs, bias);
   }
   if (!adapter.exists() || !has(adapter, target)) return made;
+  made.dropout = dropout;
   made.down = &tape.parameter(name + ".A", {adapter.rank, inputs}, DType::kFp32);
   made.up = &tape.parameter(name + ".B", {outputs, adapter.rank}, DType::kFp32);
   return made;
@@ -81,8 +87,9 @@ Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   if (layer.down == nullptr) return out;
   if (layer.encoded) out = scale(tape, out);  // a copy, so that the sum may be taken in place
   const Tensor own = tape.autocast() ? x : cast(tape, x, layer.down->value.dtype);
-  const Tensor low = linear(tape, linear(tape, own, {.weight = layer.down}), {.weight = layer.up});
-  return add(tape, out, cast(tape, scale(tape, low), out.dtype));
+  const Tensor low = linear(tape, linear(tape, dropout(tape, own, layer.dropout), {.weight = layer.down}), {.weight = layer.up});
+  const Tensor scaled = scale(tape, low);
+  return add(tape, out, tape.autocast() ? scaled : cast(tape, scaled, out.dtype));
 }
 
 }  // namespace plimsoll

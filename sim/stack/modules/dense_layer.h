@@ -12,7 +12,9 @@ namespace plimsoll {
 struct DenseLayer : Weights {
   Parameter* down = nullptr;  ///< A of the adapter [rank, inputs]; nothing without one
   Parameter* up = nullptr;    ///< B [outputs, rank]
+  double dropout = 0;         ///< of what the adapter reads
   bool encoded = false;       ///< the weight is decoded for each product
+  DType compute = DType::kFp32;  ///< of an encoded weight's products; what comes out has the input's type again
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
 };
@@ -21,7 +23,9 @@ struct DenseLayer : Weights {
 struct DenseMaker {
   Tape& tape;
   const AdapterSpec& adapter;
-  DType dtype = DType::kFp32;
+  DType dtype = DType::kFp32;    ///< of the parameters
+  DType compute = DType::kFp32;  ///< of products with encoded weights
+  double dropout = 0;            ///< of what adapters read
 
   /// A layer of `inputs` → `outputs`; with an adapter where `target` is one of the adapter's.
   [[nodiscard]] DenseLayer make(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, AdapterTarget target) const;

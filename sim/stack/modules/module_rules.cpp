@@ -21,6 +21,10 @@ AttentionKernel fastest_attention(const GpuEntry& gpu, Precision precision) {
   return has_flash(gpu, precision) ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
 }
 
+bool is_encoded(const AdapterSpec& adapter) {
+  return adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
+}
+
 /// What the models' own configurations train with.
 double family_dropout(const ModelSpec& spec, ModuleStyle style) {
   if (spec.is_conv_net()) return spec.conv.kind == ConvNetKind::kVgg ? 0.5 : 0;
@@ -38,7 +42,10 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace;
   const bool rms = spec.norm != NormKind::kLayerNorm;
   const bool eager_alone = spec.score_cap > 0 || spec.sinks;  // PyTorch's fused attention knows neither
-  rules.attention = setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, recipe.precision));
+  rules.prepared = prepares_kbit(setup) && is_encoded(recipe.adapter);
+  // Without autocast queries come in fp32 then, as the stream is.
+  const Precision asked = rules.prepared && recipe.precision == Precision::kBf16 ? Precision::kFp32 : recipe.precision;
+  rules.attention = setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
   rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
   rules.attention_dropout = !setup.dropout && spec.family == Family::kOpt ? 0 : rules.dropout;

@@ -31,6 +31,7 @@ struct ModuleRules {
   bool holds_logits = false;       ///< the training loop keeps them until the next step's are there
   bool fused_loss = false;         ///< one kernel that writes the gradient over the logits
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not
+  bool prepared = false;           ///< what is not encoded is in fp32 (prepares_kbit), beside a base of 4 or 8 bits
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
   double dropout = 0;
   double embedding_dropout = 0;

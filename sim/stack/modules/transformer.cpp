@@ -10,7 +10,11 @@ namespace plimsoll {
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
                          const ModuleRules& rules, DType weights)
     : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
-  const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights};
+  const DenseMaker make{.tape = tape,
+                        .adapter = recipe.adapter,
+                        .dtype = rules.prepared ? DType::kFp32 : weights,
+                        .compute = weights,
+                        .dropout = setup.adapter_dropout};
   make_embeddings(make);
   for (std::int64_t i = 0; i < spec.layers; ++i)
     blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
@@ -145,7 +149,7 @@ Tensor Transformer::rotation(DType compute) {
 Tensor Transformer::mask(std::int64_t sequence) {
   const bool explicit_mask = rules_.mask_as_sum && rules_.attention == AttentionKernel::kEager && !spec_.reads_images();
   if (!explicit_mask) return {};
-  return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, tape_.autocast().value_or(embeddings_.tokens->value.dtype));
+  return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, embeddings_.tokens->value.dtype);
 }
 
 StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
