@@ -157,6 +157,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       .add_flag("--sequence-parallel", flags.sequence_parallel,
                 "norms and dropouts on a part of the sequence (megatron)")
       ->group("software");
+  add_node_flags(command, flags, "software");
   command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
   command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
@@ -186,6 +187,16 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_group() == "software" && option->get_name() != "--stack") flags.options.push_back(option);
   }
+}
+
+void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--network", flags.network,
+                  "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
+      ->group(group);
 }
 
 Result<void> check_stack_options(const StackFlags& flags) {
@@ -234,6 +245,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.chunks = flags.chunks;
   setup.context_ranks = flags.context_ranks;
   setup.sequence_parallel = flags.sequence_parallel;
+  setup.nodes = flags.nodes;
+  setup.network = flags.network;
   setup.reduce_bucket = flags.reduce_bucket;
   setup.overlaps_communication = !flags.no_overlap;
   setup.deterministic = flags.deterministic;

@@ -31,6 +31,8 @@ struct StackFlags {
   std::int64_t chunks = 1;
   std::int64_t context_ranks = 1;
   bool sequence_parallel = false;
+  std::optional<std::int64_t> nodes;
+  std::string network;
   std::int64_t reduce_bucket = 500'000'000;
   bool no_overlap = false;
   bool deterministic = false;
@@ -51,6 +53,8 @@ struct StackFlags {
 };
 
 void add_stack_flags(CLI::App& command, StackFlags& flags);
+/// --nodes and --network, which other stacks and layouts of several GPUs have alike; add_stack_flags adds them too.
+void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 
 /// Refuses, by name, options of other programs where ours trains: they would be ignored.
 Result<void> check_stack_options(const StackFlags& flags);

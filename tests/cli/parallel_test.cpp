@@ -108,6 +108,27 @@ TEST_CASE("options that a layout of several GPUs would ignore are refused, and w
   CHECK(room({"--os", "windows"}) < room({}));
 }
 
+TEST_CASE("another stack has nodes and a network as layouts have them, and says what it took") {
+  const plimsoll::TemporaryFolder folder;
+  const auto told = [&](const Arguments& more) {
+    Arguments line{"fit", kModel, "--on", "A100 80GB", "--stack", "pytorch", "--zero", "3", "--dp", "64"};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, line);
+  };
+  const auto step = [&](Arguments more) {
+    more.push_back("--json");
+    return json::parse(told(more).out)["step_seconds"].get<double>();
+  };
+  const auto assumed = told({});
+  CHECK_THAT(assumed.out, Catch::Contains("nodes of 8 GPUs assumed"));
+  CHECK_THAT(assumed.out, Catch::Contains("network of 25 GB/s a GPU assumed"));
+  CHECK_THAT(told({"--network", "8x200Gb/s"}).out, Catch::Contains("network 8x200Gb/s as stated"));
+  CHECK(step({}) == Approx(step({"--nodes", "8", "--network", "25GB/s"})));
+  CHECK(step({"--network", "2GB/s"}) > step({}));
+  CHECK(step({"--nodes", "1"}) < step({}));
+  CHECK(told({"--nodes", "7"}).code == 2);
+}
+
 TEST_CASE("sweep writes one line a layout, the same every time") {
   const plimsoll::TemporaryFolder folder;
   const Arguments asked = layout("sweep", {"--global-batch", "64", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..2"});

@@ -4,10 +4,11 @@ namespace plimsoll {
 namespace {
 
 /// A collective among tensor-parallel ranks of so many gathered bytes.
-void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, double times) {
+void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, int times) {
   if (cut.tensor_ranks < 2) return;
   const auto ranks = static_cast<double>(cut.tensor_ranks);
-  tape.launch({.sort = StackKernelSort::kCollective, .dtype = whole.dtype,
+  tape.launch({.sort = StackKernelSort::kCollective, .dtype = whole.dtype, .among = Among::kTensor,
+               .rounds = static_cast<std::uint8_t>(times), .ranks = cut.tensor_ranks,
                .bytes = times * traffic(whole) * (ranks - 1) / ranks});
 }
 
