@@ -85,6 +85,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   const auto recipe = make_recipe(decided, other.spec, advice.precision, advice.reason, other.notes);
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, other.spec); !valid) return fail(valid.error());
+  if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
   other.recipe = *recipe;
   return other;
 }

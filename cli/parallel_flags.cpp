@@ -132,8 +132,7 @@ void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stac
       ->check(CLI::Range(0, 3))
       ->group(group);
   command.add_option("--chunks", stack.chunks, "chunks of layers a stage")->check(CLI::Range(1, 1024))->group(group);
-  command.add_flag("--sequence-parallel", stack.sequence_parallel, "norms and dropouts on a part of the sequence")
-      ->group(group);
+  add_megatron_flags(command, stack, group);
   command.add_option("--recompute", stack.recompute, "none, selective or full")->capture_default_str()->group(group);
   command.add_option("--attention", stack.attention, "eager or flash (default)")->group(group);
   command.add_option("--dropout", stack.dropout, "default: the family's")->check(CLI::Range(0.0, 0.99))->group(group);
@@ -277,6 +276,8 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   const auto choices = read_choices(stack);
   if (!choices) return fail(choices.error());
   question.choices = *choices;
+  if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
+  question.choices.reduces_in_half = stack.reduce_in == "bf16";
   question.choices.imbalance = flags.imbalance;
   const auto groups = read_gating(flags.gating);
   if (!groups) return fail(groups.error());

@@ -30,6 +30,7 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--sequence-parallel", flags.tensor_ranks > 1, "it shares what --tp GPUs have whole", "add --tp"},
       {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--no-overlap-comm", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
+      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
       {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
       {"--deterministic", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},

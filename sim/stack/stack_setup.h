@@ -56,6 +56,7 @@ struct StackSetup {
   std::int64_t context_ranks = 1; ///< that share a sequence
   std::optional<std::int64_t> nodes;  ///< that all these GPUs are on; nothing: what nodes usually have
   std::string network;                ///< between nodes, as place_on_nodes reads it; empty: what such nodes are sold with
+  bool reduces_in_half = false;       ///< Megatron's gradient buffers are summed, and sent, in the weights' two bytes
   bool sequence_parallel = false;
   Home parameters = Home::kDevice;
   Home gradients = Home::kDevice;

@@ -129,6 +129,22 @@ TEST_CASE("another stack has nodes and a network as layouts have them, and says 
   CHECK(told({"--nodes", "7"}).code == 2);
 }
 
+TEST_CASE("gradients that are reduced in bf16 take half the bytes and are sent sooner") {
+  const plimsoll::TemporaryFolder folder;
+  const auto told = [&](const char* type) {
+    const Arguments line = layout("simulate", {"--zero", "1", "--precision", "bf16-mixed", "--global-batch", "16",
+                                               "--reduce-in", type, "--json"});
+    return json::parse(plimsoll_in(folder, line).out);
+  };
+  const json wide = told("fp32"), half = told("bf16");
+  const auto gradients = [](const json& answer) { return answer["memory"][0]["by_category"]["gradients"].get<double>(); };
+  CHECK(gradients(half) == Approx(gradients(wide) / 2));
+  CHECK(half["step_seconds"].get<double>() < wide["step_seconds"].get<double>());
+  const auto refused = plimsoll_in(folder, layout("simulate", {"--precision", "fp16-mixed", "--reduce-in", "bf16"}));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--reduce-in"));
+}
+
 TEST_CASE("sweep writes one line a layout, the same every time") {
   const plimsoll::TemporaryFolder folder;
   const Arguments asked = layout("sweep", {"--global-batch", "64", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..2"});

@@ -18,7 +18,7 @@ MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetu
     };
   }
   if (distributed_) weights_ = tape.empty({elements_}, type_, Holding::kParameters);
-  const bool wide = type_ != DType::kFp16;
+  const bool wide = type_ != DType::kFp16 && (size_of(type_) > 2 || !setup.reduces_in_half);
   gradients_ = tape.empty({elements_}, wide ? DType::kFp32 : type_, Holding::kGradients);
   if (setup.stack == Stack::kDeepspeed && wide && size_of(type_) == 2) own_gradients_ = tape.empty({elements_}, type_, Holding::kGradients);
   make_masters(recipe);
