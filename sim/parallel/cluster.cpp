@@ -4,6 +4,7 @@
 
 #include "sim/cost/efficiencies.h"
 #include "sim/stack/collective_seconds.h"
+#include "sim/stack/link_mesh.h"
 
 namespace plimsoll {
 namespace {
@@ -19,6 +20,8 @@ tl::unexpected<Error> refuse(std::string where, std::string what, std::string re
 LinkLevel inside_of(const GpuEntry& gpu) {
   const ConstantTable& constants = cost_constants();
   const double latency = constants.at("collective.latency") * kMicro;
+  // From board to board; rings have the links of their group (collectives.h).
+  if (has_link_mesh(gpu)) return {.rate = mesh_rate(gpu, 2, 1), .latency = latency};
   if (has_links_to_all(gpu))
     return {.rate = constants.at("collective.nvlink") * *gpu.nvlink_gbs / 2 * kGiga, .latency = latency};
   return {.rate = ring_rate(gpu), .latency = latency};

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/cost/efficiencies.h"
+#include "sim/stack/link_mesh.h"
 
 namespace plimsoll {
 namespace {
@@ -52,8 +53,9 @@ double ring_rate(const GpuEntry& gpu) {
 double host_link_rate(const GpuEntry& gpu) { return cost_constants().at("stack.host_link") * pcie_gbs(gpu) * kGiga; }
 
 double collective_seconds(const StackKernel& kernel, const StackSetup& setup, const GpuEntry& gpu, const NodePlacement& placed) {
-  const double start = cost_constants().at("stack.ring.latency") * kMicro, inside = ring_rate(gpu);
-  const std::int64_t near = placed.ranks_per_node(kernel.ranks, stride_of(kernel, setup));
+  const std::int64_t stride = stride_of(kernel, setup), near = placed.ranks_per_node(kernel.ranks, stride);
+  const double start = cost_constants().at("stack.ring.latency") * kMicro;
+  const double inside = has_link_mesh(gpu) ? mesh_rate(gpu, near, stride) : ring_rate(gpu);
   const std::int64_t nodes = (kernel.ranks + near - 1) / near;
   if (nodes == 1 || !placed.network) return start + kernel.bytes / inside;
   const double adapters = static_cast<double>(near) * placed.network->rate;
