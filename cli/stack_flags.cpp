@@ -188,8 +188,8 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
 
 void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
   command
-      .add_flag("--sequence-parallel", flags.sequence_parallel,
-                "norms and dropouts on a part of the sequence (megatron)")
+      .add_flag("--sequence-parallel,!--no-sequence-parallel", flags.sequence_parallel,
+                "norms and dropouts on a part of the sequence (megatron), or not (--no-sequence-parallel)")
       ->group(group);
   command
       .add_option("--reduce-in", flags.reduce_in,

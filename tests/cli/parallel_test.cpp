@@ -145,6 +145,21 @@ TEST_CASE("gradients that are reduced in bf16 take half the bytes and are sent s
   CHECK_THAT(refused.err, Catch::Contains("--reduce-in"));
 }
 
+TEST_CASE("a search neither divides rows nor interleaves stages where it is told not to, as simulate does not") {
+  const plimsoll::TemporaryFolder folder;
+  const auto told = [&](const char* command, const Arguments& more) {
+    return json::parse(plimsoll_in(folder, layout(command, more)).out);
+  };
+  const Arguments no{"--tp", "2", "--pp", "2", "--global-batch", "64", "--no-sequence-parallel", "--chunks", "1", "--schedule",
+                     "1f1b", "--micro-batch", "1", "--zero", "1", "--recompute", "none", "--json"};
+  const json found = told("fit", no), said = told("simulate", no);
+  CHECK_FALSE(found["parallel"]["sequence_parallel"].get<bool>());
+  CHECK(found["parallel"]["chunks"] == 1);
+  CHECK(found["step_seconds"] == said["step_seconds"]);
+  const json open = told("fit", {"--tp", "2", "--pp", "2", "--global-batch", "64", "--json"});
+  CHECK(open["parallel"]["sequence_parallel"].get<bool>());
+}
+
 TEST_CASE("sweep writes one line a layout, the same every time") {
   const plimsoll::TemporaryFolder folder;
   const Arguments asked = layout("sweep", {"--global-batch", "64", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..2"});
