@@ -85,6 +85,7 @@ Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked
   if (options.json) return verdict(fits, changes_json(*help));
   if (options.csv) return verdict(fits, changes_csv(*help));
   std::vector<std::string> notes = asked.notes;
+  notes.insert(notes.end(), help->today.assumed.begin(), help->today.assumed.end());
   std::string text = fit_text(help->today, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
   if (help->today.training) {
     text += training_text(*help->today.training);

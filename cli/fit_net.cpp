@@ -122,7 +122,8 @@ Result<NetTask> make_task(const WorkloadRequest& request) {
 
 Result<NetAnswer> answer_net(const WorkloadRequest& request) {
   std::vector<std::string> known{"--precision",      "--optimizer", "--recompute", "--compile",
-                                 "--optimizer-loop", "--dp",        "--samples"};
+                                 "--optimizer-loop", "--dp",        "--nodes",     "--network",
+                                 "--samples"};
   const bool trunk = request.workload.workload == "evoformer";
   const std::vector<std::string> own = trunk ? std::vector<std::string>{"--residues", "--msa", "--attention-chunk", "--dap"}
                                              : std::vector<std::string>{"--batch", "--attention", "--image"};

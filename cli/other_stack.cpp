@@ -8,6 +8,7 @@
 #include "formats/machines/machine_parts.h"
 #include "formats/models/resolve_model.h"
 #include "formats/text/read_text_file.h"
+#include "sim/stack/node_placement.h"
 #include "sim/stack/setup_on.h"
 
 namespace plimsoll {
@@ -68,6 +69,12 @@ Result<CataloguedMachine> find_machine(const MachineFlags& flags) {
   return CataloguedMachine{gpu_in(*gpu, *options), *options};
 }
 
+void note_idle_network(const StackFlags& flags, OtherStack& other) {
+  const auto placed = place_on_nodes(other.machine.gpu, gpus_of(setup_on(other.setup, other.machine.options)), flags.nodes, flags.network);
+  if (!flags.network.empty() && placed && placed->nodes() == 1)
+    other.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
+}
+
 }  // namespace
 
 Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& stack, const MachineFlags& machine,
@@ -86,10 +93,12 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
   if (const auto taken = take_stack_adapters(stack, decided, *setup); !taken) return fail(taken.error());
   other.setup = *setup;
+  note_idle_network(stack, other);
   const PrecisionAdvice advice = default_precision(placed->gpu);
   const auto recipe = make_recipe(decided, other.spec, advice.precision, advice.reason, other.notes);
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, other.spec); !valid) return fail(valid.error());
+  if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
   other.recipe = *recipe;
   return other;
 }

@@ -99,10 +99,13 @@ Result<BlockChoices> read_choices(const StackFlags& stack) {
   return choices;
 }
 
-/// The first option that only layouts of several GPUs know, as typed; empty: none.
-std::string_view layout_option(const CLI::App& command) {
+/// The first option that only layouts of several GPUs know, as typed; empty: none. Nodes are known to another stack too.
+std::string_view layout_option(const CLI::App& command, const StackFlags& stack) {
+  for (const char* option : {"--nodes", "--network"}) {
+    if (!stack.other() && given(command, option)) return option;
+  }
   for (const char* option :
-       {"--nodes", "--network", "--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
+       {"--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
         "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
     if (given(command, option)) return option;
   }
@@ -129,22 +132,15 @@ void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stac
       ->check(CLI::Range(0, 3))
       ->group(group);
   command.add_option("--chunks", stack.chunks, "chunks of layers a stage")->check(CLI::Range(1, 1024))->group(group);
-  command.add_flag("--sequence-parallel", stack.sequence_parallel, "norms and dropouts on a part of the sequence")
-      ->group(group);
+  add_megatron_flags(command, stack, group);
   command.add_option("--recompute", stack.recompute, "none, selective or full")->capture_default_str()->group(group);
   command.add_option("--attention", stack.attention, "eager or flash (default)")->group(group);
   command.add_option("--dropout", stack.dropout, "default: the family's")->check(CLI::Range(0.0, 0.99))->group(group);
+  add_node_flags(command, stack, group);
 }
 
 void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
   const std::string group = "Many devices";
-  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")
-      ->check(CLI::Range(1, 65536))
-      ->group(group);
-  command
-      .add_option("--network", flags.network,
-                  "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
-      ->group(group);
   command
       .add_option("--collective-sms", flags.collective_sms,
                   "multiprocessors that a collective takes from kernels beside it: NCCL's channels (default: none)")
@@ -191,11 +187,11 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
 }
 
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
-  return !stack.other() && (machine.gpus > 1 || !layout_option(command).empty());
+  return !stack.other() && (machine.gpus > 1 || !layout_option(command, stack).empty());
 }
 
 Result<void> check_several(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
-  const std::string_view option = layout_option(command);
+  const std::string_view option = layout_option(command, stack);
   if (stack.other() || machine.gpus > 1 || option.empty()) return {};
   return refuse(
       std::string(option), "it is of a training on several GPUs, and there is one",
@@ -203,7 +199,7 @@ Result<void> check_several(const CLI::App& command, const MachineFlags& machine,
 }
 
 Result<void> check_no_layout(const CLI::App& command, const StackFlags& stack) {
-  const std::string_view option = layout_option(command);
+  const std::string_view option = layout_option(command, stack);
   if (!stack.other() || option.empty()) return {};
   return refuse(
       std::string(option),
@@ -259,8 +255,8 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   const auto gpu = find_gpu(built_in_gpu_catalogue(), machine.gpu);
   if (!gpu) return fail(gpu.error());
   auto cluster = make_cluster(*gpu, {.gpus = machine.gpus,
-                                      .nodes = flags.nodes,
-                                      .network = flags.network,
+                                      .nodes = stack.nodes,
+                                      .network = stack.network,
                                       .collective_sms = flags.collective_sms});
   if (!cluster) return fail(cluster.error());
   AskedParallel asked;
@@ -280,6 +276,8 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   const auto choices = read_choices(stack);
   if (!choices) return fail(choices.error());
   question.choices = *choices;
+  if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
+  question.choices.reduces_in_half = stack.reduce_in == "bf16";
   question.choices.imbalance = flags.imbalance;
   const auto groups = read_gating(flags.gating);
   if (!groups) return fail(groups.error());
@@ -292,7 +290,7 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (flags.imbalance && question.spec.experts.count == 0)
     return refuse("--imbalance", fmt::format("{} has no experts", question.spec.name),
                   "leave it out, or take a mixture of experts");
-  if (!flags.network.empty() && question.cluster.nodes() == 1)
+  if (!stack.network.empty() && question.cluster.nodes() == 1)
     asked.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
   for (const std::string& text : flags.slow) {
     const auto slow = read_slow(text);

@@ -17,8 +17,6 @@ namespace plimsoll {
 
 /// The options of a training on many devices that no other answer knows, as typed.
 struct ParallelFlags {
-  std::optional<std::int64_t> nodes;
-  std::string network;
   std::int64_t collective_sms = 0;
   std::int64_t expert_ranks = 1;
   std::string schedule;

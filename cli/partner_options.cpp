@@ -29,9 +29,10 @@ Result<void> check_partner_options(const StackFlags& flags) {
   const bool allocates_by_pytorch = flags.stack != "llm.c";
   const Partner partners[] = {
       {"--chunks", flags.stages > 1 || flags.chunks == 1, "stages of a pipeline interleave chunks", "add --pp"},
-      {"--sequence-parallel", flags.tensor_ranks > 1, "it shares what --tp GPUs have whole", "add --tp"},
+      {"--sequence-parallel", flags.tensor_ranks > 1 || !flags.sequence_parallel, "it shares what --tp GPUs have whole", "add --tp"},
       {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--no-overlap-comm", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
+      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
       {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
       {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
        "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},

@@ -159,10 +159,8 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")
       ->check(CLI::Range(1, 1024))
       ->group("software");
-  command
-      .add_flag("--sequence-parallel", flags.sequence_parallel,
-                "norms and dropouts on a part of the sequence (megatron)")
-      ->group("software");
+  add_megatron_flags(command, flags, "software");
+  add_node_flags(command, flags, "software");
   command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
   command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
@@ -194,6 +192,29 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   }
 }
 
+void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command
+      .add_flag("--sequence-parallel,!--no-sequence-parallel", flags.sequence_parallel,
+                "norms and dropouts on a part of the sequence (megatron), or not (--no-sequence-parallel)")
+      ->group(group);
+  command
+      .add_option("--reduce-in", flags.reduce_in,
+                  "type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, bf16 as NeMo and Megatron-Bridge")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--network", flags.network,
+                  "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
+      ->group(group);
+}
+
 Result<void> check_stack_options(const StackFlags& flags) {
   if (flags.other()) return {};
   for (const CLI::Option* option : flags.options) {
@@ -204,6 +225,14 @@ Result<void> check_stack_options(const StackFlags& flags) {
                  .remedy = "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
   }
   return {};
+}
+
+Result<void> check_reduction(const StackFlags& flags, Precision precision) {
+  if (flags.reduce_in != "bf16" || compute_dtype(precision) == DType::kBf16) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("gradients of {} are not summed in bf16", to_text(precision)),
+               .where = "--reduce-in",
+               .remedy = "take --precision bf16-mixed, or leave it out"});
 }
 
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec) {
@@ -241,6 +270,9 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.chunks = flags.chunks;
   setup.context_ranks = flags.context_ranks;
   setup.sequence_parallel = flags.sequence_parallel;
+  setup.reduces_in_half = flags.reduce_in == "bf16";
+  setup.nodes = flags.nodes;
+  setup.network = flags.network;
   setup.reduce_bucket = flags.reduce_bucket;
   setup.overlaps_communication = !flags.no_overlap;
   setup.deterministic = flags.deterministic;

@@ -9,6 +9,7 @@
 
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
+#include "core/model/recipe.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -32,6 +33,9 @@ struct StackFlags {
   std::int64_t chunks = 1;
   std::int64_t context_ranks = 1;
   bool sequence_parallel = false;
+  std::string reduce_in = "fp32";  ///< of Megatron's gradient buffers
+  std::optional<std::int64_t> nodes;
+  std::string network;
   std::int64_t reduce_bucket = 500'000'000;
   bool no_overlap = false;
   bool deterministic = false;
@@ -52,9 +56,16 @@ struct StackFlags {
 };
 
 void add_stack_flags(CLI::App& command, StackFlags& flags);
+/// --sequence-parallel, which may be denied, and --reduce-in; layouts of several GPUs have both too.
+void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group);
+/// --nodes and --network, which other stacks and layouts of several GPUs have alike; add_stack_flags adds them too.
+void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group);
 
 /// Refuses, by name, options of other programs where ours trains: they would be ignored.
 Result<void> check_stack_options(const StackFlags& flags);
+
+/// Refuses gradients summed in bf16 beside weights that are not.
+Result<void> check_reduction(const StackFlags& flags, Precision precision);
 
 /// The setup that the flags mean for a model; an option that does not go with the stack is named.
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec);

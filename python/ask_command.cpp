@@ -92,10 +92,13 @@ std::vector<CommandOption> command_options(const std::string& name) {
   std::vector<CommandOption> options;
   for (const CLI::Option* option : declared.command->get_options()) {
     if (option->get_lnames().empty()) continue;
-    const std::string& word = option->get_lnames().front();
-    if (word == "json" || word == "help") continue;
-    options.push_back({.name = with(word, '-', '_'), .flag = option->get_expected_max() == 0,
-                       .many = option->get_expected_max() > 1, .help = option->get_description()});
+    const bool flag = option->get_expected_max() == 0;
+    for (const std::string& word : option->get_lnames()) {  // of a flag, its denial too
+      if (word == "json" || word == "help") continue;
+      options.push_back({.name = with(word, '-', '_'), .flag = flag, .many = option->get_expected_max() > 1,
+                         .help = option->get_description()});
+      if (!flag) break;
+    }
   }
   return options;
 }

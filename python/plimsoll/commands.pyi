@@ -50,7 +50,11 @@ def fit(
     pp: _Value | _Path | None = ...,  # stages of a pipeline (megatron)
     chunks: _Value | _Path | None = ...,  # chunks of layers that a stage interleaves (megatron)
     cp: _Value | _Path | None = ...,  # GPUs that share a sequence (megatron)
-    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron)
+    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron), or not (--no-sequence- …
+    no_sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron), or not (--no- …
+    reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, …
+    nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
+    network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
     reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once
     no_overlap_comm: bool | None = ...,  # one reduction bucket of deepspeed instead of two
     deterministic: bool | None = ...,  # cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)
@@ -88,8 +92,6 @@ def fit(
     critic: _Value | _Path | None = ...,  # ppo: the critic's model (as the actor)
     reward: _Value | _Path | None = ...,  # ppo: the reward model (as the actor)
     ppo_epochs: _Value | _Path | None = ...,  # ppo: times that is learnt from what was generated
-    nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
-    network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
     collective_sms: _Value | _Path | None = ...,  # multiprocessors that a collective takes from kernels beside it: NCCL's …
     ep: _Value | _Path | None = ...,  # data ranks that share the experts
     schedule: _Value | _Path | None = ...,  # of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)
@@ -169,7 +171,11 @@ def plan(
     pp: _Value | _Path | None = ...,  # stages of a pipeline (megatron)
     chunks: _Value | _Path | None = ...,  # chunks of layers that a stage interleaves (megatron)
     cp: _Value | _Path | None = ...,  # GPUs that share a sequence (megatron)
-    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron)
+    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron), or not (--no-sequence- …
+    no_sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron), or not (--no- …
+    reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, …
+    nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
+    network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
     reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once
     no_overlap_comm: bool | None = ...,  # one reduction bucket of deepspeed instead of two
     deterministic: bool | None = ...,  # cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)
@@ -200,7 +206,9 @@ def simulate(
     cp: _Value | _Path | None = ...,  # GPUs that share a sequence
     zero: _Value | _Path | None = ...,  # what data ranks share out: 1 states, 2 and gradients, 3 and parameters
     chunks: _Value | _Path | None = ...,  # chunks of layers a stage
-    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence
+    sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron), or not (--no-sequence- …
+    no_sequence_parallel: bool | None = ...,  # norms and dropouts on a part of the sequence (megatron), or not (--no- …
+    reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, …
     recompute: _Value | _Path | None = ...,  # none, selective or full
     attention: _Value | _Path | None = ...,  # eager or flash (default)
     dropout: _Value | _Path | None = ...,  # default: the family's

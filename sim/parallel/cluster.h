@@ -3,18 +3,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "core/base/result.h"
 #include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/node_placement.h"
 
 namespace plimsoll {
-
-/// What joins devices: bytes/s of each device in one direction, and the seconds until the first byte is there.
-struct LinkLevel {
-  double rate = 0;
-  double latency = 0;
-};
 
 /// Equal GPUs on equal nodes.
 struct Cluster {
@@ -24,13 +18,11 @@ struct Cluster {
   LinkLevel inside;                  ///< NVLink, or PCIe
   std::optional<LinkLevel> network;  ///< a device's share of its node's; nothing where all GPUs are on one node
   std::string network_origin;        ///< "stated", or what was assumed
+  bool nodes_stated = false;         ///< not 8 GPUs a node because nobody said
   double collective_share = 0;       ///< of a GPU's multiprocessors, which a collective takes from the kernels beside it
 
   [[nodiscard]] std::int64_t nodes() const { return (gpus + node_gpus - 1) / node_gpus; }
 };
-
-/// "25GB/s" a GPU, "8x200Gb/s" a node (of `node_gpus`), either with "@5us".
-Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus);
 
 /// What a user says of a cluster.
 struct ClusterRequest {

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/cost/efficiencies.h"
+#include "sim/stack/link_mesh.h"
 
 namespace plimsoll {
 namespace {
@@ -20,11 +21,17 @@ double ring_latency(Collective kind, const RankGroup& group, const Cluster& clus
   return cluster.inside.latency + steps * further + (cluster.network ? hops * cluster.network->latency : 0);
 }
 
+/// The same inside a node: what a switch or lanes give every group, or the links that a mesh has between its boards.
+double inside_rate(const RankGroup& group, const Cluster& cluster) {
+  if (!has_link_mesh(cluster.gpu)) return cluster.inside.rate;
+  return mesh_rate(cluster.gpu, std::min(group.ranks, group.per_node), group.stride);
+}
+
 /// Bytes/s at which a rank's part of a ring moves.
 double ring_rate_of(const RankGroup& group, const Cluster& cluster) {
-  if (group.nodes() == 1 || !cluster.network) return cluster.inside.rate;
+  if (group.nodes() == 1 || !cluster.network) return inside_rate(group, cluster);
   const double adapters = static_cast<double>(group.per_node) * cluster.network->rate;
-  return group.per_node == 1 ? cluster.network->rate : std::min(cluster.inside.rate, adapters);
+  return group.per_node == 1 ? cluster.network->rate : std::min(inside_rate(group, cluster), adapters);
 }
 
 double ring_seconds(Collective kind, double bytes, const RankGroup& group, const Cluster& cluster) {
@@ -41,7 +48,7 @@ double tree_seconds(double bytes, const RankGroup& group, const Cluster& cluster
 double exchange_seconds(double bytes, const RankGroup& group, const Cluster& cluster) {
   const auto ranks = static_cast<double>(group.ranks),
              near = static_cast<double>(std::min(group.ranks, group.per_node));
-  const double inside = bytes * (near - 1) / ranks / cluster.inside.rate;
+  const double inside = bytes * (near - 1) / ranks / inside_rate(group, cluster);
   if (group.nodes() == 1 || !cluster.network) return cluster.inside.latency + inside;
   const double outside = bytes * (ranks - near) / ranks / cluster.network->rate;
   return cluster.inside.latency + cluster.network->latency + std::max(inside, outside);
@@ -51,7 +58,7 @@ double exchange_seconds(double bytes, const RankGroup& group, const Cluster& clu
 
 RankGroup strided_group(std::int64_t ranks, std::int64_t stride, const Cluster& cluster) {
   const std::int64_t room = std::max<std::int64_t>(1, cluster.node_gpus / stride);
-  return {.ranks = ranks, .per_node = std::min(ranks, room)};
+  return {.ranks = ranks, .per_node = std::min(ranks, room), .stride = stride};
 }
 
 RankGroup tensor_group(const ParallelLayout& layout, const Cluster& cluster) {

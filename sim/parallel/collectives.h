@@ -15,6 +15,7 @@ enum class Collective : std::uint8_t { kAllReduce, kReduceScatter, kAllGather, k
 struct RankGroup {
   std::int64_t ranks = 1;
   std::int64_t per_node = 1;
+  std::int64_t stride = 1;  ///< from one to the next, where a node's links differ from pair to pair
 
   [[nodiscard]] std::int64_t nodes() const { return (ranks + per_node - 1) / per_node; }
 };

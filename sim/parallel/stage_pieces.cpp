@@ -24,6 +24,7 @@ StackSetup setup_of(const ParallelLayout& layout, const BlockChoices& choices) {
   setup.attention = choices.attention;
   setup.dropout = choices.dropout;
   setup.transformer_engine = choices.transformer_engine;
+  setup.reduces_in_half = choices.reduces_in_half;
   setup.recomputation = layout.recomputation;
   setup.loop = OptimizerLoop::kFused;
   setup.tensor_ranks = layout.tensor_ranks;

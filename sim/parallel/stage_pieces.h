@@ -13,6 +13,7 @@ struct BlockChoices {
   std::optional<AttentionKernel> attention;  ///< nothing: fused
   std::optional<double> dropout;             ///< nothing: the family's
   bool transformer_engine = true;
+  bool reduces_in_half = false;  ///< gradients are summed and sent in the weights' two bytes, not in fp32
   std::optional<double>
       imbalance;  ///< of experts: the fullest rank's tokens, over the mean; nothing: what chance makes of even choices
   std::optional<GroupChoice> groups;  ///< of experts, a gate for which comes first; nothing: one gate

@@ -1,6 +1,10 @@
 #include "sim/stack/collective_seconds.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "sim/cost/efficiencies.h"
+#include "sim/stack/link_mesh.h"
 
 namespace plimsoll {
 namespace {
@@ -17,12 +21,27 @@ double pcie_gbs(const GpuEntry& gpu) {
   return lane * gpu.pcie_lanes.value_or(kUsualLanes);
 }
 
+/// How many GPUs lie between neighbours of a collective.
+std::int64_t stride_of(const StackKernel& kernel, const StackSetup& setup) {
+  if (kernel.among == Among::kTensor) return 1;
+  if (kernel.among == Among::kStages) return setup.tensor_ranks * setup.context_ranks * setup.data_ranks;
+  // Where context ranks have the same parameters they take part.
+  return setup.tensor_ranks * std::max<std::int64_t>(1, setup.context_ranks * setup.data_ranks / kernel.ranks);
+}
+
+/// Latencies of the steps from node to node.
+double steps_over_nodes(const StackKernel& kernel, std::int64_t nodes, const LinkLevel& network) {
+  const double ring = static_cast<double>(nodes - 1) * kernel.rounds;
+  const double tree = 2 * std::log2(static_cast<double>(nodes));
+  return (kernel.rounds == 2 ? std::min(ring, tree) : ring) * network.latency;
+}
+
+}  // namespace
+
 bool has_links_to_all(const GpuEntry& gpu) {
   const bool module = gpu.board == GpuBoard::kDatacenter && gpu.name.find("PCIe") == std::string::npos;
   return module && gpu.nvlink_gbs.value_or(0) > 0;
 }
-
-}  // namespace
 
 double ring_rate(const GpuEntry& gpu) {
   const ConstantTable& constants = cost_constants();
@@ -33,8 +52,15 @@ double ring_rate(const GpuEntry& gpu) {
 
 double host_link_rate(const GpuEntry& gpu) { return cost_constants().at("stack.host_link") * pcie_gbs(gpu) * kGiga; }
 
-double collective_seconds(double bytes, const GpuEntry& gpu) {
-  return cost_constants().at("stack.ring.latency") * kMicro + bytes / ring_rate(gpu);
+double collective_seconds(const StackKernel& kernel, const StackSetup& setup, const GpuEntry& gpu, const NodePlacement& placed) {
+  const std::int64_t stride = stride_of(kernel, setup), near = placed.ranks_per_node(kernel.ranks, stride);
+  const double start = cost_constants().at("stack.ring.latency") * kMicro;
+  const double inside = has_link_mesh(gpu) ? mesh_rate(gpu, near, stride) : ring_rate(gpu);
+  const std::int64_t nodes = (kernel.ranks + near - 1) / near;
+  if (nodes == 1 || !placed.network) return start + kernel.bytes / inside;
+  const double adapters = static_cast<double>(near) * placed.network->rate;
+  const double rate = near == 1 ? placed.network->rate : std::min(inside, adapters);
+  return start + steps_over_nodes(kernel, nodes, *placed.network) + kernel.bytes / rate;
 }
 
 }  // namespace plimsoll

@@ -1,6 +1,9 @@
 #pragma once
 
 #include "formats/machines/gpu_catalogue.h"
+#include "sim/stack/node_placement.h"
+#include "sim/stack/stack_setup.h"
+#include "sim/stack/tape/stack_kernel.h"
 
 namespace plimsoll {
 
@@ -12,7 +15,12 @@ double ring_rate(const GpuEntry& gpu);
 /// Bytes/s between a GPU and pinned host memory.
 double host_link_rate(const GpuEntry& gpu);
 
-/// Seconds of a collective in which a GPU sends `bytes`.
-double collective_seconds(double bytes, const GpuEntry& gpu);
+/// Whether every board of a node reaches every other one over NVLink.
+bool has_links_to_all(const GpuEntry& gpu);
+
+/// Seconds of a collective as its ranks stand on the nodes: bytes at the slower of the links inside a node and the adapters
+/// that the ranks of a node have together, and a step of latency for every further node of the ring. An all-reduce over nodes
+/// takes a tree where that is faster.
+double collective_seconds(const StackKernel& kernel, const StackSetup& setup, const GpuEntry& gpu, const NodePlacement& placed);
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 #include "sim/stack/device_room.h"
 #include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/modules/module_rules.h"
+#include "sim/stack/node_placement.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/stack_run.h"
 #include "sim/stack/step_time.h"
@@ -87,6 +88,14 @@ StackPrediction reserved_once(const LlmcArenas& arenas, const DeviceRoom& room) 
   return prediction;
 }
 
+/// What was taken of nodes and of what joins them, where there are several.
+void say_nodes(StackPrediction& prediction, const StackSetup& setup, const GpuEntry& gpu) {
+  const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network);
+  if (!placed || placed->nodes() == 1) return;
+  if (!placed->nodes_stated) prediction.assumptions.push_back(usual_nodes_text(placed->node_gpus));
+  prediction.assumptions.push_back(placed->network_origin);
+}
+
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
   const auto tape = make_tape(setup, gpu);
@@ -95,6 +104,7 @@ Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& reci
   const auto time = step_time(tape->kernels(), setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
+  say_nodes(prediction, setup, gpu);
   return prediction;
 }
 
@@ -145,6 +155,7 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
   const auto time = step_time(run.kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
+  say_nodes(prediction, setup, gpu);
   return prediction;
 }
 

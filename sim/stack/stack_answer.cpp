@@ -82,7 +82,7 @@ FitAnswer stack_answer(StackSubject subject, const Recipe& recipe, const StackSe
   answer.stack = to_text(setup.stack);
   answer.strategy.name = answer.stack;
   answer.setup = describe(setup);
-  answer.gpus = setup.data_ranks * setup.tensor_ranks * setup.stages * setup.context_ranks;
+  answer.gpus = gpus_of(setup);
   answer.memory.push_back(device_answer(gpu, prediction));
   add_waiting(answer, setup, prediction);
   answer.calibration_kind = origin_of(gpu, recipe);

@@ -67,6 +67,10 @@ Result<ModuleStyle> parse_module_style(std::string_view text) { return value_in(
 Result<AttentionKernel> parse_attention_kernel(std::string_view text) { return value_in(kAttentions, text, "attention"); }
 Result<OptimizerLoop> parse_optimizer_loop(std::string_view text) { return value_in(kLoops, text, "loop of an optimizer"); }
 
+std::int64_t gpus_of(const StackSetup& setup) {
+  return setup.data_ranks * setup.tensor_ranks * setup.stages * setup.context_ranks;
+}
+
 bool cuts_layers(const StackSetup& setup) {
   if (setup.stack == Stack::kMegatron) return true;
   return setup.stack == Stack::kDeepspeed && setup.modules == ModuleStyle::kMegatron && setup.zero <= 1 &&

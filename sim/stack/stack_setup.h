@@ -58,6 +58,9 @@ struct StackSetup {
   std::int64_t chunks = 1;        ///< of layers that a stage interleaves
   std::optional<std::int64_t> stage;  ///< the one that is told; nothing: which needs most
   std::int64_t context_ranks = 1; ///< that share a sequence
+  std::optional<std::int64_t> nodes;  ///< that all these GPUs are on; nothing: what nodes usually have
+  std::string network;                ///< between nodes, as place_on_nodes reads it; empty: what such nodes are sold with
+  bool reduces_in_half = false;       ///< Megatron's gradient buffers are summed, and sent, in the weights' two bytes
   bool sequence_parallel = false;
   Home parameters = Home::kDevice;
   Home gradients = Home::kDevice;
@@ -100,6 +103,9 @@ struct StackSetup {
 
   bool operator==(const StackSetup&) const = default;
 };
+
+/// All GPUs of the training.
+std::int64_t gpus_of(const StackSetup& setup);
 
 /// Whether layers are cut over tensor ranks and stages: by Megatron-LM, or by its modules under DeepSpeed.
 bool cuts_layers(const StackSetup& setup);

@@ -19,8 +19,9 @@ double dispatch_seconds(const StackKernel& kernel, const StackSetup& setup) {
   return constants.at(setup.compile ? "stack.dispatch.compiled" : "stack.dispatch.eager") * kMicro;
 }
 
-Result<double> launch_seconds(const StackKernel& kernel, const KernelRates& rates, const HostRates& host) {
-  if (kernel.sort == StackKernelSort::kCollective) return collective_seconds(kernel.bytes, rates.gpu);
+Result<double> launch_seconds(const StackKernel& kernel, const StackSetup& setup, const KernelRates& rates, const HostRates& host,
+                              const NodePlacement& placed) {
+  if (kernel.sort == StackKernelSort::kCollective) return collective_seconds(kernel, setup, rates.gpu, placed);
   if (is_host_work(kernel.sort)) return host_work_seconds(kernel, host);
   return kernel_seconds(kernel, rates);
 }
@@ -40,10 +41,12 @@ Result<std::vector<TimedLaunch>> timed_launches(const std::vector<StackKernel>& 
   const auto rates = kernel_rates(gpu, setup, precision);
   if (!rates) return fail(rates.error());
   const HostRates host = host_rates(gpu, setup);
+  const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network);
+  if (!placed) return fail(placed.error());
   std::vector<TimedLaunch> launches;
   launches.reserve(kernels.size());
   for (const StackKernel& kernel : kernels) {
-    const auto seconds = launch_seconds(kernel, *rates, host);
+    const auto seconds = launch_seconds(kernel, setup, *rates, host, *placed);
     if (!seconds) return fail(seconds.error());
     launches.push_back({.sort = kernel.sort, .phase = kernel.phase, .seconds = *seconds,
                         .dispatch = dispatch_seconds(kernel, setup), .blocking = kernel.blocking});

@@ -15,7 +15,8 @@ struct PhaseWork {
   double dispatch = 0;
   double kernel_dispatch = 0;  ///< of the GPU's kernels alone
   double last_collective = 0;
-  double blocked = 0;  ///< of copies that kernels wait for
+  double blocked = 0;  ///< of copies and collectives that kernels wait for
+  double blocked_collectives = 0;
   double passes = 0;  ///< of the host's seconds, those of norms and checks that come before an update
 
   [[nodiscard]] double of(StepLane lane) const { return lanes[static_cast<std::size_t>(lane)]; }
@@ -33,6 +34,7 @@ PhaseWork work_of(const std::vector<TimedLaunch>& launches, Phase phase) {
     if (lane == StepLane::kCompute) work.kernel_dispatch += launch.dispatch;
     if (launch.blocking) {
       work.blocked += launch.seconds;
+      if (lane == StepLane::kCollectives) work.blocked_collectives += launch.seconds;
       continue;
     }
     work.lanes[static_cast<std::size_t>(lane)] += launch.seconds;
@@ -201,8 +203,8 @@ StepTimeline lay_out_step(const std::vector<TimedLaunch>& launches) {
     const PhaseWork work = work_of(launches, kPhases[i]);
     const double others = exposed_others(work, kPhases[i]);
     lengths[i] = work.kernels() + work.blocked + work.exposed_collectives() + others;
-    time.exposed_communication += work.exposed_collectives();
-    time.exposed_transfer += work.blocked + exposed_transfer(work, kPhases[i], others);
+    time.exposed_communication += work.blocked_collectives + work.exposed_collectives();
+    time.exposed_transfer += work.blocked - work.blocked_collectives + exposed_transfer(work, kPhases[i], others);
     time.step += lengths[i];
     PhaseLayout(launches, kPhases[i], work, lengths[i]).write(timeline, reached);
   }

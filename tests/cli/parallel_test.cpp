@@ -108,6 +108,58 @@ TEST_CASE("options that a layout of several GPUs would ignore are refused, and w
   CHECK(room({"--os", "windows"}) < room({}));
 }
 
+TEST_CASE("another stack has nodes and a network as layouts have them, and says what it took") {
+  const plimsoll::TemporaryFolder folder;
+  const auto told = [&](const Arguments& more) {
+    Arguments line{"fit", kModel, "--on", "A100 80GB", "--stack", "pytorch", "--zero", "3", "--dp", "64"};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, line);
+  };
+  const auto step = [&](Arguments more) {
+    more.push_back("--json");
+    return json::parse(told(more).out)["step_seconds"].get<double>();
+  };
+  const auto assumed = told({});
+  CHECK_THAT(assumed.out, Catch::Contains("nodes of 8 GPUs assumed"));
+  CHECK_THAT(assumed.out, Catch::Contains("network of 25 GB/s a GPU assumed"));
+  CHECK_THAT(told({"--network", "8x200Gb/s"}).out, Catch::Contains("network 8x200Gb/s as stated"));
+  CHECK(step({}) == Approx(step({"--nodes", "8", "--network", "25GB/s"})));
+  CHECK(step({"--network", "2GB/s"}) > step({}));
+  CHECK(step({"--nodes", "1"}) < step({}));
+  CHECK(told({"--nodes", "7"}).code == 2);
+}
+
+TEST_CASE("gradients that are reduced in bf16 take half the bytes and are sent sooner") {
+  const plimsoll::TemporaryFolder folder;
+  const auto told = [&](const char* type) {
+    const Arguments line = layout("simulate", {"--zero", "1", "--precision", "bf16-mixed", "--global-batch", "16",
+                                               "--reduce-in", type, "--json"});
+    return json::parse(plimsoll_in(folder, line).out);
+  };
+  const json wide = told("fp32"), half = told("bf16");
+  const auto gradients = [](const json& answer) { return answer["memory"][0]["by_category"]["gradients"].get<double>(); };
+  CHECK(gradients(half) == Approx(gradients(wide) / 2));
+  CHECK(half["step_seconds"].get<double>() < wide["step_seconds"].get<double>());
+  const auto refused = plimsoll_in(folder, layout("simulate", {"--precision", "fp16-mixed", "--reduce-in", "bf16"}));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--reduce-in"));
+}
+
+TEST_CASE("a search neither divides rows nor interleaves stages where it is told not to, as simulate does not") {
+  const plimsoll::TemporaryFolder folder;
+  const auto told = [&](const char* command, const Arguments& more) {
+    return json::parse(plimsoll_in(folder, layout(command, more)).out);
+  };
+  const Arguments no{"--tp", "2", "--pp", "2", "--global-batch", "64", "--no-sequence-parallel", "--chunks", "1", "--schedule",
+                     "1f1b", "--micro-batch", "1", "--zero", "1", "--recompute", "none", "--json"};
+  const json found = told("fit", no), said = told("simulate", no);
+  CHECK_FALSE(found["parallel"]["sequence_parallel"].get<bool>());
+  CHECK(found["parallel"]["chunks"] == 1);
+  CHECK(found["step_seconds"] == said["step_seconds"]);
+  const json open = told("fit", {"--tp", "2", "--pp", "2", "--global-batch", "64", "--json"});
+  CHECK(open["parallel"]["sequence_parallel"].get<bool>());
+}
+
 TEST_CASE("sweep writes one line a layout, the same every time") {
   const plimsoll::TemporaryFolder folder;
   const Arguments asked = layout("sweep", {"--global-batch", "64", "--vary", "pp=1,2,3", "--vary", "micro-batch=1..2"});

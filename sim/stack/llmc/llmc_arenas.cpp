@@ -113,14 +113,15 @@ void launch_llmc_step(Tape& tape, const ModelSpec& spec, const Recipe& recipe, c
   const auto count = static_cast<double>(parameters_of(spec));
   const auto ranks = static_cast<double>(setup.data_ranks);
   if (ranks > 1) {
-    tape.launch({.sort = StackKernelSort::kCollective, .dtype = type,
-                 .bytes = (setup.zero > 0 ? 1 : 2) * count * static_cast<double>(size_of(type)) * (ranks - 1) / ranks});
+    tape.launch({.sort = StackKernelSort::kCollective, .dtype = type, .rounds = static_cast<std::uint8_t>(setup.zero > 0 ? 1 : 2),
+                 .ranks = setup.data_ranks, .bytes = (setup.zero > 0 ? 1 : 2) * count * static_cast<double>(size_of(type)) * (ranks - 1) / ranks});
   }
   tape.phase(Phase::kOptimizer);
   const double share = setup.zero > 0 ? 1 / ranks : 1;
   tape.launch({.sort = StackKernelSort::kOptimizer, .dtype = DType::kFp32, .bytes = count * share * (24 + 2 * static_cast<double>(size_of(type)))});
   if (setup.zero > 0 && ranks > 1) {
-    tape.launch({.sort = StackKernelSort::kCollective, .dtype = type, .bytes = count * static_cast<double>(size_of(type)) * (ranks - 1) / ranks});
+    tape.launch({.sort = StackKernelSort::kCollective, .dtype = type, .ranks = setup.data_ranks,
+                 .bytes = count * static_cast<double>(size_of(type)) * (ranks - 1) / ranks});
   }
 }
 

@@ -18,7 +18,7 @@ MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetu
     };
   }
   if (distributed_) weights_ = tape.empty({elements_}, type_, Holding::kParameters);
-  const bool wide = type_ != DType::kFp16;
+  const bool wide = type_ != DType::kFp16 && (size_of(type_) > 2 || !setup.reduces_in_half);
   gradients_ = tape.empty({elements_}, wide ? DType::kFp32 : type_, Holding::kGradients);
   if (setup.stack == Stack::kDeepspeed && wide && size_of(type_) == 2) own_gradients_ = tape.empty({elements_}, type_, Holding::kGradients);
   make_masters(recipe);
@@ -41,8 +41,8 @@ void MegatronStates::make_masters(const Recipe&) {
 void MegatronStates::reduce_gradients() {
   if (ranks_ < 2) return;
   const double share = static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_);
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = gradients_.dtype,
-                .bytes = (distributed_ ? 1 : 2) * share * traffic(gradients_)});
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = gradients_.dtype, .rounds = static_cast<std::uint8_t>(distributed_ ? 1 : 2),
+                .ranks = ranks_, .bytes = (distributed_ ? 1 : 2) * share * traffic(gradients_)});
 }
 
 void MegatronStates::update(const Recipe& recipe) {
@@ -60,7 +60,7 @@ void MegatronStates::update(const Recipe& recipe) {
   optimizer_step(tape_, trained, recipe, OptimizerLoop::kFused);
   for (Parameter& master : masters_) master.gradient = {};
   if (!distributed_ || ranks_ < 2) return;
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = type_,
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = type_, .ranks = ranks_,
                 .bytes = traffic(weights_) * static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_)});
 }
 

@@ -9,8 +9,8 @@
 
 namespace plimsoll {
 
-/// Megatron-LM's buffers: gradients side by side in fp32 (two bytes with fp16), an fp32 copy of two-byte weights with its
-/// states, and with the distributed optimizer weights side by side and a rank's share of copy and states. Under DeepSpeed's
+/// Megatron-LM's buffers: gradients side by side in fp32 (two bytes with fp16, or where they are reduced in bf16), an fp32
+/// copy of two-byte weights with its states, and with the distributed optimizer weights side by side and a rank's share of copy and states. Under DeepSpeed's
 /// pipeline autograd's own gradients stay beside what is summed up in fp32.
 class MegatronStates {
  public:

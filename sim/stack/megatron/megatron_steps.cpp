@@ -37,7 +37,7 @@ Tensors batch_of(Tape& tape, const MegatronCut& cut) {
 }
 
 void send(Tape& tape, const MegatronCut& cut, std::int64_t width) {
-  tape.launch({.sort = StackKernelSort::kCollective, .dtype = cut.type,
+  tape.launch({.sort = StackKernelSort::kCollective, .dtype = cut.type, .among = Among::kStages,
                .bytes = static_cast<double>(cut.stream_rows() * width * size_of(cut.type))});
 }
 

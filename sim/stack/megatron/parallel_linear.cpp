@@ -3,30 +3,35 @@
 namespace plimsoll {
 namespace {
 
+/// Whether kernels wait for a collective, or run beside it: Megatron-LM sends gradients of inputs, and gathers what gradients of
+/// weights need, beside the backward pass's products.
+enum class Waits : bool { kNo, kYes };
+
 /// A collective among tensor-parallel ranks of so many gathered bytes.
-void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, double times) {
+void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, int times, Waits waits) {
   if (cut.tensor_ranks < 2) return;
   const auto ranks = static_cast<double>(cut.tensor_ranks);
-  tape.launch({.sort = StackKernelSort::kCollective, .dtype = whole.dtype,
+  tape.launch({.sort = StackKernelSort::kCollective, .dtype = whole.dtype, .blocking = waits == Waits::kYes,
+               .among = Among::kTensor, .rounds = static_cast<std::uint8_t>(times), .ranks = cut.tensor_ranks,
                .bytes = times * traffic(whole) * (ranks - 1) / ranks});
 }
 
 /// All rows of what is cut by rows; itself otherwise.
-Tensor all_rows(Tape& tape, const Tensor& x, std::int64_t width, const MegatronCut& cut) {
+Tensor all_rows(Tape& tape, const Tensor& x, std::int64_t width, const MegatronCut& cut, Waits waits) {
   if (!cut.sequence_parallel || cut.tensor_ranks < 2) return x.detached();
   Tensor whole = tape.empty({cut.rows(), width}, x.dtype);
-  among_ranks(tape, whole, cut, 1);
+  among_ranks(tape, whole, cut, 1, waits);
   return whole;
 }
 
 /// Sums over the ranks: in place, or each rank its own rows.
-Tensor summed(Tape& tape, Tensor whole, const Shape& own, const MegatronCut& cut) {
+Tensor summed(Tape& tape, Tensor whole, const Shape& own, const MegatronCut& cut, Waits waits) {
   if (cut.tensor_ranks < 2) return whole;
   if (!cut.sequence_parallel) {
-    among_ranks(tape, whole, cut, 2);
+    among_ranks(tape, whole, cut, 2, waits);
     return whole;
   }
-  among_ranks(tape, whole, cut, 1);
+  among_ranks(tape, whole, cut, 1, waits);
   return tape.empty(own, whole.dtype);
 }
 
@@ -44,17 +49,17 @@ Tensor column_parallel(Tape& tape, const Tensor& x, const Weights& weights, cons
   const Tensor bias = weights.bias != nullptr ? weights.bias->use() : Tensor{};
   const std::int64_t outputs = weight.shape[0];
   const std::int64_t inputs = weight.shape[1];
-  Tensor gathered = all_rows(tape, x, inputs, cut);
+  Tensor gathered = all_rows(tape, x, inputs, cut, Waits::kYes);
   Tensor out = tape.empty({cut.rows(), outputs}, x.dtype);
   tape.product(1, cut.rows(), outputs, inputs, x.dtype);
   gathered = {};
   return tape.record(std::move(out), {&x, &weight, &bias}, [=, saved = x.detached(), has_bias = bool(bias)](Tape& t, Tensors gradients) {
     Tensors results(3);
-    const Tensor again = all_rows(t, saved, inputs, cut);
+    const Tensor again = all_rows(t, saved, inputs, cut, Waits::kNo);
     Tensor dx = t.empty({cut.rows(), inputs}, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
     t.product(1, outputs, inputs, cut.rows(), saved.dtype);
-    results[0] = summed(t, std::move(dx), saved.shape, cut);
+    results[0] = summed(t, std::move(dx), saved.shape, cut, Waits::kNo);
     results[2] = bias_gradient(t, gradients[0], has_bias, outputs);
     return results;
   });
@@ -66,10 +71,10 @@ Tensor row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const M
   const std::int64_t inputs = weight.shape[1];
   Tensor whole = tape.empty({cut.rows(), outputs}, x.dtype);
   tape.product(1, cut.rows(), outputs, inputs, x.dtype);
-  Tensor out = summed(tape, std::move(whole), {cut.stream_rows(), outputs}, cut);
+  Tensor out = summed(tape, std::move(whole), {cut.stream_rows(), outputs}, cut, Waits::kYes);
   return tape.record(std::move(out), {&x, &weight}, [=, saved = x.detached()](Tape& t, Tensors gradients) {
     Tensors results(2);
-    const Tensor dy = all_rows(t, gradients[0], outputs, cut);
+    const Tensor dy = all_rows(t, gradients[0], outputs, cut, Waits::kYes);
     results[0] = t.empty(saved.shape, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
     t.product(1, outputs, inputs, cut.rows(), saved.dtype);

@@ -8,7 +8,8 @@ namespace {
 /// Of a tensor of which each rank has a part already.
 void send_rest(Tape& tape, const Tensor& of, std::int64_t ranks) {
   const auto n = static_cast<double>(ranks);
-  tape.launch({.sort = StackKernelSort::kCollective, .dtype = of.dtype, .blocking = true, .bytes = traffic(of) * (n - 1) / n});
+  tape.launch({.sort = StackKernelSort::kCollective, .dtype = of.dtype, .blocking = true, .among = Among::kTensor,
+               .ranks = ranks, .bytes = traffic(of) * (n - 1) / n});
 }
 
 Tensor exchanged(Tape& tape, const Tensor& x, std::size_t whole, std::size_t cut, std::int64_t ranks) {

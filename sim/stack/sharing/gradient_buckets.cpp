@@ -95,7 +95,7 @@ void GradientBuckets::take(Parameter& parameter) {
   if (options_.gradients_are_views) {
     parameter.gradient.storage = bucket.memory.storage;
   }
-  if (++bucket.ready == bucket.parameters) collective(2 * traffic(bucket.memory), options_.ranks, bucket.memory.dtype);
+  if (++bucket.ready == bucket.parameters) collective(traffic(bucket.memory), options_.ranks, bucket.memory.dtype, 2);
 }
 
 void GradientBuckets::update(const Recipe& recipe, OptimizerLoop loop) {

@@ -77,7 +77,7 @@ void PartitionedStates::reduce_bucket() {
   if (in_bucket_.empty()) return;
   const double bytes = static_cast<double>(bucket_filled_ * size_of(type_));
   const Tensor flat = stage_ < 2 ? tape_.empty({bucket_filled_}, type_, Holding::kGradients) : Tensor{};
-  collective((stage_ < 2 ? 2 : 1) * bytes, ranks_, type_);
+  collective(bytes, ranks_, type_, stage_ < 2 ? 2 : 1);
   if (stage_ == 2) {
     keep_own_part(bytes);
     for (Parameter* parameter : in_bucket_) parameter->gradient = {};
@@ -109,7 +109,7 @@ void PartitionedStates::send_to_host(double bytes) {
 }
 
 void PartitionedStates::end() {
-  if (stage_ == 0 && last_micro_batch_) collective(2 * static_cast<double>(trained_ * size_of(type_)), data_ranks_, type_);
+  if (stage_ == 0 && last_micro_batch_) collective(static_cast<double>(trained_ * size_of(type_)), data_ranks_, type_, 2);
   reduce_bucket();
   buffers_.clear();
   if (!last_micro_batch_) return;

@@ -53,10 +53,10 @@ void StateSharing::update_in_host_memory(const Recipe& recipe, const Parameter& 
   if (states == Home::kDrive) launch(StackKernelSort::kToDrive, kept);
 }
 
-void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype) {
+void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype, int rounds) {
   if (ranks < 2) return;
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = dtype,
-                .bytes = bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks)});
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = dtype, .rounds = static_cast<std::uint8_t>(rounds), .ranks = ranks,
+                .bytes = rounds * bytes * static_cast<double>(ranks - 1) / static_cast<double>(ranks)});
 }
 
 bool shares_parameters(const StackSetup& setup) {

@@ -24,6 +24,9 @@ enum class StackKernelSort : std::uint8_t {
   kToDrive,
 };
 
+/// Which ranks a collective joins: data ranks lie as far apart as tensor and context ranks go, stages as far as all others.
+enum class Among : std::uint8_t { kData, kTensor, kStages };
+
 /// One launch: what it computes and moves.
 struct StackKernel {
   StackKernelSort sort = StackKernelSort::kStream;
@@ -33,6 +36,9 @@ struct StackKernel {
   bool causal = false;
   bool again = false;     ///< recomputed; no part of the model's own arithmetic
   bool blocking = false;  ///< a copy that the GPU's kernels wait for
+  Among among = Among::kData;
+  std::uint8_t rounds = 1;  ///< of a collective: an all-reduce goes round twice
+  std::int64_t ranks = 2;   ///< of a collective
   std::int64_t batch = 1;
   std::int64_t m = 0;
   std::int64_t n = 0;

@@ -38,6 +38,11 @@ StackTime time_of(const std::string& model, const Recipe& recipe, const StackSet
   return predict_stack(resolve_model(model).value(), recipe, setup, gpu_named(gpu)).value().time;
 }
 
+/// A collective of two ranks side by side.
+double on_a_node(double bytes, const GpuEntry& gpu) {
+  return collective_seconds({.sort = StackKernelSort::kCollective, .bytes = bytes}, {}, gpu, {});
+}
+
 Recipe recipe_of(std::int64_t batch, std::int64_t sequence, Precision precision) {
   Recipe recipe;
   recipe.micro_batch = batch;
@@ -111,11 +116,11 @@ TEST_CASE("Of collectives a phase shows what its kernels do not hide, and the la
   const StackKernel bucket{.sort = StackKernelSort::kCollective, .phase = Phase::kBackward, .bytes = 25e6};
   const double alone = step_time({kernel}, {}, Precision::kFp32, gpu).value().step;
   const StackTime hidden = step_time({kernel, bucket, bucket, bucket}, {}, Precision::kFp32, gpu).value();
-  CHECK(hidden.step == Approx(alone + collective_seconds(25e6, gpu)));
-  CHECK(hidden.exposed_communication == Approx(collective_seconds(25e6, gpu)));
+  CHECK(hidden.step == Approx(alone + on_a_node(25e6, gpu)));
+  CHECK(hidden.exposed_communication == Approx(on_a_node(25e6, gpu)));
   const StackKernel huge{.sort = StackKernelSort::kCollective, .phase = Phase::kBackward, .bytes = 1e12};
   CHECK(step_time({kernel, huge, bucket}, {}, Precision::kFp32, gpu).value().step ==
-        Approx(collective_seconds(1e12, gpu) + collective_seconds(25e6, gpu)));
+        Approx(on_a_node(1e12, gpu) + on_a_node(25e6, gpu)));
 }
 
 TEST_CASE("Modules with NVLink send faster than boards on PCIe, and a later PCIe faster than an earlier one") {
@@ -123,6 +128,38 @@ TEST_CASE("Modules with NVLink send faster than boards on PCIe, and a later PCIe
   CHECK(ring_rate(gpu_named("A100 40GB SXM4")) > 5 * ring_rate(gpu_named("A100 40GB PCIe")));
   CHECK(ring_rate(gpu_named("RTX A6000")) > ring_rate(gpu_named("RTX 3090")));  // from board to board, and through the host
   CHECK(ring_rate(gpu_named("RTX 3090")) == Approx(2 * ring_rate(gpu_named("RTX 2080 Ti"))));  // PCIe 4.0 and 3.0
+}
+
+TEST_CASE("Over nodes a collective goes at its adapters' rate, step by step from node to node") {
+  const GpuEntry gpu = gpu_named("A100 80GB SXM4");
+  const StackSetup setup{.data_ranks = 16, .zero = 3, .network = "4x100Gb/s@20us"};
+  const NodePlacement placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network).value();
+  CHECK(placed.nodes() == 2);
+  // Eight GPUs have 4 x 12.5 GB/s together, of which large messages reach a share; an all-gather steps to the other node once.
+  const double rate = 50e9 * cost_constants().at("collective.network"), start = cost_constants().at("stack.ring.latency") * 1e-6;
+  StackKernel gather{.sort = StackKernelSort::kCollective, .ranks = 16, .bytes = 9e9};
+  CHECK(collective_seconds(gather, setup, gpu, placed) == Approx(start + 20e-6 + 9e9 / rate));
+  gather.rounds = 2;
+  CHECK(collective_seconds(gather, setup, gpu, placed) == Approx(start + 40e-6 + 9e9 / rate));
+  // Tensor ranks stand side by side on a node; data ranks that they part have an adapter's share each.
+  const StackKernel inside{.sort = StackKernelSort::kCollective, .among = Among::kTensor, .ranks = 8, .bytes = 9e9};
+  const StackSetup cut{.stack = Stack::kMegatron, .data_ranks = 2, .tensor_ranks = 8};
+  CHECK(collective_seconds(inside, cut, gpu, placed) == Approx(start + 9e9 / ring_rate(gpu)));
+  const StackKernel apart{.sort = StackKernelSort::kCollective, .ranks = 2, .bytes = 9e9};
+  CHECK(collective_seconds(apart, cut, gpu, placed) == Approx(start + 20e-6 + 9e9 / (rate / 8)));
+}
+
+TEST_CASE("Where nobody says of nodes, the answer says what it took; a network that nobody states is refused") {
+  const Recipe recipe = recipe_of(1, 512, Precision::kBf16);
+  const StackSetup setup{.data_ranks = 16, .zero = 3};
+  const auto many = predict_stack(resolve_model("gpt2").value(), recipe, setup, gpu_named("A100 80GB SXM4")).value();
+  REQUIRE(many.assumptions.size() == 2);
+  CHECK(many.assumptions[0] == usual_nodes_text(8));
+  CHECK(many.assumptions[1].find("network of 25 GB/s a GPU assumed") == 0);
+  CHECK_FALSE(predict_stack(resolve_model("gpt2").value(), recipe, setup, gpu_named("RTX 4090")));
+  StackSetup said = setup;
+  said.nodes = 1;
+  CHECK(predict_stack(resolve_model("gpt2").value(), recipe, said, gpu_named("RTX 4090")).value().assumptions.empty());
 }
 
 TEST_CASE("More sequences, longer ones and checkpoints take longer") {

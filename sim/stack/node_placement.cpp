@@ -1,0 +1,115 @@
+#include "sim/stack/node_placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "sim/cost/efficiencies.h"
+#include "sim/stack/collective_seconds.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+constexpr double kMicro = 1e-6;
+constexpr double kBits = 8;
+
+tl::unexpected<Error> refuse(std::string where, std::string what, std::string remedy) {
+  return fail(
+      {.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where), .remedy = std::move(remedy)});
+}
+
+tl::unexpected<Error> bad_network(std::string_view text) {
+  return refuse("--network", fmt::format("'{}' is not of the form RATE[@LATENCYus]", text),
+                "RATE is 25GB/s of each GPU, or 8x200Gb/s of a node's adapters together");
+}
+
+/// The number at the beginning of `text`, which is cut off.
+std::optional<double> take_number(std::string_view& text) {
+  double number = 0;
+  const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (code != std::errc{} || !std::isfinite(number)) return std::nullopt;
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return number;
+}
+
+bool take(std::string_view& text, std::string_view word) {
+  if (!text.starts_with(word)) return false;
+  text.remove_prefix(word.size());
+  return true;
+}
+
+/// What nodes of such boards are sold with; nothing where nobody says.
+std::optional<double> usual_network_gbs(const GpuEntry& gpu) {
+  const std::string key = fmt::format("network.{}", gpu.architecture);
+  if (!has_links_to_all(gpu) || !cost_constants().has(key)) return std::nullopt;
+  return cost_constants().at(key);
+}
+
+Result<LinkLevel> network_of(const GpuEntry& gpu, const NodePlacement& placed, const std::string& stated, std::string& origin) {
+  if (!stated.empty()) {
+    origin = fmt::format("network {} as stated", stated);
+    return parse_network(stated, placed.node_gpus);
+  }
+  const auto usual = usual_network_gbs(gpu);
+  if (!usual) {
+    return refuse("--network",
+                  fmt::format("{} GPUs are {} nodes, and nobody says what joins nodes with {}", placed.gpus, placed.nodes(),
+                              gpu.name),
+                  "say it: --network 25GB/s, or 8x200Gb/s of a node, or --nodes 1");
+  }
+  origin = fmt::format("network of {:g} GB/s a GPU assumed, as nodes of such boards are sold; say --network for yours", *usual);
+  return LinkLevel{.rate = *usual * kGiga * cost_constants().at("collective.network"),
+                   .latency = cost_constants().at("collective.network.latency") * kMicro};
+}
+
+}  // namespace
+
+std::int64_t NodePlacement::ranks_per_node(std::int64_t ranks, std::int64_t stride) const {
+  return std::min(ranks, std::max<std::int64_t>(1, node_gpus / stride));
+}
+
+Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus) {
+  const std::string_view whole = text;
+  auto number = take_number(text);
+  double adapters = 0;
+  if (number && take(text, "x")) {
+    adapters = *number;
+    number = take_number(text);
+  }
+  if (!number || *number <= 0) return bad_network(whole);
+  const bool bits = take(text, "Gb/s");
+  if (!bits && !take(text, "GB/s")) return bad_network(whole);
+  LinkLevel level{.rate = *number * kGiga / (bits ? kBits : 1),
+                  .latency = cost_constants().at("collective.network.latency") * kMicro};
+  if (adapters > 0) level.rate *= adapters / static_cast<double>(node_gpus);
+  level.rate *= cost_constants().at("collective.network");
+  if (text.empty()) return level;
+  if (!take(text, "@")) return bad_network(whole);
+  const auto latency = take_number(text);
+  if (!latency || *latency < 0 || text != "us") return bad_network(whole);
+  level.latency = *latency * kMicro;
+  return level;
+}
+
+std::string usual_nodes_text(std::int64_t node_gpus) {
+  return fmt::format("nodes of {} GPUs assumed; say --nodes for yours", node_gpus);
+}
+
+Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, std::optional<std::int64_t> nodes,
+                                     const std::string& network) {
+  NodePlacement placed{.gpus = gpus, .node_gpus = gpus, .nodes_stated = nodes.has_value(), .network = {}, .network_origin = {}};
+  if (nodes && (*nodes < 1 || gpus % *nodes != 0))
+    return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", gpus, *nodes), "choose a divisor");
+  const auto usual = static_cast<std::int64_t>(cost_constants().at("network.node"));
+  placed.node_gpus = nodes ? gpus / *nodes : std::min(gpus, usual);
+  if (placed.nodes() == 1) return placed;
+  const auto level = network_of(gpu, placed, network, placed.network_origin);
+  if (!level) return fail(level.error());
+  placed.network = *level;
+  return placed;
+}
+
+}  // namespace plimsoll

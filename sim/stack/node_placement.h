@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/base/result.h"
+#include "formats/machines/gpu_catalogue.h"
+
+namespace plimsoll {
+
+/// What joins devices: bytes/s of each device in one direction, and the seconds until the first byte is there.
+struct LinkLevel {
+  double rate = 0;
+  double latency = 0;
+};
+
+/// How the GPUs of a training stand on equal nodes.
+struct NodePlacement {
+  std::int64_t gpus = 1;
+  std::int64_t node_gpus = 8;
+  bool nodes_stated = false;
+  std::optional<LinkLevel> network;  ///< a device's share of its node's; nothing where all GPUs are on one node
+  std::string network_origin;        ///< "network … as stated", or what was assumed
+
+  [[nodiscard]] std::int64_t nodes() const { return (gpus + node_gpus - 1) / node_gpus; }
+  /// Of ranks that lie `stride` GPUs apart, how many are on each node.
+  [[nodiscard]] std::int64_t ranks_per_node(std::int64_t ranks, std::int64_t stride) const;
+};
+
+/// "25GB/s" a GPU, "8x200Gb/s" a node (of `node_gpus`), either with "@5us".
+Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus);
+
+/// `nodes` and `network` as a user says them; nothing said is 8 GPUs a node, and what nodes of such boards are sold with.
+/// Refused: GPUs that do not divide by nodes, and several nodes of boards whose network nobody states.
+Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, std::optional<std::int64_t> nodes,
+                                     const std::string& network);
+
+/// "nodes of 8 GPUs assumed; say --nodes for yours".
+std::string usual_nodes_text(std::int64_t node_gpus);
+
+}  // namespace plimsoll
