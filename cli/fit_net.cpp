@@ -154,7 +154,7 @@ Result<NetAnswer> answer_net(const WorkloadRequest& request) {
                    .prediction = *prediction,
                    .notes = {}};
   if (sharing > 1) answer.notes.push_back("kernels wait for what GPUs send each other; FastFold hides a part of it");
-  if (answer.gpus > 8) answer.notes.push_back("links between hosts are taken to be as fast as those within");
+  answer.notes.insert(answer.notes.end(), prediction->assumptions.begin(), prediction->assumptions.end());
   return answer;
 }
 
