@@ -148,8 +148,11 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
         .family = {}, .evaluations = most, .threads = effort.threads, .memory = effort.memory, .starts = 1};
     if (const auto refined = refine_candidates(problem, options, *candidates); !refined) return fail(refined.error());
   }
-  if (problem.fewer) candidates = confirmed_best(problem, {.memory = effort.memory}, effort.threads, *candidates);
-  if (!candidates) return fail(candidates.error());
+  if (problem.fewer) {
+    auto confirmed = confirmed_best(problem, {.memory = effort.memory}, effort.threads, *candidates);
+    if (!confirmed) return fail(confirmed.error());
+    if (!confirmed->empty()) candidates = std::move(confirmed);  // else all were only glanced at
+  }
   const Candidate& best = best_of(*candidates);
   if (!best.fits() && effort.memory && effort.everywhere) return room_by_name(question, effort);
   if (best.fits() || !problem.shorter) return answer_of(question, best);

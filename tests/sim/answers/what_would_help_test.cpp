@@ -70,6 +70,15 @@ TEST_CASE("what fits by a plan that none of today's is near is help, not short o
   CHECK(twice.answer.step_seconds > 0);
 }
 
+TEST_CASE("where states alone are too much for everything, changes of a step of many micro-batches are told too") {
+  Question question = ask("llama3-8b", kMiB * 600, kGiB * 3);
+  question.recipe.accumulate = 16;
+  const HelpAnswer help = what_would_help(question).value();
+  REQUIRE_FALSE(help.today.fits);
+  CHECK_FALSE(named(help, "6.00 GiB of RAM").answer.fits);
+  CHECK(named(help, "6.00 GiB of RAM").answer.short_of > kGiB * 64);
+}
+
 TEST_CASE("changes are sorted: what makes the training fit first, then by speed") {
   // States of 124 M parameters, 12 bytes each, do not go into 600 MiB of the device and the 1 GiB that 3 GiB of RAM leave.
   const HelpAnswer help = what_would_help(ask("gpt2", kMiB * 600, kGiB * 3)).value();
