@@ -151,10 +151,6 @@ Result<void> take_target(const TrainingFlags& flags, const ModelSpec& spec, Reci
   return {};
 }
 
-}  // namespace
-
-namespace {
-
 Result<void> take_classes(const TrainingFlags& flags, const std::string& name, ModelDescription& found) {
   if (flags.classes == 0) return {};
   if (found.spec.causal || flags.classes < 2) {

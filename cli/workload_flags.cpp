@@ -9,7 +9,7 @@ namespace {
 
 constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", "--percent",         "--cpu-attention",
                                 "--weight-bits", "--cache-bits", "--pageable",  "--eager-codes",     "--no-overlap",
-                                "--residues",   "--msa",       "--attention-chunk", "--dap", "--critic",
+                                "--residues",    "--msa",        "--attention-chunk", "--dap",     "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {
     "MODEL",           "--workload", "--json",       "--csv",  "--on",        "--machine",
@@ -65,7 +65,7 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
   command.add_flag("--no-overlap", flags.no_overlap, "inference: transfers wait for computation")->group(group);
   command.add_option("--image", flags.image, "pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision "
                                                 "transformers: as the model says)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->group(group);
   command.add_option("--residues", flags.residues, "evoformer: residues of a crop (256)")->group(group);
   command.add_option("--msa", flags.msa, "evoformer: sequences of the alignment (128)")->group(group);
