@@ -170,17 +170,21 @@ TEST_CASE("a GPU that the catalogue does not have is stated by its figures, and 
 TEST_CASE("a base of 4 bits is prepared as PEFT has it unless somebody says otherwise or FSDP shares it, and the answer says which") {
   const TemporaryFolder folder;
   using Catch::Contains;
-  const auto requested = [&](Arguments more) {
-    more.insert(more.begin(), {"fit", "llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000", "--on", "RTX 3090", "--stack", "pytorch", "--lora", "8",
-                               "--base-bits", "4", "--recompute", "full", "--seq", "1024", "--precision", "bf16-mixed", "--json"});
-    return json::parse(plimsoll_in(folder, more).out);
+  const auto fitted = [&](Arguments more) {
+    const Arguments line{"fit", "llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000", "--on", "RTX 3090", "--stack", "pytorch", "--lora",
+                         "8", "--base-bits", "4", "--recompute", "full", "--seq", "1024", "--precision", "bf16-mixed"};
+    more.insert(more.begin(), line.begin(), line.end());
+    return plimsoll_in(folder, more);
   };
-  const json left = requested({}), said = requested({"--kbit-preparation", "yes"}), without = requested({"--kbit-preparation", "no"});
-  CHECK(left["memory"] == said["memory"]);
-  CHECK(left["memory"][0]["peak_requested_bytes"] > without["memory"][0]["peak_requested_bytes"]);
-  CHECK_THAT(left["assumed"].dump(), Contains("the base is prepared by PEFT"));
-  CHECK_THAT(without["assumed"].dump(), Contains("the base is not prepared by PEFT"));
-  CHECK_THAT(requested({"--dp", "2", "--zero", "3"})["assumed"].dump(), Contains("the base is not prepared by PEFT"));
+  const auto memory = [&](Arguments more) {
+    more.push_back("--json");
+    return json::parse(fitted(more).out)["memory"][0];
+  };
+  CHECK(memory({}) == memory({"--kbit-preparation", "yes"}));
+  CHECK(memory({})["peak_requested_bytes"] > memory({"--kbit-preparation", "no"})["peak_requested_bytes"]);
+  CHECK_THAT(fitted({}).out, Contains("the base is prepared by PEFT"));
+  CHECK_THAT(fitted({"--kbit-preparation", "no"}).out, Contains("the base is not prepared by PEFT"));
+  CHECK_THAT(fitted({"--dp", "2", "--zero", "3"}).out, Contains("the base is not prepared by PEFT"));
   const ChildEnd shared = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--dp", "2", "--zero", "3", "--kbit-preparation", "yes"}));
   CHECK_THAT(shared.err, Contains("--kbit-preparation would be ignored") && Contains("FSDP"));
   CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--kbit-preparation", "no"})).err, Contains("4 or 8 bits"));
