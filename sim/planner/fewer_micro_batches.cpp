@@ -85,7 +85,6 @@ Result<Candidate> FewerMicroBatches::look(const SearchProblem& whole, const Stra
   longer->instructions += shorter->instructions;
   if (!longer->step || !shorter->step || !longer->fits()) {
     longer->step.reset();
-    if (std::getenv("SHOW") && longer->fits()) fprintf(stderr, "whole: %s %d %d\n", describe(strategy).c_str(), (int)shorter->step.has_value(), (int)shorter->fits());
     return longer->fits() ? try_strategy(whole_step(whole), strategy, look) : std::move(longer);
   }
   longer->step = whole_time(*longer, *shorter, further_);
