@@ -56,6 +56,8 @@ T5 = dict(vocab_size=VOCABULARY, d_model=24, d_kv=8, d_ff=40, num_layers=2, num_
 CASES["t5"] = (transformers.T5Config(**T5, num_decoder_layers=3), torch.bfloat16, "5GB")
 CASES["t5-gated"] = (transformers.T5Config(**T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False), torch.bfloat16, "16KB")
 AUTO |= {name: transformers.AutoModelForSeq2SeqLM for name in ("t5", "t5-gated")}
+# With the first one a ReLU reads a number so near zero that the roundings of fp32 decide whether it passes a gradient on.
+SEEDS = {"t5": 3}
 TARGET = 10  # tokens that a decoder behind an encoder reads, of another length than the encoder's
 MASK = VOCABULARY - 1
 WORD = (1 << 64) - 1
@@ -297,7 +299,7 @@ def make(name):
     model = auto.from_config(config)
     if name == "t5-gated":  # T5 v1.1 has a head of its own
         model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
-    fill(model, torch.Generator().manual_seed(1))
+    fill(model, torch.Generator().manual_seed(SEEDS.get(name, 1)))
     model.to(stored).save_pretrained(folder, max_shard_size=shard)
     (folder / "generation_config.json").unlink(missing_ok=True)
     if name == "bert-classes":

@@ -165,10 +165,9 @@ TEST_CASE("logits are those of transformers: to the rounding of their file in fp
   }
 }
 
-// AdamW divides by the gradient's own size, so that the rounding of a gradient near zero moves its weight by a whole step, and
-// where ReLU's input is near zero (t5) a rounding decides whether there is a gradient at all. Whether one falls so depends on the
-// processor's instructions: with AVX-512, AVX2 and SSE4.1 fp32 comes to 2e-7 for most models, to 9e-5, 1.4e-4 and 2e-7 for
-// llama3, to 6e-8, 2.9e-3 and 6e-8 for t5.
+// AdamW divides by the gradient's own size, so that the rounding of a gradient near zero moves its weight by a whole step. Whether
+// one falls so depends on the processor's instructions: with AVX-512, AVX2 and SSE4.1 fp32 comes to at most 5e-7 for most models, to
+// 9e-5, 1.4e-4 and 6e-5 for llama3. None of t5's ReLUs reads a number within rounding of zero, as make_reference.py chose it.
 TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transformers' model") {
   for (const std::string& name : all_models()) {
     const std::vector<double> theirs = reference_losses(kReferenceData / name);
@@ -178,15 +177,12 @@ TEST_CASE("twenty steps of AdamW have the losses of PyTorch's AdamW on transform
     CHECK(theirs.back() < theirs.front());
     CHECK(wide < 1e-12);
     CHECK(single.front() == Approx(theirs.front()).epsilon(1e-6));
-    CHECK(distance(single, theirs) < 1e-2);
+    CHECK(distance(single, theirs) < 3e-4);
   }
 }
 
-/// Measured as above: at most 3e-7, 1.2e-6 for ViT and the gated T5, 3.7e-5 for BERT's classes, 9.3e-4 for ReLU.
-double most_in_fp32(const ModelSpec& spec) {
-  if (spec.activation == ActivationKind::kRelu) return 1e-2;
-  return spec.head == HeadKind::kClass ? 1e-4 : 3e-6;
-}
+/// Measured as above: at most 3e-7, 1.2e-6 for ViT and the gated T5, 3.7e-5 for BERT's classes.
+double most_in_fp32(const ModelSpec& spec) { return spec.head == HeadKind::kClass && !spec.reads_images() ? 1e-4 : 3e-6; }
 
 TEST_CASE("where no gradient is large beside epsilon, twenty steps in fp32 are those in fp64 to a few roundings") {
   for (const std::string& name : all_models()) {
