@@ -132,6 +132,12 @@ void add_software_changes(const Question& question, std::vector<Change>& changes
     add_setup(question, changes, fmt::format("recompute {}", to_text(rule)), ChangeEffect::kTime,
               [&](StackSetup& setup) { setup.recomputation = rule; });
   }
+  if (question.spec.is_conv_net()) {
+    add_setup(question, changes, "feature maps wait lossless (Gist)", ChangeEffect::kTime,
+              [](StackSetup& setup) { setup.compression.encoding = MapEncoding::kLossless; });
+    add_setup(question, changes, "feature maps wait in fp8 (Gist)", ChangeEffect::kTraining,
+              [](StackSetup& setup) { setup.compression.encoding = MapEncoding::kFp8; });
+  }
   add_setup(question, changes, "torch.compile", ChangeEffect::kRounding, [](StackSetup& setup) { setup.compile = true; });
   add_setup(question, changes, "a fused optimizer", ChangeEffect::kRounding,
             [](StackSetup& setup) { setup.loop = OptimizerLoop::kFused; });
