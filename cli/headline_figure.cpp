@@ -46,6 +46,10 @@ double state_bytes(const FitAnswer& answer) {
   return static_cast<double>((by.parameters + by.gradients + by.optimizer).count);
 }
 
+double activation_bytes(const FitAnswer& answer) {
+  return answer.memory.empty() ? 0 : static_cast<double>(answer.memory.front().by_category.activations.count);
+}
+
 double training_seconds(const FitAnswer& answer) { return answer.training ? answer.training->seconds : 0; }
 
 using FitFigure = std::function<double(const FitAnswer&)>;
@@ -64,6 +68,7 @@ const std::map<std::string, FitFigure>& fit_figures() {
       {"days", [](const FitAnswer& a) { return training_seconds(a) / kDay; }},
       {"gpu_years", [](const FitAnswer& a) { return training_seconds(a) * static_cast<double>(a.gpus) / kYear; }},
       {"cost_millions", [](const FitAnswer& a) { return a.training ? a.training->cost.value_or(0) * 1e-6 : 0; }},
+      {"activation_gb", [](const FitAnswer& a) { return activation_bytes(a) * 1e-9; }},
       {"state_gb", [](const FitAnswer& a) { return state_bytes(a) * 1e-9; }}};
   return figures;
 }

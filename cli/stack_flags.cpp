@@ -105,6 +105,22 @@ Result<void> read_zenflow(const StackFlags& flags, StackSetup& setup) {
                .where = "--zenflow", .remedy = "add --stack deepspeed --zero 2 --offload optimizer:cpu"});
 }
 
+/// Gist's encodings follow from which layers read a map: they are of convolutional nets.
+Result<void> read_compression(const StackFlags& flags, const ModelSpec& spec, StackSetup& setup) {
+  const auto encoding = parse_map_encoding(flags.compress);
+  if (!encoding) return fail(encoding.error());
+  setup.compression.encoding = *encoding;
+  setup.compression.relu_zeros = flags.relu_zeros.value_or(setup.compression.relu_zeros);
+  if (setup.compression.exists()) {
+    if (spec.is_conv_net()) return {};
+    return fail({.kind = ErrorKind::kInput, .what = "Gist's encodings are of the feature maps of convolutional nets (resnet50, vgg16, densenet121)",
+                 .where = "--compress-activations", .remedy = "here --recompute full or --offload activations:cpu saves memory"});
+  }
+  if (!flags.relu_zeros) return {};
+  return fail({.kind = ErrorKind::kInput, .what = "zeros count where maps are encoded", .where = "--relu-zeros",
+               .remedy = "add --compress-activations lossless"});
+}
+
 /// In whose code a model is usually trained under a stack.
 ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
   if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
@@ -130,6 +146,15 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->group("software");
   command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
       ->capture_default_str()->group("software");
+  command
+      .add_option("--compress-activations", flags.compress,
+                  "how feature maps of a convolutional net wait for the backward pass (Gist): none, lossless, fp16, fp10, fp8")
+      ->capture_default_str()
+      ->group("software");
+  command
+      .add_option("--relu-zeros", flags.relu_zeros, "share of what a ReLU makes that is zero, with --compress-activations (default: 0.5)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group("software");
   command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")
       ->capture_default_str()
       ->group("software");
@@ -256,6 +281,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   const auto loop = parse_optimizer_loop(flags.optimizer_loop);
   if (!loop) return fail(loop.error());
   setup.loop = *loop;
+  if (const auto read = read_compression(flags, spec, setup); !read) return fail(read.error());
   setup.compile = flags.compile;
   // torchtune compiles the loss with the model, torchtitan since April 2025.
   setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;

@@ -21,6 +21,8 @@ struct StackFlags {
   bool compile = false;
   std::string attention;    ///< empty: the fastest there is
   std::string recompute = "none";
+  std::string compress = "none";  ///< feature maps of convolutional nets
+  std::optional<double> relu_zeros;
   std::string optimizer_loop = "foreach";
   std::optional<double> dropout;
   std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it

@@ -105,6 +105,28 @@ void add_setup(const Question& question, std::vector<Change>& changes, std::stri
   changes.push_back({"software", std::move(name), effect, {}, std::move(changed)});
 }
 
+void add_recomputations(const Question& question, std::vector<Change>& changes) {
+  for (const Recomputation rule : {Recomputation::kNone, Recomputation::kSelective, Recomputation::kFull}) {
+    add_setup(question, changes, fmt::format("recompute {}", to_text(rule)), ChangeEffect::kTime,
+              [&](StackSetup& setup) { setup.recomputation = rule; });
+  }
+}
+
+void add_encodings(const Question& question, std::vector<Change>& changes) {
+  const auto add = [&](std::string name, ChangeEffect effect, MapEncoding encoding) {
+    add_setup(question, changes, std::move(name), effect, [&](StackSetup& setup) { setup.compression.encoding = encoding; });
+  };
+  add("feature maps wait lossless (Gist)", ChangeEffect::kTime, MapEncoding::kLossless);
+  add("feature maps wait in fp8 (Gist)", ChangeEffect::kTraining, MapEncoding::kFp8);
+}
+
+void add_attentions(const Question& question, std::vector<Change>& changes) {
+  for (const AttentionKernel kernel : {AttentionKernel::kEfficient, AttentionKernel::kFlash}) {
+    add_setup(question, changes, fmt::format("{} attention", to_text(kernel)), ChangeEffect::kRounding,
+              [&](StackSetup& setup) { setup.attention = kernel; });
+  }
+}
+
 }  // namespace
 
 void add_training_changes(const Question& question, std::vector<Change>& changes) {
@@ -128,17 +150,12 @@ void add_software_changes(const Question& question, std::vector<Change>& changes
   Question own = question;
   own.stack.reset();
   changes.push_back({"software", "plimsoll's own plan", ChangeEffect::kRounding, {}, std::move(own)});
-  for (const Recomputation rule : {Recomputation::kNone, Recomputation::kSelective, Recomputation::kFull}) {
-    add_setup(question, changes, fmt::format("recompute {}", to_text(rule)), ChangeEffect::kTime,
-              [&](StackSetup& setup) { setup.recomputation = rule; });
-  }
+  const bool convolves = question.spec.is_conv_net();
+  convolves ? add_encodings(question, changes) : add_recomputations(question, changes);
   add_setup(question, changes, "torch.compile", ChangeEffect::kRounding, [](StackSetup& setup) { setup.compile = true; });
   add_setup(question, changes, "a fused optimizer", ChangeEffect::kRounding,
             [](StackSetup& setup) { setup.loop = OptimizerLoop::kFused; });
-  for (const AttentionKernel kernel : {AttentionKernel::kEfficient, AttentionKernel::kFlash}) {
-    add_setup(question, changes, fmt::format("{} attention", to_text(kernel)), ChangeEffect::kRounding,
-              [&](StackSetup& setup) { setup.attention = kernel; });
-  }
+  if (!convolves) add_attentions(question, changes);
 }
 
 std::vector<Change> list_changes(const Question& question) {

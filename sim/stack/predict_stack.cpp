@@ -125,6 +125,16 @@ void note_preparation(StackPrediction& prediction, const ModuleRules& rules, con
   }
 }
 
+/// What was taken for granted of maps that wait encoded.
+void note_compression(StackPrediction& prediction, const MapCompression& compression) {
+  if (!compression.exists()) return;
+  prediction.assumptions.push_back(fmt::format("{:.0f} % of what a ReLU makes are zeros (--relu-zeros), scattered at random", 100 * compression.relu_zeros));
+  prediction.assumptions.emplace_back("kernels that encode and decode feature maps read and write at the rate of memory; none was measured");
+  if (compression.encoding != MapEncoding::kLossless) {
+    prediction.assumptions.emplace_back("gradients are made from rounded feature maps: losses are not those of the training without");
+  }
+}
+
 /// Host memory is judged where the user says how much there is.
 void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   if (!setup.host_memory) {
@@ -165,6 +175,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (!run) return fail(run.error());
   auto prediction = predict_run(*run, recipe, setup, gpu);
   if (prediction) note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
+  if (prediction) note_compression(*prediction, setup.compression);
   return prediction;
 }
 

@@ -61,8 +61,20 @@ Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
                .remedy = "choose --attention eager"});
 }
 
+/// Convolutional nets have no blocks that a checkpoint stands for, and no attention.
+Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
+  if (!spec.is_conv_net()) return {};
+  const bool recomputes = setup.recomputation != Recomputation::kNone;
+  if (!recomputes && !setup.attention) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("{} is a convolutional net, of which no {} modelled", spec.name, recomputes ? "checkpoints are" : "attention is"),
+               .where = recomputes ? "--recompute" : "--attention",
+               .remedy = recomputes ? "take --compress-activations fp8 or a smaller --batch" : "leave it out"});
+}
+
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_conv_net(spec, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));

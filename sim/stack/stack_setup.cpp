@@ -34,6 +34,11 @@ constexpr Names<Recomputation, 4> kRecomputations{{{Recomputation::kNone, "none"
                                                    {Recomputation::kEvery, "every"}}};
 constexpr Names<OptimizerLoop, 3> kLoops{
     {{OptimizerLoop::kForeach, "foreach"}, {OptimizerLoop::kFused, "fused"}, {OptimizerLoop::kForLoop, "for-loop"}}};
+constexpr Names<MapEncoding, 5> kEncodings{{{MapEncoding::kPlain, "none"},
+                                            {MapEncoding::kLossless, "lossless"},
+                                            {MapEncoding::kFp16, "fp16"},
+                                            {MapEncoding::kFp10, "fp10"},
+                                            {MapEncoding::kFp8, "fp8"}}};
 constexpr Names<Home, 3> kHomes{{{Home::kDevice, "gpu"}, {Home::kHost, "cpu"}, {Home::kDrive, "ssd"}}};
 
 template <typename Value, std::size_t count>
@@ -62,10 +67,12 @@ std::string_view to_text(AttentionKernel attention) { return name_in(kAttentions
 std::string_view to_text(Recomputation recomputation) { return name_in(kRecomputations, recomputation); }
 std::string_view to_text(OptimizerLoop loop) { return name_in(kLoops, loop); }
 std::string_view to_text(Home home) { return name_in(kHomes, home); }
+std::string_view to_text(MapEncoding encoding) { return name_in(kEncodings, encoding); }
 Result<Stack> parse_stack(std::string_view text) { return value_in(kStacks, text, "software stack"); }
 Result<ModuleStyle> parse_module_style(std::string_view text) { return value_in(kStyles, text, "style of modules"); }
 Result<AttentionKernel> parse_attention_kernel(std::string_view text) { return value_in(kAttentions, text, "attention"); }
 Result<OptimizerLoop> parse_optimizer_loop(std::string_view text) { return value_in(kLoops, text, "loop of an optimizer"); }
+Result<MapEncoding> parse_map_encoding(std::string_view text) { return value_in(kEncodings, text, "encoding of feature maps"); }
 
 std::int64_t gpus_of(const StackSetup& setup) {
   return setup.data_ranks * setup.tensor_ranks * setup.stages * setup.context_ranks;
@@ -92,6 +99,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.recomputation == Recomputation::kFull) text += ", full recomputation";
   if (setup.recomputation == Recomputation::kSelective) text += ", selective recomputation";
   if (setup.activations != Home::kDevice) text += fmt::format(", checkpoints wait on the {}", to_text(setup.activations));
+  if (setup.compression.exists()) text += fmt::format(", feature maps wait {}", to_text(setup.compression.encoding));
   if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
   if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);
   if (setup.update_in_backward) text += ", updates in backward";

@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/operating_system.h"
+#include "sim/stack/tape/map_encoding.h"
 
 namespace plimsoll {
 
@@ -66,6 +67,7 @@ struct StackSetup {
   Home gradients = Home::kDevice;
   Home optimizer = Home::kDevice;
   Home activations = Home::kDevice;
+  MapCompression compression;     ///< of convolutional nets' feature maps
   double selected_share = 0;      ///< ZenFlow: of the gradients' columns, those that the GPU updates in every step; 0: no ZenFlow
   std::int64_t update_every = 4;  ///< ZenFlow: steps after which host memory updates the others
   bool delayed_update = false;  ///< ZeRO-Offload: host memory updates with the gradients of the step before, beside the
@@ -120,10 +122,12 @@ std::string_view to_text(AttentionKernel attention);
 std::string_view to_text(Recomputation recomputation);
 std::string_view to_text(OptimizerLoop loop);
 std::string_view to_text(Home home);
+std::string_view to_text(MapEncoding encoding);
 Result<Stack> parse_stack(std::string_view text);
 Result<ModuleStyle> parse_module_style(std::string_view text);
 Result<AttentionKernel> parse_attention_kernel(std::string_view text);
 Result<OptimizerLoop> parse_optimizer_loop(std::string_view text);
+Result<MapEncoding> parse_map_encoding(std::string_view text);
 
 /// "pytorch, huggingface modules, flash attention, full recomputation": for people.
 std::string describe(const StackSetup& setup);

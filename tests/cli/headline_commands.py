@@ -44,6 +44,8 @@ def figure_of(name, answer, command):
     if name == "state_gb":
         by = answer["memory"][0]["by_category"]
         return 1e-9 * (by["parameters"] + by["gradients"] + by["optimizer"])
+    if name == "activation_gb":
+        return 1e-9 * answer["memory"][0]["by_category"]["activations"]
     if name == "bubble_of_ideal":
         return answer["bubble_fraction"] / (1 - answer["bubble_fraction"])
     simple = {"step_seconds": answer.get("step_seconds"), "tokens_per_second": answer.get("tokens_per_second"),

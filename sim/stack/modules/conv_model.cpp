@@ -28,8 +28,9 @@ std::vector<std::size_t> last_uses(const ConvLayers& net) {
 
 }  // namespace
 
-ConvModel::ConvModel(Tape& tape, const ModelSpec& spec, std::int64_t batch, double dropout, DType weights)
-    : tape_(tape), net_(conv_layers(spec)), last_use_(last_uses(net_)), batch_(batch), dropout_(dropout) {
+ConvModel::ConvModel(Tape& tape, const ModelSpec& spec, std::int64_t batch, double dropout, const MapCompression& compression,
+                     DType weights)
+    : tape_(tape), net_(conv_layers(spec)), last_use_(last_uses(net_)), batch_(batch), dropout_(dropout), compression_(compression) {
   for (std::size_t i = 0; i < net_.layers.size(); ++i) weights_.push_back(make_weights(tape, net_.layers[i], i, weights));
 }
 
@@ -38,7 +39,7 @@ Shape ConvModel::shape_of(std::int64_t value) const {
   return {batch_, v.channels, v.height, v.width};
 }
 
-Tensor ConvModel::run(const ConvLayer& layer, const std::vector<Tensor>& values) {
+Tensor ConvModel::run(const ConvLayer& layer, const std::vector<Tensor>& values, const ConvStash& stash) {
   const Tensor& x = values[static_cast<std::size_t>(layer.inputs.front())];
   const Weights& weights = weights_[static_cast<std::size_t>(&layer - net_.layers.data())];
   switch (layer.kind) {
@@ -46,7 +47,7 @@ Tensor ConvModel::run(const ConvLayer& layer, const std::vector<Tensor>& values)
       return convolution(tape_, x, weights, {.inputs_per_output = layer.inputs_per_output(), .made = shape_of(layer.output)});
     case Kind::kBatchNorm: return batch_norm(tape_, x, weights);
     case Kind::kRelu: return layer.in_place ? relu_in_place(tape_, x) : from_result(tape_, x);
-    case Kind::kMaxPool: return max_pool(tape_, x, shape_of(layer.output));
+    case Kind::kMaxPool: return max_pool(tape_, x, shape_of(layer.output), stash.bits_of_place(layer));
     case Kind::kAveragePool:
     case Kind::kGlobalPool: return average_pool(tape_, x, shape_of(layer.output));
     case Kind::kAdd: return add_in_place(tape_, x, values[static_cast<std::size_t>(layer.inputs.back())]);
@@ -69,14 +70,18 @@ StackModel::Loss ConvModel::loss(std::optional<DType> autocast) {
     std::vector<Tensor> values(net_.values.size());
     values[0] = tape_.empty(shape_of(0), autocast ? DType::kFp32 : weights_.front().weight->value.dtype);
     const Tensor labels = tape_.empty({batch_}, kIndexType);
+    ConvStash stash(tape_, compression_, dropout_);
     for (std::size_t i = 0; i < net_.layers.size(); ++i) {
       const ConvLayer& layer = net_.layers[i];
       tape_.at(fmt::format("layer {}", i));
-      values[static_cast<std::size_t>(layer.output)] = run(layer, values);
+      values[static_cast<std::size_t>(layer.output)] = run(layer, values, stash);
+      const Tensor& first = values[static_cast<std::size_t>(layer.inputs.front())];
+      stash.ran(layer, first, values[static_cast<std::size_t>(layer.output)]);
       for (const std::int64_t input : layer.inputs) {
         // The image stays with the training loop.
         if (input > 0 && last_use_[static_cast<std::size_t>(input)] == i) values[static_cast<std::size_t>(input)] = {};
       }
+      stash.let_go(values);
     }
     tape_.at("loss");
     result.loss = cross_entropy(tape_, values.back());

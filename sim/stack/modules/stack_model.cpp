@@ -8,7 +8,9 @@ namespace plimsoll {
 
 std::unique_ptr<StackModel> make_stack_model(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
                                              const ModuleRules& rules, DType weights) {
-  if (spec.is_conv_net()) return std::make_unique<ConvModel>(tape, spec, recipe.micro_batch, rules.dropout, weights);
+  if (spec.is_conv_net()) {
+    return std::make_unique<ConvModel>(tape, spec, recipe.micro_batch, rules.dropout, setup.compression, weights);
+  }
   if (spec.has_encoder_and_decoder()) return std::make_unique<EncoderDecoder>(tape, spec, recipe, setup, rules, weights);
   return std::make_unique<Transformer>(tape, spec, recipe, setup, rules, weights);
 }

@@ -106,9 +106,11 @@ class Propagation {
     const bool any = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& gradient) { return bool(gradient); });
     Tensors results;
     tape_.return_to(node.place);
+    if (any && node.prepare) node.prepare(tape_);
     if (any && node.backward) results = node.backward(tape_, std::move(gradients));
     gradients.clear();
     node.backward = nullptr;
+    node.prepare = nullptr;
     results.resize(node.next.size());
     for (std::size_t i = 0; i < node.next.size(); ++i) {
       const Edge edge = std::move(node.next[i]);

@@ -66,9 +66,9 @@ Tensor relu_in_place(Tape& tape, const Tensor& x) {
   });
 }
 
-Tensor max_pool(Tape& tape, const Tensor& x, Shape made) {
-  Tensor out = tape.empty(made, x.dtype);
-  const Tensor places = tape.empty(std::move(made), kIndexType);
+Tensor max_pool(Tape& tape, const Tensor& x, Shape made, std::int64_t bits_of_place) {
+  Tensor out = tape.empty(std::move(made), x.dtype);
+  const Tensor places = tape.empty({(out.elements() * bits_of_place + 7) / 8}, kMaskType);
   tape.stream(traffic(x) + traffic(out) + traffic(places), x.dtype);
   return tape.record(std::move(out), {&x}, [saved = x.detached(), places](Tape& t, Tensors gradients) {
     t.stream(traffic(saved) + traffic(gradients[0]) + traffic(places), saved.dtype);

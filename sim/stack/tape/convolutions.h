@@ -18,8 +18,8 @@ Tensor convolution(Tape& tape, const Tensor& x, const Weights& weights, const Co
 Tensor batch_norm(Tape& tape, const Tensor& x, const Weights& weights);
 /// Overwrites x and saves what it wrote.
 Tensor relu_in_place(Tape& tape, const Tensor& x);
-/// Saves x and, as 8 bytes each, where the largest numbers stood.
-Tensor max_pool(Tape& tape, const Tensor& x, Shape made);
+/// Saves x and where the largest numbers stood, as PyTorch does in 8 bytes each.
+Tensor max_pool(Tape& tape, const Tensor& x, Shape made, std::int64_t bits_of_place = 64);
 /// Means of windows: saves x.
 Tensor average_pool(Tape& tape, const Tensor& x, Shape made);
 /// a += b: no new memory, nothing saved.

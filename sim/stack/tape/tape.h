@@ -38,6 +38,7 @@ struct Node {
   std::size_t outputs = 1;
   std::vector<Edge> next;  ///< one an input, empty where no gradient is needed
   Backward backward;
+  std::function<void(Tape&)> prepare;  ///< runs before it: brings back what was put away
 };
 
 /// What of a GPU and its libraries decides sizes.
