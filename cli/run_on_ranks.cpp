@@ -11,6 +11,7 @@
 
 #include "cli/answer_error.h"
 #include "cli/job_here.h"
+#include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
 #include "cli/run_request.h"
@@ -146,6 +147,7 @@ void print_json(const RanksRequest& request, const RanksOutcome& outcome) {
   if (outcome.predicted.count > 0) answer.predicted_step_seconds = to_seconds(outcome.predicted);
   if (outcome.measured.count > 0)
     answer.tokens_per_second = static_cast<double>(request.job.recipe.tokens_per_step()) / answer.step_seconds_median;
+  answer.safety = outcome.safety;
   std::string text = to_json(answer);
   text.resize(text.rfind('}'));
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -173,6 +175,7 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
     fmt::print("{}", loss_text(outcome.steps));
     if (request.job.spec.experts.count > 0) fmt::print("{}", expert_text(outcome.steps));
   }
+  if (outcome.safety) fmt::print("{}", safety_text(*outcome.safety));
   const std::string kept = outcome.checkpoint.empty() ? "" : "; checkpoint " + outcome.checkpoint;
   fmt::print("  run file {}{}\n", request.run.output, kept);
 }

@@ -214,7 +214,7 @@ class Session {
   Result<RunOutcome> run_chosen(ChosenPlan chosen) {
     record_->add_plan("run", chosen.plan);
     record_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
-    auto safety = predict_safety(request_, chosen.plan, chosen.prediction, *executor_);
+    auto safety = predict_safety(request_, {&chosen.plan, 1}, chosen.prediction.step, *executor_);
     if (!safety) return fail(safety.error());
     safety_ = std::move(*safety);
     announce(fmt::format("training: steps {} to {}", done_ + 1, request_.schedule.end_step));
