@@ -320,7 +320,7 @@ class ConfigReader {
 };
 
 /// The file or folder that a model was read from stands in the error.
-Result<void> check_spec(const ModelSpec& spec, const std::string& where) {
+Result<void> check_spec(const ModelSpec& spec, std::string_view where) {
   const auto valid = validate(spec);
   if (valid) return {};
   Error error = valid.error();
