@@ -97,11 +97,11 @@ void read_state_as(const std::string& path, const ModelSpec& spec, const Recipe&
   };
   const auto steps = load_training_state(path, spec, recipe, [&](TensorKind kind, GroupId group, const FillState& fill) {
     const bool scale = kind == TensorKind::kScalar;
-    take(scale ? Bytes(sizeof(LossScale)) : bytes_of_state(recipe, layout.groups[group.value], kind), fill);
+    take(scale ? Bytes(sizeof(LossScale)) : bytes_of_state(recipe, layout.groups[group.index], kind), fill);
   });
   if (has_value(steps)) require(*steps >= 0, "a state has no negative number of steps");
   static_cast<void>(has_value(load_trained_weights(path, spec, [&](TensorKind, GroupId group, const FillState& fill) {
-    take(Bytes(layout.groups[group.value].elements * size_of(DType::kFp32)), fill);
+    take(Bytes(layout.groups[group.index].elements * size_of(DType::kFp32)), fill);
   })));
 }
 
