@@ -48,15 +48,17 @@ void ChunkQueue::show_arrivals(Transfer& transfer, const LookAtBytes& look) {
     return look(Bytes(transfer.offset), {transfer.data, static_cast<std::size_t>(transfer.bytes)});
   }
   const auto at_rest = [&] { return transfer.handed_out == transfer.bytes && transfer.under_way == 0; };
-  std::unique_lock lock(mutex_);
   while (true) {
-    ended_.wait(lock, [&] { return !transfer.arrived.empty() || at_rest(); });
-    if (transfer.arrived.empty()) return;
-    const Chunk chunk = transfer.arrived.front();
-    transfer.arrived.pop_front();
-    lock.unlock();
-    look(Bytes(chunk.offset - chunk.before), {chunk.data - chunk.before, static_cast<std::size_t>(chunk.before + chunk.bytes)});
-    lock.lock();
+    std::vector<Chunk> chunks;
+    {
+      std::unique_lock lock(mutex_);
+      ended_.wait(lock, [&] { return !transfer.arrived.empty() || at_rest(); });
+      chunks.swap(transfer.arrived);
+    }
+    if (chunks.empty()) return;
+    for (const Chunk& chunk : chunks) {
+      look(Bytes(chunk.offset - chunk.before), {chunk.data - chunk.before, static_cast<std::size_t>(chunk.before + chunk.bytes)});
+    }
   }
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/base/quantity.h"
 #include "executor/tiers/block_io.h"
@@ -37,7 +38,7 @@ struct Transfer {
   std::int64_t under_way = 0;  ///< chunks handed out that have not ended
   std::string failure;
   bool looked_at = false;     ///< of a read: its caller sees each chunk
-  std::deque<Chunk> arrived;  ///< and has not seen these
+  std::vector<Chunk> arrived;  ///< and has not seen these
 };
 
 Transfer reading(Bytes offset, std::span<std::byte> into, bool looked_at = false);
