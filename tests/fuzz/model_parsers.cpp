@@ -96,8 +96,10 @@ void read_state_as(const std::string& path, const ModelSpec& spec, const Recipe&
     fill(place);
   };
   const auto steps = load_training_state(path, spec, recipe, [&](TensorKind kind, GroupId group, const FillState& fill) {
-    const bool scale = kind == TensorKind::kScalar;
-    take(scale ? Bytes(sizeof(LossScale)) : bytes_of_state(recipe, layout.groups[group.index], kind), fill);
+    const ParameterGroup& of = layout.groups[group.index];
+    if (kind == TensorKind::kScalar) return take(Bytes(sizeof(LossScale)), fill);
+    const bool weights = kind == TensorKind::kParameter;  // in the state's type
+    take(weights ? Bytes(of.elements * size_of(state_dtype(recipe.precision))) : bytes_of_state(recipe, of, kind), fill);
   });
   if (has_value(steps)) require(*steps >= 0, "a state has no negative number of steps");
   static_cast<void>(has_value(load_trained_weights(path, spec, [&](TensorKind, GroupId group, const FillState& fill) {
