@@ -11,6 +11,7 @@
 
 #include "cli/answer_error.h"
 #include "cli/job_here.h"
+#include "cli/lost_pages.h"
 #include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
@@ -204,6 +205,7 @@ std::optional<Error> first_refusal(Job& job, const Result<RanksRequest>& request
 Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, const CLI::App& command, Job& job) {
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(flags.ranks.timeout * 1000));
   job.watch({.silence = timeout / 2, .standstill = timeout}, [&](const Error& lost) { fail_job(job, command, lost); });
+  end_on_lost_pages(request.run.schedule.durability, request.run.output);
   RunPrinter printer(flags.quiet);
   try {
     return run_ranks(request, job, printer.watcher(), stop_on_signals());

@@ -76,7 +76,7 @@ void read_tokenizer_settings(std::string_view bytes) {
   static const ModelFolder images(R"({"model_type":"vit","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,)"
                                   R"("intermediate_size":16,"image_size":4,"patch_size":2})");
   static const ModelFolder words(R"({"model_type":"bert","architectures":["BertForMaskedLM"],"hidden_size":8,"vocab_size":11,)"
-                                 R"("num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":16})");
+                                 R"("num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":16,"max_position_embeddings":8})");
   images.write("preprocessor_config.json", bytes);
   images.check();
   words.write("tokenizer.json", bytes);

@@ -265,7 +265,7 @@ TEST_CASE("read_hf_config holds what lies beside the config to the model's laws,
   CHECK(flat.error().what.find("a deviation of 0 is not positive") != std::string::npos);
   CHECK(flat.error().where.find(folder.path().string()) == 0);
   const std::string_view words = R"({"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 8,
-    "vocab_size": 11, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16})";
+    "vocab_size": 11, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 8})";
   static_cast<void>(folder.file("tokenizer.json", R"({"added_tokens": [{"id": 4294967298, "content": "[MASK]"}]})"));
   const auto beyond = read(words);
   REQUIRE_FALSE(beyond);
