@@ -13,6 +13,7 @@ namespace plimsoll {
 namespace {
 
 constexpr double kHour = 3600;
+constexpr const char* kCheckpoints = "checkpoints";
 
 /// Seconds of one step beside the plan's own, and how long a step is with them.
 struct StepWork {
@@ -101,7 +102,7 @@ void add_stages(TrainingAnswer& bill, const FitAnswer& answer, const StepWork& w
   add("transfers", phases.exposed_transfer_seconds, std::max(moving, phases.exposed_transfer_seconds));
   add("communication", phases.exposed_communication_seconds, phases.exposed_communication_seconds);
   add("other waiting", std::max(0.0, answer.step_seconds - told), 0);
-  add("checkpoints", 0, 0, clock.checkpoints * clock.checkpoint);
+  add(kCheckpoints, 0, 0, clock.checkpoints * clock.checkpoint);
 }
 
 /// The resource that a step cannot do without for longest.
@@ -111,6 +112,7 @@ std::string limit_of(const FitAnswer& answer, const StepWork& work, const Traini
   }
   const auto longest = std::max_element(bill.stages.begin(), bill.stages.end(),
                                         [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  if (longest->name == kCheckpoints) return fmt::format("{}: the drive that they are written to", kCheckpoints);
   return fmt::format("{}: {}", longest->name, answer.bottleneck);
 }
 

@@ -76,6 +76,8 @@ TEST_CASE("a training's bill has the states that its durability keeps, by the st
   const TrainingAnswer each = bill_training(ask(), safe, length_of(36e6), kPrepared);
   CHECK(each.seconds == Approx(7200 + 3600 * 0.5));
   CHECK(seconds_of(each, "checkpoints") == Approx(1800));
+  safe.safety->seconds_each = 4;
+  CHECK(bill_training(ask(), safe, length_of(36e6), kPrepared).limit == "checkpoints: the drive that they are written to");
   safe.safety->seconds_each = {};  // as fast as the bill has the drive
   CHECK(bill_training(ask(), safe, length_of(36e6), kPrepared).seconds == Approx(7200 + 3600 * 1.4932777));
 }
