@@ -126,6 +126,8 @@ Result<void> check_options(const FitOptions& options) {
       (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
     return refuse("--durability is of one plan of plimsoll's", "leave it out, or --strategy all, --what-would-help and --stack");
   }
+  if (safety->durability != Durability::kNone && options.asked.length.terms.checkpoint_hours)
+    return refuse("--durability and --checkpoint-hours both say when checkpoints are written", "leave one out");
   if (!options.save_strategy.empty() && (options.asked.strategy == "all" || options.help_wanted)) {
     return refuse("--save-strategy is of one plan", "leave it out, or --strategy all and --what-would-help");
   }
@@ -203,9 +205,9 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   auto answer = answer_question(asked->question, {.margin_percent = options.margin});
   waiting.reset();
   if (!answer) return fail(answer.error());
-  if (const auto billed = add_bill(options.asked.length, asked->question, *answer); !billed) return fail(billed.error());
   const Question& question = asked->question;
   add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
+  if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());
   if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);
   return verdict(answer->fits, answer_text(options, *asked, *answer));
 }

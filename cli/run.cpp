@@ -5,6 +5,7 @@
 
 #include "cli/answer_error.h"
 #include "cli/commands.h"
+#include "cli/lost_pages.h"
 #include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_flags.h"
@@ -83,6 +84,7 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
 Result<RunOutcome> conduct(const RunRequest& request, bool quiet, ProgressLines& lines) {
   const std::atomic<bool>& stop = stop_on_signals();
   std::signal(SIGPIPE, SIG_IGN);  // a viewer of the progress that goes away ("| head") does not end a training
+  end_on_lost_pages(request.schedule.durability, request.output);
   RunPrinter printer(quiet);
   return run_session(request, lines.beside(printer.watcher()), stop);
 }

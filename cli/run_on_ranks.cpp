@@ -11,6 +11,8 @@
 
 #include "cli/answer_error.h"
 #include "cli/job_here.h"
+#include "cli/lost_pages.h"
+#include "cli/print_safety.h"
 #include "cli/progress_lines.h"
 #include "cli/run_printer.h"
 #include "cli/run_request.h"
@@ -146,6 +148,7 @@ void print_json(const RanksRequest& request, const RanksOutcome& outcome) {
   if (outcome.predicted.count > 0) answer.predicted_step_seconds = to_seconds(outcome.predicted);
   if (outcome.measured.count > 0)
     answer.tokens_per_second = static_cast<double>(request.job.recipe.tokens_per_step()) / answer.step_seconds_median;
+  answer.safety = outcome.safety;
   std::string text = to_json(answer);
   text.resize(text.rfind('}'));
   while (!text.empty() && text.back() == '\n') text.pop_back();
@@ -173,6 +176,7 @@ void print_text(const RanksRequest& request, const RanksOutcome& outcome) {
     fmt::print("{}", loss_text(outcome.steps));
     if (request.job.spec.experts.count > 0) fmt::print("{}", expert_text(outcome.steps));
   }
+  if (outcome.safety) fmt::print("{}", safety_text(*outcome.safety));
   const std::string kept = outcome.checkpoint.empty() ? "" : "; checkpoint " + outcome.checkpoint;
   fmt::print("  run file {}{}\n", request.run.output, kept);
 }
@@ -201,6 +205,7 @@ std::optional<Error> first_refusal(Job& job, const Result<RanksRequest>& request
 Result<RanksOutcome> conduct(const RanksRequest& request, const RunFlags& flags, const CLI::App& command, Job& job) {
   const std::chrono::milliseconds timeout(static_cast<std::int64_t>(flags.ranks.timeout * 1000));
   job.watch({.silence = timeout / 2, .standstill = timeout}, [&](const Error& lost) { fail_job(job, command, lost); });
+  end_on_lost_pages(request.run.schedule.durability, request.run.output);
   RunPrinter printer(flags.quiet);
   try {
     return run_ranks(request, job, printer.watcher(), stop_on_signals());

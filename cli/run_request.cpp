@@ -328,7 +328,6 @@ void take_as_typed(const RunFlags& flags, RunRequest& request) {
   request.save = flags.save;
   request.output = flags.output;
   request.device_graphs = !flags.no_device_graphs;
-  request.drive.checksums = request.schedule.durability == Durability::kStep;
   request.replace = flags.force;
   request.meta = meta_of(flags);
   request.typed = flags.typed;

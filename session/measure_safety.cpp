@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "core/graph/saved_state.h"
 #include "executor/checkpoint/save_rates.h"
@@ -13,23 +14,31 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{4} << 20;
 
-/// Weights and moments that the plan keeps on a drive.
-Bytes state_on_drive(const Plan& plan) {
+bool is_on_drive(const Plan& plan, const StateBinding& state) {
+  return plan.platform.at(plan.at(state.buffer).space).kind == SpaceKind::kSsd;
+}
+
+/// Weights and moments that the plans keep on a drive.
+Bytes state_on_drive(std::span<const Plan> plans) {
   Bytes bytes;
-  for (const StateBinding& state : plan.state) {
-    const Buffer& buffer = plan.at(state.buffer);
-    if (plan.platform.at(buffer.space).kind == SpaceKind::kSsd) bytes += buffer.bytes;
+  for (const Plan& plan : plans) {
+    for (const StateBinding& state : plan.state) {
+      if (is_on_drive(plan, state)) bytes += plan.at(state.buffer).bytes;
+    }
   }
   return bytes;
 }
 
-/// The states that are in memory, one after another and again: a save reads them from there, not from a processor's cache. A plan
-/// that keeps all on a drive has a buffer of its own to save from.
-TrialBytes bytes_in_memory(const Plan& plan, const Executor& executor) {
+/// The states that are in memory, one after another and again: a save reads them from there, not from a processor's cache, and
+/// those of other ranks through the executor. Plans that keep all on a drive have a buffer of their own to save from.
+TrialBytes bytes_in_memory(std::span<const Plan> plans, const Executor& executor) {
   std::vector<StateBinding> states;
-  for (const StateBinding& state : plan.state) {
-    const Buffer& buffer = plan.at(state.buffer);
-    if (plan.platform.at(buffer.space).kind != SpaceKind::kSsd && buffer.bytes > Bytes(0)) states.push_back(state);
+  std::set<std::pair<TensorKind, GroupId>> seen;  // replicas have the same ones
+  for (const Plan& plan : plans) {
+    for (const StateBinding& state : plan.state) {
+      const bool in_memory = !is_on_drive(plan, state) && plan.at(state.buffer).bytes > Bytes(0);
+      if (in_memory && seen.emplace(state.kind, state.group).second) states.push_back(state);
+    }
   }
   if (states.empty()) {
     return [piece = std::vector<std::byte>(kPiece, std::byte{0x5a})](std::size_t) { return std::span<const std::byte>(piece); };
@@ -47,20 +56,21 @@ Nanoseconds median(std::vector<Nanoseconds> times) {
 
 }  // namespace
 
-Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction,
+Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, std::span<const Plan> plans, Nanoseconds step,
                                                    const Executor& executor) {
   const Safety safety{request.schedule.durability, request.schedule.save_every};
   if (safety.durability == Durability::kNone) return std::nullopt;
   const WritePlace place = safety.durability == Durability::kStep ? WritePlace::kInPlace : WritePlace::kOverSpare;
+  const Plan& plan = plans.front();
   const auto rates = measure_save_rates(request.output, saved_state_bytes(plan.spec, plan.recipe), place,
-                                        bytes_in_memory(plan, executor));
+                                        bytes_in_memory(plans, executor));
   if (!rates) return fail(rates.error());
   std::optional<SaveSpeed> speed = save_speed(plan.platform);  // of the drive that states are read from
   if (!speed) speed.emplace();
   speed->write_bytes_per_second = rates->bytes_per_second;
   speed->seconds_each = rates->seconds_each;
   speed->source = fmt::format("measured with files of {} beside the run file", to_text(rates->measured));
-  return safety_cost(plan.spec, plan.recipe, safety, state_on_drive(plan), speed, to_seconds(prediction.step));
+  return safety_cost(plan.spec, plan.recipe, safety, state_on_drive(plans), speed, to_seconds(step));
 }
 
 void SafetySpent::add(const SavedState& state) {

@@ -1,13 +1,16 @@
 #pragma once
 
+#include <span>
+
 #include "formats/runs/safety_answer.h"
 #include "session/run_session.h"
 
 namespace plimsoll {
 
 /// What keeping the state will cost this run, by a trial beside its run file with what the executor holds; nothing with
-/// Durability::kNone. A disk that fails throws EnvironmentError.
-Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, const Plan& plan, const Prediction& prediction,
+/// Durability::kNone. `plans`: of all its ranks; `step`: 0 where nobody knows yet how long one takes. A disk that fails throws
+/// EnvironmentError.
+Result<std::optional<SafetyAnswer>> predict_safety(const RunRequest& request, std::span<const Plan> plans, Nanoseconds step,
                                                    const Executor& executor);
 
 /// What it cost so far.

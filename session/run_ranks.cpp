@@ -21,6 +21,7 @@
 #include "session/compare_ranks.h"
 #include "session/keep_state.h"
 #include "session/measure_link.h"
+#include "session/measure_safety.h"
 #include "session/training_record.h"
 #include "session/warm_up.h"
 #include "session/weights_in_and_out.h"
@@ -29,6 +30,7 @@
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/ranks/job_plan.h"
 #include "sim/planner/ranks/lower_ranks.h"
+#include "sim/planner/safety_cost.h"
 
 namespace plimsoll {
 namespace {
@@ -245,6 +247,7 @@ class RankSession {
       if (!begun) return begun;
       record_.promise(first_);
     }
+    if (const auto known = foresee_safety(team); !known) return known;
     announce(fmt::format("training on {} ranks: steps {} to {}", job_.ranks(), first_ + 1, schedule.end_step));
     const auto trace = plimsoll::train(plans_[0], team, *batches_, evaluation_.get(), schedule, train_watcher(team), stop_);
     if (!trace) return fail(trace.error());
@@ -256,6 +259,14 @@ class RankSession {
     if (outcome_.interrupted)
       record_.log(Nanoseconds(0), "warning",
                   fmt::format("interrupted after {} of {} steps", first_ + trace->steps.size(), schedule.end_step));
+    return {};
+  }
+
+  Result<void> foresee_safety(const JobExecutor& team) {
+    if (request_.waits > 0) return {};
+    auto safety = predict_safety(run_, plans_, Nanoseconds(0), team);
+    if (!safety) return fail(safety.error());
+    outcome_.safety = std::move(*safety);
     return {};
   }
 
@@ -277,6 +288,7 @@ class RankSession {
     };
     watcher.on_saved = [&](const SavedState& state) {
       record_.promise(state.steps_done);
+      if (state.of_step == (run_.schedule.durability == Durability::kStep)) safety_spent_.add(state);
       if (state.of_step) return;
       record_.add_checkpoint(state);
     };
@@ -331,6 +343,10 @@ class RankSession {
     outcome_.measured = compared->step_measured;
     outcome_.predicted_bubble = compared->bubble_predicted;
     outcome_.measured_bubble = compared->bubble_measured;
+    if (outcome_.safety) {
+      safety_spent_.put_into(*outcome_.safety);
+      outcome_.safety->step_share = step_share(*outcome_.safety, to_seconds(outcome_.predicted));
+    }
     write_traces(std::move(compared->predicted));
     return {};
   }
@@ -368,6 +384,7 @@ class RankSession {
   std::int64_t first_ = 0;               ///< steps that the state had at the beginning
   std::optional<Nanoseconds> begin_;     ///< of rank 0's first step, by its clock
   std::vector<Trace> traces_;
+  SafetySpent safety_spent_;
   RanksOutcome outcome_;
 };
 

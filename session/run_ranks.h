@@ -36,6 +36,7 @@ struct RanksOutcome {
   double predicted_bubble = 0, measured_bubble = 0;
   std::vector<RankBytes> memory;  ///< by rank
   Link between;                    ///< what was measured between two ranks
+  std::optional<SafetyAnswer> safety;  ///< with --durability
   bool interrupted = false;
   std::string checkpoint;  ///< where to resume from; empty when no state was kept
 };

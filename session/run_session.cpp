@@ -102,7 +102,7 @@ class Session {
   Result<void> start(const Plan& plan) {
     const RoomQuestion room{.first_step = first_step_of(request_), .data = mark_};
     if (const auto fits = check_room(request_, {&plan, 1}, room); !fits) return fits;
-    auto executor = open_executor(request_.backend, plan, request_.drive, request_.device_graphs);
+    auto executor = open_executor(request_.backend, plan, drive_of(request_), request_.device_graphs);
     if (!executor) return fail(executor.error());
     executor_ = std::move(*executor);
     const auto first = fill_state(*executor_, request_);
@@ -214,7 +214,7 @@ class Session {
   Result<RunOutcome> run_chosen(ChosenPlan chosen) {
     record_->add_plan("run", chosen.plan);
     record_->add_trace({.name = "predicted", .trace = chosen.prediction.trace});
-    auto safety = predict_safety(request_, chosen.plan, chosen.prediction, *executor_);
+    auto safety = predict_safety(request_, {&chosen.plan, 1}, chosen.prediction.step, *executor_);
     if (!safety) return fail(safety.error());
     safety_ = std::move(*safety);
     announce(fmt::format("training: steps {} to {}", done_ + 1, request_.schedule.end_step));
@@ -369,6 +369,12 @@ class Session {
 };
 
 }  // namespace
+
+DriveOptions drive_of(const RunRequest& request) {
+  DriveOptions drive = request.drive;
+  drive.checksums = request.schedule.durability != Durability::kNone;
+  return drive;
+}
 
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop) {
   return Session(request, watcher, stop).run();

@@ -80,6 +80,10 @@ struct RunOutcome {
 /// step in progress is finished and what was done is kept. A disk that fails throws EnvironmentError.
 Result<RunOutcome> run_session(const RunRequest& request, const RunWatcher& watcher, const std::atomic<bool>& stop);
 
+/// How its SSD data is kept: of a run whose state outlives it, what comes back from the drive is compared with what was written, so
+/// that no bit that the drive changed is kept.
+DriveOptions drive_of(const RunRequest& request);
+
 /// Where a run puts its checkpoint: beside its run file.
 std::string checkpoint_of(const std::string& run_file);
 

@@ -164,7 +164,7 @@ WarmUp learn(Plan plan, Trace trace, std::shared_ptr<const CostModel> fallback) 
 Result<WarmUp> warm_up(const RunRequest& request, const BatchSource& batches, const std::atomic<bool>& stop) {
   auto plan = cautious_plan(request);
   if (!plan) return fail(plan.error());
-  auto executor = open_executor(request.backend, *plan, request.drive, request.device_graphs);
+  auto executor = open_executor(request.backend, *plan, drive_of(request), request.device_graphs);
   if (!executor) return fail(executor.error());
   (*executor)->initialize();
   auto trace = (*executor)->run_steps({.first_step = 0, .steps = request.warm_up_steps, .stop = &stop}, batches);

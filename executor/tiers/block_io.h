@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,10 @@
 
 namespace plimsoll {
 
+/// Is shown bytes of a transfer on the thread that asked for it, while others of it are on their way: of a read when they are
+/// there, none twice, in parts that end at multiples of IoDepth::chunk in the file; of a write all at once. Must not throw.
+using LookAtBytes = std::function<void(Bytes offset, std::span<const std::byte> bytes)>;
+
 /// Moves bytes between a file and memory. Threads may call it at the same time for bytes that do not overlap. With a
 /// direct file, offsets, lengths and memory are multiples of kStorageAlignment.
 class BlockIo {
@@ -17,9 +22,11 @@ class BlockIo {
   virtual ~BlockIo() = default;
 
   /// Returns when all bytes are there; throws EnvironmentError when the drive fails or the file ends before.
-  virtual void read(Bytes offset, std::span<std::byte> into) = 0;
+  virtual void read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) = 0;
   /// Returns when the kernel has taken all bytes (for a direct file: the drive); throws as `read` does.
-  virtual void write(Bytes offset, std::span<const std::byte> from) = 0;
+  virtual void write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) = 0;
+  void read(Bytes offset, std::span<std::byte> into) { read(offset, into, {}); }
+  void write(Bytes offset, std::span<const std::byte> from) { write(offset, from, {}); }
   /// "io_uring with registered buffers", "io_uring", "pread and pwrite on 8 threads".
   [[nodiscard]] virtual std::string name() const = 0;
 };

@@ -20,6 +20,21 @@ std::string words_of(const Chunk& chunk, std::int64_t result) {
 
 }  // namespace
 
+Transfer reading(Bytes offset, std::span<std::byte> into, bool looked_at) {
+  Transfer transfer;
+  transfer.looked_at = looked_at;
+  transfer.offset = offset.count;
+  transfer.data = into.data();
+  transfer.bytes = static_cast<std::int64_t>(into.size());
+  return transfer;
+}
+
+Transfer writing(Bytes offset, std::span<const std::byte> from) {
+  Transfer transfer = reading(offset, {const_cast<std::byte*>(from.data()), from.size()});  // which the kernel only reads
+  transfer.direction = IoDirection::kWrite;
+  return transfer;
+}
+
 void ChunkQueue::add(Transfer& transfer) {
   if (transfer.bytes == 0) return;
   const std::scoped_lock lock(mutex_);
@@ -27,7 +42,28 @@ void ChunkQueue::add(Transfer& transfer) {
   added_.notify_all();
 }
 
-void ChunkQueue::wait(Transfer& transfer) {
+/// Chunks are looked at while others are on their way, until none is.
+void ChunkQueue::show_arrivals(Transfer& transfer, const LookAtBytes& look) {
+  if (transfer.direction == IoDirection::kWrite) {
+    return look(Bytes(transfer.offset), {transfer.data, static_cast<std::size_t>(transfer.bytes)});
+  }
+  const auto at_rest = [&] { return transfer.handed_out == transfer.bytes && transfer.under_way == 0; };
+  while (true) {
+    std::vector<Chunk> chunks;
+    {
+      std::unique_lock lock(mutex_);
+      ended_.wait(lock, [&] { return !transfer.arrived.empty() || at_rest(); });
+      chunks.swap(transfer.arrived);
+    }
+    if (chunks.empty()) return;
+    for (const Chunk& chunk : chunks) {
+      look(Bytes(chunk.offset - chunk.before), {chunk.data - chunk.before, static_cast<std::size_t>(chunk.before + chunk.bytes)});
+    }
+  }
+}
+
+void ChunkQueue::wait(Transfer& transfer, const LookAtBytes& look) {
+  if (look) show_arrivals(transfer, look);
   std::unique_lock lock(mutex_);
   ended_.wait(lock, [&] { return transfer.handed_out == transfer.bytes && transfer.under_way == 0; });
   if (transfer.failure.empty()) return;
@@ -51,8 +87,9 @@ std::optional<Chunk> ChunkQueue::take_locked() {
   if (open_.empty()) return std::nullopt;
   Transfer& next = *open_.front();
   open_.pop_front();
-  const std::int64_t bytes = std::min(chunk_, next.bytes - next.handed_out);
-  const Chunk chunk{&next, next.offset + next.handed_out, next.data + next.handed_out, bytes};
+  const std::int64_t offset = next.offset + next.handed_out;
+  const std::int64_t bytes = std::min(chunk_ - offset % chunk_, next.bytes - next.handed_out);
+  const Chunk chunk{&next, offset, next.data + next.handed_out, bytes};
   next.handed_out += bytes;
   ++next.under_way;
   if (next.handed_out < next.bytes) open_.push_back(&next);
@@ -70,7 +107,7 @@ void ChunkQueue::end(const Chunk& chunk, std::int64_t result) {
   Transfer& transfer = *chunk.transfer;
   const std::int64_t moved = result == chunk.bytes ? result : std::max<std::int64_t>(0, result) / block_ * block_;
   if (moved > 0 && moved < chunk.bytes && transfer.failure.empty()) {
-    rests_.push_back({&transfer, chunk.offset + moved, chunk.data + moved, chunk.bytes - moved});
+    rests_.push_back({&transfer, chunk.offset + moved, chunk.data + moved, chunk.bytes - moved, chunk.before + moved});
     added_.notify_one();
     return;
   }
@@ -80,7 +117,9 @@ void ChunkQueue::end(const Chunk& chunk, std::int64_t result) {
     transfer.handed_out = transfer.bytes;
   }
   --transfer.under_way;
-  if (transfer.under_way == 0 && transfer.handed_out == transfer.bytes) ended_.notify_all();
+  const bool looked_at = transfer.looked_at && moved == chunk.bytes;
+  if (looked_at) transfer.arrived.push_back(chunk);
+  if (looked_at || (transfer.under_way == 0 && transfer.handed_out == transfer.bytes)) ended_.notify_all();
 }
 
 void ChunkQueue::close() {

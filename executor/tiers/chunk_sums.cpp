@@ -9,8 +9,6 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kChunk = 256 * 1024;  // what is written as a whole may be read in parts
-
 std::span<const std::byte> part(std::span<const std::byte> bytes, std::int64_t begin, std::int64_t count) {
   return bytes.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count));
 }

@@ -15,6 +15,8 @@ namespace plimsoll {
 /// from any thread, at the same time for bytes that do not overlap.
 class ChunkSums {
  public:
+  static constexpr std::int64_t kChunk = 256 * 1024;  ///< what is written as a whole may be read in parts
+
   /// Bytes that a file holds from begin (inclusive) to end (exclusive).
   struct Chunk {
     Bytes begin;

@@ -15,6 +15,8 @@ Nanoseconds now() {
   return Nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(since_start).count());
 }
 
+static_assert(IoDepth{}.chunk.count % ChunkSums::kChunk == 0, "a chunk of the sums is not cut by one of the transfers");
+
 double giga(Bytes bytes) { return static_cast<double>(bytes.count) * 1e-9; }
 
 }  // namespace
@@ -49,27 +51,34 @@ void Drive::move(IoDirection direction, std::size_t bytes, const Work& transfer)
 }
 
 void Drive::read(Bytes offset, std::span<std::byte> into) {
-  move(IoDirection::kRead, into.size(), [&] { opened_.io->read(offset, into); });
-  if (options_.checksums) check(offset, into);
+  std::optional<ChunkSums::Chunk> changed;  // told when nothing is on its way any more
+  LookAtBytes look;
+  if (options_.checksums) {
+    look = [&](Bytes at, std::span<const std::byte> bytes) {
+      const auto found = sums_.find_changed(at, bytes);
+      if (found && (!changed || found->begin < changed->begin)) changed = found;
+    };
+  }
+  move(IoDirection::kRead, into.size(), [&] { opened_.io->read(offset, into, look); });
+  if (changed) refuse(*changed);
   forget(offset, into.size());
 }
 
-void Drive::check(Bytes offset, std::span<const std::byte> bytes) const {
-  const auto changed = sums_.find_changed(offset, bytes);
-  if (!changed) return;
-  const std::string name = name_ ? name_(changed->begin) : std::string();
+void Drive::refuse(const ChunkSums::Chunk& changed) const {
+  const std::string name = name_ ? name_(changed.begin) : std::string();
   throw EnvironmentError(
       {.kind = ErrorKind::kEnvironment,
        .what = fmt::format("bytes {} to {} of the SSD data{}{} are not those that were written: the drive or the "
                            "memory changed them",
-                           changed->begin.count, changed->end.count, name.empty() ? "" : ", of ", name),
+                           changed.begin.count, changed.end.count, name.empty() ? "" : ", of ", name),
        .where = "nameless file of SSD data in " + file_.folder(),
        .remedy = "check the drive and the memory"});
 }
 
 void Drive::write(Bytes offset, std::span<const std::byte> from) {
-  move(IoDirection::kWrite, from.size(), [&] { opened_.io->write(offset, from); });
-  if (options_.checksums) sums_.wrote(offset, from);
+  LookAtBytes look;
+  if (options_.checksums) look = [&](Bytes at, std::span<const std::byte> bytes) { sums_.wrote(at, bytes); };
+  move(IoDirection::kWrite, from.size(), [&] { opened_.io->write(offset, from, look); });
   forget(offset, from.size());
   const std::int64_t end = offset.count + static_cast<std::int64_t>(from.size());
   std::int64_t highest = touched_.load();

@@ -18,7 +18,7 @@ namespace plimsoll {
 struct DriveOptions {
   std::string folder = ".";
   IoWay way = IoWay::kBest;
-  bool checksums = false;  ///< compare what is read with what was written
+  bool checksums = false;  ///< compare what is read with what was written, while the rest of it is on its way
   /// Put around what moves the bytes, for tests: to slow or break a drive. May be empty.
   std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> interpose = {};
 };
@@ -66,7 +66,7 @@ class Drive {
   void move(IoDirection direction, std::size_t bytes, const Work& transfer);
   /// Buffered bytes should not crowd memory that plans count on.
   void forget(Bytes offset, std::size_t bytes) const;
-  void check(Bytes offset, std::span<const std::byte> bytes) const;
+  [[noreturn]] void refuse(const ChunkSums::Chunk& changed) const;
 
   DriveOptions options_;
   bool wants_direct_;

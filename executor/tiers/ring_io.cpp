@@ -85,13 +85,13 @@ std::optional<std::string> RingIo::register_memory(std::span<const std::span<std
   return std::nullopt;
 }
 
-void RingIo::move(Transfer transfer) {
+void RingIo::move(Transfer transfer, const LookAtBytes& look) {
   queue_.add(transfer);
   {
     const std::scoped_lock lock(mutex_);
     submit();
   }
-  queue_.wait(transfer);
+  queue_.wait(transfer, look);
 }
 
 void RingIo::submit() {
@@ -167,19 +167,11 @@ void RingIo::reap() {
   }
 }
 
-void RingIo::read(Bytes offset, std::span<std::byte> into) {
-  move({.direction = IoDirection::kRead,
-        .offset = offset.count,
-        .data = into.data(),
-        .bytes = static_cast<std::int64_t>(into.size())});
+void RingIo::read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) {
+  move(reading(offset, into, look != nullptr), look);
 }
 
-void RingIo::write(Bytes offset, std::span<const std::byte> from) {
-  move({.direction = IoDirection::kWrite,
-        .offset = offset.count,
-        .data = const_cast<std::byte*>(from.data()),  // which the kernel only reads
-        .bytes = static_cast<std::int64_t>(from.size())});
-}
+void RingIo::write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) { move(writing(offset, from), look); }
 
 std::string RingIo::name() const { return registered_.empty() ? "io_uring" : "io_uring with registered buffers"; }
 

@@ -22,12 +22,12 @@ class RingIo final : public BlockIo {
   /// Pins `memory` for the ring, before any transfer. Says why the kernel refused, or nothing.
   std::optional<std::string> register_memory(std::span<const std::span<std::byte>> memory);
 
-  void read(Bytes offset, std::span<std::byte> into) override;
-  void write(Bytes offset, std::span<const std::byte> from) override;
+  void read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) override;
+  void write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) override;
   [[nodiscard]] std::string name() const override;
 
  private:
-  void move(Transfer transfer);
+  void move(Transfer transfer, const LookAtBytes& look);
   /// Fills the ring from the queue.
   void submit();
   void prepare(io_uring_sqe& entry, std::size_t slot) const;

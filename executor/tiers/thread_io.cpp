@@ -39,24 +39,16 @@ void ThreadIo::work() {
   while (const auto chunk = queue_.wait_for_chunk()) queue_.end(*chunk, move_chunk(file_.descriptor(), *chunk));
 }
 
-void ThreadIo::move(Transfer transfer) {
+void ThreadIo::move(Transfer transfer, const LookAtBytes& look) {
   queue_.add(transfer);
-  queue_.wait(transfer);
+  queue_.wait(transfer, look);
 }
 
-void ThreadIo::read(Bytes offset, std::span<std::byte> into) {
-  move({.direction = IoDirection::kRead,
-        .offset = offset.count,
-        .data = into.data(),
-        .bytes = static_cast<std::int64_t>(into.size())});
+void ThreadIo::read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) {
+  move(reading(offset, into, look != nullptr), look);
 }
 
-void ThreadIo::write(Bytes offset, std::span<const std::byte> from) {
-  move({.direction = IoDirection::kWrite,
-        .offset = offset.count,
-        .data = const_cast<std::byte*>(from.data()),  // which the kernel only reads
-        .bytes = static_cast<std::int64_t>(from.size())});
-}
+void ThreadIo::write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) { move(writing(offset, from), look); }
 
 std::string ThreadIo::name() const { return fmt::format("pread and pwrite on {} threads", threads_.size()); }
 

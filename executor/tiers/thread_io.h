@@ -14,13 +14,13 @@ class ThreadIo final : public BlockIo {
   ThreadIo(const DriveFile& file, const IoDepth& depth);
   ~ThreadIo() override;
 
-  void read(Bytes offset, std::span<std::byte> into) override;
-  void write(Bytes offset, std::span<const std::byte> from) override;
+  void read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) override;
+  void write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) override;
   [[nodiscard]] std::string name() const override;
 
  private:
   void work();
-  void move(Transfer transfer);
+  void move(Transfer transfer, const LookAtBytes& look);
 
   const DriveFile& file_;
   ChunkQueue queue_;

@@ -319,6 +319,15 @@ class ConfigReader {
   ModelDescription found_;
 };
 
+/// The file or folder that a model was read from stands in the error.
+Result<void> check_spec(const ModelSpec& spec, std::string_view where) {
+  const auto valid = validate(spec);
+  if (valid) return {};
+  Error error = valid.error();
+  error.where = where;
+  return fail(std::move(error));
+}
+
 }  // namespace
 
 Result<ModelDescription> parse_hf_config(std::string_view text, std::string_view where, std::string name) {
@@ -335,11 +344,7 @@ Result<ModelDescription> parse_hf_config(std::string_view text, std::string_view
     found.notes.push_back({.text = "'text_config' alone is read: the tower of images is left out", .changes_numbers = true});
   }
   if (fields.error()) return fail(*fields.error());
-  if (auto valid = validate(found.spec); !valid) {
-    Error error = valid.error();
-    error.where = where;
-    return fail(std::move(error));
-  }
+  if (const auto valid = check_spec(found.spec, where); !valid) return fail(valid.error());
   return found;
 }
 
@@ -351,9 +356,12 @@ Result<ModelDescription> read_hf_config(const std::filesystem::path& path) {
   auto found = parse_hf_config(*text, path.string(), folder.filename().string());
   if (!found) return found;
   if (found->spec.head == HeadKind::kMaskedToken) found->spec.mask_token = find_mask_token(folder);
-  if (!found->spec.reads_images()) return found;
-  const auto normalized = read_preprocessor(folder, found->spec.image);
-  if (!normalized) return fail(normalized.error());
+  if (found->spec.reads_images()) {
+    const auto normalized = read_preprocessor(folder, found->spec.image);
+    if (!normalized) return fail(normalized.error());
+  }
+  // The files beside the config say things of the model, too.
+  if (const auto valid = check_spec(found->spec, folder.string()); !valid) return fail(valid.error());
   return found;
 }
 

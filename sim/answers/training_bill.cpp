@@ -13,6 +13,7 @@ namespace plimsoll {
 namespace {
 
 constexpr double kHour = 3600;
+constexpr const char* kCheckpoints = "checkpoints";
 
 /// Seconds of one step beside the plan's own, and how long a step is with them.
 struct StepWork {
@@ -61,6 +62,7 @@ struct Clock {
   double steps = 0;
   double step = 0;
   double ahead = 0;
+  double every = 0;        ///< steps between two checkpoints; 0: they come by the hour
   double checkpoints = 0;  ///< how many
   double checkpoint = 0;   ///< seconds of one
 
@@ -68,12 +70,15 @@ struct Clock {
 };
 
 /// One at the end, and one for each interval that is over before.
-double checkpoint_count(double training, double hours) { return std::max(1.0, std::ceil(training / (hours * kHour))); }
+double checkpoint_count(const Clock& clock, double hours) {
+  const double intervals = clock.every > 0 ? clock.steps / clock.every : clock.steps * clock.step / (hours * kHour);
+  return std::max(1.0, std::ceil(intervals));
+}
 
 Clock clock_for(double plan_step, const StepWork& work, const Clock& common, double hours) {
   Clock clock = common;
   clock.step = work.step(plan_step);
-  clock.checkpoints = checkpoint_count(clock.steps * clock.step, hours);
+  clock.checkpoints = checkpoint_count(clock, hours);
   return clock;
 }
 
@@ -97,7 +102,7 @@ void add_stages(TrainingAnswer& bill, const FitAnswer& answer, const StepWork& w
   add("transfers", phases.exposed_transfer_seconds, std::max(moving, phases.exposed_transfer_seconds));
   add("communication", phases.exposed_communication_seconds, phases.exposed_communication_seconds);
   add("other waiting", std::max(0.0, answer.step_seconds - told), 0);
-  add("checkpoints", 0, 0, clock.checkpoints * clock.checkpoint);
+  add(kCheckpoints, 0, 0, clock.checkpoints * clock.checkpoint);
 }
 
 /// The resource that a step cannot do without for longest.
@@ -107,6 +112,7 @@ std::string limit_of(const FitAnswer& answer, const StepWork& work, const Traini
   }
   const auto longest = std::max_element(bill.stages.begin(), bill.stages.end(),
                                         [](const auto& a, const auto& b) { return a.seconds < b.seconds; });
+  if (longest->name == kCheckpoints) return fmt::format("{}: the drive that they are written to", kCheckpoints);
   return fmt::format("{}: {}", longest->name, answer.bottleneck);
 }
 
@@ -125,8 +131,17 @@ void add_wear(TrainingAnswer& bill, const FitAnswer& answer, const TrainingLengt
   else if (machine.drive_bytes) bill.drive_rated = training_constants().at("ssd.tbw_per_tb") * *machine.drive_bytes;
 }
 
-void add_notes(TrainingAnswer& bill, const TrainingLength& length, const BillTerms& terms, const MachineFacts& machine,
-               double checkpoint) {
+std::string when_saved(const FitAnswer& answer, const BillTerms& terms) {
+  if (answer.safety) {
+    const std::int64_t every = answer.safety->every();
+    return every == 1 ? "after every step" : fmt::format("every {} steps and at the end", every);
+  }
+  const double hours = terms.checkpoint_hours.value_or(training_constants().at("checkpoint.hours"));
+  return fmt::format("every {:g} h and at the end{}", hours, terms.checkpoint_hours ? "" : " (assumed)");
+}
+
+void add_notes(TrainingAnswer& bill, const FitAnswer& answer, const TrainingLength& length, const BillTerms& terms,
+               const MachineFacts& machine, double checkpoint) {
   const ConstantTable& constants = training_constants();
   bill.assumed = length.notes;
   if (preparation_of(length, terms) != Preparation::kNone) {
@@ -137,10 +152,8 @@ void add_notes(TrainingAnswer& bill, const TrainingLength& length, const BillTer
                     preparation_of(length, terms) == Preparation::kAhead ? "ahead of time" : "on line", rate.value,
                     rate.unit, machine.cores, rate.origin));
   }
-  const double hours = terms.checkpoint_hours.value_or(constants.at("checkpoint.hours"));
-  bill.assumed.push_back(fmt::format("a checkpoint of {} every {:g} h and at the end{}, while the training waits",
-                                     to_text(Bytes(std::llround(checkpoint))), hours,
-                                     terms.checkpoint_hours ? "" : " (assumed)"));
+  bill.assumed.push_back(fmt::format("a checkpoint of {} {}, while the training waits",
+                                     to_text(Bytes(std::llround(checkpoint))), when_saved(answer, terms)));
   bill.assumed.push_back(machine.drive_words);
   if (bill.drive_rated && !terms.drive_rated) {
     bill.assumed.push_back(fmt::format("drives rated for {:g} TB a TB ({})", constants.at("ssd.tbw_per_tb"),
@@ -170,11 +183,16 @@ TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, 
   const MachineFacts machine = machine_facts(question, answer.gpus);
   const Preparation preparation = preparation_of(length, terms);
   const StepWork work = step_work(answer, length, machine, preparation);
-  const double checkpoint = static_cast<double>(checkpoint_bytes(question.spec, question.recipe).count);
+  const Bytes state = answer.safety ? answer.safety->written_each : checkpoint_bytes(question.spec, question.recipe);
+  const double checkpoint = static_cast<double>(state.count);
   const double hours = terms.checkpoint_hours.value_or(training_constants().at("checkpoint.hours"));
   Clock common;
   common.steps = std::ceil(length.samples / samples_of_step(answer) * (1 - 1e-12));  // a rate is not exact
   common.checkpoint = checkpoint / machine.drive_write;
+  if (answer.safety) {
+    common.every = static_cast<double>(answer.safety->every());
+    common.checkpoint = answer.safety->seconds_each.value_or(common.checkpoint);
+  }
   if (preparation == Preparation::kAhead) common.ahead = length.set_samples * preparing_seconds(length, machine.cores);
   const Clock clock = clock_for(answer.step_seconds, work, common, hours);
   TrainingAnswer bill{.tokens = length.tokens, .samples = length.samples, .epochs = length.epochs, .steps = clock.steps};
@@ -193,7 +211,7 @@ TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, 
   bill.energy_kwh = energy_kwh(machine, bill.power, bill.seconds);
   add_money(bill, answer, terms);
   add_wear(bill, answer, length, machine, clock, terms, checkpoint);
-  add_notes(bill, length, terms, machine, checkpoint);
+  add_notes(bill, answer, length, terms, machine, checkpoint);
   return bill;
 }
 

@@ -20,14 +20,14 @@ struct BillTerms {
   std::optional<double> price_per_hour;  ///< of one GPU with its share of the machine
   std::optional<double> price_per_kwh;
   std::optional<double> drive_rated;     ///< bytes that all drives are rated for
-  std::optional<double> checkpoint_hours;
+  std::optional<double> checkpoint_hours;  ///< where the answer has no --durability, which counts steps
   std::optional<Preparation> preparation;  ///< nothing: texts ahead, images on line
 };
 
 /// Bytes of a checkpoint: the weights as they are trained (the master copy, where there is one) and the optimizer's states.
 Bytes checkpoint_bytes(const ModelSpec& spec, const Recipe& recipe);
 
-/// Time, energy, money and wear of training as `answer` says for as long as `length` says.
+/// Time, energy, money and wear of training as `answer` says, what keeping its state costs with it, for as long as `length` says.
 TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, const TrainingLength& length,
                              const BillTerms& terms);
 

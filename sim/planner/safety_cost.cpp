@@ -51,9 +51,14 @@ SafetyAnswer safety_cost(const ModelSpec& spec, const Recipe& recipe, const Safe
   answer.seconds_each = speed->seconds_each + static_cast<double>(state.count) / speed->write_bytes_per_second;
   if (answer.read_each.count > 0) *answer.seconds_each += static_cast<double>(answer.read_each.count) / *speed->read_bytes_per_second;
   answer.source = speed->source;
-  const std::int64_t every = answer.every();
-  if (every > 0 && step_seconds > 0) answer.step_share = *answer.seconds_each / static_cast<double>(every) / step_seconds;
+  answer.step_share = step_share(answer, step_seconds);
   return answer;
+}
+
+std::optional<double> step_share(const SafetyAnswer& answer, double step_seconds) {
+  const std::int64_t every = answer.every();
+  if (!answer.seconds_each || every <= 0 || step_seconds <= 0) return std::nullopt;
+  return *answer.seconds_each / static_cast<double>(every) / step_seconds;
 }
 
 Bytes state_on_drive(const FitAnswer& answer) {

@@ -25,6 +25,9 @@ std::optional<SaveSpeed> save_speed(const Platform& platform);
 SafetyAnswer safety_cost(const ModelSpec& spec, const Recipe& recipe, const Safety& safety, Bytes on_drive,
                          const std::optional<SaveSpeed>& speed, double step_seconds);
 
+/// What each state's time is of the steps between two; nothing where either is unknown.
+std::optional<double> step_share(const SafetyAnswer& answer, double step_seconds);
+
 /// Bytes of the training state that the answer's plan keeps on a drive.
 Bytes state_on_drive(const FitAnswer& answer);
 

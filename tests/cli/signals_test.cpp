@@ -81,6 +81,26 @@ TEST_CASE("Ctrl-C in the warm-up keeps its steps: they are the training's first"
   CHECK(nlohmann::json::parse(resumed.out)["steps"] == 2);
 }
 
+TEST_CASE("a page that the system cannot give ends a run in words, and it goes on from the states that it kept") {
+  // SQLite maps the index of the run file's journal; on file systems that write elsewhere a full disk or quota takes its pages away,
+  // as cutting it does here.
+  const TemporaryFolder folder;
+  ChildProcess child(command_line(tiny_run("100000000", {"--durability", "step"})), folder.path());
+  REQUIRE(child.wait_for_text("plimsoll: step"));
+  std::filesystem::resize_file(folder.file("run.plimsoll-shm"), 0);
+  const ChildEnd end = child.wait();
+  INFO(end.err);
+  CHECK(end.code == 4);
+  CHECK_THAT(end.err, Catch::Contains("run.plimsoll-shm: the system has no page for it") &&
+                          Catch::Contains("plimsoll run --resume run.plimsoll goes on from the last"));
+  const auto run = nlohmann::json::parse(plimsoll_in(folder, {"show", "run.plimsoll", "--json"}).out);
+  const ChildEnd resumed = plimsoll_in(folder, {"run", "--resume", "run.plimsoll", "--data", kText, "--steps",
+                                                std::to_string(steps_in(run) + 300), "-o", "more.plimsoll", "--json"});
+  INFO(resumed.err);
+  REQUIRE(resumed.code == 0);
+  CHECK(nlohmann::json::parse(resumed.out)["steps"].get<std::int64_t>() > 0);  // the state may be steps ahead of the run file
+}
+
 TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --durability step only the running step is lost") {
   for (const int second : {SIGINT, SIGTERM}) {
     const TemporaryFolder folder;

@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/graph/optimizer_state.h"
 #include "core/model/parameters.h"
+#include "executor/checkpoint/training_state.h"
 #include "formats/models/hf_checkpoint.h"
 #include "formats/models/hf_config.h"
 #include "formats/models/model_zoo.h"
@@ -86,12 +88,42 @@ void read_peft(std::string_view bytes) {
   if (has_value(config)) static_cast<void>(write_peft_config(*config, spec));
 }
 
+/// A training's state by every way that one is read; places are as long as the executor's, so that a byte too many is seen.
+void read_state_as(const std::string& path, const ModelSpec& spec, const Recipe& recipe) {
+  const ParameterLayout layout = lay_out_parameters(spec);
+  const auto take = [](Bytes bytes, const FillState& fill) {
+    std::vector<std::byte> place(static_cast<std::size_t>(bytes.count));
+    fill(place);
+  };
+  const auto steps = load_training_state(path, spec, recipe, [&](TensorKind kind, GroupId group, const FillState& fill) {
+    const ParameterGroup& of = layout.groups[group.index];
+    if (kind == TensorKind::kScalar) return take(Bytes(sizeof(LossScale)), fill);
+    const bool weights = kind == TensorKind::kParameter;  // in the state's type
+    take(weights ? Bytes(of.elements * size_of(state_dtype(recipe.precision))) : bytes_of_state(recipe, of, kind), fill);
+  });
+  if (has_value(steps)) require(*steps >= 0, "a state has no negative number of steps");
+  static_cast<void>(has_value(load_trained_weights(path, spec, [&](TensorKind, GroupId group, const FillState& fill) {
+    take(Bytes(layout.groups[group.index].elements * size_of(DType::kFp32)), fill);
+  })));
+}
+
+void read_state(std::string_view bytes) {
+  static const ModelSpec spec = *parse_shape_words("llama:layers=1,hidden=4,heads=1,vocab=5,ffn=4");
+  static const DataMark data{"corpus.txt", "4000 bytes, xxh3 0123456789abcdef"};
+  const MemoryFile memory(bytes);
+  for (const Precision precision : {Precision::kFp32, Precision::kFp16Mixed, Precision::kFp64})
+    read_state_as(memory.path(), spec, {.precision = precision});
+  static_cast<void>(has_value(check_training_state(memory.path())));
+  static_cast<void>(has_value(check_data_of_training_state(memory.path(), data)));
+}
+
 }  // namespace
 
 std::vector<Parser> model_parsers() {
   return {{"config", read_config},      {"zoo", read_zoo},
           {"shape-words", read_words},  {"safetensors", read_safetensors},
-          {"shards", read_shard_index}, {"adapter-config", read_peft}};
+          {"shards", read_shard_index}, {"adapter-config", read_peft},
+          {"training-state", read_state}};
 }
 
 }  // namespace plimsoll::test

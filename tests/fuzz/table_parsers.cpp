@@ -9,7 +9,10 @@
 #include "formats/published/stored_accuracy.h"
 #include "formats/training/data_sets.h"
 #include "formats/training/headlines.h"
+#include "sim/answers/price_list.h"
 #include "sim/cost/efficiency_rows.h"
+#include "sim/schedule/read_stage_costs.h"
+#include "tests/fuzz/memory_file.h"
 #include "tests/fuzz/parser.h"
 
 namespace plimsoll::test {
@@ -44,6 +47,8 @@ void read_constants(std::string_view bytes) {
   static_cast<void>(has_value(read_product_rows(bytes, kWhere)));
   static_cast<void>(has_value(read_bandwidth_rows(bytes, kWhere)));
   static_cast<void>(has_value(read_attention_rows(bytes, kWhere)));
+  static_cast<void>(has_value(PriceList::read(bytes, kWhere)));
+  static_cast<void>(has_value(read_stage_costs(MemoryFile(bytes).path())));
 }
 
 void read_accuracy(std::string_view bytes) { static_cast<void>(has_value(read_stored_accuracy(bytes, kWhere))); }

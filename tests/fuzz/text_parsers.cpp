@@ -11,6 +11,7 @@
 #include "formats/chat/chat_template.h"
 #include "formats/chat/template_file.h"
 #include "formats/corpus/line_example.h"
+#include "formats/models/end_tokens.h"
 #include "formats/models/hf_config.h"
 #include "formats/models/shape_words.h"
 #include "formats/tokenizers/tokenizer.h"
@@ -55,10 +56,35 @@ void read_template(std::string_view bytes) {
       has_value(chat->render({.messages = messages, .tools = none, .names = {{"bos_token", "<s>"}}, .prompts = true})));
 }
 
+/// A folder with the config of a model, whose other files come and go.
+class ModelFolder {
+ public:
+  explicit ModelFolder(std::string_view config) { write("config.json", config); }
+  void write(const char* name, std::string_view bytes) const { std::ofstream(folder_.file(name), std::ios::binary) << bytes; }
+  [[nodiscard]] const std::string& path() const { return folder_.path(); }
+  void check() const {
+    const auto found = read_hf_config(folder_.file("config.json"));
+    if (has_value(found)) require(validate(found->spec).has_value(), "a model that was read is a valid one");
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+/// The small files beside a model's weights, each of which has the same bytes.
 void read_tokenizer_settings(std::string_view bytes) {
-  static const TemporaryFolder folder;
-  std::ofstream(folder.file("tokenizer_config.json"), std::ios::binary) << bytes;
-  static_cast<void>(has_value(read_tokenizer_config(folder.path())));
+  static const ModelFolder images(R"({"model_type":"vit","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":2,)"
+                                  R"("intermediate_size":16,"image_size":4,"patch_size":2})");
+  static const ModelFolder words(R"({"model_type":"bert","architectures":["BertForMaskedLM"],"hidden_size":8,"vocab_size":11,)"
+                                 R"("num_hidden_layers":1,"num_attention_heads":2,"intermediate_size":16,"max_position_embeddings":8})");
+  images.write("preprocessor_config.json", bytes);
+  images.check();
+  words.write("tokenizer.json", bytes);
+  words.check();
+  words.write("tokenizer_config.json", bytes);
+  words.write("generation_config.json", bytes);
+  static_cast<void>(has_value(read_tokenizer_config(words.path())));
+  static_cast<void>(has_value(end_tokens(words.path())));
 }
 
 void read_tokens(std::string_view bytes) {

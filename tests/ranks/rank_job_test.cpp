@@ -84,6 +84,20 @@ TEST_CASE("two ranks of a pipeline give the losses of one, and a run file") {
   CHECK(shown.code == 0);
 }
 
+TEST_CASE("ranks foresee and measure what keeping the whole training's state costs") {
+  const TemporaryFolder folder;
+  const auto two = answer_of(test::run_child(on_ranks(2, {"--pp", "2", "--schedule", "1f1b", "--micro-batches", "4", "--steps", "4",
+                                                          "--save-every", "2", "--json", "-q"}), folder.path()));
+  const auto& safety = two["safety"];
+  CHECK(safety["durability"] == "checkpoint");
+  CHECK(safety["every_steps"] == 2);
+  CHECK(safety["measured"]["times"] == 2);
+  const auto state = safety["written_bytes_each"].get<std::int64_t>(), file = safety["measured"]["written_bytes_each"].get<std::int64_t>();
+  CHECK((file > state && file < state + 65536));  // of both ranks, and a header
+  const double share = safety["seconds_each"].get<double>() / 2 / two["predicted_step_seconds"].get<double>();
+  CHECK(safety["step_share"].get<double>() == Approx(share));
+}
+
 TEST_CASE("four ranks, two replicas of a pipeline of two, give the losses of one") {
   const TemporaryFolder folder;
   const auto one = alone(folder.path(), "2");

@@ -24,13 +24,13 @@ class TroubleIo final : public BlockIo {
 
   TroubleIo(std::unique_ptr<BlockIo> inner, Before before) : inner_(std::move(inner)), before_(std::move(before)) {}
 
-  void read(Bytes offset, std::span<std::byte> into) override {
+  void read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) override {
     before_("reading", offset, Bytes(static_cast<std::int64_t>(into.size())));
-    inner_->read(offset, into);
+    inner_->read(offset, into, look);
   }
-  void write(Bytes offset, std::span<const std::byte> from) override {
+  void write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) override {
     before_("writing", offset, Bytes(static_cast<std::int64_t>(from.size())));
-    inner_->write(offset, from);
+    inner_->write(offset, from, look);
   }
   [[nodiscard]] std::string name() const override { return inner_->name(); }
 
@@ -69,13 +69,15 @@ class TroubleIo final : public BlockIo {
 /// A drive of memory, which no other program can slow down.
 class MemoryIo final : public BlockIo {
  public:
-  void read(Bytes offset, std::span<std::byte> into) override {
+  void read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) override {
     const std::scoped_lock lock(mutex_);
     std::memcpy(into.data(), place(offset, into.size()), into.size());
+    if (look) look(offset, into);
   }
-  void write(Bytes offset, std::span<const std::byte> from) override {
+  void write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) override {
     const std::scoped_lock lock(mutex_);
     std::memcpy(place(offset, from.size()), from.data(), from.size());
+    if (look) look(offset, from);
   }
   [[nodiscard]] std::string name() const override { return "memory"; }
 

@@ -66,6 +66,32 @@ TEST_CASE("what was written is read back, wherever it lies and however it is cut
   });
 }
 
+TEST_CASE("who asked for a transfer is shown all its bytes, once, as they come") {
+  for_every_way([](IoWay way, bool direct) {
+    const PageMemory memory(kFile);
+    const Opened file(way, direct, memory);
+    const Bytes offset = 12 * kKiB, bytes = 1020 * kKiB;
+    memory.fill(5);
+    const PageMemory seen(kFile);
+    std::int64_t shown = 0, parts = 0;
+    const LookAtBytes look = [&](Bytes at, std::span<const std::byte> part) {
+      std::copy(part.begin(), part.end(), seen.part(at, Bytes(static_cast<std::int64_t>(part.size()))).begin());
+      shown += static_cast<std::int64_t>(part.size());
+      ++parts;
+    };
+    file.io().write(offset, memory.part(offset, bytes), look);
+    CHECK(parts == 1);
+    CHECK(equal(seen.part(offset, bytes), memory.part(offset, bytes)));
+    shown = parts = 0;
+    seen.fill(6);
+    file.io().read(offset, memory.part(kMiB, bytes), look);
+    INFO(file.io().name() << ", direct " << file.file.direct());
+    CHECK(shown == bytes.count);
+    CHECK(parts == 17);  // 12 to 64 KiB, fifteen of 64, 1024 to 1032
+    CHECK(equal(seen.part(offset, bytes), memory.part(kMiB, bytes)));
+  });
+}
+
 TEST_CASE("what was never written reads as zeros, and moving nothing is nothing") {
   for_every_way([](IoWay way, bool direct) {
     const PageMemory memory(kMiB);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <cerrno>
+#include <vector>
 
 #include "core/base/error.h"
 
@@ -48,6 +49,29 @@ TEST_CASE("what a short operation left is handed out again, from a whole block o
   CHECK(rest->bytes == 12);
   queue.end(*rest, 12);
   queue.wait(transfer);
+}
+
+TEST_CASE("chunks end at multiples of their size in the file, and a reader is shown each once, whole, also after a short operation") {
+  // 10 bytes from 3 on in chunks of 4: 3, 4 to 7, 8 to 11, 12. The second moves 2 bytes, then 2.
+  std::byte bytes[10] = {};
+  for (std::size_t i = 0; i < 10; ++i) bytes[i] = static_cast<std::byte>(3 + i);
+  ChunkQueue queue(Bytes(4), Bytes(1));
+  Transfer transfer = reading(Bytes(3), bytes, true);
+  queue.add(transfer);
+  std::vector<Chunk> chunks;
+  while (const auto chunk = queue.take()) chunks.push_back(*chunk);
+  REQUIRE(chunks.size() == 4);
+  queue.end(chunks[2], 4);
+  queue.end(chunks[1], 2);
+  queue.end(*queue.take(), 2);
+  queue.end(chunks[0], 1);
+  queue.end(chunks[3], 1);
+  std::vector<std::pair<std::int64_t, std::size_t>> seen;
+  queue.wait(transfer, [&](Bytes offset, std::span<const std::byte> part) {
+    seen.emplace_back(offset.count, part.size());
+    CHECK(part.front() == static_cast<std::byte>(offset.count));
+  });
+  CHECK(seen == std::vector<std::pair<std::int64_t, std::size_t>>{{8, 4}, {4, 4}, {3, 1}, {12, 1}});
 }
 
 TEST_CASE("a failure keeps what was not handed out from being asked, and waits for what was") {

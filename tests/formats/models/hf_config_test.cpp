@@ -254,6 +254,27 @@ TEST_CASE("an encoder that would compute something else is refused by name") {
   CHECK(image.error().what == "images of 30 x 30 pixels cannot be cut into patches of 16");
 }
 
+TEST_CASE("read_hf_config holds what lies beside the config to the model's laws, and names the folder") {
+  const ScratchFolder folder;
+  const auto read = [&](std::string_view config) { return read_hf_config(folder.file("config.json", config)); };
+  const std::string_view images = R"({"model_type": "vit", "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2,
+    "intermediate_size": 16, "image_size": 4, "patch_size": 2})";
+  static_cast<void>(folder.file("preprocessor_config.json", R"({"image_std": [0.5, 0, 0.5]})"));
+  const auto flat = read(images);
+  REQUIRE_FALSE(flat);
+  CHECK(flat.error().what.find("a deviation of 0 is not positive") != std::string::npos);
+  CHECK(flat.error().where.find(folder.path().string()) == 0);
+  const std::string_view words = R"({"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 8,
+    "vocab_size": 11, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "max_position_embeddings": 8})";
+  static_cast<void>(folder.file("tokenizer.json", R"({"added_tokens": [{"id": 4294967298, "content": "[MASK]"}]})"));
+  const auto beyond = read(words);
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().what.find("the mask token 4294967298 is beyond the vocabulary of 11") != std::string::npos);
+  static_cast<void>(folder.file("tokenizer.json", R"({"added_tokens": [{"id": 10, "content": "[MASK]"}]})"));
+  REQUIRE(read(words));
+  CHECK(read(words)->spec.mask_token == 10);
+}
+
 TEST_CASE("write_hf_config and parse_hf_config are inverse for every zoo model") {
   for (const ZooModel& model : built_in_zoo()) {
     CAPTURE(model.name);

@@ -65,6 +65,23 @@ TEST_CASE("a training takes its tokens over the rate, and its checkpoints") {
   CHECK(bill.seconds_high == Approx(14400 + 4 * 1.4932777).epsilon(1e-6));
 }
 
+TEST_CASE("a training's bill has the states that its durability keeps, by the step, in time and wear") {
+  // 3,600 steps, a checkpoint after each 100 that takes 0.5 s: 36 of them, 18 s; with step 3,600, half an hour.
+  FitAnswer safe = answer();
+  safe.safety = SafetyAnswer{.safety = {Durability::kCheckpoint, 100}, .written_each = Bytes(12 * 124439808LL), .seconds_each = 0.5};
+  const TrainingAnswer hundredth = bill_training(ask(), safe, length_of(36e6), kPrepared);
+  CHECK(hundredth.seconds == Approx(7200 + 36 * 0.5));
+  CHECK(hundredth.drive_written == Approx(36 * 12 * 124439808.0));
+  safe.safety->safety = {Durability::kStep, 0};
+  const TrainingAnswer each = bill_training(ask(), safe, length_of(36e6), kPrepared);
+  CHECK(each.seconds == Approx(7200 + 3600 * 0.5));
+  CHECK(seconds_of(each, "checkpoints") == Approx(1800));
+  safe.safety->seconds_each = 4;
+  CHECK(bill_training(ask(), safe, length_of(36e6), kPrepared).limit == "checkpoints: the drive that they are written to");
+  safe.safety->seconds_each = {};  // as fast as the bill has the drive
+  CHECK(bill_training(ask(), safe, length_of(36e6), kPrepared).seconds == Approx(7200 + 3600 * 1.4932777));
+}
+
 TEST_CASE("the stages of a training add up to it") {
   const TrainingAnswer bill = bill_training(ask(), answer(), length_of(36e6), {});
   double sum = 0;
