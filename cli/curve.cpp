@@ -9,6 +9,7 @@
 #include "cli/fit_flags.h"
 #include "cli/keep_freed_memory.h"
 #include "cli/output_file.h"
+#include "cli/print_fit.h"
 #include "cli/print_training.h"
 #include "cli/table_output.h"
 #include "cli/waiting_line.h"
@@ -43,7 +44,21 @@ Result<std::vector<std::string>> model_names(const CurveFlags& flags) {
   return flags.family.empty() ? flags.models : published_ladder(flags.family);
 }
 
-Result<std::vector<CurveModel>> read_models(const CurveFlags& flags, std::string& machine) {
+/// What is assumed of each model, and the machine, which is the same for all.
+struct Assumed {
+  std::string machine;
+  std::vector<std::vector<std::string>> of_models;
+
+  /// What holds for all models.
+  [[nodiscard]] std::vector<std::string> common() const {
+    std::vector<std::string> shared = of_models.front();
+    for (const auto& notes : of_models)
+      std::erase_if(shared, [&](const std::string& note) { return std::find(notes.begin(), notes.end(), note) == notes.end(); });
+    return shared;
+  }
+};
+
+Result<std::vector<CurveModel>> read_models(const CurveFlags& flags, Assumed& assumed) {
   if (!flags.asked.length.request.is_given()) {
     return fail({.kind = ErrorKind::kInput, .what = "how long are they trained?", .where = {},
                  .remedy = "add --tokens chinchilla, 300B, or a data set"});
@@ -62,9 +77,13 @@ Result<std::vector<CurveModel>> read_models(const CurveFlags& flags, std::string
     asked.model = name;
     auto question = read_question(asked);
     if (!question) return fail(question.error());
+    if (!question->question.stack) {
+      if (const auto one = check_one_gpu(asked.machine); !one) return fail(one.error());
+    }
     auto length = training_length(flags.asked.length.request, question->question.spec, question->question.recipe);
     if (!length) return fail(length.error());
-    machine = question->machine;
+    assumed.machine = question->machine;
+    assumed.of_models.push_back(std::move(question->notes));
     models.push_back({name, std::move(question->question), std::move(*length)});
   }
   return models;
@@ -134,15 +153,21 @@ Result<ExitCode> answer_curve(const CurveFlags& flags) {
   if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
   const auto terms = read_bill_terms(flags.asked.length);
   if (!terms) return fail(terms.error());
-  std::string machine;
-  const auto models = read_models(flags, machine);
+  Assumed assumed;
+  const auto models = read_models(flags, assumed);
   if (!models) return fail(models.error());
   std::optional<WaitingLine> waiting("planning every size");
   const auto curve = size_curve(*models, *terms);
   waiting.reset();
   if (!curve) return fail(curve.error());
-  if (const auto drawn = write_chart(flags.svg, *curve, machine); !drawn) return fail(drawn.error());
-  const std::string text = flags.json ? curve_json(*curve) : flags.csv ? curve_csv(*curve) : curve_text(*curve, machine);
+  if (const auto drawn = write_chart(flags.svg, *curve, assumed.machine); !drawn) return fail(drawn.error());
+  for (std::size_t i = 0; i < curve->size(); ++i) {
+    const auto& billed = (*curve)[i].answer.training->assumed;
+    assumed.of_models[i].insert(assumed.of_models[i].end(), billed.begin(), billed.end());
+  }
+  const std::string text = flags.json  ? curve_json(*curve)
+                           : flags.csv ? curve_csv(*curve)
+                                       : curve_text(*curve, assumed.machine) + notes_text(assumed.common());
   if (const auto put = put_table(text, flags.output); !put) return fail(put.error());
   const bool some = std::any_of(curve->begin(), curve->end(), [](const CurveModelAnswer& one) { return one.answer.fits; });
   return some ? ExitCode::kDone : ExitCode::kMissed;

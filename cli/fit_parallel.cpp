@@ -8,7 +8,9 @@
 
 #include "cli/print_layouts.h"
 #include "cli/print_parallel.h"
+#include "cli/print_training.h"
 #include "cli/waiting_line.h"
+#include "sim/answers/layout_bill.h"
 #include "sim/parallel/search_layouts.h"
 
 namespace plimsoll {
@@ -40,9 +42,21 @@ Result<void> check_goes(const FitFlags& flags) {
   if (!flags.calibration.empty()) return refuse("layouts are timed by the catalogue", "leave --calibration out");
   if (!flags.stack.offload.empty())
     return refuse("layouts of many GPUs keep everything on them", "leave --offload or --gpus out");
-  if (flags.length.request.is_given())
-    return refuse("a whole training is billed for one GPU or another stack", "leave --tokens or --gpus out");
   return check_software(flags.stack);
+}
+
+/// The whole training by the layout that was found, where somebody said how long it is.
+Result<std::optional<TrainingAnswer>> whole_training(const FitFlags& flags, const ParallelQuestion& question, const ParallelAnswer& best) {
+  const auto terms = read_bill_terms(flags.length);
+  if (!terms) return fail(terms.error());
+  if (!flags.length.request.is_given()) return std::nullopt;
+  const auto length = training_length(flags.length.request, question.spec, question.recipe);
+  if (!length) return fail(length.error());
+  const auto host = read_machine_options(flags.machine);
+  if (!host) return fail(host.error());
+  auto bill = bill_layout(question, best, *host, *length, *terms);
+  if (!bill) return fail(bill.error());
+  return std::move(*bill);
 }
 
 std::string front_text(const LayoutSearch& search, std::size_t limit) {
@@ -81,14 +95,17 @@ Result<Answered> fit_parallel(const CLI::App& command, const FitFlags& flags, co
   const auto best = predict_parallel(asked->question);  // every micro-batch, not in proportion
   waiting.reset();
   if (!best) return fail(best.error());
+  const auto training = whole_training(flags, asked->question, *best);
+  if (!training) return fail(training.error());
   if (!request->global_batch)
     asked->notes.push_back(fmt::format("global batch of {} sequences, {} a GPU; say --global-batch for yours",
                                        found->global_batch, request->micro_batch.value_or(1)));
-  return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed,
-                  .text = form.json  ? searched_json(asked->question, *best, *found)
-                          : form.csv ? front_csv(*found)
-                                     : parallel_text(asked->question, *best, asked->notes) + front_text(*found, limit),
-                  .said = {}};
+  if (*training) asked->notes.insert(asked->notes.end(), (*training)->assumed.begin(), (*training)->assumed.end());
+  const ParallelQuestion& question = asked->question;
+  const std::string text = form.json  ? searched_json(question, *best, *found, *training)
+                           : form.csv ? (*training ? training_csv(**training) : front_csv(*found))
+                                      : parallel_text(question, *best, asked->notes, *training) + front_text(*found, limit);
+  return Answered{.code = best->fits() ? ExitCode::kDone : ExitCode::kMissed, .text = text, .said = {}};
 }
 
 }  // namespace plimsoll

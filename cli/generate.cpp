@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <memory>
 #include <thread>
 
@@ -154,7 +155,9 @@ Result<ExitCode> run(GenerateFlags flags) {
     print_json(*text, *codec);
   } else {
     fmt::print("\n");
-    fmt::print(stderr, "{} tokens, {:.3g} tokens/s, ended by: {}\n", text->written().size(), text->rate(), text->reason);
+    std::fflush(stdout);  // the text ends before what is said of it begins
+    const std::string rate = text->rate() < 100 ? fmt::format("{:.3g}", text->rate()) : fmt::format("{:.0f}", text->rate());
+    fmt::print(stderr, "{} tokens, {} tokens/s, ended by: {}\n", text->written().size(), rate, text->reason);
   }
   return text->reason == kInterrupted ? ExitCode::kInterrupted : ExitCode::kDone;
 }

@@ -101,6 +101,7 @@ void add_gpu_options(CLI::App& command, MachineFlags& flags, const std::string& 
                      const std::string& group) {
   // A number before the name is as good as --gpus behind it, also for who refuses or keeps what was typed.
   const auto read_name = [&command, &flags](const std::string& text) {
+    if (text.empty()) throw CLI::ValidationError("--on", "no GPU was named; leave it out, or say --on this, for this computer");
     std::tie(flags.gpu, flags.gpus) = count_and_name(text);
     CLI::Option* number = command.get_option("--gpus");
     if (flags.gpus > 1 && number->empty()) number->add_result(std::to_string(flags.gpus));
@@ -169,6 +170,14 @@ Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
     if (const auto pcie = read_pcie(flags.pcie, options); !pcie) return fail(pcie.error());
   }
   return options;
+}
+
+Result<void> check_one_gpu(const MachineFlags& flags) {
+  if (flags.gpus <= 1) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("--gpus {}: a plan of plimsoll's own is for one GPU", flags.gpus),
+               .where = {},
+               .remedy = "leave it out, or say which program trains on them: --stack pytorch --zero 3; fit --gpus looks for layouts of many"});
 }
 
 }  // namespace plimsoll

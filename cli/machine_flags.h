@@ -36,4 +36,7 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags);
 /// Reads the sizes; an error names the option.
 Result<MachineOptions> read_machine_options(const MachineFlags& flags);
 
+/// Refuses several GPUs where a plan of ours is asked for: it is of one.
+Result<void> check_one_gpu(const MachineFlags& flags);
+
 }  // namespace plimsoll

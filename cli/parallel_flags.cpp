@@ -271,7 +271,7 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (const auto valid = validate(*recipe, question.spec); !valid) return fail(valid.error());
   question.recipe = *recipe;
   if (recipe->adapter.exists())
-    return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out");
+    return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out, or say --stack pytorch --zero 3");
   std::erase_if(asked.notes, [](const std::string& note) { return note.find(" sequences of ") != std::string::npos; });
   const auto choices = read_choices(stack);
   if (!choices) return fail(choices.error());

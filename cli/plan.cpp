@@ -90,6 +90,7 @@ Result<Answered> make_plan(const PlanFlags& flags) {
     return fail({.kind = ErrorKind::kInput, .what = "--durability is of plimsoll's own plans", .where = {}, .remedy = "leave it out, or --stack"});
   }
   if (flags.stack.other()) return write_other_stack(flags);
+  if (const auto one = check_one_gpu(flags.machine); !one) return fail(one.error());
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
   if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());

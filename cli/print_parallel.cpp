@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "cli/print_training.h"
 #include "core/model/parameters.h"
 #include "formats/text/json_text.h"
 #include "sim/cost/cost_model.h"
@@ -134,7 +135,7 @@ std::string phases_json(const RankSeconds& s) {
 }  // namespace
 
 std::string parallel_text(const ParallelQuestion& question, const ParallelAnswer& answer,
-                          const std::vector<std::string>& notes) {
+                          const std::vector<std::string>& notes, const std::optional<TrainingAnswer>& training) {
   const Cluster& cluster = question.cluster;
   const RankMemory& full = answer.ranks[answer.fullest].memory;
   std::string text =
@@ -153,6 +154,7 @@ std::string parallel_text(const ParallelQuestion& question, const ParallelAnswer
                       to_text(answer.usable), memory_parts(full));
   text += fmt::format("  limit   {}, {:.0f} % of the step\n", answer.limit, 100 * answer.limit_share);
   if (answer.ranks.size() > 1) text += rank_lines(answer);
+  if (training) text += training_text(*training);
   for (const std::string& note : notes) text += fmt::format("  note    {}\n", note);
   for (const std::string& note : answer.assumed) text += fmt::format("  note    {}\n", note);
   return text;
@@ -196,7 +198,8 @@ std::string parallel_json(const ParallelQuestion& question, const ParallelAnswer
   return answer_json(question, answer).str() + "\n";
 }
 
-std::string searched_json(const ParallelQuestion& question, const ParallelAnswer& answer, const LayoutSearch& search) {
+std::string searched_json(const ParallelQuestion& question, const ParallelAnswer& answer, const LayoutSearch& search,
+                          const std::optional<TrainingAnswer>& training) {
   std::vector<std::string> front;
   for (const ParallelAnswer& one : search.front) {
     front.push_back(JsonLine()
@@ -210,6 +213,7 @@ std::string searched_json(const ParallelQuestion& question, const ParallelAnswer
   counts.integer("tried", static_cast<std::int64_t>(search.tried))
       .integer("fitting", static_cast<std::int64_t>(search.fitting));
   JsonLine line = answer_json(question, answer);
+  if (training) line.raw("training", to_json(*training));
   return line.raw("alternatives", json_lines(front, 2)).raw("search", counts.str()).str() + "\n";
 }
 

@@ -90,8 +90,10 @@ std::string training_text(const TrainingAnswer& a) {
                                  a.epochs && *a.epochs != 1 ? fmt::format(", {:g} epochs", *a.epochs) : "",
                                  duration_text(a.seconds), duration_text(a.seconds_low), duration_text(a.seconds_high));
   text += cost_line(a);
-  if (a.energy_kwh) text += fmt::format("  energy  {:.4g} kWh at the wall, {:.0f} W on average\n", *a.energy_kwh,
-                                        *a.energy_kwh * 3.6e6 / a.seconds);
+  if (a.energy_kwh) {
+    const std::string energy = *a.energy_kwh < 1e4 ? fmt::format("{:.4g} kWh", *a.energy_kwh) : fmt::format("{:.4g} MWh", *a.energy_kwh / 1e3);
+    text += fmt::format("  energy  {} at the wall, {:.0f} W on average\n", energy, *a.energy_kwh * 3.6e6 / a.seconds);
+  }
   return text + drive_line(a) + stage_lines(a) + fmt::format("  limits it {}\n", a.limit);
 }
 

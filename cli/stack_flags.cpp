@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "cli/foreign_options.h"
 #include "cli/partner_options.h"
 
 namespace plimsoll {
@@ -263,7 +264,7 @@ Result<void> check_reduction(const StackFlags& flags, Precision precision) {
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec) {
   StackSetup setup;
   const auto stack = parse_stack(flags.stack);
-  if (!stack) return fail(stack.error());
+  if (!stack) return fail(with_own_value(stack.error(), "--stack", flags.stack));
   if (const auto goes = check_partner_options(flags); !goes) return fail(goes.error());
   setup.stack = *stack;
   setup.modules = usual_modules(*stack, spec);

@@ -4,6 +4,7 @@
 
 #include <tuple>
 
+#include "cli/foreign_options.h"
 #include "core/graph/expert_shape.h"
 #include "core/model/step_size.h"
 #include "formats/models/resolve_model.h"
@@ -33,7 +34,7 @@ Result<void> check_reads(const OptimizerRule& rule, bool given, bool reads, std:
 /// The optimizer with its own numbers, then those that were given.
 Result<void> take_optimizer(const TrainingFlags& flags, Recipe& recipe) {
   const auto optimizer = parse_optimizer(flags.optimizer);
-  if (!optimizer) return fail(optimizer.error());
+  if (!optimizer) return fail(with_own_value(optimizer.error(), "--optimizer", flags.optimizer));
   const OptimizerRule& rule = rule_of(*optimizer);
   const std::tuple<bool, bool, std::string_view> numbers[] = {{!flags.betas.empty(), rule.reads_betas(), "--betas"},
                                                               {flags.epsilon.has_value(), rule.epsilon > 0, "--eps"},
@@ -209,7 +210,7 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
     notes.push_back(fmt::format("precision {}: {}", to_text(default_precision), precision_reason));
   } else {
     const auto precision = parse_precision(flags.precision);
-    if (!precision) return fail(precision.error());
+    if (!precision) return fail(with_own_value(precision.error(), "--precision", flags.precision));
     recipe.precision = *precision;
   }
   const auto scaling = parse_loss_scaling(flags.loss_scale);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "cli/foreign_options.h"
 #include "core/base/nearest_names.h"
@@ -82,6 +83,19 @@ const CLI::Option* without_value(const CLI::App& command, const CLI::ParseError&
   return command.get_option_no_throw(what.substr(0, what.find(':')));
 }
 
+/// "Could not convert: --batch = 4.5" and "--ram: At Most 1 required but received 2" in words; nothing for other errors.
+std::optional<std::string> about_values(const CLI::App& command, const CLI::ParseError& error) {
+  constexpr std::string_view kConvert = "Could not convert: ", kIs = " = ", kMany = ": At Most 1 required";
+  const std::string what = error.what();
+  if (const auto many = what.find(kMany); many != std::string::npos) return what.substr(0, many) + " was given more than once";
+  const auto is = what.find(kIs);
+  if (!what.starts_with(kConvert) || is == std::string::npos) return std::nullopt;
+  const std::string name = what.substr(kConvert.size(), is - kConvert.size());
+  const CLI::Option* option = command.get_option_no_throw(name);
+  const bool whole = option != nullptr && option->get_type_name().find("INT") != std::string::npos;
+  return fmt::format("{}: '{}' is no {}number", name, what.substr(is + kIs.size()), whole ? "whole " : "");
+}
+
 }  // namespace
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
@@ -95,6 +109,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& error, const std::
     told.remedy = fmt::format("it says: {}. {}", bare->get_description(), told.remedy);
     return told;
   }
+  if (const auto values = about_values(*command, error)) told.what = *values;
   if (error.get_exit_code() != static_cast<int>(CLI::ExitCodes::ExtrasError)) return told;
   const std::string word = first_unexpected(told.what, words);
   if (word.starts_with('-')) {

@@ -104,7 +104,8 @@ bool names_a_path(std::string_view text) {
 }  // namespace
 
 Result<ModelDescription> describe_model(std::string_view text) {
-  if (text.empty()) return fail({.kind = ErrorKind::kInput, .what = "no model was named", .where = {}, .remedy = {}});
+  if (text.empty()) return fail({.kind = ErrorKind::kInput, .what = "no model was named", .where = {},
+                                 .remedy = "name one of plimsoll models, a folder or file of one, or a shape in words: gpt:layers=24,hidden=…"});
   if (text.find('\0') != std::string_view::npos) return bad("model", "a name with a NUL byte");
   if (looks_like_shape_words(text)) {
     auto spec = parse_shape_words(text);

@@ -22,12 +22,10 @@ namespace {
 
 QString duration(std::int64_t ns) { return QString::fromStdString(duration_text(static_cast<double>(ns))); }
 
-QString signed_text(const QString& text, bool more) { return more ? QStringLiteral("+") + text : text; }
-
 QString change_text(std::int64_t from, std::int64_t to) {
   if (from == 0) return QStringLiteral("–");
   const double share = 100.0 * static_cast<double>(to - from) / static_cast<double>(from);
-  return signed_text(QLocale().toString(share, 'f', 1) + QStringLiteral(" %"), share > 0);
+  return signed_text(share, QLocale().toString(std::abs(share), 'f', 1) + QStringLiteral(" %"));
 }
 
 QString kind_word(const Timeline& timeline) {
@@ -96,14 +94,13 @@ void ComparePage::tell_memory() {
     const Bytes change = second - first;
     const QString row = heading ? QStringLiteral("<tr style='font-weight:600'>") : QStringLiteral("<tr>");
     table += row + QStringLiteral("<td>%1</td><td align='right'>%2</td><td align='right'>%3</td><td align='right'>%4</td></tr>")
-                       .arg(name, bytes_text(first), bytes_text(second), signed_text(bytes_text(change), change.count > 0));
+                       .arg(name, bytes_text(first), bytes_text(second), signed_text(static_cast<double>(change.count), bytes_text(Bytes(std::abs(change.count)))));
   };
   for (const ComparedMemory& memory : steps_->comparison->memory) {
     if (memory.predicted.count == 0 && memory.measured.count == 0) continue;
     add(space_words(steps_->first->plan->platform.at(memory.space).name), memory.predicted, memory.measured, true);
     for (const auto& category : memory.by_category) {
-      QString name = QStringLiteral("  ") + QString::fromStdString(std::string(to_text(category.kind))).replace('_', ' ');
-      add(name, category.predicted, category.measured, false);
+      add(category_words(to_text(category.kind)), category.predicted, category.measured, false);
     }
   }
   memory_->setText(table + QStringLiteral("</table>"));

@@ -3,7 +3,9 @@
 #include <QLocale>
 
 #include <algorithm>
+#include <cmath>
 
+#include "gui/explore/words.h"
 #include "gui/language/say.h"
 #include "gui/timeline/time_ticks.h"
 
@@ -68,7 +70,7 @@ QString DifferenceModel::text(const Line& line, int column) const {
     default: {
       if (line.first == 0) return QStringLiteral("–");
       const double share = 100.0 * static_cast<double>(line.second - line.first) / static_cast<double>(line.first);
-      return (share > 0 ? QStringLiteral("+") : QString()) + QLocale().toString(share, 'f', 1) + QStringLiteral(" %");
+      return signed_text(share, QLocale().toString(std::abs(share), 'f', 1) + QStringLiteral(" %"));
     }
   }
 }

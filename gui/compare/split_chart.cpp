@@ -18,7 +18,8 @@ constexpr double kValues = 18;  // above them
 QString value_text(const SplitBar& bar) {
   constexpr double kNano = 1e-9;
   if (bar.kind != SplitBar::Kind::kPart) return seconds_text(kNano * static_cast<double>(bar.to));
-  return (bar.change() > 0 ? QStringLiteral("+") : QString()) + seconds_text(kNano * static_cast<double>(bar.change()));
+  const auto change = static_cast<double>(bar.change());
+  return signed_text(change, seconds_text(kNano * std::abs(change)));
 }
 
 }  // namespace

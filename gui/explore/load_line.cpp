@@ -21,6 +21,7 @@ constexpr double kMargin = 2;
 constexpr double kBarHeight = 26;
 constexpr double kMarkRoom = 16;  ///< above and below a bar for the mark's circle
 constexpr double kGap = 8;
+constexpr double kApart = 14;  ///< between the words of a row
 constexpr double kRadius = 5;
 constexpr std::array kCategories{"parameters", "gradients", "optimizer", "activations", "workspace", "slack", "framework"};
 
@@ -34,6 +35,20 @@ std::vector<const char*> shown_categories(const std::vector<SpaceAnswer>& memory
   std::vector<const char*> shown;
   std::copy_if(kCategories.begin(), kCategories.end(), std::back_inserter(shown), [&](const char* name) { return present.count(name) > 0; });
   return shown;
+}
+
+QFont demi_bold(QFont font) {
+  font.setWeight(QFont::DemiBold);
+  return font;
+}
+
+QString margin_words(const SpaceAnswer& space) {
+  return space.margin() >= Bytes(0) ? say("%1 free").arg(bytes_text(space.margin())) : say("short by %1").arg(bytes_text(space.peak - space.usable));
+}
+
+QString need_words(const SpaceAnswer& space, bool in_words) {
+  const QString form = in_words ? say("needs %1 of %2 usable") : QStringLiteral("%1 / %2");
+  return form.arg(bytes_text(space.peak), bytes_text(space.usable));
 }
 
 double title_height(const QWidget& widget) { return widget.fontMetrics().height() + 4; }
@@ -93,7 +108,8 @@ LoadLine::Row LoadLine::row(std::size_t index) const {
 void LoadLine::paintEvent(QPaintEvent* /*event*/) {
   QPainter painter(this);
   painter.setRenderHint(QPainter::Antialiasing);
-  for (std::size_t i = 0; i < memory_.size(); ++i) paint_row(painter, i);
+  const bool in_words = says_needs_in_words();
+  for (std::size_t i = 0; i < memory_.size(); ++i) paint_row(painter, i, in_words);
   if (!memory_.empty()) paint_legend(painter, row(memory_.size()).title.top());
   if (!hasFocus()) return;
   painter.setPen(QPen(theme_.accent, 1, Qt::DotLine));
@@ -101,25 +117,32 @@ void LoadLine::paintEvent(QPaintEvent* /*event*/) {
   painter.drawRect(rect().adjusted(0, 0, -1, -1));
 }
 
-void LoadLine::paint_row(QPainter& painter, std::size_t index) const {
+QRectF LoadLine::need_room(std::size_t index) const {
+  const QFontMetricsF bold(demi_bold(font()));
+  const SpaceAnswer& space = memory_[index];
+  return row(index).title.adjusted(bold.horizontalAdvance(space_words(space.space)) + kApart, 0,
+                                   -bold.horizontalAdvance(margin_words(space)) - kApart, 0);
+}
+
+bool LoadLine::says_needs_in_words() const {
+  for (std::size_t i = 0; i < memory_.size(); ++i) {
+    if (QFontMetricsF(font()).horizontalAdvance(need_words(memory_[i], true)) > need_room(i).width()) return false;
+  }
+  return true;
+}
+
+void LoadLine::paint_row(QPainter& painter, std::size_t index, bool in_words) const {
   const SpaceAnswer& space = memory_[index];
   const Row place = row(index);
-  QFont bold = font();
-  bold.setWeight(QFont::DemiBold);
-  painter.setFont(bold);
+  painter.setFont(demi_bold(font()));
   painter.setPen(theme_.text);
   painter.drawText(place.title, Qt::AlignLeft | Qt::AlignVCenter, space_words(space.space));
-  const bool fits = space.margin() >= Bytes(0);
-  const QString margin = fits ? say("%1 free").arg(bytes_text(space.margin())) : say("short by %1").arg(bytes_text(space.peak - space.usable));
-  painter.setPen(fits ? theme_.good : theme_.bad);
-  painter.drawText(place.title, Qt::AlignRight | Qt::AlignVCenter, margin);
-  const double right = QFontMetricsF(bold).horizontalAdvance(margin) + 14;
+  painter.setPen(space.margin() >= Bytes(0) ? theme_.good : theme_.bad);
+  painter.drawText(place.title, Qt::AlignRight | Qt::AlignVCenter, margin_words(space));
   painter.setFont(font());
   painter.setPen(theme_.faint_text);
-  const double left = QFontMetricsF(bold).horizontalAdvance(space_words(space.space)) + 14;
-  const QRectF room = place.title.adjusted(left, 0, -right, 0);
-  QString need = say("needs %1 of %2 usable").arg(bytes_text(space.peak), bytes_text(space.usable));
-  if (QFontMetricsF(font()).horizontalAdvance(need) > room.width()) need = QStringLiteral("%1 / %2").arg(bytes_text(space.peak), bytes_text(space.usable));
+  const QRectF room = need_room(index);
+  const QString need = need_words(space, in_words);
   if (QFontMetricsF(font()).horizontalAdvance(need) <= room.width()) painter.drawText(room, Qt::AlignRight | Qt::AlignVCenter, need);
   paint_bar(painter, space, place.bar);
 }

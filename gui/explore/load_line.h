@@ -34,7 +34,11 @@ class LoadLine final : public QWidget {
   };
 
   [[nodiscard]] Row row(std::size_t index) const;
-  void paint_row(QPainter& painter, std::size_t index) const;
+  /// What the title of a row has room for between its name and its margin.
+  [[nodiscard]] QRectF need_room(std::size_t index) const;
+  /// Whether each row has room for its need in words; all rows say it alike.
+  [[nodiscard]] bool says_needs_in_words() const;
+  void paint_row(QPainter& painter, std::size_t index, bool in_words) const;
   void paint_bar(QPainter& painter, const SpaceAnswer& space, const QRectF& bar) const;
   void paint_mark(QPainter& painter, double x, const QRectF& bar) const;
   void paint_legend(QPainter& painter, double top) const;

@@ -30,4 +30,16 @@ LoadLineLayout lay_out_load_line(const SpaceAnswer& space, const QRectF& bar) {
   return layout;
 }
 
+const SpaceAnswer* deciding_space(const std::vector<SpaceAnswer>& memory) {
+  const auto share = [](const SpaceAnswer& space) {
+    return static_cast<double>(space.peak.count) / static_cast<double>(std::max<std::int64_t>(space.usable.count, 1));
+  };
+  const auto decides_less = [&](const SpaceAnswer& a, const SpaceAnswer& b) {
+    const bool short_of = std::min(a.margin(), b.margin()) < Bytes(0);
+    return short_of ? a.margin() > b.margin() : share(a) < share(b);
+  };
+  const auto most = std::max_element(memory.begin(), memory.end(), decides_less);
+  return most == memory.end() ? nullptr : &*most;
+}
+
 }  // namespace plimsoll::gui

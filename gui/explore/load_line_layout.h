@@ -25,4 +25,8 @@ struct LoadLineLayout {
 /// The bar's width stands for the capacity, or for what is needed if that is more.
 LoadLineLayout lay_out_load_line(const SpaceAnswer& space, const QRectF& bar);
 
+/// The memory that decides: of those that are short the one that is short of most, else the fullest by its share, the device's
+/// before an equal one. Nothing where there is none.
+const SpaceAnswer* deciding_space(const std::vector<SpaceAnswer>& memory);
+
 }  // namespace plimsoll::gui

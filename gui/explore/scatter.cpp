@@ -75,17 +75,15 @@ void Scatter::paint_axes(QPainter& painter, const ScatterScale& scale) const {
     painter.setPen(theme_.faint_text);
     painter.drawText(QRectF(0, y - 10, area.left() - 6, 20), Qt::AlignRight | Qt::AlignVCenter, seconds_text(seconds));
   }
-  double free_from = 0;
-  for (const Bytes bytes : scale.memory_marks()) {
+  for (const Bytes bytes : scale.memory_marks(fontMetrics().horizontalAdvance(QStringLiteral("88.8 GiB")) + 10)) {
     const double x = scale.x(bytes);
     painter.setPen(theme_.grid);
     painter.drawLine(QPointF(x, area.top()), QPointF(x, area.bottom()));
     const QString text = bytes.count == 0 ? QStringLiteral("0") : bytes_text(bytes);
     const double half = fontMetrics().horizontalAdvance(text) / 2.0 + 3;
-    if (x - half < free_from || x + half > width()) continue;
+    if (x + half > width()) continue;
     painter.setPen(theme_.faint_text);
     painter.drawText(QRectF(x - half, area.bottom() + 4, 2 * half, 20), Qt::AlignHCenter | Qt::AlignTop, text);
-    free_from = x + half;
   }
 }
 
@@ -102,13 +100,14 @@ void Scatter::paint_usable(QPainter& painter, const ScatterScale& scale) const {
   painter.setBrush(theme_.panel);
   painter.drawEllipse(QPointF(x, area.top() - 4), 4, 4);
   painter.drawLine(QPointF(x, area.top() - 8), QPointF(x, area.top()));
-  const QString text = say("usable device memory");
-  const double wide = fontMetrics().horizontalAdvance(text);
-  const double left = std::min(x + 8, width() - wide - 4);
-  const double at = left < x + 8 ? x - 8 - wide : left;
-  if (at < fontMetrics().horizontalAdvance(say("step time")) + 12) return;
   painter.setPen(theme_.faint_text);
-  painter.drawText(QRectF(at, 0, wide + 2, fontMetrics().height() + 2), Qt::AlignLeft | Qt::AlignTop, text);
+  for (const QString& text : {say("usable device memory"), say("usable")}) {
+    const double wide = fontMetrics().horizontalAdvance(text);
+    const bool right = x + 8 + wide + 4 <= width();
+    const double at = right ? x + 8 : x - 8 - wide;
+    if (at < fontMetrics().horizontalAdvance(say("step time")) + 12) continue;  // no room: the shorter word
+    return painter.drawText(QRectF(at, 0, wide + 2, fontMetrics().height() + 2), Qt::AlignLeft | Qt::AlignTop, text);
+  }
 }
 
 void Scatter::paint_frontier(QPainter& painter, const ScatterScale& scale) const {

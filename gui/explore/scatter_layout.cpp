@@ -6,6 +6,8 @@
 namespace plimsoll::gui {
 namespace {
 
+constexpr double kLeastDecades = 0.8;  ///< so much of the time axis has two marks wherever it begins
+
 Bytes device_need(const Candidate& candidate, const Platform& platform) {
   for (const SpaceNeed& need : candidate.needs) {
     if (platform.at(need.space).kind == SpaceKind::kDevice) return need.needed;
@@ -64,7 +66,8 @@ ScatterScale::ScatterScale(const std::vector<ScatterPoint>& points, Bytes usable
   }
   most_bytes_ = std::max(1.0, most * 1.06);
   if (!(low < HUGE_VAL) || low <= 0) low = 1e-3, high = 1;
-  const double room = std::max(0.12, 0.08 * (std::log10(high) - std::log10(low)));
+  const double apart = std::log10(high) - std::log10(low);
+  const double room = std::max({0.12, 0.08 * apart, (kLeastDecades - apart) / 2});
   low_ = std::log10(low) - room;
   high_ = std::log10(high) + room;
 }
@@ -78,9 +81,10 @@ double ScatterScale::y(double seconds) const {
   return plot_.bottom() - plot_.height() * place;
 }
 
-std::vector<Bytes> ScatterScale::memory_marks() const {
+std::vector<Bytes> ScatterScale::memory_marks(double apart) const {
   const double gib = most_bytes_ / static_cast<double>(kGiB.count);
   double step = std::pow(2.0, std::floor(std::log2(gib / 3)));
+  while (step < gib && plot_.width() * step / gib < apart) step *= 2;
   std::vector<Bytes> marks;
   for (double at = 0; at <= gib; at += step) marks.emplace_back(std::llround(at * static_cast<double>(kGiB.count)));
   return marks;

@@ -38,8 +38,8 @@ class ScatterScale {
   [[nodiscard]] bool beyond(Bytes device) const { return static_cast<double>(device.count) > most_bytes_; }
   [[nodiscard]] double y(double seconds) const;
   [[nodiscard]] QPointF at(const ScatterPoint& point) const { return {x(point.device), y(point.seconds)}; }
-  /// Where axes have marks: round values.
-  [[nodiscard]] std::vector<Bytes> memory_marks() const;
+  /// Where axes have marks: round values, those of memory evenly and at least `apart` pixels from each other.
+  [[nodiscard]] std::vector<Bytes> memory_marks(double apart) const;
   [[nodiscard]] std::vector<double> time_marks() const;
 
  private:

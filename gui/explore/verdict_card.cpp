@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "gui/explore/load_line_layout.h"
 #include "gui/explore/name_links.h"
 #include "gui/explore/time_bar.h"
 #include "gui/explore/words.h"
@@ -25,15 +26,8 @@ QFont scaled(const QFont& font, double by, QFont::Weight weight) {
   return other;
 }
 
-/// The space with the least margin, or of those that are short the one that is short of most.
-const SpaceAnswer* tightest(const FitAnswer& answer) {
-  const auto least = std::min_element(answer.memory.begin(), answer.memory.end(),
-                                      [](const SpaceAnswer& a, const SpaceAnswer& b) { return a.margin() < b.margin(); });
-  return least == answer.memory.end() ? nullptr : &*least;
-}
-
 QString sentence_of(const FitAnswer& answer) {
-  const SpaceAnswer* space = tightest(answer);
+  const SpaceAnswer* space = deciding_space(answer.memory);
   if (space == nullptr) return answer.fits ? say("Fits") : say("Does not fit");
   const QString where = space_words(space->space);
   if (answer.fits) {

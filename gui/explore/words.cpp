@@ -66,6 +66,11 @@ QString number_text(double number) {
   return QLocale().toString(number, 'f', size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
+QString signed_text(double of, const QString& size) {
+  if (of == 0) return size;
+  return (of > 0 ? QStringLiteral("+") : QStringLiteral("−")) + size;
+}
+
 QString percent_text(double fraction) { return QStringLiteral("%1 %").arg(QLocale().toString(100 * fraction, 'f', 0)); }
 
 QString space_words(std::string_view space) {
@@ -101,8 +106,11 @@ QString category_words(std::string_view category) {
       Named{"parameters", to_say("parameters")},   Named{"gradients", to_say("gradients")},
       Named{"optimizer", to_say("optimizer states")}, Named{"activations", to_say("activations")},
       Named{"workspace", to_say("workspace")},     Named{"framework", to_say("not usable")},
-        Named{"activation_gradients", to_say("activation gradients")},
-      Named{"slack", to_say("gaps between buffers")}};
+      Named{"activation_gradients", to_say("activation gradients")},
+      Named{"slack", to_say("gaps between buffers")}, Named{"tokens", to_say("tokens")},
+      Named{"accumulators", to_say("accumulators")}, Named{"master_weights", to_say("master weights")},
+      Named{"first_moments", to_say("first moments")}, Named{"second_moments", to_say("second moments")},
+      Named{"scalars", to_say("scalars")}};
   return words_of(kCategories, category);
 }
 

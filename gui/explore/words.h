@@ -19,6 +19,8 @@ QString count_text(double count);
 QString number_text(double number);
 /// "85 %".
 QString percent_text(double fraction);
+/// "+2.5 ms", "−2.5 ms", "0": how much `of` changed, whose text without a sign is `size`.
+QString signed_text(double of, const QString& size);
 
 /// "Device memory", "Host memory", "SSD" for a platform's "gpu0", "host", "ssd".
 QString space_words(std::string_view space);

@@ -122,10 +122,13 @@ QWidget* PipelinePage::make_right() {
   trouble_->setWordWrap(true);
   trouble_->hide();
   inside->addWidget(make_figures());
+  auto* key = new QHBoxLayout;
+  key->setContentsMargins(8, 4, 8, 0);
+  key->addWidget(legend_);
+  inside->addLayout(key);
   inside->addWidget(trouble_);
   inside->addWidget(view_, 1);
   column->addWidget(frame, 1);
-  column->addWidget(legend_);
   return right;
 }
 

@@ -17,7 +17,7 @@ namespace {
 constexpr double kZoomStep = 0.8;
 constexpr double kPanShare = 0.15;
 constexpr double kLeast = 18;
-constexpr double kTallest = 46;
+constexpr double kTallest = 64;
 
 }  // namespace
 

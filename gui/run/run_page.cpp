@@ -27,7 +27,7 @@ namespace plimsoll::gui {
 namespace {
 
 constexpr int kFormWidth = 348;
-constexpr int kWidestColumn = 200;
+constexpr int kNarrowestColumn = 48;
 constexpr std::size_t kFirstSteps = 1;  ///< that a median leaves out: the first of a process is not representative
 
 double median(std::vector<double> values) {
@@ -136,7 +136,9 @@ QWidget* RunPage::make_list_card() {
   table_->setTabKeyNavigation(false);
   table_->verticalHeader()->hide();
   table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
-  table_->horizontalHeader()->setStretchLastSection(true);
+  table_->horizontalHeader()->setMinimumSectionSize(kNarrowestColumn);
+  table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
+  table_->horizontalHeader()->setSectionResizeMode(RunsModel::kModel, QHeaderView::Stretch);
   table_->horizontalHeader()->setHighlightSections(false);
   auto* card = new QFrame;
   card->setProperty("card", true);
@@ -164,8 +166,6 @@ void RunPage::connect_parts() {
   connect(table_->selectionModel(), &QItemSelectionModel::currentChanged, this, &RunPage::show_buttons);
   connect(runs_, &QAbstractItemModel::modelReset, this, [this] {
     name_runs();
-    table_->resizeColumnsToContents();
-    for (int column = 0; column < RunsModel::kColumns; ++column) table_->setColumnWidth(column, std::min(kWidestColumn, table_->columnWidth(column)));
     if (runs_->rowCount() > 0) table_->setCurrentIndex(runs_->index(0, 0));
     show_buttons();
   });

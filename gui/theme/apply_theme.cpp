@@ -56,6 +56,7 @@ QString sheet_of(const Theme& theme) {
       "QTabBar::tab:focus { color: @accent; }"
       "QTabWidget::pane { border: none; }"
       "QTextBrowser { background: @panel; }"
+      "QPushButton { padding: 3px 10px; }"
       "QScrollArea { background: transparent; border: none; }"
       "QSplitter::handle { background: transparent; }");
   const auto put = [&](const char* name, const QColor& color) { sheet.replace(QLatin1String(name), color.name()); };

@@ -56,7 +56,8 @@ QVariant StatisticsModel::data(const QModelIndex& index, int role) const {
 
 QVariant StatisticsModel::headerData(int section, Qt::Orientation orientation, int role) const {
   if (orientation != Qt::Horizontal) return {};
-  if (role == Qt::TextAlignmentRole && section != kName) return static_cast<int>(Qt::AlignRight | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return static_cast<int>((section == kName ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   if (role != Qt::DisplayRole) return {};
   switch (section) {
     case kName: return say("Work");

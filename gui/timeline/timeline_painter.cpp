@@ -78,8 +78,9 @@ void TimelinePainter::paint_ruler() {
   for (const double time : tick_times(state_.scale, distance)) {
     const double x = std::round(state_.scale.x_of(time)) + 0.5;
     painter_.drawLine(QPointF(x, bottom - 5), QPointF(x, bottom - 1));
-    painter_.drawText(QRectF(x + 4, bottom - 18, kTickPixels, 16), Qt::AlignLeft | Qt::AlignVCenter,
-                      words(tick_text(time, distance)));
+    const QString text = words(tick_text(time, distance));
+    if (x + 4 + painter_.fontMetrics().horizontalAdvance(text) > state_.scale.left + state_.scale.width) continue;  // cut off
+    painter_.drawText(QRectF(x + 4, bottom - 18, kTickPixels, 16), Qt::AlignLeft | Qt::AlignVCenter, text);
   }
   painter_.restore();
   painter_.setPen(theme_.border);

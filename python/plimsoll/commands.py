@@ -20,8 +20,18 @@ def _values(value: Any) -> list[str]:
     return [os.fspath(value) if isinstance(value, os.PathLike) else str(value)]
 
 
+def _denials(name: str, keys: list[str]) -> list[tuple[str, list[str]]]:
+    """What keywords that are False say: --no-sequence-parallel, where an option can be denied; of the others, nothing. One that
+    is no option is handed on, to be refused as it would be with any other value."""
+    if not keys:
+        return []
+    known = {option.name for option in _native.command_options(name)} | {"json"}
+    return [("no_" + key if "no_" + key in known else key, []) for key in keys if "no_" + key in known or key not in known]
+
+
 def _ask(name: str, subjects: list[Any], flags: dict[str, Any]) -> Any:
     keywords = [(key, _values(value)) for key, value in flags.items() if value is not None and value is not False]
+    keywords += _denials(name, [key for key, value in flags.items() if value is False])
     asked = _native.ask_command(name, [os.fspath(subject) for subject in subjects], keywords)
     if asked.failed:
         raise Error(asked.what, asked.where, asked.remedy, asked.kind, asked.exit_code)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "formats/machines/constant_table.h"
@@ -31,12 +32,22 @@ void set_drive(MachineFacts& facts, const Question& question) {
                                   facts.drive_write / kGiga);
 }
 
+/// Hosts of one replica of the states; under ZeRO no data rank has the optimizer states of another.
+double writing_hosts(const Question& question) {
+  if (!question.stack) return 1;
+  const StackSetup& setup = *question.stack;
+  const std::int64_t replicated = setup.tensor_ranks * setup.stages;
+  const std::int64_t different = setup.zero > 0 ? replicated * setup.data_ranks : replicated;
+  return std::ceil(static_cast<double>(different) / kGpusOfHost);
+}
+
 }  // namespace
 
 MachineFacts machine_facts(const Question& question, std::int64_t gpus) {
   MachineFacts facts;
   facts.gpus = static_cast<double>(gpus);
   facts.hosts = std::ceil(facts.gpus / kGpusOfHost);
+  facts.writing_hosts = std::min(facts.hosts, writing_hosts(question));
   for (const Processor& processor : question.platform.processors) {
     if (processor.kind == ProcessorKind::kCpu) facts.cores = static_cast<double>(processor.cores);
     else facts.has_gpu = true;

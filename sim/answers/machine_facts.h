@@ -11,6 +11,7 @@ namespace plimsoll {
 struct MachineFacts {
   double gpus = 1;
   double hosts = 1;
+  double writing_hosts = 1;     ///< that have a part of a checkpoint which no other has, and write it at once
   double cores = 1;             ///< of one host
   double ram_gib = 0;           ///< of one host
   bool has_gpu = false;

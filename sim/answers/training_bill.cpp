@@ -39,17 +39,18 @@ Preparation preparation_of(const TrainingLength& length, const BillTerms& terms)
   return terms.preparation.value_or(text ? Preparation::kAhead : Preparation::kOnLine);
 }
 
-/// Seconds in which all cores prepare one sample.
+/// Seconds in which `cores` prepare one sample.
 double preparing_seconds(const TrainingLength& length, double cores) {
   const ConstantTable& constants = training_constants();
   if (length.content == DataContent::kImage) return 1 / (constants.at("image.per_core") * cores);
   return length.stored_bytes / (constants.at("text.megabytes_per_core") * 1e6 * cores);
 }
 
+/// Every host reads and prepares its share of the samples.
 StepWork step_work(const FitAnswer& answer, const TrainingLength& length, const MachineFacts& machine, Preparation preparation) {
   StepWork work;
   const bool on_line = preparation == Preparation::kOnLine;
-  const double samples = samples_of_step(answer);
+  const double samples = samples_of_step(answer) / machine.hosts;
   work.reading = samples * (on_line ? length.stored_bytes : length.prepared_bytes) / machine.drive_read;
   work.preparing = on_line ? samples * preparing_seconds(length, machine.cores) : 0;
   work.drive = work.reading + std::max(busy_of(answer, "ssd.read"), busy_of(answer, "ssd.write")) * answer.step_seconds;
@@ -131,6 +132,9 @@ void add_wear(TrainingAnswer& bill, const FitAnswer& answer, const TrainingLengt
   else if (machine.drive_bytes) bill.drive_rated = training_constants().at("ssd.tbw_per_tb") * *machine.drive_bytes;
 }
 
+/// What is said of one host, where there are several.
+std::string of_hosts(double hosts) { return hosts > 1 ? fmt::format(" in each of {:g} hosts", hosts) : ""; }
+
 std::string when_saved(const FitAnswer& answer, const BillTerms& terms) {
   if (answer.safety) {
     const std::int64_t every = answer.safety->every();
@@ -148,13 +152,14 @@ void add_notes(TrainingAnswer& bill, const FitAnswer& answer, const TrainingLeng
     const char* key = length.content == DataContent::kImage ? "image.per_core" : "text.megabytes_per_core";
     const auto& rate = constants.entry(key);
     bill.assumed.push_back(
-        fmt::format("data prepared {} at {:g} {} and core, {:g} cores ({})",
+        fmt::format("data prepared {} at {:g} {} and core, {:g} cores{} ({})",
                     preparation_of(length, terms) == Preparation::kAhead ? "ahead of time" : "on line", rate.value,
-                    rate.unit, machine.cores, rate.origin));
+                    rate.unit, machine.cores, of_hosts(machine.hosts), rate.origin));
   }
-  bill.assumed.push_back(fmt::format("a checkpoint of {} {}, while the training waits",
-                                     to_text(Bytes(std::llround(checkpoint))), when_saved(answer, terms)));
-  bill.assumed.push_back(machine.drive_words);
+  const std::string writers = machine.writing_hosts > 1 ? fmt::format(", by {:g} hosts at once", machine.writing_hosts) : "";
+  bill.assumed.push_back(fmt::format("a checkpoint of {} {}{}, while the training waits",
+                                     to_text(Bytes(std::llround(checkpoint))), when_saved(answer, terms), writers));
+  bill.assumed.push_back(machine.drive_words + of_hosts(machine.hosts));
   if (bill.drive_rated && !terms.drive_rated) {
     bill.assumed.push_back(fmt::format("drives rated for {:g} TB a TB ({})", constants.at("ssd.tbw_per_tb"),
                                        constants.entry("ssd.tbw_per_tb").origin));
@@ -188,12 +193,12 @@ TrainingAnswer bill_training(const Question& question, const FitAnswer& answer, 
   const double hours = terms.checkpoint_hours.value_or(training_constants().at("checkpoint.hours"));
   Clock common;
   common.steps = std::ceil(length.samples / samples_of_step(answer) * (1 - 1e-12));  // a rate is not exact
-  common.checkpoint = checkpoint / machine.drive_write;
+  common.checkpoint = checkpoint / (machine.drive_write * machine.writing_hosts);
   if (answer.safety) {
     common.every = static_cast<double>(answer.safety->every());
     common.checkpoint = answer.safety->seconds_each.value_or(common.checkpoint);
   }
-  if (preparation == Preparation::kAhead) common.ahead = length.set_samples * preparing_seconds(length, machine.cores);
+  if (preparation == Preparation::kAhead) common.ahead = length.set_samples * preparing_seconds(length, machine.cores * machine.hosts);
   const Clock clock = clock_for(answer.step_seconds, work, common, hours);
   TrainingAnswer bill{.tokens = length.tokens, .samples = length.samples, .epochs = length.epochs, .steps = clock.steps};
   bill.seconds = clock.total();

@@ -39,9 +39,21 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
       {{"fit", "gpt2", "--load-in-4bit"}, "that is --base-bits 4 beside --lora here. "},
       {{"machines", "--max-length", "4"}, "--max-length is none of its options\n  plimsoll machines --help"},  // which has no --seq
       {{"fit", "gpt2", "--on", "T4", "--ram", "32"}, "--ram: '32' is 32 bytes\n  write its unit: 32GiB, 32MiB"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw8bit"}, "unknown optimizer 'adamw8bit'\n  did you mean adam8bit"},
+      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw8bit"}, "unknown optimizer 'adamw8bit'\n  here that is --optimizer adam8bit"},
       {{"models", "nothing-like-it"}, "there is no model of the name 'nothing-like-it'"},
       {{"machines", "4090", "--on", "T4", "-o", "t4.json"}, "'4090' would be ignored: it chooses from the list of GPUs"},
+      {{"fit", "gpt2", "--batch", "4.5"}, "--batch: '4.5' is no whole number\n"},
+      {{"fit", "gpt2", "--clip", "much"}, "--clip: 'much' is no number\n"},
+      {{"fit", "gpt2", "--ram", "16GiB", "--ram", "32GiB"}, "--ram was given more than once\n"},
+      {{"fit", ""}, "no model was named\n  name one of plimsoll models"},
+      {{"fit", "gpt2", "--on", ""}, "--on: no GPU was named; leave it out, or say --on this, for this computer\n"},
+      {{"fit", "gpt2", "--on", "T4", "--zero_stage", "3"}, "that is --zero here. "},
+      {{"fit", "gpt2", "--on", "T4", "--n-gpu-layers", "20"}, "that is --percent (of weights, cache and activations"},
+      {{"fit", "gpt2", "--on", "T4", "--stack", "FSDP"}, "'FSDP' is no software stack\n  here that is --stack pytorch --zero 3\n"},
+      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw_torch_fused"}, "unknown optimizer 'adamw_torch_fused'\n  here that is --optimizer adamw"},
+      {{"fit", "gpt2", "--on", "T4", "--precision", "fp16"}, "unknown precision 'fp16'\n  here that is --precision fp16-mixed\n"},
+      {{"plan", "gpt2", "--on", "T4", "--gpus", "2"}, "a plan of plimsoll's own is for one GPU\n  leave it out, or say which program"},
+      {{"curve", "gpt2", "--on", "2x T4", "--tokens", "1B"}, "a plan of plimsoll's own is for one GPU\n"},
       {{"fit"}, "plimsoll: plimsoll fit: MODEL is required\n  plimsoll fit --help lists its options\n"}};
   for (const auto& [line, said] : wrong) {
     const ChildEnd end = plimsoll_in(folder, line);

@@ -76,6 +76,22 @@ TEST_CASE("fit looks for a layout of several GPUs and keeps to what is said") {
   CHECK(plimsoll_in(folder, layout("fit", {"--strategy", "zero-offload"})).code == 2);
 }
 
+TEST_CASE("the whole training by a layout of many GPUs is billed as it is on one") {
+  const plimsoll::TemporaryFolder folder;
+  const Arguments asked{"--global-batch", "64", "--tokens", "10B", "--price", "2", "--prepare", "none"};
+  Arguments in_json = asked;
+  in_json.push_back("--json");
+  const json answer = json::parse(plimsoll_in(folder, layout("fit", in_json)).out);
+  const double seconds = answer["training"]["seconds"].get<double>();
+  const double steps = 10e9 / answer["tokens_per_second"].get<double>();
+  CHECK(seconds > steps);
+  CHECK(seconds < 1.05 * steps);  // and its checkpoints
+  CHECK(answer["training"]["cost"].get<double>() == Approx(2 * 16 * seconds / 3600));
+  const auto text = plimsoll_in(folder, layout("fit", asked));
+  CHECK_THAT(text.out, Catch::Contains("training 10 B tokens in"));
+  CHECK_THAT(text.out, Catch::Contains("layouts tried"));
+}
+
 TEST_CASE("options that a layout of several GPUs would ignore are refused, and what a system keeps is not the GPU's") {
   const plimsoll::TemporaryFolder folder;
   const auto refused = [&](const std::string& command, const Arguments& more, const std::string& name) {

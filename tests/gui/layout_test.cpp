@@ -47,6 +47,21 @@ TEST_CASE("segments never pass the peak, even where categories sum up to more at
   CHECK(layout.segments.back().area.right() <= 40.0001);
 }
 
+TEST_CASE("the verdict tells of the memory that decides: the fullest, or the one that is short of most") {
+  const auto named = [](const char* name, std::int64_t usable, std::int64_t peak) {
+    SpaceAnswer answer = space(usable, usable, peak);
+    answer.space = name;
+    return answer;
+  };
+  // 4 of 23 on the device is fuller than next to nothing of 14, though more of it is free.
+  CHECK(deciding_space({named("gpu0", 23000, 4000), named("host", 14000, 1)})->space == "gpu0");
+  CHECK(deciding_space({named("gpu0", 1000, 900), named("host", 1000, 950)})->space == "host");
+  CHECK(deciding_space({named("gpu0", 1000, 500), named("host", 1000, 500)})->space == "gpu0");
+  CHECK(deciding_space({named("gpu0", 100, 110), named("host", 1000, 1090)})->space == "host");
+  CHECK(deciding_space({named("gpu0", 100, 100), named("host", 1000, 1090)})->space == "host");
+  CHECK(deciding_space({}) == nullptr);
+}
+
 TEST_CASE("the best points are those that no fitting point beats in both memory and time") {
   std::vector<ScatterPoint> points(5);
   const std::int64_t bytes[] = {10, 20, 30, 20, 5};
@@ -69,6 +84,28 @@ TEST_CASE("a click finds the nearest point within reach, and nothing beyond it")
   CHECK(point_at(points, scale, scale.at(points[1]) + QPointF(3, -3), 12) == std::size_t(1));
   CHECK_FALSE(point_at(points, scale, scale.at(points[1]) + QPointF(30, 0), 12).has_value());
   CHECK(scale.y(1) > scale.y(2));  // more time lies higher
+}
+
+TEST_CASE("marks of the memory axis stand evenly and leave their labels room") {
+  for (const std::int64_t usable : {3, 6, 11, 24, 80, 288}) {
+    for (const double width : {180.0, 250.0, 600.0}) {
+      const ScatterScale scale({}, usable * kGiB, QRectF(0, 0, width, 200));
+      const auto marks = scale.memory_marks(64);
+      REQUIRE(marks.size() >= 2);
+      for (std::size_t i = 1; i < marks.size(); ++i) {
+        CHECK(scale.x(marks[i]) - scale.x(marks[i - 1]) >= 64);
+        CHECK((marks[i] - marks[i - 1]) == marks[1]);
+      }
+    }
+  }
+}
+
+TEST_CASE("the axis of step times has two marks at least, also for a single strategy") {
+  for (const double seconds : {0.0021, 0.051, 0.45, 0.99, 2.93, 147.9}) {
+    ScatterPoint point;
+    point.device = kGiB, point.seconds = seconds;
+    CHECK(ScatterScale({point}, 4 * kGiB, QRectF(0, 0, 400, 200)).time_marks().size() >= 2);
+  }
 }
 
 TEST_CASE("round marks lie within their bounds and are multiples of 1, 2 or 5 times a power of ten") {

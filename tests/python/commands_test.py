@@ -40,6 +40,20 @@ class Commands(unittest.TestCase):
     def test_false_and_none_are_options_left_out(self):
         self.assertEqual(plimsoll.fit(TINY, on="T4", desktop=False, seq=None), plimsoll.fit(TINY, on="T4"))
 
+    def test_false_denies_an_option_that_can_be_denied(self):
+        shared = {"on": "A100 80GB", "tp": 4, "stack": "megatron", "batch": 2}
+        words = ["fit", "gpt2-medium", "--json", *(f"--{key}={value}" for key, value in shared.items())]
+        answer = plimsoll.fit("gpt2-medium", sequence_parallel=False, **shared)
+        self.assertEqual(answer, json.loads(program(*words, "--no-sequence-parallel")[1]))
+        layout = {"on": "A100 80GB", "gpus": 4, "tp": 4}  # of ours, where sequence parallelism is looked for unless somebody says
+        self.assertTrue(plimsoll.fit("gpt2-medium", **layout)["parallel"]["sequence_parallel"])
+        self.assertFalse(plimsoll.fit("gpt2-medium", sequence_parallel=False, **layout)["parallel"]["sequence_parallel"])
+
+    def test_an_unknown_keyword_is_an_error_whatever_its_value(self):
+        for value in (True, False, 8):
+            with self.assertRaises(plimsoll.Error):
+                plimsoll.fit(TINY, on="T4", bach=value)
+
     def test_an_error_has_the_programs_words(self):
         code, _, said = program("fit", "gpt2-xxl", "--on", "T4")
         with self.assertRaises(plimsoll.Error) as caught:
