@@ -96,6 +96,16 @@ void say_nodes(StackPrediction& prediction, const StackSetup& setup, const GpuEn
   prediction.assumptions.push_back(placed->network_origin);
 }
 
+/// While a pipeline fills and drains, a stage waits for the others: (stages - 1) / chunks passes of a micro-batch, there and back
+/// (Narayanan et al. 2021, section 2.2).
+void add_bubble(StackTime& time, const Recipe& recipe, const StackSetup& setup) {
+  if (!cuts_layers(setup) || setup.stages < 2 || time.step <= 0) return;
+  const auto turns = static_cast<double>(setup.stages - 1) / static_cast<double>(setup.chunks * recipe.accumulate);
+  time.bubble = turns * (time.forward + time.backward);
+  const double longer = 1 + time.bubble / time.step;
+  for (double* seconds : {&time.step, &time.low, &time.high}) *seconds *= longer;
+}
+
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
   const auto tape = make_tape(setup, gpu);
@@ -155,6 +165,7 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
   const auto time = step_time(run.kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
+  add_bubble(prediction.time, recipe, setup);
   say_nodes(prediction, setup, gpu);
   return prediction;
 }
