@@ -106,7 +106,7 @@ std::string_view layout_option(const CLI::App& command, const StackFlags& stack)
   }
   for (const char* option :
        {"--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
-        "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations"}) {
+        "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations", "--tp-comm-overlap"}) {
     if (given(command, option)) return option;
   }
   return {};
@@ -184,6 +184,10 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
       .add_flag("--partition-activations", flags.partition_activations,
                 "with --recompute full, each of the --tp GPUs keeps its part of a block's input (ZeRO-R)")
       ->group(group);
+  command
+      .add_flag("--tp-comm-overlap", flags.tp_comm_overlap,
+                "products of the --tp GPUs are cut into pieces beside which they send (Transformer Engine)")
+      ->group(group);
 }
 
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
@@ -235,8 +239,10 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
     return refuse("--context", "it says how --cp ranks share a sequence", "add --cp");
   request.context = flags.context == "ulysses" ? ContextKind::kUlysses : ContextKind::kRing;
   if (const auto stands = read_tensor_layout(flags.tensor_layout, request); !stands) return fail(stands.error());
-  request.overlaps_gradients = !flags.gradients_at_end;
+  request.overlaps_gradients = !flags.gradients_at_end && !stack.no_overlap;
+  request.overlaps_tensor = !stack.no_overlap;
   request.partitions_checkpoints = flags.partition_activations;
+  request.cuts_products = flags.tp_comm_overlap;
   if (given(command, "--recompute")) {
     const auto rule = read_recomputation(stack.recompute);
     if (!rule) return fail(rule.error());

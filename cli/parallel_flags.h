@@ -29,6 +29,7 @@ struct ParallelFlags {
   bool exact = false;
   bool gradients_at_end = false;
   bool partition_activations = false;
+  bool tp_comm_overlap = false;
 };
 
 /// --on, --gpus and the degrees of commands that ask about layouts alone; `fit` has them by other groups.

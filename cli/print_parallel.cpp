@@ -97,6 +97,7 @@ std::string layout_json(const ParallelAnswer& answer) {
   line.integer("zero", l.zero)
       .flag("sequence_parallel", l.sequence_parallel)
       .flag("partition_activations", l.partitions_checkpoints)
+      .flag("tp_comm_overlap", l.cuts_products)
       .text("schedule", l.schedule)
       .integer("chunks", l.chunks);
   line.integer("micro_batch", l.micro_batch)

@@ -34,7 +34,7 @@ void print_reasons(const std::vector<RowOutcome>& outcomes) {
 
 void print_group(const RowGroup& group) {
   const std::string family = group.family.empty() ? "all" : group.family;
-  fmt::print("{:<10} {:<24} {:>5} {:>5}", to_text(group.measure), family, group.stated, group.specified);
+  fmt::print("{:<12} {:<24} {:>5} {:>5}", to_text(group.measure), family, group.stated, group.specified);
   if (group.measure == Measure::kFits) {
     const VerdictStatistics& verdicts = group.verdicts;
     fmt::print("   {} verdicts: {} uncertain, {} false \"fits\", {} false \"does not fit\"\n", verdicts.count, verdicts.uncertain,
@@ -56,7 +56,7 @@ void print_worst(const std::vector<RowOutcome>& outcomes, std::size_t count) {
   for (const RowOutcome* outcome : worst) {
     const RowStatement& statement = *outcome->stated.statement;
     const auto error = outcome->error();
-    fmt::print("{} {:<10} {:>10} {:>10} {:>9}  {}, {}, {} ({})\n", outcome->stated.is_fully_specified() ? '*' : ' ',
+    fmt::print("{} {:<12} {:>10} {:>10} {:>9}  {}, {}, {} ({})\n", outcome->stated.is_fully_specified() ? '*' : ' ',
                to_text(statement.measure), value_text(statement.measure, *outcome->predicted),
                value_text(statement.measure, statement.published), error ? percent(*error) : outcome->certain ? "" : "uncertain",
                outcome->row->field("system"), outcome->row->field("model"), statement.gpu.name, outcome->row->place);
@@ -89,7 +89,7 @@ void print_text(const std::vector<RowOutcome>& outcomes, const LadderReport& lad
   }
   fmt::print("{} published rows: {} can be stated, {} of them are fully specified; {} are compared\n\n", outcomes.size(), stated,
              specified, compared);
-  fmt::print("{:<10} {:<24} {:>5} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8}   {}\n", "measure", "family", "rows", "fully",
+  fmt::print("{:<12} {:<24} {:>5} {:>5} {:>8} {:>8} {:>8} {:>8} {:>8}   {:>8} {:>8}   {}\n", "measure", "family", "rows", "fully",
              "median", "mean", "95th", "worst", "bias", "f.median", "f.95th", "order (median / worst) of sweeps");
   for (const RowGroup& group : summarize_rows(outcomes)) print_group(group);
   print_targets(targets, flags.files.empty() && flags.family.empty() && flags.metric.empty());

@@ -189,7 +189,6 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   add_node_flags(command, flags, "software");
   command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
-  command.add_flag("--no-overlap-comm", flags.no_overlap, "one reduction bucket of deepspeed instead of two")->group("software");
   command
       .add_flag("--deterministic", flags.deterministic,
                 "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")
@@ -222,6 +221,10 @@ void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string&
   command
       .add_flag("--sequence-parallel,!--no-sequence-parallel", flags.sequence_parallel,
                 "norms and dropouts on a part of the sequence (megatron), or not (--no-sequence-parallel)")
+      ->group(group);
+  command
+      .add_flag("--no-overlap-comm", flags.no_overlap,
+                "one reduction bucket of deepspeed instead of two; of megatron, nothing is sent beside a backward pass (2021)")
       ->group(group);
   command
       .add_option("--reduce-in", flags.reduce_in,

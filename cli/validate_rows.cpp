@@ -89,7 +89,7 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
     return fail({.kind = ErrorKind::kUnknownName,
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
-                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, forward, backward, "
+                 .remedy = "choose one of allocated, reserved, process, device, host, fits, step, cluster step, forward, backward, "
                            "update, ladder, operator, inference, parallel"});
   }
   const bool known =

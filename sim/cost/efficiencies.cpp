@@ -67,6 +67,10 @@ const GpuEntry* entry_named(std::string_view name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
+bool is_of(const AttentionRow& row, FusedAttention kernel) {
+  return row.kernel.empty() || (kernel == FusedAttention::kCudnn && row.kernel == "cudnn");
+}
+
 bool matches(const AttentionRow& row, const GpuEntry& gpu, std::string_view dtype, bool backward) {
   const bool board =
       !row.board || *row.board == gpu.board || (*row.board == GpuBoard::kGeForce && gpu.board == GpuBoard::kLaptop);
@@ -82,7 +86,7 @@ double at_sequence(const AttentionRow& row, std::int64_t sequence) {
 
 /// The rows of one sort of board stand together, one for each head size.
 bool same_group(const AttentionRow& a, const AttentionRow& b) {
-  return a.architecture == b.architecture && a.board == b.board;
+  return a.architecture == b.architecture && a.board == b.board && a.kernel == b.kernel;
 }
 
 }  // namespace
@@ -113,12 +117,12 @@ Efficiency memory_efficiency(const GpuEntry& gpu) {
 }
 
 std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence,
-                                               std::int64_t head_dim, bool backward) {
+                                               std::int64_t head_dim, bool backward, FusedAttention kernel) {
   const std::string_view kind = dtype == DType::kBf16 ? to_text(DType::kFp16) : to_text(dtype);
   const AttentionRow* small = nullptr;
   const AttentionRow* large = nullptr;
   for (const auto& row : attention_rows()) {
-    if (!matches(row, gpu, kind, backward) || (small != nullptr && !same_group(*small, row))) continue;
+    if (!is_of(row, kernel) || !matches(row, gpu, kind, backward) || (small != nullptr && !same_group(*small, row))) continue;
     if (small == nullptr) small = &row;
     large = &row;
   }

@@ -8,6 +8,7 @@
 #include "formats/machines/constant_table.h"
 #include "formats/machines/gpu_catalogue.h"
 #include "sim/cost/cost_model.h"
+#include "sim/cost/fused_attention.h"
 
 namespace plimsoll {
 
@@ -26,9 +27,10 @@ std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype);
 Efficiency memory_efficiency(const GpuEntry& gpu);
 
 /// Causal attention against the nominal rate of `dtype`: between 512 and 8192 tokens straight in the logarithm of
-/// `sequence`, between measured head sizes straight in `head_dim`, constant outside.
+/// `sequence`, between measured head sizes straight in `head_dim`, constant outside. A kernel of which no row tells on this GPU is told as the other one.
 std::optional<Efficiency> attention_efficiency(const GpuEntry& gpu, DType dtype, std::int64_t sequence,
-                                               std::int64_t head_dim, bool backward);
+                                               std::int64_t head_dim, bool backward,
+                                               FusedAttention kernel = FusedAttention::kFlash);
 
 /// Start-up times, in-step factors, intervals (data/calibration/cost_constants.csv).
 const ConstantTable& cost_constants();

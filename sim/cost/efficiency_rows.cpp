@@ -36,6 +36,7 @@ AttentionRow read_attention(CsvFields& fields) {
   return {.architecture = fields.text("architecture"),
           .board = parse_gpu_board(board),
           .dtype = fields.text("dtype"),
+          .kernel = fields.text("kernel"),
           .head_dim = fields.number("head_dim"),
           .backward = pass == "backward",
           .at_512 = share(fields, "at_512"),

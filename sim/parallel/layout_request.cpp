@@ -23,6 +23,7 @@ ParallelLayout layout_as_said(const LayoutRequest& request, std::int64_t gpus) {
   layout.global_batch = request.global_batch.value_or(layout.micro_batch * layout.data_ranks * layout.stages);
   layout.recomputation = request.recomputation.value_or(Recomputation::kNone);
   layout.partitions_checkpoints = request.partitions_checkpoints;
+  layout.cuts_products = request.cuts_products;
   layout.overlaps_gradients = request.overlaps_gradients;
   layout.overlaps_tensor = request.overlaps_tensor;
   return layout;

@@ -23,6 +23,7 @@ struct LayoutRequest {
   std::optional<std::int64_t> global_batch;
   std::optional<Recomputation> recomputation;
   bool partitions_checkpoints = false;
+  bool cuts_products = false;
   TensorLayout tensor_layout = TensorLayout::kLine;
   std::int64_t tensor_depth = 1;
   ContextKind context = ContextKind::kRing;

@@ -92,6 +92,15 @@ Result<void> check_checkpoints(const ParallelLayout& layout) {
   return refuse(option, "the rows of the stream are divided already", "leave it out");
 }
 
+/// Pieces of a product are the rows of one rank each.
+Result<void> check_pieces(const ParallelLayout& layout) {
+  if (!layout.cuts_products) return {};
+  const bool line = layout.tensor_layout == TensorLayout::kLine;
+  if (layout.tensor_ranks > 1 && layout.sequence_parallel && line) return {};
+  return refuse("--tp-comm-overlap", "it gathers and scatters the rows that tensor ranks in a line divide",
+                "add --tp and --sequence-parallel");
+}
+
 Result<void> check_cuts(const ModelSpec& spec, const Recipe& recipe, const ParallelLayout& layout) {
   const std::int64_t tensor = std::max<std::int64_t>(1, layout.grid().side());
   if (auto fits = divides("--tp", tensor, spec.heads, "heads"); !fits) return fits;
@@ -137,6 +146,7 @@ Result<void> check_layout(const ModelSpec& spec, const Recipe& recipe, const Par
   if (auto fits = check_cuts(spec, recipe, layout); !fits) return fits;
   if (auto fits = check_experts(spec, layout); !fits) return fits;
   if (auto fits = check_checkpoints(layout); !fits) return fits;
+  if (auto fits = check_pieces(layout); !fits) return fits;
   if (auto fits = check_world(layout, gpus); !fits) return fits;
   return check_batch(layout);
 }
@@ -164,6 +174,7 @@ std::string describe(const ParallelLayout& layout) {
   if (layout.sequence_parallel) text += ", sequence parallel";
   text += fmt::format(", {} micro-batches of {}, recompute {}", layout.micro_batches(), layout.micro_batch,
                       to_text(layout.recomputation));
+  if (layout.cuts_products) text += ", collectives beside pieces of products";
   return text + (layout.partitions_checkpoints ? ", checkpoints partitioned" : "");
 }
 

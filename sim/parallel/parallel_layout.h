@@ -39,6 +39,8 @@ struct ParallelLayout {
   bool overlaps_gradients = true;  ///< data ranks' collectives run beside the last backward passes
   bool overlaps_tensor = true;  ///< tensor ranks' collectives of a backward pass run beside its products where they can
 
+  bool cuts_products = false;  ///< products in as many pieces as there are tensor ranks, beside which their collectives run
+
   bool operator==(const ParallelLayout&) const = default;
 
   [[nodiscard]] DeviceGrid grid() const { return {tensor_layout, tensor_ranks, tensor_depth}; }

@@ -81,7 +81,9 @@ class PassSum {
 
   void add_collective(std::size_t i) {
     const bool forward = kernels_[i].phase == Phase::kForward;
-    const double hidden = terms_.layout.overlaps_tensor && !forward ? hidden_beside(seconds_[i], beside(i), terms_.cluster.collective_share) : 0;
+    double product = terms_.layout.overlaps_tensor && !forward ? beside(i) : 0;
+    if (terms_.layout.cuts_products && product == 0) product = beside_pieces(i);
+    const double hidden = hidden_beside(seconds_[i], product, terms_.cluster.collective_share);
     cost_.hidden_sends += hidden;
     (forward ? cost_.forward_sends : cost_.backward_sends) += seconds_[i] - hidden;
   }
@@ -93,6 +95,15 @@ class PassSum {
     const bool gathers =
         i + 3 < kernels_.size() && is_weight_gradient(kernels_, i + 2, terms_.rows) && is_collective(kernels_[i + 3]);
     return gathers ? seconds_[i + 1] : 0;
+  }
+
+  /// Seconds of the product that consumes what is gathered, or makes what is scattered, but for the piece of its rows that waits
+  /// for nothing (or that nothing is left to hide): the rank's own.
+  [[nodiscard]] double beside_pieces(std::size_t i) const {
+    const auto pieces = static_cast<double>(terms_.layout.tensor_ranks);
+    const bool consumed = i + 1 < kernels_.size() && is_linear(kernels_[i + 1]);
+    if (!consumed && (i == 0 || !is_linear(kernels_[i - 1]))) return 0;
+    return seconds_[consumed ? i + 1 : i - 1] * (pieces - 1) / pieces;
   }
 
   /// Keys and values of the other context ranks; backward passes send them and their gradients.

@@ -9,7 +9,7 @@ namespace plimsoll {
 PieceKey piece_key(const ParallelLayout& l) {
   return {l.tensor_ranks, l.tensor_layout, l.tensor_depth,      l.context_ranks,
           l.expert_ranks, l.micro_batch,   l.sequence_parallel, static_cast<int>(l.recomputation),
-          l.partitions_checkpoints};
+          l.partitions_checkpoints, l.cuts_products};
 }
 
 PieceTable make_piece_table(const ParallelQuestion& question, const std::vector<ParallelLayout>& layouts, unsigned threads) {

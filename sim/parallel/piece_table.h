@@ -11,7 +11,7 @@ namespace plimsoll {
 
 /// What decides the pieces of a layout, of layouts that are alike in everything that a search or a sweep leaves as it is.
 using PieceKey = std::tuple<std::int64_t, TensorLayout, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, int,
-                            bool>;
+                            bool, bool>;
 PieceKey piece_key(const ParallelLayout& layout);
 
 /// Pieces, or why there are none.

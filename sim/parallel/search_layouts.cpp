@@ -120,6 +120,7 @@ class Candidates {
           layout.sequence_parallel = by_rows;
           layout.partitions_checkpoints =
               request_.partitions_checkpoints && rule == Recomputation::kFull && layout.tensor_ranks > 1;
+          layout.cuts_products = request_.cuts_products && by_rows && layout.tensor_ranks > 1;
           if (check_layout(question_.spec, question_.recipe, layout, question_.cluster.gpus)) found_.push_back(layout);
         }
       }

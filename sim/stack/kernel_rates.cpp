@@ -56,6 +56,8 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
                  .remedy = "choose a GPU whose bandwidth stands in data/platforms/gpus.csv"});
   }
   KernelRates rates{.gpu = gpu, .nominal = {}, .products = {}};
+  const bool engine = setup.stack == Stack::kMegatron && setup.transformer_engine;
+  if (engine) rates.attention = FusedAttention::kCudnn;
   set_products(rates, gpu, precision);
   rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;

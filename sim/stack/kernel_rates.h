@@ -6,6 +6,7 @@
 #include "core/model/dtype.h"
 #include "core/model/recipe.h"
 #include "formats/machines/gpu_catalogue.h"
+#include "sim/cost/fused_attention.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -16,6 +17,7 @@ struct KernelRates {
   GpuEntry gpu;
   std::map<DType, double> nominal;   ///< FLOP/s of the units that compute in a type; nothing where the GPU has none
   std::map<DType, double> products;  ///< FLOP/s of large matrix products
+  FusedAttention attention = FusedAttention::kFlash;
   double attention_share = 1;        ///< of what fused attention reaches alone
   double operands = 0;               ///< bytes/s of the operands of products and attention
   double streams = 0;                ///< of eager mode's bytes/s: a compiler leaves fewer bytes, which counts as a faster stream

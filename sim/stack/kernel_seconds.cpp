@@ -28,7 +28,7 @@ Result<double> product_seconds(const StackKernel& kernel, const KernelRates& rat
 
 Result<double> attention_seconds(const StackKernel& kernel, const KernelRates& rates) {
   const auto nominal = rates.nominal.find(kernel.dtype);
-  const auto alone = attention_efficiency(rates.gpu, kernel.dtype, kernel.m, kernel.k, kernel.backward);
+  const auto alone = attention_efficiency(rates.gpu, kernel.dtype, kernel.m, kernel.k, kernel.backward, rates.attention);
   if (nominal == rates.nominal.end() || !alone) return unknown_rate("attention", kernel, rates);
   return arithmetic_seconds(kernel, nominal->second * alone->share * rates.attention_share, rates);
 }

@@ -96,6 +96,19 @@ void say_nodes(StackPrediction& prediction, const StackSetup& setup, const GpuEn
   prediction.assumptions.push_back(placed->network_origin);
 }
 
+/// While a pipeline fills and drains, a stage waits for the others: (stages - 1) / chunks passes of a micro-batch, there and back
+/// (Narayanan et al. 2021, section 2.2).
+void add_bubble(StackPrediction& prediction, const Recipe& recipe, const StackSetup& setup) {
+  StackTime& time = prediction.time;
+  if (!cuts_layers(setup) || setup.stages < 2 || time.step <= 0) return;
+  const auto turns = static_cast<double>(setup.stages - 1) / static_cast<double>(setup.chunks * recipe.accumulate);
+  time.bubble = turns * (time.forward + time.backward);
+  const double longer = 1 + time.bubble / time.step;
+  for (double* seconds : {&time.step, &time.low, &time.high}) *seconds *= longer;
+  prediction.assumptions.push_back(fmt::format("of a step, a stage waits {} for the others of the pipeline, which is in no phase",
+                                               to_text(from_seconds(time.bubble))));
+}
+
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
   const auto tape = make_tape(setup, gpu);
@@ -165,6 +178,7 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
   const auto time = step_time(run.kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
+  add_bubble(prediction, recipe, setup);
   say_nodes(prediction, setup, gpu);
   return prediction;
 }

@@ -45,6 +45,7 @@ struct StackTime {
   double forward = 0;
   double backward = 0;
   double optimizer = 0;
+  double bubble = 0;  ///< of the step, in which this stage of a pipeline waits for others: in no phase
   double exposed_communication = 0;
   double exposed_transfer = 0;
   double model_flops = 0;     ///< of the model's own arithmetic, this GPU's part

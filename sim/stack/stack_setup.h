@@ -73,7 +73,8 @@ struct StackSetup {
   bool delayed_update = false;  ///< ZeRO-Offload: host memory updates with the gradients of the step before, beside the
                                 ///< kernels of this one
   std::int64_t reduce_bucket = 500'000'000;  ///< elements that DeepSpeed reduces at once
-  bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent
+  bool overlaps_communication = true;        ///< DeepSpeed's overlap_comm: a second bucket fills while one is sent; of
+                                             ///< Megatron, tensor ranks send beside a backward pass's products
   bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
   bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer

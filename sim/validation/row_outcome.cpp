@@ -55,6 +55,7 @@ std::optional<double> measured(const StackPrediction& prediction, const RowState
     case Measure::kLadder:
       return std::nullopt;
     case Measure::kStep:
+    case Measure::kClusterStep:
       if (prediction.time.step <= 0) return std::nullopt;
       return step_seconds(prediction.time, statement.recipe, statement.setup);
   }

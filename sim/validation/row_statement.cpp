@@ -6,13 +6,14 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<Measure, std::string_view>, 11> kMeasures{{{Measure::kAllocated, "allocated"},
+constexpr std::array<std::pair<Measure, std::string_view>, 12> kMeasures{{{Measure::kAllocated, "allocated"},
                                                                           {Measure::kReserved, "reserved"},
                                                                           {Measure::kProcess, "process"},
                                                                           {Measure::kDevice, "device"},
                                                                           {Measure::kHost, "host"},
                                                                           {Measure::kFits, "fits"},
                                                                           {Measure::kStep, "step"},
+                                                                          {Measure::kClusterStep, "cluster step"},
                                                                           {Measure::kForward, "forward"},
                                                                           {Measure::kBackward, "backward"},
                                                                           {Measure::kUpdate, "update"},

@@ -22,7 +22,8 @@ enum class Measure : std::uint8_t {
   kDevice,     ///< bytes of the whole GPU (nvidia-smi)
   kHost,       ///< bytes of the process in host memory
   kFits,       ///< whether it runs at all
-  kStep,       ///< seconds of an optimizer step
+  kStep,       ///< seconds of an optimizer step, on one node
+  kClusterStep,  ///< the same on several nodes
   kForward,    ///< seconds of its forward passes
   kBackward,   ///< of its backward passes
   kUpdate,     ///< of what comes after them
@@ -52,6 +53,7 @@ struct StatedRow {
 
 /// Seconds of a step, or of a part of it.
 constexpr bool is_time(Measure measure) { return measure >= Measure::kStep && measure <= Measure::kUpdate; }
+constexpr bool is_step(Measure measure) { return measure == Measure::kStep || measure == Measure::kClusterStep; }
 constexpr bool is_memory(Measure measure) { return measure != Measure::kFits && measure < Measure::kStep; }
 
 std::string_view to_text(Measure measure);

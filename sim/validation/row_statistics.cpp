@@ -43,7 +43,7 @@ std::string sweep_key(const RowOutcome& outcome) {
 
 /// By what configurations are put in order: bytes, or tokens a second on all GPUs.
 double preferred(const RowStatement& statement, double value) {
-  if (statement.measure != Measure::kStep) return value;
+  if (!is_step(statement.measure)) return value;
   return static_cast<double>(statement.recipe.tokens_per_step() * statement.setup.data_ranks) / value;
 }
 

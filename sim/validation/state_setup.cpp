@@ -64,6 +64,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.keeps_gradients = facts.is_true("keeps_gradients");
   setup.delayed_update = facts.is_true("delayed_update");
   setup.eager_modules = facts.is_true("eager_modules");
+  setup.overlaps_communication = facts.fact("overlap") != "false";
   setup.deterministic = facts.is_true("deterministic");
   setup.transformer_engine = facts.fact("engine") != "false";
   take_word(facts, "os", parse_operating_system, setup.os);
@@ -121,6 +122,16 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   if (facts.fact("zero").empty() && setup.data_ranks > 1) facts.leave_open("sharding");
 }
 
+/// What the GPUs stand on, where a source says it: how many are on a node, and what joins nodes.
+void take_nodes(RowFacts& facts, StackSetup& setup) {
+  setup.network = facts.fact("network");
+  const auto node = facts.whole_fact("node_gpus");
+  if (!node || *node == 0) return;
+  const std::int64_t gpus = stated_gpus(setup);
+  setup.nodes = std::max<std::int64_t>(1, gpus / *node);
+  if (gpus % *setup.nodes != 0) facts.refuse("contradictory ranks", fmt::format("{} GPUs on nodes of {}", gpus, *node));
+}
+
 /// Layers of an interleaved chunk, as Megatron-LM is told them.
 void take_chunks(RowFacts& facts, StackSetup& setup, std::int64_t layers) {
   const auto chunk = facts.whole_fact("chunk_layers");
@@ -140,6 +151,7 @@ StackSetup state_setup(RowFacts& facts, std::int64_t layers) {
   take_homes(facts, setup);
   take_machine(facts, setup);
   take_ranks(facts, setup);
+  take_nodes(facts, setup);
   take_chunks(facts, setup, layers);
   return setup;
 }

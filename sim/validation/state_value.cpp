@@ -5,6 +5,7 @@
 #include "core/model/parameters.h"
 #include "formats/published/spelling.h"
 #include "formats/text/csv.h"
+#include "sim/cost/efficiencies.h"
 #include "sim/validation/flop_convention.h"
 #include "sim/validation/state_row.h"
 
@@ -80,12 +81,19 @@ void check_peak(RowFacts& facts, const RowStatement& statement) {
   if (peak > 0 && tflops > peak) facts.refuse("contradicts arithmetic", fmt::format("{:.1f} TFLOP/s on {}", tflops, gpu.name));
 }
 
+bool is_over_nodes(const StackSetup& setup) {
+  const auto usual = static_cast<std::int64_t>(cost_constants().at("network.node"));
+  return setup.nodes ? *setup.nodes > 1 : stated_gpus(setup) > usual;
+}
+
 void take_time(RowFacts& facts, RowStatement& statement) {
-  const std::int64_t node = facts.whole_fact("node_gpus").value_or(8);
-  if (stated_gpus(statement.setup) > node) facts.refuse("several nodes", "");
+  if (is_over_nodes(statement.setup)) {
+    if (statement.measure == Measure::kStep) statement.measure = Measure::kClusterStep;
+    if (statement.setup.network.empty()) facts.leave_open("network between nodes");
+  }
   statement.published = step_seconds(facts, statement, facts.row().value.value_or(0));
   if (statement.published <= 0) return facts.refuse("value without meaning", facts.row().field("metric"));
-  if (statement.measure == Measure::kStep) check_peak(facts, statement);
+  if (is_step(statement.measure)) check_peak(facts, statement);
 }
 
 void take_bytes(RowFacts& facts, RowStatement& statement) {

@@ -161,6 +161,20 @@ TEST_CASE("gradients that are reduced in bf16 take half the bytes and are sent s
   CHECK_THAT(refused.err, Catch::Contains("--reduce-in"));
 }
 
+TEST_CASE("what is sent beside products shortens a step, and what nothing is sent beside lengthens it") {
+  const plimsoll::TemporaryFolder folder;
+  const auto step = [&](Arguments more) {
+    for (const char* word : {"--tp", "4", "--sequence-parallel", "--global-batch", "16", "--json"}) more.emplace_back(word);
+    return json::parse(plimsoll_in(folder, layout("simulate", more)).out)["step_seconds"].get<double>();
+  };
+  CHECK(step({"--tp-comm-overlap"}) < step({}));
+  CHECK(step({"--no-overlap-comm"}) > step({}));
+  CHECK(step({"--no-overlap-comm"}) > step({"--gradients-at-end"}));
+  const auto refused = plimsoll_in(folder, layout("simulate", {"--tp", "4", "--global-batch", "16", "--tp-comm-overlap"}));
+  CHECK(refused.code == 2);
+  CHECK_THAT(refused.err, Catch::Contains("--tp-comm-overlap"));
+}
+
 TEST_CASE("a search neither divides rows nor interleaves stages where it is told not to, as simulate does not") {
   const plimsoll::TemporaryFolder folder;
   const auto told = [&](const char* command, const Arguments& more) {

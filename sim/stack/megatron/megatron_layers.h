@@ -18,6 +18,7 @@ struct MegatronCut {
   bool fused_attention = true;
   bool copies_attention = false;   ///< FlashAttention's result lies batch first and is copied into order
   bool recomputes_attention = false;
+  bool overlaps = true;            ///< backward passes send beside their products, as Megatron-LM does since 2022
   DType type = DType::kBf16;
 
   /// Rows of the residual stream that this rank holds.

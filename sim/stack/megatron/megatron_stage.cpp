@@ -43,6 +43,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
           .batch = recipe.micro_batch, .sequence = recipe.sequence / setup.context_ranks, .dropout = setup.dropout.value_or(usual),
           .fused_attention = fused, .copies_attention = fused && capability != "9.0" && recipe.micro_batch > 1,
           .recomputes_attention = setup.recomputation == Recomputation::kSelective,
+          .overlaps = setup.overlaps_communication,
           .type = recipe.precision == Precision::kFp32 ? DType::kFp32 : compute_dtype(recipe.precision)};
 }
 

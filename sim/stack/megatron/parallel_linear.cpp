@@ -7,6 +7,8 @@ namespace {
 /// weights need, beside the backward pass's products.
 enum class Waits : bool { kNo, kYes };
 
+Waits beside_products(const MegatronCut& cut) { return cut.overlaps ? Waits::kNo : Waits::kYes; }
+
 /// A collective among tensor-parallel ranks of so many gathered bytes.
 void among_ranks(Tape& tape, const Tensor& whole, const MegatronCut& cut, int times, Waits waits) {
   if (cut.tensor_ranks < 2) return;
@@ -55,11 +57,11 @@ Tensor column_parallel(Tape& tape, const Tensor& x, const Weights& weights, cons
   gathered = {};
   return tape.record(std::move(out), {&x, &weight, &bias}, [=, saved = x.detached(), has_bias = bool(bias)](Tape& t, Tensors gradients) {
     Tensors results(3);
-    const Tensor again = all_rows(t, saved, inputs, cut, Waits::kNo);
+    const Tensor again = all_rows(t, saved, inputs, cut, beside_products(cut));
     Tensor dx = t.empty({cut.rows(), inputs}, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
     t.product(1, outputs, inputs, cut.rows(), saved.dtype);
-    results[0] = summed(t, std::move(dx), saved.shape, cut, Waits::kNo);
+    results[0] = summed(t, std::move(dx), saved.shape, cut, beside_products(cut));
     results[2] = bias_gradient(t, gradients[0], has_bias, outputs);
     return results;
   });

@@ -59,6 +59,16 @@ TEST_CASE("attention without FlashAttention-2 runs at what memory-efficient atte
   CHECK(attention_efficiency(gpu("A100 80GB SXM4"), DType::kFp32, 1024, 64, true)->share == 0.25);
 }
 
+TEST_CASE("cuDNN's attention has its own measurements where there are some, and is told as FlashAttention elsewhere") {
+  const auto share = [](std::string_view name, bool backward, FusedAttention kernel) {
+    return attention_efficiency(gpu(name), DType::kBf16, 8192, 128, backward, kernel)->share;
+  };
+  CHECK(share("H100 SXM5 80GB", false, FusedAttention::kFlash) == Approx(0.337));
+  CHECK(share("H100 SXM5 80GB", false, FusedAttention::kCudnn) == Approx(0.535));
+  CHECK(share("H100 SXM5 80GB", true, FusedAttention::kCudnn) == Approx(0.462));
+  CHECK(share("A100 80GB SXM4", false, FusedAttention::kCudnn) == share("A100 80GB SXM4", false, FusedAttention::kFlash));
+}
+
 TEST_CASE("an interval contains its median and is wider the farther the measurement") {
   const auto measured = cost_of(1.0, CostOrigin::kMeasured);
   const auto catalogue = cost_of(1.0, CostOrigin::kCatalogue);

@@ -30,6 +30,9 @@ TEST_CASE("A degree that does not divide what it shares is named before anything
   CHECK(refusal({.recomputation = kFull, .partitions_checkpoints = true}, 1) == "--partition-activations");
   CHECK(refusal({.tensor_ranks = 8, .sequence_parallel = true, .recomputation = kFull, .partitions_checkpoints = true}, 8) ==
         "--partition-activations");
+  CHECK(refusal({.tensor_ranks = 8, .sequence_parallel = true, .cuts_products = true}, 8).empty());
+  CHECK(refusal({.tensor_ranks = 8, .cuts_products = true}, 8) == "--tp-comm-overlap");
+  CHECK(refusal({.data_ranks = 8, .global_batch = 8, .cuts_products = true}, 8) == "--tp-comm-overlap");
 }
 
 TEST_CASE("Layers divide evenly, or the ends of the model count as one each") {

@@ -194,6 +194,22 @@ TEST_CASE("Expert ranks share the experts, and exchange tokens") {
   CHECK(answer_of(question).step_seconds > shared.step_seconds);
 }
 
+TEST_CASE("Collectives run beside the pieces of the products that take or make their rows, but for a rank's own piece") {
+  ParallelQuestion question = gpt_on(8);
+  question.layout = {.data_ranks = 4, .tensor_ranks = 2, .sequence_parallel = true, .micro_batch = 16, .global_batch = 64};
+  const auto block = [&] { return stage_pieces(question.spec, question.recipe, question.layout, question.choices, question.cluster)->block; };
+  const PieceCost whole = block();
+  question.layout.cuts_products = true;
+  const PieceCost pieces = block();
+  const auto sent = [](const PieceCost& cost) { return cost.forward_sends + cost.backward_sends + cost.hidden_sends; };
+  CHECK(sent(pieces) == Approx(sent(whole)));
+  CHECK(pieces.forward_sends < 0.6 * whole.forward_sends);
+  CHECK(pieces.backward_sends < whole.backward_sends);
+  CHECK(pieces.forward == Approx(whole.forward));
+  // One of two pieces of a product hides at most half of its seconds, and so does each of the forward pass's four.
+  CHECK(whole.forward_sends - pieces.forward_sends <= 0.5 * whole.forward);
+}
+
 TEST_CASE("The fullest of ranks that experts are chosen on at random has a little more than the mean") {
   CHECK(chance_imbalance(1024, 2, 1) == 1);
   // 1 + sqrt(2 ln 8 / 2048) = 1 + sqrt(4.1589 / 2048) = 1.0451

@@ -63,6 +63,49 @@ TEST_CASE("What a step takes of the rate of an architecture's matrix units it do
   CHECK(share(DType::kFp32, DType::kFp32) == Approx(cost_constants().at("stack.product.datacenter")));
 }
 
+TEST_CASE("Transformer Engine attends with cuDNN's kernels, other layers do not") {
+  const GpuEntry gpu = gpu_named("H100 SXM5 80GB");
+  StackSetup setup;
+  setup.stack = Stack::kMegatron;
+  CHECK(kernel_rates(gpu, setup, Precision::kBf16).value().attention == FusedAttention::kCudnn);
+  setup.transformer_engine = false;
+  CHECK(kernel_rates(gpu, setup, Precision::kBf16).value().attention == FusedAttention::kFlash);
+  CHECK(kernel_rates(gpu, {}, Precision::kBf16).value().attention == FusedAttention::kFlash);
+}
+
+TEST_CASE("A stage of a pipeline waits for the others while it fills and drains") {
+  StackSetup setup;
+  setup.stack = Stack::kMegatron;
+  setup.modules = ModuleStyle::kMegatron;
+  setup.stages = 4;
+  setup.stage = 0;
+  Recipe recipe = recipe_of(1, 1024, Precision::kBf16Mixed);
+  recipe.accumulate = 8;
+  const StackTime time = time_of("gpt2", recipe, setup);
+  // Three of eight micro-batches' passes; interleaved in three chunks, one.
+  CHECK(time.bubble == Approx(3.0 / 8 * (time.forward + time.backward)));
+  CHECK(time.step == Approx(time.forward + time.backward + time.optimizer + time.bubble));
+  CHECK(time.low < time.step);
+  CHECK(time.high > time.step);
+  setup.chunks = 3;
+  const StackTime interleaved = time_of("gpt2", recipe, setup);
+  CHECK(interleaved.bubble == Approx(1.0 / 8 * (interleaved.forward + interleaved.backward)));
+}
+
+TEST_CASE("Tensor ranks that send nothing beside a backward pass wait for every sum in it") {
+  StackSetup setup;
+  setup.stack = Stack::kMegatron;
+  setup.modules = ModuleStyle::kMegatron;
+  setup.tensor_ranks = 4;
+  const Recipe recipe = recipe_of(4, 1024, Precision::kBf16Mixed);
+  const StackTime beside = time_of("gpt2", recipe, setup);
+  setup.overlaps_communication = false;
+  const StackTime waits = time_of("gpt2", recipe, setup);
+  CHECK(waits.forward == Approx(beside.forward));
+  CHECK(waits.backward > beside.backward);
+  CHECK(waits.exposed_communication > 1.5 * beside.exposed_communication);
+}
+
 TEST_CASE("A kernel takes its start and the longer of arithmetic and traffic") {
   const KernelRates rates = round_rates();
   // 2 · 4096^3 = 137.44e9 FLOPs at 100e12/s: 1374.4 us; 3 · 4096^2 · 2 = 100.7e6 bytes at 1e12/s: 100.7 us.

@@ -126,11 +126,27 @@ TEST_CASE("rates become seconds of one optimizer step by the convention of their
   CHECK(hardware.statement->published == Approx(16384 * flops * 4 / 3 / (0.4 * 312e12)));
 }
 
-TEST_CASE("times of several nodes are not compared") {
+TEST_CASE("times of several nodes are counted apart, on the network that the source names, else on the usual one and left open") {
+  const std::string head = "llm-foundry,MPT-125m,0.125,12,768,12,2048,256,4,64,a100_40gb,amp_bf16,full,FULL_SHARD/DEFAULT,throughput,1000,"
+                           "tokens/s/GPU,";
+  const auto said = throughput(head + "tables [A100 40GB with 1600 Gbps node-node interconnect (RoCE)]");
+  REQUIRE(said.statement);
+  CHECK(said.statement->measure == Measure::kClusterStep);
+  CHECK(said.statement->setup.network == "8x200Gb/s");
+  CHECK_FALSE(says(said.open, "network between nodes"));
+  // 256 · 2048 tokens on 64 GPUs at 1000 tokens/s/GPU: 8.192 s.
+  CHECK(said.statement->published == Approx(8.192));
+  const auto unsaid = throughput(head + "x");
+  REQUIRE(unsaid.statement);
+  CHECK(says(unsaid.open, "network between nodes"));
+}
+
+TEST_CASE("a source's own nodes decide how many there are") {
   const auto row = throughput(
-      "llm-foundry,MPT-125m,0.125,12,768,12,2048,256,4,64,a100_40gb,amp_bf16,full,FULL_SHARD/DEFAULT,throughput,1000,"
-      "tokens/s/GPU,x");
-  CHECK(says(row.refusals, "several nodes"));
+      "BigScience V100 (Megatron),GPT 1.3B,1.3,24,2048,16,2048,64,4,8,V100 32GB SXM,fp16,full,\"DP=8,TP=1,PP=1,ZeRO-0\",iteration time,1,s,x");
+  REQUIRE(row.statement);
+  CHECK(row.statement->setup.nodes == 2);
+  CHECK(row.statement->measure == Measure::kClusterStep);
 }
 
 TEST_CASE("adapters have the rank and the matrices that the source says, their base its bits") {

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstdint>
+
+namespace plimsoll {
+
+/// Whose fused attention runs.
+enum class FusedAttention : std::uint8_t {
+  kFlash,  ///< FlashAttention 2, or what PyTorch has where that does not run
+  kCudnn,  ///< cuDNN's, which Transformer Engine prefers from Hopper on
+};
+
+}  // namespace plimsoll
