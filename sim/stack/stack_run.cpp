@@ -32,6 +32,16 @@ bool is_hopper_or_later(const GpuEntry& gpu) {
   return gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
 }
 
+Result<void> check_lengths(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  if (!setup.lengths.vary()) return {};
+  if (spec.reads_images() || spec.is_conv_net()) return unsupported("images have no lengths");
+  if (cuts_layers(setup)) return unsupported("Megatron's sequences are all of one length");
+  const std::int64_t longest = setup.lengths.longest;
+  if (longest == 0 || longest == recipe.sequence) return {};
+  return fail({.kind = ErrorKind::kInput, .what = fmt::format("lengths go up to {} tokens, sequences to {}", longest, recipe.sequence),
+               .where = "--lengths", .remedy = fmt::format("add --seq {}", longest)});
+}
+
 /// The first stage holds most micro-batches, the last one the logits.
 std::int64_t neediest_stage(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (setup.stages == 1) return 0;
@@ -63,6 +73,7 @@ Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
 
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
