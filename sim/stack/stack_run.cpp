@@ -32,13 +32,18 @@ bool is_hopper_or_later(const GpuEntry& gpu) {
   return gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
 }
 
+std::int64_t longest_of(const SequenceLengths& lengths) {
+  return lengths.seen.empty() ? lengths.longest : *std::max_element(lengths.seen.begin(), lengths.seen.end());
+}
+
+/// Longer sequences are cut; were all shorter, what is asked for would never be met.
 Result<void> check_lengths(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   if (!setup.lengths.vary()) return {};
   if (spec.reads_images() || spec.is_conv_net()) return unsupported("images have no lengths");
   if (cuts_layers(setup)) return unsupported("Megatron's sequences are all of one length");
-  const std::int64_t longest = setup.lengths.longest;
-  if (longest == 0 || longest == recipe.sequence) return {};
-  return fail({.kind = ErrorKind::kInput, .what = fmt::format("lengths go up to {} tokens, sequences to {}", longest, recipe.sequence),
+  const std::int64_t longest = longest_of(setup.lengths);
+  if (longest >= recipe.sequence) return {};
+  return fail({.kind = ErrorKind::kInput, .what = fmt::format("no sequence is as long as {} tokens", recipe.sequence),
                .where = "--lengths", .remedy = fmt::format("add --seq {}", longest)});
 }
 

@@ -12,8 +12,9 @@ namespace plimsoll {
 
 /// Optimizer steps that are simulated: the first creates states, the third is as all that follow.
 inline constexpr std::int64_t kSimulatedSteps = 3;
-/// Micro-batches that are drawn where sequences vary in length, before a last step of the longest.
-inline constexpr std::int64_t kVaryingMicroBatches = 128;
+/// Micro-batches that are drawn where sequences vary in length, before a last step of the longest; twice and four times as many
+/// reserve no more.
+inline constexpr std::int64_t kVaryingMicroBatches = 64;
 
 /// Steps of drawn lengths; the last step comes after them.
 std::int64_t steps_of_drawn_lengths(const Recipe& recipe);

@@ -15,7 +15,6 @@ import torch
 import torch.nn.functional
 import transformers as hf
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools import mod_tracker
 from torch.distributed._tools.mem_tracker import MemTracker
 
 torch.nn.functional.dropout = (
@@ -31,17 +30,6 @@ for hook in ("register_hook", "register_post_accumulate_grad_hook"):
     plain = getattr(torch.Tensor, hook)
     setattr(torch.Tensor, hook, lambda self, call, plain=plain:
             plain(self, call) if self.requires_grad else type("NoHook", (), {"remove": lambda self: None})())
-
-# Its hook on a leaf that asks for a gradient, as the embedding's output does beside a frozen model, would hold that leaf for ever.
-plain_hook = mod_tracker.register_multi_grad_hook
-
-
-def hook_inner(tensors, call, mode="all"):
-    inner = [tensor for tensor in tensors if not tensor.is_leaf]
-    return plain_hook(inner, call, mode=mode) if inner else None
-
-
-mod_tracker.register_multi_grad_hook = hook_inner
 
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 EAGER = {"attn_implementation": "eager", "use_cache": False}
@@ -173,9 +161,17 @@ def peak(model, size, sequence, precision, recompute, lora, target="", bits="", 
             if lora:
                 net.enable_input_require_grads()
         optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], foreach=True)
+        # Under the tracker the embedding's output, a leaf that asks for a gradient beside a frozen model, outlives its step: states
+        # are made before, and one step is enough.
+        leaf = recompute == "full" and lora
+        if leaf:
+            for parameter in optimizer.param_groups[0]["params"]:
+                parameter.grad = torch.zeros_like(parameter)
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         tracker = MemTracker()
         tracker.track_external(net, optimizer)
-        for _ in range(2):
+        for _ in range(1 if leaf else 2):
             with tracker:
                 inputs = batch(model, size, sequence, target)
                 with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16-mixed"):

@@ -67,15 +67,15 @@ TEST_CASE("Varying lengths request what the longest do and reserve more, which e
   CHECK(predict({.shortest = 16, .longest = 512}, true).peak.reserved < drawn.peak.reserved);
 }
 
-TEST_CASE("Lengths that go beyond the sequence are named, and so are images") {
+TEST_CASE("Sequences longer than any length are named, and so are images") {
   Recipe recipe;
   recipe.micro_batch = 1;
-  recipe.sequence = 256;
-  const StackSetup setup{.lengths = {.shortest = 1, .longest = 512}};
+  recipe.sequence = 512;
+  const StackSetup setup{.lengths = {.shortest = 1, .longest = 256}};
   const GpuEntry board = *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4");
   const auto longer = predict_stack(*resolve_model(kModel), recipe, setup, board);
   REQUIRE(!longer);
-  CHECK(longer.error().remedy == "add --seq 512");
+  CHECK(longer.error().remedy == "add --seq 256");
   CHECK(!predict_stack(*resolve_model("resnet50"), recipe, setup, board));
 }
 
