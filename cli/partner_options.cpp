@@ -27,6 +27,7 @@ Result<void> check_partner_options(const StackFlags& flags) {
   const bool shares = flags.gpus > 1 && flags.zero >= 2;
   const bool keeps_types = flags.stack == "pytorch" && !shares;
   const bool allocates_by_pytorch = flags.stack != "llm.c";
+  const bool hugging_face = flags.modules.empty() || flags.modules == "huggingface";
   const Partner partners[] = {
       {"--chunks", flags.stages > 1 || flags.chunks == 1, "stages of a pipeline interleave chunks", "add --pp"},
       {"--sequence-parallel", flags.tensor_ranks > 1 || !flags.sequence_parallel, "it shares what --tp GPUs have whole", "add --tp"},
@@ -37,6 +38,9 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
       {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
        "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},
+      {"--rotary-tables", hugging_face, "only transformers' modules had them", "leave it out"},
+      {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
+      {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
       {"--deterministic", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
   };

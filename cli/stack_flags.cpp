@@ -6,6 +6,7 @@
 
 #include "cli/foreign_options.h"
 #include "cli/partner_options.h"
+#include "formats/text/read_text_file.h"
 
 namespace plimsoll {
 namespace {
@@ -122,6 +123,15 @@ Result<void> read_compression(const StackFlags& flags, const ModelSpec& spec, St
                .remedy = "add --compress-activations lossless"});
 }
 
+Result<SequenceLengths> lengths_of(const std::string& text) {
+  constexpr Bytes kLargestFile{std::int64_t{1} << 28};
+  if (text.empty()) return SequenceLengths{};
+  if (text.find("..") != std::string::npos && text.find_first_not_of("0123456789.") == std::string::npos) return parse_length_range(text);
+  const auto lines = read_text_file(text, kLargestFile);
+  if (!lines) return fail(lines.error());
+  return read_lengths(*lines);
+}
+
 /// In whose code a model is usually trained under a stack.
 ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
   if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
@@ -166,6 +176,20 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
                   "yes or no: PEFT's prepare_model_for_kbit_training of a base of 4 or 8 bits (pytorch; default: yes for "
                   "huggingface modules that are not sharded)")
       ->check(CLI::IsMember({"yes", "no"}))
+      ->group("software");
+  command
+      .add_option("--lengths", flags.lengths,
+                  "sequences of varying length, the longest of them --seq: 91..2048, or a file with one sequence's tokens a line")
+      ->group("software");
+  command
+      .add_option("--module-loading", flags.module_loading,
+                  "when the driver loads kernels (CUDA_MODULE_LOADING): lazy, or eager as before CUDA 11.7")
+      ->check(CLI::IsMember({"lazy", "eager"}))
+      ->capture_default_str()
+      ->group("software");
+  command
+      .add_flag("--rotary-tables", flags.rotary_tables,
+                "every layer keeps cosines and sines of all positions (transformers' models of early 2024)")
       ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
@@ -291,6 +315,11 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
   setup.dropout = flags.dropout;
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
+  const auto lengths = lengths_of(flags.lengths);
+  if (!lengths) return fail(lengths.error());
+  setup.lengths = *lengths;
+  setup.eager_modules = flags.module_loading == "eager";
+  setup.rotary_tables = flags.rotary_tables;
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

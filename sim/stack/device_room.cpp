@@ -1,29 +1,47 @@
 #include "sim/stack/device_room.h"
 
 #include <algorithm>
-#include <iterator>
+#include <vector>
 
 #include "formats/machines/memory_overheads.h"
+#include "sim/stack/communicator_memory.h"
+#include "sim/stack/node_placement.h"
 
 namespace plimsoll {
 namespace {
 
-/// What Megatron's initialization makes beside one group a degree: that of all ranks, that over which norms and overflows are
-/// told (all that hold one model), and that of the embedding, which the first stage shares with the last.
-std::int64_t megatron_groups(const StackSetup& setup) {
-  const bool cut = setup.tensor_ranks > 1 || setup.stages > 1, alone = !cut && setup.data_ranks == 1;
-  return alone ? 0 : 1 + (cut ? 1 : 0) + (setup.stages > 1 ? 1 : 0);
+bool is_on_several_nodes(const GpuEntry& gpu, const StackSetup& setup) {
+  const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network);
+  return placed && placed->nodes() > 1;
 }
 
-/// NCCL's kernels and buffers for the first group of ranks, and the buffers of every further one. A driver that loads every
-/// kernel at the start has loaded NCCL's.
+/// Groups of ranks that a program makes communicators for, and how many are in each. Megatron's initialization makes beside one
+/// a degree that of all ranks, that over which norms and overflows are told (all that hold one model), and that of the embedding,
+/// which the first stage shares with the last.
+std::vector<CommunicatorShape> groups_of(const GpuEntry& gpu, const StackSetup& setup) {
+  const bool several = is_on_several_nodes(gpu, setup);
+  std::vector<CommunicatorShape> groups;
+  const auto add = [&](std::int64_t ranks, bool leaves_node) {
+    // NCCL makes a communicator's pool at its start since 2.12, of the spring in which CUDA began to load kernels when they are needed.
+    if (ranks > 1) groups.push_back({.ranks = ranks, .leaves_node = leaves_node, .makes_pool = !setup.eager_modules});
+  };
+  add(setup.data_ranks, several);
+  add(setup.tensor_ranks, false);
+  add(setup.stages, several);
+  add(setup.context_ranks, false);
+  if (!cuts_layers(setup)) return groups;
+  add(gpus_of(setup), several);
+  add(setup.tensor_ranks * setup.stages, several && setup.stages > 1);
+  if (setup.stages > 1) add(2, several);
+  return groups;
+}
+
+/// NCCL's kernels, which a driver that loads every kernel at the start has loaded already, and what each group's communicator takes.
 Bytes communicators(const GpuEntry& gpu, const StackSetup& setup) {
-  const std::int64_t degrees[] = {setup.data_ranks, setup.tensor_ranks, setup.stages, setup.context_ranks};
-  const std::int64_t groups = std::count_if(std::begin(degrees), std::end(degrees), [](std::int64_t ranks) { return ranks > 1; }) +
-                              (cuts_layers(setup) ? megatron_groups(setup) : 0);
-  if (groups == 0) return {};
-  Bytes bytes = device_overhead(setup.eager_modules ? "nccl_group" : "nccl", gpu);
-  for (std::int64_t more = 1; more < groups; ++more) bytes += device_overhead("nccl_group", gpu);
+  const auto groups = groups_of(gpu, setup);
+  if (groups.empty()) return {};
+  Bytes bytes = setup.eager_modules ? Bytes(0) : device_overhead("nccl_kernels", gpu);
+  for (const CommunicatorShape& group : groups) bytes += communicator_memory(gpu, group);
   return bytes;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/stack/stack_run.h"
 #include "sim/stack/step_time.h"
 #include "sim/stack/tape/tape.h"
+#include "sim/stack/training_steps.h"
 
 namespace plimsoll {
 namespace {
@@ -161,6 +162,19 @@ void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   prediction.assumptions.push_back(fmt::format("host memory: {} needed, {} there", to_text(prediction.host), to_text(*setup.host_memory)));
 }
 
+/// What varying lengths cost beside sequences that are all as long as the longest.
+Result<void> note_lengths(StackPrediction& prediction, const ModelSpec& spec, const Recipe& recipe, StackSetup setup, const GpuEntry& gpu) {
+  if (!setup.lengths.vary()) return {};
+  setup.lengths = {};
+  const auto even = run_stack(spec, recipe, setup, gpu);
+  if (!even) return fail(even.error());
+  prediction.assumptions.push_back(fmt::format("{} micro-batches were simulated with lengths drawn from what --lengths says, each padded to its longest "
+                                               "sequence, then a step of {} tokens, which is the one that is timed; were all sequences that long, {} would be reserved",
+                                               steps_of_drawn_lengths(recipe) * recipe.accumulate, recipe.sequence,
+                                               to_text(replayed_run(*even, setup).peak.reserved)));
+  return {};
+}
+
 }  // namespace
 
 StackPrediction predict_allocations(const StorageLog& log, const std::vector<std::string>& places, const DeviceRoom& room,
@@ -188,8 +202,10 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   const auto run = run_stack(spec, recipe, setup, gpu);
   if (!run) return fail(run.error());
   auto prediction = predict_run(*run, recipe, setup, gpu);
-  if (prediction) note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
-  if (prediction) note_compression(*prediction, setup.compression);
+  if (!prediction) return prediction;
+  note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
+  note_compression(*prediction, setup.compression);
+  if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());
   return prediction;
 }
 

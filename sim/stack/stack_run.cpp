@@ -32,6 +32,21 @@ bool is_hopper_or_later(const GpuEntry& gpu) {
   return gpu.compute_capability == "9.0" || gpu.compute_capability == "10.0" || gpu.compute_capability == "12.0";
 }
 
+std::int64_t longest_of(const SequenceLengths& lengths) {
+  return lengths.seen.empty() ? lengths.longest : *std::max_element(lengths.seen.begin(), lengths.seen.end());
+}
+
+/// Longer sequences are cut; were all shorter, what is asked for would never be met.
+Result<void> check_lengths(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  if (!setup.lengths.vary()) return {};
+  if (spec.reads_images() || spec.is_conv_net()) return unsupported("images have no lengths");
+  if (cuts_layers(setup)) return unsupported("Megatron's sequences are all of one length");
+  const std::int64_t longest = longest_of(setup.lengths);
+  if (longest >= recipe.sequence) return {};
+  return fail({.kind = ErrorKind::kInput, .what = fmt::format("no sequence is as long as {} tokens", recipe.sequence),
+               .where = "--lengths", .remedy = fmt::format("add --seq {}", longest)});
+}
+
 /// The first stage holds most micro-batches, the last one the logits.
 std::int64_t neediest_stage(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (setup.stages == 1) return 0;
@@ -75,6 +90,7 @@ Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
   if (const auto known = check_conv_net(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));

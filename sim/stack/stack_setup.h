@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/operating_system.h"
+#include "sim/stack/sequence_lengths.h"
 #include "sim/stack/tape/map_encoding.h"
 
 namespace plimsoll {
@@ -52,6 +53,9 @@ struct StackSetup {
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
   /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
   std::optional<bool> kbit_preparation;
+  SequenceLengths lengths;        ///< where sequences are not all as long as the recipe says, which then is the longest
+  bool rotary_tables = false;     ///< every layer keeps cosines and sines of all the model's positions (transformers' Mistral and
+                                  ///< Mixtral of early 2024)
   std::int64_t data_ranks = 1;    ///< GPUs that share the batch
   int zero = 0;                   ///< 1 optimizer states, 2 and gradients, 3 and parameters are shared out over the ranks (FSDP)
   std::int64_t tensor_ranks = 1;
@@ -89,7 +93,7 @@ struct StackSetup {
   bool holds_scores = false;    ///< attention that is written out keeps the masked scores beside their softmax until it returns
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes
   bool keeps_gradients = false;  ///< zero_grad writes zeros and lets nothing go (PyTorch's default before 2.0)
-  bool eager_modules = false;    ///< the driver loads every kernel at the start (CUDA before 11.7)
+  bool eager_modules = false;    ///< the driver loads every kernel at the start (CUDA before 11.7, or CUDA_MODULE_LOADING=EAGER)
   OperatingSystem os = OperatingSystem::kLinux;
   double dram_gbs = 0;         ///< reached by host memory; 0: what is assumed beside such a board
   double drive_read_gbs = 0;   ///< of all drives together; 0: of one assumed drive

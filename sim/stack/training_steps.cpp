@@ -1,5 +1,7 @@
 #include "sim/stack/training_steps.h"
 
+#include <algorithm>
+
 #include "sim/stack/modules/stack_model.h"
 #include "sim/stack/optimizer_step.h"
 #include "sim/stack/sharing/state_sharing.h"
@@ -30,14 +32,31 @@ void backward_pass(Tape& tape, Tensor loss, bool scaled) {
   tape.backward(root, tape.empty({1}, DType::kFp32));
 }
 
-}  // namespace
+/// Sequences of micro-batches as a data set's come: drawn until the allocator has met many, then a step of the longest, which is the
+/// one that is timed.
+class DrawnSequence {
+ public:
+  DrawnSequence(const Recipe& recipe, const StackSetup& setup)
+      : recipe(recipe), longest_(recipe.sequence), varies_(setup.lengths.vary()), draws_(setup.lengths, recipe.micro_batch, recipe.sequence) {}
 
-StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules) {
-  return run_training_steps(
-      tape, [&](Tape& t, DType weights) { return make_stack_model(t, spec, recipe, setup, rules, weights); }, recipe, setup);
-}
+  [[nodiscard]] std::int64_t steps() const {
+    if (!varies_) return kSimulatedSteps;
+    return steps_of_drawn_lengths(recipe) + 1;
+  }
+  void draw(std::int64_t step) {
+    if (varies_) recipe.sequence = step == steps() ? longest_ : draws_.next();
+  }
 
-StepMarks run_training_steps(Tape& tape, const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup) {
+  Recipe recipe;
+
+ private:
+  std::int64_t longest_;
+  bool varies_;
+  LengthDraws draws_;
+};
+
+StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, const StackSetup& setup) {
+  const Recipe& recipe = drawn.recipe;
   StepMarks marks;
   tape.at("model");
   tape.without_memory(shares_parameters(setup));
@@ -48,11 +67,13 @@ StepMarks run_training_steps(Tape& tape, const StackModelMaker& make, const Reci
   marks.model = tape.log().events().size();
   if (setup.update_in_backward) update_in_backward(tape, recipe);
   Tensor logits;  // of the step before, as long as the loop holds them
-  for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
+  const std::int64_t steps = drawn.steps();
+  for (std::int64_t step = 1; step <= steps; ++step) {
     tape.step(step);
     marks.steady = tape.log().events().size();
     tape.forget_kernels();
     for (std::int64_t i = 0; i < recipe.accumulate; ++i) {
+      drawn.draw(step);
       tape.phase(Phase::kForward);
       states->begin(i + 1 == recipe.accumulate);
       auto made = model->loss(autocast_type(recipe, setup));
@@ -67,6 +88,23 @@ StepMarks run_training_steps(Tape& tape, const StackModelMaker& make, const Reci
     if (step == 1) marks.first_step = marks.last_step;
   }
   return marks;
+}
+
+}  // namespace
+
+std::int64_t steps_of_drawn_lengths(const Recipe& recipe) {
+  return std::max(kSimulatedSteps, (kVaryingMicroBatches + recipe.accumulate - 1) / recipe.accumulate);
+}
+
+StepMarks run_training_steps(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules) {
+  DrawnSequence drawn(recipe, setup);
+  // The model reads the recipe again in every forward pass.
+  return train(tape, [&](Tape& t, DType weights) { return make_stack_model(t, spec, drawn.recipe, setup, rules, weights); }, drawn, setup);
+}
+
+StepMarks run_training_steps(Tape& tape, const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup) {
+  DrawnSequence drawn(recipe, setup);
+  return train(tape, make, drawn, setup);
 }
 
 }  // namespace plimsoll

@@ -12,6 +12,12 @@ namespace plimsoll {
 
 /// Optimizer steps that are simulated: the first creates states, the third is as all that follow.
 inline constexpr std::int64_t kSimulatedSteps = 3;
+/// Micro-batches that are drawn where sequences vary in length, before a last step of the longest; twice and four times as many
+/// reserve no more.
+inline constexpr std::int64_t kVaryingMicroBatches = 64;
+
+/// Steps of drawn lengths; the last step comes after them.
+std::int64_t steps_of_drawn_lengths(const Recipe& recipe);
 
 /// Makes any model on the tape and trains it.
 StepMarks run_training_steps(Tape& tape, const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup);

@@ -82,12 +82,45 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "deepspeed", "--no-overlap-comm"}, "--no-overlap-comm");
   refused({"--stack", "pytorch", "--zenflow-every", "8"}, "--zenflow-every");
   refused({"--stack", "llm.c", "--expandable-segments"}, "--expandable-segments");
+  refused({"--stack", "llm.c", "--lengths", "1..1024"}, "--lengths");
+  refused({"--stack", "megatron", "--lengths", "1..1024"}, "--lengths");
+  refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
+  refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--stack", "pytorch", "--save-strategy", "s.json"}, "--save-strategy");
   refused({"--stack", "pytorch", "--calibration", "samples.csv"}, "--calibration");
   const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});
   CHECK(nowhere.code == 2);
   CHECK_THAT(nowhere.err, Contains("--on"));
+}
+
+TEST_CASE("sequences of varying length come from a range or a file") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  write_file(folder.file("tokens.txt"), "40\n900\n7\n1500\n");
+  write_file(folder.file("words.txt"), "forty\n");
+  const auto fitted = [&](const std::string& lengths) {
+    return plimsoll_in(folder, fit_under({"--stack", "pytorch", "--batch", "2", "--seq", "1024", "--lengths", lengths, "--json"}));
+  };
+  for (const char* lengths : {"1024..1024", "16..1024", "tokens.txt"}) {
+    const ChildEnd end = fitted(lengths);
+    CHECK(end.code == 0);
+    CHECK_THAT(end.out, Contains("64 micro-batches were simulated"));
+  }
+  CHECK_THAT(fitted("1..512").err + fitted("1..512").out, Contains("add --seq 512"));
+  CHECK_THAT(fitted("words.txt").err + fitted("words.txt").out, Contains("forty"));
+  CHECK_THAT(fitted("none.txt").err + fitted("none.txt").out, Contains("none.txt"));
+}
+
+TEST_CASE("kernels that are loaded at the start take memory of the process alone") {
+  const TemporaryFolder folder;
+  const auto memory = [&](const char* loading) {
+    const auto line = fit_under({"--stack", "pytorch", "--module-loading", loading, "--json"});
+    return json::parse(plimsoll_in(folder, line).out)["memory"][0];
+  };
+  const json lazy = memory("lazy"), eager = memory("eager");
+  CHECK(lazy["peak_reserved_bytes"] == eager["peak_reserved_bytes"]);
+  CHECK(lazy["peak_process_bytes"] < eager["peak_process_bytes"]);
 }
 
 TEST_CASE("another stack's plan is simulated, shown and exported, and never run") {

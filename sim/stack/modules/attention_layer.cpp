@@ -58,8 +58,8 @@ Tensor eager_attention(Tape& tape, const Heads& heads, Parameter* sinks, const B
   Tensor shares = sinks != nullptr ? shares_beside_sinks(tape, scores, *sinks, context)
                                    : softmax(tape, scores, wide ? DType::kFp32 : scores.dtype);
   if (rules.holds_scores) held.push_back(scores);
-  scores = {};
   if (rules.softmax_in_fp32 || sinks != nullptr) shares = cast(tape, shares, narrow_type);
+  scores = {};  // one name for both: it moves on when the shares are in their type
   shares = dropout(tape, shares, rules.attention_dropout);
   if (rules.holds_scores) held.push_back(shares);
   return matmul(tape, shares, heads.v);

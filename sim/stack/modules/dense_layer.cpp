@@ -86,7 +86,8 @@ Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   Tensor out = base_product(tape, x, layer);
   if (layer.down == nullptr) return out;
   if (layer.encoded) out = scale(tape, out);  // a copy, so that the sum may be taken in place
-  const Tensor own = tape.autocast() ? x : cast(tape, x, layer.down->value.dtype);
+  // PEFT hands adapters their own type; beside bitsandbytes' layers it leaves that to autocast where there is one.
+  const Tensor own = layer.encoded && tape.autocast() ? x : cast(tape, x, layer.down->value.dtype);
   const Tensor low = linear(tape, linear(tape, dropout(tape, own, layer.dropout), {.weight = layer.down}), {.weight = layer.up});
   const Tensor scaled = scale(tape, low);
   return add(tape, out, tape.autocast() ? scaled : cast(tape, scaled, out.dtype));

@@ -19,6 +19,13 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
   for (std::int64_t i = 0; i < spec.layers; ++i)
     blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
   make_head(make);
+  if (setup.rotary_tables && spec.positions == PositionKind::kRope) make_rotary_tables(weights);
+}
+
+/// Cosines and sines, which FSDP does not share out.
+void Transformer::make_rotary_tables(DType type) {
+  for (std::int64_t i = 0; i < 2 * spec_.layers; ++i)
+    rotary_tables_.push_back(tape_.empty({spec_.max_positions, spec_.head_dim}, type, Holding::kParameters));
 }
 
 void Transformer::make_embeddings(const DenseMaker& make) {

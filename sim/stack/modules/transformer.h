@@ -39,6 +39,7 @@ class Transformer : public StackModel {
 
   void make_embeddings(const DenseMaker& make);
   void make_head(const DenseMaker& make);
+  void make_rotary_tables(DType type);
   Tensor embed();
   Tensor asking(Tensor x);
   Tensor stack_of_blocks(Tensor x, const BlockContext& context);
@@ -57,6 +58,7 @@ class Transformer : public StackModel {
   Embeddings embeddings_;
   std::vector<BlockWeights> blocks_;
   Head head_;
+  Tensors rotary_tables_;
 };
 
 }  // namespace plimsoll

@@ -127,7 +127,10 @@ Tensor dropout(Tape& tape, const Tensor& x, double share) {
   });
 }
 
-Tensor softmax(Tape& tape, const Tensor& x, DType result) {
+Tensor softmax(Tape& tape, const Tensor& scores, DType result) {
+  // PyTorch's kernel widens fp16 while it reads it; scores in bf16 are converted before, and their gradient after.
+  const bool widens = scores.dtype == DType::kFp16 && result == DType::kFp32;
+  const Tensor x = widens ? scores : cast(tape, scores, result);
   Tensor out = tape.empty(x.shape, result);
   tape.stream(traffic(x) + traffic(out), result);
   const Tensor saved = out.detached(), input = tape.options().softmax_keeps_input ? x.detached() : Tensor{};

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/quantity.h"
+#include "formats/machines/gpu_catalogue.h"
+
+namespace plimsoll {
+
+/// What NCCL takes of a GPU's memory for one group of ranks in a node, by the sizes that its source lays out. Every channel has
+/// a buffer at both ends of each connection to a peer; a ring has one to the next rank and one from the last, a chain of more than
+/// two ranks (the tree of a node) the same two the other way round. Beside them lies a pool for sends to other nodes, made with the
+/// communicator since NCCL 2.12.
+struct CommunicatorShape {
+  std::int64_t ranks = 2;
+  bool ends_chain = false;   ///< the first or last of a chain has one neighbour in it
+  bool leaves_node = false;  ///< sends go in smaller pieces where ranks are on several nodes
+  bool makes_pool = true;    ///< NCCL 2.12 or newer
+};
+
+Bytes communicator_memory(const GpuEntry& gpu, const CommunicatorShape& shape);
+
+/// Channels that NCCL opens between GPUs of a node: two for each NVLink of a board, at most 24; two over PCIe.
+std::int64_t communicator_channels(const GpuEntry& gpu);
+
+}  // namespace plimsoll

@@ -1,0 +1,80 @@
+#include "sim/stack/sequence_lengths.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <string>
+
+namespace plimsoll {
+namespace {
+
+constexpr std::int64_t kMostTokens = std::int64_t{1} << 30;
+
+std::optional<std::int64_t> tokens_in(std::string_view text) {
+  std::int64_t tokens = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), tokens);
+  if (error != std::errc{} || end != text.data() + text.size() || tokens < 1 || tokens > kMostTokens) return std::nullopt;
+  return tokens;
+}
+
+std::string_view without_blanks(std::string_view text) {
+  const auto first = text.find_first_not_of(" \t\r");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
+}
+
+tl::unexpected<Error> bad(std::string what) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--lengths",
+               .remedy = "write a range as 91..2048, or name a file with one sequence's tokens a line"});
+}
+
+}  // namespace
+
+Result<SequenceLengths> parse_length_range(std::string_view text) {
+  const auto dots = text.find("..");
+  if (dots == std::string_view::npos) return bad(fmt::format("'{}' is no range of lengths", text));
+  const auto shortest = tokens_in(text.substr(0, dots)), longest = tokens_in(text.substr(dots + 2));
+  if (!shortest || !longest || *shortest > *longest) return bad(fmt::format("'{}' is no range of lengths", text));
+  return SequenceLengths{.seen = {}, .shortest = *shortest, .longest = *longest};
+}
+
+Result<SequenceLengths> read_lengths(std::string_view lines) {
+  SequenceLengths lengths;
+  std::int64_t number = 0;
+  while (!lines.empty()) {
+    const auto end = std::min(lines.find('\n'), lines.size());
+    const std::string_view line = without_blanks(lines.substr(0, end));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
+    ++number;
+    if (line.empty()) continue;
+    const auto tokens = tokens_in(line);
+    if (!tokens) return bad(fmt::format("line {} holds '{}', which is no number of tokens", number, line.substr(0, 40)));
+    lengths.seen.push_back(*tokens);
+  }
+  if (lengths.seen.empty()) return bad("no length is there");
+  return lengths;
+}
+
+/// SplitMix64 (Steele et al. 2014): the same draws with every compiler.
+std::uint64_t LengthDraws::below(std::uint64_t bound) {
+  state_ += 0x9e3779b97f4a7c15U;
+  std::uint64_t mixed = (state_ ^ (state_ >> 30U)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+  return (mixed ^ (mixed >> 31U)) % bound;
+}
+
+std::int64_t LengthDraws::next() {
+  std::int64_t longest = 1;
+  for (std::int64_t i = 0; i < micro_batch_; ++i) {
+    const std::int64_t drawn =
+        lengths_.seen.empty()
+            ? lengths_.shortest + static_cast<std::int64_t>(below(static_cast<std::uint64_t>(lengths_.longest - lengths_.shortest + 1)))
+            : lengths_.seen[below(lengths_.seen.size())];
+    longest = std::max(longest, drawn);
+  }
+  return std::min(longest, cut_);
+}
+
+}  // namespace plimsoll

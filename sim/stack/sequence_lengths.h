@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "core/base/result.h"
+
+namespace plimsoll {
+
+/// How long the sequences of a data set are, in tokens. Of neither a list nor a range all are as long as the recipe says.
+struct SequenceLengths {
+  std::vector<std::int64_t> seen;  ///< of a data set, one a sequence
+  std::int64_t shortest = 0;       ///< of a range from which all lengths are drawn alike
+  std::int64_t longest = 0;
+
+  [[nodiscard]] bool vary() const { return longest > 0 || !seen.empty(); }
+  bool operator==(const SequenceLengths&) const = default;
+};
+
+/// "91..2048", or a number a line: one sequence's tokens each.
+Result<SequenceLengths> parse_length_range(std::string_view text);
+Result<SequenceLengths> read_lengths(std::string_view lines);
+
+/// The lengths of micro-batches in an order that is always the same: each is padded to the longest of the sequences drawn for it,
+/// and none is longer than `cut`.
+class LengthDraws {
+ public:
+  LengthDraws(const SequenceLengths& lengths, std::int64_t micro_batch, std::int64_t cut)
+      : lengths_(lengths), micro_batch_(micro_batch), cut_(cut) {}
+
+  [[nodiscard]] std::int64_t next();
+
+ private:
+  [[nodiscard]] std::uint64_t below(std::uint64_t bound);
+
+  const SequenceLengths& lengths_;
+  std::int64_t micro_batch_;
+  std::int64_t cut_;
+  std::uint64_t state_ = 0;
+};
+
+}  // namespace plimsoll
