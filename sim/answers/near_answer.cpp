@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/buildable.h"
+#include "sim/answers/stack_question.h"
 #include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
@@ -176,8 +177,12 @@ Result<NearAnswer> near_answer(const Question& question, const std::vector<Strat
   if (!question.stack && !question.exact && question.strategy == "auto" && !known.empty())
     return search_near(question, known, effort);
   if (effort.memory && !question.stack) return room_by_name(question, effort);
-  const auto answer = answer_question(
-      question, {.instruction_budget = effort.instruction_budget, .threads = effort.threads, .alternatives = false});
+  const auto answer =
+      question.stack
+          ? answer_for_stack(question, StackDetail::kVerdict)
+          : answer_question(question, {.instruction_budget = effort.instruction_budget,
+                                       .threads = effort.threads,
+                                       .alternatives = false});
   if (!answer) return fail(answer.error());
   return short_form(*answer);
 }

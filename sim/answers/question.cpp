@@ -1,31 +1,13 @@
 #include "sim/answers/question.h"
 
 #include "formats/machines/catalogue_platform.h"
+#include "sim/answers/stack_question.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/remembered_costs.h"
 #include "sim/planner/fit_answer.h"
 #include "sim/planner/plan_margin.h"
-#include "sim/stack/setup_on.h"
-#include "sim/stack/stack_answer.h"
 
 namespace plimsoll {
-namespace {
-
-Result<FitAnswer> answer_for_stack(const Question& question) {
-  if (!question.machine) {
-    return fail({.kind = ErrorKind::kInput, .what = "another stack is foretold on a GPU of the catalogue", .where = "--stack",
-                 .remedy = "name one with --on"});
-  }
-  const StackSetup setup = setup_on(*question.stack, question.machine->options);
-  const GpuEntry gpu = gpu_in(question.machine->gpu, question.machine->options);
-  const auto prediction = predict_stack(question.spec, question.recipe, setup, gpu);
-  if (!prediction) return fail(prediction.error());
-  FitAnswer answer = stack_answer(question.spec, question.recipe, setup, gpu, *prediction);
-  answer.assumed = prediction->assumptions;
-  return answer;
-}
-
-}  // namespace
 
 Result<Question> on_machine(Question question, CataloguedMachine machine) {
   auto platform = gpu_platform(machine.gpu, machine.options);
@@ -39,7 +21,7 @@ Result<Question> on_machine(Question question, CataloguedMachine machine) {
 
 Result<FitAnswer> answer_question(const Question& question, const Effort& effort) {
   if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
-  if (question.stack) return answer_for_stack(question);
+  if (question.stack) return answer_for_stack(question, StackDetail::kAll);
   const SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
   const auto search = search_plan(problem.spec, problem.recipe, problem.platform, problem.costs,
                                   {.strategy = question.strategy,

@@ -37,77 +37,101 @@ CachingAllocator::BlockId CachingAllocator::new_block(Block block) {
   return id;
 }
 
+/// A run has few pools: of small and large blocks, for each stream.
+const CachingAllocator::Pool* CachingAllocator::known_pool(std::uint32_t stream, bool small) const {
+  const auto found =
+      std::find_if(pools_.begin(), pools_.end(), [&](const Pool& pool) { return pool.stream == stream && pool.small == small; });
+  return found == pools_.end() ? nullptr : &*found;
+}
+
+std::uint32_t CachingAllocator::pool_of(std::uint32_t stream, bool small) {
+  if (const Pool* known = known_pool(stream, small)) return static_cast<std::uint32_t>(known - pools_.data());
+  pools_.push_back({.stream = stream, .small = small, .free = {}});
+  return static_cast<std::uint32_t>(pools_.size() - 1);
+}
+
+FreeBlock CachingAllocator::entry_of(BlockId id) const {
+  return {.size = blocks_[id].size.count, .address = blocks_[id].address.count, .id = id};
+}
+
 void CachingAllocator::insert_free(BlockId id) {
-  Block& block = blocks_[id];
-  block.in_use = false;
-  pool_of(block).insert({{block.size.count, block.address.count}, id});
+  blocks_[id].in_use = false;
+  pools_[blocks_[id].pool].free.insert(entry_of(id));
 }
 
 void CachingAllocator::erase_free(BlockId id) {
-  const Block& block = blocks_[id];
-  pool_of(block).erase({{block.size.count, block.address.count}, id});
+  FreeBlocks& free = pools_[blocks_[id].pool].free;
+  free.erase(free.place_of(entry_of(id)));
 }
 
-std::optional<CachingAllocator::BlockId> CachingAllocator::take_free(Bytes size, std::uint32_t stream, bool small) {
-  FreeBlocks& pool = pools_[{stream, small}];
-  const auto found = pool.lower_bound({{size.count, 0}, 0});
-  if (found == pool.end()) return std::nullopt;
-  const BlockId id = found->second;
-  const Bytes has = blocks_[id].size;
+/// Where the best-fitting free block stands, if it may be taken.
+std::optional<FreeBlocks::Place> CachingAllocator::serves(const Pool& pool, Bytes size) const {
+  const FreeBlocks::Place found = pool.free.at_least(size.count);
+  if (pool.free.is_end(found)) return std::nullopt;
+  const Bytes has(pool.free.at(found).size);
   // Blocks beyond the split limit serve only requests beyond it, and those only with little left over.
   if (size < options_.max_split && has >= options_.max_split) return std::nullopt;
   if (size >= options_.max_split && has >= size + kLargeSegment) return std::nullopt;
-  pool.erase(found);
+  return found;
+}
+
+std::optional<CachingAllocator::BlockId> CachingAllocator::take_free(Bytes size, std::uint32_t pool) {
+  const auto found = serves(pools_[pool], size);
+  if (!found) return std::nullopt;
+  const BlockId id = pools_[pool].free.at(*found).id;
+  pools_[pool].free.erase(*found);
   return id;
 }
 
 bool CachingAllocator::reserve(Bytes bytes) {
-  if (reserved_ + bytes > options_.limit) return false;
+  if (reserved_ + bytes > options_.limit) {
+    least_refused_ = std::min(least_refused_.value_or(reserved_ + bytes), reserved_ + bytes);
+    return false;
+  }
   reserved_ += bytes;
   peak_reserved_ = std::max(peak_reserved_, reserved_);
   return true;
 }
 
-std::optional<CachingAllocator::BlockId> CachingAllocator::take_new(Bytes size, std::uint32_t stream, bool small) {
-  if (options_.expandable_segments) return grow(size, stream, small);
+std::optional<CachingAllocator::BlockId> CachingAllocator::take_new(Bytes size, std::uint32_t pool) {
+  if (options_.expandable_segments) return grow(size, pool);
   const Bytes bytes = segment_size(size);
   if (!reserve(bytes)) return std::nullopt;
-  const BlockId id = new_block({.address = next_address_, .size = bytes, .stream = stream, .small = small});
+  const BlockId id = new_block({.address = next_address_, .size = bytes, .pool = pool});
   next_address_ += bytes + kGap;
   return id;
 }
 
 /// Maps pages at the end of the stream's segment; a free block that ends there is made larger.
-std::optional<CachingAllocator::BlockId> CachingAllocator::grow(Bytes size, std::uint32_t stream, bool small) {
-  const Bytes page = small ? kSmallSegment : kLargeSegment;
-  const auto tail = growing_tail_.find({stream, small});
-  const bool extends = tail != growing_tail_.end() && !blocks_[tail->second].in_use;
-  const Bytes has = extends ? blocks_[tail->second].size : Bytes(0);
+std::optional<CachingAllocator::BlockId> CachingAllocator::grow(Bytes size, std::uint32_t of_pool) {
+  Pool& pool = pools_[of_pool];
+  const Bytes page = pool.small ? kSmallSegment : kLargeSegment;
+  const bool extends = pool.tail != kNone && !blocks_[pool.tail].in_use;
+  const Bytes has = extends ? blocks_[pool.tail].size : Bytes(0);
   const std::int64_t pages = (size.count - has.count + page.count - 1) / page.count;
   const Bytes bytes = pages * page;
   if (!reserve(bytes)) return std::nullopt;
   if (extends) {
-    erase_free(tail->second);
-    blocks_[tail->second].size += bytes;
-    return tail->second;
+    erase_free(pool.tail);
+    blocks_[pool.tail].size += bytes;
+    return pool.tail;
   }
-  if (tail == growing_tail_.end()) {
-    const BlockId id = new_block({.address = next_address_, .size = bytes, .stream = stream, .small = small});
+  if (pool.tail == kNone) {
+    pool.tail = new_block({.address = next_address_, .size = bytes, .pool = of_pool});
     next_address_ += kExpandableRange;
-    growing_tail_[{stream, small}] = id;
-    return id;
+    return pool.tail;
   }
-  const BlockId last = tail->second;
-  const BlockId id = new_block({.address = blocks_[last].address + blocks_[last].size, .size = bytes, .stream = stream,
-                                .small = small, .previous = last});
+  const BlockId last = pool.tail;
+  const BlockId id = new_block(
+      {.address = blocks_[last].address + blocks_[last].size, .size = bytes, .pool = of_pool, .previous = last});
   blocks_[last].next = id;
-  tail->second = id;
+  pool.tail = id;
   return id;
 }
 
 void CachingAllocator::split(BlockId id, Bytes size) {
   const Bytes rest = blocks_[id].size - size;
-  const bool worth = blocks_[id].small || options_.expandable_segments ? rest >= kRounding
+  const bool worth = pools_[blocks_[id].pool].small || options_.expandable_segments ? rest >= kRounding
                                                                       : size < options_.max_split && rest > kSmallRequest;
   if (!worth) return;
   Block tail = blocks_[id];
@@ -118,8 +142,7 @@ void CachingAllocator::split(BlockId id, Bytes size) {
   if (tail.next != kNone) blocks_[tail.next].previous = second;
   blocks_[id].size = size;
   blocks_[id].next = second;
-  const auto growing = growing_tail_.find({tail.stream, tail.small});
-  if (growing != growing_tail_.end() && growing->second == id) growing->second = second;
+  if (pools_[tail.pool].tail == id) pools_[tail.pool].tail = second;
   insert_free(second);
 }
 
@@ -128,10 +151,11 @@ std::optional<std::vector<CachingAllocator::BlockId>> CachingAllocator::adopt(co
   Bytes bytes;
   for (const Held& block : held) bytes += block.size;
   if (!reserve(bytes)) return std::nullopt;
+  const std::uint32_t pool = pool_of(stream, small);
   std::vector<BlockId> ids;
   for (const Held& block : held) {
     const BlockId before = ids.empty() ? kNone : ids.back();
-    const BlockId id = new_block({.address = next_address_, .size = block.size, .stream = stream, .small = small, .previous = before});
+    const BlockId id = new_block({.address = next_address_, .size = block.size, .pool = pool, .previous = before});
     next_address_ += block.size;
     if (before != kNone) blocks_[before].next = id;
     blocks_[id].in_use = block.in_use;
@@ -146,13 +170,13 @@ std::optional<std::vector<CachingAllocator::BlockId>> CachingAllocator::adopt(co
 
 std::optional<CachingAllocator::BlockId> CachingAllocator::allocate(Bytes requested, std::uint32_t stream) {
   const Bytes size = rounded(requested);
-  const bool small = size <= kSmallRequest;
-  auto id = take_free(size, stream, small);
-  if (!id) id = take_new(size, stream, small);
-  while (!id && give_back_one(segment_size(size), stream)) id = take_new(size, stream, small);
+  const std::uint32_t pool = pool_of(stream, size <= kSmallRequest);
+  auto id = take_free(size, pool);
+  if (!id) id = take_new(size, pool);
+  while (!id && give_back_one(segment_size(size), stream)) id = take_new(size, pool);
   if (!id) {
     empty_cache();
-    id = take_new(size, stream, small);
+    id = take_new(size, pool);
   }
   if (!id) return std::nullopt;
   blocks_[*id].in_use = true;
@@ -166,8 +190,8 @@ void CachingAllocator::join(BlockId left, BlockId right) {
   blocks_[left].size += blocks_[right].size;
   blocks_[left].next = blocks_[right].next;
   if (blocks_[right].next != kNone) blocks_[blocks_[right].next].previous = left;
-  const auto growing = growing_tail_.find({blocks_[left].stream, blocks_[left].small});
-  if (growing != growing_tail_.end() && growing->second == right) growing->second = left;
+  Pool& pool = pools_[blocks_[left].pool];
+  if (pool.tail == right) pool.tail = left;
   unused_ids_.push_back(right);
 }
 
@@ -197,59 +221,62 @@ void CachingAllocator::release_segment(BlockId id) {
 /// With a split limit: the smallest cached segment that is large enough on its own goes first.
 bool CachingAllocator::give_back_one(Bytes at_least, std::uint32_t stream) {
   if (options_.max_split >= Bytes(std::int64_t{1} << 60) || options_.expandable_segments) return false;
-  FreeBlocks& pool = pools_[{stream, false}];
-  auto found = pool.lower_bound({{std::max(at_least, options_.max_split).count, 0}, 0});
-  while (found != pool.end()) {
-    const Block& block = blocks_[found->second];
-    if (block.previous == kNone && block.next == kNone) {
-      release_segment(found->second);
-      return true;
-    }
-    ++found;
+  const FreeBlocks& free = pools_[pool_of(stream, false)].free;
+  auto found = free.at_least(std::max(at_least, options_.max_split).count);
+  for (; !free.is_end(found); found = free.after(found)) {
+    const BlockId id = free.at(found).id;
+    if (blocks_[id].previous != kNone || blocks_[id].next != kNone) continue;
+    release_segment(id);
+    return true;
   }
   return false;
 }
 
-void CachingAllocator::unmap_tails() {
-  for (auto entry = growing_tail_.begin(); entry != growing_tail_.end();) {
-    const BlockId tail = entry->second;
-    const Bytes page = entry->first.second ? kSmallSegment : kLargeSegment;
-    if (blocks_[tail].in_use) {
-      ++entry;
-      continue;
-    }
-    if (blocks_[tail].previous == kNone) {
-      release_segment(tail);
-      entry = growing_tail_.erase(entry);
-      continue;
-    }
-    const Bytes whole{blocks_[tail].size.count / page.count * page.count};
-    erase_free(tail);
-    reserved_ -= whole;
-    blocks_[tail].size -= whole;
-    if (blocks_[tail].size > Bytes(0)) {
-      insert_free(tail);
-    } else {
-      entry->second = blocks_[tail].previous;
-      blocks_[entry->second].next = kNone;
-      unused_ids_.push_back(tail);
-    }
-    ++entry;
+void CachingAllocator::unmap_tail(Pool& pool) {
+  if (pool.tail == kNone || blocks_[pool.tail].in_use) return;
+  const BlockId tail = pool.tail;
+  if (blocks_[tail].previous == kNone) {
+    release_segment(tail);
+    pool.tail = kNone;
+    return;
   }
+  const Bytes page = pool.small ? kSmallSegment : kLargeSegment;
+  const Bytes whole{blocks_[tail].size.count / page.count * page.count};
+  erase_free(tail);
+  reserved_ -= whole;
+  blocks_[tail].size -= whole;
+  if (blocks_[tail].size > Bytes(0)) {
+    insert_free(tail);
+    return;
+  }
+  pool.tail = blocks_[tail].previous;
+  blocks_[pool.tail].next = kNone;
+  unused_ids_.push_back(tail);
 }
 
 void CachingAllocator::empty_cache() {
   if (options_.expandable_segments) {
-    unmap_tails();
+    for (Pool& pool : pools_) unmap_tail(pool);
     return;
   }
   std::vector<BlockId> whole;
-  for (const auto& [key, pool] : pools_) {
-    for (const auto& [place, id] : pool) {
-      if (blocks_[id].previous == kNone && blocks_[id].next == kNone) whole.push_back(id);
-    }
+  for (const Pool& pool : pools_) {
+    pool.free.for_each([&](const FreeBlock& block) {
+      if (blocks_[block.id].previous == kNone && blocks_[block.id].next == kNone) whole.push_back(block.id);
+    });
   }
   for (const BlockId id : whole) release_segment(id);
+}
+
+bool CachingAllocator::is_met_within(Bytes limit, Bytes requested, std::uint32_t stream) const {
+  const Bytes size = rounded(requested);
+  const bool small = size <= kSmallRequest;
+  // An expandable segment takes less where its tail is free.
+  const Bytes page = small ? kSmallSegment : kLargeSegment;
+  const Bytes most = options_.expandable_segments ? align_up(size, page) : segment_size(size);
+  if (reserved_ + most <= limit) return true;
+  const Pool* pool = known_pool(stream, small);
+  return pool != nullptr && serves(*pool, size);
 }
 
 void CachingAllocator::reset_peaks() {

@@ -1,14 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/base/quantity.h"
+#include "sim/memory/free_blocks.h"
 
 namespace plimsoll {
 
@@ -52,6 +50,13 @@ class CachingAllocator {
   [[nodiscard]] Bytes reserved() const { return reserved_; }
   [[nodiscard]] Bytes peak_allocated() const { return peak_allocated_; }
   [[nodiscard]] Bytes peak_reserved() const { return peak_reserved_; }
+  /// The least that all segments together would have come to where the limit forbade it; nothing: it never did. With any
+  /// limit from the highest that was reserved up to below this one everything goes alike.
+  [[nodiscard]] std::optional<Bytes> least_refused() const { return least_refused_; }
+  /// Whether a request would be met at once with every limit of at least that, and so in the same way; false where it may not.
+  [[nodiscard]] bool is_met_within(Bytes limit, Bytes size, std::uint32_t stream = 0) const;
+  /// The same allocator with another limit from now on.
+  void set_limit(Bytes limit) { options_.limit = limit; }
   /// Peaks begin anew at what is there now.
   void reset_peaks();
 
@@ -60,23 +65,28 @@ class CachingAllocator {
   struct Block {
     Bytes address;
     Bytes size;
-    std::uint32_t stream = 0;
-    bool small = false;
+    std::uint32_t pool = 0;
     bool in_use = false;
     BlockId previous = kNone;
     BlockId next = kNone;
   };
-  /// Free blocks of a stream and pool, by size and then address.
-  using FreeBlocks = std::set<std::pair<std::pair<std::int64_t, std::int64_t>, BlockId>>;
-  using PoolKey = std::pair<std::uint32_t, bool>;
+  /// Blocks of a stream, small or large.
+  struct Pool {
+    std::uint32_t stream = 0;
+    bool small = false;
+    FreeBlocks free;
+    BlockId tail = kNone;  ///< last block of its expandable segment
+  };
 
   [[nodiscard]] static Bytes rounded(Bytes size);
   [[nodiscard]] static Bytes segment_size(Bytes rounded);
-  FreeBlocks& pool_of(const Block& block) { return pools_[{block.stream, block.small}]; }
+  std::uint32_t pool_of(std::uint32_t stream, bool small);
+  [[nodiscard]] const Pool* known_pool(std::uint32_t stream, bool small) const;
   BlockId new_block(Block block);
-  std::optional<BlockId> take_free(Bytes size, std::uint32_t stream, bool small);
-  std::optional<BlockId> take_new(Bytes size, std::uint32_t stream, bool small);
-  std::optional<BlockId> grow(Bytes size, std::uint32_t stream, bool small);
+  std::optional<BlockId> take_free(Bytes size, std::uint32_t pool);
+  [[nodiscard]] std::optional<FreeBlocks::Place> serves(const Pool& pool, Bytes size) const;
+  std::optional<BlockId> take_new(Bytes size, std::uint32_t pool);
+  std::optional<BlockId> grow(Bytes size, std::uint32_t pool);
   bool reserve(Bytes bytes);
   bool give_back_one(Bytes at_least, std::uint32_t stream);
   void split(BlockId block, Bytes size);
@@ -84,18 +94,19 @@ class CachingAllocator {
   void insert_free(BlockId block);
   void erase_free(BlockId block);
   void release_segment(BlockId whole);
-  void unmap_tails();
+  void unmap_tail(Pool& pool);
+  [[nodiscard]] FreeBlock entry_of(BlockId block) const;
 
   CachingAllocatorOptions options_;
   std::vector<Block> blocks_;
   std::vector<BlockId> unused_ids_;
-  std::map<PoolKey, FreeBlocks> pools_;
-  std::map<PoolKey, BlockId> growing_tail_;  ///< last block of an expandable segment
+  std::vector<Pool> pools_;
   Bytes next_address_;
   Bytes allocated_;
   Bytes reserved_;
   Bytes peak_allocated_;
   Bytes peak_reserved_;
+  std::optional<Bytes> least_refused_;
 };
 
 }  // namespace plimsoll

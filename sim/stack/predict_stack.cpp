@@ -50,26 +50,28 @@ void judge(StackPrediction& prediction, Bytes least, const DeviceRoom& room) {
   prediction.certain = std::max(prediction.margin, Bytes(0) - prediction.margin) > guard;
 }
 
-/// Allocations in their order through PyTorch's allocator; `whole` is their replay as far as it got.
-StackPrediction replayed(const StorageLog& log, CachingAllocatorOptions& allocator, const DeviceRoom& room, Replay& whole) {
-  whole = replay_log(log, allocator);
+/// Allocations in their order through PyTorch's allocator; `replay` is what it came to as far as it got.
+StackPrediction replayed(const StorageLog& log, CachingAllocatorOptions allocator, const DeviceRoom& room, std::size_t first_step,
+                         StackDetail detail, ReplayedSteps& replay) {
+  replay = replay_steps(log, allocator, first_step);
   StackPrediction prediction;
-  judge(prediction, least_memory(log, allocator, whole), room);
-  if (prediction.fits && whole.reserved > prediction.usable) {
+  const Bytes good = detail == StackDetail::kVerdict ? room.usable : Bytes(0);
+  judge(prediction, least_memory(log, allocator, replay.whole, good), room);
+  if (prediction.fits && replay.whole.reserved > prediction.usable) {
     allocator.limit = prediction.usable;
-    whole = replay_log(log, allocator);
+    replay = replay_steps(log, allocator, first_step);
   }
-  prediction.peak = memory_of(whole, room);
-  prediction.at_peak = categories(whole);
+  prediction.peak = memory_of(replay.whole, room);
+  prediction.at_peak = categories(replay.whole);
+  prediction.first_step = memory_of(replay.first, room);
   return prediction;
 }
 
-StackPrediction replayed_run(const StackRun& run, const StackSetup& setup) {
-  CachingAllocatorOptions allocator{.expandable_segments = setup.expandable_segments};
-  Replay whole;
-  StackPrediction prediction = replayed(*run.log, allocator, run.room, whole);
-  prediction.first_step = memory_of(replay_log(*run.log, allocator, run.marks.first_step), run.room);
-  prediction.peak_at = place_text(run.places[whole.peak_place]);
+StackPrediction replayed_run(const StackRun& run, const StackSetup& setup, StackDetail detail) {
+  ReplayedSteps replay;
+  StackPrediction prediction =
+      replayed(*run.log, {.expandable_segments = setup.expandable_segments}, run.room, run.marks.first_step, detail, replay);
+  prediction.peak_at = place_text(run.places[replay.whole.peak_place]);
   prediction.host = kProgram + kFirstSteps + run.marks.host;
   prediction.drive = run.marks.drive;
   return prediction;
@@ -179,15 +181,16 @@ Result<void> note_lengths(StackPrediction& prediction, const ModelSpec& spec, co
 
 StackPrediction predict_allocations(const StorageLog& log, const std::vector<std::string>& places, const DeviceRoom& room,
                                     bool expandable_segments) {
-  CachingAllocatorOptions allocator{.expandable_segments = expandable_segments};
-  Replay whole;
-  StackPrediction prediction = replayed(log, allocator, room, whole);
-  if (whole.peak_place < places.size()) prediction.peak_at = places[whole.peak_place];
+  ReplayedSteps replay;
+  StackPrediction prediction = replayed(log, {.expandable_segments = expandable_segments}, room, 0, StackDetail::kAll, replay);
+  prediction.first_step = {};  // nobody wrote down where it ends
+  if (replay.whole.peak_place < places.size()) prediction.peak_at = places[replay.whole.peak_place];
   return prediction;
 }
 
-Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  StackPrediction prediction = replayed_run(run, setup);
+Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
+                                    StackDetail detail) {
+  StackPrediction prediction = replayed_run(run, setup, detail);
   judge_host(prediction, setup);
   const auto time = step_time(run.kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
@@ -197,11 +200,12 @@ Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, c
   return prediction;
 }
 
-Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
+                                      StackDetail detail) {
   if (setup.stack == Stack::kLlmc) return predict_arenas(spec, recipe, setup, gpu);
   const auto run = run_stack(spec, recipe, setup, gpu);
   if (!run) return fail(run.error());
-  auto prediction = predict_run(*run, recipe, setup, gpu);
+  auto prediction = predict_run(*run, recipe, setup, gpu, detail);
   if (!prediction) return prediction;
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_compression(*prediction, setup.compression);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -69,9 +70,16 @@ struct StackPrediction {
   std::vector<std::string> assumptions;
 };
 
+/// What of a prediction is asked for.
+enum class StackDetail : std::uint8_t {
+  kAll,
+  kVerdict,  ///< whether memory is enough, and else what is missing: where it is, `margin` may be less than there is
+};
+
 /// Simulates the steps of `setup` on `gpu`: allocations in their order through the stack's allocator, kernels at the rates
 /// that are known of this GPU. Data-parallel ranks are alike; one of them is told.
-Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
+                                      StackDetail detail = StackDetail::kAll);
 
 struct DeviceRoom;
 struct StackRun;
@@ -82,7 +90,8 @@ StackPrediction predict_allocations(const StorageLog& log, const std::vector<std
                                     bool expandable_segments);
 
 /// The same as predict_stack, of steps that ran already.
-Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu);
+Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
+                                    StackDetail detail = StackDetail::kAll);
 
 /// The same of any model under PyTorch.
 Result<StackPrediction> predict_model(const StackModelMaker& make, const Recipe& recipe, const StackSetup& setup,

@@ -1,8 +1,7 @@
 #include <algorithm>
-#include <limits>
 #include <queue>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include "sim/stack/tape/accumulate_gradient.h"
 #include "sim/stack/tape/operations.h"
@@ -15,12 +14,21 @@ namespace {
 /// as soon as it is there.
 class Propagation {
  public:
-  Propagation(Tape& tape, const Tensors& inputs) : tape_(tape) {
+  Propagation(Tape& tape, const Tensors& inputs) : tape_(tape), walk_(tape.begin_walk()) {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].maker) wanted_[{inputs[i].maker.get(), inputs[i].output}] = i;
+      if (!inputs[i].maker) continue;
+      wanted_[{inputs[i].maker.get(), inputs[i].output}] = i;
+      meet(inputs[i].maker);
+      visit_of(*inputs[i].maker).wanted = true;
     }
     caught_.resize(inputs.size());
   }
+  ~Propagation() {
+    for (const Interrupted& one : interrupted_) one.node->walk = one.walk, one.node->visit = one.visit;
+    tape_.end_walk();
+  }
+  Propagation(const Propagation&) = delete;
+  Propagation& operator=(const Propagation&) = delete;
 
   Tensors run(const Tensors& roots, Tensors gradients) {
     for (const Tensor& root : roots) count(root.maker);
@@ -29,7 +37,7 @@ class Propagation {
     }
     gradients.clear();
     for (const Tensor& root : roots) {
-      if (root.maker && waiting_[root.maker.get()] == 0 && entered_.insert(root.maker.get()).second) ready_.push(root.maker);
+      if (root.maker && visit_of(*root.maker).waiting == 0) enter(root.maker);
     }
     while (!ready_.empty()) {
       auto node = ready_.top();
@@ -48,10 +56,40 @@ class Propagation {
       return std::hash<Node*>()(key.first) * 31 + key.second;
     }
   };
+  /// What is known of a node; the node says where it stands.
+  struct Visit {
+    std::int64_t waiting = 0;  ///< gradients that it still waits for
+    bool counted = false;
+    bool entered = false;
+    bool wanted = false;  ///< somebody asked for the gradient of one of its outputs
+    Tensors buffer;       ///< gradients of its outputs
+  };
+  /// A node that a walk around this one has met before.
+  struct Interrupted {
+    std::shared_ptr<Node> node;
+    std::uint64_t walk = 0;
+    std::size_t visit = 0;
+  };
+
+  void meet(const std::shared_ptr<Node>& node) {
+    if (node->walk == walk_) return;
+    if (tape_.walks(node->walk)) interrupted_.push_back({node, node->walk, node->visit});
+    node->walk = walk_;
+    node->visit = visits_.size();
+    visits_.emplace_back();
+  }
+
+  Visit& visit_of(const Node& node) { return visits_[node.visit]; }
+
+  /// True for the first time.
+  bool count_once(const std::shared_ptr<Node>& node) {
+    meet(node);
+    return !std::exchange(visit_of(*node).counted, true);
+  }
 
   /// How many gradients each node still waits for.
   void count(const std::shared_ptr<Node>& root) {
-    if (!root || !seen_.insert(root.get()).second) return;
+    if (!root || !count_once(root)) return;
     std::vector<Node*> stack{root.get()};
     while (!stack.empty()) {
       Node* node = stack.back();
@@ -59,10 +97,14 @@ class Propagation {
       for (const Edge& edge : node->next) {
         if (edge.parameter != nullptr) ++parts_[edge.parameter].expected;
         if (!edge.node) continue;
-        ++waiting_[edge.node.get()];
-        if (seen_.insert(edge.node.get()).second) stack.push_back(edge.node.get());
+        if (count_once(edge.node)) stack.push_back(edge.node.get());
+        ++visit_of(*edge.node).waiting;
       }
     }
+  }
+
+  void enter(const std::shared_ptr<Node>& node) {
+    if (!std::exchange(visit_of(*node).entered, true)) ready_.push(node);
   }
 
   void give(const Edge& edge, Tensor gradient) {
@@ -70,12 +112,14 @@ class Propagation {
       add_into(parts_[edge.parameter].sum, std::move(gradient));
       return;
     }
-    const auto wanted = wanted_.find({edge.node.get(), edge.output});
-    if (wanted != wanted_.end()) {
-      add_into(caught_[wanted->second], std::move(gradient));
-      return;
+    if (visit_of(*edge.node).wanted) {
+      const auto wanted = wanted_.find({edge.node.get(), edge.output});
+      if (wanted != wanted_.end()) {
+        add_into(caught_[wanted->second], std::move(gradient));
+        return;
+      }
     }
-    Tensors& buffer = buffers_[edge.node.get()];
+    Tensors& buffer = visit_of(*edge.node).buffer;
     buffer.resize(edge.node->outputs);
     add_into(buffer[edge.output], std::move(gradient));
   }
@@ -100,8 +144,7 @@ class Propagation {
   }
 
   void visit(Node& node) {
-    Tensors gradients = std::move(buffers_[&node]);
-    buffers_.erase(&node);
+    Tensors gradients = std::exchange(visit_of(node).buffer, {});
     gradients.resize(node.outputs);
     const bool any = std::any_of(gradients.begin(), gradients.end(), [](const Tensor& gradient) { return bool(gradient); });
     Tensors results;
@@ -118,22 +161,21 @@ class Propagation {
       Tensor gradient = std::move(results[i]);
       if (gradient && edge.leads()) give(edge, std::move(gradient));
       if (edge.parameter != nullptr) arrived(*edge.parameter);
-      if (edge.node && --waiting_[edge.node.get()] == 0 && entered_.insert(edge.node.get()).second) ready_.push(edge.node);
+      if (edge.node && --visit_of(*edge.node).waiting == 0) enter(edge.node);
     }
   }
 
   Tape& tape_;
+  std::uint64_t walk_;
+  std::vector<Interrupted> interrupted_;
   std::unordered_map<std::pair<Node*, std::size_t>, std::size_t, OutputHash> wanted_;
   Tensors caught_;
-  std::unordered_map<Node*, Tensors> buffers_;
+  std::vector<Visit> visits_;
   struct Parts {
     std::int64_t expected = 0;
     Tensor sum;
   };
   std::unordered_map<Parameter*, Parts> parts_;
-  std::unordered_map<Node*, std::int64_t> waiting_;
-  std::unordered_set<Node*> seen_;
-  std::unordered_set<Node*> entered_;
   std::priority_queue<std::shared_ptr<Node>, std::vector<std::shared_ptr<Node>>, LaterFirst> ready_;
 };
 

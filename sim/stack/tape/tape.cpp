@@ -70,6 +70,13 @@ Tensor Tape::record(Tensor out, const std::vector<const Tensor*>& inputs, Backwa
   return std::move(record_all(std::move(outs), inputs, std::move(backward)).front());
 }
 
+std::uint64_t Tape::begin_walk() {
+  walks_.push_back(++last_walk_);
+  return last_walk_;
+}
+
+bool Tape::walks(std::uint64_t walk) const { return std::find(walks_.begin(), walks_.end(), walk) != walks_.end(); }
+
 void Tape::without_grad(const std::function<void()>& work) {
   const bool before = std::exchange(grad_enabled_, false);
   work();

@@ -39,6 +39,9 @@ struct Node {
   std::vector<Edge> next;  ///< one an input, empty where no gradient is needed
   Backward backward;
   std::function<void(Tape&)> prepare;  ///< runs before it: brings back what was put away
+  // What the walk of gradients that reached it last knows of it.
+  std::uint64_t walk = 0;
+  std::size_t visit = 0;
 };
 
 /// What of a GPU and its libraries decides sizes.
@@ -101,6 +104,11 @@ class Tape {
   void backward(const Tensor& root, Tensor gradient);
   /// The same for some tensors at once (a checkpoint's outputs), handing out gradients of `inputs`.
   Tensors backward_to(const Tensors& roots, Tensors gradients, const Tensors& inputs);
+  /// A walk of gradients begins, within others maybe; the last that began ends first.
+  std::uint64_t begin_walk();
+  void end_walk() { walks_.pop_back(); }
+  /// Whether it began and did not end.
+  [[nodiscard]] bool walks(std::uint64_t walk) const;
 
   // Kernels.
   void launch(StackKernel kernel);
@@ -155,6 +163,8 @@ class Tape {
   KeptResults* kept_ = nullptr;
   std::function<void(const std::string&)> moved_;
   std::uint64_t next_sequence_ = 0;
+  std::uint64_t last_walk_ = 0;
+  std::vector<std::uint64_t> walks_;
   std::int64_t step_ = 0;
   Phase phase_ = Phase::kForward;
 };

@@ -112,4 +112,34 @@ TEST_CASE("Live blocks never overlap, whatever is asked for and freed") {
   }
 }
 
+TEST_CASE("What is met within a limit goes alike with it and with more, and the least refused says how far a limit goes alike") {
+  std::mt19937 random(11);
+  for (const bool expandable : {false, true}) {
+    CachingAllocator allocator({.limit = mib(400), .expandable_segments = expandable});
+    std::vector<CachingAllocator::BlockId> live;
+    for (int step = 0; step < 3000; ++step) {
+      if (live.empty() || random() % 5 < 3) {
+        const Bytes size(1 + random() % (random() % 3 == 0 ? 40'000'000 : 500'000));
+        const Bytes within = mib(300);
+        const bool met = allocator.is_met_within(within, size);
+        CachingAllocator tighter = allocator;
+        tighter.set_limit(std::max(within, allocator.reserved()));
+        const auto id = allocator.allocate(size);
+        if (met) {
+          REQUIRE(id);
+          REQUIRE(tighter.allocate(size) == id);
+          REQUIRE(tighter.reserved() == allocator.reserved());
+        }
+        if (id) live.push_back(*id);
+      } else {
+        const std::size_t which = random() % live.size();
+        allocator.free(live[which]);
+        live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
+      }
+    }
+    REQUIRE(allocator.least_refused());
+    CHECK(*allocator.least_refused() > mib(400));
+  }
+}
+
 }  // namespace plimsoll
