@@ -173,7 +173,7 @@ Result<void> note_lengths(StackPrediction& prediction, const ModelSpec& spec, co
   prediction.assumptions.push_back(fmt::format("{} micro-batches were simulated with lengths drawn from what --lengths says, each padded to its longest "
                                                "sequence, then a step of {} tokens, which is the one that is timed; were all sequences that long, {} would be reserved",
                                                steps_of_drawn_lengths(recipe) * recipe.accumulate, recipe.sequence,
-                                               to_text(replayed_run(*even, setup).peak.reserved)));
+                                               to_text(replayed_run(*even, setup, StackDetail::kAll).peak.reserved)));
   return {};
 }
 
