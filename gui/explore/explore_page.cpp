@@ -34,7 +34,7 @@ namespace plimsoll::gui {
 namespace {
 
 constexpr int kPauseMilliseconds = 5;   ///< in which a dragged slider's changes become one
-constexpr int kFormWidth = 348;
+constexpr int kFormWidth = 356;  ///< with a scroll bar beside the widest card
 
 QFrame* card_of(QLabel* heading, QWidget* content) {
   auto* card = new QFrame;

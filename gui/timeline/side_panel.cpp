@@ -55,6 +55,7 @@ SidePanel::SidePanel(QWidget* parent)
   table_->verticalHeader()->hide();
   table_->verticalHeader()->setDefaultSectionSize(22);
   table_->setShowGrid(false);
+  table_->setWordWrap(false);
   table_->setTextElideMode(Qt::ElideMiddle);  // "linear backward input" and "… weight" differ at the end
   table_->setSelectionMode(QAbstractItemView::NoSelection);
   table_->setFrameShape(QFrame::NoFrame);
