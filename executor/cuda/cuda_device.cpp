@@ -1,8 +1,8 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <chrono>
 #include <deque>
-#include <map>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +21,7 @@ class CudaDevice final : public Device {
     use();
     CUDA_TRY(cudaFree(nullptr));  // makes the context, whose memory is then known to be taken
     CUDA_TRY(cudaGetDeviceProperties(&properties_, number_));
+    refuse_old();
     library_ = cuda::MatmulLibrary::open(no_library_);
   }
   ~CudaDevice() override {
@@ -69,7 +70,14 @@ class CudaDevice final : public Device {
 
   void pin(std::span<std::byte> memory) override {
     use();
-    CUDA_TRY(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable));
+    const cudaError_t status = cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterPortable);
+    if (status == cudaSuccess) return;
+    (void)cudaGetLastError();  // it is not sticky either
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = fmt::format("{} of host memory cannot be pinned: {}",
+                                                to_text(Bytes(static_cast<std::int64_t>(memory.size()))), cudaGetErrorString(status)),
+                            .where = "CUDA",
+                            .remedy = "plan for less of it with --ram; a container may need --ulimit memlock=-1"});
   }
 
   void unpin(std::span<std::byte> memory) override {
@@ -87,7 +95,7 @@ class CudaDevice final : public Device {
   DeviceEventId add_event() override {
     use();
     const std::scoped_lock lock(mutex_);
-    CUDA_TRY(cudaEventCreate(&events_.emplace_back()));
+    CUDA_TRY(cudaEventCreateWithFlags(&events_.emplace_back(), cudaEventBlockingSync));
     return DeviceEventId(events_.size() - 1);
   }
 
@@ -151,9 +159,19 @@ class CudaDevice final : public Device {
     CUDA_TRY(cudaStreamWaitEvent(at(stream), at(event), 0));
   }
 
+  /// What is nearly there is waited for awake, as clocks are compared by it; then the thread sleeps. Lanes for which the runtime
+  /// would spin, of which drives alone have many, would take the host's kernels their cores.
   void synchronize(DeviceEventId event) override {
     use();
-    CUDA_TRY(cudaEventSynchronize(at(event)));
+    const cudaEvent_t awaited = at(event);
+    const auto until = std::chrono::steady_clock::now() + kAwake;
+    do {
+      const cudaError_t status = cudaEventQuery(awaited);
+      if (status == cudaSuccess) return;
+      if (status != cudaErrorNotReady) cuda::check(status, "cudaEventQuery");
+      (void)cudaGetLastError();  // the runtime counts it as an error, which the next launch would be told of
+    } while (std::chrono::steady_clock::now() < until);
+    CUDA_TRY(cudaEventSynchronize(awaited));
   }
 
   void synchronize() override {
@@ -174,6 +192,9 @@ class CudaDevice final : public Device {
   }
 
  private:
+  static constexpr std::chrono::microseconds kAwake{100};
+  static constexpr int kOldest = 75;  ///< of PLIMSOLL_CUDA_ARCHITECTURES
+
   void use() const { CUDA_TRY(cudaSetDevice(number_)); }
 
   [[nodiscard]] cudaStream_t at(StreamId stream) const {
@@ -188,6 +209,16 @@ class CudaDevice final : public Device {
   [[nodiscard]] cudaGraphExec_t at(DeviceGraphId graph) const {
     const std::scoped_lock lock(mutex_);
     return graphs_[graph.index];
+  }
+
+  /// Else the first kernel would say that there is no image of it.
+  void refuse_old() const {
+    if (10 * properties_.major + properties_.minor >= kOldest) return;
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = fmt::format("{} is of compute capability {}.{}, and the CUDA backend has code for {}.{} and newer",
+                                                properties_.name, properties_.major, properties_.minor, kOldest / 10, kOldest % 10),
+                            .where = fmt::format("gpu{}", number_),
+                            .remedy = "run with --backend cpu, or on a Turing board or a newer one"});
   }
 
   [[noreturn]] void throw_full(Bytes wanted) const {

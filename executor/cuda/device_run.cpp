@@ -38,10 +38,26 @@ DeviceRun::DeviceRun(const DeviceQueues& queues, const ExecutionContext& context
       ring_(kInFlight + events_.longest_distance),
       gate_(context.program.body.size(), kInFlight),
       origin_(HostClock::now()),
-      clock_(queues.device, queues.clock, origin_),
+      clock_(queues.events, queues.clock, origin_),
       marks_(ring_, std::vector<Mark>(context.program.body.size())),
       flags_(Bytes(static_cast<std::int64_t>(ring_ * context.program.body.size()) * kFlagBytes)) {
+  take_events();
   queues_.device.pin({flags_.data(), static_cast<std::size_t>(flags_.size().count)});
+}
+
+void DeviceRun::take_events() {
+  const bool traces = segment_.first_traced_step - segment_.first_step < segment_.steps;
+  const auto turns = static_cast<std::size_t>(std::clamp<std::int64_t>(segment_.steps, 0, ring_));
+  for (std::size_t turn = 0; turn < turns; ++turn) {
+    std::vector<Mark>& step = marks_[turn];
+    for (std::uint32_t id = 0; id < step.size(); ++id) {
+      if (!is_on_device(id)) continue;
+      const Instruction& instruction = context_.program.body.list.instructions[id];
+      const bool asks_flag = instruction.kind == InstructionKind::kCopy && instruction.guard != kNoGuard;
+      if (traces) step[id].started = queues_.events.take();
+      if (traces || asks_flag || events_.records[id] != 0) step[id].ended = queues_.events.take();
+    }
+  }
 }
 
 DeviceRun::~DeviceRun() {
@@ -137,7 +153,6 @@ Outcome DeviceRun::on_device(std::uint32_t id, std::int64_t step) {
   Mark& own = mark(id, step);
   wait_on_stream(id, step, stream);
   if (traced) {
-    if (!own.started.valid()) own.started = queues_.events.take();
     queues_.device.record(stream, own.started);
   }
   give(id, step);
@@ -162,9 +177,7 @@ void DeviceRun::wait_on_stream(std::uint32_t id, std::int64_t step, StreamId str
 }
 
 void DeviceRun::record_end(std::uint32_t id, std::int64_t step, StreamId stream) {
-  Mark& own = mark(id, step);
-  if (!own.ended.valid()) own.ended = queues_.events.take();
-  queues_.device.record(stream, own.ended);
+  queues_.device.record(stream, mark(id, step).ended);
 }
 
 void DeviceRun::give(std::uint32_t id, std::int64_t step) {
@@ -178,10 +191,9 @@ void DeviceRun::give(std::uint32_t id, std::int64_t step) {
   } else if (instruction.kind == InstructionKind::kCopy) {
     if (guarded) {  // no copy engine reads flags: the host decides
       fetch_flag(id, step, stream);
-      Mark& own = mark(id, step);
-      if (!own.ended.valid()) own.ended = queues_.events.take();
-      queues_.device.record(stream, own.ended);
-      queues_.device.synchronize(own.ended);
+      const DeviceEventId fetched = mark(id, step).ended;
+      queues_.device.record(stream, fetched);
+      queues_.device.synchronize(fetched);
       if (flag_word(id, step) == 0) return;
     }
     const std::vector<OperandView> operands = operands_of(context_.program, instruction, step);

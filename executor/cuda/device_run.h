@@ -12,32 +12,11 @@
 #include "executor/cuda/device_graphs.h"
 #include "executor/cuda/device_links.h"
 #include "executor/cuda/event_plan.h"
+#include "executor/cuda/event_pool.h"
 #include "executor/cuda/step_gate.h"
 #include "executor/executor.h"
 
 namespace plimsoll {
-
-/// Events that runs take and give back, as a device keeps each one that it ever made.
-class EventPool {
- public:
-  explicit EventPool(Device& device) : device_(device) {}
-  DeviceEventId take() {
-    const std::scoped_lock lock(mutex_);
-    if (free_.empty()) return device_.add_event();
-    const DeviceEventId event = free_.back();
-    free_.pop_back();
-    return event;
-  }
-  void give_back(DeviceEventId event) {
-    const std::scoped_lock lock(mutex_);
-    if (event.valid()) free_.push_back(event);
-  }
-
- private:
-  Device& device_;
-  std::mutex mutex_;
-  std::vector<DeviceEventId> free_;
-};
 
 /// What the runs of one plan on a device share.
 struct DeviceQueues {
@@ -81,6 +60,8 @@ class DeviceRun {
   Outcome on_device(std::uint32_t id, std::int64_t step);
   /// Of a stretch only the last puts anything on the stream. All before it are counted as given by then, but nobody waits for them.
   Outcome by_graph(std::uint32_t id, std::int64_t step, const DeviceGraphs::Place& place);
+  /// Makes the events that steps will ask for before one runs: making one may wait for the device.
+  void take_events();
   void wait_on_stream(std::uint32_t id, std::int64_t step, StreamId stream);
   void record_end(std::uint32_t id, std::int64_t step, StreamId stream);
   Outcome on_host(std::uint32_t id, std::int64_t step);

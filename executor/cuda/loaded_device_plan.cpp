@@ -87,7 +87,7 @@ void LoadedDevicePlan::start_drives(const DeviceOptions& options) {
 }
 
 void LoadedDevicePlan::rehearse() {
-  std::vector<bool> rehearsed(plan.kernels.size(), false);
+  std::set<Rehearsed> rehearsed;
   rehearse(step, rehearsed);
   if (evaluation) rehearse(*evaluation, rehearsed);
   queues.device.synchronize();
@@ -107,16 +107,28 @@ void LoadedDevicePlan::capture_graphs() {
   queues.device.synchronize();
 }
 
-/// Zeros are valid operands of every kernel; what the arenas hold is lost.
-void LoadedDevicePlan::rehearse(const Program& program, std::vector<bool>& rehearsed) {
+LoadedDevicePlan::Rehearsed LoadedDevicePlan::rehearsal_of(const Program& program, const Instruction& launch) const {
+  Rehearsed made{.kernel = launch.kernel.index, .on_device = queues.streams[launch.queue.index].valid()};
+  if (!made.on_device) return made;
+  for (const PlacedUse& use : program.uses_of(launch)) {
+    const auto address = reinterpret_cast<std::uintptr_t>(use.in_step(0));
+    const auto alignment = std::min<std::uintptr_t>(kBufferAlignment.count, address & (~address + 1));
+    made.operands.emplace_back(use.access, static_cast<std::uint32_t>(alignment));
+  }
+  return made;
+}
+
+/// Zeros are valid operands of every kernel; what the arenas hold is lost. A kernel that sums into its result, or whose
+/// operands lie at other places, is rehearsed for itself: a library may then find another algorithm and load its code, which a
+/// capture does not allow and a step should not wait for.
+void LoadedDevicePlan::rehearse(const Program& program, std::set<Rehearsed>& rehearsed) {
   const NoData none;
   const ExecutionContext context{plan, program, pool, product, none};
   for (std::uint32_t id = 0; id < program.body.size(); ++id) {
     const Instruction& instruction = program.body.list.instructions[id];
     if (instruction.exchange.valid()) rehearse_sum(program, instruction);
-    if (instruction.kind != InstructionKind::kLaunch || rehearsed[instruction.kernel.index]) continue;
+    if (instruction.kind != InstructionKind::kLaunch || !rehearsed.insert(rehearsal_of(program, instruction)).second) continue;
     const StreamId stream = queues.streams[instruction.queue.index];
-    rehearsed[instruction.kernel.index] = stream.valid();  // one that both sides run is loaded on the device
     for (const PlacedUse& use : program.uses_of(instruction)) {
       if (stream.valid()) queues.device.fill(stream, use.in_step(0), std::byte{0}, use.bytes);
       else std::memset(use.in_step(0), 0, static_cast<std::size_t>(use.bytes.count));

@@ -1,6 +1,10 @@
 #pragma once
 
+#include <compare>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "executor/cuda/device_arenas.h"
 #include "executor/cuda/device_executor.h"
@@ -41,8 +45,18 @@ struct LoadedDevicePlan {
 
  private:
   void start_drives(const DeviceOptions& options);
+  /// What a library may have another algorithm for: a kernel, on the device or not, with operands of these accesses and
+  /// alignments.
+  struct Rehearsed {
+    std::uint32_t kernel = 0;
+    bool on_device = false;
+    std::vector<std::pair<Access, std::uint32_t>> operands = {};
+
+    auto operator<=>(const Rehearsed&) const = default;
+  };
   void rehearse();
-  void rehearse(const Program& program, std::vector<bool>& rehearsed);
+  void rehearse(const Program& program, std::set<Rehearsed>& rehearsed);
+  [[nodiscard]] Rehearsed rehearsal_of(const Program& program, const Instruction& launch) const;
   void capture_graphs();
   void rehearse_sum(const Program& program, const Instruction& exchange);
   /// Of the whole group's state, this rank's part.

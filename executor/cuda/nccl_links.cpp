@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 namespace plimsoll {
@@ -21,6 +22,7 @@ struct Functions {
   decltype(&::ncclGetUniqueId) make_id;
   decltype(&::ncclCommInitRankConfig) connect;
   decltype(&::ncclCommDestroy) destroy;
+  decltype(&::ncclCommAbort) abort;
   decltype(&::ncclGroupStart) begin_group;
   decltype(&::ncclGroupEnd) end_group;
   decltype(&::ncclSend) send;
@@ -37,6 +39,7 @@ bool find(void* library, const char* name, F& function) {
 bool find_all(void* library, Functions& f) {
   return find(library, "ncclGetVersion", f.version) && find(library, "ncclGetUniqueId", f.make_id) &&
          find(library, "ncclCommInitRankConfig", f.connect) && find(library, "ncclCommDestroy", f.destroy) &&
+         find(library, "ncclCommAbort", f.abort) &&
          find(library, "ncclGroupStart", f.begin_group) && find(library, "ncclGroupEnd", f.end_group) &&
          find(library, "ncclSend", f.send) && find(library, "ncclRecv", f.receive) &&
          find(library, "ncclGetErrorString", f.describe);
@@ -67,9 +70,10 @@ class NcclLinks final : public DeviceLinks {
  public:
   NcclLinks(const Functions& functions, Device& device, const LinkPlan& plan, std::uint32_t rank, std::uint32_t ranks)
       : f_(functions), device_(device), members_(plan.links), links_(plan.links.size(), nullptr), rank_(rank), ranks_(ranks) {}
+  /// After a failure what is on the device may wait for a rank that is gone: that is ended, not awaited.
   ~NcclLinks() override {
     for (ncclComm_t link : links_) {
-      if (link != nullptr) f_.destroy(link);
+      if (link != nullptr) failed_ ? f_.abort(link) : f_.destroy(link);
     }
   }
   NcclLinks(const NcclLinks&) = delete;
@@ -112,6 +116,7 @@ class NcclLinks final : public DeviceLinks {
  private:
   void check(ncclResult_t status, const char* call) const {
     if (status == ncclSuccess) return;
+    failed_ = true;
     throw EnvironmentError({.kind = ErrorKind::kEnvironment,
                             .what = fmt::format("{}: {}", call, f_.describe(status)),
                             .where = version_of(f_),
@@ -157,6 +162,7 @@ class NcclLinks final : public DeviceLinks {
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<ncclComm_t> links_;
   std::uint32_t rank_, ranks_;
+  mutable std::atomic<bool> failed_{false};
 };
 
 }  // namespace

@@ -108,6 +108,7 @@ Result<void> CuptiCapture::enable() {
     if (wanted.needed) result = answer;
   }
   if (result == CUPTI_SUCCESS) return {};
+  for (const CUpti_ActivityKind kind : enabled_) cupti_.disable(kind);  // the program goes on, and should not pay for them
   return fail({.kind = ErrorKind::kEnvironment,
                .what = "CUPTI does not capture: " + cupti_.text(result),
                .where = cupti_.path,

@@ -8,52 +8,43 @@
 
 #include "executor/cuda/device.h"
 #include "formats/machines/gpu_catalogue.h"
+#include "tests/gpu/finding.h"
 
 namespace plimsoll::gpu {
 
-enum class Verdict { kPassed, kMissed, kBroken, kSkipped };
-
-/// What one check came to.
-struct Finding {
-  std::string name;
-  std::string bound;
-  Verdict verdict = Verdict::kSkipped;
-  double value = 0;
-  std::string note;
-  double seconds = 0;
-};
-
-/// The device that is checked, and where findings go.
+/// The device that is checked, and who hears of findings.
 class Bench {
  public:
-  Bench(std::shared_ptr<Device> device, GpuEntry board, std::string name, std::string bound, std::vector<Finding>& findings)
-      : device_(std::move(device)), board_(std::move(board)), name_(std::move(name)), bound_(std::move(bound)), findings_(findings) {}
+  using Hear = std::function<void(const Finding&)>;
+
+  Bench(std::shared_ptr<Device> device, GpuEntry board, std::string name, std::string bound, Hear hear)
+      : device_(std::move(device)), board_(std::move(board)), name_(std::move(name)), bound_(std::move(bound)), hear_(std::move(hear)) {}
 
   [[nodiscard]] const std::shared_ptr<Device>& device() const { return device_; }
   [[nodiscard]] const GpuEntry& board() const { return board_; }
 
   /// One of the check's values; `part` tells it from the others.
-  void add(const std::string& part, double value, bool good, std::string note = {}) {
+  void add(const std::string& part, double value, bool good, std::string note = {},
+           std::vector<std::pair<std::string, double>> numbers = {}) {
     const auto now = std::chrono::steady_clock::now();
-    findings_.push_back({.name = part.empty() ? name_ : name_ + "/" + part,
-                         .bound = bound_,
-                         .verdict = good ? Verdict::kPassed : Verdict::kMissed,
-                         .value = value,
-                         .note = std::move(note),
-                         .seconds = std::chrono::duration<double>(now - since_).count()});
+    hear_({.name = part.empty() ? name_ : name_ + "/" + part,
+           .bound = bound_,
+           .verdict = good ? Verdict::kPassed : Verdict::kMissed,
+           .value = value,
+           .note = std::move(note),
+           .seconds = std::chrono::duration<double>(now - since_).count(),
+           .numbers = std::move(numbers)});
     since_ = now;
   }
 
   /// What the check needs is not on this computer.
-  void skip(const std::string& why) {
-    findings_.push_back({.name = name_, .bound = bound_, .note = "skipped: " + why});
-  }
+  void skip(const std::string& why) { hear_({.name = name_, .bound = bound_, .note = "skipped: " + why}); }
 
  private:
   std::shared_ptr<Device> device_;
   GpuEntry board_;
   std::string name_, bound_;
-  std::vector<Finding>& findings_;
+  Hear hear_;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
 };
 
@@ -61,6 +52,7 @@ struct Check {
   std::string name;
   std::string bound;
   std::function<void(Bench&)> run;
+  double limit = 60;  ///< seconds; a check that takes longer is ended
 };
 
 /// Every check, in the order in which they run: what is cheap and tells most comes first.

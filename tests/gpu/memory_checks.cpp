@@ -64,7 +64,7 @@ void refusal(Bench& bench) {
 
 std::vector<Check> memory_checks() {
   return {{"peak", "driver's and predicted peak within 1 % or 100 MiB", peak},
-          {"memory-cap", "within the cap and 100 MiB, finite losses", cap},
+          {"memory-cap", "within the cap and 100 MiB, finite losses", cap, 120},
           {"refusal", "a plan that cannot start says how many bytes are missing", refusal}};
 }
 

@@ -1,5 +1,6 @@
 #include "tests/executor/cuda/emulated_device.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
@@ -16,8 +17,13 @@ DeviceInfo EmulatedDevice::info() const {
           .software = "emulated on the host"};
 }
 
+void EmulatedDevice::refuse_in_capture(const char* what) const {
+  if (capturing_.valid()) throw std::logic_error(std::string("in a capture: ") + what);
+}
+
 std::byte* EmulatedDevice::reserve(Bytes bytes) {
   const std::scoped_lock lock(mutex_);
+  refuse_in_capture("memory is reserved");
   if (reserved_ + bytes > capacity_) {
     throw DeviceFull({.kind = ErrorKind::kEnvironment, .what = "full", .where = {}, .remedy = {}}, reserved_ + bytes - capacity_);
   }
@@ -30,13 +36,26 @@ std::byte* EmulatedDevice::reserve(Bytes bytes) {
 
 void EmulatedDevice::release(std::byte* memory) {
   const std::scoped_lock lock(mutex_);
+  refuse_in_capture("memory is given back");
   reserved_ -= memory_.at(memory)->size();
   memory_.erase(memory);
 }
 
 void EmulatedDevice::pin(std::span<std::byte> memory) {
   const std::scoped_lock lock(mutex_);
-  if (!pinned_.emplace(memory.data(), memory.size()).second) throw std::logic_error("pinned twice");
+  refuse_in_capture("memory is pinned");
+  const auto pages = [](const std::byte* first, std::size_t size) {
+    constexpr std::uintptr_t kPage = 4096;
+    const auto address = reinterpret_cast<std::uintptr_t>(first);
+    return std::pair(address / kPage, (address + size - 1) / kPage);
+  };
+  if (memory.empty()) throw std::logic_error("nothing is pinned");
+  const auto [first, last] = pages(memory.data(), memory.size());
+  for (const auto& [begin, size] : pinned_) {
+    const auto [other_first, other_last] = pages(begin, size);
+    if (first <= other_last && other_first <= last) throw std::logic_error("a page is pinned twice");
+  }
+  pinned_.emplace(memory.data(), memory.size());
 }
 
 void EmulatedDevice::unpin(std::span<std::byte> memory) {
@@ -62,7 +81,13 @@ DeviceGraphId EmulatedDevice::capture(StreamId stream, const std::function<void(
     graphs_.emplace_back();
     capturing_ = stream;
   }
-  work();
+  try {
+    work();
+  } catch (...) {
+    const std::scoped_lock lock(mutex_);
+    capturing_ = StreamId();
+    throw;
+  }
   const std::scoped_lock lock(mutex_);
   capturing_ = StreamId();
   return DeviceGraphId(graphs_.size() - 1);
@@ -88,8 +113,37 @@ void EmulatedDevice::put_when_ready(StreamId stream, std::function<bool()> ready
   push(stream, {.work = std::move(work), .ready = std::move(ready)});
 }
 
+bool EmulatedDevice::is_own(const std::byte* first, Bytes bytes) const {
+  const auto after = memory_.upper_bound(const_cast<std::byte*>(first));
+  if (after == memory_.begin()) return false;
+  const HostArena& arena = *std::prev(after)->second;
+  return first + bytes.count <= arena.data() + arena.size().count;
+}
+
+bool EmulatedDevice::is_pinned(const std::byte* first, Bytes bytes) const {
+  const auto after = pinned_.upper_bound(const_cast<std::byte*>(first));
+  if (after == pinned_.begin()) return false;
+  const auto& [begin, size] = *std::prev(after);
+  return first + bytes.count <= begin + size;
+}
+
+/// As the CUDA backend's library finds an algorithm anew for other alignments, up to what memory is reserved with.
+void EmulatedDevice::check_launch(const cuda::DeviceLaunch& launch) {
+  constexpr std::size_t kMostAligned = 256;
+  std::vector<std::pair<Access, std::size_t>> operands;
+  for (const OperandView& operand : launch.operands) {
+    if (operand.bytes > Bytes(0) && !is_own(operand.data, operand.bytes)) throw std::logic_error("a kernel's operand outside of the device's memory");
+    const auto address = reinterpret_cast<std::size_t>(operand.data);
+    operands.emplace_back(operand.access, std::min(kMostAligned, address & (~address + 1)));
+  }
+  if (used_.emplace(launch.kernel, std::move(operands)).second) refuse_in_capture("a kernel is used for the first time");
+}
+
 void EmulatedDevice::copy(StreamId stream, std::byte* to, const std::byte* from, Bytes bytes) {
   const std::scoped_lock lock(mutex_);
+  for (const std::byte* place : {static_cast<const std::byte*>(to), from}) {
+    if (!is_own(place, bytes) && !is_pinned(place, bytes)) ++blocking_copies_;
+  }
   push(stream, {.work = [=] { std::memcpy(to, from, static_cast<std::size_t>(bytes.count)); }});
 }
 
@@ -100,6 +154,7 @@ void EmulatedDevice::fill(StreamId stream, std::byte* memory, std::byte value, B
 
 void EmulatedDevice::launch(StreamId stream, const cuda::DeviceLaunch& launch, const std::byte* flag) {
   const std::scoped_lock lock(mutex_);
+  check_launch(launch);
   const std::vector<OperandView> operands(launch.operands.begin(), launch.operands.end());
   const Kernel kernel = launch.kernel;
   const LaunchContext context = launch.context;
@@ -120,6 +175,7 @@ void EmulatedDevice::record(StreamId stream, DeviceEventId event) {
 
 void EmulatedDevice::wait(StreamId stream, DeviceEventId event) {
   const std::scoped_lock lock(mutex_);
+  if (events_[event.index].given == 0) throw std::logic_error("waits for an event that was never recorded");
   ++waits_;
   push(stream, {.work = {}, .waits_for = event, .count = events_[event.index].given});
 }
@@ -174,11 +230,14 @@ void EmulatedDevice::wander() {
 
 void EmulatedDevice::synchronize(DeviceEventId event) {
   const std::scoped_lock lock(mutex_);
+  refuse_in_capture("the host waits");
+  if (events_[event.index].given == 0) throw std::logic_error("waits for an event that was never recorded");
   reach(event, events_[event.index].given);
 }
 
 void EmulatedDevice::synchronize() {
   const std::scoped_lock lock(mutex_);
+  refuse_in_capture("the host waits");
   for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
     while (!streams_[stream].tasks.empty()) advance(StreamId(stream));
   }
@@ -186,6 +245,10 @@ void EmulatedDevice::synchronize() {
 
 Nanoseconds EmulatedDevice::between(DeviceEventId from, DeviceEventId to) const {
   const std::scoped_lock lock(mutex_);
+  for (const DeviceEventId event : {from, to}) {
+    const Event& marked = events_[event.index];
+    if (marked.given == 0 || marked.reached < marked.given) throw std::logic_error("the time of an event that was not reached");
+  }
   return events_[to.index].time - events_[from.index].time;
 }
 

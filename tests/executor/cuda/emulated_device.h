@@ -5,6 +5,9 @@
 #include <map>
 #include <mutex>
 #include <random>
+#include <set>
+#include <tuple>
+#include <vector>
 
 #include "executor/cpu/arena.h"
 #include "executor/cuda/device.h"
@@ -14,6 +17,10 @@ namespace plimsoll::test {
 /// A device on the host that does as little as it may: work waits on its stream until somebody waits for it, and then only what
 /// stands before it is done. What nothing orders comes too late, so a missing event shows as other numbers. With a seed, some
 /// other work is done in between, which shows what comes too early.
+///
+/// What CUDA would refuse, or do without a word, is a logic_error here: operands of a kernel that are not in the device's memory; a
+/// wait for an event that was never recorded; waiting, reserving, pinning or a first use of a kernel while a graph is captured, as
+/// that may load code. A first use is of a kernel with operands of these accesses and alignments: what a library chooses by.
 class EmulatedDevice final : public Device {
  public:
   explicit EmulatedDevice(Bytes memory, std::uint64_t seed = 0) : capacity_(memory), random_(seed), eager_(seed != 0) {}
@@ -47,6 +54,12 @@ class EmulatedDevice final : public Device {
   [[nodiscard]] std::int64_t graph_runs() const { return graph_runs_; }
   [[nodiscard]] Bytes reserved() const { return reserved_; }
   [[nodiscard]] std::size_t pinned() const { return pinned_.size(); }
+  /// Kernels that were used, each with operands of other accesses or alignments once more.
+  [[nodiscard]] std::size_t kernels_used() const { return used_.size(); }
+  /// Copies from or to host memory that is not pinned, which block whoever gives them.
+  [[nodiscard]] std::int64_t blocking_copies() const { return blocking_copies_; }
+  /// Events that were ever made.
+  [[nodiscard]] std::size_t events() const { return events_.size(); }
 
  private:
   /// A record (of which the event has had so many), a wait for one, or other work.
@@ -66,7 +79,14 @@ class EmulatedDevice final : public Device {
     Nanoseconds time;
   };
 
+  using Used = std::tuple<Kernel, std::vector<std::pair<Access, std::size_t>>>;
+
   void push(StreamId stream, Task task);
+  /// Whether all of these bytes are reserved ones of the device; or pinned ones of the host.
+  [[nodiscard]] bool is_own(const std::byte* first, Bytes bytes) const;
+  [[nodiscard]] bool is_pinned(const std::byte* first, Bytes bytes) const;
+  void check_launch(const cuda::DeviceLaunch& launch);
+  void refuse_in_capture(const char* what) const;
   /// Does the stream's first task, and before it what that waits for.
   void advance(StreamId stream);
   void reach(DeviceEventId event, std::uint64_t count);
@@ -80,11 +100,12 @@ class EmulatedDevice final : public Device {
   Bytes capacity_, reserved_;
   std::mt19937_64 random_;
   bool eager_;
-  std::int64_t waits_ = 0, graph_runs_ = 0;
+  std::int64_t waits_ = 0, graph_runs_ = 0, blocking_copies_ = 0;
   StreamId capturing_;  ///< whose work goes into the newest graph
   std::deque<std::vector<Task>> graphs_;
   std::map<std::byte*, std::unique_ptr<HostArena>> memory_;
   std::map<std::byte*, std::size_t> pinned_;
+  std::set<Used> used_;
   std::deque<Stream> streams_;
   std::deque<Event> events_;
 };

@@ -50,7 +50,12 @@ float PlayedBlock::from_lane(float value, int bits) const {
 void PlayedBlock::load(cuda::Word (&words)[4], const void* row) const { load_as(false, words, row); }
 void PlayedBlock::load_turned(cuda::Word (&words)[4], const void* row) const { load_as(true, words, row); }
 
+void PlayedBlock::expect_aligned(const void* place, std::size_t bytes) {
+  if (reinterpret_cast<std::uintptr_t>(place) % bytes != 0) std::abort();  // no unwinding out of a fiber
+}
+
 void PlayedBlock::load_as(bool turned, cuda::Word (&words)[4], const void* row) const {
+  expect_aligned(row, 16);
   const auto* warp = show(turned ? 't' : 'l', [&](PlayedWarps::Shown& part) { part.row = row; });
   const int lane = thread_ % Fibers::kWarp;
   for (int matrix = 0; matrix < 4; ++matrix) {
@@ -96,7 +101,8 @@ void PlayedBlock::multiply_as(cuda::Sums& sums, const cuda::Word (&left)[4], con
 }
 
 void PlayedBlock::fetch_bytes(const PlayedWarps::Fetch& fetch) const {
-  if (reinterpret_cast<std::uintptr_t>(fetch.to) % fetch.bytes != 0) std::abort();  // as a device would
+  expect_aligned(fetch.to, fetch.bytes);
+  expect_aligned(fetch.from, fetch.bytes);
   if (order_ == Fibers::Order::kForward) return carry_out(fetch);
   warps_.threads[static_cast<std::size_t>(thread_)].fetches.push_back(fetch);
 }

@@ -67,11 +67,14 @@ class PlayedBlock {
   }
   template <typename S>
   void put_pair(S* place, float first, float second) const {
+    expect_aligned(place, sizeof(cuda::Word));
     cuda::put(place[0], first);
     cuda::put(place[1], second);
   }
 
  private:
+  /// What a device would end the launch for.
+  static void expect_aligned(const void* place, std::size_t bytes);
   /// Shows this thread's part to its warp; those of lane 0, 1, … when all have.
   template <typename Fill>
   const PlayedWarps::Thread* show(char operation, const Fill& fill) const;

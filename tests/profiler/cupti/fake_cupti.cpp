@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <fstream>
 #include <string>
 
 namespace {
@@ -128,7 +129,9 @@ CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain, std::uint32_t, c
   return CUPTI_SUCCESS;
 }
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
-  if (std::getenv("FAKE_CUPTI_FORBIDDEN") != nullptr) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
+  const char* const forbidden = std::getenv("FAKE_CUPTI_FORBIDDEN");  // a kind, or "all"
+  const bool is_forbidden = forbidden != nullptr && (std::string(forbidden) == "all" || std::atoi(forbidden) == kind);
+  if (is_forbidden) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   enabled |= std::uint64_t{1} << kind;
   return CUPTI_SUCCESS;
 }
@@ -169,6 +172,12 @@ CUptiResult CUPTIAPI cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrel
 CUptiResult CUPTIAPI cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind, std::uint64_t* last) {
   *last = external;
   return CUPTI_SUCCESS;
+}
+
+/// Tells a test what the program was left with.
+__attribute__((destructor)) void note_what_is_enabled() {
+  const char* const file = std::getenv("FAKE_CUPTI_LEFT");
+  if (file != nullptr) std::ofstream(file) << enabled << "\n";
 }
 
 }  // extern "C"

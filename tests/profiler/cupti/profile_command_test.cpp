@@ -3,6 +3,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -138,7 +139,7 @@ TEST_CASE("what stands in the way of a profile is said in words, and the program
   CHECK(answer["error"]["where"] == PLIMSOLL_FAKE_PROGRAM);
   CHECK(answer["error"]["exit_code"] == 3);
   {
-    const Setting forbidden("FAKE_CUPTI_FORBIDDEN", "1");
+    const Setting forbidden("FAKE_CUPTI_FORBIDDEN", "all");
     const ChildEnd end = run_child(profile_of({"exit", "4"}), folder.path());
     CHECK(end.code == 4);
     CHECK(end.err.find("NVreg_RestrictProfilingToAdminUsers=0") != std::string::npos);
@@ -152,6 +153,17 @@ TEST_CASE("what stands in the way of a profile is said in words, and the program
   CHECK(absent.code == 0);
   CHECK(absent.err.find("CUPTI cannot be loaded") != std::string::npos);
   CHECK(files_in(folder) == 0);
+}
+
+TEST_CASE("a capture that may not have all that it needs leaves the program without any") {
+  const TemporaryFolder folder;
+  const std::string left = folder.file("left");
+  const Setting forbidden("FAKE_CUPTI_FORBIDDEN", "5"), note("FAKE_CUPTI_LEFT", left.c_str());  // calls of the runtime
+  CHECK(run_child(profile_of({"exit", "4"}), folder.path()).code == 4);
+  std::ifstream file(left);
+  std::uint64_t kinds = 1;
+  REQUIRE(file >> kinds);
+  CHECK(kinds == 0);
 }
 
 TEST_CASE("a profile that cannot begin is refused before the program runs") {
