@@ -100,7 +100,7 @@ TEST_CASE("sequences of varying length come from a range or a file") {
   write_file(folder.file("tokens.txt"), "40\n900\n7\n1500\n");
   write_file(folder.file("words.txt"), "forty\n");
   const auto fitted = [&](const std::string& lengths) {
-    return plimsoll_in(folder, fit_under({"--stack", "pytorch", "--batch", "2", "--seq", "1024", "--lengths", lengths, "--json"}));
+    return plimsoll_in(folder, fit_under({"--stack", "pytorch", "--batch", "2", "--seq", "1024", "--lengths", lengths}));
   };
   for (const char* lengths : {"1024..1024", "16..1024", "tokens.txt"}) {
     const ChildEnd end = fitted(lengths);
