@@ -106,6 +106,38 @@ void look_for_room(const Question& question, const Looks& looks, std::optional<R
   if (auto timed = near_answer(question, {found->strategy}, glance(looks.shared))) answer = std::move(timed);
 }
 
+/// Whether a plan that is near no known one may make the training fit.
+bool may_have_room(const Change& change, const std::optional<Result<NearAnswer>>& answer, const PriceList& prices) {
+  if (!*answer || (*answer)->fits || !stays_near(change) || searched_in_full(change, prices)) return false;
+  return beyond_all_memory(change.question).count <= 0;
+}
+
+/// Looks wherever `fit` would for plans with room after the changes that nothing known fits. What is found for one is tried
+/// for the others before these are searched: boards of one size mostly take the same.
+void look_everywhere(const std::vector<Change>& changes, const Looks& looks, const PriceList& prices, Answers& answers) {
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    if (may_have_room(changes[i], answers[i], prices)) left.push_back(i);
+  }
+  NearEffort everywhere = room(looks.shared);
+  everywhere.everywhere = true;
+  everywhere.threads = looks.threads;
+  while (!left.empty()) {
+    const auto found = near_answer(changes[left.front()].question, looks.known, everywhere);
+    if (!found || !found->fits) {
+      left.erase(left.begin());
+      continue;
+    }
+    const auto try_found = [&](std::size_t i) {
+      auto timed = near_answer(changes[left[i]].question, {found->strategy}, glance(looks.shared));
+      if (timed && timed->fits) answers[left[i]] = std::move(timed);
+    };
+    parallel_for(left.size(), try_found, looks.threads);
+    const std::size_t first = left.front();
+    std::erase_if(left, [&](std::size_t i) { return i == first || (*answers[i])->fits; });
+  }
+}
+
 bool comes_first(const ChangeOutcome& a, const ChangeOutcome& b) {
   const auto key = [](const ChangeOutcome& o) { return std::tuple(!o.makes_fit, -o.speed_up, -o.answer.samples_per_second); };
   return key(a) < key(b);
@@ -129,6 +161,7 @@ Result<HelpAnswer> what_would_help(const Question& question, const PriceList& pr
       look_for_room(changes[i].question, looks, answers[i]);
   };
   parallel_for(changes.size(), look_near, threads);
+  if (!now.fits) look_everywhere(changes, looks, prices, answers);
   const std::vector<std::size_t> closer = worth_a_search(changes, answers, prices);
   const auto look = [&](std::size_t i) {
     const Change& change = changes[closer[i]];

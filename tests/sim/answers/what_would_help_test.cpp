@@ -70,6 +70,18 @@ TEST_CASE("what fits by a plan that none of today's is near is help, not short o
   CHECK(twice.answer.step_seconds > 0);
 }
 
+TEST_CASE("a board with which fit finds a plan is told to make the training fit, however far that plan is from today's") {
+  // Llama 3.2 1B takes 18.4 GiB of weights and states; no family's plan fits on these boards beside 11.8 GiB of RAM.
+  Question question = ask("llama3.2-1b", Bytes(6296422121), Bytes(14845554458));
+  question.recipe.micro_batch = 5;
+  const HelpAnswer help = what_would_help(question).value();
+  REQUIRE_FALSE(help.today.fits);
+  for (const char* board : {"RTX 2060 Super", "RTX 4080"}) {
+    INFO(board);
+    CHECK(named(help, board).makes_fit);
+  }
+}
+
 TEST_CASE("where states alone are too much for everything, changes of a step of many micro-batches are told too") {
   Question question = ask("llama3-8b", kMiB * 600, kGiB * 3);
   question.recipe.accumulate = 16;

@@ -149,22 +149,23 @@ TEST_CASE("Heads between tokens are copied for a product, and not for fused atte
   CHECK((alive(tape) - before).count == 8 * 8 * 2 + 2 * 8 * 4 + 16);
 }
 
-TEST_CASE("A walk of gradients within another leaves what the outer one knows of a node as it was") {
+TEST_CASE("A walk of gradients within another takes the nodes that both reach, and the outer one goes on with the others") {
   Tape tape;
-  Layer outer(tape);
+  Layer reached(tape), other(tape);
   const Tensor x = tape.empty({8, 16}, DType::kFp32);
-  const Tensor shared = linear(tape, x, outer.weights);
-  // Its backward pass walks over a graph of its own that leads to what the outer walk has counted already.
-  const Tensor out = tape.record(tape.empty({8, 32}, DType::kFp32), {&shared}, [&](Tape& t, Tensors gradients) {
+  const Tensor both = linear(tape, x, reached.weights), outer_alone = linear(tape, x, other.weights);
+  const auto backward = [&](Tape& t, Tensors gradients) {
     Tensor inner;
-    t.with_grad([&] { inner = scale(t, shared); });
-    Tensors asked = t.backward_to({inner}, {t.empty({8, 32}, DType::kFp32)}, {shared});
+    t.with_grad([&] { inner = scale(t, scale(t, both)); });
+    const Tensors asked = t.backward_to({inner}, {t.empty({8, 32}, DType::kFp32)}, {both});
     CHECK(asked.front());
-    return only(std::move(gradients[0]));
-  });
+    return Tensors{gradients[0], gradients[0]};
+  };
+  const Tensor out = tape.record(tape.empty({8, 32}, DType::kFp32), {&both, &outer_alone}, backward);
   tape.backward(out, tape.empty({8, 32}, DType::kFp32));
-  CHECK(outer.weights.weight->gradient);
-  CHECK(outer.weights.bias->gradient);
+  CHECK_FALSE(reached.weights.weight->gradient);
+  CHECK(other.weights.weight->gradient);
+  CHECK(other.weights.bias->gradient);
 }
 
 }  // namespace plimsoll
