@@ -76,15 +76,13 @@ Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
                .remedy = "choose --attention eager"});
 }
 
-/// Convolutional nets have no blocks that a checkpoint stands for, and no attention.
+/// Convolutional nets have no blocks that a checkpoint stands for.
 Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
-  if (!spec.is_conv_net()) return {};
-  const bool recomputes = setup.recomputation != Recomputation::kNone;
-  if (!recomputes && !setup.attention) return {};
+  if (!spec.is_conv_net() || setup.recomputation == Recomputation::kNone) return {};
   return fail({.kind = ErrorKind::kInput,
-               .what = fmt::format("{} is a convolutional net, of which no {} modelled", spec.name, recomputes ? "checkpoints are" : "attention is"),
-               .where = recomputes ? "--recompute" : "--attention",
-               .remedy = recomputes ? "take --compress-activations fp8 or a smaller --batch" : "leave it out"});
+               .what = fmt::format("{} is a convolutional net, of which no checkpoints are modelled", spec.name),
+               .where = "--recompute",
+               .remedy = "take --compress-activations fp8 or a smaller --batch"});
 }
 
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {

@@ -202,7 +202,7 @@ TEST_CASE("curve prices every size of a family, the smallest first") {
 
 TEST_CASE("a headline is answered by the command that it prints, and an unknown one is refused") {
   const TemporaryFolder folder;
-  const json answer = json::parse(plimsoll_in(folder, {"headlines", "bubble-interleaved", "gist", "--json"}).out);
+  const json answer = json::parse(plimsoll_in(folder, {"headlines", "bubble-interleaved", "fold-tpu", "--json"}).out);
   REQUIRE(answer.size() == 2);
   // 7/16 of the ideal time against 7/(4·16): a quarter.
   CHECK(answer[0]["ours"].get<double>() == Approx(4).epsilon(1e-6));

@@ -98,12 +98,10 @@ TEST_CASE("VGG-16's maps wait in what their readers leave of them") {
   CHECK(plain == Approx((7.426048e6 + 6.121472e6 + 1.50528e6 + 0.025088e6) * 4 + 1.530368e6 * 8 + 0.150528e6 * 4 + 25088 * 4).epsilon(5e-3));
 }
 
-TEST_CASE("checkpoints and attention kernels of a convolutional net are refused, not ignored") {
-  StackSetup setup{.modules = ModuleStyle::kTorchVision, .recomputation = Recomputation::kFull};
+TEST_CASE("checkpoints of a convolutional net are refused, not ignored") {
+  const StackSetup setup{.modules = ModuleStyle::kTorchVision, .recomputation = Recomputation::kFull};
   const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "T4");
   CHECK(run_stack(*resolve_model("resnet18"), {}, setup, gpu).error().where == "--recompute");
-  setup = {.modules = ModuleStyle::kTorchVision, .attention = AttentionKernel::kFlash};
-  CHECK(run_stack(*resolve_model("resnet18"), {}, setup, gpu).error().where == "--attention");
 }
 
 TEST_CASE("fewer bits never need more memory, and no encoding changes arithmetic or leaves anything behind") {
