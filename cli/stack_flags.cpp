@@ -303,10 +303,6 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (!flags.attention.empty()) {
     const auto attention = parse_attention_kernel(flags.attention);
     if (!attention) return fail(attention.error());
-    if (spec.is_conv_net()) {
-      return fail({.kind = ErrorKind::kInput, .what = fmt::format("{} is a convolutional net, which has no attention", spec.name), .where = "--attention",
-                   .remedy = "leave it out"});
-    }
     setup.attention = *attention;
   }
   if (const auto read = read_recompute(flags.recompute, setup); !read) return fail(read.error());
