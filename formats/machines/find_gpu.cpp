@@ -110,8 +110,9 @@ std::optional<Words> without(const Words& wanted, Words known) {
 /// Words of `known` that `wanted` leaves open; nothing when `wanted` is no shorter form of it.
 std::optional<Words> left_open(const Words& wanted, const Words& known) {
   if (const auto rest = without(wanted, known)) return rest;
-  // "rtx2060": words that run together.
-  for (auto end = known.begin() + 1; end < known.end(); ++end) {
+  // "rtx2060": words that run together. A name of signs alone ("--") has none.
+  for (std::size_t count = 1; count < known.size(); ++count) {
+    const auto end = known.begin() + static_cast<std::ptrdiff_t>(count);
     if (key_of(Words(known.begin(), end)) == key_of(wanted)) return Words(end, known.end());
   }
   return std::nullopt;

@@ -207,3 +207,12 @@ TEST_CASE("every board has a context and a carve-out, and they leave most of its
     CHECK((overhead_bytes(*carve_out, gpu) + overhead_bytes(*context, gpu)).count < gpu.memory.count / 5);
   }
 }
+
+TEST_CASE("a board whose name has no letters is found by that name alone") {
+  std::vector<GpuEntry> entries(2);
+  entries[0].name = "--";
+  entries[1].name = "A100 80GB";
+  CHECK(find_gpu(entries, "A100 80GB")->name == "A100 80GB");
+  CHECK(find_gpu(entries, "--")->name == "--");
+  CHECK_FALSE(find_gpu(entries, "A200"));
+}
