@@ -129,7 +129,7 @@ Result<SequenceLengths> lengths_of(const std::string& text) {
   if (text.find("..") != std::string::npos && text.find_first_not_of("0123456789.") == std::string::npos) return parse_length_range(text);
   const auto lines = read_text_file(text, kLargestFile);
   if (!lines) return fail(lines.error());
-  return read_lengths(*lines);
+  return read_lengths(*lines, text);
 }
 
 /// In whose code a model is usually trained under a stack.

@@ -2,16 +2,9 @@
 
 #include <cstdint>
 
-namespace plimsoll {
+#include "core/base/mix64.h"
 
-/// The finalizer of SplitMix64 (Steele, Lea, Flood 2014): a bijection of 64-bit words that passes BigCrush over a
-/// counter.
-constexpr std::uint64_t mix64(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
+namespace plimsoll {
 
 /// A random word that depends on nothing but the key and its place, so that order and threads cannot matter.
 constexpr std::uint64_t random_at(std::uint64_t key, std::uint64_t place) { return mix64(key ^ mix64(place)); }

@@ -34,10 +34,10 @@ ModuleStyle modules_of(Stack stack, const ModelSpec& spec) {
   return spec.reads_images() ? ModuleStyle::kTimm : ModuleStyle::kHuggingFace;
 }
 
+/// What is asked under the same program stays as it was said; another program is asked as it usually is.
 Question under_program(Question question, const OtherProgram& program) {
-  StackSetup setup;
-  setup.stack = program.stack;
-  setup.modules = modules_of(program.stack, question.spec);
+  StackSetup setup{.stack = program.stack, .modules = modules_of(program.stack, question.spec)};
+  if (question.stack && question.stack->stack == program.stack) setup = *question.stack;
   setup.recomputation = program.recomputation;
   question.stack = setup;
   question.strategy = "auto";

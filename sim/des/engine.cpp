@@ -4,18 +4,9 @@
 
 #include <algorithm>
 
+#include "core/base/mix64.h"
+
 namespace plimsoll {
-namespace {
-
-/// SplitMix64's finaliser (Steele, Lea, Flood 2014): every bit of the input moves every bit of the output.
-std::uint64_t scramble(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
-}  // namespace
 
 Engine::Engine(const Plan& plan, const FlatBody& body, const WorkTable& works, const SimulateOptions& options)
     : body_(body),
@@ -156,7 +147,7 @@ bool Engine::runs(std::uint32_t step, std::uint32_t instruction) const {
   const Instruction& guarded = body_.list.instructions[instruction];
   if (guarded.guard == kNoGuard) return true;
   const std::uint32_t flag = body_.uses(guarded)[guarded.guard].target;
-  const std::uint64_t bits = scramble((std::uint64_t{step} << 32) | flag) >> 11;  // 53 bits: [0, 1) exactly
+  const std::uint64_t bits = mix64((std::uint64_t{step} << 32) | flag) >> 11;  // 53 bits: [0, 1) exactly
   return static_cast<double>(bits) * 0x1p-53 < options_.guard_probability;
 }
 

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "core/base/mix64.h"
+
 namespace plimsoll {
 namespace {
 
@@ -25,8 +27,8 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-tl::unexpected<Error> bad(std::string what) {
-  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--lengths",
+tl::unexpected<Error> bad(std::string what, std::string where = "--lengths") {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = std::move(where),
                .remedy = "write a range as 91..2048, or name a file with one sequence's tokens a line"});
 }
 
@@ -40,7 +42,7 @@ Result<SequenceLengths> parse_length_range(std::string_view text) {
   return SequenceLengths{.seen = {}, .shortest = *shortest, .longest = *longest};
 }
 
-Result<SequenceLengths> read_lengths(std::string_view lines) {
+Result<SequenceLengths> read_lengths(std::string_view lines, const std::string& where) {
   SequenceLengths lengths;
   std::int64_t number = 0;
   while (!lines.empty()) {
@@ -50,19 +52,17 @@ Result<SequenceLengths> read_lengths(std::string_view lines) {
     ++number;
     if (line.empty()) continue;
     const auto tokens = tokens_in(line);
-    if (!tokens) return bad(fmt::format("line {} holds '{}', which is no number of tokens", number, line.substr(0, 40)));
+    if (!tokens) return bad(fmt::format("line {} holds '{}', which is no number of tokens", number, line.substr(0, 40)), where);
     lengths.seen.push_back(*tokens);
   }
-  if (lengths.seen.empty()) return bad("no length is there");
+  if (lengths.seen.empty()) return bad("no length is there", where);
   return lengths;
 }
 
-/// SplitMix64 (Steele et al. 2014): the same draws with every compiler.
 std::uint64_t LengthDraws::below(std::uint64_t bound) {
-  state_ += 0x9e3779b97f4a7c15U;
-  std::uint64_t mixed = (state_ ^ (state_ >> 30U)) * 0xbf58476d1ce4e5b9U;
-  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
-  return (mixed ^ (mixed >> 31U)) % bound;
+  const std::uint64_t word = mix64(state_);
+  state_ += kSplitMixStep;
+  return word % bound;
 }
 
 std::int64_t LengthDraws::next() {

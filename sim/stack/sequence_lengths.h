@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct SequenceLengths {
 
 /// "91..2048", or a number a line: one sequence's tokens each.
 Result<SequenceLengths> parse_length_range(std::string_view text);
-Result<SequenceLengths> read_lengths(std::string_view lines);
+/// `where` names the lines in errors.
+Result<SequenceLengths> read_lengths(std::string_view lines, const std::string& where);
 
 /// The lengths of micro-batches in an order that is always the same: each is padded to the longest of the sequences drawn for it,
 /// and none is longer than `cut`.

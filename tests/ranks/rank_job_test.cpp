@@ -12,6 +12,7 @@
 
 #include "executor/checkpoint/training_state.h"
 #include "executor/collectives/job.h"
+#include "tests/ranks/program_on_ranks.h"
 #include "tests/support/child_process.h"
 #include "tests/support/temporary_folder.h"
 
@@ -20,39 +21,12 @@ namespace {
 
 using test::ChildEnd;
 using test::ChildProcess;
-
-const std::string kModel = "gpt:layers=4,hidden=32,heads=4,vocab=256,positions=32";
-const std::string kText = std::string(PLIMSOLL_DATA) + "/texts/us-constitution.txt";
-
-/// Each rank notes its process and becomes the program.
-const std::string kRank = "echo $$ > process.$OMPI_COMM_WORLD_RANK; exec \"$0\" \"$@\"";
-
-std::vector<std::string> run_options(const std::vector<std::string>& more) {
-  std::vector<std::string> words{"run",      kModel,   "--data",      kText, "--batch",         "2",     "--seq", "32",
-                                 "--matmul", "onednn", "--cpu-cores", "1",   "--device-memory", "64MiB", "--ram", "64MiB"};
-  words.insert(words.end(), more.begin(), more.end());
-  return words;
-}
+using namespace test::on_mpi;
 
 /// What rank 1 alone is started with, `$1` being the other ranks' word in its place.
 std::string rank_with(const std::string& word, const std::string& other) {
   return "[ $OMPI_COMM_WORLD_RANK = 0 ] && exec \"$0\" \"$@\"; for w; do shift; [ \"$w\" = \"" + word + "\" ] && w=\"" + other +
          "\"; set -- \"$@\" \"$w\"; done; exec \"$0\" \"$@\"";
-}
-
-std::vector<std::string> on_ranks(int ranks, const std::vector<std::string>& more, const std::string& rank = kRank) {
-  std::vector<std::string> words{
-      "/usr/bin/env", "mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(ranks), "sh",
-      "-c",           rank,     PLIMSOLL_PROGRAM};
-  const std::vector<std::string> options = run_options(more);
-  words.insert(words.end(), options.begin(), options.end());
-  return words;
-}
-
-nlohmann::json answer_of(const ChildEnd& end) {
-  INFO(end.err);
-  REQUIRE(end.code == 0);
-  return nlohmann::json::parse(end.out);
 }
 
 nlohmann::json alone(const std::string& folder, const std::string& accumulate) {
@@ -82,20 +56,6 @@ TEST_CASE("two ranks of a pipeline give the losses of one, and a run file") {
   CHECK(two["bubble_fraction"].get<double>() > 0);
   const ChildEnd shown = test::run_child({PLIMSOLL_PROGRAM, "show", "run.plimsoll"}, folder.path());
   CHECK(shown.code == 0);
-}
-
-TEST_CASE("ranks foresee and measure what keeping the whole training's state costs") {
-  const TemporaryFolder folder;
-  const auto two = answer_of(test::run_child(on_ranks(2, {"--pp", "2", "--schedule", "1f1b", "--micro-batches", "4", "--steps", "4",
-                                                          "--save-every", "2", "--json", "-q"}), folder.path()));
-  const auto& safety = two["safety"];
-  CHECK(safety["durability"] == "checkpoint");
-  CHECK(safety["every_steps"] == 2);
-  CHECK(safety["measured"]["times"] == 2);
-  const auto state = safety["written_bytes_each"].get<std::int64_t>(), file = safety["measured"]["written_bytes_each"].get<std::int64_t>();
-  CHECK((file > state && file < state + 65536));  // of both ranks, and a header
-  const double share = safety["seconds_each"].get<double>() / 2 / two["predicted_step_seconds"].get<double>();
-  CHECK(safety["step_share"].get<double>() == Approx(share));
 }
 
 TEST_CASE("four ranks, two replicas of a pipeline of two, give the losses of one") {

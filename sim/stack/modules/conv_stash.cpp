@@ -9,9 +9,6 @@ using Kind = ConvLayerKind;
 
 bool reads_numbers(Kind kind) { return kind == Kind::kConvolution || kind == Kind::kBatchNorm || kind == Kind::kLinear; }
 
-/// Whether the layer's output takes the place of its input, or is a view of it.
-bool shares_memory(const Tensor& in, const Tensor& out) { return in.storage == out.storage; }
-
 }  // namespace
 
 std::int64_t ConvStash::bits_of_place(const ConvLayer& layer) const {
@@ -49,7 +46,7 @@ void ConvStash::ran(const ConvLayer& layer, const Tensor& in, const Tensor& out)
     map_of(out)->facts.signs_read = true;
     reads(out, map_of(out));
   }
-  if (layer.kind != Kind::kFlatten || !shares_memory(in, out)) map_of(out)->facts.zeros = zeros_after(layer, before);
+  map_of(out)->facts.zeros = zeros_after(layer, before);
 }
 
 void ConvStash::let_go(const std::vector<Tensor>& values) {

@@ -199,6 +199,18 @@ TEST_CASE(
   CHECK(edges[1].largest.value >= edges[0].largest.value);
 }
 
+TEST_CASE("what was asked of a program counts where it is a contender, and not of others") {
+  Question question = ask("vgg11");
+  StackSetup setup{.stack = Stack::kPytorch, .modules = ModuleStyle::kTorchVision};
+  setup.compression.encoding = MapEncoding::kFp8;
+  question.stack = setup;
+  std::vector<std::string> left_out;
+  const auto all = contenders(question, {"pytorch", "deepspeed"}, left_out).value();
+  REQUIRE(all.size() == 2);
+  CHECK(*all[0].question.stack == setup);
+  CHECK_FALSE(all[1].question.stack->compression.exists());
+}
+
 TEST_CASE("along a row of models the largest is the last that fits") {
   std::vector<ModelSpec> row;
   for (const char* name : {"gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl"}) row.push_back(resolve_model(name).value());

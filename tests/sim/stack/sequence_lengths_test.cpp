@@ -33,10 +33,14 @@ TEST_CASE("A range of lengths is read, and what is none is named") {
 }
 
 TEST_CASE("A list of lengths has one a line, blank lines aside") {
-  const auto lengths = read_lengths("12\n\n 700 \r\n3");
+  const auto lengths = read_lengths("12\n\n 700 \r\n3", "lengths.txt");
   REQUIRE(lengths);
   CHECK(lengths->seen == std::vector<std::int64_t>{12, 700, 3});
-  for (const char* text : {"", "\n\n", "12\nmany", "-3", "0"}) CHECK(!read_lengths(text));
+  for (const char* text : {"", "\n\n", "12\nmany", "-3", "0"}) {
+    const auto refused = read_lengths(text, "lengths.txt");
+    REQUIRE(!refused);
+    CHECK(refused.error().where == "lengths.txt");
+  }
 }
 
 TEST_CASE("A micro-batch is as long as its longest sequence, which is cut") {
