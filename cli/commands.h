@@ -2,7 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "cli/exit_code.h"
+#include "cli/program/exit_code.h"
 
 namespace plimsoll {
 

@@ -5,11 +5,11 @@
 #include <new>
 #include <system_error>
 
-#include "cli/answer_error.h"
 #include "cli/commands.h"
-#include "cli/documents.h"
-#include "cli/usage_error.h"
-#include "cli/without_blas_threads.h"
+#include "cli/program/answer_error.h"
+#include "cli/program/documents.h"
+#include "cli/program/usage_error.h"
+#include "cli/program/without_blas_threads.h"
 
 namespace {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "cli/answer_error.h"
-#include "cli/answered.h"
-#include "cli/usage_error.h"
+#include "cli/program/answer_error.h"
+#include "cli/program/answered.h"
+#include "cli/program/usage_error.h"
 
 namespace plimsoll {
 namespace {

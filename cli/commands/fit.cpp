@@ -1,0 +1,262 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/commands/fit_parallel.h"
+#include "cli/commands/fit_workload.h"
+#include "cli/options/durability_flags.h"
+#include "cli/options/fit_flags.h"
+#include "cli/options/strategy_choice.h"
+#include "cli/print/output_file.h"
+#include "cli/print/print_changes.h"
+#include "cli/print/print_comparison.h"
+#include "cli/print/print_fit.h"
+#include "cli/print/print_safety.h"
+#include "cli/print/print_training.h"
+#include "cli/print/waiting_line.h"
+#include "cli/program/answered.h"
+#include "formats/graphs/step_graph.h"
+#include "formats/models/onnx_file.h"
+#include "formats/runs/report_json.h"
+#include "formats/text/csv.h"
+#include "formats/text/read_text_file.h"
+#include "sim/planner/safety_cost.h"
+
+namespace plimsoll {
+namespace {
+
+struct FitOptions {
+  FitFlags asked;
+  WorkloadFlags workload;
+  ParallelFlags parallel;
+  std::string save_strategy;
+  bool help_wanted = false;
+  bool all_changes = false;
+  std::string prices;
+  std::vector<std::string> price_of;
+  double margin = 0;
+  DurabilityFlags durability;
+  bool json = false;
+  bool csv = false;
+};
+
+tl::unexpected<Error> refuse(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
+}
+
+/// What --prices and --price-of say.
+Result<PriceList> read_prices(const FitOptions& options) {
+  PriceList list;
+  if (!options.prices.empty()) {
+    const auto text = read_text_file(options.prices, kMiB);
+    if (!text) return fail(text.error());
+    auto read = PriceList::read(*text, options.prices);
+    if (!read) return fail(read.error());
+    list = std::move(*read);
+  }
+  for (const std::string& text : options.price_of) {
+    const auto equals = text.rfind('=');
+    const auto price = equals == std::string::npos ? std::nullopt : parse_number(std::string_view(text).substr(equals + 1));
+    if (!price)
+      return refuse(fmt::format("--price-of '{}' is not of the form ITEM=PRICE", text),
+                    "for example --price-of ram=3.5");
+    if (const auto set = list.set(text.substr(0, equals), *price, "--price-of"); !set) return fail(set.error());
+  }
+  return list;
+}
+
+/// Whether it fits is an answer too.
+Answered verdict(bool fits, std::string text) {
+  return {.code = fits ? ExitCode::kDone : ExitCode::kMissed, .text = std::move(text), .said = {}};
+}
+
+Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked) {
+  const auto prices = read_prices(options);
+  if (!prices) return fail(prices.error());
+  std::optional<WaitingLine> waiting("trying every single change");
+  auto help = what_would_help(asked.question, *prices);
+  waiting.reset();
+  if (!help) return fail(help.error());
+  if (const auto billed = add_bill(options.asked.length, asked.question, help->today); !billed) return fail(billed.error());
+  const bool fits = help->today.fits;
+  if (options.json) return verdict(fits, changes_json(*help));
+  if (options.csv) return verdict(fits, changes_csv(*help));
+  std::vector<std::string> notes = asked.notes;
+  notes.insert(notes.end(), help->today.assumed.begin(), help->today.assumed.end());
+  std::string text = fit_text(help->today, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
+  if (help->today.training) {
+    text += training_text(*help->today.training);
+    notes.insert(notes.end(), help->today.training->assumed.begin(), help->today.training->assumed.end());
+  }
+  return verdict(fits, text + changes_text(*help, options.all_changes) + notes_text(notes));
+}
+
+Result<Answered> compare_all(const FitOptions& options, const AskedQuestion& asked) {
+  const Question& question = asked.question;
+  std::optional<WaitingLine> waiting("planning all systems");
+  const auto comparison = compare_systems({question.spec, question.recipe, question.platform, *question.costs});
+  waiting.reset();
+  if (!comparison) return fail(comparison.error());
+  const bool some = std::any_of(comparison->published.begin(), comparison->published.end(),
+                                [](const FitAnswer& a) { return a.fits; });
+  return verdict(comparison->own.fits || some,
+                 options.json  ? comparison_json(*comparison)
+                 : options.csv ? comparison_csv(*comparison)
+                               : comparison_text(*comparison, question.recipe, asked.machine) + notes_text(asked.notes));
+}
+
+/// Options that the answer that is asked for has no place for.
+Result<void> check_options(const FitOptions& options) {
+  const bool length = options.asked.length.request.is_given();
+  if (options.asked.strategy == "all") {
+    if (length)
+      return refuse("a whole training is billed for one strategy, not for all",
+                    "leave the length out, or choose a --strategy");
+    if (options.help_wanted) return refuse("--what-would-help asks about one strategy, not about all", "choose a --strategy");
+  }
+  if (options.margin > 0 && (options.asked.strategy == "all" || options.help_wanted)) {
+    return refuse("--margin-of is of one plan", "leave --margin-of out, or --strategy all and --what-would-help");
+  }
+  const auto safety = read_safety(options.durability);
+  if (!safety) return fail(safety.error());
+  if (safety->durability != Durability::kNone &&
+      (options.asked.strategy == "all" || options.help_wanted || options.asked.stack.other())) {
+    return refuse("--durability is of one plan of plimsoll's", "leave it out, or --strategy all, --what-would-help and --stack");
+  }
+  if (safety->durability != Durability::kNone && options.asked.length.terms.checkpoint_hours)
+    return refuse("--durability and --checkpoint-hours both say when checkpoints are written", "leave one out");
+  if (!options.save_strategy.empty() && (options.asked.strategy == "all" || options.help_wanted)) {
+    return refuse("--save-strategy is of one plan", "leave it out, or --strategy all and --what-would-help");
+  }
+  if (!options.help_wanted && (options.all_changes || !options.prices.empty() || !options.price_of.empty())) {
+    return refuse("--all-changes, --prices and --price-of go with --what-would-help", "add --what-would-help");
+  }
+  if (options.help_wanted && !options.asked.calibration.empty()) {
+    return refuse("measurements of one machine say nothing of a changed one", "leave --calibration or --what-would-help out");
+  }
+  return {};
+}
+
+std::string answer_text(const FitOptions& options, const AskedQuestion& asked, const FitAnswer& answer) {
+  if (options.json) return to_json(answer);
+  if (options.csv) return answer.training ? training_csv(*answer.training) : memory_csv(answer);
+  std::vector<std::string> notes = asked.notes;
+  notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
+  std::string text = fit_text(answer, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
+  if (answer.safety) text += safety_text(*answer.safety);
+  if (answer.training) {
+    text += training_text(*answer.training);
+    notes.insert(notes.end(), answer.training->assumed.begin(), answer.training->assumed.end());
+  }
+  return text + notes_text(notes);
+}
+
+WorkloadRequest workload_request(const FitOptions& options) {
+  const FitFlags& flags = options.asked;
+  return {flags.model, flags.machine, flags.training, options.workload, flags.stack, flags.calibration,
+          flags.length.request.samples, options.json, options.csv};
+}
+
+/// Several GPUs under our own name: a layout is looked for, and answers of one plan's kind are refused.
+Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
+  if (options.help_wanted || options.margin > 0 || !options.save_strategy.empty()) {
+    return refuse("--what-would-help, --margin-of and --save-strategy are of one GPU's plan", "leave them or --gpus out");
+  }
+  if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
+  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
+  if (const auto goes = check_options(options); !goes) return fail(goes.error());
+  return fit_parallel(command, options.asked, options.parallel, {.json = options.json, .csv = options.csv});
+}
+
+Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
+  if (const auto goes = check_no_layout(command, options.asked.stack); !goes) return fail(goes.error());
+  if (names_onnx_file(options.asked.model)) return fit_onnx(workload_request(options));
+  if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
+  const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
+  if (!options.workload.exists() && asks_parallel(command, options.asked.machine, options.asked.stack)) {
+    if (const auto several = check_several(command, options.asked.machine, options.asked.stack); !several)
+      return fail(several.error());
+    if (safe) return refuse("--durability is about training on one GPU", "leave it and --save-every, or --gpus out");
+    return fit_many(command, options);
+  }
+  if (options.workload.exists()) {
+    if (safe) return refuse("--durability is about training a language model", "leave it and --save-every out");
+    return fit_workload(workload_request(options));
+  }
+  if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
+  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
+  if (const auto goes = check_options(options); !goes) return fail(goes.error());
+  if (const auto usable = check_strategy_output(options.save_strategy); !usable) return fail(usable.error());
+  const auto asked = read_question(options.asked);
+  if (!asked) return fail(asked.error());
+  if (options.asked.strategy == "all") return compare_all(options, *asked);
+  if (options.help_wanted) return help_with(options, *asked);
+  std::optional<WaitingLine> waiting("looking for plans that fit");
+  if (asked->question.stack && options.margin > 0) {
+    return refuse("--margin-of compares plans of plimsoll's", "leave --margin-of or --stack out");
+  }
+  if (asked->question.stack && !options.save_strategy.empty())
+    return refuse("--save-strategy is of one plan of plimsoll's", "leave it or --stack out");
+  if (asked->question.stack && safe)
+    return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
+  auto answer = answer_question(asked->question, {.margin_percent = options.margin});
+  waiting.reset();
+  if (!answer) return fail(answer.error());
+  const Question& question = asked->question;
+  add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
+  if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());
+  if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);
+  return verdict(answer->fits, answer_text(options, *asked, *answer));
+}
+
+}  // namespace
+
+AskableCommand declare_fit(CLI::App& app) {
+  auto options = std::make_shared<FitOptions>();
+  CLI::App* command = app.add_subcommand("fit", "Will the training fit, how fast, and what limits it?");
+  command->footer(
+      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
+      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
+      "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
+      "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
+  command->add_option("MODEL", options->asked.model,
+                      "zoo name, config.json, .safetensors, .onnx, folder, gpt:layers=24,hidden=…, or a step graph")
+      ->required();
+  add_question_flags(*command, options->asked);
+  add_length_flags(*command, options->asked.length);
+  add_workload_flags(*command, options->workload);
+  add_parallel_flags(*command, options->parallel);
+  command->add_option("--save-strategy", options->save_strategy,
+                      "write what was found where it can be edited for --strategy FILE");
+  command
+      ->add_option("--margin-of", options->margin,
+                   "does the plan stay the best when kernels and links are off by so many percent?")
+      ->check(CLI::Range(0.0, 90.0));
+  add_durability_flags(*command, options->durability);
+  const std::string group = "What would help";
+  command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")
+      ->group(group);
+  command->add_flag("--all-changes", options->all_changes, "all GPUs that would help, not the best few")->group(group);
+  command
+      ->add_option("--prices", options->prices,
+                   "CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name")
+      ->group(group);
+  command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
+  command->add_flag("--json", options->json, "machine-readable answer");
+  command
+      ->add_flag("--csv", options->csv,
+                 "the table as CSV: changes, strategies, stages, layouts, policies, phases, or what each memory needs")
+      ->excludes("--json");
+  return {command, [options, command] {
+            options->workload.given = given_options(*command);
+            if (!options->workload.exists()) options->asked.training.image = options->workload.image;
+            return fit(*command, *options);
+          }};
+}
+
+void add_fit(CLI::App& app, ExitCode& code) { print_when_called(declare_fit(app), code); }
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+#include "cli/commands/fit_workload.h"
+
+#include <fmt/format.h>
+
+namespace plimsoll {
+
+Result<Answered> fit_workload(const WorkloadRequest& request) {
+  const std::string& name = request.workload.workload;
+  if (name == "inference") return fit_inference(request);
+  if (name == "dpo" || name == "ppo") return fit_alignment(request);
+  if (name == "diffusion" || name == "evoformer") return fit_net(request);
+  return fail({.kind = ErrorKind::kUnknownName,
+               .what = fmt::format("no workload is called '{}'", name),
+               .where = "--workload",
+               .remedy = "choose inference, dpo, ppo, diffusion or evoformer"});
+}
+
+}  // namespace plimsoll

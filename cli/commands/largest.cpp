@@ -1,0 +1,226 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/options/fit_flags.h"
+#include "cli/print/output_file.h"
+#include "cli/print/print_fit.h"
+#include "cli/print/print_training.h"
+#include "cli/print/table_output.h"
+#include "cli/print/waiting_line.h"
+#include "cli/program/answer_error.h"
+#include "cli/program/keep_freed_memory.h"
+#include "formats/models/resolve_model.h"
+#include "formats/text/csv.h"
+#include "formats/text/json_text.h"
+#include "formats/text/write_text_file.h"
+#include "sim/answers/contenders.h"
+#include "sim/answers/draw_chart.h"
+#include "sim/answers/size_curve.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kUsualModel = "gpt:layers=1,hidden=2048,heads=16,vocab=50257,positions=1024";
+
+struct LargestFlags {
+  FitFlags asked;
+  std::string what = "model";
+  std::string family;
+  std::vector<std::string> strategies;
+  LargestOptions options;
+  std::string svg;
+  bool json = false;
+  bool csv = false;
+  std::string output;
+};
+
+/// What was found, with the words that all forms of the answer share.
+struct LargestTable {
+  Extent extent = Extent::kLayers;
+  std::vector<std::string> models;  ///< that stand in a row; empty: one model grows
+  std::string machine;
+  std::string model;
+  std::vector<ContenderEdge> edges;
+  std::vector<std::string> left_out;
+};
+
+std::string value_text(const LargestTable& table, const ContenderEdge& edge) {
+  if (edge.largest.value == 0) return "none";
+  if (!table.models.empty()) return table.models.at(static_cast<std::size_t>(edge.largest.value - 1));
+  const std::string value = fmt::format("{} {}", in_units(table.extent, edge.largest.value), unit_of(table.extent));
+  const bool grows = table.extent == Extent::kLayers || table.extent == Extent::kWidth;
+  return grows ? fmt::format("{}B ({})", fmt::format("{:.2f} ", static_cast<double>(edge.largest.parameters) * 1e-9),
+                             value)
+               : value;
+}
+
+double chart_size(const LargestTable& table, const ContenderEdge& edge) {
+  const bool grows = !table.models.empty() || table.extent == Extent::kLayers || table.extent == Extent::kWidth;
+  return grows ? static_cast<double>(edge.largest.parameters) : static_cast<double>(in_units(table.extent, edge.largest.value));
+}
+
+std::string edge_text(const ContenderEdge& edge) {
+  const LargestFit& found = edge.largest;
+  if (!found.monotone) return "not monotone: larger ones fit and smaller do not";
+  if (!found.beyond) return found.value > 0 ? "fits all that was tried (--most)" : "";
+  return fmt::format("one more is short of {}", to_text(found.beyond->short_of));
+}
+
+std::string largest_text(const LargestTable& table) {
+  std::string text = fmt::format("the largest of {} that fits on {}\n  {:<20}{:>28}  {:>10}  edge\n", table.model,
+                                 table.machine, "strategy", "largest", "step");
+  for (const ContenderEdge& edge : table.edges) {
+    const double step = edge.largest.answer.step_seconds;
+    text += fmt::format("  {:<20}{:>28}  {:>10}  {}\n", edge.name, value_text(table, edge),
+                        step > 0 ? to_text(from_seconds(step)) : "", edge_text(edge));
+  }
+  for (const std::string& reason : table.left_out) text += fmt::format("  left out: {}\n", reason);
+  return text;
+}
+
+std::string edge_json(const LargestTable& table, const ContenderEdge& edge) {
+  JsonLine line;
+  line.text("strategy", edge.name).text("words", edge.words);
+  if (table.models.empty()) line.integer("largest", in_units(table.extent, edge.largest.value));
+  else line.text("largest", value_text(table, edge));
+  line.integer("parameters", edge.largest.parameters).number("step_seconds", edge.largest.answer.step_seconds);
+  line.number("samples_per_second", edge.largest.answer.samples_per_second).flag("monotone", edge.largest.monotone);
+  return line.raw("beyond_short_bytes", edge.largest.beyond ? std::to_string(edge.largest.beyond->short_of.count) : "null").str();
+}
+
+std::string largest_json(const LargestTable& table) {
+  std::vector<std::string> edges, left_out;
+  for (const ContenderEdge& edge : table.edges) edges.push_back(edge_json(table, edge));
+  for (const std::string& reason : table.left_out) left_out.push_back(json_quote(reason));
+  return fmt::format(
+      "{{\n\"format_version\": 1,\n\"machine\": {},\n\"model\": {},\n\"unit\": {},\n\"largest\": {},\n\"left_out\": "
+      "{}\n}}\n",
+      json_quote(table.machine), json_quote(table.model),
+      json_quote(table.models.empty() ? unit_of(table.extent) : "model"), json_lines(edges, 0), json_list(left_out));
+}
+
+std::string largest_csv(const LargestTable& table) {
+  const bool grows = table.models.empty();
+  std::string text = fmt::format("strategy,largest_{},parameters,step_seconds,monotone,beyond_short_bytes\n",
+                                 grows ? unit_of(table.extent) : "model");
+  for (const ContenderEdge& edge : table.edges) {
+    text += fmt::format("{},{},{},{},{},{}\n", csv_field(edge.name),
+                        grows ? std::to_string(in_units(table.extent, edge.largest.value)) : csv_field(value_text(table, edge)),
+                        edge.largest.parameters,
+                        json_number(edge.largest.answer.step_seconds), edge.largest.monotone,
+                        edge.largest.beyond ? std::to_string(edge.largest.beyond->short_of.count) : "");
+  }
+  return text;
+}
+
+Result<void> write_chart(const std::string& path, const LargestTable& table) {
+  if (path.empty()) return {};
+  if (auto sound = check_replaceable(path, FileKind::kSvg); !sound) return sound;
+  std::vector<ChartBar> bars;
+  for (const ContenderEdge& edge : table.edges) bars.push_back({edge.name, chart_size(table, edge), value_text(table, edge)});
+  write_text_file(path, draw_bars(fmt::format("Largest that fits on {}", table.machine), bars));
+  return {};
+}
+
+Result<std::vector<std::string>> names_of(const LargestFlags& flags) {
+  if (flags.asked.strategy != "auto" || flags.asked.stack.other()) {
+    return fail({.kind = ErrorKind::kInput, .what = "strategies and other programs are listed in --strategies here", .where = {},
+                 .remedy = "for example --strategies pytorch,zero-offload,plimsoll"});
+  }
+  if (flags.strategies.empty()) return usual_contenders();
+  return flags.strategies == std::vector<std::string>{"all"} ? contender_names() : flags.strategies;
+}
+
+/// How the question grows: by --what, or along a --family of the zoo, whose smallest the question is then asked about.
+Result<Growth> read_growth(LargestFlags& flags, LargestTable& table) {
+  const auto extent = parse_extent(flags.what);
+  if (!extent) return fail(extent.error());
+  table.extent = *extent;
+  if (flags.family.empty()) return growth_of(*extent);
+  auto names = published_ladder(flags.family);
+  if (!names) return fail(names.error());
+  if (flags.asked.model != kUsualModel || *extent != Extent::kLayers) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "--family names the models itself",
+                 .where = {},
+                 .remedy = "leave MODEL and --what out"});
+  }
+  std::vector<ModelSpec> models;
+  for (const std::string& name : *names) {
+    const auto spec = resolve_model(name);
+    if (!spec) return fail(spec.error());
+    models.push_back(*spec);
+  }
+  flags.asked.model = names->front();
+  flags.options.most = std::min<std::int64_t>(flags.options.most, static_cast<std::int64_t>(models.size()));
+  table.models = std::move(*names);
+  return growth_along(std::move(models));
+}
+
+Result<ExitCode> answer_largest(LargestFlags flags) {
+  if (const auto place = check_table_output(flags.output); !place) return fail(place.error());
+  const auto names = names_of(flags);
+  if (!names) return fail(names.error());
+  LargestTable table;
+  const auto growth = read_growth(flags, table);
+  if (!growth) return fail(growth.error());
+  const auto asked = read_question(flags.asked);
+  if (!asked) return fail(asked.error());
+  table.machine = asked->machine;
+  table.model = flags.family.empty() ? asked->question.spec.name : flags.family;
+  const auto all = contenders(asked->question, *names, table.left_out);
+  if (!all) return fail(all.error());
+  WaitingLine waiting("looking for the largest");
+  auto edges = largest_of(*all, *growth, flags.options, table.left_out, [&](double share) { waiting.tell(share); });
+  if (!edges) return fail(edges.error());
+  table.edges = std::move(*edges);
+  if (const auto drawn = write_chart(flags.svg, table); !drawn) return fail(drawn.error());
+  const std::string text =
+      flags.json ? largest_json(table) : flags.csv ? largest_csv(table) : largest_text(table) + notes_text(asked->notes);
+  if (const auto put = put_table(text, flags.output); !put) return fail(put.error());
+  return ExitCode::kDone;
+}
+
+}  // namespace
+
+void add_largest(CLI::App& app, ExitCode& code) {
+  auto flags = std::make_shared<LargestFlags>();
+  flags->asked.model = kUsualModel;
+  CLI::App* command = app.add_subcommand("largest", "The largest model, batch or sequence that fits, for each strategy");
+  command->footer(
+      "Example: plimsoll largest gpt:layers=1,hidden=4096,heads=32,vocab=50257,positions=1024 --on \"RTX 3090\" --ram "
+      "320GiB\n"
+      "Example: plimsoll largest gpt2-xl --on \"RTX 2060 6GB\" --ram 32GiB --what batch --strategies pytorch,plimsoll "
+      "--svg chart.svg");
+  command
+      ->add_option("MODEL", flags->asked.model,
+                   "what grows: its layers at its width (model), its width, or its batch or sequence")
+      ->capture_default_str();
+  command->add_option("--family", flags->family,
+                      "the largest of a family's published models instead: gpt2, gpt3, llama2, qwen3, …");
+  add_question_flags(*command, flags->asked);
+  command->add_option("--what", flags->what, "model, width, batch or sequence")->capture_default_str();
+  command
+      ->add_option("--strategies", flags->strategies,
+                   "comma-separated: pytorch, pytorch-recompute, deepspeed, megatron, plimsoll, a "
+                   "strategy's name, or all (default: pytorch, pytorch-recompute, zero-offload, gemini, plimsoll)")
+      ->delimiter(',');
+  command->add_option("--most", flags->options.most, "nothing larger is tried")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  command->add_option("--svg", flags->svg, "write the chart to this file");
+  command->add_flag("--json", flags->json, "machine-readable answer");
+  command->add_flag("--csv", flags->csv, "the table as CSV")->excludes("--json");
+  add_table_output(*command, flags->output);
+  command->callback([flags, command, &code] {
+    keep_freed_memory();
+    const auto ended = answer_largest(*flags);
+    code = ended ? *ended : report_error(*command, ended.error());
+  });
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,72 @@
+#include "cli/inputs/own_drive.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "executor/tiers/drive_folder.h"
+#include "executor/tiers/drive_rates.h"
+#include "session/probe/measured_parts.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr double kGiga = 1e9;
+
+Result<void> check(const MachineOptions& options) {
+  const auto refuse = [](std::string what, std::string remedy) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--ssd", .remedy = std::move(remedy)});
+  };
+  if (*options.ssd <= Bytes(0)) return refuse("a drive's size must be positive", "give what may be used, e.g. 200GB");
+  if (options.ssd_count != 1) return refuse("on this computer data goes to one folder", "leave xN out");
+  const auto positive = [](std::optional<double> rate) { return !rate || *rate > 0; };
+  if (positive(options.ssd_read_gbs) && positive(options.ssd_write_gbs)) return {};
+  return refuse("a drive's rates must be positive", "leave them out to have them measured");
+}
+
+bool is_of_folder(const MachineProbe* probe, const std::string& folder) {
+  std::error_code ignored;  // a folder that is gone is no longer this one
+  return probe != nullptr && probe->drive && std::filesystem::equivalent(probe->drive->folder, folder, ignored);
+}
+
+}  // namespace
+
+Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
+                                                    const MachineProbe* probe, std::vector<std::string>& notes) {
+  if (!options.ssd) return std::nullopt;
+  if (const auto sound = check(options); !sound) return fail(sound.error());
+  const std::string folder = flags.ssd_folder.empty() ? "." : flags.ssd_folder;
+  const auto system = check_drive_folder(folder);
+  if (!system) return fail(system.error());
+  AttachedDrive drive{.usable = std::min(*options.ssd, system->free)};
+  if (drive.usable < *options.ssd) {
+    notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system->free), folder));
+  }
+  if (const auto warning = system->warning(); !warning.empty()) {
+    notes.push_back(fmt::format("{}: {} {}", folder, system->name, warning));
+  }
+  if (options.ssd_read_gbs && options.ssd_write_gbs) {
+    drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;
+    drive.write_bytes_per_second = *options.ssd_write_gbs * kGiga;
+    return drive;
+  }
+  if (is_of_folder(probe, folder)) {
+    const Bytes usable = drive.usable;
+    drive = attached(*probe->drive);
+    drive.usable = usable;
+    notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured by plimsoll machines --probe on {}",
+                                folder, drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga, probe->date));
+    return drive;
+  }
+  const auto rates = measure_drive_rates({.folder = folder});
+  if (!rates) return fail(rates.error());
+  drive.read_bytes_per_second = rates->read.median;
+  drive.write_bytes_per_second = rates->write.median;
+  notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
+                              drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
+                              to_text(rates->measured), rates->way));
+  return drive;
+}
+
+}  // namespace plimsoll

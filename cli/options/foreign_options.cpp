@@ -1,0 +1,168 @@
+#include "cli/options/foreign_options.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+
+#include "core/base/nearest_names.h"
+
+namespace plimsoll {
+namespace {
+
+struct Foreign {
+  std::string_view key;  ///< as name_key has it
+  std::string_view own;
+};
+
+constexpr Foreign kForeign[] = {{"qlora", "--lora 16 --base-bits 4"},
+                                {"loadin4bit", "--base-bits 4 beside --lora"},
+                                {"loadin8bit", "--base-bits 8 beside --lora"},
+                                {"preparemodelforkbittraining", "--kbit-preparation yes"},
+                                {"preparekbit", "--kbit-preparation yes"},
+                                {"lorar", "--lora RANK"},
+                                {"lorarank", "--lora RANK"},
+                                {"targetmodules", "--lora-targets"},
+                                {"batchsize", "--batch"},
+                                {"microbatchsize", "--batch"},
+                                {"perdevicetrainbatchsize", "--batch"},
+                                {"gradientaccumulation", "--accumulate"},
+                                {"gradientaccumulationsteps", "--accumulate"},
+                                {"gradaccum", "--accumulate"},
+                                {"gradientcheckpointing", "--recompute full with --stack pytorch; plans of plimsoll's own choose it"},
+                                {"activationcheckpointing", "--recompute full with --stack pytorch; plans of plimsoll's own choose it"},
+                                {"context", "--seq"},
+                                {"contextlength", "--seq"},
+                                {"seqlen", "--seq"},
+                                {"seqlength", "--seq"},
+                                {"maxlength", "--seq"},
+                                {"maxseqlength", "--seq"},
+                                {"maxseqlen", "--seq"},
+                                {"maxsourcelength", "--seq"},
+                                {"maxtargetlength", "--target-seq"},
+                                {"bf16", "--precision bf16-mixed"},
+                                {"fp16", "--precision fp16-mixed"},
+                                {"fp32", "--precision fp32"},
+                                {"tf32", "--precision tf32"},
+                                {"dtype", "--precision"},
+                                {"optim", "--optimizer"},
+                                {"learningrate", "--lr"},
+                                {"maxgradnorm", "--clip"},
+                                {"maxsteps", "--steps"},
+                                {"gpu", "--on"},
+                                {"device", "--on"},
+                                {"numgpus", "--gpus"},
+                                {"nprocpernode", "--gpus"},
+                                {"vram", "--device-memory"},
+                                {"gpumemory", "--device-memory"},
+                                {"memory", "--ram for the host, --device-memory for the GPU"},
+                                {"cpumemory", "--ram"},
+                                {"nvme", "--ssd"},
+                                {"disk", "--ssd"},
+                                {"deepspeed", "--stack deepspeed"},
+                                {"gradreduceinfp32", "--reduce-in fp32, or bf16"},
+                                {"accumulateallreducegradsinfp32", "--reduce-in fp32"},
+                                {"nnodes", "--nodes"},
+                                {"numnodes", "--nodes"},
+                                {"zerostage", "--zero"},
+                                {"offloadoptimizer", "--offload optimizer:cpu, or optimizer:ssd"},
+                                {"offloadparam", "--offload params:cpu, or params:ssd"},
+                                {"cpuoffload", "--offload params:cpu,optimizer:cpu"},
+                                {"tensormodelparallelsize", "--tp"},
+                                {"tensorparallelsize", "--tp"},
+                                {"pipelinemodelparallelsize", "--pp"},
+                                {"pipelineparallelsize", "--pp"},
+                                {"contextparallelsize", "--cp"},
+                                {"expertmodelparallelsize", "--ep"},
+                                {"dataparallelsize", "--dp"},
+                                {"worldsize", "--gpus"},
+                                {"globalbatchsize", "--global-batch"},
+                                {"trainbatchsize", "--global-batch"},
+                                {"usedistributedoptimizer", "--zero 1"},
+                                {"recomputegranularity", "--recompute selective, or full"},
+                                {"recomputeactivations", "--recompute selective"},
+                                {"useflashattn", "--attention flash"},
+                                {"numtrainepochs", "--epochs"},
+                                {"maxnewtokens", "--new-tokens"},
+                                {"npredict", "--new-tokens"},
+                                {"ctxsize", "--seq"},
+                                {"maxmodellen", "--seq"},
+                                {"ngl", "--percent (of weights, cache and activations on the GPU and in host memory, for --workload inference)"},
+                                {"gpulayers", "--percent (of weights, cache and activations on the GPU and in host memory, for --workload inference)"},
+                                {"ngpulayers", "--percent (of weights, cache and activations on the GPU and in host memory, for --workload inference)"},
+                                {"kvcachedtype", "--cache-bits"},
+                                {"quantization", "--weight-bits of --workload inference, --base-bits beside --lora"},
+                                {"fsdp", "--stack pytorch --zero 3"},
+                                {"torchcompile", "--compile with --stack pytorch"},
+                                {"flashattention", "--attention flash with --stack pytorch"},
+                                {"flashattention2", "--attention flash with --stack pytorch"}};
+
+/// A value of an option, as name_key has it.
+struct ForeignValue {
+  std::string_view option;
+  std::string_view key;
+  std::string_view own;
+};
+
+constexpr ForeignValue kValues[] = {{"--stack", "fsdp", "--stack pytorch --zero 3"},
+                                    {"--stack", "fsdp2", "--stack pytorch --zero 3"},
+                                    {"--stack", "ddp", "--stack pytorch --gpus N"},
+                                    {"--stack", "zero1", "--stack deepspeed --zero 1"},
+                                    {"--stack", "zero2", "--stack deepspeed --zero 2"},
+                                    {"--stack", "zero3", "--stack deepspeed --zero 3"},
+                                    {"--stack", "torch", "--stack pytorch"},
+                                    {"--stack", "hf", "--stack pytorch"},
+                                    {"--stack", "huggingface", "--stack pytorch"},
+                                    {"--stack", "transformers", "--stack pytorch"},
+                                    {"--stack", "accelerate", "--stack pytorch"},
+                                    {"--stack", "trl", "--stack pytorch"},
+                                    {"--stack", "lightning", "--stack pytorch"},
+                                    {"--stack", "torchtune", "--stack pytorch --modules torchtune"},
+                                    {"--stack", "nanogpt", "--stack pytorch --modules nanogpt"},
+                                    {"--stack", "litgpt", "--stack pytorch --modules litgpt"},
+                                    {"--stack", "megatronlm", "--stack megatron"},
+                                    {"--stack", "nemo", "--stack megatron"},
+                                    {"--stack", "llmc", "--stack llm.c"},
+                                    {"--stack", "vllm", "--workload inference"},
+                                    {"--stack", "llamacpp", "--workload inference"},
+                                    {"--stack", "flexgen", "--workload inference"},
+                                    {"--optimizer", "adamwtorch", "--optimizer adamw"},
+                                    {"--optimizer", "adamwtorchfused", "--optimizer adamw, with --optimizer-loop fused under --stack pytorch"},
+                                    {"--optimizer", "adamwhf", "--optimizer adamw"},
+                                    {"--optimizer", "adamwapexfused", "--optimizer adamw"},
+                                    {"--optimizer", "fusedadam", "--optimizer adamw"},
+                                    {"--optimizer", "cpuadam", "--optimizer adamw; --strategy zero-offload updates on the CPU"},
+                                    {"--optimizer", "deepspeedcpuadam", "--optimizer adamw; --strategy zero-offload updates on the CPU"},
+                                    {"--optimizer", "adamwbnb8bit", "--optimizer adam8bit"},
+                                    {"--optimizer", "adamw8bit", "--optimizer adam8bit"},
+                                    {"--optimizer", "pagedadamw8bit", "--optimizer adam8bit; nothing pages its states"},
+                                    {"--precision", "fp16", "--precision fp16-mixed"},
+                                    {"--precision", "float16", "--precision fp16-mixed"},
+                                    {"--precision", "half", "--precision fp16-mixed"},
+                                    {"--precision", "amp", "--precision fp16-mixed, or bf16-mixed"},
+                                    {"--precision", "mixed", "--precision fp16-mixed, or bf16-mixed"},
+                                    {"--precision", "bfloat16", "--precision bf16-mixed, or bf16 with no fp32 weights"},
+                                    {"--precision", "float32", "--precision fp32"},
+                                    {"--precision", "int8", "--base-bits 8 beside --lora"},
+                                    {"--precision", "int4", "--base-bits 4 beside --lora"},
+                                    {"--precision", "nf4", "--base-bits 4 beside --lora"}};
+
+}  // namespace
+
+std::string_view as_own_option(std::string_view option) {
+  const std::string key = name_key(option);
+  const auto* const found = std::ranges::find(kForeign, key, &Foreign::key);
+  return found == std::end(kForeign) ? std::string_view{} : found->own;
+}
+
+std::string_view as_own_value(std::string_view option, std::string_view value) {
+  const std::string key = name_key(value);
+  const auto* const found = std::ranges::find_if(kValues, [&](const ForeignValue& one) { return one.option == option && one.key == key; });
+  return found == std::end(kValues) ? std::string_view{} : found->own;
+}
+
+Error with_own_value(Error error, std::string_view option, std::string_view value) {
+  if (const std::string_view own = as_own_value(option, value); !own.empty()) error.remedy = "here that is " + std::string(own);
+  return error;
+}
+
+}  // namespace plimsoll

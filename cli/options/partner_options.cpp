@@ -1,0 +1,57 @@
+#include "cli/options/partner_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace plimsoll {
+namespace {
+
+struct Partner {
+  std::string_view option;
+  bool goes;  ///< whether what it needs is there
+  std::string_view why;
+  std::string_view remedy;
+};
+
+bool is_given(const StackFlags& flags, std::string_view name) {
+  return std::any_of(flags.options.begin(), flags.options.end(),
+                     [&](const CLI::Option* option) { return option->count() > 0 && option->get_name() == name; });
+}
+
+}  // namespace
+
+Result<void> check_partner_options(const StackFlags& flags) {
+  const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
+  const bool shares = flags.gpus > 1 && flags.zero >= 2;
+  const bool keeps_types = flags.stack == "pytorch" && !shares;
+  const bool allocates_by_pytorch = flags.stack != "llm.c";
+  const bool hugging_face = flags.modules.empty() || flags.modules == "huggingface";
+  const Partner partners[] = {
+      {"--chunks", flags.stages > 1 || flags.chunks == 1, "stages of a pipeline interleave chunks", "add --pp"},
+      {"--sequence-parallel", flags.tensor_ranks > 1 || !flags.sequence_parallel, "it shares what --tp GPUs have whole", "add --tp"},
+      {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
+      {"--no-overlap-comm", zero || flags.stack == "megatron", "it is of DeepSpeed's ZeRO and of Megatron",
+       "add --stack megatron, or --stack deepspeed --zero 1, 2 or 3"},
+      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
+      {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
+      {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
+       "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},
+      {"--rotary-tables", hugging_face, "only transformers' modules had them", "leave it out"},
+      {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
+      {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
+      {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
+      {"--deterministic", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
+  };
+  for (const Partner& partner : partners) {
+    if (partner.goes || !is_given(flags, partner.option)) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} would be ignored: {}", partner.option, partner.why),
+                 .where = {},
+                 .remedy = std::string(partner.remedy)});
+  }
+  return {};
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,345 @@
+#include "cli/options/stack_flags.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/options/foreign_options.h"
+#include "cli/options/partner_options.h"
+#include "formats/text/read_text_file.h"
+
+namespace plimsoll {
+namespace {
+
+Result<void> read_recompute(const std::string& text, StackSetup& setup) {
+  if (text == "none") return {};
+  if (text == "full") {
+    setup.recomputation = Recomputation::kFull;
+    return {};
+  }
+  if (text == "selective") {
+    setup.recomputation = Recomputation::kSelective;
+    return {};
+  }
+  constexpr std::string_view kEvery = "every:";
+  std::int64_t every = 0;
+  if (text.starts_with(kEvery)) std::from_chars(text.data() + kEvery.size(), text.data() + text.size(), every);
+  if (every < 1) {
+    return fail({.kind = ErrorKind::kInput, .what = fmt::format("--recompute '{}' is no rule", text), .where = {},
+                 .remedy = "choose none, selective, full or every:K"});
+  }
+  setup.recomputation = Recomputation::kEvery;
+  setup.every = every;
+  return {};
+}
+
+tl::unexpected<Error> bad_offload(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--offload", .remedy = std::move(remedy)});
+}
+
+/// What a stack's own offloading knows: FSDP's of shards, DeepSpeed's of states (and of ZeRO-3's parameters), Gemini's chunks in
+/// host memory, and checkpoints of whoever recomputes.
+Result<void> check_offload(const StackSetup& setup) {
+  const bool parameters = setup.parameters != Home::kDevice, optimizer = setup.optimizer != Home::kDevice;
+  if (setup.activations == Home::kDrive)
+    return bad_offload("no stack that is modelled keeps activations on a drive", "take activations:cpu");
+  if (setup.activations != Home::kDevice && setup.recomputation == Recomputation::kNone) {
+    return bad_offload("activations wait as checkpoints", "add --recompute full");
+  }
+  if (!parameters && !optimizer) return {};
+  switch (setup.stack) {
+    case Stack::kDeepspeed:
+      if (setup.zero == 0) return bad_offload("deepspeed offloads what ZeRO shares out", "add --zero 2, or 3 for parameters");
+      if (parameters && setup.zero != 3) return bad_offload("deepspeed offloads parameters with ZeRO-3 alone", "add --zero 3");
+      return {};
+    case Stack::kColossalai:
+      if (setup.parameters == Home::kDrive || setup.optimizer == Home::kDrive) {
+        return bad_offload("Gemini's chunks wait in host memory", "take params:cpu or optimizer:cpu");
+      }
+      return {};
+    case Stack::kPytorch:
+      if (setup.data_ranks > 1 && setup.zero >= 2 && setup.parameters == Home::kHost) return {};
+      return bad_offload("pytorch offloads FSDP's shards, with what belongs to them, to host memory",
+                         "add --dp N --zero 3, and take params:cpu");
+    default: return bad_offload(fmt::format("no offloading of {} is modelled", to_text(setup.stack)), "leave it out");
+  }
+}
+
+Result<void> read_offload(const std::vector<std::string>& items, StackSetup& setup) {
+  for (const std::string& item : items) {
+    const auto colon = item.find(':');
+    const std::string kind = item.substr(0, colon), place = colon == std::string::npos ? "" : item.substr(colon + 1);
+    Home* home = kind == "params"        ? &setup.parameters
+                 : kind == "optimizer"   ? &setup.optimizer
+                 : kind == "grads"       ? &setup.gradients
+                 : kind == "activations" ? &setup.activations
+                                         : nullptr;
+    if (home == nullptr || (place != "cpu" && place != "ssd")) {
+      return bad_offload(fmt::format("'{}' is not of the form KIND:PLACE", item),
+                         "kinds: params, grads, optimizer, activations; places: cpu, ssd");
+    }
+    *home = place == "cpu" ? Home::kHost : Home::kDrive;
+  }
+  if (setup.gradients != Home::kDevice && setup.gradients != setup.optimizer) {
+    return bad_offload("gradients go where the optimizer updates with them",
+                       "offload the optimizer to the same place, or leave grads out");
+  }
+  return check_offload(setup);
+}
+
+Result<void> read_placement(const std::string& placement, StackSetup& setup) {
+  setup.automatic_placement = placement == "auto";
+  if (!setup.automatic_placement) return {};
+  if (setup.stack != Stack::kColossalai)
+    return bad_offload("--placement auto is Gemini's", "add --stack colossalai, or leave it out");
+  if (setup.parameters == Home::kDevice && setup.optimizer == Home::kDevice) return {};
+  return bad_offload("--placement auto decides itself what waits in host memory", "leave --offload out");
+}
+
+Result<void> read_zenflow(const StackFlags& flags, StackSetup& setup) {
+  setup.selected_share = flags.zenflow;
+  setup.update_every = flags.zenflow_every;
+  if (flags.zenflow == 0) return {};
+  const bool offloads =
+      setup.stack == Stack::kDeepspeed && (setup.zero == 1 || setup.zero == 2) && setup.optimizer == Home::kHost;
+  if (offloads) return {};
+  return fail({.kind = ErrorKind::kInput, .what = "ZenFlow splits the updates of ZeRO-1 or 2 whose states wait in host memory",
+               .where = "--zenflow", .remedy = "add --stack deepspeed --zero 2 --offload optimizer:cpu"});
+}
+
+/// Gist's encodings follow from which layers read a map: they are of convolutional nets.
+Result<void> read_compression(const StackFlags& flags, const ModelSpec& spec, StackSetup& setup) {
+  const auto encoding = parse_map_encoding(flags.compress);
+  if (!encoding) return fail(encoding.error());
+  setup.compression.encoding = *encoding;
+  setup.compression.relu_zeros = flags.relu_zeros.value_or(setup.compression.relu_zeros);
+  if (setup.compression.exists()) {
+    if (spec.is_conv_net()) return {};
+    return fail({.kind = ErrorKind::kInput, .what = "Gist's encodings are of the feature maps of convolutional nets (resnet50, vgg16, densenet121)",
+                 .where = "--compress-activations", .remedy = "here --recompute full or --offload activations:cpu saves memory"});
+  }
+  if (!flags.relu_zeros) return {};
+  return fail({.kind = ErrorKind::kInput, .what = "zeros count where maps are encoded", .where = "--relu-zeros",
+               .remedy = "add --compress-activations lossless"});
+}
+
+Result<SequenceLengths> lengths_of(const std::string& text) {
+  constexpr Bytes kLargestFile{std::int64_t{1} << 28};
+  if (text.empty()) return SequenceLengths{};
+  if (text.find("..") != std::string::npos && text.find_first_not_of("0123456789.") == std::string::npos) return parse_length_range(text);
+  const auto lines = read_text_file(text, kLargestFile);
+  if (!lines) return fail(lines.error());
+  return read_lengths(*lines, text);
+}
+
+/// In whose code a model is usually trained under a stack.
+ModuleStyle usual_modules(Stack stack, const ModelSpec& spec) {
+  if (stack == Stack::kMegatron) return ModuleStyle::kMegatron;
+  if (spec.is_conv_net()) return ModuleStyle::kTorchVision;
+  return spec.reads_images() ? ModuleStyle::kTimm : ModuleStyle::kHuggingFace;
+}
+
+}  // namespace
+
+void add_stack_flags(CLI::App& command, StackFlags& flags) {
+  flags.chosen = command
+                     .add_option("--stack", flags.stack,
+                                 "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
+                     ->capture_default_str()
+                     ->group("software");
+  command
+      .add_option("--modules", flags.modules,
+                  "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
+                  "megatron, torchvision, timm")
+      ->group("software");
+  command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group("software");
+  command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")
+      ->group("software");
+  command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
+      ->capture_default_str()->group("software");
+  command
+      .add_option("--compress-activations", flags.compress,
+                  "how feature maps of a convolutional net wait for the backward pass (Gist): none, lossless, fp16, fp10, fp8")
+      ->capture_default_str()
+      ->group("software");
+  command
+      .add_option("--relu-zeros", flags.relu_zeros, "share of what a ReLU makes that is zero, with --compress-activations (default: 0.5)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group("software");
+  command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")
+      ->capture_default_str()
+      ->group("software");
+  command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
+      ->check(CLI::Range(0.0, 0.99))->group("software");
+  command
+      .add_option("--kbit-preparation", flags.kbit_preparation,
+                  "yes or no: PEFT's prepare_model_for_kbit_training of a base of 4 or 8 bits (pytorch; default: yes for "
+                  "huggingface modules that are not sharded)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group("software");
+  command
+      .add_option("--lengths", flags.lengths,
+                  "sequences of varying length, the longest of them --seq: 91..2048, or a file with one sequence's tokens a line")
+      ->group("software");
+  command
+      .add_option("--module-loading", flags.module_loading,
+                  "when the driver loads kernels (CUDA_MODULE_LOADING): lazy, or eager as before CUDA 11.7")
+      ->check(CLI::IsMember({"lazy", "eager"}))
+      ->capture_default_str()
+      ->group("software");
+  command
+      .add_flag("--rotary-tables", flags.rotary_tables,
+                "every layer keeps cosines and sines of all positions (transformers' models of early 2024)")
+      ->group("software");
+  command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
+  command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
+  command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
+      ->check(CLI::Range(1, 4096))->group("software");
+  command
+      .add_flag("--update-in-backward", flags.update_in_backward,
+                "every parameter is updated as soon as its gradient is there")
+      ->group("software");
+  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group("software");
+  command.add_option("--pp", flags.stages, "stages of a pipeline (megatron)")->check(CLI::Range(1, 1024))->group("software");
+  command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group("software");
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group("software");
+  add_megatron_flags(command, flags, "software");
+  add_node_flags(command, flags, "software");
+  command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
+  command
+      .add_flag("--deterministic", flags.deterministic,
+                "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")
+      ->group("software");
+  command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group("software");
+  command
+      .add_option("--offload", flags.offload,
+                  "what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu")
+      ->delimiter(',')
+      ->group("software");
+  command
+      .add_option("--zenflow", flags.zenflow,
+                  "share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to 0.1)")
+      ->check(CLI::Range(0.001, 0.999))
+      ->group("software");
+  command.add_option("--zenflow-every", flags.zenflow_every, "steps after which ZenFlow updates the others in host memory")
+      ->check(CLI::Range(1, 1024))->capture_default_str()->group("software");
+  command
+      .add_option("--placement", flags.placement,
+                  "of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)")
+      ->check(CLI::IsMember({"static", "auto"}))
+      ->capture_default_str()
+      ->group("software");
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == "software" && option->get_name() != "--stack") flags.options.push_back(option);
+  }
+}
+
+void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command
+      .add_flag("--sequence-parallel,!--no-sequence-parallel", flags.sequence_parallel,
+                "norms and dropouts on a part of the sequence (megatron), or not (--no-sequence-parallel)")
+      ->group(group);
+  command
+      .add_flag("--no-overlap-comm", flags.no_overlap,
+                "one reduction bucket of deepspeed instead of two; of megatron, nothing is sent beside a backward pass (2021)")
+      ->group(group);
+  command
+      .add_option("--reduce-in", flags.reduce_in,
+                  "type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, bf16 as NeMo and Megatron-Bridge")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--network", flags.network,
+                  "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
+      ->group(group);
+}
+
+Result<void> check_stack_options(const StackFlags& flags) {
+  if (flags.other()) return {};
+  for (const CLI::Option* option : flags.options) {
+    if (option->count() == 0) continue;
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("{} says how another program trains", option->get_name()),
+                 .where = {},
+                 .remedy = "add --stack pytorch (or another), or choose a --strategy for plimsoll"});
+  }
+  return {};
+}
+
+Result<void> check_reduction(const StackFlags& flags, Precision precision) {
+  if (flags.reduce_in != "bf16" || compute_dtype(precision) == DType::kBf16) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = fmt::format("gradients of {} are not summed in bf16", to_text(precision)),
+               .where = "--reduce-in",
+               .remedy = "take --precision bf16-mixed, or leave it out"});
+}
+
+Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec) {
+  StackSetup setup;
+  const auto stack = parse_stack(flags.stack);
+  if (!stack) return fail(with_own_value(stack.error(), "--stack", flags.stack));
+  if (const auto goes = check_partner_options(flags); !goes) return fail(goes.error());
+  setup.stack = *stack;
+  setup.modules = usual_modules(*stack, spec);
+  if (!flags.modules.empty()) {
+    const auto modules = parse_module_style(flags.modules);
+    if (!modules) return fail(modules.error());
+    setup.modules = *modules;
+  }
+  if (!flags.attention.empty()) {
+    const auto attention = parse_attention_kernel(flags.attention);
+    if (!attention) return fail(attention.error());
+    setup.attention = *attention;
+  }
+  if (const auto read = read_recompute(flags.recompute, setup); !read) return fail(read.error());
+  const auto loop = parse_optimizer_loop(flags.optimizer_loop);
+  if (!loop) return fail(loop.error());
+  setup.loop = *loop;
+  if (const auto read = read_compression(flags, spec, setup); !read) return fail(read.error());
+  setup.compile = flags.compile;
+  // torchtune compiles the loss with the model, torchtitan since April 2025.
+  setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
+  setup.dropout = flags.dropout;
+  if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
+  const auto lengths = lengths_of(flags.lengths);
+  if (!lengths) return fail(lengths.error());
+  setup.lengths = *lengths;
+  setup.eager_modules = flags.module_loading == "eager";
+  setup.rotary_tables = flags.rotary_tables;
+  setup.zero = flags.zero;
+  setup.data_ranks = flags.gpus;
+  setup.loss_chunks = flags.loss_chunks;
+  setup.update_in_backward = flags.update_in_backward;
+  setup.tensor_ranks = flags.tensor_ranks;
+  setup.stages = flags.stages;
+  setup.chunks = flags.chunks;
+  setup.context_ranks = flags.context_ranks;
+  setup.sequence_parallel = flags.sequence_parallel;
+  setup.reduces_in_half = flags.reduce_in == "bf16";
+  setup.nodes = flags.nodes;
+  setup.network = flags.network;
+  setup.reduce_bucket = flags.reduce_bucket;
+  setup.overlaps_communication = !flags.no_overlap;
+  setup.deterministic = flags.deterministic;
+  setup.expandable_segments = flags.expandable_segments;
+  if (const auto read = read_offload(flags.offload, setup); !read) return fail(read.error());
+  if (const auto read = read_placement(flags.placement, setup); !read) return fail(read.error());
+  if (const auto read = read_zenflow(flags, setup); !read) return fail(read.error());
+  return setup;
+}
+
+}  // namespace plimsoll
