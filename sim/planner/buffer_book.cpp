@@ -56,14 +56,31 @@ BufferBook::Items BufferBook::items_of(SpaceId space, std::uint32_t body) const 
   return found;
 }
 
-Bytes BufferBook::bound(SpaceId space) const {
-  Bytes held_bytes;
-  for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
-    if (plan_.buffers[i].space == space && held(i)) held_bytes += plan_.buffers[i].extent();
+/// What is held throughout, and the most that lives at one moment of any body.
+std::vector<Bytes> BufferBook::bounds() const {
+  const std::size_t spaces = plan_.platform.spaces.size();
+  std::uint32_t end = 0;
+  for (const Life& life : lives_) end = std::max(end, life.last + 1);
+  std::vector<Bytes> held_bytes(spaces), most(spaces);
+  for (std::uint32_t body = 0; body <= body_; ++body) {
+    std::vector<std::vector<std::int64_t>> changes(spaces);  // of what lives, at every moment
+    for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
+      const Buffer& buffer = plan_.buffers[i];
+      const Life& life = lives_[i];
+      if (body == 0 && held(i)) held_bytes[buffer.space.index] += buffer.extent();
+      if (held(i) || life.body != body || life.first > life.last) continue;
+      std::vector<std::int64_t>& change = changes[buffer.space.index];
+      if (change.empty()) change.resize(end + 1);
+      change[life.first] += buffer.bytes.count;
+      change[life.last + 1] -= buffer.bytes.count;
+    }
+    for (std::size_t s = 0; s < spaces; ++s) {
+      std::int64_t lives = 0;
+      for (const std::int64_t by : changes[s]) most[s] = std::max(most[s], Bytes(lives += by));
+    }
   }
-  Bytes most;
-  for (std::uint32_t body = 0; body <= body_; ++body) most = std::max(most, load_bound(items_of(space, body).items, Bytes(1)));
-  return held_bytes + most;
+  for (std::size_t s = 0; s < spaces; ++s) held_bytes[s] += most[s];
+  return held_bytes;
 }
 
 Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Bytes> within) {
@@ -112,8 +129,9 @@ Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base, bool
 bool BufferBook::bound_arenas() {
   plan_.arenas.clear();
   bool fits = true;
+  const std::vector<Bytes> least = bounds();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
-    const Bytes needed = bound(SpaceId(s));
+    const Bytes needed = least[s];
     fits = fits && needed <= plan_.platform.spaces[s].usable;
     if (needed.count > 0) plan_.arenas.push_back({SpaceId(s), needed});
   }

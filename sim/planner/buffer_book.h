@@ -73,7 +73,8 @@ class BufferBook {
 
   [[nodiscard]] bool held(std::uint32_t index) const;
   [[nodiscard]] Items items_of(SpaceId space, std::uint32_t body) const;
-  [[nodiscard]] Bytes bound(SpaceId space) const;
+  /// Of each space.
+  [[nodiscard]] std::vector<Bytes> bounds() const;
   [[nodiscard]] Bytes place_held(SpaceId space);
   [[nodiscard]] Bytes place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly);
   /// Above `base`; pack_within is asked where more than `within` would be needed.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -50,27 +51,32 @@ std::vector<std::int64_t> cuts_of(const Strategy& s, std::int64_t layers) {
 
 /// Lower bounds of what each space holds.
 Result<std::vector<SpaceNeed>> bound_of(ShorterModels& models, const ShorterPlan& shorter) {
-  const auto graph = models.with(shorter.layers);
-  const auto plan = lower_to_plan(
-      graph->spec, graph->recipe, models.platform(), shorter.strategy,
-      {.worth_placing = [](const Plan&, const FlatBody&) { return false; }, .nameless = true, .graph = graph.get()});
+  const auto model = models.with(shorter.layers);
+  const auto plan = lower_to_plan(model->graph.spec, model->graph.recipe, models.platform(), shorter.strategy,
+                                  {.nameless = true,
+                                   .sizes = &model->sizes,
+                                   .outline = &model->outline,
+                                   .bounds_only = true,
+                                   .graph = &model->graph});
   if (!plan) return fail(plan.error());
   return space_needs(*plan);
 }
 
 }  // namespace
 
+ShorterModel::ShorterModel(Graph of) : graph(std::move(of)), outline(graph), sizes(state_sizes(graph.recipe, graph.parameters)) {}
+
 ShorterModels::ShorterModels(const Graph& graph, const Platform& platform)
     : graph_(graph), platform_(platform), period_(period_of(graph)) {}
 
-std::shared_ptr<const Graph> ShorterModels::with(std::int64_t layers) {
+std::shared_ptr<const ShorterModel> ShorterModels::with(std::int64_t layers) {
   const std::scoped_lock lock(mutex_);
-  std::shared_ptr<const Graph>& graph = graphs_[layers];
-  if (graph) return graph;
+  std::shared_ptr<const ShorterModel>& model = models_[layers];
+  if (model) return model;
   ModelSpec spec = graph_.spec;
   spec.layers = layers;
-  graph = graph_on(spec, graph_.recipe, platform_);
-  return graph;
+  model = std::make_shared<const ShorterModel>(*graph_on(spec, graph_.recipe, platform_));
+  return model;
 }
 
 ShorterPlan Folding::shorter(const Strategy& strategy, std::int64_t left_out) const {

@@ -11,17 +11,29 @@
 #include "core/plan/strategy.h"
 #include "core/platform/platform.h"
 #include "sim/planner/lower_to_plan.h"
+#include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
 
-/// Graphs of a model with fewer of its blocks, built once each. May be asked from several threads.
+/// A model's step and what follows from it under every strategy.
+struct ShorterModel {
+  explicit ShorterModel(Graph of);
+  ShorterModel(const ShorterModel&) = delete;
+  ShorterModel& operator=(const ShorterModel&) = delete;
+
+  Graph graph;
+  StepOutline outline;
+  std::vector<GroupSizes> sizes;
+};
+
+/// A model with fewer of its blocks, built once each. May be asked from several threads.
 class ShorterModels {
  public:
   /// `graph` is the whole model's step on that platform, and outlives this.
   ShorterModels(const Graph& graph, const Platform& platform);
 
   /// The step with that many layers.
-  std::shared_ptr<const Graph> with(std::int64_t layers);
+  std::shared_ptr<const ShorterModel> with(std::int64_t layers);
   [[nodiscard]] const Graph& whole() const { return graph_; }
   [[nodiscard]] const Platform& platform() const { return platform_; }
   /// So many blocks after a block comes one with the same kernels; 0 where the model's blocks do not repeat.
@@ -32,7 +44,7 @@ class ShorterModels {
   const Platform& platform_;
   std::int64_t period_ = 0;
   std::mutex mutex_;
-  std::map<std::int64_t, std::shared_ptr<const Graph>> graphs_;
+  std::map<std::int64_t, std::shared_ptr<const ShorterModel>> models_;
 };
 
 /// A model and a strategy with blocks left out where the strategy treats their neighbours alike.

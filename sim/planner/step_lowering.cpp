@@ -7,8 +7,6 @@
 namespace plimsoll {
 namespace {
 
-Kernel kernel_of(const Op& op) { return {op.kind, op.dtype, op.shape}; }
-
 bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind == TensorKind::kAccumulator; }
 
 /// All micro-batches use one and the same.
@@ -19,36 +17,26 @@ bool is_shared(TensorKind kind) {
 
 }  // namespace
 
-StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph,
-                           const std::vector<GroupState>& state)
-    : plan_(plan), book_(book), places_(places), graph_(graph), state_(state), out_(plan, book) {
-  whole_.reserve(graph.tensors.size());
-  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    whole_.push_back(graph.tensors[i].view_of.valid() ? graph.tensors[i].view_of : TensorId(i));
-  }
+StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph, const StepOutline& outline,
+                           const std::vector<GroupState>& state, BodyDetail detail)
+    : plan_(plan),
+      book_(book),
+      places_(places),
+      graph_(graph),
+      outline_(outline),
+      state_(state),
+      out_(plan, book, detail) {
   // Some kernels run again, some tensors come and go: about what is written, so that little of it has to move.
   const std::size_t times = micro_batches() + micro_batches() / 4 + 1;
   out_.reserve(graph.ops.size() * times);
   book.reserve(graph.tensors.size() * times);
   shared_.resize(graph.tensors.size());
   own_.assign(micro_batches(), shared_);
-  summed_gradients_.resize(graph.parameters.groups.size());
-  update_ops_.resize(graph.parameters.groups.size());
   kernels_.resize(graph.ops.size());
-  for (const Op& op : graph.ops) {
-    if (is_update(op.kind)) update_ops_[graph.at(op.operands[0].tensor).group.index].push_back(&op);
+  for (const auto& [tensor, group] : outline.parameters) {
+    if (!is_streamed(group)) shared_[tensor.index] = state[group.index].parameters;
   }
-  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    const Tensor& tensor = graph.tensors[i];
-    if (tensor.view_of.valid() || !tensor.group.valid()) continue;
-    const GroupState& of_group = state[tensor.group.index];
-    if (tensor.kind == TensorKind::kParameter && !is_streamed(tensor.group)) shared_[i] = of_group.parameters;
-    if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
-  }
-  find_once_a_step();
   find_loss_scale();
-  find_runs();
-  find_completing_runs();
   find_kept();
   find_leaving();
   find_waiting();
@@ -80,6 +68,12 @@ Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, 
           waiting_.count(whole_of(operand.tensor)) > 0 ? 0 : out_.age_before(buffer)};
 }
 
+KernelId StepLowering::kernel_of(const Op& op) {
+  KernelId& kernel = kernels_[static_cast<std::size_t>(&op - graph_.ops.data())];
+  if (!kernel.valid() && out_.detail() != BodyDetail::kLives) kernel = out_.kernel_id({op.kind, op.dtype, op.shape});
+  return kernel;
+}
+
 void StepLowering::note_loss(const Op& op, const std::vector<std::pair<Range, Access>>& operands) {
   if (op.kind != OpKind::kCrossEntropy && op.kind != OpKind::kLoss) return;
   const auto& [loss, access] = op.kind == OpKind::kLoss ? operands[2] : operands.back();
@@ -99,8 +93,8 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   KernelId& kernel = kernels_[static_cast<std::size_t>(&op - graph_.ops.data())];
   const bool updates_are_guarded = plan_.strategy.update_in_backward || loss_scale_.valid();
   const bool guards = op.kind == OpKind::kClipFactor && updates_are_guarded;
-  if (!kernel.valid()) {
-    Kernel of = kernel_of(op);
+  if (!kernel.valid() && out_.detail() != BodyDetail::kLives) {
+    Kernel of{op.kind, op.dtype, op.shape};
     if (guards && !plan_.strategy.update_in_backward) of.shape.variant = static_cast<std::uint8_t>(ClipFlag::kUpdate);
     kernel = out_.kernel_id(of);
   }
@@ -187,7 +181,7 @@ void StepLowering::write_step() {
 
 void StepLowering::write_evaluation() {
   load_batch(0);
-  for (const Run& run : runs_) write_run(run, 0);
+  for (const Run& run : outline_.runs) write_run(run, 0);
   report();
 }
 
