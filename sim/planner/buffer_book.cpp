@@ -83,12 +83,12 @@ std::vector<Bytes> BufferBook::bounds() const {
   return held_bytes;
 }
 
-Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Bytes> within) {
+Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Bytes> within, Bytes enough) {
   if (items.items.empty()) return base;
-  Packing packing = pack_arena(items.items, kBufferAlignment);
   Bytes strictest = kBufferAlignment;
   for (const PackItem& item : items.items) strictest = std::max(strictest, item.alignment);
   const Bytes floor = align_up(base, strictest);
+  Packing packing = pack_arena(items.items, kBufferAlignment, enough - floor);
   if (within && floor + packing.height > *within) {
     if (auto tight = pack_within(items.items, kBufferAlignment, *within - floor)) packing = std::move(*tight);
   }
@@ -117,13 +117,14 @@ std::optional<Bytes> BufferBook::place_apart(SpaceId space, const Items& items, 
 /// The CPU updates while the next step's forward pass sends activations off the device: bytes that these shared with what
 /// updates read would make that pass wait for the last of them. So would a loss on its way to the host, which goes by the same
 /// queue before them: scalars share bytes with nothing either.
-Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly) {
+Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly, bool any) {
   const Items found = items_of(space, body);
   const bool leave_device = plan_.strategy.activations != Tier::kDevice && plan_.platform.at(space).kind == SpaceKind::kHost;
   if (leave_device) {
     if (const auto top = place_apart(space, found, base)) return *top;
   }
-  return place_items(found, base, exactly ? std::optional(plan_.platform.at(space).usable) : std::nullopt);
+  const Bytes usable = plan_.platform.at(space).usable;
+  return place_items(found, base, exactly ? std::optional(usable) : std::nullopt, any ? usable : Bytes(0));
 }
 
 bool BufferBook::bound_arenas() {
@@ -151,13 +152,13 @@ void BufferBook::describe(std::vector<std::uint64_t>& words) const {
   }
 }
 
-void BufferBook::place(bool exactly) {
+void BufferBook::place(bool exactly, bool any) {
   plan_.arenas.clear();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
     const SpaceId space(s);
     const Bytes base = place_held(space);
     Bytes top = base;
-    for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base, exactly));
+    for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base, exactly, any));
     if (top.count > 0) plan_.arenas.push_back({space, top});
   }
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -43,8 +44,12 @@ class ShorterModels {
   const Graph& graph_;
   const Platform& platform_;
   std::int64_t period_ = 0;
+  struct Built {
+    std::once_flag once;
+    std::shared_ptr<const ShorterModel> model;
+  };
   std::mutex mutex_;
-  std::map<std::int64_t, std::shared_ptr<const ShorterModel>> models_;
+  std::map<std::int64_t, Built> models_;
 };
 
 /// A model and a strategy with blocks left out where the strategy treats their neighbours alike.
@@ -60,6 +65,9 @@ struct Folding {
   std::vector<std::int64_t> cuts;    ///< where stretches begin, and behind the last one the number of layers
   std::vector<std::int64_t> spared;  ///< blocks of each stretch, each time
 
+  [[nodiscard]] std::int64_t spared_at_once() const { return std::accumulate(spared.begin(), spared.end(), std::int64_t{0}); }
+  /// Blocks of the two shorter models together.
+  [[nodiscard]] std::int64_t written(std::int64_t layers) const { return 2 * layers - (2 * times - 1) * spared_at_once(); }
   /// With blocks left out that many times.
   [[nodiscard]] ShorterPlan shorter(const Strategy& strategy, std::int64_t left_out) const;
 };
