@@ -48,8 +48,10 @@ BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
 }
 
 BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
-  const auto waiting = waiting_.find(TensorId(static_cast<std::size_t>(&tensor - graph_.tensors.data())));
-  if (waiting != waiting_.end() && plan_.at(waiting->second).space == space) return waiting->second;
+  if (!waiting_.empty()) {
+    const auto waiting = waiting_.find(TensorId(static_cast<std::size_t>(&tensor - graph_.tensors.data())));
+    if (waiting != waiting_.end() && plan_.at(waiting->second).space == space) return waiting->second;
+  }
   return book_.add({.name = tensor.block < 0 ? book_.name("{}", tensor.name)
                                              : book_.name("{} of block {}", tensor.name, tensor.block),
                     .space = space,
@@ -57,15 +59,31 @@ BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
                     .category = tensor.kind});
 }
 
-Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
+BufferId StepLowering::buffer_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
   const Tensor& tensor = graph_.at(operand.tensor);
   const bool is_view = tensor.view_of.valid();
   BufferId& buffer = holder(operand.tensor, micro_batch);
   const bool fresh = !is_view && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
                      tensor.kind != TensorKind::kParameter;
   if (fresh || !buffer.valid()) buffer = make_buffer(is_view ? graph_.at(tensor.view_of) : tensor, space);
-  return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes(),
-          waiting_.count(whole_of(operand.tensor)) > 0 ? 0 : out_.age_before(buffer)};
+  return buffer;
+}
+
+/// Part by part into its place: a range that is put together first is copied from what was hardly written.
+void StepLowering::find_range(const Operand& operand, std::uint32_t micro_batch, SpaceId space, Range& range) {
+  range.buffer = buffer_of(operand, micro_batch, space);
+  if (out_.detail() == BodyDetail::kLives) return;
+  const Tensor& tensor = graph_.at(operand.tensor);
+  const bool waits = !waiting_.empty() && waiting_.count(whole_of(operand.tensor)) > 0;
+  range.offset = Bytes(tensor.view_offset * size_of(tensor.dtype));
+  range.bytes = tensor.bytes();
+  range.age = waits ? 0 : out_.age_before(range.buffer);
+}
+
+Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
+  Range range;
+  find_range(operand, micro_batch, space, range);
+  return range;
 }
 
 KernelId StepLowering::kernel_of(const Op& op) {
@@ -84,11 +102,12 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   if (op.kind == OpKind::kSquaredNorm && where == places_.device && optimizer_on_host()) return norm_from_device(op);
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
   std::vector<std::pair<Range, Access>>& operands = operands_;
-  operands.clear();
   place_loss_scale(op, micro_batch);
-  for (const Operand& operand : op.operands) {
-    const bool overwrites = starts_sum && writes(operand.access);
-    operands.emplace_back(range_of(operand, micro_batch, where), overwrites ? Access::kWrite : operand.access);
+  operands.resize(op.operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Access access = op.operands[i].access;
+    find_range(op.operands[i], micro_batch, where, operands[i].first);
+    operands[i].second = starts_sum && writes(access) ? Access::kWrite : access;
   }
   KernelId& kernel = kernels_[static_cast<std::size_t>(&op - graph_.ops.data())];
   const bool updates_are_guarded = plan_.strategy.update_in_backward || loss_scale_.valid();

@@ -200,6 +200,9 @@ class StepLowering {
   void report();
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
 
+  /// What holds the operand, made where nothing does.
+  BufferId buffer_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space);
+  void find_range(const Operand& operand, std::uint32_t micro_batch, SpaceId space, Range& range);
   [[nodiscard]] Range range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space);
   /// The buffer that holds a tensor (or the tensor that it is a part of) now.
   [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
