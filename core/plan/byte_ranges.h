@@ -35,6 +35,11 @@ class ByteRanges {
     const Range& range = ranges_[range_of_use_[use]];
     return mixed_ || step == range.age || step == range.age + range.slots;
   }
+  /// The last step that does.
+  [[nodiscard]] std::uint32_t last_due(std::size_t use) const {
+    const Range& range = ranges_[range_of_use_[use]];
+    return mixed_ ? 0xffffffffu : range.age + range.slots;
+  }
   /// Whether an earlier step showed all that this one does to these bytes: no two slots share bytes, so what a step does
   /// within itself the one that reached them first showed.
   [[nodiscard]] bool repeats(std::size_t use, std::uint32_t step) const {

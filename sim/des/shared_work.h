@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/quantity.h"
-#include "sim/des/fair_share.h"
+#include "sim/des/known_shares.h"
 
 namespace plimsoll {
 
@@ -39,7 +39,7 @@ class SharedWork {
     Nanoseconds end;
   };
 
-  FairShare shares_;
+  KnownShares shares_;
   std::vector<Piece> pieces_;
   std::vector<Activity> activities_;  ///< of the pieces, by position
   std::vector<double> speeds_;

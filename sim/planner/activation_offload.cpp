@@ -1,6 +1,5 @@
 // The part of StepLowering that sends what backward reads away from the device after forward, and brings it back.
 #include <algorithm>
-#include <set>
 
 #include "sim/planner/step_lowering.h"
 
@@ -9,6 +8,7 @@ namespace plimsoll {
 void StepLowering::find_leaving() {
   leaving_.assign(static_cast<std::size_t>(graph_.spec.blocks()), {});
   if (plan_.strategy.activations == Tier::kDevice) return;
+  away_.assign(micro_batches(), std::vector<BufferId>(graph_.tensors.size()));
   find_shared_activations();
   const std::int64_t segment = std::max<std::int64_t>(1, plan_.strategy.recompute_every);
   for (std::int64_t first = 0; first < plan_.strategy.activation_blocks; first += segment) {
@@ -38,19 +38,24 @@ void StepLowering::find_shared_activations() {
 std::vector<TensorId> StepLowering::kept_for_backward(std::int64_t first, std::int64_t last) {
   std::vector<std::size_t> ops;
   if (plan_.strategy.recompute_every > 0) ops = needed_for_backward(first, last);
-  for (const Run* run : runs_of(first, last)) {
-    if (run->phase == Phase::kBackward) ops.insert(ops.end(), run->ops.begin(), run->ops.end());
+  for (const std::size_t r : runs_of(first, last)) {
+    const Run& run = outline_.runs[r];
+    if (run.phase == Phase::kBackward) ops.insert(ops.end(), run.ops.begin(), run.ops.end());
   }
-  std::set<TensorId> kept, made;
+  made_in_.resize(graph_.tensors.size(), 0);
+  const std::uint32_t question = ++question_;
+  std::vector<TensorId> kept;
   for (const std::size_t i : ops) {
     for (const Operand& operand : graph_.ops[i].operands) {
       const TensorId tensor = whole_of(operand.tensor);
       if (graph_.at(tensor).kind != TensorKind::kActivation) continue;
-      if (reads(operand.access) && made.count(tensor) == 0) kept.insert(tensor);
-      if (writes(operand.access)) made.insert(tensor);
+      if (reads(operand.access) && made_in_[tensor.index] != question) kept.push_back(tensor);
+      if (writes(operand.access)) made_in_[tensor.index] = question;
     }
   }
-  return {kept.begin(), kept.end()};
+  std::sort(kept.begin(), kept.end());
+  kept.erase(std::unique(kept.begin(), kept.end()), kept.end());
+  return kept;
 }
 
 void StepLowering::send_activations_away(const Run& run, std::uint32_t micro_batch) {
@@ -67,19 +72,21 @@ void StepLowering::send_activations_away(const Run& run, std::uint32_t micro_bat
       out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(staged), out_.whole(stored));
       linger(staged, 2 * behind);
     }
-    away_[{micro_batch, tensor}] = stored;
+    away_[micro_batch][tensor.index] = stored;
+    ++away_count_;
   }
 }
 
 void StepLowering::bring_activations_back(const Run& run, std::uint32_t micro_batch) {
-  if (run.phase != Phase::kBackward || away_.empty()) return;
+  if (run.phase != Phase::kBackward || away_count_ == 0) return;
   for (const std::size_t i : run.ops) {
     for (const Operand& operand : graph_.ops[i].operands) {
       const TensorId tensor = whole_of(operand.tensor);
-      const auto found = away_.find({micro_batch, tensor});
-      if (found == away_.end() || !reads(operand.access)) continue;
-      holder(tensor, micro_batch) = bring_back(graph_.at(tensor), found->second);
-      away_.erase(found);
+      BufferId& stored = away_[micro_batch][tensor.index];
+      if (!stored.valid() || !reads(operand.access)) continue;
+      holder(tensor, micro_batch) = bring_back(graph_.at(tensor), stored);
+      stored = {};
+      --away_count_;
     }
   }
 }

@@ -4,23 +4,29 @@
 
 namespace plimsoll {
 
-BodyWriter::BodyWriter(Plan& plan, BufferBook& book) : plan_(plan), book_(book) {
+BodyWriter::BodyWriter(Plan& plan, BufferBook& book, BodyDetail detail) : plan_(plan), book_(book), detail_(detail) {
   for (std::uint32_t i = 0; i < plan.kernels.size(); ++i) kernels_.emplace(plan.kernels[i], KernelId(i));
 }
 
-void BodyWriter::begin_segment(std::string name, std::uint32_t micro_batch, std::int64_t layer) {
+void BodyWriter::begin_segment(std::string_view name, std::uint32_t micro_batch, std::int64_t layer) {
   micro_batch_ = micro_batch;
   layer_ = layer;
-  segments_.push_back({next_id(), micro_batch, static_cast<std::int32_t>(layer), std::move(name)});
+  if (detail_ != BodyDetail::kAll) return;
+  segments_.push_back({next_id(), micro_batch, static_cast<std::int32_t>(layer), std::string(name)});
 }
 
 void BodyWriter::use(const Range& range, Access access) {
   body_.list.uses.push_back({range.buffer.index, access, range.offset, range.bytes, range.age});
-  book_.touch(range.buffer, next_id());
+  book_.touch(range.buffer, next_id_);
 }
 
 std::uint32_t BodyWriter::append(Instruction instruction, std::span<const std::pair<Range, Access>> operands) {
-  const std::uint32_t id = next_id();
+  const std::uint32_t id = next_id_;
+  if (detail_ == BodyDetail::kLives) {
+    for (const auto& [range, access] : operands) book_.touch(range.buffer, id);
+    if (guard_) book_.touch(guard_->buffer, id);
+    return next_id_++;
+  }
   instruction.phase = phase_;
   instruction.layer = static_cast<std::int32_t>(layer_);
   instruction.first_use = static_cast<std::uint32_t>(body_.list.uses.size());
@@ -32,7 +38,7 @@ std::uint32_t BodyWriter::append(Instruction instruction, std::span<const std::p
   instruction.use_count = static_cast<std::uint32_t>(body_.list.uses.size()) - instruction.first_use;
   body_.list.instructions.push_back(instruction);
   body_.micro_batches.push_back(micro_batch_);
-  return id;
+  return next_id_++;
 }
 
 KernelId BodyWriter::kernel_id(const Kernel& kernel) {
@@ -54,6 +60,8 @@ std::uint32_t BodyWriter::copy(QueueId queue, InstructionKind kind, const Range&
   Instruction instruction;
   instruction.kind = kind;
   instruction.queue = queue;
+  const bool crosses = kind == InstructionKind::kRead || kind == InstructionKind::kWrite;
+  if (crosses && detail_ == BodyDetail::kLives) crossing_.insert(crossing_.end(), {from.buffer, to.buffer});
   const std::pair<Range, Access> operands[] = {{from, Access::kRead}, {to, Access::kWrite}};
   return append(instruction, operands);
 }

@@ -56,22 +56,39 @@ BufferBook::Items BufferBook::items_of(SpaceId space, std::uint32_t body) const 
   return found;
 }
 
-Bytes BufferBook::bound(SpaceId space) const {
-  Bytes held_bytes;
-  for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
-    if (plan_.buffers[i].space == space && held(i)) held_bytes += plan_.buffers[i].extent();
+/// What is held throughout, and the most that lives at one moment of any body.
+std::vector<Bytes> BufferBook::bounds() const {
+  const std::size_t spaces = plan_.platform.spaces.size();
+  std::uint32_t end = 0;
+  for (const Life& life : lives_) end = std::max(end, life.last + 1);
+  std::vector<Bytes> held_bytes(spaces), most(spaces);
+  for (std::uint32_t body = 0; body <= body_; ++body) {
+    std::vector<std::vector<std::int64_t>> changes(spaces);  // of what lives, at every moment
+    for (std::uint32_t i = 0; i < plan_.buffers.size(); ++i) {
+      const Buffer& buffer = plan_.buffers[i];
+      const Life& life = lives_[i];
+      if (body == 0 && held(i)) held_bytes[buffer.space.index] += buffer.extent();
+      if (held(i) || life.body != body || life.first > life.last) continue;
+      std::vector<std::int64_t>& change = changes[buffer.space.index];
+      if (change.empty()) change.resize(end + 1);
+      change[life.first] += buffer.bytes.count;
+      change[life.last + 1] -= buffer.bytes.count;
+    }
+    for (std::size_t s = 0; s < spaces; ++s) {
+      std::int64_t lives = 0;
+      for (const std::int64_t by : changes[s]) most[s] = std::max(most[s], Bytes(lives += by));
+    }
   }
-  Bytes most;
-  for (std::uint32_t body = 0; body <= body_; ++body) most = std::max(most, load_bound(items_of(space, body).items, Bytes(1)));
-  return held_bytes + most;
+  for (std::size_t s = 0; s < spaces; ++s) held_bytes[s] += most[s];
+  return held_bytes;
 }
 
-Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Bytes> within) {
+Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Bytes> within, Bytes enough) {
   if (items.items.empty()) return base;
-  Packing packing = pack_arena(items.items, kBufferAlignment);
   Bytes strictest = kBufferAlignment;
   for (const PackItem& item : items.items) strictest = std::max(strictest, item.alignment);
   const Bytes floor = align_up(base, strictest);
+  Packing packing = pack_arena(items.items, kBufferAlignment, enough - floor);
   if (within && floor + packing.height > *within) {
     if (auto tight = pack_within(items.items, kBufferAlignment, *within - floor)) packing = std::move(*tight);
   }
@@ -100,20 +117,22 @@ std::optional<Bytes> BufferBook::place_apart(SpaceId space, const Items& items, 
 /// The CPU updates while the next step's forward pass sends activations off the device: bytes that these shared with what
 /// updates read would make that pass wait for the last of them. So would a loss on its way to the host, which goes by the same
 /// queue before them: scalars share bytes with nothing either.
-Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly) {
+Bytes BufferBook::place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly, bool any) {
   const Items found = items_of(space, body);
   const bool leave_device = plan_.strategy.activations != Tier::kDevice && plan_.platform.at(space).kind == SpaceKind::kHost;
   if (leave_device) {
     if (const auto top = place_apart(space, found, base)) return *top;
   }
-  return place_items(found, base, exactly ? std::optional(plan_.platform.at(space).usable) : std::nullopt);
+  const Bytes usable = plan_.platform.at(space).usable;
+  return place_items(found, base, exactly ? std::optional(usable) : std::nullopt, any ? usable : Bytes(0));
 }
 
 bool BufferBook::bound_arenas() {
   plan_.arenas.clear();
   bool fits = true;
+  const std::vector<Bytes> least = bounds();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
-    const Bytes needed = bound(SpaceId(s));
+    const Bytes needed = least[s];
     fits = fits && needed <= plan_.platform.spaces[s].usable;
     if (needed.count > 0) plan_.arenas.push_back({SpaceId(s), needed});
   }
@@ -133,13 +152,13 @@ void BufferBook::describe(std::vector<std::uint64_t>& words) const {
   }
 }
 
-void BufferBook::place(bool exactly) {
+void BufferBook::place(bool exactly, bool any) {
   plan_.arenas.clear();
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
     const SpaceId space(s);
     const Bytes base = place_held(space);
     Bytes top = base;
-    for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base, exactly));
+    for (std::uint32_t body = 0; body <= body_; ++body) top = std::max(top, place_body(space, body, base, exactly, any));
     if (top.count > 0) plan_.arenas.push_back({space, top});
   }
 }

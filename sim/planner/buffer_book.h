@@ -52,8 +52,8 @@ class BufferBook {
   /// Gives every space in use an arena as large as a lower bound of what it will need. Whether all of these are usable.
   bool bound_arenas();
   /// Gives every buffer its offset and every space in use its arena. `exactly`: where the greedy packing comes out higher than
-  /// may be used, pack_within is asked too.
-  void place(bool exactly = false);
+  /// may be used, pack_within is asked too. `any`: what fits need be no lower.
+  void place(bool exactly = false, bool any = false);
   /// Adds all that places follow from to `words`.
   void describe(std::vector<std::uint64_t>& words) const;
 
@@ -73,11 +73,12 @@ class BufferBook {
 
   [[nodiscard]] bool held(std::uint32_t index) const;
   [[nodiscard]] Items items_of(SpaceId space, std::uint32_t body) const;
-  [[nodiscard]] Bytes bound(SpaceId space) const;
+  /// Of each space.
+  [[nodiscard]] std::vector<Bytes> bounds() const;
   [[nodiscard]] Bytes place_held(SpaceId space);
-  [[nodiscard]] Bytes place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly);
-  /// Above `base`; pack_within is asked where more than `within` would be needed.
-  Bytes place_items(const Items& items, Bytes base, std::optional<Bytes> within = std::nullopt);
+  [[nodiscard]] Bytes place_body(SpaceId space, std::uint32_t body, Bytes base, bool exactly, bool any);
+  /// Above `base`; pack_within is asked where more than `within` would be needed. What ends at `enough` need be no lower.
+  Bytes place_items(const Items& items, Bytes base, std::optional<Bytes> within = std::nullopt, Bytes enough = Bytes(0));
   /// Activations in a region above everything else, scalars each by itself, where the space is large enough; else nothing.
   [[nodiscard]] std::optional<Bytes> place_apart(SpaceId space, const Items& items, Bytes base);
 

@@ -32,8 +32,8 @@ BufferId StepLowering::lasting_buffer(const Tensor& tensor, SpaceId space) {
 
 void StepLowering::find_waiting() {
   if (!delayed()) return;
-  for (std::size_t i = 0; i < summed_gradients_.size(); ++i) {
-    const TensorId sum = summed_gradients_[i];
+  for (std::size_t i = 0; i < outline_.summed_gradients.size(); ++i) {
+    const TensorId sum = outline_.summed_gradients[i];
     if (sum.valid()) waiting_[sum] = lasting_buffer(graph_.at(sum), waiting_space(GroupId(i), sum));
   }
   for (const Op& op : graph_.ops) {

@@ -29,9 +29,10 @@ SearchProblem shorter_problem(const SearchProblem& whole, const Recipe& recipe, 
 /// What the whole step's load alone takes of each space. Fails as lower_to_plan does.
 Result<std::vector<SpaceNeed>> whole_bounds(const SearchProblem& whole, const Strategy& strategy) {
   const auto plan = lower_to_plan(whole.spec, whole.recipe, whole.platform, strategy,
-                                  {.worth_placing = [](const Plan&, const FlatBody&) { return false; },
-                                   .nameless = true,
+                                  {.nameless = true,
                                    .sizes = whole.sizes.get(),
+                                   .outline = whole.outline.get(),
+                                   .bounds_only = true,
                                    .graph = whole.graph.get()});
   if (!plan) return fail(plan.error());
   return space_needs(*plan);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -11,6 +12,9 @@ namespace {
 constexpr std::int64_t kMostPeriod = 8;
 /// Less than this share of a model left out saves nothing: two shorter ones are planned in its place.
 constexpr double kLeastLeftOut = 0.6;
+/// Lengths seldom divide well: a few more or fewer times than usual may leave less to write. Many more would bring the two models
+/// too near to each other for what is the most in one of them to be the most in the whole.
+constexpr std::int64_t kTimesAround = 2;
 
 /// The kernels of each block, in order.
 std::vector<std::vector<const Op*>> ops_of_blocks(const Graph& graph) {
@@ -48,29 +52,47 @@ std::vector<std::int64_t> cuts_of(const Strategy& s, std::int64_t layers) {
   return cuts;
 }
 
+Folding folded_so_often(std::int64_t times, const std::vector<std::int64_t>& cuts, std::int64_t stay, std::int64_t step) {
+  Folding folding{.times = times, .cuts = cuts, .spared = {}};
+  for (std::size_t i = 0; i + 1 < cuts.size(); ++i) {
+    const std::int64_t room = std::max<std::int64_t>(0, cuts[i + 1] - cuts[i] - stay);
+    folding.spared.push_back(room / (times * step) * step);
+  }
+  return folding;
+}
+
 /// Lower bounds of what each space holds.
 Result<std::vector<SpaceNeed>> bound_of(ShorterModels& models, const ShorterPlan& shorter) {
-  const auto graph = models.with(shorter.layers);
-  const auto plan = lower_to_plan(
-      graph->spec, graph->recipe, models.platform(), shorter.strategy,
-      {.worth_placing = [](const Plan&, const FlatBody&) { return false; }, .nameless = true, .graph = graph.get()});
+  const auto model = models.with(shorter.layers);
+  const auto plan = lower_to_plan(model->graph.spec, model->graph.recipe, models.platform(), shorter.strategy,
+                                  {.nameless = true,
+                                   .sizes = &model->sizes,
+                                   .outline = &model->outline,
+                                   .bounds_only = true,
+                                   .graph = &model->graph});
   if (!plan) return fail(plan.error());
   return space_needs(*plan);
 }
 
 }  // namespace
 
+ShorterModel::ShorterModel(Graph of) : graph(std::move(of)), outline(graph), sizes(state_sizes(graph.recipe, graph.parameters)) {}
+
 ShorterModels::ShorterModels(const Graph& graph, const Platform& platform)
     : graph_(graph), platform_(platform), period_(period_of(graph)) {}
 
-std::shared_ptr<const Graph> ShorterModels::with(std::int64_t layers) {
-  const std::scoped_lock lock(mutex_);
-  std::shared_ptr<const Graph>& graph = graphs_[layers];
-  if (graph) return graph;
-  ModelSpec spec = graph_.spec;
-  spec.layers = layers;
-  graph = graph_on(spec, graph_.recipe, platform_);
-  return graph;
+std::shared_ptr<const ShorterModel> ShorterModels::with(std::int64_t layers) {
+  const auto entry = [&]() -> Built& {
+    const std::scoped_lock lock(mutex_);
+    return models_[layers];
+  };
+  Built& built = entry();
+  std::call_once(built.once, [&] {
+    ModelSpec spec = graph_.spec;
+    spec.layers = layers;
+    built.model = std::make_shared<const ShorterModel>(*graph_on(spec, graph_.recipe, platform_));
+  });
+  return built.model;
 }
 
 ShorterPlan Folding::shorter(const Strategy& strategy, std::int64_t left_out) const {
@@ -94,18 +116,17 @@ std::optional<Folding> fold_layers(const Strategy& strategy, std::int64_t layers
   if (period <= 0) return std::nullopt;
   const std::int64_t step = std::lcm(period, std::max<std::int64_t>(1, strategy.recompute_every));
   const std::int64_t stay = 4 * strategy.staging_slots + 2 * step;  // as far as transfers run ahead, there and back
-  Folding folding{.times = 2, .cuts = cuts_of(strategy, layers), .spared = {}};
-  if (folding.cuts.back() != layers) return std::nullopt;  // a count of more blocks than there are: refused elsewhere
-  const auto stretches = static_cast<double>(folding.cuts.size() - 1);
-  folding.times = std::max<std::int64_t>(2, std::llround(std::sqrt(static_cast<double>(layers / step) / (2 * stretches))));
-  std::int64_t gone = 0;
-  for (std::size_t i = 0; i + 1 < folding.cuts.size(); ++i) {
-    const std::int64_t room = std::max<std::int64_t>(0, folding.cuts[i + 1] - folding.cuts[i] - stay);
-    folding.spared.push_back(room / (folding.times * step) * step);
-    gone += folding.times * folding.spared.back();
+  const std::vector<std::int64_t> cuts = cuts_of(strategy, layers);
+  if (cuts.back() != layers) return std::nullopt;  // a count of more blocks than there are: refused elsewhere
+  const auto stretches = static_cast<double>(cuts.size() - 1);
+  const auto usual = std::max<std::int64_t>(2, std::llround(std::sqrt(static_cast<double>(layers / step) / (2 * stretches))));
+  std::optional<Folding> best;
+  for (std::int64_t times = std::max<std::int64_t>(2, usual / kTimesAround); times <= usual * kTimesAround; ++times) {
+    Folding folding = folded_so_often(times, cuts, stay, step);
+    if (!best || folding.written(layers) < best->written(layers)) best = std::move(folding);
   }
-  if (static_cast<double>(gone) < kLeastLeftOut * static_cast<double>(layers)) return std::nullopt;
-  return folding;
+  if (static_cast<double>(best->times * best->spared_at_once()) < kLeastLeftOut * static_cast<double>(layers)) return std::nullopt;
+  return best;
 }
 
 Result<std::optional<std::vector<SpaceNeed>>> folded_bound(ShorterModels& models, const Strategy& strategy) {

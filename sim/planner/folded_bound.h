@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -11,17 +12,29 @@
 #include "core/plan/strategy.h"
 #include "core/platform/platform.h"
 #include "sim/planner/lower_to_plan.h"
+#include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
 
-/// Graphs of a model with fewer of its blocks, built once each. May be asked from several threads.
+/// A model's step and what follows from it under every strategy.
+struct ShorterModel {
+  explicit ShorterModel(Graph of);
+  ShorterModel(const ShorterModel&) = delete;
+  ShorterModel& operator=(const ShorterModel&) = delete;
+
+  Graph graph;
+  StepOutline outline;
+  std::vector<GroupSizes> sizes;
+};
+
+/// A model with fewer of its blocks, built once each. May be asked from several threads.
 class ShorterModels {
  public:
   /// `graph` is the whole model's step on that platform, and outlives this.
   ShorterModels(const Graph& graph, const Platform& platform);
 
   /// The step with that many layers.
-  std::shared_ptr<const Graph> with(std::int64_t layers);
+  std::shared_ptr<const ShorterModel> with(std::int64_t layers);
   [[nodiscard]] const Graph& whole() const { return graph_; }
   [[nodiscard]] const Platform& platform() const { return platform_; }
   /// So many blocks after a block comes one with the same kernels; 0 where the model's blocks do not repeat.
@@ -31,8 +44,12 @@ class ShorterModels {
   const Graph& graph_;
   const Platform& platform_;
   std::int64_t period_ = 0;
+  struct Built {
+    std::once_flag once;
+    std::shared_ptr<const ShorterModel> model;
+  };
   std::mutex mutex_;
-  std::map<std::int64_t, std::shared_ptr<const Graph>> graphs_;
+  std::map<std::int64_t, Built> models_;
 };
 
 /// A model and a strategy with blocks left out where the strategy treats their neighbours alike.
@@ -48,6 +65,9 @@ struct Folding {
   std::vector<std::int64_t> cuts;    ///< where stretches begin, and behind the last one the number of layers
   std::vector<std::int64_t> spared;  ///< blocks of each stretch, each time
 
+  [[nodiscard]] std::int64_t spared_at_once() const { return std::accumulate(spared.begin(), spared.end(), std::int64_t{0}); }
+  /// Blocks of the two shorter models together.
+  [[nodiscard]] std::int64_t written(std::int64_t layers) const { return 2 * layers - (2 * times - 1) * spared_at_once(); }
   /// With blocks left out that many times.
   [[nodiscard]] ShorterPlan shorter(const Strategy& strategy, std::int64_t left_out) const;
 };

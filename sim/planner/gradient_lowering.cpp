@@ -3,10 +3,6 @@
 
 namespace plimsoll {
 
-TensorKind StepLowering::summed_kind() const {
-  return graph_.recipe.accumulate > 1 ? TensorKind::kAccumulator : TensorKind::kGradient;
-}
-
 Tier StepLowering::gradient_tier(TensorId sum) const {
   const GroupId group = graph_.at(sum).group;
   const bool stays = group.valid() && !updated_on_host(group);
@@ -55,17 +51,9 @@ void StepLowering::finish_gradients(const Run& run) {
   }
 }
 
-void StepLowering::find_once_a_step() {
-  for (const Op& op : graph_.ops) {
-    const bool sums = op.kind == OpKind::kAccumulate || op.kind == OpKind::kSquaredNorm;
-    if (op.phase != Phase::kOptimizer || !sums) continue;
-    once_a_step_[whole_of(op.operands[op.kind == OpKind::kAccumulate ? 1 : 0].tensor)].push_back(&op);
-  }
-}
-
 void StepLowering::work_on_sum(TensorId sum, OpKind kind, SpaceId where) {
-  const auto found = once_a_step_.find(sum);
-  if (found == once_a_step_.end()) return;
+  const auto found = outline_.once_a_step.find(sum);
+  if (found == outline_.once_a_step.end()) return;
   for (const Op* op : found->second) {
     if (op->kind != kind) continue;
     if (where == places_.host) bring_to_host(op->operands[0].tensor);

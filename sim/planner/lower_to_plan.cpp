@@ -22,7 +22,9 @@ std::int64_t compute_workers(const Platform& platform, QueueId compute) {
 }
 
 /// What crosses to or from a drive does so in whole blocks; kernels go on using the true sizes.
-void align_storage(const Plan& plan, BufferBook& book, FlatBody& body) {
+void align_storage(const Plan& plan, BufferBook& book, BodyWriter& writer) {
+  for (const BufferId crosses : writer.crossing()) book.align(crosses, kStorageAlignment);
+  FlatBody& body = writer.body();
   for (const Instruction& instruction : body.list.instructions) {
     if (instruction.kind != InstructionKind::kRead && instruction.kind != InstructionKind::kWrite) continue;
     for (std::uint32_t i = 0; i < 2; ++i) {  // what it moves; a guard's flag stays as it is
@@ -38,6 +40,13 @@ void finish_body(Plan& plan, BodyWriter& writer, std::string name) {
   plan.bodies.push_back(fold(plan, std::move(name), writer.body(), writer.segments()));
 }
 
+/// Who asks for memory alone, and is told nothing of the step's instructions, needs no more than lives.
+BodyDetail detail_of(const LowerOptions& options) {
+  const bool told = options.when_written || options.worth_placing || options.is_known;
+  if (options.bounds_only || (options.arenas_only && !told)) return BodyDetail::kLives;
+  return options.arenas_only || options.flat_step ? BodyDetail::kInstructions : BodyDetail::kAll;
+}
+
 /// What who looks at many strategies says before anything has an address.
 bool wants_addresses(const Plan& plan, const FlatBody& step, const BufferBook& book, const LowerOptions& options) {
   std::optional<std::uint64_t> digest;
@@ -45,6 +54,7 @@ bool wants_addresses(const Plan& plan, const FlatBody& step, const BufferBook& b
     if (!digest) digest = unplaced_digest(plan, step, book);
     return *digest;
   };
+  if (options.when_bounded) options.when_bounded(plan);
   if (options.when_written) options.when_written(plan, step, digest_of());
   if (options.worth_placing && !options.worth_placing(plan, step)) return false;
   return !options.is_known || !options.is_known(digest_of());
@@ -81,21 +91,26 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   const Graph& graph = built ? *built : *options.graph;
   const std::vector<GroupState> state = reserve_state(
       plan, book, *places, graph.parameters, options.sizes ? *options.sizes : state_sizes(recipe, graph.parameters));
-  StepLowering step(plan, book, *places, graph, state);
+  std::optional<StepOutline> found;
+  if (options.outline == nullptr) found.emplace(graph);
+  StepLowering step(plan, book, *places, graph, found ? *found : *options.outline, state, detail_of(options));
   step.write_step();
   std::optional<Graph> evaluation_graph;
+  std::optional<StepOutline> evaluation_outline;
   std::optional<StepLowering> evaluation;
   if (options.evaluation) {
     evaluation_graph = build_training_graph(spec, recipe, {.workers = workers, .evaluation = true});
     book.next_body();
-    evaluation.emplace(plan, book, *places, *evaluation_graph, state);
+    evaluation_outline.emplace(*evaluation_graph);
+    evaluation.emplace(plan, book, *places, *evaluation_graph, *evaluation_outline, state, detail_of(options));
     evaluation->write_evaluation();
   }
-  align_storage(plan, book, step.writer().body());
-  if (evaluation) align_storage(plan, book, evaluation->writer().body());
-  if (!book.bound_arenas() && options.only_if_fits) return plan;
+  align_storage(plan, book, step.writer());
+  if (evaluation) align_storage(plan, book, evaluation->writer());
+  const bool may_fit = book.bound_arenas();
+  if (options.bounds_only || (!may_fit && options.only_if_fits)) return plan;
   if (!wants_addresses(plan, step.writer().body(), book, options)) return plan;
-  book.place(!options.quick_addresses);
+  book.place(!options.quick_addresses, options.arenas_only && options.only_if_fits);
   if (options.arenas_only || (options.only_if_fits && options.flat_step && !all_fit(space_needs(plan)))) return plan;
   if (options.flat_step) {
     order_conflicts(plan, step.writer().body(), !strategy.overlap);

@@ -14,6 +14,7 @@
 namespace plimsoll {
 
 struct GroupSizes;
+struct StepOutline;
 
 /// What a plan needs of one memory space against what may be used.
 struct SpaceNeed {
@@ -27,6 +28,8 @@ struct SpaceNeed {
 struct LowerOptions {
   bool evaluation = false;    ///< also write the "evaluation" body
   bool only_if_fits = false;  ///< a plan that cannot fit comes without bodies; its arenas hold lower bounds where they are short
+  /// Told of the plan where lower bounds of its arenas, which these hold then, fit.
+  std::function<void(const Plan&)> when_bounded = {};
   /// Told of the step before anything has an address, where lower bounds of the arenas fit; with its unplaced_digest.
   std::function<void(const Plan&, const FlatBody&, std::uint64_t digest)> when_written = {};
   /// Asked about the step's instructions before anything has an address; where it says no the plan comes without bodies, and
@@ -41,6 +44,10 @@ struct LowerOptions {
   bool quick_addresses = false;
   bool nameless = false;                           ///< buffers come without names: for who looks at many strategies
   const std::vector<GroupSizes>* sizes = nullptr;  ///< of `graph` (state_sizes); nothing: they are counted
+  const StepOutline* outline = nullptr;            ///< of `graph`; nothing: it is found
+  /// Nothing has an address and the plan comes without bodies; its arenas hold lower bounds. What is asked of a step is not
+  /// asked then.
+  bool bounds_only = false;
   const Graph* graph = nullptr;   ///< of this model, recipe and platform (graph_on), where it is known; nothing: it is built
 };
 

@@ -65,8 +65,16 @@ LoweredSteps::LoweredSteps(const ModelSpec& spec, const Recipe& recipe, const Pl
     : spec_(spec), recipe_(recipe), platform_(platform), room_(std::move(room)) {}
 
 std::shared_ptr<const Graph> LoweredSteps::graph() {
-  std::call_once(built_, [&] { graph_ = graph_on(spec_, recipe_, platform_); });
+  std::call_once(built_, [&] {
+    graph_ = graph_on(spec_, recipe_, platform_);
+    if (graph_) outline_ = std::make_shared<const StepOutline>(*graph_);
+  });
   return graph_;
+}
+
+std::shared_ptr<const StepOutline> LoweredSteps::outline() {
+  graph();
+  return outline_;
 }
 
 /// Named one by one, so that a strategy with one more does not compile. Its name decides nothing.

@@ -12,6 +12,7 @@
 
 #include "core/plan/expand.h"
 #include "sim/planner/known_steps.h"
+#include "sim/planner/step_outline.h"
 
 namespace plimsoll {
 
@@ -51,6 +52,8 @@ class LoweredSteps {
 
   /// The step's graph (graph_on), built when somebody asks first.
   std::shared_ptr<const Graph> graph();
+  /// Of that graph; nothing where there is none.
+  std::shared_ptr<const StepOutline> outline();
 
   [[nodiscard]] std::optional<WrittenStep> written(const Strategy& strategy, const Platform& platform) const;
   [[nodiscard]] std::optional<PlacedStep> placed(const Strategy& strategy, const Platform& platform,
@@ -75,6 +78,7 @@ class LoweredSteps {
   std::shared_ptr<std::atomic<std::int64_t>> room_;
   std::once_flag built_;
   std::shared_ptr<const Graph> graph_;
+  std::shared_ptr<const StepOutline> outline_;
   mutable std::mutex mutex_;
   std::map<Choices, WrittenStep> written_;
   std::map<Placement, PlacedStep> placed_;

@@ -7,8 +7,8 @@ namespace plimsoll {
 void StepLowering::write_optimizer() {
   if (plan_.strategy.update_in_backward) return finish_updates();
   const bool leave_now = optimizer_on_host() && plan_.strategy.gradients == Tier::kDevice;
-  for (std::size_t i = summed_gradients_.size(); leave_now && i-- > 0;) {
-    if (summed_gradients_[i].valid() && updated_on_host(GroupId(i))) sum_to_host(summed_gradients_[i]);
+  for (std::size_t i = outline_.summed_gradients.size(); leave_now && i-- > 0;) {
+    if (outline_.summed_gradients[i].valid() && updated_on_host(GroupId(i))) sum_to_host(outline_.summed_gradients[i]);
   }
   if (!updates_ahead()) start_updates(out_.next_id());
   bool norms = false;
@@ -17,7 +17,7 @@ void StepLowering::write_optimizer() {
     const bool updates = is_update(op.kind);
     if (updates && updates_ahead()) continue;
     const GroupId group = graph_.at(op.operands[0].tensor).group;
-    if (updates && &op != update_ops_[group.index].front()) continue;  // done with the group's first kernel
+    if (updates && &op != outline_.update_ops[group.index].front()) continue;  // done with the group's first kernel
     if (updates || !norms) out_.begin_segment(updates ? "update" : "gradient norm", 0, op.block);
     norms = !updates;
     out_.set_phase(Phase::kOptimizer);
@@ -112,7 +112,7 @@ void StepLowering::come_ahead(BufferId staged) {
 }
 
 void StepLowering::update_group(GroupId group, bool clips) {
-  if (update_ops_[group.index].empty()) return;
+  if (outline_.update_ops[group.index].empty()) return;
   updates_.starts.push_back(out_.next_id());
   updates_.staged.emplace_back();
   const bool on_ssd = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kSsd;
@@ -125,7 +125,7 @@ void StepLowering::update_group(GroupId group, bool clips) {
   updated.weights = mixed ? updated_weights(group) : updated.old[0].buffer;
   const auto flag = update_flag(group);
   if (flag) out_.set_guard(flag);  // what comes before it may run ahead of the flag
-  for (const Op* op : update_ops_[group.index]) launch_update(*op, updated);
+  for (const Op* op : outline_.update_ops[group.index]) launch_update(*op, updated);
   if (updates_ahead()) unpublished_.emplace_back(group, updated.weights);
   else publish_weights(group, updated.weights);
   for (std::size_t i = 0; on_ssd && i < stored.size(); ++i) {
@@ -165,11 +165,11 @@ void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
   }
   operands.insert(operands.end(), news.begin(), news.end());
   operands.insert(operands.end(), rest.begin(), rest.end());
-  out_.launch(on_host ? places_.cpu : places_.compute, {op.kind, op.dtype, op.shape}, operands);
+  out_.launch(on_host ? places_.cpu : places_.compute, kernel_of(op), operands);
 }
 
 Range StepLowering::summed_gradient(GroupId group) {
-  const TensorId sum = summed_gradients_[group.index];
+  const TensorId sum = outline_.summed_gradients[group.index];
   if (delayed()) holder(sum, 0) = waiting_.at(sum);
   const BufferId stored = holder(sum, 0);
   if (updated_on_host(group)) bring_to_host(sum, gradient_age());

@@ -72,7 +72,7 @@ double size(const PackItem& item) { return static_cast<double>(item.bytes.count)
 
 }  // namespace
 
-Packing pack_arena(std::span<const PackItem> items, Bytes alignment) {
+Packing pack_arena(std::span<const PackItem> items, Bytes alignment, Bytes enough) {
   const Bytes bound = load_bound(items, alignment);
   constexpr Key (*kOrders[])(const PackItem&) = {
       [](const PackItem& i) { return Key(size(i), duration(i)); },
@@ -84,7 +84,7 @@ Packing pack_arena(std::span<const PackItem> items, Bytes alignment) {
   for (const auto key : kOrders) {
     const Bytes limit = best.offsets.empty() ? kNoLimit : best.height;
     if (auto lower = pack_in_order(items, sorted_by(items, key), alignment, limit)) best = std::move(*lower);
-    if (best.height.count - bound.count <= bound.count / kNearEnough) break;
+    if (best.height <= enough || best.height.count - bound.count <= bound.count / kNearEnough) break;
   }
   return best;
 }

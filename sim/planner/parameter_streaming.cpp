@@ -10,21 +10,29 @@ bool StepLowering::is_streamed(GroupId group) const {
 }
 
 void StepLowering::fetch_parameters(const std::vector<std::size_t>& ops) {
-  std::map<GroupId, TensorId> used;
+  if (plan_.strategy.parameters == Tier::kDevice) return;
+  const auto of_group = [](std::vector<Fetched>& list, GroupId group) {
+    return std::find_if(list.begin(), list.end(), [&](const Fetched& one) { return one.group == group; });
+  };
+  fetching_.clear();
   for (const std::size_t i : ops) {
     for (const Operand& operand : graph_.ops[i].operands) {
       const Tensor& tensor = graph_.at(operand.tensor);
-      if (tensor.kind == TensorKind::kParameter && is_streamed(tensor.group))
-        used.emplace(tensor.group, whole_of(operand.tensor));
+      if (tensor.kind != TensorKind::kParameter || !is_streamed(tensor.group)) continue;
+      if (of_group(fetching_, tensor.group) == fetching_.end())
+        fetching_.push_back({tensor.group, {}, whole_of(operand.tensor)});
     }
   }
-  std::erase_if(on_device_, [&](const auto& entry) { return used.count(entry.first) == 0; });
-  for (const auto& [group, tensor] : used) {
-    if (on_device_.count(group) == 0) fetch_group(group, tensor);
+  std::sort(fetching_.begin(), fetching_.end(), [](const Fetched& a, const Fetched& b) { return a.group < b.group; });
+  for (Fetched& next : fetching_) {
+    const auto known = of_group(on_device_, next.group);
+    next.buffer = known != on_device_.end() ? known->buffer : fetch_group(next.group);
+    if (known == on_device_.end()) shared_[next.tensor.index] = next.buffer;
   }
+  std::swap(on_device_, fetching_);
 }
 
-void StepLowering::fetch_group(GroupId group, TensorId tensor) {
+BufferId StepLowering::fetch_group(GroupId group) {
   Range source = out_.before(state_[group.index].parameters);
   const Buffer stored = plan_.at(source.buffer);
   const auto arriving = [&](SpaceId space) {
@@ -43,8 +51,7 @@ void StepLowering::fetch_group(GroupId group, TensorId tensor) {
   const BufferId device = arriving(places_.device);
   out_.copy(places_.h2d, InstructionKind::kCopy, source, out_.whole(device));
   reach_back(device, ahead);
-  on_device_[group] = device;
-  shared_[tensor.index] = device;
+  return device;
 }
 
 void StepLowering::reach_back(BufferId buffer, std::int64_t runs) {

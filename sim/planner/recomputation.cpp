@@ -40,7 +40,7 @@ std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) {
   for (const std::size_t i : needed_for_backward(run.block / every * every, run.block)) {
     const std::int64_t block = graph_.ops[i].block;
     if (runs.empty() || runs.back().block != block) {
-      runs.push_back({.phase = Phase::kBackward, .block = block, .name = "recompute block"});
+      runs.push_back({.phase = Phase::kBackward, .block = block, .name = "recompute block", .ops = {}});
     }
     runs.back().ops.push_back(i);
   }
@@ -51,11 +51,13 @@ std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, s
   asked_for_.resize(graph_.tensors.size(), 0);
   ++question_;
   std::vector<std::size_t> forward;
-  for (const Run* run : runs_of(first, last)) {
-    for (const std::size_t i : run->ops) {
-      if (run->phase == Phase::kForward) forward.push_back(i);
+  for (const std::size_t r : runs_of(first, last)) {
+    const Run& run = outline_.runs[r];
+    if (run.phase == Phase::kForward) forward.insert(forward.end(), run.ops.begin(), run.ops.end());
+    if (run.phase != Phase::kBackward) continue;
+    for (const std::size_t i : run.ops) {
       for (const Operand& operand : graph_.ops[i].operands) {
-        if (run->phase == Phase::kBackward && reads(operand.access)) asked_for_[whole_of(operand.tensor).index] = question_;
+        if (reads(operand.access)) asked_for_[whole_of(operand.tensor).index] = question_;
       }
     }
   }

@@ -289,7 +289,7 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   SearchResult result{.candidates = std::move(*candidates)};
   if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
   auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy,
-                            {.evaluation = options.evaluation, .graph = problem.graph.get()});
+                            {.evaluation = options.evaluation, .outline = problem.outline.get(), .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   auto prediction = predict(*plan, costs, options.odds);
   if (!prediction) return fail(prediction.error());

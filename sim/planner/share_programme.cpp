@@ -67,7 +67,7 @@ Result<Load> load_of_step(const SearchProblem& problem, const Strategy& strategy
   };
   const auto plan = lower_to_plan(
       problem.spec, problem.recipe, problem.platform, strategy,
-      {.worth_placing = read, .nameless = true, .sizes = problem.sizes.get(), .graph = problem.graph.get()});
+      {.worth_placing = read, .nameless = true, .sizes = problem.sizes.get(), .outline = problem.outline.get(), .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   if (!*time) return fail(time->error());
   Load load;

@@ -7,8 +7,6 @@
 namespace plimsoll {
 namespace {
 
-Kernel kernel_of(const Op& op) { return {op.kind, op.dtype, op.shape}; }
-
 bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind == TensorKind::kAccumulator; }
 
 /// All micro-batches use one and the same.
@@ -19,36 +17,26 @@ bool is_shared(TensorKind kind) {
 
 }  // namespace
 
-StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph,
-                           const std::vector<GroupState>& state)
-    : plan_(plan), book_(book), places_(places), graph_(graph), state_(state), out_(plan, book) {
-  whole_.reserve(graph.tensors.size());
-  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    whole_.push_back(graph.tensors[i].view_of.valid() ? graph.tensors[i].view_of : TensorId(i));
-  }
+StepLowering::StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph, const StepOutline& outline,
+                           const std::vector<GroupState>& state, BodyDetail detail)
+    : plan_(plan),
+      book_(book),
+      places_(places),
+      graph_(graph),
+      outline_(outline),
+      state_(state),
+      out_(plan, book, detail) {
   // Some kernels run again, some tensors come and go: about what is written, so that little of it has to move.
   const std::size_t times = micro_batches() + micro_batches() / 4 + 1;
   out_.reserve(graph.ops.size() * times);
   book.reserve(graph.tensors.size() * times);
   shared_.resize(graph.tensors.size());
   own_.assign(micro_batches(), shared_);
-  summed_gradients_.resize(graph.parameters.groups.size());
-  update_ops_.resize(graph.parameters.groups.size());
   kernels_.resize(graph.ops.size());
-  for (const Op& op : graph.ops) {
-    if (is_update(op.kind)) update_ops_[graph.at(op.operands[0].tensor).group.index].push_back(&op);
+  for (const auto& [tensor, group] : outline.parameters) {
+    if (!is_streamed(group)) shared_[tensor.index] = state[group.index].parameters;
   }
-  for (std::uint32_t i = 0; i < graph.tensors.size(); ++i) {
-    const Tensor& tensor = graph.tensors[i];
-    if (tensor.view_of.valid() || !tensor.group.valid()) continue;
-    const GroupState& of_group = state[tensor.group.index];
-    if (tensor.kind == TensorKind::kParameter && !is_streamed(tensor.group)) shared_[i] = of_group.parameters;
-    if (tensor.kind == summed_kind()) summed_gradients_[tensor.group.index] = TensorId(i);
-  }
-  find_once_a_step();
   find_loss_scale();
-  find_runs();
-  find_completing_runs();
   find_kept();
   find_leaving();
   find_waiting();
@@ -60,8 +48,10 @@ BufferId& StepLowering::holder(TensorId tensor, std::uint32_t micro_batch) {
 }
 
 BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
-  const auto waiting = waiting_.find(TensorId(static_cast<std::size_t>(&tensor - graph_.tensors.data())));
-  if (waiting != waiting_.end() && plan_.at(waiting->second).space == space) return waiting->second;
+  if (!waiting_.empty()) {
+    const auto waiting = waiting_.find(TensorId(static_cast<std::size_t>(&tensor - graph_.tensors.data())));
+    if (waiting != waiting_.end() && plan_.at(waiting->second).space == space) return waiting->second;
+  }
   return book_.add({.name = tensor.block < 0 ? book_.name("{}", tensor.name)
                                              : book_.name("{} of block {}", tensor.name, tensor.block),
                     .space = space,
@@ -69,15 +59,37 @@ BufferId StepLowering::make_buffer(const Tensor& tensor, SpaceId space) {
                     .category = tensor.kind});
 }
 
-Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
+BufferId StepLowering::buffer_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
   const Tensor& tensor = graph_.at(operand.tensor);
   const bool is_view = tensor.view_of.valid();
   BufferId& buffer = holder(operand.tensor, micro_batch);
   const bool fresh = !is_view && operand.access == Access::kWrite && !is_gradient(tensor.kind) &&
                      tensor.kind != TensorKind::kParameter;
   if (fresh || !buffer.valid()) buffer = make_buffer(is_view ? graph_.at(tensor.view_of) : tensor, space);
-  return {buffer, Bytes(tensor.view_offset * size_of(tensor.dtype)), tensor.bytes(),
-          waiting_.count(whole_of(operand.tensor)) > 0 ? 0 : out_.age_before(buffer)};
+  return buffer;
+}
+
+/// Part by part into its place: a range that is put together first is copied from what was hardly written.
+void StepLowering::find_range(const Operand& operand, std::uint32_t micro_batch, SpaceId space, Range& range) {
+  range.buffer = buffer_of(operand, micro_batch, space);
+  if (out_.detail() == BodyDetail::kLives) return;
+  const Tensor& tensor = graph_.at(operand.tensor);
+  const bool waits = !waiting_.empty() && waiting_.count(whole_of(operand.tensor)) > 0;
+  range.offset = Bytes(tensor.view_offset * size_of(tensor.dtype));
+  range.bytes = tensor.bytes();
+  range.age = waits ? 0 : out_.age_before(range.buffer);
+}
+
+Range StepLowering::range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space) {
+  Range range;
+  find_range(operand, micro_batch, space, range);
+  return range;
+}
+
+KernelId StepLowering::kernel_of(const Op& op) {
+  KernelId& kernel = kernels_[static_cast<std::size_t>(&op - graph_.ops.data())];
+  if (!kernel.valid() && out_.detail() != BodyDetail::kLives) kernel = out_.kernel_id({op.kind, op.dtype, op.shape});
+  return kernel;
 }
 
 void StepLowering::note_loss(const Op& op, const std::vector<std::pair<Range, Access>>& operands) {
@@ -90,17 +102,18 @@ void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where
   if (op.kind == OpKind::kSquaredNorm && where == places_.device && optimizer_on_host()) return norm_from_device(op);
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
   std::vector<std::pair<Range, Access>>& operands = operands_;
-  operands.clear();
   place_loss_scale(op, micro_batch);
-  for (const Operand& operand : op.operands) {
-    const bool overwrites = starts_sum && writes(operand.access);
-    operands.emplace_back(range_of(operand, micro_batch, where), overwrites ? Access::kWrite : operand.access);
+  operands.resize(op.operands.size());
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const Access access = op.operands[i].access;
+    find_range(op.operands[i], micro_batch, where, operands[i].first);
+    operands[i].second = starts_sum && writes(access) ? Access::kWrite : access;
   }
   KernelId& kernel = kernels_[static_cast<std::size_t>(&op - graph_.ops.data())];
   const bool updates_are_guarded = plan_.strategy.update_in_backward || loss_scale_.valid();
   const bool guards = op.kind == OpKind::kClipFactor && updates_are_guarded;
-  if (!kernel.valid()) {
-    Kernel of = kernel_of(op);
+  if (!kernel.valid() && out_.detail() != BodyDetail::kLives) {
+    Kernel of{op.kind, op.dtype, op.shape};
     if (guards && !plan_.strategy.update_in_backward) of.shape.variant = static_cast<std::uint8_t>(ClipFlag::kUpdate);
     kernel = out_.kernel_id(of);
   }
@@ -187,7 +200,7 @@ void StepLowering::write_step() {
 
 void StepLowering::write_evaluation() {
   load_batch(0);
-  for (const Run& run : runs_) write_run(run, 0);
+  for (const Run& run : outline_.runs) write_run(run, 0);
   report();
 }
 

@@ -8,6 +8,7 @@
 
 #include "core/graph/graph.h"
 #include "sim/planner/body_writer.h"
+#include "sim/planner/step_outline.h"
 
 namespace plimsoll {
 
@@ -46,10 +47,11 @@ std::vector<Bytes> lasting_bytes(const Strategy& strategy, const Recipe& recipe,
                                  std::size_t spaces, const ParameterLayout& layout,
                                  const std::vector<GroupSizes>& sizes);
 
-/// Writes the instructions of one training step (or evaluation) of `graph` under the plan's strategy.
+/// Writes the instructions of one training step (or evaluation) of `graph` under the plan's strategy. `outline` is the graph's.
 class StepLowering {
  public:
-  StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph, const std::vector<GroupState>& state);
+  StepLowering(Plan& plan, BufferBook& book, const Places& places, const Graph& graph, const StepOutline& outline,
+               const std::vector<GroupState>& state, BodyDetail detail = BodyDetail::kAll);
 
   /// Loads, forward, backward and optimizer of all micro-batches.
   void write_step();
@@ -59,14 +61,7 @@ class StepLowering {
   [[nodiscard]] BodyWriter& writer() { return out_; }
 
  private:
-  /// Ops of one phase and block that run one after another, by their index in the graph.
-  struct Run {
-    Phase phase = Phase::kForward;
-    std::int64_t block = -1;
-    std::string_view name;
-    std::vector<std::size_t> ops;
-    std::vector<TensorId> completes;  ///< what the optimizer reads and this is the last run to write
-  };
+  using Run = StepRun;
 
   /// [begin, end): those that pass a block one after another before the next block starts.
   struct MicroBatches {
@@ -81,10 +76,8 @@ class StepLowering {
   };
 
   // loop_order.cpp: which block of which micro-batch comes next
-  void find_runs();
-  void find_completing_runs();
-  /// The runs of blocks [first, last] in the order of the step.
-  [[nodiscard]] std::vector<const Run*> runs_of(std::int64_t first, std::int64_t last) const;
+  /// The runs of blocks [first, last] in the order of the step; until they are asked for again.
+  [[nodiscard]] const std::vector<std::size_t>& runs_of(std::int64_t first, std::int64_t last);
   void write_passes(MicroBatches together);
   void write_backward(const Run& run);
   void write_run(const Run& run, std::uint32_t micro_batch);
@@ -102,7 +95,7 @@ class StepLowering {
   /// Whether the group's weights live somewhere else and come for a run only.
   [[nodiscard]] bool is_streamed(GroupId group) const;
   void fetch_parameters(const std::vector<std::size_t>& ops);
-  void fetch_group(GroupId group, TensorId tensor);
+  [[nodiscard]] BufferId fetch_group(GroupId group);
   /// Keeps `buffer` from a run earlier on, so that what fills it can run ahead of its use.
   void reach_back(BufferId buffer, std::int64_t runs);
 
@@ -128,14 +121,12 @@ class StepLowering {
   void add_to_sum(const Op& op, std::uint32_t micro_batch);
   /// After the last micro-batch: joins what a tied head has; what leaves the device goes, and its norm is taken on the way.
   void finish_gradients(const Run& run);
-  void find_once_a_step();
   /// The once-a-step ops of `kind` that work on `sum`.
   void work_on_sum(TensorId sum, OpKind kind, SpaceId where);
   void send_to_host(TensorId gradient, std::uint32_t micro_batch);
   void bring_to_host(TensorId sum, std::uint32_t age = 0);
   void store_on_ssd(TensorId sum);
   void sum_to_host(TensorId sum);
-  [[nodiscard]] TensorKind summed_kind() const;
   /// Where a gradient waits for its update.
   [[nodiscard]] Tier gradient_tier(TensorId sum) const;
   /// The norm of a gradient that stays on the device while the factor of all is computed on the host.
@@ -146,6 +137,8 @@ class StepLowering {
   void note_loss(const Op& op, const std::vector<std::pair<Range, Access>>& operands);
   /// Appends the op's kernel, with what the micro-batch holds of its operands, to the queue that computes at `where`.
   void launch(const Op& op, std::uint32_t micro_batch, SpaceId where);
+  /// The kernel of an op whose launches all have the same.
+  [[nodiscard]] KernelId kernel_of(const Op& op);
 
   // loss_scale.cpp: the scale of the loss, on its way to the loss and to updates
   void find_loss_scale();
@@ -207,12 +200,15 @@ class StepLowering {
   void report();
   [[nodiscard]] BufferId fetch_to_host(BufferId device_buffer);
 
+  /// What holds the operand, made where nothing does.
+  BufferId buffer_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space);
+  void find_range(const Operand& operand, std::uint32_t micro_batch, SpaceId space, Range& range);
   [[nodiscard]] Range range_of(const Operand& operand, std::uint32_t micro_batch, SpaceId space);
   /// The buffer that holds a tensor (or the tensor that it is a part of) now.
   [[nodiscard]] BufferId& holder(TensorId tensor, std::uint32_t micro_batch);
   [[nodiscard]] BufferId make_buffer(const Tensor& tensor, SpaceId space);
   /// The tensor whose buffer holds this one: itself, or what it is a part of.
-  [[nodiscard]] TensorId whole_of(TensorId tensor) const { return whole_[tensor.index]; }
+  [[nodiscard]] TensorId whole_of(TensorId tensor) const { return outline_.whole[tensor.index]; }
   [[nodiscard]] std::uint32_t micro_batches() const { return static_cast<std::uint32_t>(graph_.recipe.accumulate); }
   /// Whether the CPU updates, and so learns the norm of all gradients; blocks may be left to the device all the same.
   [[nodiscard]] bool optimizer_on_host() const { return plan_.strategy.optimizer != Tier::kDevice; }
@@ -224,30 +220,33 @@ class StepLowering {
   BufferBook& book_;
   Places places_;
   const Graph& graph_;
+  const StepOutline& outline_;
   const std::vector<GroupState>& state_;
   BodyWriter out_;
-  std::vector<Run> runs_;
-  std::vector<std::vector<std::size_t>> runs_of_block_;  ///< by block: indices of its runs
-  std::vector<TensorId> whole_;                          ///< by tensor: see whole_of
+  std::vector<std::size_t> asked_runs_;                  ///< see runs_of
   std::vector<KernelId> kernels_;                        ///< by op: of its launches, once there was one
   std::vector<std::pair<Range, Access>> operands_;       ///< of the launch that is being written
   std::vector<std::uint32_t> asked_for_;    ///< by tensor: the last question (needed_for_backward) that it was needed for
+  std::vector<std::uint32_t> made_in_;      ///< by tensor: the last question (kept_for_backward) that something in it makes it
   std::uint32_t question_ = 0;
   std::vector<BufferId> shared_;            ///< by tensor: what holds weights, sums and states now
   std::vector<std::vector<BufferId>> own_;  ///< by micro-batch and tensor: what holds everything else now
-  std::size_t turn_ = 0;                    ///< the last forward run; the first backward run follows
   MicroBatches together_;                   ///< those that pass the blocks now
-  std::map<GroupId, BufferId> on_device_;   ///< streamed groups that the current run reads
+  struct Fetched {
+    GroupId group;
+    BufferId buffer;
+    TensorId tensor;
+  };
+  std::vector<Fetched> on_device_;          ///< streamed groups that the current run reads, by group
+  std::vector<Fetched> fetching_;           ///< those of the run that begins
   std::vector<std::uint32_t> run_starts_;   ///< ids of the runs' first instructions
   std::vector<std::uint32_t> visit_starts_; ///< and of the runs of every single micro-batch
   std::vector<char> kept_;                  ///< by tensor: kept from forward to backward though its block is recomputed
   std::vector<char> of_many_blocks_;        ///< by tensor: backward passes of many blocks read it, so it stays on the device
   std::vector<std::vector<TensorId>> leaving_;  ///< by block: what leaves the device after the block's forward pass
-  std::map<std::pair<std::uint32_t, TensorId>, BufferId> away_;  ///< by micro-batch and tensor: where it waits for backward
+  std::vector<std::vector<BufferId>> away_;  ///< by micro-batch and tensor: where it waits for backward; empty where nothing does
+  std::size_t away_count_ = 0;
   std::vector<Lingering> lingering_;
-  std::vector<TensorId> summed_gradients_;  ///< by group: what the optimizer reads
-  std::vector<std::vector<const Op*>> update_ops_;  ///< by group: its update's kernels, none where nothing is trained
-  std::map<TensorId, std::vector<const Op*>> once_a_step_;  ///< by gradient (sum): what joins it and takes its norm
   std::vector<BufferId> losses_;            ///< on the device, one a micro-batch
   std::vector<BufferId> expert_losses_;     ///< with them, where the model has experts
   BufferId right_answers_;          ///< of an evaluation with labels, on the device

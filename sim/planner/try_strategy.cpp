@@ -78,6 +78,7 @@ class Trial {
                          .quick_addresses = !look_.tight,
                          .nameless = true,
                          .sizes = problem_.sizes.get(),
+                         .outline = problem_.outline.get(),
                          .graph = problem_.graph.get()};
     if (shares_) {
       options.when_written = [&](const Plan& plan, const FlatBody& step, std::uint64_t digest) {
@@ -85,11 +86,12 @@ class Trial {
         written_ = {plan.arenas, digest, bare_};
       };
     }
-    options.worth_placing = [&](const Plan& plan, const FlatBody& step) {
+    options.when_bounded = [&](const Plan& plan) {
       load_fits_ = true;  // else nobody asks
       bounds_ = bytes_of(space_needs(plan));
-      return is_worth_placing(plan, step);
     };
+    if (look_.loads || look_.below)
+      options.worth_placing = [&](const Plan& plan, const FlatBody& step) { return is_worth_placing(plan, step); };
     if (problem_.known && !look_.memory) options.is_known = [&](std::uint64_t digest) { return is_known(digest); };
     return options;
   }
@@ -189,6 +191,7 @@ SearchProblem prepared(SearchProblem problem, const std::shared_ptr<SharedSteps>
   if (shared) problem.lowered = shared->of(problem.spec, problem.recipe, problem.platform);
   problem.graph = problem.lowered ? problem.lowered->graph() : graph_on(problem.spec, problem.recipe, problem.platform);
   if (!problem.graph) return problem;
+  problem.outline = problem.lowered ? problem.lowered->outline() : std::make_shared<const StepOutline>(*problem.graph);
   problem.sizes =
       std::make_shared<const std::vector<GroupSizes>>(state_sizes(problem.recipe, problem.graph->parameters));
   if (problem.recipe.accumulate >= FewerMicroBatches::kWorthwhile)

@@ -24,6 +24,7 @@ struct SearchProblem {
   bool evaluation = false;       ///< the plan gets an "evaluation" body
   StepOdds odds;                 ///< see predict
   std::shared_ptr<const Graph> graph = {};  ///< of all three (graph_on), where many strategies are tried; nothing: built for each
+  std::shared_ptr<const StepOutline> outline = {};  ///< of `graph`; nothing: found for each
   std::shared_ptr<const std::vector<GroupSizes>> sizes = {};  ///< of `graph` (state_sizes); nothing: counted for each
   std::shared_ptr<ShorterModels> shorter = {};  ///< of `graph` and `platform`, where memory alone is asked for (Look); nothing: not used
   std::shared_ptr<LoweredSteps> lowered = {};   ///< of this training on machines like this one; nothing: not used
