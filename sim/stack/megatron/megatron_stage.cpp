@@ -44,6 +44,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
           .fused_attention = fused, .copies_attention = fused && capability != "9.0" && recipe.micro_batch > 1,
           .recomputes_attention = setup.recomputation == Recomputation::kSelective,
           .overlaps = setup.overlaps_communication,
+          .own_gradients = setup.stack == Stack::kDeepspeed,
           .type = recipe.precision == Precision::kFp32 ? DType::kFp32 : compute_dtype(recipe.precision)};
 }
 
