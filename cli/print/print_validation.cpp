@@ -167,6 +167,7 @@ std::vector<const RowOutcome*> worst_rows(const std::vector<RowOutcome>& outcome
 std::string value_text(Measure measure, double value) {
   if (measure == Measure::kFits) return value > 0 ? "fits" : "no";
   if (is_time(measure)) return fmt::format("{:.4g} s", value);
+  if (measure == Measure::kLargest) return fmt::format("{:.4g} B parameters", value / 1e9);
   return to_text(Bytes(static_cast<std::int64_t>(value)));
 }
 

@@ -14,13 +14,14 @@ namespace plimsoll {
 struct CommunicatorShape {
   std::int64_t ranks = 2;
   bool ends_chain = false;   ///< the first or last of a chain has one neighbour in it
-  bool leaves_node = false;  ///< sends go in smaller pieces where ranks are on several nodes
+  std::int64_t adapters = 0; ///< of several nodes: network adapters that the ranks of one of them send through
   bool makes_pool = true;    ///< NCCL 2.12 or newer
 };
 
 Bytes communicator_memory(const GpuEntry& gpu, const CommunicatorShape& shape);
 
-/// Channels that NCCL opens between GPUs of a node: two for each NVLink of a board, at most 24; two over PCIe.
-std::int64_t communicator_channels(const GpuEntry& gpu);
+/// Channels that NCCL opens between GPUs of a node: two for each NVLink of a board, at most 24; two over PCIe. Between nodes two for each
+/// adapter (NVIDIA/nccl issue 1453: 16 on three nodes of eight H100 with eight adapters).
+std::int64_t communicator_channels(const GpuEntry& gpu, std::int64_t adapters = 0);
 
 }  // namespace plimsoll

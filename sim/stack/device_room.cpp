@@ -10,30 +10,46 @@
 namespace plimsoll {
 namespace {
 
-bool is_on_several_nodes(const GpuEntry& gpu, const StackSetup& setup) {
-  const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network);
-  return placed && placed->nodes() > 1;
-}
+/// How a program's groups lie on nodes: ranks in Megatron-LM's order (tensor, context, data, stages).
+class GroupsOnNodes {
+ public:
+  GroupsOnNodes(const GpuEntry& gpu, const StackSetup& setup) : setup_(setup) {
+    if (const auto placed = place_on_nodes(gpu, gpus_of(setup), setup.nodes, setup.network)) placed_ = *placed;
+  }
 
-/// Groups of ranks that a program makes communicators for, and how many are in each. Megatron's initialization makes beside one
-/// a degree that of all ranks, that over which norms and overflows are told (all that hold one model), and that of the embedding,
-/// which the first stage shares with the last.
-std::vector<CommunicatorShape> groups_of(const GpuEntry& gpu, const StackSetup& setup) {
-  const bool several = is_on_several_nodes(gpu, setup);
-  std::vector<CommunicatorShape> groups;
-  const auto add = [&](std::int64_t ranks, bool leaves_node) {
+  /// Of `ranks` that lie `stride` GPUs apart, each of which may stand for a run of `beside` neighbours in the same group.
+  void add(std::int64_t ranks, std::int64_t stride, std::int64_t beside = 1) {
+    if (ranks * beside < 2) return;
+    const std::int64_t here = placed_.ranks_per_node(ranks, stride) * placed_.ranks_per_node(beside, 1);
+    const bool leaves = placed_.nodes() > 1 && here < ranks * beside;
     // NCCL makes a communicator's pool at its start since 2.12, of the spring in which CUDA began to load kernels when they are needed.
-    if (ranks > 1) groups.push_back({.ranks = ranks, .leaves_node = leaves_node, .makes_pool = !setup.eager_modules});
-  };
-  add(setup.data_ranks, several);
-  add(setup.tensor_ranks, false);
-  add(setup.stages, several);
-  add(setup.context_ranks, false);
-  if (!cuts_layers(setup)) return groups;
-  add(gpus_of(setup), several);
-  add(setup.tensor_ranks * setup.stages, several && setup.stages > 1);
-  if (setup.stages > 1) add(2, several);
-  return groups;
+    groups_.push_back({.ranks = ranks * beside, .adapters = leaves ? std::min(here, placed_.adapters) : 0, .makes_pool = !setup_.eager_modules});
+  }
+
+  [[nodiscard]] const std::vector<CommunicatorShape>& groups() const { return groups_; }
+
+ private:
+  const StackSetup& setup_;
+  NodePlacement placed_;
+  std::vector<CommunicatorShape> groups_;
+};
+
+/// Groups of ranks that a program makes communicators for. Megatron's initialization makes beside one a degree that of all ranks,
+/// that over which norms and overflows are told (all that hold one model), and that of the embedding, which the first stage shares
+/// with the last.
+std::vector<CommunicatorShape> groups_of(const GpuEntry& gpu, const StackSetup& setup) {
+  GroupsOnNodes groups(gpu, setup);
+  const std::int64_t of_data = setup.tensor_ranks * setup.context_ranks;
+  const std::int64_t of_stages = of_data * setup.data_ranks;
+  groups.add(setup.data_ranks, of_data);
+  groups.add(setup.tensor_ranks, 1);
+  groups.add(setup.stages, of_stages);
+  groups.add(setup.context_ranks, setup.tensor_ranks);
+  if (!cuts_layers(setup)) return groups.groups();
+  groups.add(gpus_of(setup), 1);
+  groups.add(setup.stages, of_stages, setup.tensor_ranks);
+  if (setup.stages > 1) groups.add(2, of_stages * (setup.stages - 1));
+  return groups.groups();
 }
 
 /// NCCL's kernels, which a driver that loads every kernel at the start has loaded already, and what each group's communicator takes.

@@ -94,6 +94,12 @@ Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus) {
   return level;
 }
 
+std::optional<std::int64_t> network_adapters(std::string_view text) {
+  const auto number = take_number(text);
+  if (!number || !take(text, "x")) return std::nullopt;
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(*number));
+}
+
 std::string usual_nodes_text(std::int64_t node_gpus) {
   return fmt::format("nodes of {} GPUs assumed; say --nodes for yours", node_gpus);
 }
@@ -109,6 +115,7 @@ Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, std
   const auto level = network_of(gpu, placed, network, placed.network_origin);
   if (!level) return fail(level.error());
   placed.network = *level;
+  placed.adapters = network_adapters(network).value_or(placed.node_gpus);
   return placed;
 }
 

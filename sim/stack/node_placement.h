@@ -22,6 +22,7 @@ struct NodePlacement {
   std::int64_t node_gpus = 8;
   bool nodes_stated = false;
   std::optional<LinkLevel> network;  ///< a device's share of its node's; nothing where all GPUs are on one node
+  std::int64_t adapters = 8;         ///< of a node; one a GPU where nobody says
   std::string network_origin;        ///< "network … as stated", or what was assumed
 
   [[nodiscard]] std::int64_t nodes() const { return (gpus + node_gpus - 1) / node_gpus; }
@@ -31,6 +32,8 @@ struct NodePlacement {
 
 /// "25GB/s" a GPU, "8x200Gb/s" a node (of `node_gpus`), either with "@5us".
 Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus);
+/// The adapters of a node that such a text counts; nothing where it tells a GPU's rate.
+std::optional<std::int64_t> network_adapters(std::string_view text);
 
 /// `nodes` and `network` as a user says them; nothing said is 8 GPUs a node, and what nodes of such boards are sold with.
 /// Refused: GPUs that do not divide by nodes, and several nodes of boards whose network nobody states.

@@ -99,6 +99,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "cores",
                                                   "host_memory",
                                                   "device_memory",
+                                                  "placement",
                                                   "strategy",
                                                   "batch_is"};
   return keys;

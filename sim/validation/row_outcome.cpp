@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "sim/validation/searched_rows.h"
+
 namespace plimsoll {
 namespace {
 
@@ -16,17 +18,21 @@ constexpr std::int64_t kSimulatedMicroBatches = 2;
 /// Where sums of gradients wait elsewhere the first one fetches nothing, and more of the others tell what they take.
 constexpr std::int64_t kOffloadedMicroBatches = 8;
 
+}  // namespace
+
 Recipe folded(Recipe recipe, const StackSetup& setup) {
   const bool waits = setup.optimizer != Home::kDevice || setup.stack == Stack::kPlimsoll;
   recipe.accumulate = std::min(recipe.accumulate, (waits ? kOffloadedMicroBatches : kSimulatedMicroBatches) * setup.stages);
   return recipe;
 }
 
-double step_seconds(const StackTime& time, const Recipe& recipe, const StackSetup& setup) {
+double whole_step_seconds(const StackTime& time, const Recipe& recipe, const StackSetup& setup) {
   const std::int64_t simulated = folded(recipe, setup).accumulate;
   const double passes = time.forward + time.backward;
   return time.step + passes * static_cast<double>(recipe.accumulate - simulated) / static_cast<double>(simulated);
 }
+
+namespace {
 
 /// The predicted number of the statement's measure; nothing where the prediction has none.
 std::optional<double> measured(const StackPrediction& prediction, const RowStatement& statement) {
@@ -53,11 +59,12 @@ std::optional<double> measured(const StackPrediction& prediction, const RowState
     case Measure::kUpdate:
       return seconds(prediction.time.optimizer);
     case Measure::kLadder:
+    case Measure::kLargest:
       return std::nullopt;
     case Measure::kStep:
     case Measure::kClusterStep:
       if (prediction.time.step <= 0) return std::nullopt;
-      return step_seconds(prediction.time, statement.recipe, statement.setup);
+      return whole_step_seconds(prediction.time, statement.recipe, statement.setup);
   }
   return std::nullopt;
 }
@@ -83,6 +90,18 @@ std::optional<double> RowOutcome::error() const {
 }
 
 namespace {
+
+/// Rows of which a source tells the best of what it tried.
+void judge_searched(RowOutcome& outcome, const RowStatement& statement, const StackPredictor& predict) {
+  const bool deepens = statement.measure == Measure::kLargest;
+  const auto found = deepens ? largest_by_depth(statement, predict) : best_over_batches(statement, predict);
+  if (!found) {
+    outcome.stated.refusals.push_back(fmt::format("not predicted: {}", found.error().what));
+    return;
+  }
+  outcome.predicted = *found;
+  if (!*found) outcome.stated.refusals.emplace_back(deepens ? "not predicted: no depth fits" : "not predicted: no batch fits");
+}
 
 /// Numbers the predictions that statements need: two statements that need the same one get the same number.
 class PredictionBook {
@@ -136,6 +155,10 @@ std::vector<RowOutcome> judge_rows(const std::vector<PublishedRow>& rows, const 
     outcomes.push_back({.row = &rows[i], .stated = stated[i], .predicted = {}, .certain = true, .assumptions = {}});
     if (!stated[i].statement) continue;
     const RowStatement& statement = *stated[i].statement;
+    if (statement.best_batch || statement.measure == Measure::kLargest) {
+      judge_searched(outcomes.back(), statement, predict);
+      continue;
+    }
     const std::size_t id = book.id_of(statement);
     const SaidNumbers::Key number{id, statement.measure, statement.recipe.accumulate};
     if (const std::string* before = said.find_or_note(number, statement.published, rows[i].place)) {

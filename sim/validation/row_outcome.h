@@ -26,6 +26,11 @@ struct RowOutcome {
   [[nodiscard]] std::optional<double> error() const;
 };
 
+/// The recipe with as few micro-batches a step as tell its peak and what each of the others adds.
+Recipe folded(Recipe recipe, const StackSetup& setup);
+/// Seconds of the recipe's whole step from the times of the folded one.
+double whole_step_seconds(const StackTime& time, const Recipe& recipe, const StackSetup& setup);
+
 /// Predicts every row that is stated; rows that share a prediction are predicted once, and a number that another row says
 /// within 0.5 % counts once. A refusal of the predictor joins the row's refusals. Outcomes are in the order of the rows, to
 /// which they point.

@@ -6,7 +6,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<Measure, std::string_view>, 12> kMeasures{{{Measure::kAllocated, "allocated"},
+constexpr std::array<std::pair<Measure, std::string_view>, 13> kMeasures{{{Measure::kAllocated, "allocated"},
                                                                           {Measure::kReserved, "reserved"},
                                                                           {Measure::kProcess, "process"},
                                                                           {Measure::kDevice, "device"},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<Measure, std::string_view>, 12> kMeasures{{{Measu
                                                                           {Measure::kForward, "forward"},
                                                                           {Measure::kBackward, "backward"},
                                                                           {Measure::kUpdate, "update"},
+                                                                          {Measure::kLargest, "largest"},
                                                                           {Measure::kLadder, "ladder"}}};
 
 }  // namespace

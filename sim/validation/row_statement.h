@@ -27,6 +27,7 @@ enum class Measure : std::uint8_t {
   kForward,    ///< seconds of its forward passes
   kBackward,   ///< of its backward passes
   kUpdate,     ///< of what comes after them
+  kLargest,   ///< parameters of the largest model of a width that fits
   kLadder,     ///< host RAM that runs under falling caps need: of a ladder, never of one row
 };
 
@@ -37,7 +38,8 @@ struct RowStatement {
   StackSetup setup;
   GpuEntry gpu;
   Measure measure = Measure::kAllocated;
-  double published = 0;  ///< bytes, seconds, or 1 (it ran) and 0 (it did not)
+  double published = 0;  ///< bytes, seconds, parameters, or 1 (it ran) and 0 (it did not)
+  bool best_batch = false;  ///< the source tells the best of several micro-batches
 };
 
 /// What became of a row: a statement, or why there is none ("kind: detail"), and what its source leaves open.

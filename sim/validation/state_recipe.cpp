@@ -35,10 +35,19 @@ std::int64_t sequence_of(RowFacts& facts, const ModelSpec& spec) {
   return sequence.value_or(1);
 }
 
+/// Of a source that tells the best of several micro-batches, a step's sequences are counted one by one.
+void take_best_batch(RowFacts& facts, Recipe& recipe, const StackSetup& setup) {
+  facts.leave_open("which micro-batch was best");
+  const auto sequences = facts.fact("batch_is") == "step" ? facts.whole("batch", "global_batch") : std::nullopt;
+  recipe.micro_batch = 1;
+  recipe.accumulate = std::max<std::int64_t>(1, sequences.value_or(1) / setup.data_ranks);
+}
+
 /// The batch of an offload row is per GPU, that of the other tables is told apart by its column.
 void take_batches(RowFacts& facts, Recipe& recipe, const StackSetup& setup) {
   const bool of_step = facts.fact("batch_is") == "step";  // an offload row's only column is that of a whole step
   const bool one_column = facts.row().table == PublishedTable::kOffload && !of_step;
+  if (facts.fact("micro_batch") == "best") return take_best_batch(facts, recipe, setup);
   const auto micro = facts.whole(one_column ? "batch" : "micro_batch", "micro_batch");
   const auto global = facts.whole(of_step ? "batch" : "global_batch", "global_batch");
   const auto accumulate = facts.whole_fact("accumulate");

@@ -85,6 +85,7 @@ void take_homes(RowFacts& facts, StackSetup& setup) {
   take_word(facts, "gradients", parse_home, setup.gradients);
   take_word(facts, "optimizer_home", parse_home, setup.optimizer);
   take_word(facts, "activations", parse_home, setup.activations);
+  setup.automatic_placement = facts.fact("placement") == "auto";
 }
 
 /// The machine around the GPU: what a system keeps and updates there.

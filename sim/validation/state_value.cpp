@@ -115,7 +115,14 @@ void state_value(RowFacts& facts, RowStatement& statement) {
   if (*measure != Measure::kFits && !facts.row().value) {
     return facts.refuse("unreadable value", facts.row().field("value").substr(0, 40));
   }
+  statement.best_batch = facts.fact("micro_batch") == "best";
+  if (statement.best_batch && !is_step(*measure)) return facts.refuse("micro-batch not stated", "the best of several");
   if (is_time(*measure)) return take_time(facts, statement);
+  if (*measure == Measure::kLargest) {
+    statement.published = facts.row().value.value_or(0) * facts.number_fact("unit").value_or(1);
+    if (statement.published <= 0) facts.refuse("value without meaning", facts.row().field("metric"));
+    return;
+  }
   if (*measure == Measure::kFits) {
     statement.published = ran(facts.row()) ? 1 : 0;
     return;

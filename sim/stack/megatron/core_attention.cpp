@@ -24,12 +24,14 @@ Tensor joined_gradient(Tape& tape, const Tensor& qkv) {
 }
 
 Tensor unfused(Tape& tape, const Tensor& qkv, const Shape& result, const Scores& scores, const MegatronCut& cut) {
-  Tensor raw = tape.empty(scores.shape(), qkv.dtype);
+  // The product is added to a buffer that is not read, and a local of the module holds its result until it returns.
+  Tensor added_to = tape.empty(scores.shape(), qkv.dtype);
+  const Tensor raw = tape.empty(scores.shape(), qkv.dtype);
   tape.product(scores.batch, scores.rows, scores.keys, scores.width, qkv.dtype);
+  added_to = {};
   const Tensor shares = tape.empty(scores.shape(), qkv.dtype);
   const double bytes = traffic(shares);
   tape.stream(2 * bytes, qkv.dtype);
-  raw = {};
   const Tensor mask = cut.dropout > 0 ? tape.empty(scores.shape(), kMaskType) : Tensor{};
   const Tensor dropped = mask ? tape.empty(scores.shape(), qkv.dtype) : shares;
   if (mask) tape.stream(2.5 * bytes, qkv.dtype);

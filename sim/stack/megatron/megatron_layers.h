@@ -19,6 +19,7 @@ struct MegatronCut {
   bool copies_attention = false;   ///< FlashAttention's result lies batch first and is copied into order
   bool recomputes_attention = false;
   bool overlaps = true;            ///< backward passes send beside their products, as Megatron-LM does since 2022
+  bool own_gradients = false;  ///< products make gradients of weights as tensors, and add into no buffer: DeepSpeed's
   DType type = DType::kBf16;
 
   /// Rows of the residual stream that this rank holds.

@@ -28,10 +28,23 @@ Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, st
 
 }  // namespace
 
+namespace {
+
+/// DeepSpeed fills one stage after another up to the most that one must have, and the last takes what is left.
+std::int64_t layers_left_over(const ModelSpec& spec, const StackSetup& setup, std::int64_t stage) {
+  const std::int64_t most = (spec.layers + setup.stages - 1) / setup.stages;
+  const std::int64_t last = spec.layers - most * (setup.stages - 1);
+  if (setup.stack != Stack::kDeepspeed || last < 1) return 0;
+  return stage + 1 == setup.stages ? last : most;
+}
+
+}  // namespace
+
 std::int64_t layers_of_chunk(const ModelSpec& spec, const StackSetup& setup, std::int64_t stage) {
   const std::int64_t parts = setup.stages * setup.chunks;
   if (spec.layers % parts == 0) return spec.layers / parts;
-  if (setup.chunks > 1 || (spec.layers + 2) % setup.stages != 0) return 0;
+  if (setup.chunks > 1) return 0;
+  if ((spec.layers + 2) % setup.stages != 0) return layers_left_over(spec, setup, stage);
   const std::int64_t ends = (stage == 0 ? 1 : 0) + (stage + 1 == setup.stages ? 1 : 0);
   return (spec.layers + 2) / setup.stages - ends;
 }
@@ -44,6 +57,7 @@ MegatronCut megatron_cut(const ModelSpec& spec, const Recipe& recipe, const Stac
           .fused_attention = fused, .copies_attention = fused && capability != "9.0" && recipe.micro_batch > 1,
           .recomputes_attention = setup.recomputation == Recomputation::kSelective,
           .overlaps = setup.overlaps_communication,
+          .own_gradients = setup.stack == Stack::kDeepspeed,
           .type = recipe.precision == Precision::kFp32 ? DType::kFp32 : compute_dtype(recipe.precision)};
 }
 
@@ -115,11 +129,14 @@ Tensor MegatronStage::layer(const Tensor& x, const Layer& weights) {
   const auto norm = [&](const Tensor& rows, const Weights& own) {
     return spec_.norm == NormKind::kLayerNorm ? layer_norm(tape_, rows, own) : fused_rms_norm(tape_, rows, *own.weight);
   };
-  Tensor inner = column_parallel(tape_, norm(x, weights.norm1), weights.qkv, cut_);
+  // What a local of the layer names lives until another value has its name, or the layer returns.
+  Tensor normed = norm(x, weights.norm1);
+  Tensor inner = column_parallel(tape_, normed, weights.qkv, cut_);
   inner = core_attention(tape_, inner, spec_, cut_);
-  inner = row_parallel(tape_, inner, weights.projection, cut_);
-  const Tensor middle = bias_dropout_add(tape_, std::exchange(inner, {}), weights.projection.bias, x, cut_.dropout);
-  inner = column_parallel(tape_, norm(middle, weights.norm2), weights.feed_in, cut_);
+  const Tensor attended = row_parallel(tape_, std::exchange(inner, {}), weights.projection, cut_);
+  const Tensor middle = bias_dropout_add(tape_, attended, weights.projection.bias, x, cut_.dropout);
+  normed = norm(middle, weights.norm2);
+  inner = column_parallel(tape_, normed, weights.feed_in, cut_);
   inner = fused_activation(tape_, inner, part(spec_.ffn));
   inner = row_parallel(tape_, inner, weights.feed_out, cut_);
   return bias_dropout_add(tape_, std::exchange(inner, {}), weights.feed_out.bias, middle, cut_.dropout);

@@ -1,13 +1,31 @@
 #include "sim/stack/megatron/megatron_states.h"
 
+#include <algorithm>
+
+#include "sim/stack/megatron/pipeline_states.h"
 #include "sim/stack/optimizer_step.h"
 
 namespace plimsoll {
+namespace {
 
-bool joins_weights(const StackSetup& setup) { return setup.zero > 0; }
+/// DeepSpeed's pipeline reduces so many elements at once (its MEMORY_OPT_ALLREDUCE_SIZE).
+constexpr std::int64_t kPipelineBucket = 500'000'000;
+
+}  // namespace
+
+bool joins_weights(const Recipe& recipe, const StackSetup& setup) {
+  const bool two_bytes = recipe.precision != Precision::kFp32 && size_of(compute_dtype(recipe.precision)) == 2;
+  return setup.zero > 0 || (setup.stack == Stack::kDeepspeed && two_bytes);
+}
+
+std::unique_ptr<StageStates> stage_states(Tape& tape, const Recipe& recipe, const StackSetup& setup) {
+  const bool half = recipe.precision == Precision::kFp16Mixed;
+  if (setup.stack == Stack::kDeepspeed && half) return std::make_unique<PipelineStates>(tape, recipe, setup);
+  return std::make_unique<MegatronStates>(tape, recipe, setup);
+}
 
 MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
-    : tape_(tape), ranks_(setup.data_ranks), distributed_(joins_weights(setup)) {
+    : tape_(tape), ranks_(setup.data_ranks), distributed_(joins_weights(recipe, setup)), pipelined_(setup.stack == Stack::kDeepspeed) {
   for (Parameter& parameter : tape.parameters()) {
     elements_ += parameter.value.elements();
     type_ = parameter.value.dtype;
@@ -21,10 +39,22 @@ MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetu
   const bool wide = type_ != DType::kFp16 && (size_of(type_) > 2 || !setup.reduces_in_half);
   gradients_ = tape.empty({elements_}, wide ? DType::kFp32 : type_, Holding::kGradients);
   if (setup.stack == Stack::kDeepspeed && wide && size_of(type_) == 2) own_gradients_ = tape.empty({elements_}, type_, Holding::kGradients);
-  make_masters(recipe);
+  make_masters();
+  if (pipelined_) make_states(recipe);
 }
 
-void MegatronStates::make_masters(const Recipe&) {
+/// DeepSpeed updates once before the first step, with gradients of zero.
+void MegatronStates::make_states(const Recipe& recipe) {
+  std::vector<Parameter*> trained;
+  for (Parameter& master : masters_) {
+    master.gradient = {.storage = gradients_.storage, .shape = master.value.shape, .dtype = gradients_.dtype};
+    trained.push_back(&master);
+  }
+  optimizer_step(tape_, trained, recipe, OptimizerLoop::kFused);
+  for (Parameter& master : masters_) master.gradient = {};
+}
+
+void MegatronStates::make_masters() {
   if (distributed_) {
     Parameter& made = masters_.emplace_back();
     made.value = tape_.empty({(elements_ + ranks_ - 1) / ranks_}, DType::kFp32, Holding::kOptimizer);
@@ -38,11 +68,21 @@ void MegatronStates::make_masters(const Recipe&) {
   }
 }
 
+void MegatronStates::launch_reduction(double bytes) {
+  const double share = static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_);
+  const bool scatters = distributed_ && !pipelined_;
+  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = gradients_.dtype, .rounds = static_cast<std::uint8_t>(scatters ? 1 : 2),
+                .ranks = ranks_, .bytes = (scatters ? 1 : 2) * share * bytes});
+}
+
 void MegatronStates::reduce_gradients() {
   if (ranks_ < 2) return;
-  const double share = static_cast<double>(ranks_ - 1) / static_cast<double>(ranks_);
-  tape_.launch({.sort = StackKernelSort::kCollective, .dtype = gradients_.dtype, .rounds = static_cast<std::uint8_t>(distributed_ ? 1 : 2),
-                .ranks = ranks_, .bytes = (distributed_ ? 1 : 2) * share * traffic(gradients_)});
+  if (!pipelined_) return launch_reduction(traffic(gradients_));
+  for (std::int64_t begin = 0; begin < elements_; begin += kPipelineBucket) {
+    const Tensor flat = tape_.empty({std::min(kPipelineBucket, elements_ - begin)}, gradients_.dtype, Holding::kGradients);
+    tape_.stream(4 * traffic(flat), flat.dtype);
+    launch_reduction(traffic(flat));
+  }
 }
 
 void MegatronStates::update(const Recipe& recipe) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <vector>
 
 #include "core/model/recipe.h"
@@ -9,22 +10,41 @@
 
 namespace plimsoll {
 
+/// What a stage holds of gradients and states, and does between the last backward pass and the next step.
+class StageStates {
+ public:
+  StageStates() = default;
+  virtual ~StageStates() = default;
+  StageStates(const StageStates&) = delete;
+  StageStates& operator=(const StageStates&) = delete;
+
+  virtual void reduce_gradients() = 0;
+  virtual void update(const Recipe& recipe) = 0;
+};
+
+/// Of the setup's program, for the stage that lies on the tape.
+std::unique_ptr<StageStates> stage_states(Tape& tape, const Recipe& recipe, const StackSetup& setup);
+
 /// Megatron-LM's buffers: gradients side by side in fp32 (two bytes with fp16, or where they are reduced in bf16), an fp32
-/// copy of two-byte weights with its states, and with the distributed optimizer weights side by side and a rank's share of copy and states. Under DeepSpeed's
-/// pipeline autograd's own gradients stay beside what is summed up in fp32.
-class MegatronStates {
+/// copy of two-byte weights with its states, and with the distributed optimizer weights side by side and a rank's share of copy and states. So does
+/// DeepSpeed's bf16 optimizer under a pipeline, with its states from the beginning on; autograd's own gradients stay beside what it sums up in
+/// fp32, and it reduces in buckets.
+class MegatronStates : public StageStates {
  public:
   MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup);
 
-  void reduce_gradients();
-  void update(const Recipe& recipe);
+  void reduce_gradients() override;
+  void update(const Recipe& recipe) override;
 
  private:
-  void make_masters(const Recipe& recipe);
+  void make_masters();
+  void make_states(const Recipe& recipe);
+  void launch_reduction(double bytes);
 
   Tape& tape_;
   std::int64_t ranks_;
   bool distributed_;
+  bool pipelined_;  ///< by DeepSpeed
   std::int64_t elements_ = 0;
   DType type_ = DType::kBf16;
   Tensor weights_;    ///< side by side, of the distributed optimizer
@@ -34,6 +54,6 @@ class MegatronStates {
 };
 
 /// Whether weights are made without memory, because they will lie side by side.
-bool joins_weights(const StackSetup& setup);
+bool joins_weights(const Recipe& recipe, const StackSetup& setup);
 
 }  // namespace plimsoll

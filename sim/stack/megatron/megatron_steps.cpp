@@ -43,8 +43,9 @@ void send(Tape& tape, const MegatronCut& cut, std::int64_t width) {
 
 class StageRun {
  public:
-  StageRun(Tape& tape, MegatronStage& stage, std::int64_t width, std::int64_t chunks)
-      : tape_(tape), stage_(stage), width_(width), waiting_(static_cast<std::size_t>(chunks)) {}
+  StageRun(Tape& tape, MegatronStage& stage, std::int64_t width, const StackSetup& setup)
+      : tape_(tape), stage_(stage), width_(width), keeps_outputs_(setup.stack == Stack::kDeepspeed),
+        waiting_(static_cast<std::size_t>(setup.chunks)) {}
 
   void pass(const StagePass& pass) { pass.backward ? backward(pass.chunk) : forward(pass.chunk); }
 
@@ -58,7 +59,7 @@ class StageRun {
     made.output = stage_.forward(made.input, chunk);
     if (!stage_.is_last(chunk)) {
       send(tape_, stage_.cut(), width_);
-      made.output.storage.reset();  // the next stage has it; its history is enough
+      if (!keeps_outputs_) made.output.storage.reset();  // the next stage has it; its history is enough
     }
     waiting_[static_cast<std::size_t>(chunk)].push_back(std::move(made));
   }
@@ -84,6 +85,7 @@ class StageRun {
   Tape& tape_;
   MegatronStage& stage_;
   std::int64_t width_;
+  bool keeps_outputs_;  ///< DeepSpeed's pipeline does until their backward pass is done
   Tensors batch_;
   Tensors sent_;  ///< the gradient of the last input, until the next one is there
   std::vector<std::deque<Waiting>> waiting_;
@@ -140,20 +142,20 @@ StepMarks run_megatron_steps(Tape& tape, const ModelSpec& spec, const Recipe& re
   StepMarks marks;
   tape.at("model");
   const Tensor engine = engine_workspace(tape, setup, capability);
-  tape.without_memory(joins_weights(setup));
+  tape.without_memory(joins_weights(recipe, setup));
   MegatronStage model(tape, spec, recipe, setup, stage, megatron_cut(spec, recipe, setup, capability));
-  MegatronStates states(tape, recipe, setup);
+  const auto states = stage_states(tape, recipe, setup);
   marks.model = tape.log().events().size();
-  StageRun run(tape, model, spec.hidden, setup.chunks);
+  StageRun run(tape, model, spec.hidden, setup);
   for (std::int64_t step = 1; step <= kSimulatedSteps; ++step) {
     tape.step(step);
     marks.steady = tape.log().events().size();
     tape.forget_kernels();
     for (const StagePass& pass : stage_passes(stage, setup.stages, setup.chunks, recipe.accumulate)) run.pass(pass);
-    states.reduce_gradients();
+    states->reduce_gradients();
     tape.phase(Phase::kOptimizer);
     tape.at("optimizer");
-    states.update(recipe);
+    states->update(recipe);
     marks.last_step = tape.log().events().size();
     if (step == 1) marks.first_step = marks.last_step;
   }

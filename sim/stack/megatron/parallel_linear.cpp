@@ -1,3 +1,5 @@
+#include <utility>
+
 #include "sim/stack/megatron/megatron_layers.h"
 
 namespace plimsoll {
@@ -37,6 +39,11 @@ Tensor summed(Tape& tape, Tensor whole, const Shape& own, const MegatronCut& cut
   return tape.empty(own, whole.dtype);
 }
 
+/// The gradient of a matrix, where the product does not add it into a buffer.
+Tensor weight_gradient(Tape& tape, Shape shape, DType dtype, const MegatronCut& cut) {
+  return cut.own_gradients ? tape.empty(std::move(shape), dtype) : Tensor{};
+}
+
 /// The bias' gradient exists for a moment until it is added into its buffer.
 Tensor bias_gradient(Tape& tape, const Tensor& dy, bool there, std::int64_t width) {
   if (!there) return {};
@@ -60,6 +67,7 @@ Tensor column_parallel(Tape& tape, const Tensor& x, const Weights& weights, cons
     const Tensor again = all_rows(t, saved, inputs, cut, beside_products(cut));
     Tensor dx = t.empty({cut.rows(), inputs}, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
+    results[1] = weight_gradient(t, {outputs, inputs}, saved.dtype, cut);
     t.product(1, outputs, inputs, cut.rows(), saved.dtype);
     results[0] = summed(t, std::move(dx), saved.shape, cut, beside_products(cut));
     results[2] = bias_gradient(t, gradients[0], has_bias, outputs);
@@ -79,6 +87,7 @@ Tensor row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const M
     const Tensor dy = all_rows(t, gradients[0], outputs, cut, Waits::kYes);
     results[0] = t.empty(saved.shape, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
+    results[1] = weight_gradient(t, {outputs, inputs}, saved.dtype, cut);
     t.product(1, outputs, inputs, cut.rows(), saved.dtype);
     return results;
   });

@@ -50,7 +50,30 @@ TEST_CASE("No group of ranks, no communicator; older NCCL makes no pool, and sen
   const GpuEntry board = gpu("A100 80GB SXM4");
   CHECK(mib(board, {.ranks = 1}) == 0);
   CHECK(mib(board, {.ranks = 2, .makes_pool = false}) == 24 * 12);
-  CHECK(mib(board, {.ranks = 2, .leaves_node = true}) == 24 * 12 + 64);
+  CHECK(mib(board, {.ranks = 2, .adapters = 12}) == 24 * 12 + 64);
+}
+
+TEST_CASE("Between nodes a communicator has two channels an adapter, however many NVLinks its GPUs have") {
+  // Three nodes of eight H100 with eight adapters: "Channel 00/16" (NVIDIA/nccl issue 1453).
+  CHECK(communicator_channels(gpu("H100 SXM5 80GB"), 8) == 16);
+  CHECK(communicator_channels(gpu("A100 80GB SXM4"), 4) == 8);
+  CHECK(communicator_channels(gpu("A100 80GB SXM4"), 64) == 24);
+  // Eight data ranks, each alone on its node: 2 channels of 24 MiB instead of 24.
+  CHECK(mib(gpu("A100 80GB SXM4"), {.ranks = 8, .adapters = 1, .makes_pool = false}) == 2 * 24);
+}
+
+TEST_CASE("A process holds communicators as its groups lie on the nodes") {
+  const GpuEntry board = gpu("A100 80GB SXM4");
+  StackSetup setup{.stack = Stack::kDeepspeed, .modules = ModuleStyle::kMegatron};
+  setup.eager_modules = true;
+  setup.network = "4x100Gb/s";
+  const auto alone = device_room(board, setup).context;
+  setup.tensor_ranks = 8;
+  setup.data_ranks = 4;
+  setup.stages = 12;
+  // 48 nodes of eight: tensor ranks 24 channels of 24 MiB; data ranks and stages 2, the embedding's two ranks 2 of 12 MiB; all ranks, and those of one
+  // model, 4 adapters of 2 channels.
+  CHECK((device_room(board, setup).context - alone).count / kMiB.count == 24 * 24 + 2 * 2 * 24 + 2 * 12 + 2 * 8 * 24);
 }
 
 }  // namespace plimsoll

@@ -135,6 +135,50 @@ TEST_CASE("Megatron-DeepSpeed keeps autograd's gradients beside the sums") {
   CHECK(static_cast<double>(both.count) == Approx(1.5 * static_cast<double>(own.count)).epsilon(0.01));
 }
 
+TEST_CASE("DeepSpeed fills stages one after another, and the last takes what is left") {
+  // BigScience's notes: 78 layers on 12 stages are seven each and one on the last.
+  ModelSpec spec = *resolve_model(kGolden);
+  StackSetup setup = megatron(AttentionKernel::kEager, 2, 12);
+  setup.stack = Stack::kDeepspeed;
+  spec.layers = 78;
+  CHECK(layers_of_chunk(spec, setup, 0) == 7);
+  CHECK(layers_of_chunk(spec, setup, 10) == 7);
+  CHECK(layers_of_chunk(spec, setup, 11) == 1);
+  spec.layers = 15;  // two each would leave nothing for the last four
+  CHECK(layers_of_chunk(spec, setup, 0) == 0);
+}
+
+TEST_CASE("DeepSpeed's pipeline keeps what a stage made of every micro-batch until its backward pass") {
+  // The second of eight stages has seven micro-batches under way when the first returns: seven results of 4 · 1024 rows of 512 in two bytes.
+  // What a locally summed gradient of a matrix takes beside them is 2 · 512 · 2048 bytes.
+  Recipe made = recipe(4, 1024);
+  made.precision = Precision::kFp16Mixed;
+  StackSetup setup = megatron(AttentionKernel::kFlash, 1, 6);
+  setup.recomputation = Recomputation::kFull;
+  setup.stage = 1;
+  const auto sent = predict(kGolden, made, setup, "A100 80GB SXM4").at_peak.activations;
+  setup.stack = Stack::kDeepspeed;
+  const auto kept = predict(kGolden, made, setup, "A100 80GB SXM4").at_peak.activations;
+  const double result = 4.0 * 1024 * 512 * 2;
+  CHECK(static_cast<double>((kept - sent).count) == Approx(5 * result).margin(2 * 512 * 2048));
+}
+
+TEST_CASE("DeepSpeed's fp16 optimizers make gradients fp32 as their code does") {
+  // Two bytes of gradient an element of the weights' two. ZeRO-1 over four ranks adds a quarter of the partition's two and four bytes: 2 + 1.5
+  // over 2, and holds a quarter of 12. Without ZeRO every gradient is made fp32, and all lie side by side once more: 2 + 4 + 4.
+  Recipe made = recipe(1, 64);
+  made.precision = Precision::kFp16Mixed;
+  StackSetup setup = megatron(AttentionKernel::kFlash, 2, 1);
+  setup.stack = Stack::kDeepspeed;
+  const auto ratio = [](Bytes part, Bytes whole) { return static_cast<double>(part.count) / static_cast<double>(whole.count); };
+  const auto alone = predict(kGolden, made, setup, "A100 80GB SXM4").at_peak;
+  CHECK(ratio(alone.gradients, alone.parameters) == Approx(5).epsilon(0.01));
+  CHECK(ratio(alone.optimizer, alone.parameters) == Approx(6).epsilon(0.01));
+  setup.data_ranks = 4;
+  setup.zero = 1;
+  CHECK(ratio(predict(kGolden, made, setup, "A100 80GB SXM4").at_peak.optimizer, alone.parameters) == Approx(1.5).epsilon(0.01));
+}
+
 TEST_CASE("Degrees that do not divide a model are refused by name") {
   const auto refused = predict_stack(*resolve_model(kGolden), recipe(4, 1024), megatron(AttentionKernel::kFlash, 3, 1),
                                      *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM4"));
