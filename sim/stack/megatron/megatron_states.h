@@ -26,7 +26,8 @@ class MegatronStates {
   std::int64_t ranks_;
   bool distributed_;
   std::int64_t elements_ = 0;
-  DType type_ = DType::kBf16;
+  DType type_ = DType::kBf16;  ///< of gradients, and of weights that are not in 8 bits
+  Bytes weight_bytes_;
   Tensor weights_;    ///< side by side, of the distributed optimizer
   Tensor gradients_;
   Tensor own_gradients_;  ///< autograd's, in two bytes
