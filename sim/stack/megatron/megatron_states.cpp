@@ -8,7 +8,7 @@ namespace plimsoll {
 bool joins_weights(const StackSetup& setup) { return setup.zero > 0; }
 
 MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
-    : tape_(tape), ranks_(setup.data_ranks), distributed_(joins_weights(setup)) {
+    : tape_(tape), ranks_(setup.data_ranks * setup.context_ranks), distributed_(joins_weights(setup)) {
   for (Parameter& parameter : tape.parameters()) {
     elements_ += parameter.value.elements();
     weight_bytes_ = weight_bytes_ + parameter.value.bytes();

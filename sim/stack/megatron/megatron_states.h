@@ -23,7 +23,7 @@ class MegatronStates {
   void make_masters(const Recipe& recipe);
 
   Tape& tape_;
-  std::int64_t ranks_;
+  std::int64_t ranks_;  ///< that share gradients and states: context ranks have the same weights as data ranks
   bool distributed_;
   std::int64_t elements_ = 0;
   DType type_ = DType::kBf16;  ///< of gradients, and of weights that are not in 8 bits

@@ -169,16 +169,17 @@ TEST_CASE("A block of Megatron keeps in fp8 what Transformer Engine saves") {
   const Fp8Setup delayed{.scaling = Fp8Scaling::kDelayed};
   const double saved = at({}, activations) - at(delayed, activations);
   CHECK(saved == Approx((32.0 - 27) * T * h).epsilon(1e-3));
-  CHECK(at(delayed, parameters) - at({}, parameters) == Approx(2.0 * 12 * h * h).epsilon(1e-3));
+  // Blocks of the allocator that are not split off may be up to a MiB larger than what they hold.
+  CHECK(at(delayed, parameters) - at({}, parameters) == Approx(2.0 * 12 * h * h).margin(1.5 * 1048576));
   // Weights that are in 8 bits themselves: a byte and its transposed copy in place of two.
   const Fp8Setup own{.scaling = Fp8Scaling::kDelayed, .parameters = true};
-  CHECK(at(own, parameters) - at({}, parameters) == Approx(0).margin(2e3));
+  CHECK(at(own, parameters) - at({}, parameters) == Approx(0).margin(1.5 * 1048576));
 }
 
 TEST_CASE("Blocks at the ends stay in two bytes where the setup says so") {
   const auto products = [](std::int64_t ends) {
     StackSetup setup = with_fp8(Stack::kPytorch, {.scaling = Fp8Scaling::kCurrent, .wide_ends = ends});
-    return predict("llama:layers=8,hidden=1024,heads=8,ffn=2816,vocab=32000", recipe(1, 2048), setup, "H100 SXM5 80GB").time.step;
+    return predict("llama:layers=6,hidden=4096,heads=32,ffn=11008,vocab=32000", recipe(1, 4096), setup, "H100 SXM5 80GB").time.step;
   };
   CHECK(products(0) < products(1));
   CHECK(products(1) < products(2));
@@ -221,6 +222,18 @@ TEST_CASE("Queries of a context rank are timed against the keys of all") {
     return predict("gpt:layers=2,hidden=1024,heads=8,vocab=32768,positions=16384", recipe(1, sequence), setup, "H100 SXM5 80GB").time.model_flops;
   };
   CHECK(2 * flops(2, 16384) == Approx(flops(1, 16384)));
+}
+
+TEST_CASE("Context ranks share the distributed optimizer's states, as they have the same weights") {
+  StackSetup setup = with_fp8(Stack::kMegatron, {});
+  setup.zero = 1;
+  const auto states = [&](std::int64_t data, std::int64_t context) {
+    setup.data_ranks = data;
+    setup.context_ranks = context;
+    return predict("gpt:layers=4,hidden=1024,heads=16,vocab=32768,positions=4096", recipe(1, 4096), setup, "H100 SXM5 80GB").at_peak.optimizer;
+  };
+  CHECK(states(1, 4) == states(4, 1));
+  CHECK(states(1, 4) < states(1, 1));
 }
 
 }  // namespace plimsoll
