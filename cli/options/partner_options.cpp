@@ -35,6 +35,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--no-overlap-comm", zero || flags.stack == "megatron", "it is of DeepSpeed's ZeRO and of Megatron",
        "add --stack megatron, or --stack deepspeed --zero 1, 2 or 3"},
       {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
+      {"--fp8-params", flags.fp8 != "none", "it says where weights of products in fp8 are kept", "add --fp8 delayed or current"},
+      {"--fp8-wide-ends", flags.fp8 != "none", "it says which blocks are left out of fp8", "add --fp8 delayed or current"},
       {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
       {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
        "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},

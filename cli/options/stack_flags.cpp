@@ -153,6 +153,18 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
                   "megatron, torchvision, timm")
       ->group("software");
   command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group("software");
+  command
+      .add_option("--fp8", flags.fp8,
+                  "linear layers of the blocks multiply in fp8 (Transformer Engine; torchao of torchtune modules), scaled by steps before or by "
+                  "present values: delayed, current")
+      ->check(CLI::IsMember({"none", "delayed", "current"}))
+      ->capture_default_str()
+      ->group("software");
+  command.add_flag("--fp8-params", flags.fp8_params, "weights of such layers are in fp8 themselves (megatron: --fp8-param-gather)")->group("software");
+  command.add_option("--fp8-wide-ends", flags.fp8_wide_ends, "blocks at either end that stay in bf16 with --fp8 (NeMo's current scaling: 1)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group("software");
   command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")
       ->group("software");
   command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
@@ -310,6 +322,9 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (!loop) return fail(loop.error());
   setup.loop = *loop;
   if (const auto read = read_compression(flags, spec, setup); !read) return fail(read.error());
+  const auto fp8 = parse_fp8_scaling(flags.fp8);
+  if (!fp8) return fail(fp8.error());
+  setup.fp8 = {.scaling = *fp8, .parameters = flags.fp8_params, .wide_ends = flags.fp8_wide_ends};
   setup.compile = flags.compile;
   // torchtune compiles the loss with the model, torchtitan since April 2025.
   setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;

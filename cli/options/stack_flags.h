@@ -19,6 +19,9 @@ struct StackFlags {
   std::string stack = "plimsoll";
   std::string modules;      ///< empty: what the stack and the model's family are written in
   bool compile = false;
+  std::string fp8 = "none";  ///< scaling of products in 8 bits
+  bool fp8_params = false;
+  std::int64_t fp8_wide_ends = 0;
   std::string attention;    ///< empty: the fastest there is
   std::string recompute = "none";
   std::string compress = "none";  ///< feature maps of convolutional nets

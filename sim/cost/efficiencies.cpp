@@ -89,7 +89,28 @@ bool same_group(const AttentionRow& a, const AttentionRow& b) {
   return a.architecture == b.architecture && a.board == b.board && a.kernel == b.kernel;
 }
 
+constexpr std::string_view kFp8 = "fp8";
+
+const ProductRow* row_of(std::string_view gpu, std::string_view precision) {
+  const auto& rows = product_rows();
+  const auto found = std::find_if(rows.begin(), rows.end(), [&](const ProductRow& row) { return row.gpu == gpu && row.precision == precision; });
+  return found == rows.end() ? nullptr : &*found;
+}
+
 }  // namespace
+
+std::optional<Efficiency> fp8_efficiency(const GpuEntry& gpu) {
+  if (const ProductRow* own = row_of(gpu.name, kFp8)) return Efficiency{.share = own->median_large, .origin = CostOrigin::kExtrapolated};
+  const auto wide = product_efficiency(gpu, DType::kBf16);
+  if (!wide) return std::nullopt;
+  std::vector<double> kept;
+  for (const auto& row : product_rows()) {
+    const ProductRow* same = row.precision == kFp8 ? row_of(row.gpu, to_text(DType::kBf16)) : nullptr;
+    if (same != nullptr) kept.push_back(row.median_large / same->median_large);
+  }
+  if (kept.empty()) return std::nullopt;
+  return Efficiency{.share = wide->share * quantile(kept, 0.5), .origin = CostOrigin::kExtrapolated};
+}
 
 std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
   std::array<std::vector<double>, 4> shares_at;

@@ -22,6 +22,10 @@ struct Efficiency {
 /// architecture and sort of board, then the same architecture for fp32 and the same sort for matrix units, then all). Nothing for types that no row has (fp64).
 std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype);
 
+/// Large products of 8-bit operands: the share of the board's own row, else what its bf16 products reach times what the boards with
+/// rows of both keep of that (the median). One shape was measured a board, so either is an extrapolation.
+std::optional<Efficiency> fp8_efficiency(const GpuEntry& gpu);
+
 /// Streaming kernels against nominal memory bandwidth (copies and triads measured on this GPU, else what such kernels
 /// reach).
 Efficiency memory_efficiency(const GpuEntry& gpu);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/cost/efficiencies.h"
+#include "sim/stack/tape/stack_kernel.h"
 
 namespace plimsoll {
 namespace {
@@ -46,7 +47,22 @@ void set_products(KernelRates& rates, const GpuEntry& gpu, Precision precision) 
   }
 }
 
+/// Matrix units at their narrowest draw no less power than with bf16: the same share is left in a step.
+void set_fp8(KernelRates& rates, const GpuEntry& gpu) {
+  const auto alone = fp8_efficiency(gpu);
+  if (!gpu.fp8_tflops || !alone) return;
+  rates.nominal[kFp8Type] = *gpu.fp8_tflops * kTera;
+  rates.products[kFp8Type] = *gpu.fp8_tflops * kTera * alone->share * product_share(gpu, DType::kBf16);
+}
+
 }  // namespace
+
+std::string fp8_assumption(const GpuEntry& gpu) {
+  const auto alone = fp8_efficiency(gpu);
+  return fmt::format("linear layers of the blocks multiply in fp8, which alone reaches {:.0f} % of the nominal {:.0f} TFLOP/s (an extrapolation: "
+                     "one shape a board was measured); attention, router, embedding and head stay in two bytes",
+                     100 * (alone ? alone->share : 0), gpu.fp8_tflops.value_or(0));
+}
 
 Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, Precision precision) {
   if (gpu.memory_gbs <= 0) {
@@ -59,6 +75,7 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   const bool engine = setup.stack == Stack::kMegatron && setup.transformer_engine;
   if (engine) rates.attention = FusedAttention::kCudnn;
   set_products(rates, gpu, precision);
+  if (setup.fp8.exists()) set_fp8(rates, gpu);
   rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;
   rates.updates = memory_efficiency(gpu).share * gpu.memory_gbs * kGiga * constant("stack.memory");

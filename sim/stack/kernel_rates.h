@@ -25,6 +25,9 @@ struct KernelRates {
   double startup = 0;                ///< seconds between one kernel's work and the next one's
 };
 
+/// What is taken for granted of products in 8 bits, for people.
+std::string fp8_assumption(const GpuEntry& gpu);
+
 /// A GPU without a known memory bandwidth is an error.
 Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, Precision precision);
 

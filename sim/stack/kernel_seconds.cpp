@@ -40,7 +40,8 @@ Result<double> kernel_seconds(const StackKernel& kernel, const KernelRates& rate
     case StackKernelSort::kProduct:
     case StackKernelSort::kConvolution: return product_seconds(kernel, rates);
     case StackKernelSort::kAttention: return attention_seconds(kernel, rates);
-    case StackKernelSort::kOptimizer: return rates.startup + kernel.bytes / rates.updates;
+    case StackKernelSort::kOptimizer:
+    case StackKernelSort::kQuantize: return rates.startup + kernel.bytes / rates.updates;
     default: return rates.startup + kernel.bytes / rates.streams;
   }
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/stack/device_room.h"
+#include "sim/stack/kernel_rates.h"
 #include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/modules/module_rules.h"
 #include "sim/stack/node_placement.h"
@@ -209,6 +210,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (!prediction) return prediction;
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_compression(*prediction, setup.compression);
+  if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());
   return prediction;

@@ -41,8 +41,8 @@ void add_waiting(FitAnswer& answer, const StackSetup& setup, const StackPredicti
   if (prediction.drive > Bytes(0)) answer.memory.push_back(waiting_answer("ssd", prediction.drive, prediction.drive));
 }
 
-std::string origin_of(const GpuEntry& gpu, const Recipe& recipe) {
-  const auto known = product_efficiency(gpu, compute_dtype(recipe.precision));
+std::string origin_of(const GpuEntry& gpu, const Recipe& recipe, const StackSetup& setup) {
+  const auto known = setup.fp8.exists() ? fp8_efficiency(gpu) : product_efficiency(gpu, compute_dtype(recipe.precision));
   return std::string(to_text(known ? known->origin : CostOrigin::kExtrapolated));
 }
 
@@ -85,7 +85,7 @@ FitAnswer stack_answer(StackSubject subject, const Recipe& recipe, const StackSe
   answer.gpus = gpus_of(setup);
   answer.memory.push_back(device_answer(gpu, prediction));
   add_waiting(answer, setup, prediction);
-  answer.calibration_kind = origin_of(gpu, recipe);
+  answer.calibration_kind = origin_of(gpu, recipe, setup);
   answer.calibration_source = "allocations by the stack's rules, kernels by published efficiencies (data/calibration)";
   add_times(answer, recipe, setup, prediction.time);
   return answer;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/stack/check_fp8.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
 #include "sim/stack/tape/tape.h"
@@ -34,6 +35,13 @@ bool is_hopper_or_later(const GpuEntry& gpu) {
 
 std::int64_t longest_of(const SequenceLengths& lengths) {
   return lengths.seen.empty() ? lengths.longest : *std::max_element(lengths.seen.begin(), lengths.seen.end());
+}
+
+/// Ada's and Hopper's units read operands of 8 bits along the inner dimension alone; torchao's layers keep theirs in two bytes.
+Fp8Rules fp8_rules(const StackSetup& setup, const GpuEntry& gpu) {
+  return {.transposes = gpu.compute_capability == "8.9" || gpu.compute_capability == "9.0",
+          .finds_largest = setup.fp8.scaling == Fp8Scaling::kCurrent,
+          .keeps_wide = setup.modules == ModuleStyle::kTorchTune};
 }
 
 /// Longer sequences are cut; were all shorter, what is asked for would never be met.
@@ -89,6 +97,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
   if (const auto known = check_conv_net(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
+  if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
@@ -115,6 +124,7 @@ std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   options.compiled = setup.compile;
   // A compiler sums in kernels of its own.
   if (!setup.compile) options.sum_blocks = sum_blocks_of(gpu.multiprocessors, gpu.compute_capability);
+  options.fp8 = fp8_rules(setup, gpu);
   options.recomputes_attention = setup.recomputes_attention;
   options.softmax_keeps_input = setup.older_softmax || setup.legacy_kernels;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;

@@ -93,6 +93,9 @@ bool prepares_kbit(const StackSetup& setup) {
 std::string describe(const StackSetup& setup) {
   std::string text = fmt::format("{} modules", to_text(setup.modules));
   if (setup.compile) text += ", compiled";
+  if (setup.fp8.exists()) text += fmt::format(", fp8 with {} scaling", to_text(setup.fp8.scaling));
+  if (setup.fp8.parameters) text += ", weights in fp8";
+  if (setup.fp8.wide_ends > 0) text += fmt::format(", {} blocks at each end in two bytes", setup.fp8.wide_ends);
   if (setup.compile_loss) text += ", loss compiled";
   if (setup.attention) text += fmt::format(", {} attention", to_text(*setup.attention));
   if (setup.recomputation == Recomputation::kEvery) text += fmt::format(", a checkpoint every {} blocks", setup.every);

@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/operating_system.h"
+#include "sim/stack/fp8_setup.h"
 #include "sim/stack/sequence_lengths.h"
 #include "sim/stack/tape/map_encoding.h"
 
@@ -44,6 +45,7 @@ struct StackSetup {
   Stack stack = Stack::kPytorch;
   ModuleStyle modules = ModuleStyle::kHuggingFace;
   bool compile = false;
+  Fp8Setup fp8;
   std::optional<AttentionKernel> attention;  ///< nothing: the fastest that GPU, type and modules have
   Recomputation recomputation = Recomputation::kNone;
   std::int64_t every = 1;  ///< blocks that one checkpoint stands for (kEvery)

@@ -5,6 +5,7 @@
 #include "sim/stack/host_rates.h"
 #include "sim/stack/kernel_seconds.h"
 #include "sim/stack/step_timeline.h"
+#include "sim/stack/tape/stack_kernel.h"
 
 namespace plimsoll {
 namespace {
@@ -19,17 +20,23 @@ double dispatch_seconds(const StackKernel& kernel, const StackSetup& setup) {
   return constants.at(setup.compile ? "stack.dispatch.compiled" : "stack.dispatch.eager") * kMicro;
 }
 
+/// Queries of a context rank meet the keys of all of them, which come round in parts (ring attention).
+StackKernel with_all_keys(StackKernel kernel, const StackSetup& setup) {
+  if (kernel.sort == StackKernelSort::kAttention) kernel.flops *= static_cast<double>(setup.context_ranks);
+  return kernel;
+}
+
 Result<double> launch_seconds(const StackKernel& kernel, const StackSetup& setup, const KernelRates& rates, const HostRates& host,
                               const NodePlacement& placed) {
   if (kernel.sort == StackKernelSort::kCollective) return collective_seconds(kernel, setup, rates.gpu, placed);
   if (is_host_work(kernel.sort)) return host_work_seconds(kernel, host);
-  return kernel_seconds(kernel, rates);
+  return kernel_seconds(with_all_keys(kernel, setup), rates);
 }
 
 }  // namespace
 
 void set_interval(StackTime& time, std::optional<DType> products, const GpuEntry& gpu) {
-  const auto known = products ? product_efficiency(gpu, *products) : std::nullopt;
+  const auto known = products ? (*products == kFp8Type ? fp8_efficiency(gpu) : product_efficiency(gpu, *products)) : std::nullopt;
   const bool vague = products && (!known || known->origin != CostOrigin::kCatalogue);
   const Cost cost = cost_of(time.step, vague ? CostOrigin::kExtrapolated : CostOrigin::kCatalogue);
   time.low = to_seconds(cost.low);
@@ -59,11 +66,12 @@ Result<StackTime> step_time(const std::vector<StackKernel>& kernels, const Stack
   const auto launches = timed_launches(kernels, setup, precision, gpu);
   if (!launches) return fail(launches.error());
   StackTime time = lay_out_step(*launches).time;
-  std::optional<DType> products;  // a step's are of one type
+  std::optional<DType> products;  // a step's are of one type, or of two with fp8, which is known less
   for (const StackKernel& kernel : kernels) {
-    if (kernel.sort == StackKernelSort::kProduct && !products) products = kernel.dtype;
-    time.hardware_flops += kernel.flops;
-    if (!kernel.again) time.model_flops += kernel.flops;
+    if (kernel.sort == StackKernelSort::kProduct && (!products || kernel.dtype == kFp8Type)) products = kernel.dtype;
+    const double flops = with_all_keys(kernel, setup).flops;
+    time.hardware_flops += flops;
+    if (!kernel.again) time.model_flops += flops;
   }
   set_interval(time, products, gpu);
   return time;

@@ -45,6 +45,9 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
     take_word(facts, "attention", parse_attention_kernel, kernel);
     setup.attention = kernel;
   }
+  take_word(facts, "fp8", parse_fp8_scaling, setup.fp8.scaling);
+  setup.fp8.parameters = facts.is_true("fp8_parameters");
+  setup.fp8.wide_ends = facts.whole_fact("fp8_wide_ends").value_or(0);
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
   if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
@@ -66,6 +69,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.eager_modules = facts.is_true("eager_modules");
   setup.overlaps_communication = facts.fact("overlap") != "false";
   setup.deterministic = facts.is_true("deterministic");
+  setup.reduces_in_half = facts.is_true("reduces_in_half");
   setup.transformer_engine = facts.fact("engine") != "false";
   take_word(facts, "os", parse_operating_system, setup.os);
 }

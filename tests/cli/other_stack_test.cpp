@@ -87,6 +87,11 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
+  refused({"--fp8", "delayed"}, "--fp8");
+  refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");
+  refused({"--stack", "pytorch", "--fp8-params"}, "--fp8-params");
+  refused({"--stack", "pytorch", "--fp8-wide-ends", "1"}, "--fp8-wide-ends");
+  refused({"--stack", "pytorch", "--fp8", "sometimes"}, "sometimes");
   refused({"--stack", "pytorch", "--save-strategy", "s.json"}, "--save-strategy");
   refused({"--stack", "pytorch", "--calibration", "samples.csv"}, "--calibration");
   const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});

@@ -34,6 +34,10 @@ struct MegatronCut {
 Tensor column_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
 /// Inputs are cut: sums of all ranks, every rank keeping its rows where the stream is cut by rows.
 Tensor row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
+/// The same of layers whose products are in 8 bits (Transformer Engine): the 8-bit input is saved, by rows where it is gathered once
+/// more, transposed otherwise; weights' copies stay over the micro-batches of a step; what ranks gather goes in 8 bits.
+Tensor fp8_column_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
+Tensor fp8_row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const MegatronCut& cut);
 /// Queries, keys and values side by side in one tensor, which is saved.
 Tensor core_attention(Tape& tape, const Tensor& qkv, const ModelSpec& spec, const MegatronCut& cut);
 /// residual + dropout(x + bias), one kernel.

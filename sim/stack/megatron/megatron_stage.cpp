@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "sim/stack/tape/fp8_products.h"
+
 namespace plimsoll {
 namespace {
 
@@ -14,8 +16,10 @@ std::int64_t padded_part(std::int64_t vocabulary, std::int64_t ranks) {
   return (vocabulary + kVocabularyStep * ranks - 1) / (kVocabularyStep * ranks) * kVocabularyStep;
 }
 
-Weights make_linear(Tape& tape, const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, DType dtype) {
-  Weights made{.weight = &tape.parameter(name + ".weight", {outputs, inputs}, dtype)};
+Weights make_linear(Tape& tape, const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, DType dtype,
+                    const Fp8Setup& fp8 = {}) {
+  Weights made{.weight = &tape.parameter(name + ".weight", {outputs, inputs}, fp8.exists() && fp8.parameters ? kFp8Type : dtype)};
+  made.fp8 = fp8.exists();
   if (bias) made.bias = &tape.parameter(name + ".bias", {outputs}, dtype);
   return made;
 }
@@ -66,7 +70,7 @@ MegatronStage::MegatronStage(Tape& tape, const ModelSpec& spec, const Recipe&, c
     : tape_(tape), spec_(spec), setup_(setup), stage_(stage), cut_(cut), vocabulary_(padded_part(spec.vocabulary, cut.tensor_ranks)),
       layers_a_chunk_(layers_of_chunk(spec, setup, stage)) {
   if (stage == 0) make_embeddings();
-  for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(fmt::format("block {}", i));
+  for (std::int64_t i = 0; i < layers_a_chunk_ * setup.chunks; ++i) make_layer(i);
   if (stage + 1 == setup.stages) make_head();
 }
 
@@ -76,15 +80,24 @@ void MegatronStage::make_embeddings() {
   if (spec_.token_types > 0) types_ = &tape_.parameter("token types", {spec_.token_types, spec_.hidden}, cut_.type);
 }
 
-void MegatronStage::make_layer(const std::string& name) {
+/// Which layer of the model a layer of this stage is: chunks go round the stages.
+std::int64_t MegatronStage::layer_of_model(std::int64_t index) const {
+  const std::int64_t parts = setup_.stages * setup_.chunks;
+  if (spec_.layers % parts == 0) return (index / layers_a_chunk_ * setup_.stages + stage_) * layers_a_chunk_ + index % layers_a_chunk_;
+  return stage_ == 0 ? index : (spec_.layers + 2) / setup_.stages * stage_ - 1 + index;  // the embedding counts as a layer
+}
+
+void MegatronStage::make_layer(std::int64_t index) {
+  const std::string name = fmt::format("block {}", index);
+  const Fp8Setup fp8 = setup_.fp8.covers(layer_of_model(index), spec_.layers) ? setup_.fp8 : Fp8Setup{};
   Layer made;
   const std::int64_t h = spec_.hidden;
   made.norm1 = make_norm(tape_, name + ".norm1", spec_, h, cut_.type);
-  made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type);
-  made.projection = make_linear(tape_, name + ".projection", part(spec_.attention_width()), h, spec_.projection_bias, cut_.type);
+  made.qkv = make_linear(tape_, name + ".qkv", h, part(spec_.qkv_width()), spec_.qkv_bias, cut_.type, fp8);
+  made.projection = make_linear(tape_, name + ".projection", part(spec_.attention_width()), h, spec_.projection_bias, cut_.type, fp8);
   made.norm2 = make_norm(tape_, name + ".norm2", spec_, h, cut_.type);
-  made.feed_in = make_linear(tape_, name + ".feed", h, part(spec_.ffn_in_width()), spec_.mlp_bias, cut_.type);
-  made.feed_out = make_linear(tape_, name + ".feed.out", part(spec_.ffn), h, spec_.mlp_bias, cut_.type);
+  made.feed_in = make_linear(tape_, name + ".feed", h, part(spec_.ffn_in_width()), spec_.mlp_bias, cut_.type, fp8);
+  made.feed_out = make_linear(tape_, name + ".feed.out", part(spec_.ffn), h, spec_.mlp_bias, cut_.type, fp8);
   layers_.push_back(std::move(made));
 }
 

@@ -28,7 +28,8 @@ class MegatronStage {
     Weights norm1, qkv, projection, norm2, feed_in, feed_out;
   };
 
-  void make_layer(const std::string& name);
+  void make_layer(std::int64_t index);
+  [[nodiscard]] std::int64_t layer_of_model(std::int64_t index) const;
   void make_embeddings();
   void make_head();
   Tensor embed();

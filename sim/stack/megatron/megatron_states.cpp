@@ -4,6 +4,7 @@
 
 #include "sim/stack/megatron/pipeline_states.h"
 #include "sim/stack/optimizer_step.h"
+#include "sim/stack/tape/fp8_products.h"
 
 namespace plimsoll {
 namespace {
@@ -25,17 +26,21 @@ std::unique_ptr<StageStates> stage_states(Tape& tape, const Recipe& recipe, cons
 }
 
 MegatronStates::MegatronStates(Tape& tape, const Recipe& recipe, const StackSetup& setup)
-    : tape_(tape), ranks_(setup.data_ranks), distributed_(joins_weights(recipe, setup)), pipelined_(setup.stack == Stack::kDeepspeed) {
+    : tape_(tape),
+      ranks_(setup.data_ranks * setup.context_ranks),
+      distributed_(joins_weights(recipe, setup)),
+      pipelined_(setup.stack == Stack::kDeepspeed) {
   for (Parameter& parameter : tape.parameters()) {
     elements_ += parameter.value.elements();
-    type_ = parameter.value.dtype;
+    weight_bytes_ = weight_bytes_ + parameter.value.bytes();
+    if (parameter.value.dtype != kFp8Type) type_ = parameter.value.dtype;
     // What autograd hands over is added into the buffer at once.
     parameter.after_gradient = [&tape](Parameter& ready) {
       tape.stream(2 * traffic(ready.gradient), DType::kFp32);
       ready.gradient = {};
     };
   }
-  if (distributed_) weights_ = tape.empty({elements_}, type_, Holding::kParameters);
+  if (distributed_) weights_ = tape.empty({weight_bytes_.count}, kMaskType, Holding::kParameters);
   const bool wide = type_ != DType::kFp16 && (size_of(type_) > 2 || !setup.reduces_in_half);
   gradients_ = tape.empty({elements_}, wide ? DType::kFp32 : type_, Holding::kGradients);
   if (setup.stack == Stack::kDeepspeed && wide && size_of(type_) == 2) own_gradients_ = tape.empty({elements_}, type_, Holding::kGradients);

@@ -42,11 +42,12 @@ class MegatronStates : public StageStates {
   void launch_reduction(double bytes);
 
   Tape& tape_;
-  std::int64_t ranks_;
+  std::int64_t ranks_;  ///< that share gradients and states: context ranks have the same weights as data ranks
   bool distributed_;
   bool pipelined_;  ///< by DeepSpeed
   std::int64_t elements_ = 0;
-  DType type_ = DType::kBf16;
+  DType type_ = DType::kBf16;  ///< of gradients, and of weights that are not in 8 bits
+  Bytes weight_bytes_;
   Tensor weights_;    ///< side by side, of the distributed optimizer
   Tensor gradients_;
   Tensor own_gradients_;  ///< autograd's, in two bytes

@@ -74,6 +74,7 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
     if (bias) made.bias = parameter(name + ".bias", {outputs});
   } else {
     made = make_plain(name, inputs, outputs, bias);
+    made.fp8 = fp8;
   }
   if (!adapter.exists() || !has(adapter, target)) return made;
   made.dropout = dropout;

@@ -26,6 +26,7 @@ struct DenseMaker {
   DType dtype = DType::kFp32;    ///< of the parameters
   DType compute = DType::kFp32;  ///< of products with encoded weights
   double dropout = 0;            ///< of what adapters read
+  bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
 
   /// A layer of `inputs` → `outputs`; with an adapter where `target` is one of the adapter's.
   [[nodiscard]] DenseLayer make(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias, AdapterTarget target) const;

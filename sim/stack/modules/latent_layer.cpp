@@ -6,15 +6,19 @@ LatentWeights make_latent(const DenseMaker& make, const std::string& name, const
   const LatentAttention& latent = spec.latent;
   const std::int64_t queries = spec.heads * latent.key_dim();
   LatentWeights made;
+  const auto plain = [&](const char* part, std::int64_t inputs, std::int64_t outputs) {
+    DenseLayer layer = make.make_plain(name + part, inputs, outputs, false);
+    layer.fp8 = make.fp8;
+    return layer;
+  };
   if (latent.q_rank > 0) {
-    made.query_down = make.make_plain(name + ".query_down", spec.hidden, latent.q_rank, false);
+    made.query_down = plain(".query_down", spec.hidden, latent.q_rank);
     made.query_norm = make_norm(make, name + ".query_norm", spec, latent.q_rank);
   }
-  made.query = make.make_plain(name + ".query", latent.q_rank > 0 ? latent.q_rank : spec.hidden, queries, false);
-  made.down = make.make_plain(name + ".down", spec.hidden, latent.kv_rank + latent.rope_dim, false);
+  made.query = plain(".query", latent.q_rank > 0 ? latent.q_rank : spec.hidden, queries);
+  made.down = plain(".down", spec.hidden, latent.kv_rank + latent.rope_dim);
   made.norm = make_norm(make, name + ".norm", spec, latent.kv_rank);
-  made.key_value =
-      make.make_plain(name + ".key_value", latent.kv_rank, spec.heads * (latent.plain_dim + latent.value_dim), false);
+  made.key_value = plain(".key_value", latent.kv_rank, spec.heads * (latent.plain_dim + latent.value_dim));
   return made;
 }
 

@@ -16,8 +16,11 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .compute = weights,
                         .dropout = setup.adapter_dropout};
   make_embeddings(make);
-  for (std::int64_t i = 0; i < spec.layers; ++i)
-    blocks_.push_back(make_block(make, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
+  for (std::int64_t i = 0; i < spec.layers; ++i) {
+    DenseMaker own = make;
+    own.fp8 = setup.fp8.covers(i, spec.layers);
+    blocks_.push_back(make_block(own, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
+  }
   make_head(make);
   if (setup.rotary_tables && spec.positions == PositionKind::kRope) make_rotary_tables(weights);
 }

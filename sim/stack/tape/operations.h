@@ -63,6 +63,7 @@ Tensor softmax(Tape& tape, const Tensor& x, DType result);
 struct Weights {
   Parameter* weight = nullptr;
   Parameter* bias = nullptr;  ///< may be nothing
+  bool fp8 = false;           ///< its products are in 8 bits
 };
 /// x [.., inputs] with weight [outputs, inputs], under autocast in its type.
 Tensor linear(Tape& tape, const Tensor& x, const Weights& weights);

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sim/stack/tape/operations.h"
+#include "sim/stack/tape/fp8_products.h"
 
 namespace plimsoll {
 namespace {
@@ -44,6 +44,7 @@ std::int64_t batches(const Tensor& x) { return x.elements() / (x.size(-1) * x.si
 }  // namespace
 
 Tensor linear(Tape& tape, const Tensor& input, const Weights& weights) {
+  if (weights.fp8) return fp8_linear(tape, input, weights);
   const Tensor x = tape.as_autocast(input);
   const Tensor weight = tape.as_autocast(weights.weight->use());
   const Tensor bias = weights.bias != nullptr ? tape.as_autocast(weights.bias->use()) : Tensor{};

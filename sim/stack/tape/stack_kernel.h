@@ -8,6 +8,9 @@
 
 namespace plimsoll {
 
+/// One byte an element: numbers of E4M3 or E5M2.
+inline constexpr DType kFp8Type = DType::kUint8;
+
 /// What bounds a kernel of a stack.
 enum class StackKernelSort : std::uint8_t {
   kProduct,      ///< batch × [m, k] · [k, n]
@@ -15,6 +18,7 @@ enum class StackKernelSort : std::uint8_t {
   kConvolution,  ///< as a product of m outputs, n channels, k = channels in · window
   kStream,       ///< elementwise, reductions, copies within the device
   kOptimizer,
+  kQuantize,     ///< casts to 8 bits and transpositions there: one pass, compiled or not
   kCollective,   ///< `bytes` a rank sends and receives
   kToHost,
   kToDevice,

@@ -119,14 +119,16 @@ void Tape::launch(StackKernel kernel) {
 
 void Tape::stream(double bytes, DType dtype) { launch({.sort = StackKernelSort::kStream, .dtype = dtype, .bytes = bytes}); }
 
-void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+void Tape::quantize(double bytes, DType dtype) { launch({.sort = StackKernelSort::kQuantize, .dtype = dtype, .bytes = bytes}); }
+
+void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, std::optional<DType> result) {
   Tensor& workspace = phase_ == Phase::kBackward ? backward_workspace_ : forward_workspace_;
   if (!workspace) workspace = empty({options_.product_workspace.count}, kMaskType, Holding::kWorkspace);
   const auto volume = static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-  const double elements = static_cast<double>(batch) * (static_cast<double>(m) * static_cast<double>(k + n) +
-                                                        static_cast<double>(n) * static_cast<double>(k));
+  const double read = static_cast<double>(batch) * static_cast<double>(k) * static_cast<double>(m + n);
+  const double written = static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n);
   launch({.sort = StackKernelSort::kProduct, .dtype = dtype, .batch = batch, .m = m, .n = n, .k = k, .flops = 2 * volume,
-          .bytes = elements * static_cast<double>(size_of(dtype))});
+          .bytes = read * static_cast<double>(size_of(dtype)) + written * static_cast<double>(size_of(result.value_or(dtype)))});
 }
 
 Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& make) {

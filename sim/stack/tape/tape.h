@@ -44,6 +44,13 @@ struct Node {
   std::size_t visit = 0;
 };
 
+/// How linear layers that are computed in 8 bits have their operands.
+struct Fp8Rules {
+  bool transposes = false;     ///< a transposed copy beside each, as units of Ada and Hopper want it
+  bool finds_largest = false;  ///< scales of the present: a pass more over what is cast
+  bool keeps_wide = false;     ///< backward casts again from two bytes (torchao)
+};
+
 /// What of a GPU and its libraries decides sizes.
 struct TapeOptions {
   Bytes product_workspace = Bytes(8519680);  ///< cuBLAS's, one for the forward and one for the backward thread
@@ -57,6 +64,7 @@ struct TapeOptions {
   /// (pytorch/pytorch pull request 65242).
   bool softmax_keeps_input = false;
   bool recomputes_attention = false;  ///< selective checkpoints keep products alone
+  Fp8Rules fp8 = {};
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
 
@@ -114,8 +122,10 @@ class Tape {
   void launch(StackKernel kernel);
   /// An elementwise kernel over so many bytes.
   void stream(double bytes, DType dtype = DType::kFp32);
-  /// A product, with the library's workspace when it is the thread's first.
-  void product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype);
+  /// A cast to 8 bits, or a transposition there: a pass that no compiler makes part of another kernel.
+  void quantize(double bytes, DType dtype);
+  /// A product, with the library's workspace when it is the thread's first. `result`: what is written; nothing: as its operands.
+  void product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, std::optional<DType> result = {});
   /// Holds cuBLASLt's workspace for a moment.
   void bias_workspace();
   /// A sum over the rows of [.., columns] into `sum`: holds its buffer for a moment.
@@ -129,6 +139,7 @@ class Tape {
 
   // Where we are.
   void step(std::int64_t step) { step_ = step; }
+  [[nodiscard]] std::int64_t step() const { return step_; }
   void phase(Phase phase) { phase_ = phase; }
   [[nodiscard]] Phase phase() const { return phase_; }
   void at(std::string what);

@@ -68,6 +68,8 @@ struct Parameter {
   /// Of its elements those of blocks' matrices, which Muon orthogonalizes; a flat one of many has as many as they have.
   std::int64_t hidden_matrices = 0;
   std::vector<Tensor> states;  ///< of the optimizer
+  std::vector<Tensor> low;     ///< copies in 8 bits that stay over micro-batches, and the step that they are of
+  std::int64_t low_of_step = -1;
   std::function<void(Parameter&)> after_gradient;  ///< runs when a gradient has been accumulated
 
   /// The tensor that a forward pass reads.
