@@ -221,6 +221,7 @@ AskableCommand declare_fit(CLI::App& app) {
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
       "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
       "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
+      "Example: plimsoll fit llama3-8b --on \"H100 SXM5 80GB\" --stack pytorch --precision bf16-mixed --fp8 delayed --dp 8 --zero 3 --batch 2\n"
       "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
   command->add_option("MODEL", options->asked.model,
                       "zoo name, config.json, .safetensors, .onnx, folder, gpt:layers=24,hidden=…, or a step graph")

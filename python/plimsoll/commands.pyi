@@ -37,6 +37,9 @@ def fit(
     stack: _Value | _Path | None = ...,  # the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c
     modules: _Value | _Path | None = ...,  # whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, …
     compile: bool | None = ...,  # torch.compile; of torchtune modules the loss too
+    fp8: _Value | _Path | None = ...,  # linear layers of the blocks multiply in fp8 (Transformer Engine; torchao of torchtune …
+    fp8_params: bool | None = ...,  # weights of such layers are in fp8 themselves (megatron: --fp8-param-gather)
+    fp8_wide_ends: _Value | _Path | None = ...,  # blocks at either end that stay in bf16 with --fp8 (NeMo's current scaling: 1)
     attention: _Value | _Path | None = ...,  # eager, efficient or flash (default: the fastest that there is)
     recompute: _Value | _Path | None = ...,  # activation checkpointing of another stack: none, selective, full, every:K
     compress_activations: _Value | _Path | None = ...,  # how feature maps of a convolutional net wait for the backward pass …
@@ -164,6 +167,9 @@ def plan(
     stack: _Value | _Path | None = ...,  # the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c
     modules: _Value | _Path | None = ...,  # whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, …
     compile: bool | None = ...,  # torch.compile; of torchtune modules the loss too
+    fp8: _Value | _Path | None = ...,  # linear layers of the blocks multiply in fp8 (Transformer Engine; torchao of torchtune …
+    fp8_params: bool | None = ...,  # weights of such layers are in fp8 themselves (megatron: --fp8-param-gather)
+    fp8_wide_ends: _Value | _Path | None = ...,  # blocks at either end that stay in bf16 with --fp8 (NeMo's current scaling: 1)
     attention: _Value | _Path | None = ...,  # eager, efficient or flash (default: the fastest that there is)
     recompute: _Value | _Path | None = ...,  # activation checkpointing of another stack: none, selective, full, every:K
     compress_activations: _Value | _Path | None = ...,  # how feature maps of a convolutional net wait for the backward pass …

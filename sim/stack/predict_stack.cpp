@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/stack/check_fp8.h"
 #include "sim/stack/device_room.h"
 #include "sim/stack/kernel_rates.h"
 #include "sim/stack/llmc/llmc_arenas.h"
@@ -115,6 +116,7 @@ void add_bubble(StackPrediction& prediction, const Recipe& recipe, const StackSe
 
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
+  if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   const auto tape = make_tape(setup, gpu);
   launch_llmc_step(*tape, spec, recipe, setup);
   StackPrediction prediction = reserved_once(llmc_arenas(spec, recipe, setup), device_room(gpu, setup));
