@@ -116,6 +116,7 @@ std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   // A compiler sums in kernels of its own.
   if (!setup.compile) options.sum_blocks = sum_blocks_of(gpu.multiprocessors, gpu.compute_capability);
   options.recomputes_attention = setup.recomputes_attention;
+  options.stops_early = stops_early(setup);
   options.softmax_keeps_input = setup.older_softmax || setup.legacy_kernels;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
   // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.

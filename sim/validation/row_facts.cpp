@@ -53,6 +53,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "holds_scores",
                                                   "separate_ends",
                                                   "recomputes_attention",
+                                                  "stops_early",
+                                                  "predicted_positions",
                                                   "precision",
                                                   "optimizer",
                                                   "accumulate",

@@ -53,6 +53,28 @@ Recipe recipe_of(std::int64_t batch, std::int64_t sequence, Precision precision)
 
 }  // namespace
 
+TEST_CASE("Checkpoints of FSDP's wrapper stop before a block's last product, reentrant and compiled ones do not") {
+  StackSetup setup{.modules = ModuleStyle::kMosaic, .recomputation = Recomputation::kFull};
+  const Recipe recipe = recipe_of(2, 256, Precision::kBf16Mixed);
+  const double early = time_of("gpt2", recipe, setup).hardware_flops;
+  setup.recomputation_stops_early = false;
+  // 12 blocks, 512 tokens, 3072 inputs and 768 outputs.
+  CHECK(time_of("gpt2", recipe, setup).hardware_flops - early == Approx(12.0 * 2 * 512 * 3072 * 768));
+  CHECK(stops_early({.modules = ModuleStyle::kTorchTune}));
+  CHECK_FALSE(stops_early({.modules = ModuleStyle::kTorchTune, .compile = true}));
+  CHECK_FALSE(stops_early({}));
+  CHECK_FALSE(stops_early({.stack = Stack::kMegatron, .modules = ModuleStyle::kMegatron}));
+}
+
+TEST_CASE("Where masked positions are gathered first, BERT's head sees them alone") {
+  StackSetup setup;
+  const Recipe recipe = recipe_of(4, 128, Precision::kFp32);
+  const double all = time_of("bert-base-uncased", recipe, setup).model_flops;
+  setup.predicted_positions = 20;
+  // Of 4 sequences 108 positions each less meet a square matrix and one of 30522 outputs, forward and twice backward.
+  CHECK(all - time_of("bert-base-uncased", recipe, setup).model_flops == Approx(3.0 * 2 * 4 * 108 * 768 * (768 + 30522)));
+}
+
 TEST_CASE("What a step takes of the rate of an architecture's matrix units it does not take of its vector units") {
   const GpuEntry gpu = gpu_named("H100 SXM5 80GB");
   const auto share = [&](DType type, DType measured) {
