@@ -21,7 +21,8 @@ ProductRow read_product(CsvFields& fields) {
           .precision = fields.text("precision"),
           .samples = fields.number("n_samples"),
           .best = share(fields, "best_efficiency"),
-          .median_large = share(fields, "median_efficiency_large")};
+          .median_large = share(fields, "median_efficiency_large"),
+          .depth = fields.optional_number("depth").value_or(0)};
 }
 
 BandwidthRow read_bandwidth(CsvFields& fields) {

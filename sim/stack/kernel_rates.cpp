@@ -43,7 +43,12 @@ void set_products(KernelRates& rates, const GpuEntry& gpu, Precision precision) 
     const auto alone = product_efficiency(gpu, units.measured);
     if (!units.tflops || !alone) continue;
     rates.nominal[type] = *units.tflops * kTera;
-    rates.products[type] = *units.tflops * kTera * alone->share * product_share(gpu, units.measured);
+    const double reached = *units.tflops * kTera * alone->share;
+    rates.products[type] = reached * product_share(gpu, units.measured);
+    if (alone->depth == 0) continue;
+    // Of an element of the result: 2 · depth FLOP, then its bytes.
+    const double writing = static_cast<double>(size_of(type)) / (2 * alone->depth * rates.operands);
+    rates.sums[type] = product_share(gpu, units.measured) / (1 / reached - writing);
   }
 }
 
@@ -74,10 +79,10 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   KernelRates rates{.gpu = gpu, .nominal = {}, .products = {}};
   const bool engine = setup.stack == Stack::kMegatron && setup.transformer_engine;
   if (engine) rates.attention = FusedAttention::kCudnn;
-  set_products(rates, gpu, precision);
-  if (setup.fp8.exists()) set_fp8(rates, gpu);
   rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;
+  set_products(rates, gpu, precision);
+  if (setup.fp8.exists()) set_fp8(rates, gpu);
   rates.updates = memory_efficiency(gpu).share * gpu.memory_gbs * kGiga * constant("stack.memory");
   const double legacy = setup.legacy_kernels ? constant("stack.legacy.memory") : 1;
   rates.streams = rates.updates * legacy / (setup.compile ? constant("stack.compiled.traffic") : 1);

@@ -126,6 +126,7 @@ std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   if (!setup.compile) options.sum_blocks = sum_blocks_of(gpu.multiprocessors, gpu.compute_capability);
   options.fp8 = fp8_rules(setup, gpu);
   options.recomputes_attention = setup.recomputes_attention;
+  options.stops_early = stops_early(setup);
   options.softmax_keeps_input = setup.older_softmax || setup.legacy_kernels;
   if (is_hopper_or_later(gpu) || setup.deterministic) options.product_workspace = 32 * kMiB;
   // Megatron-LM's own layers go through cuBLAS and cuBLASLt, each with a workspace.

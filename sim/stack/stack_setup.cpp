@@ -84,6 +84,12 @@ bool cuts_layers(const StackSetup& setup) {
          (setup.tensor_ranks > 1 || setup.stages > 1);
 }
 
+bool stops_early(const StackSetup& setup) {
+  const bool wrapped = setup.modules == ModuleStyle::kMosaic || setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
+  const bool own = setup.stack == Stack::kPytorch && wrapped && !setup.compile && !setup.legacy_kernels;
+  return setup.recomputation_stops_early.value_or(own);
+}
+
 bool prepares_kbit(const StackSetup& setup) {
   const bool shared = setup.data_ranks > 1 && setup.zero >= 2;
   const bool keeps_types = setup.stack == Stack::kPytorch && !shared && !setup.half_weights;

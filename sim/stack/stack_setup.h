@@ -90,6 +90,10 @@ struct StackSetup {
   bool expandable_segments = false;
   bool separate_ends = false;        ///< FSDP2: the embedding, and the last norm with the head, are units of their own
   bool recomputes_attention = false; ///< selective checkpoints keep no result of attention: cuDNN's was on no list
+  /// A checkpoint's second run ends with the last tensor that backward asks for, before the product that makes a block's result: what
+  /// PyTorch's checkpoints without reentrant autograd do since 2.1. Nothing: where modules checkpoint so (see stops_early).
+  std::optional<bool> recomputation_stops_early;
+  std::int64_t predicted_positions = 0;  ///< of a sequence, the masked ones, which alone meet BERT's head; 0: all
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool lets_logits_go = false;  ///< the training loop holds no logits during backward, where the modules' own examples do
   bool holds_scores = false;    ///< attention that is written out keeps the masked scores beside their softmax until it returns
@@ -118,6 +122,11 @@ std::int64_t gpus_of(const StackSetup& setup);
 
 /// Whether layers are cut over tensor ranks and stages: by Megatron-LM, or by its modules under DeepSpeed.
 bool cuts_layers(const StackSetup& setup);
+
+/// Whether a checkpoint's second run leaves out what backward does not ask for: as the setup says, else where the modules' own
+/// trainers take FSDP's checkpoint wrapper, which is not reentrant. A compiled block runs whole, and transformers' checkpoints
+/// are reentrant.
+bool stops_early(const StackSetup& setup);
 
 /// Whether a base of 4 or 8 bits is prepared: as the setup says, else wherever PyTorch trains transformers' modules and every GPU
 /// holds them whole. FSDP wants one type in a unit (TRL leaves the preparation out there), DeepSpeed makes everything 16 bits again.

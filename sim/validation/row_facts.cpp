@@ -57,6 +57,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "fp8",
                                                   "fp8_parameters",
                                                   "fp8_wide_ends",
+                                                  "stops_early",
+                                                  "predicted_positions",
                                                   "precision",
                                                   "optimizer",
                                                   "accumulate",

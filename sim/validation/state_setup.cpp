@@ -60,6 +60,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.lets_logits_go = facts.is_true("lets_logits_go");
   setup.holds_scores = facts.is_true("holds_scores");
   setup.separate_ends = facts.is_true("separate_ends");
+  if (!facts.fact("stops_early").empty()) setup.recomputation_stops_early = facts.is_true("stops_early");
+  setup.predicted_positions = facts.whole_fact("predicted_positions").value_or(0);
   setup.recomputes_attention = facts.is_true("recomputes_attention");
   setup.expandable_segments = facts.is_true("expandable");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);

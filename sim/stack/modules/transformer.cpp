@@ -124,6 +124,8 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
     if (head_.pooler.weight != nullptr) rows = from_result(tape_, linear(tape_, rows, head_.pooler));
     return linear(tape_, dropout(tape_, rows, rules_.dropout), head_.output);
   }
+  if (spec_.head == HeadKind::kMaskedToken && setup_.predicted_positions > 0)
+    rows = contiguous(tape_, narrow(tape_, rows, 1, setup_.predicted_positions));
   if (head_.transform.weight != nullptr)
     rows = layer_norm(tape_, from_input(tape_, linear(tape_, rows, head_.transform)), head_.transform_norm);
   if (head_.narrowing.weight != nullptr) rows = linear(tape_, rows, head_.narrowing);

@@ -15,6 +15,7 @@ Tensors run_again(Tape& tape, const Tensor& x, const std::function<Tensor(const 
   const Tensor leaf = as_leaf(x);
   Tensor out;
   const bool before = tape.is_again();
+  const std::size_t first = tape.kernels().size();
   tape.again(true);
   tape.with_grad([&] {
     if (autocast) {
@@ -25,6 +26,8 @@ Tensors run_again(Tape& tape, const Tensor& x, const std::function<Tensor(const 
   });
   tape.again(before);
   out.storage.reset();  // its history is enough
+  // Memory is left as it is: what would not be allocated is gone before backward allocates more.
+  if (tape.options().stops_early) tape.forget_last_product(first);
   return tape.backward_to({out}, std::move(gradients), {leaf});
 }
 

@@ -1,6 +1,8 @@
 #include "sim/stack/tape/tape.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 
 #include "sim/stack/tape/operations.h"
 
@@ -129,6 +131,30 @@ void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int6
   const double written = static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n);
   launch({.sort = StackKernelSort::kProduct, .dtype = dtype, .batch = batch, .m = m, .n = n, .k = k, .flops = 2 * volume,
           .bytes = read * static_cast<double>(size_of(dtype)) + written * static_cast<double>(size_of(result.value_or(dtype)))});
+}
+
+bool Tape::holds_any_since(std::uint64_t event) const {
+  const auto& events = log_->events();
+  std::set<std::uint32_t> alive;
+  for (auto at = event; at < events.size(); ++at) {
+    if (events[at].holding == Holding::kWorkspace) continue;
+    if (events[at].change == StorageChange::kBorn) alive.insert(events[at].storage);
+    if (events[at].change == StorageChange::kDied) alive.erase(events[at].storage);
+  }
+  return !alive.empty();
+}
+
+void Tape::forget_last_product(std::size_t first) {
+  const auto begin = kernels_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto last = std::find_if(kernels_.rbegin(), std::make_reverse_iterator(begin),
+                                 [](const StackKernel& kernel) { return kernel.sort == StackKernelSort::kProduct; });
+  if (last == std::make_reverse_iterator(begin)) return;
+  // Its result was born right before it, or before the library's workspace.
+  std::uint64_t born = last->events;
+  while (born > 0 && log_->events()[born - 1].holding == Holding::kWorkspace) --born;
+  if (born == 0 || log_->events()[born - 1].change != StorageChange::kBorn || holds_any_since(born - 1)) return;
+  const auto is_of_gpu = [](const StackKernel& kernel) { return kernel.sort <= StackKernelSort::kStream; };
+  kernels_.erase(std::remove_if(last.base() - 1, kernels_.end(), is_of_gpu), kernels_.end());
 }
 
 Tensors Tape::results_of(StackKernelSort sort, const std::function<Tensors()>& make) {

@@ -65,6 +65,7 @@ struct TapeOptions {
   bool softmax_keeps_input = false;
   bool recomputes_attention = false;  ///< selective checkpoints keep products alone
   Fp8Rules fp8 = {};
+  bool stops_early = false;           ///< a checkpoint's second run ends before a last product of which nothing is kept
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
 
@@ -155,9 +156,13 @@ class Tape {
   [[nodiscard]] StorageLog& log() { return *log_; }
   [[nodiscard]] const std::vector<StackKernel>& kernels() const { return kernels_; }
   void forget_kernels() { kernels_.clear(); }
+  /// Forgets the last product since the kernel of that index, with what follows it, if nothing that they made is alive.
+  void forget_last_product(std::size_t first);
   [[nodiscard]] const std::vector<Place>& places() const { return places_; }
 
  private:
+  [[nodiscard]] bool holds_any_since(std::uint64_t event) const;
+
   TapeOptions options_;
   std::shared_ptr<StorageLog> log_;
   std::deque<Parameter> parameters_;

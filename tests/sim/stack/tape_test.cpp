@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 
 #include "sim/stack/tape/operations.h"
@@ -131,6 +132,26 @@ TEST_CASE("A checkpoint keeps its input alone and runs its segment once more") {
   CHECK(product_flops(tape) == once * 4);
   CHECK(layer.weights.weight->gradient);
   CHECK(back.weight->gradient);
+}
+
+TEST_CASE("A checkpoint that stops early does not repeat a last product of which backward keeps nothing") {
+  Tape tape(TapeOptions{.stops_early = true});
+  Layer layer(tape);
+  Weights back{.weight = &tape.parameter("v", {16, 32}, DType::kFp32)};
+  const auto products_of = [&](const std::function<Tensor(const Tensor&)>& segment) {
+    tape.forget_kernels();
+    const Tensor y = checkpoint(tape, tape.empty({8, 16}, DType::kFp32), segment);
+    tape.backward(y, tape.empty({8, 16}, DType::kFp32));
+    return product_flops(tape);
+  };
+  const auto inner = [&](const Tensor& x) { return linear(tape, from_input(tape, linear(tape, x, layer.weights)), back); };
+  // Each product is 2 · 8 · 16 · 32 = 8192: two forward, the first of them once more, four of gradients.
+  CHECK(products_of(inner) == 7 * 8192.0);
+  // The sum behind it keeps nothing either.
+  CHECK(products_of([&](const Tensor& x) { return add(tape, inner(x), x); }) == 7 * 8192.0);
+  // What is kept of the last product, or made of it and kept, has to be there.
+  CHECK(products_of([&](const Tensor& x) { return from_input(tape, inner(x)); }) == 8 * 8192.0);
+  CHECK(products_of([&](const Tensor& x) { return from_result(tape, inner(x)); }) == 8 * 8192.0);
 }
 
 TEST_CASE("Heads between tokens are copied for a product, and not for fused attention") {
