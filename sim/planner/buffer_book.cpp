@@ -109,9 +109,19 @@ std::optional<Bytes> BufferBook::place_apart(SpaceId space, const Items& items, 
   }
   const Bytes usable = plan_.platform.at(space).usable;
   const Bytes bound = load_bound(activations.items, kBufferAlignment) + load_bound(others.items, kBufferAlignment);
-  if (activations.items.empty() || base + bound > usable) return std::nullopt;
+  if (activations.items.empty()) return std::nullopt;
+  if (base + bound > usable) {
+    below(base + bound);
+    return std::nullopt;
+  }
   const Bytes top = place_items(activations, place_items(others, base));
-  return top <= usable ? std::optional(top) : std::nullopt;
+  const Bytes needed = std::max(top, base + bound);
+  if (top > usable) {
+    below(needed);
+    return std::nullopt;
+  }
+  at_least(needed);
+  return top;
 }
 
 /// The CPU updates while the next step's forward pass sends activations off the device: bytes that these shared with what
@@ -154,6 +164,7 @@ void BufferBook::describe(std::vector<std::uint64_t>& words) const {
 
 void BufferBook::place(bool exactly, bool any) {
   plan_.arenas.clear();
+  placed_for_ = {};
   for (std::uint32_t s = 0; s < plan_.platform.spaces.size(); ++s) {
     const SpaceId space(s);
     const Bytes base = place_held(space);

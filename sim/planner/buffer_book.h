@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +14,14 @@
 #include "sim/planner/pack_arena.h"
 
 namespace plimsoll {
+
+/// Sizes of host memory, [from, to), under which addresses come out the same.
+struct RoomRange {
+  Bytes from;
+  Bytes to = Bytes(std::numeric_limits<std::int64_t>::max());
+
+  [[nodiscard]] bool holds(Bytes room) const { return from <= room && room < to; }
+};
 
 /// What a lowering asks for when it needs bytes.
 struct BufferRequest {
@@ -54,6 +64,8 @@ class BufferBook {
   /// Gives every buffer its offset and every space in use its arena. `exactly`: where the greedy packing comes out higher than
   /// may be used, pack_within is asked too. `any`: what fits need be no lower.
   void place(bool exactly = false, bool any = false);
+  /// For which host memories that came out so, where it was neither `exactly` nor `any`.
+  [[nodiscard]] const RoomRange& placed_for() const { return placed_for_; }
   /// Adds all that places follow from to `words`.
   void describe(std::vector<std::uint64_t>& words) const;
 
@@ -81,11 +93,15 @@ class BufferBook {
   Bytes place_items(const Items& items, Bytes base, std::optional<Bytes> within = std::nullopt, Bytes enough = Bytes(0));
   /// Activations in a region above everything else, scalars each by itself, where the space is large enough; else nothing.
   [[nodiscard]] std::optional<Bytes> place_apart(SpaceId space, const Items& items, Bytes base);
+  /// Of the host's memory: only what is at least so large, or is smaller, comes to these addresses.
+  void at_least(Bytes room) { placed_for_.from = std::max(placed_for_.from, room); }
+  void below(Bytes room) { placed_for_.to = std::min(placed_for_.to, room); }
 
   Plan& plan_;
   bool named_;
   std::uint32_t body_ = 0;
   std::vector<Life> lives_;
+  RoomRange placed_for_;
 };
 
 }  // namespace plimsoll

@@ -14,6 +14,7 @@
 namespace plimsoll {
 
 struct GroupSizes;
+struct RoomRange;
 struct StepOutline;
 
 /// What a plan needs of one memory space against what may be used.
@@ -37,6 +38,7 @@ struct LowerOptions {
   std::function<bool(const Plan&, const FlatBody&)> worth_placing = {};
   /// Then asked whether what follows from a step's unplaced_digest is known; where it is, the same.
   std::function<bool(std::uint64_t digest)> is_known = {};
+  RoomRange* placed_for = nullptr;  ///< takes the host memories for which addresses come out the same, where there are any
   FlatBody* flat_step = nullptr;  ///< takes the step's instructions, and the plan comes without bodies: for who only times it
   bool arenas_only = false;       ///< the plan comes without bodies: for who asks what it needs of each memory
   /// Addresses by the greedy packing alone, even where these come out higher than may be used and the exact one might find

@@ -21,6 +21,11 @@ std::optional<std::vector<std::int64_t>> places_of(const Platform& platform) {
   return words;
 }
 
+Bytes room_of(const Platform& platform) {
+  const auto host = platform.space(SpaceKind::kHost);
+  return host ? platform.at(*host).usable : Bytes(0);
+}
+
 bool uses_drive(const Strategy& s) {
   return std::max({s.optimizer, s.parameters, s.gradients, s.activations}) == Tier::kSsd;
 }
@@ -109,12 +114,9 @@ LoweredSteps::Choices LoweredSteps::choices_of(const Strategy& strategy, const P
 
 LoweredSteps::Placement LoweredSteps::placement_of(const Strategy& strategy, const Platform& platform,
                                                    std::uint64_t digest) {
-  const auto host = platform.space(SpaceKind::kHost);
-  const bool by_room = strategy.activations != Tier::kDevice && host;
-  const std::int64_t room = by_room ? platform.at(*host).usable.count : 0;
   const auto read = platform.queue("ssd.read"), write = platform.queue("ssd.write");
-  if (!uses_drive(strategy) || !read || !write) return {digest, room, 0, 0};
-  return {digest, room, platform.at(*read).width, platform.at(*write).width};
+  if (!uses_drive(strategy) || !read || !write) return {digest, 0, 0};
+  return {digest, platform.at(*read).width, platform.at(*write).width};
 }
 
 bool LoweredSteps::takes_room(const BareStep& step) {
@@ -134,9 +136,14 @@ std::optional<WrittenStep> LoweredSteps::written(const Strategy& strategy, const
 std::optional<PlacedStep> LoweredSteps::placed(const Strategy& strategy, const Platform& platform,
                                                std::uint64_t digest) const {
   const Placement placement = placement_of(strategy, platform, digest);
+  const Bytes room = room_of(platform);
   const std::scoped_lock lock(mutex_);
   const auto found = placed_.find(placement);
-  return found == placed_.end() ? std::nullopt : std::optional(found->second);
+  if (found == placed_.end()) return std::nullopt;
+  for (const PlacedStep& known : found->second) {
+    if (known.placed_for.holds(room)) return known;
+  }
+  return std::nullopt;
 }
 
 void LoweredSteps::keep(const Strategy& strategy, const Platform& platform, WrittenStep written,
@@ -152,8 +159,11 @@ void LoweredSteps::keep(const Strategy& strategy, const Platform& platform, Writ
   WrittenStep& known = written_[choices];
   if (!known.step) known = std::move(written);
   if (!placed) return;
-  PlacedStep& known_place = placed_[placement];
-  if (!known_place.step) known_place = std::move(*placed);
+  std::vector<PlacedStep>& places = placed_[placement];
+  const Bytes room = room_of(platform);
+  const auto same = std::find_if(places.begin(), places.end(), [&](const PlacedStep& one) { return one.placed_for.holds(room); });
+  if (same == places.end()) places.push_back(std::move(*placed));
+  else if (!same->step) *same = std::move(*placed);
 }
 
 std::shared_ptr<LoweredSteps> SharedSteps::of(const ModelSpec& spec, const Recipe& recipe, const Platform& platform) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/plan/expand.h"
+#include "sim/planner/buffer_book.h"
 #include "sim/planner/known_steps.h"
 #include "sim/planner/step_outline.h"
 
@@ -38,6 +39,7 @@ struct WrittenStep {
 /// What follows from a digest.
 struct PlacedStep {
   std::vector<Arena> arenas;             ///< as the greedy packing comes out
+  RoomRange placed_for;                  ///< host memories for which it does so
   std::shared_ptr<const BareStep> step;  ///< with dependencies; nothing where none were looked for
 };
 
@@ -64,9 +66,8 @@ class LoweredSteps {
  private:
   /// A strategy's choices, and the drive's queues where it uses one.
   using Choices = std::array<std::int64_t, 20>;
-  /// A digest; the host memory, where addresses follow from it (BufferBook::place_body); how wide the drive's queues
-  /// are, where it has a part in it.
-  using Placement = std::tuple<std::uint64_t, std::int64_t, std::int64_t, std::int64_t>;
+  /// A digest; how wide the drive's queues are, where it has a part in it.
+  using Placement = std::tuple<std::uint64_t, std::int64_t, std::int64_t>;
 
   static Choices choices_of(const Strategy& strategy, const Platform& platform);
   static Placement placement_of(const Strategy& strategy, const Platform& platform, std::uint64_t digest);
@@ -81,7 +82,7 @@ class LoweredSteps {
   std::shared_ptr<const StepOutline> outline_;
   mutable std::mutex mutex_;
   std::map<Choices, WrittenStep> written_;
-  std::map<Placement, PlacedStep> placed_;
+  std::map<Placement, std::vector<PlacedStep>> placed_;  ///< for host memories that differ in what they come to
 };
 
 /// The steps of all searches of one command, for searches of machines that differ little.

@@ -116,9 +116,12 @@ void StepLowering::update_group(GroupId group, bool clips) {
   updates_.starts.push_back(out_.next_id());
   updates_.staged.emplace_back();
   const bool on_ssd = state_tier(plan_.strategy, graph_.parameters.at(group).block) == Tier::kSsd;
-  std::vector<BufferId> stored{state_[group.index].master};
+  std::vector<BufferId> stored;
+  stored.reserve(state_[group.index].states.size() + 1);
+  stored.push_back(state_[group.index].master);
   stored.insert(stored.end(), state_[group.index].states.begin(), state_[group.index].states.end());
   UpdatedGroup updated{.group = group, .old = {}, .gradient = {}, .weights = {}, .clips = clips && clip_factor_.valid()};
+  updated.old.reserve(stored.size());
   for (const BufferId buffer : stored) updated.old.push_back(on_ssd ? stage(buffer) : out_.before(buffer));
   updated.gradient = summed_gradient(group);
   const bool mixed = has_master_copy(plan_.recipe.precision);
@@ -137,7 +140,8 @@ void StepLowering::update_group(GroupId group, bool clips) {
 void StepLowering::launch_update(const Op& op, const UpdatedGroup& group) {
   const bool in_place = group.old[0].age == 0;
   const bool on_host = updated_on_host(group.group);
-  std::vector<std::pair<Range, Access>> operands, news, rest;
+  auto &operands = operands_, &news = news_, &rest = rest_;
+  operands.clear(), news.clear(), rest.clear();
   std::size_t states = 0;
   const auto part_of = [&](const Range& of, const Operand& operand) {
     const Tensor& tensor = graph_.at(operand.tensor);

@@ -57,13 +57,15 @@ std::optional<Packing> pack_in_order(std::span<const PackItem> items, const Orde
 
 using Key = std::pair<double, double>;
 
-/// The largest key first.
+/// The largest key first, ties as they came.
 Order sorted_by(std::span<const PackItem> items, Key (*key)(const PackItem&)) {
-  std::vector<Key> keys(items.size());
-  std::transform(items.begin(), items.end(), keys.begin(), key);
+  std::vector<std::pair<Key, std::uint32_t>> keyed(items.size());
+  for (std::uint32_t i = 0; i < items.size(); ++i) keyed[i] = {key(items[i]), i};
+  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
+    return a.first > b.first || (a.first == b.first && a.second < b.second);
+  });
   Order order(items.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return keys[a] > keys[b]; });
+  std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& one) { return one.second; });
   return order;
 }
 

@@ -8,6 +8,20 @@ namespace {
 /// Half of the shortest window: shorter ones cost long-lived items more than they save short-lived ones.
 constexpr std::uint32_t kShortestHalf = 512;
 
+/// A few at a time mostly, for which std::stable_sort would ask for memory.
+constexpr std::size_t kFew = 24;
+
+void sort_by_place(std::vector<PlacedItem>& items) {
+  const auto lower = [](const PlacedItem& a, const PlacedItem& b) { return a.begin < b.begin; };
+  if (items.size() > kFew) return std::stable_sort(items.begin(), items.end(), lower);
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    const PlacedItem item = items[i];
+    std::size_t at = i;
+    for (; at > 0 && lower(item, items[at - 1]); --at) items[at] = items[at - 1];
+    items[at] = item;
+  }
+}
+
 template <typename Value>
 void move_up(std::vector<Value>& values, std::size_t begin, std::size_t end, std::size_t by) {
   std::memmove(values.data() + begin + by, values.data() + begin, (end - begin) * sizeof(Value));
@@ -27,14 +41,17 @@ void PlacedItems::add(const PlacedItem& item) {
   for (Level& level : levels_) {
     const std::uint32_t first = item.life.begin / level.half;
     const std::uint32_t last = (std::max(item.life.end, 1u) - 1) / level.half;
-    for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) level.windows[w].fresh.push_back(item);
+    for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) {
+      std::vector<PlacedItem>& fresh = level.windows[w].fresh;
+      if (fresh.capacity() == 0) fresh.reserve(kFew);
+      fresh.push_back(item);
+    }
   }
 }
 
 /// From the highest to the lowest, so that what lies above a fresh one moves once.
 void PlacedItems::sort_in(Window& window) {
-  const auto lower = [](const PlacedItem& a, const PlacedItem& b) { return a.begin < b.begin; };
-  if (window.fresh.size() > 1) std::stable_sort(window.fresh.begin(), window.fresh.end(), lower);
+  sort_by_place(window.fresh);
   std::size_t known = window.places.size();
   const std::size_t count = known + window.fresh.size();
   window.places.resize(count);

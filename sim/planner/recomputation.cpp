@@ -37,7 +37,10 @@ std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) {
   const bool starts_segment = run.block == graph_.spec.blocks() - 1 || (every > 0 && (run.block + 1) % every == 0);
   if (every == 0 || run.block < 0 || !starts_segment) return {};
   std::vector<Run> runs;
-  for (const std::size_t i : needed_for_backward(run.block / every * every, run.block)) {
+  std::vector<std::size_t> needed = needed_for_backward(run.block / every * every, run.block);
+  if (every == 1 && !needed.empty())
+    return {{.phase = Phase::kBackward, .block = run.block, .name = "recompute block", .ops = std::move(needed)}};
+  for (const std::size_t i : needed) {
     const std::int64_t block = graph_.ops[i].block;
     if (runs.empty() || runs.back().block != block) {
       runs.push_back({.phase = Phase::kBackward, .block = block, .name = "recompute block", .ops = {}});
@@ -50,7 +53,8 @@ std::vector<StepLowering::Run> StepLowering::recomputed_before(const Run& run) {
 std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, std::int64_t last) {
   asked_for_.resize(graph_.tensors.size(), 0);
   ++question_;
-  std::vector<std::size_t> forward;
+  std::vector<std::size_t>& forward = forward_;
+  forward.clear();
   for (const std::size_t r : runs_of(first, last)) {
     const Run& run = outline_.runs[r];
     if (run.phase == Phase::kForward) forward.insert(forward.end(), run.ops.begin(), run.ops.end());
@@ -62,6 +66,7 @@ std::vector<std::size_t> StepLowering::needed_for_backward(std::int64_t first, s
     }
   }
   std::vector<std::size_t> kept;
+  kept.reserve(forward.size());
   for (std::size_t k = forward.size(); k-- > 0;) {
     const Op& op = graph_.ops[forward[k]];
     const bool wanted = std::any_of(op.operands.begin(), op.operands.end(), [&](const Operand& operand) {

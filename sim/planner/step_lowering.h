@@ -224,8 +224,10 @@ class StepLowering {
   const std::vector<GroupState>& state_;
   BodyWriter out_;
   std::vector<std::size_t> asked_runs_;                  ///< see runs_of
+  std::vector<std::size_t> forward_;                     ///< of the blocks that needed_for_backward is asked about
   std::vector<KernelId> kernels_;                        ///< by op: of its launches, once there was one
   std::vector<std::pair<Range, Access>> operands_;       ///< of the launch that is being written
+  std::vector<std::pair<Range, Access>> news_, rest_;    ///< with them, of an update
   std::vector<std::uint32_t> asked_for_;    ///< by tensor: the last question (needed_for_backward) that it was needed for
   std::vector<std::uint32_t> made_in_;      ///< by tensor: the last question (kept_for_backward) that something in it makes it
   std::uint32_t question_ = 0;

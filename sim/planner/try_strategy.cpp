@@ -85,6 +85,7 @@ class Trial {
         bare_ = BareStep::of(plan, step);
         written_ = {plan.arenas, digest, bare_};
       };
+      options.placed_for = &placed_for_;
     }
     options.when_bounded = [&](const Plan& plan) {
       load_fits_ = true;  // else nobody asks
@@ -120,7 +121,7 @@ class Trial {
     if (!bare_)
       return problem_.lowered->keep(strategy_, problem_.platform, {.bounds = plan.arenas, .step = nullptr}, {});
     std::optional<PlacedStep> placed;
-    if (!floor_ && !known_ && !look_.tight) placed = PlacedStep{plan.arenas, nullptr};
+    if (!floor_ && !known_ && !look_.tight) placed = PlacedStep{plan.arenas, placed_for_, nullptr};
     if (placed && body.size() > 0) {
       bare_->order_as(body);
       placed->step = bare_;
@@ -175,6 +176,7 @@ class Trial {
   std::optional<KnownStep> known_;
   std::shared_ptr<BareStep> bare_;
   WrittenStep written_;
+  RoomRange placed_for_;
 };
 
 }  // namespace
