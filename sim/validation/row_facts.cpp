@@ -54,6 +54,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "separate_ends",
                                                   "recomputes_attention",
                                                   "precision",
+                                                  "narrow_products",
+                                                  "keeps_wide",
                                                   "optimizer",
                                                   "accumulate",
                                                   "micro_batch",
