@@ -50,10 +50,10 @@ TEST_CASE("A step's sequences are divided into the best micro-batches that divid
 TEST_CASE("Smaller batches are tried as long as they are faster") {
   const auto crowded = [](const ModelSpec&, const Recipe& recipe, const StackSetup&, const GpuEntry&) -> Result<StackPrediction> {
     const auto batch = static_cast<double>(recipe.micro_batch);
-    return taking(batch * (recipe.micro_batch > 16 ? 2.0 : 1.0), 4, true);
+    return taking(batch * batch / 16, 4, true);
   };
-  // Sixteen: (16 + 4) / 16; eight: 12 / 8.
-  CHECK(**best_over_batches(statement(), crowded) == Approx(1.25));
+  // Sixteen: (16 + 4) / 16; eight: (4 + 4) / 8; four: (1 + 4) / 4.
+  CHECK(**best_over_batches(statement(), crowded) == Approx(1));
 }
 
 TEST_CASE("Where no batch fits nothing is told") {
