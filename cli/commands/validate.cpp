@@ -76,7 +76,7 @@ void add_validate(CLI::App& app, ExitCode& code) {
   command->add_option("--family", flags->family, "only rows of one family, for example torchtitan");
   command->add_option(
       "--metric", flags->metric,
-      "only one of allocated, reserved, process, device, host, fits, step, cluster step, forward, backward, update, ladder, "
+      "only one of allocated, reserved, process, device, host, fits, step, cluster step, forward, backward, update, largest, ladder, "
       "operator, inference, parallel");
   command->add_option("--worst", flags->worst, "how many rows to print, worst first")->capture_default_str();
   command->add_flag("--cross", flags->cross, "constants that are fitted on rows, and the error on a family that is left out");

@@ -90,7 +90,7 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
                  .what = fmt::format("no measure is called '{}'", flags.metric),
                  .where = "--metric",
                  .remedy = "choose one of allocated, reserved, process, device, host, fits, step, cluster step, forward, backward, "
-                           "update, ladder, operator, inference, parallel"});
+                           "update, largest, ladder, operator, inference, parallel"});
   }
   const bool known =
       std::any_of(stated.begin(), stated.end(), [&](const StatedRow& row) { return row.family == flags.family; });

@@ -22,7 +22,6 @@ double product_share(const GpuEntry& gpu, DType measured) {
   return constant(measured != DType::kFp32 && cost_constants().has(own) ? own : sort);
 }
 
-/// fp16 on a GPU without units for it is widened: such products run at the rate of fp32. bf16 has no such way.
 /// The units that compute products of a type, and the type under which they were measured.
 struct Units {
   std::optional<double> tflops;

@@ -60,6 +60,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "stops_early",
                                                   "predicted_positions",
                                                   "precision",
+                                                  "narrow_products",
+                                                  "keeps_wide",
                                                   "optimizer",
                                                   "accumulate",
                                                   "micro_batch",

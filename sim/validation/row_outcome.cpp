@@ -77,7 +77,9 @@ void judge(RowOutcome& outcome, const Result<StackPrediction>& prediction) {
   outcome.predicted = measured(*prediction, *outcome.stated.statement);
   outcome.certain = prediction->certain;
   outcome.assumptions = prediction->assumptions;
-  if (!outcome.predicted) {
+  if (!outcome.predicted && !prediction->fits) {
+    outcome.stated.refusals.emplace_back("not predicted: told not to fit, and it ran");
+  } else if (!outcome.predicted) {
     outcome.stated.refusals.push_back(fmt::format("not predicted: {}", to_text(outcome.stated.statement->measure)));
   }
 }

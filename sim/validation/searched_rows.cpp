@@ -6,20 +6,33 @@
 
 namespace plimsoll {
 
+namespace {
+
+/// Seconds at one micro-batch, of a step or of one sequence; nothing where it does not fit.
+Result<std::optional<double>> seconds_at(const RowStatement& statement, std::int64_t batch, const StackPredictor& predict) {
+  const std::int64_t sequences = statement.recipe.accumulate;
+  RowStatement tried = statement;
+  tried.recipe.micro_batch = batch;
+  tried.recipe.accumulate = std::max<std::int64_t>(1, sequences / batch);
+  const auto prediction = predict(tried.spec, folded(tried.recipe, tried.setup), tried.setup, tried.gpu);
+  if (!prediction) return fail(prediction.error());
+  if (!prediction->fits || prediction->time.step <= 0) return std::optional<double>{};
+  const double step = whole_step_seconds(prediction->time, tried.recipe, tried.setup);
+  return std::optional<double>(sequences > 1 ? step : step / static_cast<double>(batch));
+}
+
+}  // namespace
+
 Result<std::optional<double>> best_over_batches(const RowStatement& statement, const StackPredictor& predict) {
   std::optional<double> best;
   const std::int64_t sequences = statement.recipe.accumulate;
-  for (std::int64_t batch = 1; batch <= kLargestTriedBatch; batch *= 2) {
+  // From the largest down: what is paid once a micro-batch weighs more in smaller ones, unless they leave room that is put to use.
+  for (std::int64_t batch = kLargestTriedBatch; batch >= 1; batch /= 2) {
     if (sequences > 1 && sequences % batch != 0) continue;
-    RowStatement tried = statement;
-    tried.recipe.micro_batch = batch;
-    tried.recipe.accumulate = std::max<std::int64_t>(1, sequences / batch);
-    const auto prediction = predict(tried.spec, folded(tried.recipe, tried.setup), tried.setup, tried.gpu);
-    if (!prediction) return fail(prediction.error());
-    if (!prediction->fits || prediction->time.step <= 0) break;
-    const double step = whole_step_seconds(prediction->time, tried.recipe, tried.setup);
-    const double counted = sequences > 1 ? step : step / static_cast<double>(batch);
-    best = best ? std::min(*best, counted) : counted;
+    const auto seconds = seconds_at(statement, batch, predict);
+    if (!seconds) return fail(seconds.error());
+    if (best && (!*seconds || **seconds > *best)) break;
+    if (*seconds) best = *seconds;
   }
   return best;
 }

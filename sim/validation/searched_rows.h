@@ -11,7 +11,7 @@ inline constexpr std::int64_t kLargestTriedBatch = 64;
 /// No published depth search went deeper.
 inline constexpr std::int64_t kDeepestTried = 2048;
 
-/// Of micro-batches of 1, 2, 4 … sequences (dividing a step's, where the row tells a step), the one that trains fastest among
+/// Of micro-batches of 64, 32 … 1 sequences (dividing a step's, where the row tells a step), the one that trains fastest among
 /// those that fit: seconds of the step, or of a step of one sequence a rank where the row tells none. The recipe counts micro-batches of one.
 Result<std::optional<double>> best_over_batches(const RowStatement& statement, const StackPredictor& predict);
 

@@ -9,6 +9,10 @@ namespace {
 
 void take_precision(RowFacts& facts, Recipe& recipe) {
   const std::string_view written = facts.row().field("precision");
+  // Products in 8 bits take other times; what they leave for backward is as wide as before where a program converts it again.
+  const std::string_view measure = facts.fact("measure");
+  const bool as_wide = facts.is_true("keeps_wide") && (measure == "allocated" || measure == "reserved");
+  if (facts.is_true("narrow_products") && !as_wide) return facts.refuse("precision not modelled", "8 bits or fewer");
   if (facts.fact("precision").empty()) {
     return facts.refuse(written.empty() ? "precision not stated" : "unknown precision", written);
   }

@@ -57,6 +57,7 @@ double step_seconds(RowFacts& facts, const RowStatement& statement, double value
   if (rate == "tokens-per-gpu") return step_tokens(statement) / gpus / value;
   if (rate == "sequences") return step_sequences(statement) / value;
   if (rate == "seconds-per-samples") return value * step_sequences(statement) / facts.number_fact("samples").value_or(1);
+  if (rate == "tflops") return flop_seconds(facts, statement, value / gpus);
   if (rate == "tflops-per-gpu") return flop_seconds(facts, statement, value);
   if (rate == "share-of-peak") return flop_seconds(facts, statement, value / 100 * peak_tflops(facts, statement));
   facts.refuse("unreadable fact", fmt::format("rate is '{}'", rate));

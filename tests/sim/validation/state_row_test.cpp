@@ -34,6 +34,10 @@ StatedRow throughput(const std::string& line) {
       line);
 }
 
+StatedRow offload(const std::string& line) {
+  return state("system,model,params_b,layers,hidden,heads,seq,batch,gpu,gpu_mem_gb,cpu_mem_gb,ssd,pcie,metric,value,unit,source", line);
+}
+
 bool says(const std::vector<std::string>& texts, std::string_view beginning) {
   return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) { return text.starts_with(beginning); });
 }
@@ -147,6 +151,32 @@ TEST_CASE("a source's own nodes decide how many there are") {
   REQUIRE(row.statement);
   CHECK(row.statement->setup.nodes == 2);
   CHECK(row.statement->measure == Measure::kClusterStep);
+}
+
+TEST_CASE("products in 8 bits leave what bf16 leaves where a program keeps what it read, and are refused everywhere else") {
+  const std::string head = "Llama3-8b,8.03B,32,4096,32,8,14336,128256,8192,1,fp8 tensorwise,AdamW fused,per-op SAC,3,none,8,H100-80GB,";
+  const auto kept = memory("torchtitan," + head + "peak_reserved,47.46,GB,pytorch/ao docs/source,,FSDP2 + torch.compile");
+  REQUIRE(kept.statement);
+  CHECK(kept.statement->recipe.precision == Precision::kBf16Mixed);
+  CHECK(says(kept.open, "copies in 8 bits"));
+  CHECK(says(memory("HF Trainer," + head + "peak_reserved,47.46,GB,x,,").refusals, "precision not modelled"));
+  CHECK(says(memory("torchtitan," + head + "nvidia_smi,47.46,GB,x,,").refusals, "precision not modelled"));
+}
+
+TEST_CASE("a source that tells the best of several batches is stated sequence by sequence, one that tells a largest size in parameters") {
+  const std::string shape = ",2,40,2048,16,1024,best over batch sizes,";
+  const auto best = offload("PatrickStar,GPT 2B" + shape + "4x V100-SXM2-32GB,32,240,,,total_throughput,200,TFLOPS,x");
+  REQUIRE(best.statement);
+  CHECK(best.statement->best_batch);
+  CHECK(best.statement->setup.data_ranks == 4);
+  // 8 * 2e9 FLOP a token, 1024 tokens on each of four GPUs, 200 TFLOP/s together.
+  CHECK(best.statement->published == Approx(8 * 2e9 * 4 * 1024 / 200e12));
+  CHECK(says(best.open, "which micro-batch was best"));
+  const auto largest = offload("ZeRO-2,GPT-2,,,,,,,1x V100-SXM3-32GB (DGX-2),32,1500,,,max_model_size,1.4,B params,x");
+  REQUIRE(largest.statement);
+  CHECK(largest.statement->measure == Measure::kLargest);
+  CHECK(largest.statement->published == Approx(1.4e9));
+  CHECK_FALSE(offload("PatrickStar,GPT,,,,,,,8x V100-32GB,32,240,,,max_model_size,17,B params,x").statement);
 }
 
 TEST_CASE("adapters have the rank and the matrices that the source says, their base its bits") {
