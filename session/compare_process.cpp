@@ -12,7 +12,8 @@ namespace plimsoll {
 std::optional<ComparedProcess> compare_process(const Plan& plan, const Trace& trace, const TrainSchedule& schedule) {
   const auto measured = process_memory();
   if (!measured) return std::nullopt;
-  const ProcessNeed need = process_need(plan, std::min(schedule.traced_steps, schedule.end_step - schedule.first_step));
+  const auto ended = static_cast<std::int64_t>(trace.steps.size());  // of an interrupted run fewer than were to come
+  const ProcessNeed need = process_need(plan, std::min(schedule.traced_steps, ended));
   return ComparedProcess{.measured = measured->anonymous,
                          .measured_events = events_kept(static_cast<std::int64_t>(trace.events.size())),
                          .arenas = need.arenas,

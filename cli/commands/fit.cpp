@@ -73,6 +73,14 @@ Answered verdict(bool fits, std::string text) {
   return {.code = fits ? ExitCode::kDone : ExitCode::kMissed, .text = std::move(text), .said = {}};
 }
 
+/// All that was taken for granted: by the question, by the answer and by its bill.
+std::vector<std::string> notes_of(const AskedQuestion& asked, const FitAnswer& answer) {
+  std::vector<std::string> notes = asked.notes;
+  notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
+  if (answer.training) notes.insert(notes.end(), answer.training->assumed.begin(), answer.training->assumed.end());
+  return notes;
+}
+
 Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked) {
   const auto prices = read_prices(options);
   if (!prices) return fail(prices.error());
@@ -81,17 +89,13 @@ Result<Answered> help_with(const FitOptions& options, const AskedQuestion& asked
   waiting.reset();
   if (!help) return fail(help.error());
   if (const auto billed = add_bill(options.asked.length, asked.question, help->today); !billed) return fail(billed.error());
+  help->today.assumed = notes_of(asked, help->today);
   const bool fits = help->today.fits;
   if (options.json) return verdict(fits, changes_json(*help));
   if (options.csv) return verdict(fits, changes_csv(*help));
-  std::vector<std::string> notes = asked.notes;
-  notes.insert(notes.end(), help->today.assumed.begin(), help->today.assumed.end());
   std::string text = fit_text(help->today, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
-  if (help->today.training) {
-    text += training_text(*help->today.training);
-    notes.insert(notes.end(), help->today.training->assumed.begin(), help->today.training->assumed.end());
-  }
-  return verdict(fits, text + changes_text(*help, options.all_changes) + notes_text(notes));
+  if (help->today.training) text += training_text(*help->today.training);
+  return verdict(fits, text + changes_text(*help, options.all_changes) + notes_text(help->today.assumed));
 }
 
 Result<Answered> compare_all(const FitOptions& options, const AskedQuestion& asked) {
@@ -140,18 +144,14 @@ Result<void> check_options(const FitOptions& options) {
   return {};
 }
 
-std::string answer_text(const FitOptions& options, const AskedQuestion& asked, const FitAnswer& answer) {
+std::string answer_text(const FitOptions& options, const AskedQuestion& asked, FitAnswer answer) {
+  answer.assumed = notes_of(asked, answer);
   if (options.json) return to_json(answer);
   if (options.csv) return answer.training ? training_csv(*answer.training) : memory_csv(answer);
-  std::vector<std::string> notes = asked.notes;
-  notes.insert(notes.end(), answer.assumed.begin(), answer.assumed.end());
   std::string text = fit_text(answer, asked.question.recipe, asked.machine, is_of_images(asked.question.spec));
   if (answer.safety) text += safety_text(*answer.safety);
-  if (answer.training) {
-    text += training_text(*answer.training);
-    notes.insert(notes.end(), answer.training->assumed.begin(), answer.training->assumed.end());
-  }
-  return text + notes_text(notes);
+  if (answer.training) text += training_text(*answer.training);
+  return text + notes_text(answer.assumed);
 }
 
 WorkloadRequest workload_request(const FitOptions& options) {

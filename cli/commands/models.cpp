@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -45,13 +46,14 @@ void print_json(const std::vector<ZooModel>& models) {
   fmt::print("{}\n", rows.dump(2));
 }
 
-/// Those with `part` in their name, or in one of their other names.
+/// Those with `part` in their name; where none has it, those with it in one of their other names.
 Result<std::vector<ZooModel>> models_with(const std::string& part) {
+  const auto has_part = [&](const std::string& name) { return has_in_name(name, part); };
   std::vector<ZooModel> found;
-  for (const ZooModel& model : built_in_zoo()) {
-    const auto has_part = [&](const std::string& name) { return has_in_name(name, part); };
-    if (has_part(model.name) || std::ranges::any_of(model.aliases, has_part)) found.push_back(model);
-  }
+  std::ranges::copy_if(built_in_zoo(), std::back_inserter(found), has_part, &ZooModel::name);
+  if (!found.empty()) return found;
+  std::ranges::copy_if(built_in_zoo(), std::back_inserter(found),
+                       [&](const ZooModel& model) { return std::ranges::any_of(model.aliases, has_part); });
   if (found.empty()) return fail(find_in_zoo(part).error());
   return found;
 }

@@ -56,9 +56,10 @@ Result<Answered> write_other_stack(const PlanFlags& flags) {
   const auto lowered = lower_stack(other->spec, other->recipe, setup, gpu);
   waiting.reset();
   if (!lowered) return fail(lowered.error());
-  const FitAnswer answer = stack_answer(other->spec, other->recipe, setup, gpu, lowered->prediction);
+  FitAnswer answer = stack_answer(other->spec, other->recipe, setup, gpu, lowered->prediction);
   const auto& notes = lowered->prediction.assumptions;
   other->notes.insert(other->notes.end(), notes.begin(), notes.end());
+  answer.assumed = other->notes;
   Answered answered{.code = answer.fits ? ExitCode::kDone : ExitCode::kMissed,
                     .text = flags.json ? to_json(answer)
                                        : fit_text(answer, other->recipe, gpu.name, is_of_images(other->spec)) +

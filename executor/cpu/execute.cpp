@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -91,6 +92,9 @@ LossReport report_loss(const std::vector<OperandView>& operands, std::uint32_t m
     report.loss_scale = values[losses + 3];
   }
   if (values.size() == losses + 1) report.right = values[losses];
+  for (double* value : {&report.loss, &report.gradient_norm}) {
+    if (std::isnan(*value)) *value = std::numeric_limits<double>::quiet_NaN();  // its sign says nothing, and would be printed
+  }
   return report;
 }
 

@@ -149,6 +149,20 @@ std::string_view without_remarks(std::string_view name) {
   return counted ? name.substr(digits + 2) : name;
 }
 
+/// "Titan X (Maxwell)": what stands in brackets tells boards apart where with it only one board is left, of one size.
+const GpuEntry* told_by_remark(const std::vector<GpuEntry>& entries, std::string_view name) {
+  if (name.find('(') == std::string_view::npos) return nullptr;
+  const Words wanted = words_of(name);
+  const GpuEntry* only = nullptr;
+  for (const auto& gpu : entries) {
+    const auto rest = without(wanted, words_of(gpu.name));
+    if (!rest || !std::all_of(rest->begin(), rest->end(), is_size)) continue;
+    if (only != nullptr) return nullptr;
+    only = &gpu;
+  }
+  return only;
+}
+
 Error ambiguous(std::string_view name, const Words& builds, const Words& models) {
   std::string what = fmt::format("'{}' does not say which board is meant", name);
   if (!builds.empty()) what += fmt::format(": {}", fmt::join(builds, ", "));
@@ -175,6 +189,7 @@ Result<GpuEntry> find_gpu(const std::vector<GpuEntry>& entries, std::string_view
   for (const auto& gpu : entries) {
     if (gpu.name == name) return gpu;
   }
+  if (const GpuEntry* told = told_by_remark(entries, name)) return *told;
   const Words stated = words_of(without_remarks(name));
   const GpuEntry* only = nullptr;
   Words builds;

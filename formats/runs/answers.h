@@ -137,7 +137,7 @@ struct FitAnswer {
   std::vector<Load> loads;  ///< every queue, or of other stacks every resource; busiest first
   Bytes drive_read;         ///< of one step
   Bytes drive_written;
-  std::vector<std::string> assumed;  ///< of other stacks: what their rules took for granted
+  std::vector<std::string> assumed;  ///< what was taken for granted
   std::optional<TrainingAnswer> training;  ///< of the whole training, when its length was given
   std::optional<SafetyAnswer> safety;      ///< when it was asked for
 };

@@ -182,6 +182,9 @@ std::string fit_document(const FitAnswer& a) {
   json.raw("alternatives", lines(a.alternatives, alternative));
   json.raw("training", a.training ? to_json(*a.training) : JsonLine().raw("seconds", "null").raw("cost", "null").str());
   if (a.safety) json.raw("safety", to_json(*a.safety));
+  std::vector<std::string> assumed;
+  for (const std::string& note : a.assumed) assumed.push_back(json_quote(note));
+  if (!assumed.empty()) json.raw("assumed", json_list(assumed));
   return json.str();
 }
 

@@ -53,7 +53,8 @@ TEST_CASE("a run's report names no host, user, path or command, and validate acc
     INFO(told);
     CHECK(report.out.find(told) == std::string::npos);
   }
-  write_file(folder.file("rows.csv"), report.out);
+  CHECK(plimsoll_in(folder, {"report", "run.plimsoll", "-o", "rows.csv"}).code == 0);
+  CHECK(read_whole(folder.file("rows.csv")) == report.out);
   const auto end = plimsoll_in(folder, {"validate", "rows.csv"});
   INFO(end.out << end.err);
   CHECK(end.code == 0);

@@ -32,6 +32,10 @@ TEST_CASE("a run that is interrupted keeps its steps, its trace and a checkpoint
   REQUIRE(file->checkpoints.size() == 1);
   CHECK(file->checkpoints[0].step == done);
 
+  REQUIRE(stopped->comparison);
+  REQUIRE(stopped->comparison->process);
+  CHECK(stopped->comparison->process->events == stopped->comparison->process->measured_events);
+
   request.resume = stopped->checkpoint;
   request.output = folder.file("resumed.plimsoll");
   CHECK(losses_of(request) == std::vector<double>(whole.begin() + static_cast<std::ptrdiff_t>(done), whole.end()));

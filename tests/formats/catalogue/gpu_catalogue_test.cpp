@@ -66,6 +66,13 @@ TEST_CASE("find_gpu takes none of several boards that a name may mean") {
   }
 }
 
+TEST_CASE("what stands in brackets tells boards apart where it leaves one of one size") {
+  CHECK(found("Titan X (Maxwell)") == "Titan X (Maxwell) 12GB");
+  CHECK(found("NVIDIA TITAN X (Pascal)") == "Titan X (Pascal) 12GB");
+  CHECK(found("Titan X").find("error: 'Titan X' does not say") == 0);
+  CHECK(found("8x RTX 4090 (PCIe4 x16)") == "RTX 4090");
+}
+
 TEST_CASE("find_gpu takes the spellings of published tables") {
   const std::pair<const char*, const char*> spellings[] = {
       {"A100-SXM4-80GB", "A100 80GB SXM4"},  {"a100_80gb", "A100 80GB SXM4"},      {"a100_40gb", "A100 40GB SXM4"},
