@@ -75,13 +75,13 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   const bool engine = setup.stack == Stack::kMegatron && setup.transformer_engine;
   if (engine) rates.attention = FusedAttention::kCudnn;
   set_products(rates, gpu, precision);
-  if (setup.fp8.exists()) set_fp8(rates, gpu);
   rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;
   rates.updates = memory_efficiency(gpu).share * gpu.memory_gbs * kGiga * constant("stack.memory");
   const double legacy = setup.legacy_kernels ? constant("stack.legacy.memory") : 1;
   rates.streams = rates.updates * legacy / (setup.compile ? constant("stack.compiled.traffic") : 1);
   rates.startup = constant("kernel.startup") * kMicro;
+  if (setup.fp8.exists()) set_fp8(rates, gpu);
   return rates;
 }
 

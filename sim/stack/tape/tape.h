@@ -54,6 +54,7 @@ struct Fp8Rules {
 /// What of a GPU and its libraries decides sizes.
 struct TapeOptions {
   Bytes product_workspace = Bytes(8519680);  ///< cuBLAS's, one for the forward and one for the backward thread
+  Fp8Rules fp8 = {};                         ///< of layers that are computed in 8 bits
   Bytes bias_workspace = kMiB;               ///< cuBLASLt's, while a product with a bias runs
   bool compiled = false;                     ///< what backward does not read is not kept, a checkpoint's last product too
   /// Copies that no tracker of tensors sees: softmax's backward on CUDA multiplies gradient and result before it sums rows,
@@ -64,7 +65,6 @@ struct TapeOptions {
   /// (pytorch/pytorch pull request 65242).
   bool softmax_keeps_input = false;
   bool recomputes_attention = false;  ///< selective checkpoints keep products alone
-  Fp8Rules fp8 = {};
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
 
