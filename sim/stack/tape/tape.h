@@ -64,7 +64,7 @@ struct TapeOptions {
   /// (pytorch/pytorch pull request 65242).
   bool softmax_keeps_input = false;
   bool recomputes_attention = false;  ///< selective checkpoints keep products alone
-  Fp8Rules fp8 = {};
+  Fp8Rules fp8 = {};  ///< of layers that are computed in 8 bits
   bool stops_early = false;           ///< a checkpoint's second run ends before a last product of which nothing is kept
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
