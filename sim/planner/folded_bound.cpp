@@ -12,9 +12,10 @@ namespace {
 constexpr std::int64_t kMostPeriod = 8;
 /// Less than this share of a model left out saves nothing: two shorter ones are planned in its place.
 constexpr double kLeastLeftOut = 0.6;
-/// Lengths seldom divide well: a few more or fewer times than usual may leave less to write. Many more would bring the two models
-/// too near to each other for what is the most in one of them to be the most in the whole.
-constexpr std::int64_t kTimesAround = 2;
+/// Lengths seldom divide well: of a deep model, which blocks are left out of so many times, a few more or fewer times than usual may
+/// leave less to write. Many more would bring the two models too near to each other for what is the most in one of them to be the
+/// most in the whole.
+constexpr std::int64_t kManyTimes = 8, kTimesAround = 2;
 
 /// The kernels of each block, in order.
 std::vector<std::vector<const Op*>> ops_of_blocks(const Graph& graph) {
@@ -120,8 +121,9 @@ std::optional<Folding> fold_layers(const Strategy& strategy, std::int64_t layers
   if (cuts.back() != layers) return std::nullopt;  // a count of more blocks than there are: refused elsewhere
   const auto stretches = static_cast<double>(cuts.size() - 1);
   const auto usual = std::max<std::int64_t>(2, std::llround(std::sqrt(static_cast<double>(layers / step) / (2 * stretches))));
+  const std::int64_t around = usual < kManyTimes ? 1 : kTimesAround;
   std::optional<Folding> best;
-  for (std::int64_t times = std::max<std::int64_t>(2, usual / kTimesAround); times <= usual * kTimesAround; ++times) {
+  for (std::int64_t times = usual / around; times <= usual * around; ++times) {
     Folding folding = folded_so_often(times, cuts, stay, step);
     if (!best || folding.written(layers) < best->written(layers)) best = std::move(folding);
   }

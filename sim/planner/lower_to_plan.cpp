@@ -110,8 +110,10 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   const bool may_fit = book.bound_arenas();
   if (options.bounds_only || (!may_fit && options.only_if_fits)) return plan;
   if (!wants_addresses(plan, step.writer().body(), book, options)) return plan;
-  // Who is told of the step shares its addresses with others, which may have less memory.
-  book.place(!options.quick_addresses, options.arenas_only && options.only_if_fits && !options.when_written);
+  // Who is told of the step shares its addresses with others, which may have less memory. What does not fit is told as low as it is.
+  const bool any = options.arenas_only && options.only_if_fits && !options.when_written;
+  book.place(!options.quick_addresses, any);
+  if (any && !all_fit(space_needs(plan))) book.place(!options.quick_addresses);
   if (options.placed_for) *options.placed_for = book.placed_for();
   if (options.arenas_only || (options.only_if_fits && options.flat_step && !all_fit(space_needs(plan)))) return plan;
   if (options.flat_step) {

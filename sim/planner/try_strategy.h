@@ -52,7 +52,7 @@ struct Candidate {
 /// How closely a strategy is looked at.
 struct Look {
   bool glance = false;  ///< one whose lasting state alone does not fit is not lowered
-  bool memory = false;  ///< nothing is simulated: what fits has a step of 0
+  bool memory = false;  ///< nothing is simulated: what fits has a step of 0, and may need less than it is told to
   bool tight = false;   ///< addresses are looked for by the exact packing too, where the greedy one's do not fit
   bool loads = false;   ///< what each queue works is told
   std::optional<Bytes> short_of;     ///< one whose lasting state alone is short of as much is not lowered

@@ -126,6 +126,24 @@ TEST_CASE("equal blocks of the model share their templates") {
   CHECK(deep.blocks.size() < 2 * shallow.blocks.size());
 }
 
+TEST_CASE("bounds that are asked for alone are those of the plan in full") {
+  for (const Family family : {Family::kGpt2, Family::kLlama}) {
+    for (const std::int64_t accumulate : {1, 3}) {
+      Recipe recipe = small_recipe(accumulate);
+      recipe.precision = Precision::kBf16Mixed;
+      for (const Strategy& strategy : candidate_strategies(4, tiny_platform(), recipe.precision)) {
+        const auto none = [](const Plan&, const FlatBody&) { return false; };
+        const Plan full = lower_to_plan(small_model(family), recipe, tiny_platform(), strategy, {.worth_placing = none}).value();
+        const Plan alone = lower_to_plan(small_model(family), recipe, tiny_platform(), strategy, {.bounds_only = true}).value();
+        INFO(describe(strategy));
+        REQUIRE(full.arenas.size() == alone.arenas.size());
+        for (std::size_t i = 0; i < full.arenas.size(); ++i) CHECK(full.arenas[i].bytes == alone.arenas[i].bytes);
+        CHECK(alone.bodies.empty());
+      }
+    }
+  }
+}
+
 TEST_CASE("an SSD strategy on a machine without an SSD is refused with the remedy") {
   Platform platform = tiny_platform();
   platform.spaces.pop_back();

@@ -49,7 +49,9 @@ bool alike(const Candidate& a, const Candidate& b) {
     for (const SpaceNeed& need : one.needs) all.emplace_back(need.needed, need.usable);
     return all;
   };
-  return a.strategy == b.strategy && bytes(a) == bytes(b) && a.step == b.step && a.glanced == b.glanced &&
+  // What fits where room alone was asked for may have the first addresses that do, or those that others shared.
+  const bool room_alone = a.fits() && a.step == Nanoseconds(0);
+  return a.strategy == b.strategy && a.fits() == b.fits() && (room_alone || bytes(a) == bytes(b)) && a.step == b.step && a.glanced == b.glanced &&
          a.instructions == b.instructions && a.loose == b.loose;
 }
 

@@ -67,6 +67,19 @@ TEST_CASE("pack_arena never overlaps buffers of a step of many thousand instruct
   }
 }
 
+TEST_CASE("where any height up to one is enough, pack_arena ends no higher, and without a collision, if it can without that") {
+  for (std::uint32_t seed = 0; seed < 40; ++seed) {
+    const std::vector<PackItem> items = random_items(seed, 120);
+    const Bytes lowest = pack_arena(items, kAligned).height;
+    for (const std::int64_t more : {0, 500, 5000, 50'000}) {
+      const Packing packing = pack_arena(items, kAligned, lowest + Bytes(more));
+      CHECK(verify_packing(items, packing, kAligned));
+      CHECK(packing.height <= lowest + Bytes(more));
+    }
+    CHECK(pack_arena(items, kAligned, lowest - Bytes(1)).height == lowest);
+  }
+}
+
 TEST_CASE("verify_packing finds an overlap, a misaligned offset and a wrong height") {
   const std::vector<PackItem> items{{{0, 4}, Bytes(32)}, {{2, 6}, Bytes(32)}};
   CHECK(verify_packing(items, {{Bytes(0), Bytes(32)}, Bytes(64)}, kAligned));
