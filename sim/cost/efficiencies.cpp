@@ -113,21 +113,17 @@ std::optional<Efficiency> fp8_efficiency(const GpuEntry& gpu) {
 }
 
 std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
-  std::array<std::vector<double>, 4> shares_at, depths_at;
+  std::array<std::vector<double>, 4> shares_at;
   for (const auto& row : product_rows()) {
     const auto* measured = entry_named(row.gpu);
     if (measured == nullptr || row.precision != to_text(dtype) || !is_credible(row)) continue;
     if (gpu.name != measured->name && is_slot_powered(*measured) && !is_slot_powered(gpu)) continue;
-    const auto at = static_cast<std::size_t>(distance(gpu, *measured, dtype));
-    shares_at[at].push_back(row.median_large);
-    depths_at[at].push_back(row.depth);
+    shares_at[static_cast<std::size_t>(distance(gpu, *measured, dtype))].push_back(row.median_large);
   }
   for (std::size_t i = 0; i < shares_at.size(); ++i) {
     if (shares_at[i].empty()) continue;
-    const bool apart = *std::min_element(depths_at[i].begin(), depths_at[i].end()) > 0;
     return Efficiency{.share = quantile(shares_at[i], 0.5),
-                      .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated,
-                      .depth = apart ? quantile(depths_at[i], 0.5) : 0};
+                      .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
   }
   return std::nullopt;
 }

@@ -16,7 +16,6 @@ namespace plimsoll {
 struct Efficiency {
   double share = 0;
   CostOrigin origin = CostOrigin::kExtrapolated;
-  double depth = 0;  ///< of products: k of the shapes that reached it, where their results' writing counts apart
 };
 
 /// Matrix products: the median of large shapes measured on this GPU, else the median over the boards nearest in kind (same

@@ -21,8 +21,7 @@ ProductRow read_product(CsvFields& fields) {
           .precision = fields.text("precision"),
           .samples = fields.number("n_samples"),
           .best = share(fields, "best_efficiency"),
-          .median_large = share(fields, "median_efficiency_large"),
-          .depth = fields.optional_number("depth").value_or(0)};
+          .median_large = share(fields, "median_efficiency_large")};
 }
 
 BandwidthRow read_bandwidth(CsvFields& fields) {

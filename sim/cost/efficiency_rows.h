@@ -17,7 +17,6 @@ struct ProductRow {
   double samples = 0;
   double best = 0;
   double median_large = 0;
-  double depth = 0;  ///< k of the shapes of that median; 0: what results' writing takes is not known apart
 };
 
 /// One streaming kernel measured on one GPU.

@@ -42,12 +42,7 @@ void set_products(KernelRates& rates, const GpuEntry& gpu, Precision precision) 
     const auto alone = product_efficiency(gpu, units.measured);
     if (!units.tflops || !alone) continue;
     rates.nominal[type] = *units.tflops * kTera;
-    const double reached = *units.tflops * kTera * alone->share;
-    rates.products[type] = reached * product_share(gpu, units.measured);
-    if (alone->depth == 0) continue;
-    // Of an element of the result: 2 · depth FLOP, then its bytes.
-    const double writing = static_cast<double>(size_of(type)) / (2 * alone->depth * rates.operands);
-    rates.sums[type] = product_share(gpu, units.measured) / (1 / reached - writing);
+    rates.products[type] = *units.tflops * kTera * alone->share * product_share(gpu, units.measured);
   }
 }
 

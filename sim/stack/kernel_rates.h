@@ -17,8 +17,6 @@ struct KernelRates {
   GpuEntry gpu;
   std::map<DType, double> nominal;   ///< FLOP/s of the units that compute in a type; nothing where the GPU has none
   std::map<DType, double> products;  ///< FLOP/s of large matrix products
-  /// FLOP/s of a product while it sums, where what it takes to write the sums afterwards is known apart.
-  std::map<DType, double> sums;
   FusedAttention attention = FusedAttention::kFlash;
   double attention_share = 1;        ///< of what fused attention reaches alone
   double operands = 0;               ///< bytes/s of the operands of products and attention

@@ -23,12 +23,7 @@ tl::unexpected<Error> unknown_rate(std::string_view what, const StackKernel& ker
 Result<double> product_seconds(const StackKernel& kernel, const KernelRates& rates) {
   const auto rate = rates.products.find(kernel.dtype);
   if (rate == rates.products.end()) return unknown_rate("products", kernel, rates);
-  const auto sums = rates.sums.find(kernel.dtype);
-  if (kernel.sort != StackKernelSort::kProduct || sums == rates.sums.end()) return arithmetic_seconds(kernel, rate->second, rates);
-  // A block of threads writes its part of the result when its sums are there, and nothing of it multiplies meanwhile: the less a
-  // product sums, the more of it is writing.
-  const double results = static_cast<double>(kernel.batch) * static_cast<double>(kernel.m) * static_cast<double>(kernel.n);
-  return *arithmetic_seconds(kernel, sums->second, rates) + results * static_cast<double>(size_of(kernel.dtype)) / rates.operands;
+  return arithmetic_seconds(kernel, rate->second, rates);
 }
 
 Result<double> attention_seconds(const StackKernel& kernel, const KernelRates& rates) {

@@ -6,8 +6,7 @@
 
 namespace plimsoll {
 
-/// Seconds that a kernel keeps a GPU busy in a training step: start-up, then the longer of its arithmetic and its traffic; where a
-/// product's sums and the writing of them are known apart, the writing comes after that.
+/// Seconds that a kernel keeps a GPU busy in a training step: start-up, then the longer of its arithmetic and its traffic.
 /// A rate that nobody knows is an error that names it. Collectives and transfers are none of a GPU's kernels.
 Result<double> kernel_seconds(const StackKernel& kernel, const KernelRates& rates);
 

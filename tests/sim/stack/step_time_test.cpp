@@ -2,8 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <cmath>
-#include <iterator>
 #include <string>
 
 #include "formats/models/resolve_model.h"
@@ -54,52 +52,6 @@ Recipe recipe_of(std::int64_t batch, std::int64_t sequence, Precision precision)
 }
 
 }  // namespace
-
-TEST_CASE("A product writes its sums when they are there: the less it sums, the less of its rate it keeps") {
-  KernelRates rates = round_rates();
-  rates.sums[DType::kFp16] = 110e12;
-  const auto seconds = [&](std::int64_t k) { return *kernel_seconds(product(4096, 4096, k), rates); };
-  // 1 us; 2 · 4096² · 1024 / 110e12 = 312.4 us; 4096² · 2 / 1e12 = 33.6 us.
-  CHECK(seconds(1024) == Approx(1e-6 + 312.35e-6 + 33.55e-6).epsilon(1e-4));
-  CHECK(seconds(4096) == Approx(1e-6 + 1249.4e-6 + 33.55e-6).epsilon(1e-4));
-  rates.sums.clear();
-  CHECK(seconds(1024) == Approx(1e-6 + 343.6e-6).epsilon(1e-4));
-}
-
-TEST_CASE("Sums and writing together reach what was measured at the depth of the measurement") {
-  const GpuEntry gpu = gpu_named("V100 SXM2 16GB");
-  const KernelRates rates = kernel_rates(gpu, {}, Precision::kFp16Mixed).value();
-  const double in_step = cost_constants().at("stack.product.datacenter");
-  // 0.833 of 125 TFLOP/s at a depth of 2560, 720 GB/s: an element sums for 2 · 2560 / r seconds and is written in 2 / 720e9.
-  const double sums = rates.sums.at(DType::kFp16) / in_step;
-  CHECK(2 * 2560 / (2 * 2560 / sums + 2 / 720e9) == Approx(0.833 * 125e12));
-  // Products of such shapes were not measured on Hopper, nor in fp32.
-  CHECK(kernel_rates(gpu_named("H100 SXM5 80GB"), {}, Precision::kBf16Mixed).value().sums.empty());
-  CHECK(rates.sums.count(DType::kFp32) == 0);
-}
-
-TEST_CASE("Telling the writing of results apart comes nearer to measured products of many shapes") {
-  struct Measured {
-    std::int64_t m, n, k;
-    double microseconds;
-  };
-  // V100, fp16, DeepBench's tables (DeepBench_NV_V100.xlsx, CUDA 10.1): large products, the deepest and the shallowest.
-  const Measured rows[] = {{2048, 7000, 2048, 599},   {2560, 7000, 2560, 884},   {4096, 7000, 4096, 2092},  {1760, 7000, 1760, 485},
-                           {3072, 48000, 1024, 3168}, {1024, 48000, 2816, 2570}, {4608, 48000, 1536, 6811}, {7680, 48000, 2560, 17907}};
-  KernelRates rates = kernel_rates(gpu_named("V100 SXM2 16GB"), {}, Precision::kFp16Mixed).value();
-  const double in_step = cost_constants().at("stack.product.datacenter");
-  rates.products[DType::kFp16] /= in_step;
-  rates.sums[DType::kFp16] /= in_step;
-  const auto error = [&] {
-    double sum = 0;
-    for (const Measured& row : rows) sum += std::abs(*kernel_seconds(product(row.m, row.n, row.k), rates) / (row.microseconds * 1e-6) - 1);
-    return sum / std::size(rows);
-  };
-  const double apart = error();  // 3.3 %
-  rates.sums.clear();
-  CHECK(apart < 0.035);
-  CHECK(error() > 0.05);  // 5.5 %
-}
 
 TEST_CASE("Checkpoints of FSDP's wrapper stop before a block's last product, reentrant and compiled ones do not") {
   StackSetup setup{.modules = ModuleStyle::kMosaic, .recomputation = Recomputation::kFull};
