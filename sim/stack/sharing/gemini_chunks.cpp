@@ -48,10 +48,11 @@ void GeminiChunks::make_chunks(const std::vector<Parameter*>& parameters, Bytes 
     if (chunk.state_home == Home::kDevice) chunk.master.value = tape_.empty({part(elements)}, DType::kFp32, Holding::kOptimizer);
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
-    Chunk& chunk = chunks_[layout.chunk_of[i]];
+    const std::size_t place = layout.chunk_of[i];
+    Chunk& chunk = chunks_[place];
     chunk.parameters.push_back(parameters[i]);
     parameters[i]->value.storage = chunk.gathered;
-    chunks_at_[block_of(parameters[i]->name)].insert(&chunk);
+    chunks_at_[block_of(parameters[i]->name)].insert(place);
     parameters[i]->after_gradient = [this, &chunk](Parameter& ready) { take(chunk, ready); };
   }
 }
@@ -75,18 +76,19 @@ void GeminiChunks::move(const std::string& place) {
   const std::string unit = chunks_at_.contains(place) ? place : std::string();
   if (!in_use_.empty() && unit == current_) return;
   current_ = unit;
-  const std::set<Chunk*>& needed = chunks_at_[unit];
-  for (Chunk* chunk : in_use_) {
+  const Places& needed = chunks_at_[unit];
+  for (const std::size_t used : in_use_) {
     // A chunk with gradients of tensors that were used waits for the others.
-    const bool filling = tape_.phase() == Phase::kBackward && chunk->awaited > 0;
-    if (!needed.contains(chunk) && !filling) release(*chunk);
+    const bool filling = tape_.phase() == Phase::kBackward && chunks_[used].awaited > 0;
+    if (!needed.contains(used) && !filling) release(chunks_[used]);
   }
-  std::erase_if(in_use_, [](const Chunk* chunk) { return !chunk->gathered->is_there(); });
-  for (Chunk* chunk : needed) gather(*chunk);
+  std::erase_if(in_use_, [this](std::size_t used) { return !chunks_[used].gathered->is_there(); });
+  for (const std::size_t one : needed) gather(one);
 }
 
-void GeminiChunks::gather(Chunk& chunk) {
-  in_use_.insert(&chunk);
+void GeminiChunks::gather(std::size_t place) {
+  in_use_.insert(place);
+  Chunk& chunk = chunks_[place];
   if (chunk.gathered->is_there()) return;
   const double bytes = static_cast<double>(chunk.elements * size_of(type_));
   if (chunk.parameter_home != Home::kDevice) {

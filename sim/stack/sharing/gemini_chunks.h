@@ -42,7 +42,7 @@ class GeminiChunks : public StateSharing {
 
   void make_chunks(const std::vector<Parameter*>& parameters, Bytes room);
   void move(const std::string& place);
-  void gather(Chunk& chunk);
+  void gather(std::size_t place);
   void release(Chunk& chunk);
   void take(Chunk& chunk, Parameter& parameter);
   [[nodiscard]] std::int64_t part(std::int64_t elements) const { return (elements + ranks_ - 1) / ranks_; }
@@ -54,8 +54,9 @@ class GeminiChunks : public StateSharing {
   Home state_home_;
   DType type_ = DType::kFp16;
   std::deque<Chunk> chunks_;
-  std::map<std::string, std::set<Chunk*>> chunks_at_;
-  std::set<Chunk*> in_use_;
+  using Places = std::set<std::size_t>;  ///< in chunks_: in their order, which addresses have not
+  std::map<std::string, Places> chunks_at_;
+  Places in_use_;
   std::string current_;
 };
 

@@ -153,8 +153,8 @@ TEST_CASE("a source's own nodes decide how many there are") {
   CHECK(row.statement->measure == Measure::kClusterStep);
 }
 
-TEST_CASE("products in 8 bits leave what bf16 leaves where a program keeps what it read, and are refused everywhere else") {
-  const std::string head = "Llama3-8b,8.03B,32,4096,32,8,14336,128256,8192,1,fp8 tensorwise,AdamW fused,per-op SAC,3,none,8,H100-80GB,";
+TEST_CASE("products in MXFP8 leave what bf16 leaves where a program keeps what it read, and are refused everywhere else") {
+  const std::string head = "Llama3-8b,8.03B,32,4096,32,8,14336,128256,8192,1,mxfp8_cublas_rceil,AdamW fused,per-op SAC,3,none,8,B200,";
   const auto kept = memory("torchtitan," + head + "peak_reserved,47.46,GB,pytorch/ao docs/source,,FSDP2 + torch.compile");
   REQUIRE(kept.statement);
   CHECK(kept.statement->recipe.precision == Precision::kBf16Mixed);
