@@ -99,40 +99,26 @@ Result<std::int64_t> climb(Probes& probes, std::int64_t low, const LargestOption
   return low;
 }
 
-/// Whether the limit, where steps that double come to it, fits: thoroughly only if a quick look finds it short of no more than one
-/// takes.
-Result<bool> limit_fits(Probes& probes, const LargestOptions& options) {
-  const auto fits = probes.fits(options.most, false);
-  if (!fits || *fits || probes.at(options.most).short_of > options.of_each) return fits;
-  return probes.fits(options.most, true);
-}
-
 /// The same when values above the edge must not fit even for who looks thoroughly. The limit is asked at once where it is near.
-/// A value that did not fit ends the doubling before it: so near to it the next one is the likeliest not to fit, too.
-Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, const LargestOptions& options) {
-  const std::int64_t most = options.most;
+Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, std::int64_t most) {
   while (edge > 0) {
     const auto fits = probes.fits(edge, true);
     if (!fits) return fail(fits.error());
     if (*fits) break;
     --edge;
   }
-  const bool near_limit = most - edge <= edge / kNearLimit;
-  std::int64_t step = near_limit ? std::max<std::int64_t>(1, most - edge) : 1;
-  std::int64_t beyond = most + 1;  // the nearest that did not fit
+  std::int64_t step = most - edge <= edge / kNearLimit ? std::max<std::int64_t>(1, most - edge) : 1;
   for (std::int64_t next = edge + step; next <= most; next = std::min(most, edge + step)) {
-    const bool at_limit = next == most && next > edge + 1 && !near_limit;
-    const auto fits = at_limit ? limit_fits(probes, options) : probes.fits(next, true);
+    const auto fits = probes.fits(next, true);
     if (!fits) return fail(fits.error());
     if (!*fits) {
       if (next == edge + 1) break;
-      beyond = next;
       step = 1;
       continue;
     }
     edge = next;
     if (edge == most || probes.refused(edge + 1)) break;
-    step = 2 * step < (beyond - edge + 1) / 2 || beyond > most ? 2 * step : 1;
+    step *= 2;
   }
   return edge;
 }
@@ -156,11 +142,11 @@ Result<LargestFit> find_largest(const FitProbe& probe, const LargestOptions& opt
   Probes probes(probe);
   const auto quick = climb(probes, 0, options);
   if (!quick) return fail(quick.error());
-  auto edge = confirm(probes, *quick, options);
+  auto edge = confirm(probes, *quick, options.most);
   if (!edge) return fail(edge.error());
   const auto beyond = look_beyond(probes, *edge, options.most);
   if (!beyond) return fail(beyond.error());
-  if (*beyond > *edge) edge = confirm(probes, *beyond, options);
+  if (*beyond > *edge) edge = confirm(probes, *beyond, options.most);
   if (!edge) return fail(edge.error());
   LargestFit largest{.value = *edge, .monotone = probes.monotone(*edge), .looked_at = probes.size()};
   if (*edge > 0) largest.answer = probes.at(*edge);
