@@ -26,12 +26,14 @@ constexpr std::array kHeard{"core/base",          "core/graph/buildable.cpp", "c
                             "formats/traces",     "session"};
 
 /// Commands that the window starts: what these refuse and remark, not their options' help.
-constexpr std::array kAsked{"adapter_flags", "cuda_machine",    "export_program", "fit_parallel",    "load_plan",
-                            "machine_flags", "machines",        "other_stack",    "own_drive",       "parallel_flags",
-                            "parse_rate",    "plan",            "probe_cache",    "progress_lines",  "resume_source",
-                            "run",           "run_flags",       "run_request",    "stack_choice",    "stack_flags",
-                            "strategy_choice", "target_machine", "this_machine",  "timeline_file",   "trained_model",
-                            "training_flags"};
+constexpr std::array kAsked{"commands/export_program", "commands/fit_parallel", "commands/machines", "commands/plan",
+                            "commands/run", "commands/run_request", "inputs/cuda_machine", "inputs/load_plan",
+                            "inputs/own_drive", "inputs/probe_cache", "inputs/resume_source",
+                            "inputs/target_machine", "inputs/this_machine", "inputs/trained_model",
+                            "options/adapter_flags", "options/machine_flags", "options/other_stack",
+                            "options/parallel_flags", "options/parse_rate", "options/run_flags",
+                            "options/stack_choice", "options/stack_flags", "options/strategy_choice",
+                            "options/training_flags", "print/progress_lines", "print/timeline_file"};
 
 /// Beneath these, but of commands that the window never starts, of files that come with the program, or a proof's defects.
 constexpr std::array kNotHeard{
