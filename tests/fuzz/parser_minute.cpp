@@ -90,7 +90,7 @@ std::vector<Parser> named(const std::vector<std::string>& wanted) {
 
 /// The `count` readers whose turn it is on `day`: after ceil(readers / count) days in a row all had theirs.
 std::vector<Parser> of_the_day(std::uint64_t day, std::size_t count) {
-  const std::vector<Parser> all = parsers();
+  const std::vector<Parser>& all = parsers();
   const std::size_t days = (all.size() + count - 1) / count;
   const std::size_t first = day % days * count;
   return {all.begin() + static_cast<std::ptrdiff_t>(first),

@@ -30,10 +30,6 @@ Weights make_norm(Tape& tape, const std::string& name, const ModelSpec& spec, st
   return made;
 }
 
-}  // namespace
-
-namespace {
-
 /// DeepSpeed fills one stage after another up to the most that one must have, and the last takes what is left.
 std::int64_t layers_left_over(const ModelSpec& spec, const StackSetup& setup, std::int64_t stage) {
   const std::int64_t most = (spec.layers + setup.stages - 1) / setup.stages;
@@ -82,9 +78,10 @@ void MegatronStage::make_embeddings() {
 
 /// Which layer of the model a layer of this stage is: chunks go round the stages.
 std::int64_t MegatronStage::layer_of_model(std::int64_t index) const {
-  const std::int64_t parts = setup_.stages * setup_.chunks;
-  if (spec_.layers % parts == 0) return (index / layers_a_chunk_ * setup_.stages + stage_) * layers_a_chunk_ + index % layers_a_chunk_;
-  return stage_ == 0 ? index : (spec_.layers + 2) / setup_.stages * stage_ - 1 + index;  // the embedding counts as a layer
+  if (setup_.chunks > 1) return (index / layers_a_chunk_ * setup_.stages + stage_) * layers_a_chunk_ + index % layers_a_chunk_;
+  std::int64_t before = 0;
+  for (std::int64_t stage = 0; stage < stage_; ++stage) before += layers_of_chunk(spec_, setup_, stage);
+  return before + index;
 }
 
 void MegatronStage::make_layer(std::int64_t index) {

@@ -1,9 +1,10 @@
 #include <catch2/catch.hpp>
 
 #include <string>
+#include <vector>
 
 #include "formats/models/resolve_model.h"
-#include "sim/stack/megatron/megatron_layers.h"
+#include "sim/stack/megatron/megatron_stage.h"
 #include "sim/stack/predict_stack.h"
 #include "sim/stack/tape/fp8_products.h"
 
@@ -202,6 +203,20 @@ TEST_CASE("Blocks at the ends stay in two bytes where the setup says so") {
   };
   CHECK(products(0) < products(1));
   CHECK(products(1) < products(2));
+}
+
+/// DeepSpeed's two stages of five layers are of three and two: the second holds layers 3 and 4, of which 4 is the model's last.
+TEST_CASE("The last blocks are counted over uneven stages too") {
+  const ModelSpec spec = *resolve_model("gpt:layers=5,hidden=256,heads=4,vocab=512,positions=128");
+  StackSetup setup = with_fp8(Stack::kDeepspeed, {.scaling = Fp8Scaling::kDelayed, .parameters = true, .wide_ends = 1});
+  setup.stages = 2;
+  Tape tape{TapeOptions{}};
+  const Recipe asked = recipe(1, 128);
+  const MegatronStage stage(tape, spec, asked, setup, 1, megatron_cut(spec, asked, setup, "9.0"));
+  std::vector<bool> narrow;
+  for (const Parameter& parameter : tape.parameters())
+    if (parameter.name.find(".qkv.weight") != std::string::npos) narrow.push_back(parameter.value.dtype == kFp8Type);
+  CHECK(narrow == std::vector<bool>{true, false});
 }
 
 TEST_CASE("Large layers are faster in fp8 and small ones may not be") {
