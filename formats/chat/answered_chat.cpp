@@ -13,7 +13,7 @@ tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
-bool is_answer(const json& message) { return message.value("role", "") == "assistant"; }
+bool is_answer(const json& message) { return message.contains("role") && message["role"] == "assistant"; }
 
 /// The text of the first `count` messages.
 Result<std::string> beginning(const ChatTemplate& chat, const ChatInput& input, std::size_t count, bool prompts) {

@@ -29,8 +29,9 @@ bool says_nothing(const json& value) {
 
 /// What changes the function that an adapter computes and is not built here.
 Result<void> check_kind(const json& config, const std::string& where) {
-  if (const std::string type = config.value("peft_type", ""); type != "LORA") {
-    return bad(where, fmt::format("an adapter of type '{}'; only LORA is known", type));
+  const json type = config.value("peft_type", json(""));
+  if (type != "LORA") {
+    return bad(where, fmt::format("an adapter of type '{}'; only LORA is known", type.is_string() ? type.get<std::string>() : type.dump()));
   }
   for (const char* key : {"use_dora", "bias", "rank_pattern", "alpha_pattern", "modules_to_save", "layers_to_transform",
                           "layer_replication", "target_parameters", "trainable_token_indices", "lora_bias", "use_qalora",
@@ -57,10 +58,13 @@ Result<AdapterSpec> adapter_of(const json& config, const std::string& where) {
     if (config.contains(key) && config[key].is_number()) continue;
     return bad(where, fmt::format("'{}' is missing or no number", key));
   }
+  if (!config["r"].is_number_integer()) return bad(where, fmt::format("'r' is {}, which is no whole number", config["r"].dump()));
+  const json by_root = config.value("use_rslora", json(false));
+  if (!by_root.is_boolean()) return bad(where, fmt::format("'use_rslora' is {}, neither true nor false", by_root.dump()));
   AdapterSpec adapter{.rank = config["r"].get<std::int64_t>(), .alpha = config["lora_alpha"].get<double>()};
   if (adapter.rank <= 0) return bad(where, fmt::format("a rank of {}", adapter.rank));
   // rsLoRA (Kalajdzievski 2023) divides by √rank instead of rank.
-  if (config.value("use_rslora", false)) adapter.alpha *= std::sqrt(static_cast<double>(adapter.rank));
+  if (by_root.get<bool>()) adapter.alpha *= std::sqrt(static_cast<double>(adapter.rank));
   return adapter;
 }
 

@@ -123,6 +123,9 @@ TEST_CASE("adapters that compute something else are refused by name") {
   CHECK_THAT(refusal({{"modules_to_save", {"lm_head"}}}), Catch::Contains("modules_to_save"));
   CHECK_THAT(refusal({{"r", "four"}}), Catch::Contains("'r'"));
   CHECK_THAT(refusal({{"r", 0}}), Catch::Contains("rank of 0"));
+  CHECK_THAT(refusal({{"r", 1e300}}), Catch::Contains("no whole number"));
+  CHECK_THAT(refusal({{"peft_type", 16}}), Catch::Contains("of type '16'"));
+  CHECK_THAT(refusal({{"use_rslora", 1}}), Catch::Contains("'use_rslora' is 1"));
 }
 
 TEST_CASE("an adapter of another family is refused with a tensor that it has and one that it would have") {
