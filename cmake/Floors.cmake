@@ -10,9 +10,9 @@ function(plimsoll_compile_options target)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
   if(PLIMSOLL_SANITIZED AND ${target} MATCHES "${PLIMSOLL_SANITIZED}")
-    target_compile_options(${target} PRIVATE -fsanitize=address,undefined -fno-sanitize-recover=undefined
+    target_compile_options(${target} PRIVATE -fsanitize=${PLIMSOLL_SANITIZERS} -fno-sanitize-recover=undefined
       -Wno-error)  # checks that are woven in make this compiler warn of what cannot be
-    target_link_options(${target} PUBLIC -fsanitize=address,undefined)
+    target_link_options(${target} PUBLIC -fsanitize=${PLIMSOLL_SANITIZERS})
   endif()
 endfunction()
 
