@@ -23,6 +23,7 @@
 #include "formats/runs/report_json.h"
 #include "formats/text/csv.h"
 #include "formats/text/read_text_file.h"
+#include "sim/answers/room_to_fit.h"
 #include "sim/planner/safety_cost.h"
 
 namespace plimsoll {
@@ -203,9 +204,10 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   if (asked->question.stack && safe)
     return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
   auto answer = answer_question(asked->question, {.margin_percent = options.margin});
-  waiting.reset();
   if (!answer) return fail(answer.error());
   const Question& question = asked->question;
+  if (!answer->fits) answer->larger = room_to_fit(question);
+  waiting.reset();
   add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
   if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());
   if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);

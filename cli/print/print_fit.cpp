@@ -108,12 +108,9 @@ std::string collision_lines(const FitAnswer& answer) {
   return text;
 }
 
-/// What would make it fit, the least first.
 std::string change_lines(const FitAnswer& answer) {
   std::string text;
-  std::vector<ChangeAnswer> changes = memory_changes(answer);
-  changes.insert(changes.end(), answer.smaller.begin(), answer.smaller.end());
-  for (const ChangeAnswer& change : changes) {
+  for (const ChangeAnswer& change : changes_of(answer)) {
     text += fmt::format("  {:<8}{} ({}, {} a step)\n", text.empty() ? "to fit" : "or", change.what, change.strategy,
                         seconds(change.step_seconds));
   }

@@ -120,6 +120,7 @@ struct FitAnswer {
   };
   std::optional<Redo> redo;
   std::optional<MarginAnswer> margin;  ///< when it was asked for
+  std::vector<ChangeAnswer> larger;  ///< of one that does not fit: what could be added to the machine, each alone
   std::vector<ChangeAnswer> smaller;  ///< of one that does not fit: what fits in the memory that there is
   std::vector<SpaceAnswer> memory;
   std::string bottleneck;  ///< the busiest resource

@@ -91,4 +91,12 @@ std::vector<ChangeAnswer> memory_changes(const FitAnswer& answer) {
   return kept;
 }
 
+std::vector<ChangeAnswer> changes_of(const FitAnswer& answer) {
+  std::vector<ChangeAnswer> changes = answer.larger;
+  changes.insert(changes.end(), answer.smaller.begin(), answer.smaller.end());
+  const std::vector<ChangeAnswer> memory = memory_changes(answer);
+  changes.insert(changes.end(), memory.begin(), memory.end());
+  return changes;
+}
+
 }  // namespace plimsoll

@@ -23,4 +23,7 @@ std::vector<CollisionAnswer> collisions_of(const FitAnswer& answer);
 /// first; of plans that ask for as much of the same memories, the fastest.
 std::vector<ChangeAnswer> memory_changes(const FitAnswer& answer);
 
+/// Everything with which it would fit: what can be bought, a smaller micro-batch, and what the plans looked at are short of.
+std::vector<ChangeAnswer> changes_of(const FitAnswer& answer);
+
 }  // namespace plimsoll

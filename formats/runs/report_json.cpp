@@ -127,13 +127,6 @@ std::string change(const ChangeAnswer& c) {
   return line.integer("more_bytes", c.more.count).str();
 }
 
-/// Memory to add, least first, then what fits as it is.
-std::vector<ChangeAnswer> changes_of(const FitAnswer& a) {
-  std::vector<ChangeAnswer> changes = memory_changes(a);
-  changes.insert(changes.end(), a.smaller.begin(), a.smaller.end());
-  return changes;
-}
-
 std::optional<double> gap_of(const FitAnswer& a) {
   if (!a.lower_bound_seconds || *a.lower_bound_seconds <= 0) return std::nullopt;
   return a.step_seconds / *a.lower_bound_seconds - 1;

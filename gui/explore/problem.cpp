@@ -42,6 +42,7 @@ Result<void> take_catalogued(const Choices& choices, Problem& problem, Precision
   auto platform = gpu_platform(*gpu, *options);
   if (!platform) return fail(platform.error());
   problem.platform = std::move(platform->platform);
+  problem.machine = CataloguedMachine{*gpu, *options};
   problem.notes = std::move(platform->defaults);
   advice = default_precision(*gpu);
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "core/model/recipe.h"
 #include "core/platform/platform.h"
 #include "gui/explore/choices.h"
+#include "sim/answers/question.h"
 #include "sim/cost/cost_model.h"
 
 namespace plimsoll::gui {
@@ -17,6 +19,7 @@ struct Problem {
   ModelSpec spec;
   Recipe recipe;
   Platform platform;
+  std::optional<CataloguedMachine> machine;  ///< that `platform` is of; nothing: this computer
   std::shared_ptr<const CostModel> costs;
   std::vector<std::string> notes;  ///< what was assumed
 };

@@ -1,6 +1,7 @@
 #include "gui/explore/verdict.h"
 
 #include "gui/jobs/stoppable_costs.h"
+#include "sim/answers/room_to_fit.h"
 #include "sim/planner/fit_answer.h"
 #include "sim/planner/lower_bound.h"
 
@@ -13,6 +14,17 @@ Verdict described(const Problem& problem) {
   verdict.machine = problem.platform.name;
   verdict.recipe = problem.recipe;
   return verdict;
+}
+
+/// What could be added to the machine with which it would fit.
+std::vector<ChangeAnswer> additions(const Problem& problem, const Choices& choices, const Stop& stop) {
+  return room_to_fit({.spec = problem.spec,
+                      .recipe = problem.recipe,
+                      .strategy = choices.strategy.toStdString(),
+                      .exact = choices.exact,
+                      .machine = problem.machine,
+                      .platform = problem.platform,
+                      .costs = std::make_shared<StoppableCosts>(*problem.costs, stop)});
 }
 
 /// The plan of a strategy, whether it fits or not, with what it would take.
@@ -53,6 +65,7 @@ Result<SharedVerdict> full_answer(const Problem& problem, const Choices& choices
   } else {
     auto nearest = predicted(problem, answer->strategy, costs);
     if (!nearest) return fail(nearest.error());
+    answer->larger = additions(problem, choices, stop);
     nearest->answer = std::move(*answer);
     verdict.plan = std::make_shared<const PredictedPlan>(std::move(*nearest));
   }

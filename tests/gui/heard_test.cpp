@@ -20,6 +20,7 @@ namespace {
 /// Whose errors, notes and reasons the window shows, from its own process or from the program that it starts.
 constexpr std::array kHeard{"core/base",          "core/graph/buildable.cpp", "core/model",      "core/parallel",
                             "core/platform",      "core/plan/durability.cpp", "core/schedule",   "core/trace/compare_traces.cpp",
+                            "sim/answers/room_to_fit.cpp",
                             "sim/cost",           "sim/parallel",             "sim/planner",     "sim/schedule",
                             "sim/stack",          "formats/exporters",        "formats/machines", "formats/models",
                             "formats/plans",      "formats/runs",             "formats/schedules", "formats/text",

@@ -1,0 +1,87 @@
+#include "sim/answers/room_to_fit.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "sim/answers/room_bound.h"
+
+namespace plimsoll {
+namespace {
+
+/// GiB that modules of one kind, two or three sizes of them, and servers' slots come to.
+constexpr std::array<std::int64_t, 19> kSoldSizes{8,   12,  16,  24,  32,   48,   64,   96,   128, 192,
+                                                  256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096};
+/// Of the sizes that hold what must be held so many are searched: the first mostly has a plan.
+constexpr int kMostTries = 2;
+constexpr Bytes kLargeDrive(std::int64_t{64} * 1'000'000'000'000);
+
+ChangeAnswer change_of(std::string what, const FitAnswer& answer, Bytes more) {
+  return {.what = std::move(what), .strategy = answer.strategy.name, .step_seconds = answer.step_seconds, .more = more};
+}
+
+/// The answer on that machine, where there is a plan.
+std::optional<FitAnswer> fitting_answer(const Question& moved, const std::shared_ptr<SharedSteps>& shared) {
+  auto answer = answer_question(moved, {.shared = shared, .alternatives = false});
+  if (!answer || !answer->fits) return std::nullopt;
+  return std::move(*answer);
+}
+
+std::optional<ChangeAnswer> with_more_ram(const Question& question) {
+  const auto host = question.platform.space(SpaceKind::kHost);
+  if (!host) return std::nullopt;
+  const Bytes now = question.platform.at(*host).capacity;
+  const auto shared = std::make_shared<SharedSteps>();
+  int tries = 0;
+  for (const std::int64_t size : kSoldSizes) {
+    MachineOptions options = question.machine->options;
+    options.ram = kGiB * size;
+    if (*options.ram <= now) continue;
+    const auto moved = on_machine(question, {question.machine->gpu, options});
+    if (!moved || beyond_all_memory(*moved).count > 0) continue;
+    if (tries++ == kMostTries) break;
+    if (const auto answer = fitting_answer(*moved, shared))
+      return change_of(fmt::format("{} of RAM", to_text(*options.ram)), *answer, *options.ram - now);
+  }
+  return std::nullopt;
+}
+
+Bytes usable_on_drives(const Platform& platform) {
+  const auto ssd = platform.space(SpaceKind::kSsd);
+  return ssd ? platform.at(*ssd).usable : Bytes(0);
+}
+
+Bytes taken_on_drives(const Platform& platform, const FitAnswer& answer) {
+  const auto ssd = platform.space(SpaceKind::kSsd);
+  for (const SpaceAnswer& space : answer.memory) {
+    if (ssd && space.space == platform.at(*ssd).name) return space.peak;
+  }
+  return Bytes(0);
+}
+
+/// Of the rates that the drives there have, or are assumed to have.
+std::optional<ChangeAnswer> with_a_drive(const Question& question) {
+  const Bytes now = usable_on_drives(question.platform);
+  MachineOptions options = question.machine->options;
+  options.ssd = kLargeDrive;
+  const auto moved = on_machine(question, {question.machine->gpu, options});
+  if (!moved) return std::nullopt;
+  const auto answer = fitting_answer(*moved, nullptr);
+  if (!answer) return std::nullopt;
+  const Bytes taken = taken_on_drives(moved->platform, *answer);
+  if (taken <= now) return std::nullopt;
+  return change_of(fmt::format("an SSD with {} free", to_text(taken)), *answer, taken - now);
+}
+
+}  // namespace
+
+std::vector<ChangeAnswer> room_to_fit(const Question& question) {
+  std::vector<ChangeAnswer> changes;
+  if (question.stack || !question.machine) return changes;
+  if (auto ram = with_more_ram(question)) changes.push_back(std::move(*ram));
+  if (auto drive = with_a_drive(question)) changes.push_back(std::move(*drive));
+  return changes;
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/answers/question.h"
+
+namespace plimsoll {
+
+/// What could be added to the machine of a training that does not fit, each alone: the least RAM of the sizes that are sold with
+/// which a plan is found, and a drive, or a larger one, with the room that its plan takes there. Searched as answer_question
+/// searches. Nothing for other programs, and for machines that are known as a whole only.
+std::vector<ChangeAnswer> room_to_fit(const Question& question);
+
+}  // namespace plimsoll
