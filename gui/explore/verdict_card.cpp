@@ -38,11 +38,22 @@ QString sentence_of(const FitAnswer& answer) {
       .arg(where, bytes_text(space->peak - space->usable), bytes_text(space->peak), bytes_text(space->usable));
 }
 
+/// What of the machine would make it fit, and at what speed.
+QString with_more_words(const FitAnswer& answer) {
+  QStringList ways;
+  for (const ChangeAnswer& change : answer.larger)
+    ways << say("%1 (%2 a step)").arg(say_engine(change.what), seconds_text(change.step_seconds));
+  return QStringLiteral("<b>%1</b>").arg(say("It would fit with %1.").arg(ways.join(say(" or "))));
+}
+
 /// The strategy in words; of other programs and layouts what they call it.
 QString plan_words(const Verdict& verdict) {
   const FitAnswer& answer = verdict.answer();
   const QString name = say_engine(answer.strategy.name).toHtmlEscaped();
-  if (verdict.plan) return QStringLiteral("<b>%1</b>: %2").arg(name, strategy_words(answer.strategy));
+  if (verdict.plan) {
+    const QString plan = QStringLiteral("<b>%1</b>: %2").arg(name, strategy_words(answer.strategy));
+    return answer.larger.empty() ? plan : with_more_words(answer) + QStringLiteral("<br>") + plan;
+  }
   QString text = QStringLiteral("<b>%1</b>").arg(name);
   if (!answer.setup.empty()) text += QStringLiteral(": ") + say_engine(answer.setup).toHtmlEscaped();
   if (verdict.fell_back) text += QStringLiteral("<br>") + say("Trained by PyTorch: plimsoll's own step has no kernels for this model.");
