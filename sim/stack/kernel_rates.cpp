@@ -56,7 +56,8 @@ void set_fp8(KernelRates& rates, const GpuEntry& gpu) {
 
 /// A compiler writes norms of its own, which read as copies do.
 void set_planes(KernelRates& rates, const StackSetup& setup, double copies) {
-  rates.planes = copies * constant("stack.planes") / (setup.compile ? constant("stack.compiled.traffic") : 1);
+  rates.norms = copies * constant("stack.planes");
+  rates.planes = rates.norms / (setup.compile ? constant("stack.compiled.traffic") : 1);
   rates.norm_share = setup.compile ? 1 : constant("stack.batch_norm");
   rates.relayouts = copies * constant("stack.relayout");
 }

@@ -37,7 +37,7 @@ Result<double> attention_seconds(const StackKernel& kernel, const KernelRates& r
 double norm_seconds(const StackKernel& kernel, const KernelRates& rates) {
   constexpr double kMeasuredBytes = 2;
   const double share = std::min(1.0, rates.norm_share * static_cast<double>(size_of(kernel.dtype)) / kMeasuredBytes);
-  return rates.startup + kernel.bytes / (rates.planes * share);
+  return rates.startup + kernel.bytes / (rates.norms * share);
 }
 
 /// Without matrix units of the type nothing is turned.

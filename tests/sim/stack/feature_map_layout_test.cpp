@@ -72,9 +72,20 @@ TEST_CASE("A norm of maps walks over planes, or streams over pixels") {
   CHECK(count("resnet50", Precision::kFp32, vision(true), StackKernelSort::kStream) == 0);
 }
 
+TEST_CASE("A compiler merges what lies between norms, and leaves their passes") {
+  StackSetup compiled = vision(false);
+  compiled.compile = true;
+  CHECK(count("resnet50", Precision::kFp16Mixed, compiled, StackKernelSort::kBatchNorm) == 2 * 53);
+  const KernelRates eager = kernel_rates(gpu_named("RTX 3090"), {}, Precision::kFp16Mixed).value();
+  const KernelRates merged = kernel_rates(gpu_named("RTX 3090"), compiled, Precision::kFp16Mixed).value();
+  CHECK(merged.planes > eager.planes);
+  CHECK(merged.norms == eager.norms);
+  CHECK(merged.norm_share == 1);
+}
+
 TEST_CASE("Numbers of two bytes bring a norm over planes half as far as those of four, which go no faster than copies") {
   KernelRates rates{.gpu = gpu_named("A100 40GB SXM4"), .nominal = {}, .products = {}};
-  rates.planes = 1e12;
+  rates.norms = 1e12;
   rates.norm_share = 0.4;
   StackKernel norm{.sort = StackKernelSort::kBatchNorm, .dtype = DType::kFp16, .bytes = 1e12};
   CHECK(kernel_seconds(norm, rates).value() == Approx(1 / 0.4));
