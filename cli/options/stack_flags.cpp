@@ -123,6 +123,13 @@ Result<void> read_compression(const StackFlags& flags, const ModelSpec& spec, St
                .remedy = "add --compress-activations lossless"});
 }
 
+Result<void> read_layout(const StackFlags& flags, const ModelSpec& spec, StackSetup& setup) {
+  setup.channels_last = flags.channels_last;
+  if (!flags.channels_last || spec.is_conv_net()) return {};
+  return fail({.kind = ErrorKind::kInput, .what = "only feature maps of convolutional nets (resnet50, vgg16, densenet121) have channels to store last",
+               .where = "--channels-last", .remedy = "leave it out"});
+}
+
 Result<SequenceLengths> lengths_of(const std::string& text) {
   constexpr Bytes kLargestFile{std::int64_t{1} << 28};
   if (text.empty()) return SequenceLengths{};
@@ -177,6 +184,8 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--relu-zeros", flags.relu_zeros, "share of what a ReLU makes that is zero, with --compress-activations (default: 0.5)")
       ->check(CLI::Range(0.0, 1.0))
+      ->group("software");
+  command.add_flag("--channels-last", flags.channels_last, "feature maps of a convolutional net are stored pixel by pixel (torch.channels_last)")
       ->group("software");
   command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")
       ->capture_default_str()
@@ -322,6 +331,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   if (!loop) return fail(loop.error());
   setup.loop = *loop;
   if (const auto read = read_compression(flags, spec, setup); !read) return fail(read.error());
+  if (const auto read = read_layout(flags, spec, setup); !read) return fail(read.error());
   const auto fp8 = parse_fp8_scaling(flags.fp8);
   if (!fp8) return fail(fp8.error());
   setup.fp8 = {.scaling = *fp8, .parameters = flags.fp8_params, .wide_ends = flags.fp8_wide_ends};

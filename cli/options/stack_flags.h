@@ -25,6 +25,7 @@ struct StackFlags {
   std::string attention;    ///< empty: the fastest there is
   std::string recompute = "none";
   std::string compress = "none";  ///< feature maps of convolutional nets
+  bool channels_last = false;
   std::optional<double> relu_zeros;
   std::string optimizer_loop = "foreach";
   std::optional<double> dropout;

@@ -152,6 +152,9 @@ void add_software_changes(const Question& question, std::vector<Change>& changes
   changes.push_back({"software", "plimsoll's own plan", ChangeEffect::kRounding, {}, std::move(own)});
   const bool convolves = question.spec.is_conv_net();
   convolves ? add_encodings(question, changes) : add_recomputations(question, changes);
+  if (convolves) {
+    add_setup(question, changes, "channels last", ChangeEffect::kRounding, [](StackSetup& setup) { setup.channels_last = true; });
+  }
   add_setup(question, changes, "torch.compile", ChangeEffect::kRounding, [](StackSetup& setup) { setup.compile = true; });
   add_setup(question, changes, "a fused optimizer", ChangeEffect::kRounding,
             [](StackSetup& setup) { setup.loop = OptimizerLoop::kFused; });

@@ -54,6 +54,14 @@ void set_fp8(KernelRates& rates, const GpuEntry& gpu) {
   rates.products[kFp8Type] = *gpu.fp8_tflops * kTera * alone->share * product_share(gpu, DType::kBf16);
 }
 
+/// A compiler writes norms of its own, which read as copies do.
+void set_planes(KernelRates& rates, const StackSetup& setup, double copies) {
+  rates.norms = copies * constant("stack.planes");
+  rates.planes = rates.norms / (setup.compile ? constant("stack.compiled.traffic") : 1);
+  rates.norm_share = setup.compile ? 1 : constant("stack.batch_norm");
+  rates.relayouts = copies * constant("stack.relayout");
+}
+
 }  // namespace
 
 std::string fp8_assumption(const GpuEntry& gpu) {
@@ -77,9 +85,11 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;
   set_products(rates, gpu, precision);
   if (setup.fp8.exists()) set_fp8(rates, gpu);
-  rates.updates = memory_efficiency(gpu).share * gpu.memory_gbs * kGiga * constant("stack.memory");
+  const double copies = memory_efficiency(gpu).share * gpu.memory_gbs * kGiga;
+  rates.updates = copies * constant("stack.memory");
   const double legacy = setup.legacy_kernels ? constant("stack.legacy.memory") : 1;
   rates.streams = rates.updates * legacy / (setup.compile ? constant("stack.compiled.traffic") : 1);
+  set_planes(rates, setup, copies * legacy);
   rates.startup = constant("kernel.startup") * kMicro;
   return rates;
 }

@@ -22,6 +22,10 @@ struct KernelRates {
   double operands = 0;               ///< bytes/s of the operands of products and attention
   double streams = 0;                ///< of eager mode's bytes/s: a compiler leaves fewer bytes, which counts as a faster stream
   double updates = 0;                ///< bytes/s of an optimizer's kernels
+  double planes = 0;                 ///< bytes/s of elementwise kernels over feature maps, counted as streams are
+  double norms = 0;                  ///< of batch norms over such maps, compiled or not
+  double norm_share = 1;             ///< of that, what a norm over planes of two bytes a number reaches
+  double relayouts = 0;              ///< bytes/s of turning planes into pixels and back
   double startup = 0;                ///< seconds between one kernel's work and the next one's
 };
 

@@ -33,6 +33,19 @@ Result<double> attention_seconds(const StackKernel& kernel, const KernelRates& r
   return arithmetic_seconds(kernel, nominal->second * alone->share * rates.attention_share, rates);
 }
 
+/// A thread loads one number at a time, so that numbers of four bytes bring twice as many, up to what copies reach.
+double norm_seconds(const StackKernel& kernel, const KernelRates& rates) {
+  constexpr double kMeasuredBytes = 2;
+  const double share = std::min(1.0, rates.norm_share * static_cast<double>(size_of(kernel.dtype)) / kMeasuredBytes);
+  return rates.startup + kernel.bytes / (rates.norms * share);
+}
+
+/// Without matrix units of the type nothing is turned.
+double relayout_seconds(const StackKernel& kernel, const KernelRates& rates) {
+  const auto& units = kernel.dtype == DType::kBf16 ? rates.gpu.bf16_tflops : rates.gpu.fp16_tflops;
+  return units ? rates.startup + kernel.bytes / rates.relayouts : 0;
+}
+
 }  // namespace
 
 Result<double> kernel_seconds(const StackKernel& kernel, const KernelRates& rates) {
@@ -40,6 +53,9 @@ Result<double> kernel_seconds(const StackKernel& kernel, const KernelRates& rate
     case StackKernelSort::kProduct:
     case StackKernelSort::kConvolution: return product_seconds(kernel, rates);
     case StackKernelSort::kAttention: return attention_seconds(kernel, rates);
+    case StackKernelSort::kPlanes: return rates.startup + kernel.bytes / rates.planes;
+    case StackKernelSort::kBatchNorm: return norm_seconds(kernel, rates);
+    case StackKernelSort::kRelayout: return relayout_seconds(kernel, rates);
     case StackKernelSort::kOptimizer:
     case StackKernelSort::kQuantize: return rates.startup + kernel.bytes / rates.updates;
     default: return rates.startup + kernel.bytes / rates.streams;

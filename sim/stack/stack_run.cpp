@@ -122,6 +122,8 @@ StackRun run_model(const StackModelMaker& make, const Recipe& recipe, const Stac
 std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
   TapeOptions options;
   options.compiled = setup.compile;
+  // Inductor lays convolutional nets out so by itself (layout_optimization).
+  options.channels_last = setup.channels_last || setup.compile;
   // A compiler sums in kernels of its own.
   if (!setup.compile) options.sum_blocks = sum_blocks_of(gpu.multiprocessors, gpu.compute_capability);
   options.fp8 = fp8_rules(setup, gpu);

@@ -111,6 +111,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.compression.exists()) text += fmt::format(", feature maps wait {}", to_text(setup.compression.encoding));
   if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
   if (setup.lengths.vary()) text += ", sequences of varying length";
+  if (setup.channels_last) text += ", channels last";
   if (setup.rotary_tables) text += ", tables of rotary positions in every layer";
   if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);
   if (setup.update_in_backward) text += ", updates in backward";

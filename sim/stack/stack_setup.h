@@ -74,6 +74,7 @@ struct StackSetup {
   Home optimizer = Home::kDevice;
   Home activations = Home::kDevice;
   MapCompression compression;     ///< of convolutional nets' feature maps
+  bool channels_last = false;     ///< such maps are stored pixel by pixel (torch.channels_last), not plane by plane
   double selected_share = 0;      ///< ZenFlow: of the gradients' columns, those that the GPU updates in every step; 0: no ZenFlow
   std::int64_t update_every = 4;  ///< ZenFlow: steps after which host memory updates the others
   bool delayed_update = false;  ///< ZeRO-Offload: host memory updates with the gradients of the step before, beside the

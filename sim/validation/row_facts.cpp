@@ -35,6 +35,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "optimizer_home",
                                                   "activations",
                                                   "expandable",
+                                                  "channels_last",
                                                   "os",
                                                   "desktop",
                                                   "clip",

@@ -64,6 +64,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.predicted_positions = facts.whole_fact("predicted_positions").value_or(0);
   setup.recomputes_attention = facts.is_true("recomputes_attention");
   setup.expandable_segments = facts.is_true("expandable");
+  setup.channels_last = facts.is_true("channels_last");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
   setup.update_in_backward = facts.is_true("update_in_backward");
   setup.keeps_gradients = facts.is_true("keeps_gradients");

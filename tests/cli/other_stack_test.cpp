@@ -250,6 +250,20 @@ TEST_CASE("rotary positions go on under another stack and learnt ones end; queri
   CHECK_THAT(plimsoll_in(folder, fit_under({"--lora", "8:q,k"})).err, Contains("no matrix 'q'"));
 }
 
+TEST_CASE("maps stored pixel by pixel are told faster, and models of tokens have none") {
+  const TemporaryFolder folder;
+  const auto seconds = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words{"fit", "resnet18", "--on", "RTX 3090", "--stack", "pytorch", "--precision", "fp16-mixed", "--batch", "128", "--json"};
+    words.insert(words.end(), more.begin(), more.end());
+    const ChildEnd end = plimsoll_in(folder, words);
+    INFO(end.err);
+    REQUIRE(end.code == 0);
+    return json::parse(end.out)["step_seconds"].get<double>();
+  };
+  CHECK(seconds({"--channels-last"}) < 0.8 * seconds({}));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--channels-last"})).err, Catch::Contains("--channels-last"));
+}
+
 TEST_CASE("images of another size are larger, and models of tokens have none") {
   const TemporaryFolder folder;
   using Catch::Contains;

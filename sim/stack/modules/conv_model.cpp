@@ -31,6 +31,7 @@ std::vector<std::size_t> last_uses(const ConvLayers& net) {
 ConvModel::ConvModel(Tape& tape, const ModelSpec& spec, std::int64_t batch, double dropout, const MapCompression& compression,
                      DType weights)
     : tape_(tape), net_(conv_layers(spec)), last_use_(last_uses(net_)), batch_(batch), dropout_(dropout), compression_(compression) {
+  tape.streams_over_planes();
   for (std::size_t i = 0; i < net_.layers.size(); ++i) weights_.push_back(make_weights(tape, net_.layers[i], i, weights));
 }
 

@@ -12,6 +12,18 @@ void launch(Tape& tape, const Tensor& x, const Tensor& y, const ConvolutionCall&
                .k = call.inputs_per_output,
                .flops = 2.0 * static_cast<double>(rows) * static_cast<double>(channels) * static_cast<double>(call.inputs_per_output),
                .bytes = traffic(x) + traffic(y)});
+  // Matrix units want a pixel's channels side by side; in planes they are far apart, but where a window is one pixel the planes
+  // are a matrix as they stand.
+  const bool is_matrix = call.inputs_per_output == x.shape[1] && elements_of(x.shape) / x.shape[1] == rows;
+  if (tape.options().channels_last || is_matrix || size_of(x.dtype) != 2) return;
+  tape.launch({.sort = StackKernelSort::kRelayout, .dtype = x.dtype, .bytes = 2 * (traffic(x) + traffic(y))});
+}
+
+/// A norm's passes: in planes a block of threads walks over a channel, which stands in as many places as there are images. No compiler
+/// makes them fewer: nothing is divided by a deviation before all was read.
+void norm_passes(Tape& tape, double bytes, DType dtype) {
+  if (tape.options().channels_last && !tape.is_compiled()) return tape.stream(bytes, dtype);
+  tape.launch({.sort = StackKernelSort::kBatchNorm, .dtype = dtype, .bytes = bytes});
 }
 
 }  // namespace
@@ -22,6 +34,7 @@ Tensor convolution(Tape& tape, const Tensor& input, const Weights& weights, cons
   const Tensor bias = weights.bias != nullptr ? tape.as_autocast(weights.bias->use()) : Tensor{};
   Tensor out = tape.empty(call.made, x.dtype);
   launch(tape, x, out, call, false);
+  if (bias) tape.stream(2 * traffic(out), out.dtype);  // PyTorch adds it to what cuDNN wrote
   const bool needs_x = x.needs_gradient();
   return tape.record(std::move(out), {&x, &weight, &bias},
                      [saved = x.detached(), kept = weight.detached(), call, needs_x, has_bias = bool(bias)](Tape& t, Tensors gradients) {
@@ -46,13 +59,13 @@ Tensor batch_norm(Tape& tape, const Tensor& x, const Weights& weights) {
   const Tensor mean = tape.empty(weight.shape, DType::kFp32);
   const Tensor root = tape.empty(weight.shape, DType::kFp32);
   Tensor out = like(tape, x);
-  tape.stream(3 * traffic(x), x.dtype);  // once for the statistics, once for the numbers
+  norm_passes(tape, 3 * traffic(x), x.dtype);  // once for the statistics, once for the numbers
   return tape.record(std::move(out), {&x, &weight, &bias}, [saved = x.detached(), mean, root, weight](Tape& t, Tensors gradients) {
     Tensors results;
     results.push_back(like(t, saved));
     results.push_back(t.empty(weight.shape, weight.dtype));
     results.push_back(t.empty(weight.shape, weight.dtype));
-    t.stream(3 * traffic(saved) + 2 * traffic(gradients[0]), saved.dtype);
+    norm_passes(t, 3 * traffic(saved) + 2 * traffic(gradients[0]), saved.dtype);
     return results;
   });
 }

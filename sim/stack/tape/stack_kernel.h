@@ -16,6 +16,9 @@ enum class StackKernelSort : std::uint8_t {
   kProduct,      ///< batch × [m, k] · [k, n]
   kAttention,    ///< fused: m queries on n keys of k elements, batch heads
   kConvolution,  ///< as a product of m outputs, n channels, k = channels in · window
+  kRelayout,     ///< what a convolution reads and writes beside its arithmetic, to turn planes into pixels and back
+  kPlanes,       ///< elementwise over feature maps, pools
+  kBatchNorm,    ///< over feature maps that are stored plane by plane
   kStream,       ///< elementwise, reductions, copies within the device
   kOptimizer,
   kQuantize,     ///< casts to 8 bits and transpositions there: one pass, compiled or not

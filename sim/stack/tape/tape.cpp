@@ -119,7 +119,7 @@ void Tape::launch(StackKernel kernel) {
   kernels_.push_back(kernel);
 }
 
-void Tape::stream(double bytes, DType dtype) { launch({.sort = StackKernelSort::kStream, .dtype = dtype, .bytes = bytes}); }
+void Tape::stream(double bytes, DType dtype) { launch({.sort = stream_sort_, .dtype = dtype, .bytes = bytes}); }
 
 void Tape::quantize(double bytes, DType dtype) { launch({.sort = StackKernelSort::kQuantize, .dtype = dtype, .bytes = bytes}); }
 

@@ -65,6 +65,7 @@ struct TapeOptions {
   bool softmax_keeps_input = false;
   bool recomputes_attention = false;  ///< selective checkpoints keep products alone
   Fp8Rules fp8 = {};  ///< of layers that are computed in 8 bits
+  bool channels_last = false;         ///< feature maps are stored pixel by pixel
   bool stops_early = false;           ///< a checkpoint's second run ends before a last product of which nothing is kept
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
@@ -123,6 +124,8 @@ class Tape {
   void launch(StackKernel kernel);
   /// An elementwise kernel over so many bytes.
   void stream(double bytes, DType dtype = DType::kFp32);
+  /// From now on such kernels are of a net whose tensors are feature maps.
+  void streams_over_planes() { stream_sort_ = StackKernelSort::kPlanes; }
   /// A cast to 8 bits, or a transposition there: a pass that no compiler makes part of another kernel.
   void quantize(double bytes, DType dtype);
   /// A product, with the library's workspace when it is the thread's first. `result`: what is written; nothing: as its operands.
@@ -171,6 +174,7 @@ class Tape {
   std::map<Parameter*, Tensor> cast_weights_;
   Tensor forward_workspace_;
   Tensor backward_workspace_;
+  StackKernelSort stream_sort_ = StackKernelSort::kStream;
   std::optional<DType> autocast_;
   int autocast_depth_ = 0;
   bool grad_enabled_ = true;
