@@ -1,6 +1,7 @@
 #include "core/plan/byte_ranges.h"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 #include <tuple>
 #include <utility>
@@ -74,7 +75,9 @@ ByteRanges::ByteRanges(const Plan& plan, const FlatBody& body) {
 
 /// Numbers the different ranges among the uses: a body of many layers and micro-batches names few of them many times.
 void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
-  std::vector<std::uint32_t> table(1024, kNone);  // open addressing, at most half full
+  const std::size_t uses = body.list.uses.size();
+  std::vector<std::uint32_t> table(std::max<std::size_t>(1024, std::bit_ceil(uses)), kNone);  // open addressing, at most half full
+  ranges_.reserve(uses / 2);
   const auto place_of = [&](const Use& use) {
     std::size_t slot = hash_of(use) & (table.size() - 1);
     while (table[slot] != kNone) {
@@ -86,7 +89,7 @@ void ByteRanges::collect(const Plan& plan, const FlatBody& body) {
     }
     return slot;
   };
-  range_of_use_.reserve(body.list.uses.size());
+  range_of_use_.reserve(uses);
   for (const Use& use : body.list.uses) {
     std::size_t slot = place_of(use);
     if (table[slot] == kNone) {

@@ -7,6 +7,7 @@
 #include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
+#include "sim/planner/search_prepared.h"
 #include "sim/planner/strategy_families.h"
 
 namespace plimsoll {
@@ -113,14 +114,29 @@ NearAnswer whole_answer(const Question& question, const SearchProblem& problem, 
   return answer_of(question, whole ? *whole : best);
 }
 
+SearchOptions room_options(const Question& question, const NearEffort& effort) {
+  return {.strategy = question.strategy,
+          .exact = question.exact,
+          .instruction_budget = effort.instruction_budget,
+          .threads = effort.threads,
+          .memory = true};
+}
+
+/// Whatever the search of fit comes to, of what was prepared already.
+Result<NearAnswer> room_everywhere(const Question& question, SearchProblem problem, const NearEffort& effort) {
+  problem.lowered.reset();  // keeps steps in full, of which nothing is asked here
+  const auto candidates = search_prepared(problem, room_options(question, effort));
+  if (!candidates) return fail(candidates.error());
+  const Candidate& best = candidates->front();
+  if (best.fits()) return answer_of(question, best);
+  problem.shorter.reset();
+  return whole_answer(question, whole_step(problem), best);
+}
+
 /// Whether what was asked for by name, or to the letter, fits; of auto, whatever the search of fit comes to.
 Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effort) {
   const auto search = search_plan(question.spec, question.recipe, question.platform, *question.costs,
-                                  {.strategy = question.strategy,
-                                   .exact = question.exact,
-                                   .instruction_budget = effort.instruction_budget,
-                                   .threads = effort.threads,
-                                   .memory = true});
+                                  room_options(question, effort));
   if (!search) return fail(search.error());
   const Candidate& best = search->candidates.front();
   if (best.fits()) return answer_of(question, best);
@@ -155,7 +171,7 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
     if (!confirmed->empty()) candidates = std::move(confirmed);  // else all were only glanced at
   }
   const Candidate& best = best_of(*candidates);
-  if (!best.fits() && effort.memory && effort.everywhere) return room_by_name(question, effort);
+  if (!best.fits() && effort.memory && effort.everywhere) return room_everywhere(question, problem, effort);
   if (best.fits() || !problem.shorter) return answer_of(question, best);
   problem.shorter.reset();
   return whole_answer(question, whole_step(problem), best);

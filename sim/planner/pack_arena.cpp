@@ -33,7 +33,7 @@ std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment
       best_size = gap;
       if (gap == item.bytes.count) return false;  // none is smaller
     }
-    if (end > floor) floor = align_up(Bytes(end), aligned).count;  // the division is most of a visit
+    floor = std::max(floor, align_up(Bytes(end), aligned).count);  // no branch: which is higher is hard to guess
     return true;
   });
   return best < 0 ? floor : best;

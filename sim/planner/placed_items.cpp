@@ -7,6 +7,8 @@ namespace {
 
 /// Half of the shortest window: shorter ones cost long-lived items more than they save short-lived ones.
 constexpr std::uint32_t kShortestHalf = 512;
+/// Lives within so many moments share one window: to look through it costs less than to keep several in order.
+constexpr std::uint32_t kOneWindow = 4096;
 
 /// A few at a time mostly, for which std::stable_sort would ask for memory.
 constexpr std::size_t kFew = 24;
@@ -30,7 +32,7 @@ void move_up(std::vector<Value>& values, std::size_t begin, std::size_t end, std
 }  // namespace
 
 PlacedItems::PlacedItems(std::uint32_t end_of_time) {
-  std::uint32_t half = kShortestHalf;
+  std::uint32_t half = end_of_time <= kOneWindow ? kOneWindow : kShortestHalf;
   do {
     levels_.push_back({half, std::vector<Window>(end_of_time / half + 1)});
     half *= 2;

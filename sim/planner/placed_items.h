@@ -6,6 +6,10 @@
 #include <cstring>
 #include <vector>
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 #include "sim/planner/pack_arena.h"
 
 namespace plimsoll {
@@ -43,8 +47,6 @@ class PlacedItems {
 
  private:
   static constexpr std::size_t kAtOnce = 16;
-  static constexpr std::size_t kLanes = 4;
-  using Lanes = std::int32_t __attribute__((vector_size(kLanes * sizeof(std::int32_t))));
 
   struct Place {
     std::int64_t begin = 0;
@@ -67,15 +69,23 @@ class PlacedItems {
 
   /// A bit for each of the kAtOnce items from `first` on that lives together with `life`.
   static std::uint32_t beside_of(const Window& window, std::size_t first, const Lifespan& life) {
+    const std::int32_t* const from = window.from.data() + first;
+    const std::int32_t* const to = window.to.data() + first;
     const auto begin = static_cast<std::int32_t>(life.begin), end = static_cast<std::int32_t>(life.end);
-    Lanes bits{1, 2, 4, 8}, found{};
-    for (std::size_t part = 0; part < kAtOnce; part += kLanes, bits <<= kLanes) {
-      Lanes from, to;
-      std::memcpy(&from, window.from.data() + first + part, sizeof from);
-      std::memcpy(&to, window.to.data() + first + part, sizeof to);
-      found |= (from < end) & (to > begin) & bits;
-    }
-    return static_cast<std::uint32_t>(found[0] | found[1] | found[2] | found[3]);
+#if defined(__SSE2__)
+    const __m128i begins = _mm_set1_epi32(begin), ends = _mm_set1_epi32(end);
+    const auto four = [&](std::size_t at) {
+      const __m128i starts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
+      const __m128i stops = _mm_loadu_si128(reinterpret_cast<const __m128i*>(to + at));
+      return _mm_and_si128(_mm_cmpgt_epi32(ends, starts), _mm_cmpgt_epi32(stops, begins));
+    };
+    const __m128i low = _mm_packs_epi32(four(0), four(4)), high = _mm_packs_epi32(four(8), four(12));
+    return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+#else
+    std::uint32_t bits = 0;
+    for (std::size_t i = 0; i < kAtOnce; ++i) bits |= static_cast<std::uint32_t>(from[i] < end && to[i] > begin) << i;
+    return bits;
+#endif
   }
 
   const Window& sorted_window(const Lifespan& life);

@@ -11,6 +11,7 @@
 #include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/parallel_for.h"
 #include "sim/planner/refine_candidates.h"
+#include "sim/planner/search_prepared.h"
 #include "sim/planner/share_programme.h"
 #include "sim/planner/systems/system_candidates.h"
 
@@ -109,7 +110,7 @@ Result<void> add_fractions(const SearchProblem& problem, const SearchOptions& op
                            std::vector<Candidate>& candidates) {
   const std::vector<Strategy> bases = best_bases(candidates);
   std::vector<std::optional<Result<std::vector<Strategy>>>> found(bases.size());
-  parallel_for(bases.size(), [&](std::size_t i) { found[i] = rounded_shares(problem, bases[i]); }, options.threads);
+  parallel_for(bases.size(), [&](std::size_t i) { found[i] = rounded_shares(problem, bases[i], options.threads); }, options.threads);
   std::vector<Strategy> rounded;
   for (std::optional<Result<std::vector<Strategy>>>& one : found) {
     if (!*one && one->error().kind != ErrorKind::kInput) return fail(one->error());
@@ -273,6 +274,14 @@ Result<void> look_whole(const SearchProblem& problem, const SearchOptions& optio
 
 }  // namespace
 
+Result<std::vector<Candidate>> search_prepared(SearchProblem problem, const SearchOptions& options) {
+  problem.known = std::make_shared<KnownSteps>();
+  auto candidates = try_strategies(problem, options);
+  if (!candidates) return candidates;
+  if (const auto whole = look_whole(problem, options, *candidates); !whole) return fail(whole.error());
+  return candidates;
+}
+
 Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, const CostModel& costs,
                                  const SearchOptions& options) {
   if (!options.exact) {
@@ -281,11 +290,9 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
   SearchProblem problem = prepared({spec, recipe, platform, costs, options.evaluation, options.odds}, options.shared);
   if (options.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, platform);
-  problem.known = std::make_shared<KnownSteps>();
   if (options.exact) problem.fewer.reset();
-  auto candidates = try_strategies(problem, options);
+  auto candidates = search_prepared(problem, options);
   if (!candidates) return fail(candidates.error());
-  if (const auto whole = look_whole(problem, options, *candidates); !whole) return fail(whole.error());
   SearchResult result{.candidates = std::move(*candidates)};
   if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
   auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy,

@@ -8,13 +8,14 @@
 namespace plimsoll {
 namespace {
 
-/// One index a task: looks differ much in how long they take. A thread that waits here takes up no work from outside.
+/// One index a task: looks differ much in how long they take. A thread that waits for what an index shares out in turn takes up
+/// nothing from outside; who waits for the outermost loop helps with all that its indices share out, or the last of them would
+/// have one thread less.
 void in_this_arena(std::size_t count, IndexedWork& work) {
   const auto some = [&](const tbb::blocked_range<std::size_t>& range) {
-    for (std::size_t i = range.begin(); i != range.end(); ++i) work.run(i);
+    for (std::size_t i = range.begin(); i != range.end(); ++i) tbb::this_task_arena::isolate([&] { work.run(i); });
   };
-  tbb::this_task_arena::isolate(
-      [&] { tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), some, tbb::simple_partitioner()); });
+  tbb::parallel_for(tbb::blocked_range<std::size_t>(0, count, 1), some, tbb::simple_partitioner());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sim/planner/fewer_micro_batches.h"
 #include "sim/planner/linear_programme.h"
 #include "sim/planner/lower_to_plan.h"
+#include "sim/planner/parallel_for.h"
 #include "sim/planner/strategy_families.h"
 
 namespace plimsoll {
@@ -98,26 +99,19 @@ class Shares {
   [[nodiscard]] bool none() const { return fields_.empty(); }
 
   /// Lays the lines through the loads at none and at all but one of each share.
-  Result<void> lay() {
-    auto none = load_of(problem_, base_);
-    if (!none) return fail(none.error());
-    at_none_ = std::move(*none);
+  Result<void> lay(unsigned threads) {
+    std::vector<std::optional<Result<Load>>> loads(1 + fields_.size());
+    const auto take = [&](std::size_t i) {
+      if (i == 0) loads[i] = load_of(problem_, base_);
+      else if (most(i - 1) >= 1) loads[i] = load_of(problem_, probe(i - 1));
+    };
+    parallel_for(loads.size(), take, threads);
+    for (const std::optional<Result<Load>>& load : loads) {
+      if (load && !*load) return fail(load->error());
+    }
+    at_none_ = std::move(**loads[0]);
     for (std::size_t f = 0; f < fields_.size(); ++f) {
-      const std::int64_t blocks = std::max<std::int64_t>(1, most(f) - 1);
-      Strategy probe = with(f, blocks);
-      const bool needs_more = fields_[f] == &Strategy::host_activation_blocks;
-      if (needs_more) probe.activation_blocks = problem_.spec.blocks();
-      if (most(f) < 1) {
-        slopes_.emplace_back(at_none_.size(), 0.0);
-        continue;
-      }
-      auto load = load_of(problem_, probe);
-      if (!load) return fail(load.error());
-      for (std::size_t i = 0; i < load->size(); ++i) {
-        const double from = at_none_[i] + (needs_more ? slopes_[f - 1][i] * static_cast<double>(most(f - 1)) : 0);
-        (*load)[i] = ((*load)[i] - from) / static_cast<double>(blocks);
-      }
-      slopes_.push_back(std::move(*load));
+      slopes_.push_back(loads[f + 1] ? slope(f, **loads[f + 1]) : Load(at_none_.size(), 0.0));
     }
     return {};
   }
@@ -151,6 +145,26 @@ class Shares {
  private:
   [[nodiscard]] std::int64_t least(std::size_t f) const { return base_.*fields_[f]; }
   [[nodiscard]] std::int64_t most(std::size_t f) const { return problem_.spec.blocks() - least(f); }
+
+  /// All but one of a share's blocks, at least one.
+  [[nodiscard]] std::int64_t probed(std::size_t f) const { return std::max<std::int64_t>(1, most(f) - 1); }
+  /// What stays on the host is a share of what leaves the device.
+  [[nodiscard]] bool needs_more(std::size_t f) const { return fields_[f] == &Strategy::host_activation_blocks; }
+
+  [[nodiscard]] Strategy probe(std::size_t f) const {
+    Strategy probe = with(f, probed(f));
+    if (needs_more(f)) probe.activation_blocks = problem_.spec.blocks();
+    return probe;
+  }
+
+  /// For each block of a share, from the load at its probe.
+  [[nodiscard]] Load slope(std::size_t f, Load load) const {
+    for (std::size_t i = 0; i < load.size(); ++i) {
+      const double from = at_none_[i] + (needs_more(f) ? slopes_[f - 1][i] * static_cast<double>(most(f - 1)) : 0);
+      load[i] = (load[i] - from) / static_cast<double>(probed(f));
+    }
+    return load;
+  }
 
   [[nodiscard]] Strategy with(std::size_t f, std::int64_t blocks) const {
     Strategy strategy = base_;
@@ -267,10 +281,10 @@ Strategy without_shares(const Strategy& base) {
   return none;
 }
 
-Result<std::vector<Strategy>> rounded_shares(const SearchProblem& problem, const Strategy& base) {
+Result<std::vector<Strategy>> rounded_shares(const SearchProblem& problem, const Strategy& base, unsigned threads) {
   Shares shares(problem, base);
   if (shares.none()) return std::vector<Strategy>{};
-  if (const auto laid = shares.lay(); !laid) return fail(laid.error());
+  if (const auto laid = shares.lay(threads); !laid) return fail(laid.error());
   std::vector<Strategy> found;
   for (int i = 0; i < kCorrections; ++i) {
     std::vector<Strategy> ways = shares.rounded();

@@ -12,7 +12,7 @@ namespace plimsoll {
 /// The sum over the phases of the time of each one's busiest queue or resource is made least, within every memory. Of all
 /// ways to round, those that the corrected lines find to fit best come first. Empty where `base` has no such share, or where
 /// no share fits. Fails when `base` cannot be lowered (kInput) or a cost is unknown.
-Result<std::vector<Strategy>> rounded_shares(const SearchProblem& problem, const Strategy& base);
+Result<std::vector<Strategy>> rounded_shares(const SearchProblem& problem, const Strategy& base, unsigned threads = 0);
 
 /// `base` with none of its blocks elsewhere than its tiers say: equal for strategies that differ in their shares only.
 Strategy without_shares(const Strategy& base);

@@ -3,10 +3,35 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 namespace plimsoll::test {
+namespace {
+
+/// Threads that wait for each other, but not for ever.
+class Meeting {
+ public:
+  explicit Meeting(int expected) : expected_(expected) {}
+
+  bool all_came() {
+    std::unique_lock lock(guard_);
+    ++came_;
+    changed_.notify_all();
+    return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return came_ >= expected_; });
+  }
+
+ private:
+  std::mutex guard_;
+  std::condition_variable changed_;
+  int expected_;
+  int came_ = 0;
+};
+
+}  // namespace
 
 TEST_CASE("parallel_for runs every index once and begins with the first ones") {
   // Two threads: when one says that it has begun with i, the other may have been given one index below i and not have said so.
@@ -25,6 +50,25 @@ TEST_CASE("parallel_for runs every index once and begins with the first ones") {
     CHECK(std::count(begun.begin(), begun.end(), 1) == 64);
   }
   CHECK(most_skipped <= 1);
+}
+
+TEST_CASE("parallel_for lends the thread that waits for the outermost loop to what its last index shares out") {
+  if (std::thread::hardware_concurrency() < 2) {
+    WARN("skipped: takes two cores");
+    return;
+  }
+  const std::thread::id caller = std::this_thread::get_id();
+  Meeting both_begun(2), both_inside(2);
+  bool met = false;
+  const auto inner = [&](std::size_t) {
+    const bool came = both_inside.all_came();
+    if (std::this_thread::get_id() == caller) met = came;
+  };
+  const auto outer = [&](std::size_t) {
+    if (both_begun.all_came() && std::this_thread::get_id() != caller) parallel_for(2, inner, 2);
+  };
+  parallel_for(2, outer, 2);
+  CHECK(met);
 }
 
 }  // namespace plimsoll::test
