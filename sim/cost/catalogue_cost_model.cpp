@@ -71,14 +71,14 @@ double step_factor(const GpuEntry& gpu) {
   return cost_constants().at(cost_constants().has(own) ? own : sort);
 }
 
-std::optional<Efficiency> arithmetic_efficiency(const GpuEntry& gpu, const Kernel& kernel) {
+std::optional<Efficiency> arithmetic_efficiency(const GpuEntry& gpu, const Kernel& kernel, FusedAttention attention) {
   if (sort_of(kernel.kind) == KernelSort::kProduct) {
     auto efficiency = product_efficiency(gpu, kernel.dtype);
     if (efficiency) efficiency->share *= step_factor(gpu);
     return efficiency;
   }
   return attention_efficiency(gpu, kernel.dtype, kernel.shape.sequence, kernel.shape.head_dim,
-                              sort_of(kernel.kind) == KernelSort::kAttentionBackward);
+                              sort_of(kernel.kind) == KernelSort::kAttentionBackward, attention);
 }
 
 bool is_matrix_work(const Kernel& kernel) {
@@ -91,11 +91,11 @@ std::string no_rate(const Processor& processor, const Kernel& kernel) {
                      to_text(kernel.dtype), to_text(kernel));
 }
 
-Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel) {
+Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel, FusedAttention attention) {
   const GpuEntry gpu = entry_of(processor);
   const auto work = work_of(kernel);
   const double peak = nominal_flops(processor, kernel.dtype);
-  const auto efficiency = arithmetic_efficiency(gpu, kernel);
+  const auto efficiency = arithmetic_efficiency(gpu, kernel, attention);
   if (peak <= 0 || !efficiency) return uncalibrated(no_rate(processor, kernel), "choose another precision");
   const double arithmetic = work.flops / (efficiency->share * peak);
   const double traffic = work.bytes / (cost_constants().at("memory.product") * processor.bytes_per_second);
@@ -182,7 +182,7 @@ Result<Cost> CatalogueCostModel::kernel(const Processor& processor, const Kernel
                         "describe it in the machine");
   }
   if (processor.kind == ProcessorKind::kCpu) return cpu_cost(processor, kernel);
-  return is_matrix_work(kernel) ? gpu_matrix_cost(processor, kernel) : gpu_streaming_cost(processor, kernel);
+  return is_matrix_work(kernel) ? gpu_matrix_cost(processor, kernel, attention_) : gpu_streaming_cost(processor, kernel);
 }
 
 Result<Cost> CatalogueCostModel::transfer(const Platform& platform, const Link& link, Bytes bytes) const {

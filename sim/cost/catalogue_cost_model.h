@@ -1,6 +1,7 @@
 #pragma once
 
 #include "sim/cost/cost_model.h"
+#include "sim/cost/fused_attention.h"
 
 namespace plimsoll {
 
@@ -11,11 +12,17 @@ namespace plimsoll {
 /// boards. Costs of boards with rows of their own are kCatalogue, all others kExtrapolated.
 class CatalogueCostModel final : public CostModel {
  public:
+  /// What our own kernels reach is FlashAttention 2's; a source that says which other it runs is told with that.
+  explicit CatalogueCostModel(FusedAttention attention = FusedAttention::kFlash) : attention_(attention) {}
+
   [[nodiscard]] Result<Cost> kernel(const Processor& processor, const Kernel& kernel) const override;
   [[nodiscard]] Result<Cost> transfer(const Platform& platform, const Link& link, Bytes bytes) const override;
   [[nodiscard]] Result<Cost> host_work(const Processor& processor, HostTask task, Bytes bytes) const override;
   [[nodiscard]] Nanoseconds issue_overhead(const Platform& platform, QueueKind queue) const override;
   [[nodiscard]] std::string source() const override;
+
+ private:
+  FusedAttention attention_;
 };
 
 }  // namespace plimsoll

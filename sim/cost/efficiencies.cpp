@@ -67,9 +67,15 @@ const GpuEntry* entry_named(std::string_view name) {
   return found == entries.end() ? nullptr : &*found;
 }
 
-bool is_of(const AttentionRow& row, FusedAttention kernel) {
-  return row.kernel.empty() || (kernel == FusedAttention::kCudnn && row.kernel == "cudnn");
+std::string_view column_of(FusedAttention kernel) {
+  switch (kernel) {
+    case FusedAttention::kFlash3: return "flash3";
+    case FusedAttention::kCudnn: return "cudnn";
+    default: return "";
+  }
 }
+
+bool is_of(const AttentionRow& row, FusedAttention kernel) { return row.kernel.empty() || row.kernel == column_of(kernel); }
 
 bool matches(const AttentionRow& row, const GpuEntry& gpu, std::string_view dtype, bool backward) {
   const bool board =

@@ -31,7 +31,7 @@ struct AttentionRow {
   std::string architecture;
   std::optional<GpuBoard> board;
   std::string dtype;
-  std::string kernel;  ///< "cudnn"; empty: FlashAttention, or whatever else is fastest there
+  std::string kernel;  ///< "cudnn", "flash3"; empty: FlashAttention, or whatever else is fastest there
   double head_dim = 0;
   bool backward = false;
   double at_512 = 0;

@@ -81,6 +81,7 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   KernelRates rates{.gpu = gpu, .nominal = {}, .products = {}};
   const bool engine = setup.stack == Stack::kMegatron && setup.transformer_engine;
   if (engine) rates.attention = FusedAttention::kCudnn;
+  if (setup.flash3) rates.attention = FusedAttention::kFlash3;
   rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;
   set_products(rates, gpu, precision);

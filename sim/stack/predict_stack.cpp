@@ -28,6 +28,9 @@ constexpr Bytes kProgram = Bytes(900'000'000);
 /// autograd. 1.16 to 1.29 GB in three logged runs (data/published/ladder_rules.csv).
 constexpr Bytes kFirstSteps = Bytes(1'200'000'000);
 
+/// Of host memory, what PatrickStar fills with chunks (overall_cpu_mem_ratio in its examples/ps_config.py).
+constexpr double kPatrickStarHost = 0.9;
+
 std::string place_text(const Place& place) {
   return place.step == 0 ? place.what : fmt::format("step {}, {}, {}", place.step, to_text(place.phase), place.what);
 }
@@ -75,6 +78,9 @@ StackPrediction replayed_run(const StackRun& run, const StackSetup& setup, Stack
       replayed(*run.log, {.expandable_segments = setup.expandable_segments}, run.room, run.marks.first_step, detail, replay);
   prediction.peak_at = place_text(run.places[replay.whole.peak_place]);
   prediction.host = kProgram + kFirstSteps + run.marks.host;
+  if (setup.manager == ChunkManager::kPatrickStar) {
+    prediction.host = std::max(prediction.host, Bytes(static_cast<std::int64_t>(static_cast<double>(run.marks.host.count) / kPatrickStarHost)));
+  }
   prediction.drive = run.marks.drive;
   return prediction;
 }

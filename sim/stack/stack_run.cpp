@@ -15,6 +15,8 @@ namespace {
 
 /// What Gemini's automatic placement plans with of a GPU (Colossal-AI's chunk manager; PLANNERS, OFFLOAD 5).
 constexpr double kGeminiShare = 0.9;
+/// PatrickStar takes the same share of the GPU; a tenth of it is all that its warm-up puts chunks on (examples/ps_config.py).
+constexpr double kWarmUpShare = 0.1 * kGeminiShare;
 
 tl::unexpected<Error> unsupported(std::string what) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = "leave the option out"});
@@ -143,10 +145,12 @@ Result<StackRun> run_stack(const ModelSpec& spec, const Recipe& recipe, const St
   // The warm-up iteration has all chunks in host memory; what it leaves is filled afterwards.
   StackSetup placed = setup;
   placed.parameters = placed.optimizer = Home::kHost;
+  const auto share_of = [](double share, Bytes memory) { return Bytes(static_cast<std::int64_t>(share * static_cast<double>(memory.count))); };
   auto warm_up = run_as_stated(spec, recipe, placed, gpu);
   if (!warm_up) return warm_up;
-  const auto planned = static_cast<std::int64_t>(kGeminiShare * static_cast<double>(warm_up->room.usable.count));
-  placed.chunk_room = std::max(Bytes(0), Bytes(planned) - replay_log(*warm_up->log, {}).allocated);
+  const Bytes usable = warm_up->room.usable;
+  placed.chunk_room = std::max(Bytes(0), share_of(kGeminiShare, usable) - replay_log(*warm_up->log, {}).allocated);
+  if (setup.manager == ChunkManager::kPatrickStar) placed.warm_up_room = share_of(kWarmUpShare, usable);
   return run_as_stated(spec, recipe, placed, gpu);
 }
 

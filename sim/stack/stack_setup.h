@@ -37,6 +37,12 @@ enum class Recomputation : std::uint8_t { kNone, kSelective, kFull, kEvery };
 /// How an optimizer walks over its tensors: it decides the temporaries of a step.
 enum class OptimizerLoop : std::uint8_t { kForeach, kFused, kForLoop };
 
+/// Whose chunks Colossal-AI's stack moves.
+enum class ChunkManager : std::uint8_t {
+  kGemini,
+  kPatrickStar,  ///< its forerunner: one copy of a chunk, moved both ways while kernels wait, and written back in fp32
+};
+
 /// Where one kind of data waits.
 enum class Home : std::uint8_t { kDevice, kHost, kDrive };
 
@@ -87,6 +93,7 @@ struct StackSetup {
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
   bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture
   bool older_softmax = false;   ///< PyTorch 1.10 or older: a softmax keeps its input too (so does one of legacy kernels)
+  bool flash3 = false;          ///< fused attention is FlashAttention 3, written for Hopper
   bool compile_loss = false;    ///< torch.compile makes one kernel of the loss, forward and backward
   bool expandable_segments = false;
   bool separate_ends = false;        ///< FSDP2: the embedding, and the last norm with the head, are units of their own
@@ -109,7 +116,9 @@ struct StackSetup {
   double drive_uplink_gbs = 0;       ///< that all drives share; 0: nothing but their own rates
   std::int64_t host_cores = 0;       ///< 0: what is assumed beside such a board
   bool automatic_placement = false;  ///< Gemini's `auto`: what the warm-up leaves of the GPU holds parameters, then states
+  ChunkManager manager = ChunkManager::kGemini;
   Bytes chunk_room;            ///< bytes of the GPU that Gemini fills so although their home is the host
+  Bytes warm_up_room;          ///< bytes of the GPU that hold chunks in PatrickStar's warm-up
   std::string strategy = "auto";       ///< of plimsoll's own plans, which no other stack knows
   std::optional<Bytes> host_memory;    ///< that there is; nothing: not judged
   std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory

@@ -29,17 +29,23 @@ MachineOptions options_of(const StackSetup& setup) {
   return options;
 }
 
-Result<SearchResult> searched(const ModelSpec& spec, const Recipe& recipe, const Platform& platform, SearchOptions options) {
+/// A machine, and what its kernels cost.
+struct Workplace {
+  const Platform& platform;
+  CatalogueCostModel costs;
+};
+
+Result<SearchResult> searched(const ModelSpec& spec, const Recipe& recipe, const Workplace& at, SearchOptions options) {
   options.instruction_budget = kRowBudget;
-  return search_plan(spec, recipe, platform, CatalogueCostModel(), options);
+  return search_plan(spec, recipe, at.platform, at.costs, options);
 }
 
 /// Seconds that one more micro-batch adds to the plan's step.
-Result<double> further_micro_batch(const ModelSpec& spec, Recipe recipe, const Platform& platform, const SearchResult& found) {
+Result<double> further_micro_batch(const ModelSpec& spec, Recipe recipe, const Workplace& at, const SearchResult& found) {
   if (recipe.accumulate < 2) return to_seconds(found.prediction->step);
   const std::int64_t whole = recipe.accumulate;
   recipe.accumulate = whole / 2;
-  const auto half = searched(spec, recipe, platform, {.exact = found.plan->strategy, .refine = false});
+  const auto half = searched(spec, recipe, at, {.exact = found.plan->strategy, .refine = false});
   if (!half) return fail(half.error());
   if (!half->prediction) return to_seconds(found.prediction->step) / static_cast<double>(whole);
   return to_seconds(found.prediction->step - half->prediction->step) / static_cast<double>(whole - recipe.accumulate);
@@ -49,7 +55,8 @@ Result<StackPrediction> predict_own(const ModelSpec& spec, const Recipe& recipe,
   const auto machine = gpu_platform(gpu, options_of(setup));
   if (!machine) return fail(machine.error());
   const Platform& platform = machine->platform;
-  const auto found = searched(spec, recipe, platform, {.strategy = setup.strategy, .refine = false});
+  const Workplace at{.platform = platform, .costs = CatalogueCostModel(setup.flash3 ? FusedAttention::kFlash3 : FusedAttention::kFlash)};
+  const auto found = searched(spec, recipe, at, {.strategy = setup.strategy, .refine = false});
   if (!found) return fail(found.error());
   StackPrediction prediction;
   prediction.fits = found->plan.has_value();
@@ -58,7 +65,7 @@ Result<StackPrediction> predict_own(const ModelSpec& spec, const Recipe& recipe,
   prediction.usable = platform.at(*platform.space(SpaceKind::kDevice)).usable;
   prediction.peak.allocated = prediction.peak.reserved = found->plan->arena_bytes(*platform.space(SpaceKind::kDevice));
   prediction.host = found->plan->arena_bytes(*platform.space(SpaceKind::kHost));
-  const auto further = further_micro_batch(spec, recipe, platform, *found);
+  const auto further = further_micro_batch(spec, recipe, at, *found);
   if (!further) return fail(further.error());
   StackTime& time = prediction.time;
   time.step = to_seconds(found->prediction->step);

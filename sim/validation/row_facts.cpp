@@ -52,6 +52,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "older_softmax",
                                                   "lets_logits_go",
                                                   "holds_scores",
+                                                  "flash3",
+                                                  "counted",
                                                   "separate_ends",
                                                   "recomputes_attention",
                                                   "reduces_in_half",

@@ -56,6 +56,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   setup.half_weights = facts.is_true("half_weights");
   setup.legacy_kernels = facts.is_true("legacy_kernels");
+  setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
   setup.lets_logits_go = facts.is_true("lets_logits_go");
   setup.holds_scores = facts.is_true("holds_scores");
@@ -92,7 +93,9 @@ void take_homes(RowFacts& facts, StackSetup& setup) {
   take_word(facts, "gradients", parse_home, setup.gradients);
   take_word(facts, "optimizer_home", parse_home, setup.optimizer);
   take_word(facts, "activations", parse_home, setup.activations);
-  setup.automatic_placement = facts.fact("placement") == "auto";
+  const bool patrickstar = facts.fact("placement") == "patrickstar";
+  if (patrickstar) setup.manager = ChunkManager::kPatrickStar;
+  setup.automatic_placement = patrickstar || facts.fact("placement") == "auto";
 }
 
 /// The machine around the GPU: what a system keeps and updates there.

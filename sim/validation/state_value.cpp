@@ -21,8 +21,9 @@ double step_tokens(const RowStatement& statement) {
   return step_sequences(statement) * static_cast<double>(statement.recipe.sequence);
 }
 
-/// The source's own count where it prints one, else that of the stated model.
+/// The source's own count where it prints one, else that of the stated model, as where what is printed is a rounded name.
 double counted_parameters(RowFacts& facts, const ModelSpec& spec) {
+  if (facts.fact("counted") == "model") return static_cast<double>(parameter_count(spec));
   if (const auto billions = parse_number(facts.row().field("params_b")); billions && *billions > 0) return *billions * 1e9;
   if (const auto count = facts.row().whole("params")) return static_cast<double>(*count);
   return static_cast<double>(parameter_count(spec));

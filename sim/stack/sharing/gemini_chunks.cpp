@@ -11,11 +11,17 @@ std::string block_of(const std::string& parameter) {
   return name.find("block") == std::string::npos ? std::string() : name;
 }
 
+/// Of the room that weights leave, what PatrickStar gives to states (margin_use_ratio).
+constexpr double kMarginUse = 0.8;
+constexpr std::int64_t kSingle = 4;  ///< bytes of an fp32 element
+
 }  // namespace
 
 GeminiChunks::GeminiChunks(Tape& tape, const Recipe& recipe, const StackSetup& setup)
     : StateSharing(tape),
       optimizer_(recipe.optimizer),
+      manager_(setup.manager),
+      warm_up_room_(setup.warm_up_room),
       ranks_(setup.data_ranks),
       parameter_home_(setup.parameters),
       state_home_(setup.optimizer) {
@@ -64,6 +70,7 @@ void GeminiChunks::place_chunks(Bytes room) {
     return Home::kDevice;
   };
   for (Chunk& chunk : chunks_) chunk.parameter_home = stay(parameter_home_, size_of(type_) * part(chunk.elements));
+  if (is_patrickstar()) room = Bytes(static_cast<std::int64_t>(kMarginUse * static_cast<double>(room.count)));
   for (Chunk& chunk : chunks_) chunk.state_home = stay(state_home_, states_of(chunk).count);
 }
 
@@ -92,7 +99,9 @@ void GeminiChunks::gather(std::size_t place) {
   if (chunk.gathered->is_there()) return;
   const double bytes = static_cast<double>(chunk.elements * size_of(type_));
   if (chunk.parameter_home != Home::kDevice) {
-    tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .blocking = true, .bytes = bytes / static_cast<double>(ranks_)});
+    // In backward the chunk that makes room is full of gradients, which leave when they are complete.
+    if (is_patrickstar() && tape_.phase() == Phase::kForward) carry(StackKernelSort::kToHost, chunk, size_of(type_), true);
+    carry(StackKernelSort::kToDevice, chunk, size_of(type_), true);
   }
   chunk.gathered->return_to_device();
   collective(bytes, ranks_, type_);
@@ -109,9 +118,13 @@ void GeminiChunks::take(Chunk& chunk, Parameter& parameter) {
   if (--chunk.awaited > 0) return;
   const double bytes = static_cast<double>(chunk.elements * size_of(type_));
   collective(bytes, ranks_, type_);
-  if (chunk.state_home != Home::kDevice) {
-    tape_.launch({.sort = StackKernelSort::kToHost, .dtype = type_, .bytes = bytes / static_cast<double>(ranks_)});
+  if (is_patrickstar() ? chunk.parameter_home != Home::kDevice : chunk.state_home != Home::kDevice) {
+    carry(StackKernelSort::kToHost, chunk, size_of(type_), is_patrickstar());
   }
+}
+
+void GeminiChunks::carry(StackKernelSort sort, const Chunk& chunk, std::int64_t size, bool blocking) {
+  tape_.launch({.sort = sort, .dtype = type_, .blocking = blocking, .bytes = static_cast<double>(size * part(chunk.elements))});
 }
 
 void GeminiChunks::end() {
@@ -124,9 +137,10 @@ void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
   std::vector<Parameter*> masters;
   for (Chunk& chunk : chunks_) {
     if (chunk.state_home != Home::kDevice) {
+      const bool returns = chunk.parameter_home == Home::kDevice;
+      if (returns && is_patrickstar()) carry(StackKernelSort::kToHost, chunk, size_of(type_), true);
       update_in_host_memory(recipe, chunk.master, type_, chunk.state_home);
-      const double bytes = static_cast<double>(part(chunk.elements) * size_of(type_));
-      if (chunk.parameter_home == Home::kDevice) tape_.launch({.sort = StackKernelSort::kToDevice, .dtype = type_, .bytes = bytes});
+      if (returns) carry(StackKernelSort::kToDevice, chunk, is_patrickstar() ? kSingle : size_of(type_), is_patrickstar());
       continue;
     }
     chunk.master.gradient = chunk.master.value;  // gradients lie where the parameters were
@@ -139,10 +153,14 @@ void GeminiChunks::update(const Recipe& recipe, OptimizerLoop loop) {
 Bytes GeminiChunks::host() const {
   Bytes bytes;
   for (const Chunk& chunk : chunks_) {
+    if (is_patrickstar()) {
+      bytes += states_of(chunk) + Bytes(size_of(type_) * part(chunk.elements));
+      continue;
+    }
     if (chunk.state_home == Home::kHost) bytes += states_of(chunk);
     if (chunk.parameter_home != Home::kDevice) bytes += Bytes(size_of(type_) * part(chunk.elements));
   }
-  return bytes;
+  return std::max(Bytes(0), bytes - warm_up_room_);
 }
 
 }  // namespace plimsoll

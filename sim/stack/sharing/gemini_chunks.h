@@ -16,6 +16,10 @@ namespace plimsoll {
 /// all are there. Chunks of the fp32 copy and of both moments go with it. Chunks may wait in host
 /// memory; of these as many as fill a given room stay on the GPU, parameters first, then states. Fetches are not prefetched
 /// (its default), so kernels wait for them.
+///
+/// PatrickStar, its forerunner, keeps one copy of a chunk: what makes room for another goes back to host memory, forward as well, and
+/// kernels wait for that too. Its warm-up holds nearly all chunks in host memory, which must have room for them. An update copies
+/// a chunk's gradients to the host, updates and writes the weights back in fp32, one after another.
 class GeminiChunks : public StateSharing {
  public:
   GeminiChunks(Tape& tape, const Recipe& recipe, const StackSetup& setup);
@@ -45,10 +49,15 @@ class GeminiChunks : public StateSharing {
   void gather(std::size_t place);
   void release(Chunk& chunk);
   void take(Chunk& chunk, Parameter& parameter);
+  /// A rank's part of a chunk's weights on its way; whoever waits for it is told by the manager.
+  void carry(StackKernelSort sort, const Chunk& chunk, std::int64_t size, bool blocking);
+  [[nodiscard]] bool is_patrickstar() const { return manager_ == ChunkManager::kPatrickStar; }
   [[nodiscard]] std::int64_t part(std::int64_t elements) const { return (elements + ranks_ - 1) / ranks_; }
   [[nodiscard]] bool stays(const Chunk& chunk) const { return ranks_ == 1 && chunk.parameter_home == Home::kDevice && chunk.elements > 0; }
 
   OptimizerKind optimizer_;
+  ChunkManager manager_;
+  Bytes warm_up_room_;
   std::int64_t ranks_;
   Home parameter_home_;
   Home state_home_;

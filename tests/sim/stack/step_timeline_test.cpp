@@ -111,6 +111,45 @@ TEST_CASE("Gemini's automatic placement takes no longer than all chunks in host 
   CHECK(automatic->fits);
 }
 
+TEST_CASE("PatrickStar's chunks go back to host memory to make room, forward too, so that its steps are longer than Gemini's") {
+  const ModelSpec spec = *resolve_model("gpt:layers=24,hidden=1024,heads=16,vocab=50304,positions=1024");
+  Recipe recipe;
+  recipe.sequence = 1024;
+  recipe.micro_batch = 1;
+  recipe.precision = Precision::kFp16Mixed;
+  const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "RTX 2080 Ti");
+  StackSetup setup{.stack = Stack::kColossalai, .automatic_placement = true};
+  setup.device_memory = 5 * kGiB;
+  const auto gemini = predict_stack(spec, recipe, setup, gpu);
+  setup.manager = ChunkManager::kPatrickStar;
+  const auto patrickstar = predict_stack(spec, recipe, setup, gpu);
+  REQUIRE(gemini);
+  REQUIRE(patrickstar);
+  CHECK(patrickstar->time.step > gemini->time.step);
+  CHECK(patrickstar->time.forward >= gemini->time.forward);
+}
+
+TEST_CASE("PatrickStar's warm-up needs host memory for all chunks but a tenth of the GPU, in nine tenths of what there is") {
+  const ModelSpec spec = *resolve_model("gpt:layers=24,hidden=1024,heads=16,vocab=50304,positions=1024");
+  Recipe recipe;
+  recipe.sequence = 1024;
+  recipe.precision = Precision::kFp16Mixed;
+  const GpuEntry gpu = *find_gpu(built_in_gpu_catalogue(), "A100 40GB SXM4");
+  StackSetup setup{.stack = Stack::kColossalai, .automatic_placement = true};
+  // The GPU alone would hold everything: Gemini asks for no host memory worth naming.
+  const Bytes gemini = predict_stack(spec, recipe, setup, gpu)->host;
+  setup.manager = ChunkManager::kPatrickStar;
+  const auto patrickstar = predict_stack(spec, recipe, setup, gpu);
+  const double chunks = 14 * static_cast<double>(parameter_count(spec));
+  const double warm_up = 0.09 * static_cast<double>(patrickstar->usable.count);
+  CHECK(static_cast<double>(patrickstar->host.count) >= (chunks - warm_up) / 0.9);
+  CHECK(patrickstar->host > gemini);
+  setup.host_memory = patrickstar->host - Bytes(1);
+  CHECK_FALSE(predict_stack(spec, recipe, setup, gpu)->fits);
+  setup.host_memory = patrickstar->host;
+  CHECK(predict_stack(spec, recipe, setup, gpu)->fits);
+}
+
 TEST_CASE("ZenFlow sends 1.13 times the gradients, and hides its updates behind the step") {
   const ModelSpec spec = *resolve_model("gpt:layers=10,hidden=1024,heads=16,vocab=1024,positions=1024");
   Recipe recipe;

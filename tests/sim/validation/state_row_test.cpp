@@ -169,8 +169,12 @@ TEST_CASE("a source that tells the best of several batches is stated sequence by
   REQUIRE(best.statement);
   CHECK(best.statement->best_batch);
   CHECK(best.statement->setup.data_ranks == 4);
-  // 8 * 2e9 FLOP a token, 1024 tokens on each of four GPUs, 200 TFLOP/s together.
-  CHECK(best.statement->published == Approx(8 * 2e9 * 4 * 1024 / 200e12));
+  // 1024 tokens on each of four GPUs, 200 TFLOP/s together; the source counts the model that it builds, BERT with two classes, not its name.
+  const auto counted = static_cast<double>(parameter_count(best.statement->spec));
+  CHECK(counted == Approx(12 * 40 * 2048.0 * 2048).epsilon(0.05));
+  CHECK_FALSE(best.statement->spec.causal);
+  CHECK(best.statement->setup.manager == ChunkManager::kPatrickStar);
+  CHECK(best.statement->published == Approx(8 * counted * 4 * 1024 / 200e12));
   CHECK(says(best.open, "which micro-batch was best"));
   const auto largest = offload("ZeRO-2,GPT-2,,,,,,,1x V100-SXM3-32GB (DGX-2),32,1500,,,max_model_size,1.4,B params,x");
   REQUIRE(largest.statement);
