@@ -10,12 +10,12 @@
 namespace plimsoll {
 namespace {
 
-/// Of rows of log-probabilities one number each: the gradient is zeros of their size but for those.
-Tensor picked(Tape& tape, const Tensor& x) {
-  const std::int64_t rows = x.elements() / x.size(-1);
-  Tensor out = tape.empty({rows}, x.dtype);
+/// A number of each row, its own gradient's zeros but for those. Where each row has another column what it is taken from is kept
+/// (gather, unlike a column's select).
+Tensor picked(Tape& tape, const Tensor& x, bool gathers) {
+  Tensor out = tape.empty({x.elements() / x.size(-1)}, x.dtype);
   tape.stream(2 * traffic(out), x.dtype);
-  return tape.record(std::move(out), {&x}, [shape = x.shape](Tape& t, Tensors gradients) {
+  return tape.record(std::move(out), {&x}, [shape = x.shape, kept = gathers ? x.detached() : Tensor{}](Tape& t, Tensors gradients) {
     Tensor sparse = t.empty(shape, gradients[0].dtype);
     t.stream(traffic(sparse), sparse.dtype);
     return only(std::move(sparse));
@@ -86,7 +86,7 @@ Tensor AdaptiveWords::logits(Tape& tape, const Tensor& rows, const Tensor& weigh
 Tensor AdaptiveWords::flat_loss(Tape& tape, const Tensor& rows) const {
   const Tensor logit = linear(tape, rows, table_->use(), bias_->use());
   const Tensor wide = in_fp32(tape, logit);
-  return mean_of_rows(tape, picked(tape, softmax(tape, wide, wide.dtype)));
+  return mean_of_rows(tape, picked(tape, softmax(tape, wide, wide.dtype), true));
 }
 
 Tensor AdaptiveWords::loss(Tape& tape, const Tensor& stream) const {
@@ -104,12 +104,12 @@ Tensor AdaptiveWords::loss(Tape& tape, const Tensor& stream) const {
     const std::int64_t count = tokens_of(clusters_[i].words, rows.shape.front());
     chosen = gather_rows(tape, likely, count);
     if (i == 0) {
-      losses.push_back(picked(tape, chosen));
+      losses.push_back(picked(tape, chosen, true));
       continue;
     }
     own = in_fp32(tape, logits(tape, gather_rows(tape, rows, count), matrices[i].first, matrices[i].second, i));
     tail = softmax(tape, own, own.dtype);
-    losses.push_back(add(tape, picked(tape, chosen), picked(tape, tail)));
+    losses.push_back(add(tape, picked(tape, chosen, false), picked(tape, tail, true)));
   }
   return mean_of_rows(tape, concatenate(tape, losses, 0));
 }
