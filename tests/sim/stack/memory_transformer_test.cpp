@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <string>
 
 #include "formats/models/resolve_model.h"
@@ -55,6 +56,14 @@ TEST_CASE("every micro-batch of a step has a memory of its own, which stays unti
   };
   // Four blocks of 64 · 8 rows of 128 numbers in four bytes.
   CHECK(held(3) - held(2) == 4 * 64 * 8 * 128 * 4);
+}
+
+TEST_CASE("how many tokens are of the frequent words is told as an assumption") {
+  const auto spec = resolve_model(kSmall + "vocab=24000,cutoffs=2000-6000-18000");
+  const auto prediction = predict_stack(*spec, {.micro_batch = 2, .sequence = 64}, {}, counted_gpu());
+  REQUIRE(prediction);
+  const auto& told = prediction->assumptions;
+  CHECK(std::any_of(told.begin(), told.end(), [](const std::string& text) { return text.find("2000 most frequent words") != std::string::npos; }));
 }
 
 TEST_CASE("what NVIDIA's training of Transformer-XL has not is refused by name") {
