@@ -54,6 +54,7 @@ Result<void> check_writes_tokens(const ModelSpec& spec) {
   if (spec.has_encoder_and_decoder()) return refuse(spec, "is an encoder with a decoder");
   if (!spec.causal || spec.head != HeadKind::kNextToken) return refuse(spec, "is an encoder");
   if (spec.positions == PositionKind::kRelative) return refuse(spec, "has relative positions");
+  if (spec.positions == PositionKind::kDistance) return refuse(spec, "has positions by distance and a memory of the segment before");
   if (spec.embedding_width > 0) return refuse(spec, "has token embeddings narrower than its stream");
   return {};
 }

@@ -167,6 +167,16 @@ ModelSpec t5_defaults(ModelSpec spec) {
   return spec;
 }
 
+/// NVIDIA's code: the rows of the vocabulary have biases in the head, queries, keys, values and the projection none.
+ModelSpec transfo_xl_defaults(ModelSpec spec) {
+  spec.activation = ActivationKind::kRelu;
+  spec.positions = PositionKind::kDistance;
+  spec.qkv_bias = spec.projection_bias = false;
+  spec.head_bias = true;
+  spec.post_norm = true;
+  return spec;
+}
+
 /// Sizes that a transformer has stand for what lies between the convolutions and the classes.
 ModelSpec conv_defaults(ModelSpec spec) {
   spec.activation = ActivationKind::kRelu;
@@ -220,6 +230,7 @@ ModelSpec family_defaults(Family family) {
     case Family::kMpt:
     case Family::kPalm: return decoder_defaults(spec);
     case Family::kT5: return t5_defaults(spec);
+    case Family::kTransfoXl: return transfo_xl_defaults(spec);
     case Family::kConvNet: return conv_defaults(spec);
     default: return rotary_defaults(spec);
   }

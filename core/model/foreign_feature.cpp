@@ -8,6 +8,7 @@ std::string_view foreign_feature(const ModelSpec& spec) {
   const ExpertSpec& experts = spec.experts;
   const std::pair<bool, std::string_view> foreign[] = {
       {spec.latent.exists(), "has latent attention"},
+      {spec.positions == PositionKind::kDistance, "has positions by distance and a memory of the segment before"},
       {!spec.norm_weight, "has norms without weights"},
       {spec.score_cap > 0, "caps attention scores"},
       {spec.logit_cap > 0, "caps logits"},

@@ -39,6 +39,7 @@ std::string_view to_text(Family family) {
     case Family::kGptBigCode: return "gpt_bigcode";
     case Family::kCohere: return "cohere";
     case Family::kLlama4: return "llama4";
+    case Family::kTransfoXl: return "transfo_xl";
   }
   return "?";
 }
@@ -58,6 +59,7 @@ std::string_view to_text(PositionKind positions) {
     case PositionKind::kRope: return "rope";
     case PositionKind::kAlibi: return "alibi";
     case PositionKind::kRelative: return "relative";
+    case PositionKind::kDistance: return "distance";
   }
   return "?";
 }
@@ -139,6 +141,8 @@ std::string newer_fields(const ModelSpec& s) {
   add_number("local_theta", s.local_rope_theta);
   add("sinks", s.sinks, false);
   add("other_arithmetic", s.other_arithmetic, false);
+  add("memory", s.memory, std::int64_t{0});
+  text += canonical_text(s.adaptive);
   const LatentAttention& l = s.latent;
   if (!l.exists()) return text;
   return text + fmt::format(" latent=q{}-kv{}-plain{}-rope{}-value{}", l.q_rank, l.kv_rank, l.plain_dim, l.rope_dim, l.value_dim);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/model/adaptive_vocabulary.h"
 #include "core/model/conv_net.h"
 #include "core/model/experts.h"
 #include "core/model/latent_attention.h"
@@ -15,8 +16,8 @@ namespace plimsoll {
 /// Whose names a checkpoint's tensors and configuration have; what a model computes is in its spec's other fields.
 enum class Family : std::uint8_t { kGpt2, kLlama, kMistral, kQwen2, kQwen3, kGemma, kPhi, kMixtral, kBert, kVit,
   kOpt, kBloom, kGptNeoX, kGptJ, kFalcon, kMpt, kPalm, kStableLm, kPhi3, kQwen, kT5, kConvNet,
-  kGemma2, kGemma3, kOlmo, kOlmo2, kOlmoe, kQwen2Moe, kGptOss, kDeepSeek, kGptBigCode, kCohere, kLlama4 };
-constexpr Family kLastFamily = Family::kLlama4;
+  kGemma2, kGemma3, kOlmo, kOlmo2, kOlmoe, kQwen2Moe, kGptOss, kDeepSeek, kGptBigCode, kCohere, kLlama4, kTransfoXl };
+constexpr Family kLastFamily = Family::kTransfoXl;
 enum class NormKind : std::uint8_t {
   kLayerNorm,
   kRmsNorm,
@@ -29,6 +30,7 @@ enum class PositionKind : std::uint8_t {
   kRope,      ///< queries and keys are rotated
   kAlibi,     ///< scores fall with the distance, in each head at its own rate; nothing is learnt (Press et al. 2022)
   kRelative,  ///< a learnt number a head and bucket of distances, which the first block of a stack has for all (T5)
+  kDistance,  ///< sines of the distance, through a matrix of each block, meet the queries as keys do (Dai et al. 2019, Transformer-XL)
 };
 /// What the last layers make of the stream, and so what the loss asks for.
 enum class HeadKind : std::uint8_t {
@@ -134,6 +136,9 @@ struct ModelSpec {
   bool sinks = false;            ///< each head has a learnt score that takes a share of the softmax and adds nothing
   bool other_arithmetic = false; ///< multiplies, clips or rotates in a way of its own that takes no room and no kernel here does
   LatentAttention latent;
+
+  std::int64_t memory = 0;  ///< tokens of the segment before whose streams every block reads again, without gradients (Transformer-XL)
+  AdaptiveVocabulary adaptive;
 
   bool operator==(const ModelSpec&) const = default;
 

@@ -84,6 +84,7 @@ void add_attention(ParameterGroup& group, const ModelSpec& spec) {
     add(group, Role::kKeyNormWeight, 1, spec.wide_qk_norm ? spec.kv_heads * spec.head_dim : spec.head_dim);
   }
   if (spec.sinks) add(group, Role::kSinks, 1, spec.heads);
+  if (spec.positions == PositionKind::kDistance) add(group, Role::kDistanceKeyWeight, spec.attention_width(), spec.hidden);
   add_linear(group, Role::kProjectionWeight, Role::kProjectionBias, spec.hidden, spec.attention_width(), spec.projection_bias);
 }
 
@@ -147,6 +148,11 @@ ParameterGroup embedding_group(const ModelSpec& spec) {
   if (spec.reads_images()) {
     add(group, Role::kClassToken, 1, spec.hidden);
     add_linear(group, Role::kPatchWeight, Role::kPatchBias, spec.hidden, spec.image.patch_width(), true);
+  } else if (spec.adaptive.projects()) {
+    for (const WordCluster& cluster : word_clusters(spec.adaptive, spec.vocabulary, spec.hidden)) {
+      add(group, Role::kTokenEmbedding, cluster.words, cluster.width);
+      add(group, Role::kEmbeddingInWeight, spec.hidden, cluster.width);
+    }
   } else {
     add(group, Role::kTokenEmbedding, spec.vocabulary, spec.token_width());
     if (spec.embedding_width > 0) add(group, Role::kEmbeddingInWeight, spec.hidden, spec.embedding_width);
@@ -155,6 +161,17 @@ ParameterGroup embedding_group(const ModelSpec& spec) {
   if (spec.token_types > 0) add(group, Role::kTokenTypeEmbedding, spec.token_types, spec.hidden);
   if (spec.embedding_norm) add_norm(group, spec, Role::kEmbeddingNormWeight, Role::kEmbeddingNormBias);
   return finish(std::move(group));
+}
+
+/// What blocks share of attention by distance, and the head's part of an adaptive vocabulary: rows that stand for the clusters,
+/// and a projection of the first cluster's own, where the others take the embeddings'.
+void add_distance_head(ParameterGroup& group, const ModelSpec& spec) {
+  add(group, Role::kContentBias, spec.heads, spec.head_dim);
+  add(group, Role::kDistanceBias, spec.heads, spec.head_dim);
+  if (!spec.adaptive.exists()) return;
+  const auto further = static_cast<std::int64_t>(spec.adaptive.cutoffs.size());
+  add_linear(group, Role::kClusterWeight, Role::kClusterBias, further, spec.hidden, true);
+  if (spec.adaptive.projects()) add(group, Role::kEmbeddingOutWeight, spec.hidden, spec.hidden);
 }
 
 ParameterGroup head_group(const ModelSpec& spec) {
@@ -168,6 +185,7 @@ ParameterGroup head_group(const ModelSpec& spec) {
   if (spec.embedding_width > 0) add(group, Role::kEmbeddingOutWeight, spec.embedding_width, spec.hidden);
   if (!spec.tied_head) add(group, Role::kHeadWeight, spec.outputs(), spec.token_width());
   if (spec.head_bias) add(group, Role::kHeadBias, 1, spec.outputs());
+  if (spec.positions == PositionKind::kDistance) add_distance_head(group, spec);
   return finish(std::move(group));
 }
 

@@ -29,6 +29,7 @@ enum class ParameterRole : std::uint8_t {
   kNorm1BehindWeight, kNorm2BehindWeight, kSinks, kRouterBias, kSharedInWeight, kSharedOutWeight, kSharedGateWeight,
   kLatentQueryDownWeight, kLatentQueryNormWeight, kLatentQueryWeight, kLatentDownWeight, kLatentNormWeight,
   kLatentKeyValueWeight,
+  kDistanceKeyWeight, kContentBias, kDistanceBias, kClusterWeight, kClusterBias,
 };
 
 /// One parameter tensor, row-major [rows, columns] (a linear layer's weight is [outputs, inputs]; vectors have one row).

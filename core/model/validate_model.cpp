@@ -174,6 +174,31 @@ Result<void> validate_newer(const ModelSpec& spec) {
   return validate_latent(spec);
 }
 
+/// What belongs to attention by distance alone.
+Result<void> validate_distance(const ModelSpec& spec) {
+  const bool clusters = spec.adaptive != AdaptiveVocabulary{};
+  if (spec.memory < 0 || spec.memory > kMaxSize) return bad(spec, fmt::format("memory={} does not lie between 0 and {}", spec.memory, kMaxSize));
+  if (spec.positions != PositionKind::kDistance) {
+    return spec.memory == 0 && !clusters ? Result<void>() : bad(spec, "memory and cutoffs belong to positions by distance");
+  }
+  const bool plain = spec.causal && spec.post_norm && spec.tied_head && spec.head_bias && spec.mlp_bias && spec.norm == NormKind::kLayerNorm;
+  if (!plain || spec.qkv_bias || spec.projection_bias || spec.kv_heads != spec.heads || spec.experts.count > 0 ||
+      spec.embedding_width > 0 || spec.window > 0 || is_gated(spec.activation) || spec.latent.exists() || spec.norms_behind()) {
+    return bad(spec, "positions by distance are those of Transformer-XL, whose blocks and head are as its authors have them");
+  }
+  std::int64_t first = 0;
+  for (const std::int64_t cutoff : spec.adaptive.cutoffs) {
+    if (cutoff <= first || cutoff >= spec.vocabulary) return bad(spec, "cutoffs rise, from 1 on, and stay below the vocabulary");
+    first = cutoff;
+  }
+  constexpr std::size_t kMostCutoffs = 8;
+  if (spec.adaptive.cutoffs.size() > kMostCutoffs) return bad(spec, fmt::format("there are at most {} cutoffs", kMostCutoffs));
+  if (spec.adaptive.divisor < 1 || spec.adaptive.divisor > kMaxSize) return bad(spec, fmt::format("divisor={} is not positive", spec.adaptive.divisor));
+  if (spec.adaptive.projects() && !spec.adaptive.exists()) return bad(spec, "divisor says how widths of clusters fall, and there are no cutoffs");
+  if (word_clusters(spec.adaptive, spec.vocabulary, spec.hidden).back().width > 0) return {};
+  return bad(spec, fmt::format("divisor={} leaves the last cluster no width", spec.adaptive.divisor));
+}
+
 /// Which of an encoder's features go together.
 Result<void> validate_encoder(const ModelSpec& spec) {
   if (spec.causal != (spec.head == HeadKind::kNextToken)) {
@@ -216,7 +241,7 @@ Result<void> validate(const ModelSpec& spec) {
     return bad(spec, fmt::format("heads={} is not a multiple of kv_heads={}", spec.heads, spec.kv_heads));
   }
   if (auto rotary = validate_rotary(spec); !rotary) return rotary;
-  for (const auto check : {validate_images, validate_encoder, validate_architecture, validate_newer}) {
+  for (const auto check : {validate_images, validate_encoder, validate_architecture, validate_newer, validate_distance}) {
     if (auto valid = check(spec); !valid) return valid;
   }
   if (spec.qk_norm && spec.norm == NormKind::kLayerNorm) return bad(spec, "queries and keys have RMS norms only");

@@ -143,6 +143,11 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kLatentDownWeight:
     case ParameterRole::kLatentNormWeight:
     case ParameterRole::kLatentKeyValueWeight:
+    case ParameterRole::kDistanceKeyWeight:
+    case ParameterRole::kContentBias:
+    case ParameterRole::kDistanceBias:
+    case ParameterRole::kClusterWeight:
+    case ParameterRole::kClusterBias:
       return {};
     case ParameterRole::kAdapterA:
       return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};

@@ -33,6 +33,7 @@ constexpr SizeKey kSizeKeys[] = {
     {"classes", &ModelSpec::classes},   {"mask", &ModelSpec::mask_token},   {"types", &ModelSpec::token_types},
     {"embedding_width", &ModelSpec::embedding_width}, {"position_offset", &ModelSpec::position_offset},
     {"full_every", &ModelSpec::full_every},
+    {"memory", &ModelSpec::memory},
     {"decoder_layers", &ModelSpec::decoder_layers},   {"relative_buckets", &ModelSpec::relative_buckets},
 };
 
@@ -110,7 +111,7 @@ constexpr FamilyWord kFamilies[] = {{"gpt", Family::kGpt2},     {"llama", Family
                                     {"olmo2", Family::kOlmo2}, {"olmoe", Family::kOlmoe}, {"qwen2_moe", Family::kQwen2Moe},
                                     {"gpt_oss", Family::kGptOss}, {"deepseek", Family::kDeepSeek},
                                     {"gpt_bigcode", Family::kGptBigCode}, {"cohere", Family::kCohere},
-                                    {"llama4", Family::kLlama4}};
+                                    {"llama4", Family::kLlama4}, {"transformer-xl", Family::kTransfoXl}};
 
 std::vector<std::string> all_keys() {
   std::vector<std::string> keys;
@@ -121,7 +122,7 @@ std::vector<std::string> all_keys() {
   for (const ExpertSizeKey& key : kExpertSizeKeys) keys.emplace_back(key.name);
   for (const ExpertFlagKey& key : kExpertFlagKeys) keys.emplace_back(key.name);
   for (const ExpertRealKey& key : kExpertRealKeys) keys.emplace_back(key.name);
-  keys.insert(keys.end(), {"gating", "epsilon", "rope_theta", "local_theta", "rope_scaling"});
+  keys.insert(keys.end(), {"cutoffs", "divisor", "gating", "epsilon", "rope_theta", "local_theta", "rope_scaling"});
   for (const auto& more : {feature_keys(), conv_keys()}) keys.insert(keys.end(), more.begin(), more.end());
   return keys;
 }
@@ -167,6 +168,18 @@ Result<void> set_whole(std::int64_t& field, std::string_view text, std::string_v
   }
   field = *number;
   return {};
+}
+
+Result<void> set_cutoffs(AdaptiveVocabulary& adaptive, std::string_view text, std::string_view value) {
+  adaptive.cutoffs.clear();
+  while (true) {
+    const std::size_t dash = value.find('-');
+    std::int64_t cutoff = 0;
+    if (auto done = set_whole(cutoff, text, "cutoffs", value.substr(0, dash)); !done) return done;
+    adaptive.cutoffs.push_back(cutoff);
+    if (dash == std::string_view::npos) return {};
+    value.remove_prefix(dash + 1);
+  }
 }
 
 bool is_expert_key(std::string_view key) {
@@ -221,6 +234,8 @@ Result<void> set_field(ModelSpec& spec, std::string_view text, std::string_view 
   for (const auto& [name, field] : kLatentKeys) {
     if (name == key && spec.latent.exists()) return set_whole(spec.latent.*field, text, key, value);
   }
+  if (key == "cutoffs") return set_cutoffs(spec.adaptive, text, value);
+  if (key == "divisor") return set_whole(spec.adaptive.divisor, text, key, value);
   if (is_expert_key(key)) return set_expert_field(spec.experts, text, key, value);
   if (key.starts_with("rope_") && key != "rope_theta") return set_rope_scaling(spec, text, key, value);
   if (key == "epsilon") return set_real(spec.norm_epsilon, text, key, value);

@@ -9,6 +9,7 @@ namespace {
 constexpr std::string_view kStateSpace = "a state-space model: no attention";
 constexpr std::string_view kMixedStateSpace = "a model of state-space and attention layers";
 constexpr std::string_view kRecurrent = "a recurrent model: no attention over all tokens before";
+constexpr std::string_view kSegments = "Transformer-XL in transformers' code, which is not NVIDIA's (transformer-xl-base and -large are the zoo's)";
 constexpr std::string_view kTower = "a model with a vision tower";
 constexpr std::string_view kSpeech = "a model of speech";
 constexpr std::string_view kTranslator = "an encoder with a decoder that is no T5";
@@ -28,7 +29,7 @@ constexpr Unread kUnread[] = {
     {"jamba", kMixedStateSpace}, {"zamba", kMixedStateSpace}, {"zamba2", kMixedStateSpace}, {"bamba", kMixedStateSpace},
     {"nemotron_h", kMixedStateSpace}, {"falcon_h1", kMixedStateSpace}, {"granitemoehybrid", kMixedStateSpace},
     {"qwen3_next", kMixedStateSpace}, {"rwkv", kRecurrent}, {"recurrent_gemma", kRecurrent}, {"xlstm", kRecurrent},
-    {"clip", kTower}, {"siglip", kTower}, {"llava", kTower}, {"llava_next", kTower}, {"mllama", kTower}, {"paligemma", kTower},
+    {"transfo-xl", kSegments}, {"clip", kTower}, {"siglip", kTower}, {"llava", kTower}, {"llava_next", kTower}, {"mllama", kTower}, {"paligemma", kTower},
     {"qwen2_vl", kTower}, {"qwen2_5_vl", kTower}, {"qwen3_vl", kTower}, {"idefics3", kTower}, {"internvl", kTower},
     {"blip-2", kTower}, {"phi4_multimodal", kTower}, {"pixtral", kTower},
     {"whisper", kSpeech}, {"wav2vec2", kSpeech}, {"hubert", kSpeech}, {"speech_to_text", kSpeech}, {"seamless_m4t", kSpeech},

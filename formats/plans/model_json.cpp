@@ -140,6 +140,19 @@ void read_architecture(const JsonNode& node, ModelSpec& s) {
   if (node.has("conv")) s.conv = read_conv(node.at("conv"));
 }
 
+void write_adaptive(JsonLine& line, const AdaptiveVocabulary& adaptive) {
+  if (!adaptive.exists()) return;
+  std::vector<std::string> cutoffs;
+  for (const std::int64_t cutoff : adaptive.cutoffs) cutoffs.push_back(std::to_string(cutoff));
+  line.raw("cutoffs", json_list(cutoffs)).integer("divisor", adaptive.divisor);
+}
+
+void read_adaptive(const JsonNode& node, AdaptiveVocabulary& adaptive) {
+  adaptive = {};
+  for (const JsonNode& cutoff : node.elements_of("cutoffs")) adaptive.cutoffs.push_back(cutoff.integer(0, kMaxParsedCount));
+  adaptive.divisor = node.integer_or("divisor", 1, 1, kMaxParsedCount);
+}
+
 void write_newer_fields(JsonLine& line, const ModelSpec& s) {
   if (s.norm_place != NormPlace::kBefore) line.text("norm_place", to_text(s.norm_place));
   if (!s.norm_weight) line.flag("norm_weight", false);
@@ -150,6 +163,8 @@ void write_newer_fields(JsonLine& line, const ModelSpec& s) {
   if (s.local_rope_theta != 0) line.number("local_rope_theta", s.local_rope_theta);
   if (s.sinks) line.flag("sinks", true);
   if (s.other_arithmetic) line.flag("other_arithmetic", true);
+  if (s.memory != 0) line.integer("memory", s.memory);
+  write_adaptive(line, s.adaptive);
   if (!s.latent.exists()) return;
   line.integer("latent_q_rank", s.latent.q_rank).integer("latent_kv_rank", s.latent.kv_rank);
   line.integer("latent_plain_dim", s.latent.plain_dim).integer("latent_rope_dim", s.latent.rope_dim);
@@ -167,6 +182,8 @@ void read_newer_fields(const JsonNode& node, ModelSpec& s) {
   s.local_rope_theta = node.number_or("local_rope_theta", 0);
   s.sinks = node.boolean_or("sinks", false);
   s.other_arithmetic = node.boolean_or("other_arithmetic", false);
+  s.memory = size("memory");
+  read_adaptive(node, s.adaptive);
   s.latent = {.q_rank = size("latent_q_rank"), .kv_rank = size("latent_kv_rank"), .plain_dim = size("latent_plain_dim"),
               .rope_dim = size("latent_rope_dim"), .value_dim = size("latent_value_dim")};
 }
@@ -274,6 +291,7 @@ ModelSpec read_model(const JsonNode& node) {
                    "image_deviation", "norm_bias", "parallel_norms", "rope_interleaved", "embedding_width",
                    "position_offset", "decoder_layers", "relative_buckets", "conv", "norm_place", "norm_weight",
                    "wide_qk_norm", "score_cap", "logit_cap", "full_every", "local_rope_theta", "sinks", "other_arithmetic",
+                   "memory", "cutoffs", "divisor",
                    "latent_q_rank", "latent_kv_rank", "latent_plain_dim", "latent_rope_dim", "latent_value_dim"});
   if (!names_model(node)) {
     node.allow_only({"name"});
@@ -295,7 +313,7 @@ ModelSpec read_model(const JsonNode& node) {
   s.max_positions = size("max_positions");
   s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
   s.activation = enum_or(node, "activation", s.activation, ActivationKind::kRelu);
-  s.positions = enum_or(node, "positions", s.positions, PositionKind::kRelative);
+  s.positions = enum_or(node, "positions", s.positions, PositionKind::kDistance);
   s.tied_head = node.boolean_or("tied_head", s.tied_head);
   s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);
   s.mlp_bias = node.boolean_or("mlp_bias", s.mlp_bias);

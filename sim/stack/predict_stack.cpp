@@ -160,6 +160,14 @@ void note_compression(StackPrediction& prediction, const MapCompression& compres
   }
 }
 
+/// How many tokens meet which words.
+void note_words(StackPrediction& prediction, const ModelSpec& spec) {
+  if (!spec.adaptive.exists()) return;
+  const double share = word_clusters(spec.adaptive, spec.vocabulary, spec.hidden).front().share;
+  prediction.assumptions.push_back(fmt::format("{:.1f} % of the tokens are of the {} most frequent words, by a power law through WikiText-103's counts; "
+                                               "the others meet their clusters", 100 * share, spec.adaptive.cutoffs.front()));
+}
+
 /// Host memory is judged where the user says how much there is.
 void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   if (!setup.host_memory) {
@@ -218,6 +226,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   if (!prediction) return prediction;
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_compression(*prediction, setup.compression);
+  note_words(*prediction, spec);
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

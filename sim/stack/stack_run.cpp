@@ -78,10 +78,14 @@ void take_tape(StackRun& run) {
 /// PyTorch's fused attention gives another function of a model that caps its scores or has sinks.
 Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
   const bool fused = setup.attention && *setup.attention != AttentionKernel::kEager;
-  if (!fused || (spec.score_cap == 0 && !spec.sinks)) return {};
+  const bool distant = spec.positions == PositionKind::kDistance;
+  if (!fused || (spec.score_cap == 0 && !spec.sinks && !distant)) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("{} {}, which {} attention does not do", spec.name,
-                                   spec.sinks ? "has attention sinks" : "caps attention scores", to_text(*setup.attention)),
+                                   distant      ? "has scores of distances"
+                                              : spec.sinks ? "has attention sinks"
+                                                           : "caps attention scores",
+                                   to_text(*setup.attention)),
                .where = {},
                .remedy = "choose --attention eager"});
 }
@@ -95,9 +99,24 @@ Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
                .remedy = "take --compress-activations fp8 or a smaller --batch"});
 }
 
+/// Transformer-XL is simulated as NVIDIA's code trains it, which has none of these.
+Result<void> check_segments(const ModelSpec& spec, const StackSetup& setup) {
+  if (spec.positions != PositionKind::kDistance) return {};
+  const std::pair<bool, std::string_view> unknown[] = {{setup.recomputation != Recomputation::kNone, "checkpoints"},
+                                                       {setup.compile || setup.compile_loss, "compiled kernels"},
+                                                       {setup.lengths.vary(), "segments of varying length"},
+                                                       {setup.loss_chunks > 1, "chunks of the loss"},
+                                                       {setup.fp8.exists(), "products in fp8"}};
+  for (const auto& [asked, what] : unknown) {
+    if (asked) return unsupported(fmt::format("{} carries memory from segment to segment, of which no {} are modelled", spec.name, what));
+  }
+  return {};
+}
+
 Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto known = check_attention(spec, setup); !known) return fail(known.error());
   if (const auto known = check_conv_net(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_segments(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};

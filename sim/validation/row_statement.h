@@ -39,6 +39,7 @@ struct RowStatement {
   GpuEntry gpu;
   Measure measure = Measure::kAllocated;
   double published = 0;  ///< bytes, seconds, parameters, or 1 (it ran) and 0 (it did not)
+  std::int64_t copies = 1;  ///< trainings beside one another, of a GPU each, that the source counts together
   bool best_batch = false;  ///< the source tells the best of several micro-batches
 };
 

@@ -34,7 +34,8 @@ void take_optimizer(RowFacts& facts, Recipe& recipe) {
 
 std::int64_t sequence_of(RowFacts& facts, const ModelSpec& spec) {
   if (spec.reads_images()) return spec.max_positions;
-  const auto sequence = facts.whole("seq", "sequence");
+  const auto own = facts.whole_fact("true_sequence");
+  const auto sequence = own ? own : facts.whole("seq", "sequence");
   if (!sequence) facts.refuse("sequence not stated", "");
   return sequence.value_or(1);
 }

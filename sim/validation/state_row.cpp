@@ -39,6 +39,7 @@ StatedRow state_row(const PublishedRow& row, const RowLexicon& lexicon) {
   if (!facts.is_refused()) {
     statement.spec = state_model(facts, lexicon);
     statement.setup = state_setup(facts, statement.spec.layers);
+    if (facts.is_true("independent")) statement.copies = facts.whole("n_gpu", "gpus").value_or(1);
     statement.recipe = state_recipe(facts, statement.spec, statement.setup);
     statement.gpu = state_gpu(facts, lexicon);
     state_value(facts, statement);

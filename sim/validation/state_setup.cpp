@@ -121,9 +121,9 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   if (setup.context_ranks > 1 && setup.stack != Stack::kMegatron) facts.refuse("context parallelism", "no setup but megatron's has it");
   if (facts.fact("told_stage") == "last") setup.stage = setup.stages - 1;
   const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages * setup.context_ranks);
-  auto named = facts.whole("dp", "data_ranks");
-  if (named == 0) named.reset();  // what the GPUs leave
-  const std::int64_t gpus = named ? *named * inner : facts.whole_or_open("n_gpu", "gpus", inner, "number of GPUs");
+  // 0: what the GPUs leave; 1 where each of them trains a model of its own.
+  const std::int64_t named = facts.is_true("independent") ? 1 : facts.whole("dp", "data_ranks").value_or(0);
+  const std::int64_t gpus = named != 0 ? named * inner : facts.whole_or_open("n_gpu", "gpus", inner, "number of GPUs");
   setup.data_ranks = gpus / inner;
   if (gpus % inner != 0) {
     facts.refuse("contradictory ranks", fmt::format("{} GPUs are no multiple of {} x {} x {}", gpus, setup.tensor_ranks, setup.stages,

@@ -14,8 +14,12 @@ namespace {
 
 /// Sequences of one optimizer step on all GPUs.
 double step_sequences(const RowStatement& statement) {
-  return static_cast<double>(statement.recipe.micro_batch * statement.recipe.accumulate * statement.setup.data_ranks);
+  const Recipe& recipe = statement.recipe;
+  return static_cast<double>(recipe.micro_batch * recipe.accumulate * statement.setup.data_ranks * statement.copies);
 }
+
+/// All GPUs that the source counts.
+double counted_gpus(const RowStatement& statement) { return static_cast<double>(stated_gpus(statement.setup) * statement.copies); }
 
 double step_tokens(const RowStatement& statement) {
   return step_sequences(statement) * static_cast<double>(statement.recipe.sequence);
@@ -46,12 +50,12 @@ double flop_seconds(RowFacts& facts, const RowStatement& statement, double tflop
   }
   const double flops = convention_flops(*convention, statement.spec, counted_parameters(facts, statement.spec),
                                         statement.recipe.sequence, step_tokens(statement));
-  return tflops > 0 ? flops / (tflops * 1e12 * static_cast<double>(stated_gpus(statement.setup))) : 0;
+  return tflops > 0 ? flops / (tflops * 1e12 * counted_gpus(statement)) : 0;
 }
 
 double step_seconds(RowFacts& facts, const RowStatement& statement, double value) {
   const std::string_view rate = facts.fact("rate");
-  const auto gpus = static_cast<double>(stated_gpus(statement.setup));
+  const double gpus = counted_gpus(statement);
   if (rate.empty()) return value * facts.number_fact("unit").value_or(1);
   if (value <= 0) return 0;
   if (rate == "tokens") return step_tokens(statement) / value;
@@ -78,7 +82,7 @@ void check_peak(RowFacts& facts, const RowStatement& statement) {
   const double passes = statement.recipe.adapter.exists() ? 4 : 6;  // twice forward and once or twice that backward
   const std::int64_t looked_up = statement.spec.vocabulary * statement.spec.hidden;
   const auto parameters = static_cast<double>(active_parameter_count(statement.spec) - looked_up);
-  const double each = step_tokens(statement) / static_cast<double>(stated_gpus(statement.setup));
+  const double each = step_tokens(statement) / counted_gpus(statement);
   const double tflops = passes * parameters * each / statement.published * 1e-12;
   if (peak > 0 && tflops > peak) facts.refuse("contradicts arithmetic", fmt::format("{:.1f} TFLOP/s on {}", tflops, gpu.name));
 }
@@ -103,7 +107,7 @@ void take_bytes(RowFacts& facts, RowStatement& statement) {
   if (!unit || *unit <= 0) return facts.refuse("unknown unit", facts.row().field("unit"));
   statement.published = facts.row().value.value_or(0) * *unit;
   statement.published -= facts.number_fact("less").value_or(0);
-  if (facts.is_true("summed")) statement.published /= static_cast<double>(stated_gpus(statement.setup));
+  if (facts.is_true("summed")) statement.published /= counted_gpus(statement);
   if (statement.published <= 0) facts.refuse("value without meaning", facts.row().field("metric"));
 }
 

@@ -25,11 +25,15 @@ bool is_encoded(const AdapterSpec& adapter) {
   return adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
 }
 
+/// NVIDIA's configurations: the base model, 512 wide, drops 0.1 and no shares of attention, the large one, 1024 wide, 0.2 of both.
+bool is_large_transfo_xl(const ModelSpec& spec) { return spec.hidden >= 1024; }
+
 /// What the models' own configurations train with.
 double family_dropout(const ModelSpec& spec, ModuleStyle style) {
   if (spec.is_conv_net()) return spec.conv.kind == ConvNetKind::kVgg ? 0.5 : 0;
   if (style == ModuleStyle::kMosaic || style == ModuleStyle::kTorchVision || style == ModuleStyle::kTimm) return 0;
   if (style == ModuleStyle::kNanoGpt) return 0;
+  if (spec.family == Family::kTransfoXl) return is_large_transfo_xl(spec) ? 0.2 : 0.1;
   const bool drops = spec.family == Family::kGpt2 || spec.family == Family::kBert || spec.family == Family::kOpt || spec.family == Family::kT5 ||
                      spec.family == Family::kGptBigCode;
   return drops ? 0.1 : 0;
@@ -41,14 +45,16 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   ModuleRules rules;
   const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace;
   const bool rms = spec.norm != NormKind::kLayerNorm;
-  const bool eager_alone = spec.score_cap > 0 || spec.sinks;  // PyTorch's fused attention knows neither
+  // PyTorch's fused attention knows none of these.
+  const bool eager_alone = spec.score_cap > 0 || spec.sinks || spec.positions == PositionKind::kDistance;
   rules.prepared = prepares_kbit(setup) && is_encoded(recipe.adapter);
   // Without autocast queries come in fp32 then, as the stream is.
   const Precision asked = rules.prepared && recipe.precision == Precision::kBf16 ? Precision::kFp32 : recipe.precision;
   rules.attention = setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
   rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
-  rules.attention_dropout = !setup.dropout && spec.family == Family::kOpt ? 0 : rules.dropout;
+  const bool keeps_shares = spec.family == Family::kTransfoXl && !is_large_transfo_xl(spec);
+  rules.attention_dropout = keeps_shares || (!setup.dropout && spec.family == Family::kOpt) ? 0 : rules.dropout;
   rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
   if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
   // These multiply by the weight before they go back to the narrow type.

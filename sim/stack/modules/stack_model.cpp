@@ -2,6 +2,7 @@
 
 #include "sim/stack/modules/conv_model.h"
 #include "sim/stack/modules/encoder_decoder.h"
+#include "sim/stack/modules/memory_transformer.h"
 #include "sim/stack/modules/transformer.h"
 
 namespace plimsoll {
@@ -12,6 +13,7 @@ std::unique_ptr<StackModel> make_stack_model(Tape& tape, const ModelSpec& spec, 
     return std::make_unique<ConvModel>(tape, spec, recipe.micro_batch, rules.dropout, setup.compression, weights);
   }
   if (spec.has_encoder_and_decoder()) return std::make_unique<EncoderDecoder>(tape, spec, recipe, setup, rules, weights);
+  if (spec.positions == PositionKind::kDistance) return std::make_unique<MemoryTransformer>(tape, spec, recipe, setup, rules, weights);
   return std::make_unique<Transformer>(tape, spec, recipe, setup, rules, weights);
 }
 

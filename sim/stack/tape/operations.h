@@ -67,6 +67,8 @@ struct Weights {
 };
 /// x [.., inputs] with weight [outputs, inputs], under autocast in its type.
 Tensor linear(Tape& tape, const Tensor& x, const Weights& weights);
+/// The same of any matrix, a part of a parameter for instance; no bias where there is nothing.
+Tensor linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias);
 /// Batches of matrices a [.., m, k], b [.., k, n]; what is not in order is copied first, and the copy is saved.
 Tensor matmul(Tape& tape, const Tensor& a, const Tensor& b);
 

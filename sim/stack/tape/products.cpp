@@ -45,9 +45,13 @@ std::int64_t batches(const Tensor& x) { return x.elements() / (x.size(-1) * x.si
 
 Tensor linear(Tape& tape, const Tensor& input, const Weights& weights) {
   if (weights.fp8) return fp8_linear(tape, input, weights);
+  return linear(tape, input, weights.weight->use(), weights.bias != nullptr ? weights.bias->use() : Tensor{});
+}
+
+Tensor linear(Tape& tape, const Tensor& input, const Tensor& matrix, const Tensor& shift) {
   const Tensor x = tape.as_autocast(input);
-  const Tensor weight = tape.as_autocast(weights.weight->use());
-  const Tensor bias = weights.bias != nullptr ? tape.as_autocast(weights.bias->use()) : Tensor{};
+  const Tensor weight = tape.as_autocast(matrix);
+  const Tensor bias = shift ? tape.as_autocast(shift) : Tensor{};
   const std::int64_t outputs = weight.shape[0];
   Shape shape = x.shape;
   shape.back() = outputs;

@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include "core/model/adapter_parts.h"
 #include "core/model/parameters.h"
 #include "core/model/recipe.h"
@@ -140,4 +142,62 @@ TEST_CASE("equal texts are equal specs: every field of an architecture stands in
   CHECK(changed([](ModelSpec& s) { s.other_arithmetic = true; }));
   CHECK(changed([](ModelSpec& s) { s.latent.kv_rank = 8; }));
   CHECK(changed([](ModelSpec& s) { s.conv.kind = ConvNetKind::kVgg; }));
+}
+
+TEST_CASE("Transformer-XL has the parameters that its authors' program prints") {
+  // The log of their base model on WikiText-103: n_all_param 151107538, n_nonemb_param 41066400 (kimiyoung/transformer-xl's
+  // run_wt103_base.sh; adaptive, div_val 1).
+  ModelSpec base = family_defaults(Family::kTransfoXl);
+  base.layers = 16;
+  base.hidden = 410;
+  base.heads = base.kv_heads = 10;
+  base.head_dim = 41;
+  base.ffn = 2100;
+  base.vocabulary = 267735;
+  base.max_positions = 2048;
+  base.memory = 150;
+  base.adaptive.cutoffs = {19997, 39997, 199997};
+  CHECK(validate(base));
+  CHECK(parameter_count(base) == 151'107'538);
+  CHECK(16 * lay_out_parameters(base).groups[1].elements == 41'066'400);
+}
+
+TEST_CASE("clusters that a divisor narrows have tables and projections of their own, and the head one more for the first") {
+  ModelSpec xl = made(Family::kTransfoXl);
+  const std::int64_t flat = parameter_count(xl);
+  xl.adaptive.cutoffs = {20, 50};
+  // Two rows of 64 that stand for the further clusters, and their biases.
+  CHECK(parameter_count(xl) - flat == 2 * 64 + 2);
+  xl.adaptive.divisor = 4;
+  CHECK(validate(xl));
+  // 20 · 64 + 30 · 16 + 50 · 4 in place of 100 · 64; projections 64 · (64 + 16 + 4), and the head's 64 · 64.
+  CHECK(parameter_count(xl) - flat == 2 * 64 + 2 + (20 * 64 + 30 * 16 + 50 * 4 - 100 * 64) + 64 * 84 + 64 * 64);
+}
+
+TEST_CASE("shares of an adaptive vocabulary's clusters sum to one, and the law has WikiText-103's tokens") {
+  const AdaptiveVocabulary words{.cutoffs = {19997, 39997, 199997}, .divisor = 4};
+  const auto clusters = word_clusters(words, 267735, 1024);
+  double sum = 0;
+  for (const WordCluster& cluster : clusters) sum += cluster.share;
+  CHECK(sum == Approx(1));
+  CHECK(clusters[3].words == 67738);
+  CHECK(clusters[3].width == 16);
+  double tokens = 0;
+  for (int rank = 1; rank <= 267735; ++rank) tokens += 3 * std::pow(267735.0 / rank, 1.275);
+  CHECK(tokens == Approx(103'227'021).epsilon(0.01));
+}
+
+TEST_CASE("memory and cutoffs belong to positions by distance, whose blocks are Transformer-XL's alone") {
+  ModelSpec gpt = made(Family::kGpt2);
+  gpt.memory = 8;
+  CHECK_THAT(validate(gpt).error().text(), Catch::Contains("positions by distance"));
+  ModelSpec xl = made(Family::kTransfoXl);
+  xl.post_norm = false;
+  CHECK_FALSE(validate(xl));
+  for (const AdaptiveVocabulary& words : {AdaptiveVocabulary{.cutoffs = {50, 20}}, AdaptiveVocabulary{.cutoffs = {100}},
+                                          AdaptiveVocabulary{.divisor = 4}, AdaptiveVocabulary{.cutoffs = {20, 50}, .divisor = 16}}) {
+    xl = made(Family::kTransfoXl);
+    xl.adaptive = words;
+    CHECK_FALSE(validate(xl));
+  }
 }

@@ -108,6 +108,20 @@ TEST_CASE("a convolutional net is said by its stages, and keys of transformers a
   }
 }
 
+TEST_CASE("Transformer-XL is said with its memory, and its clusters of words by where they begin") {
+  const auto spec = parse_shape_words("transformer-xl:layers=2,hidden=64,heads=4,vocab=100,memory=32,cutoffs=20-50,divisor=4");
+  REQUIRE(spec);
+  CHECK(spec->memory == 32);
+  CHECK(spec->adaptive.cutoffs == std::vector<std::int64_t>{20, 50});
+  CHECK(spec->adaptive.divisor == 4);
+  for (const char* words : {"cutoffs=", "cutoffs=20-", "cutoffs=50-20", "cutoffs=20-100", "cutoffs=0-20", "divisor=4", "kv_heads=2", "bias=true",
+                            "memory=0", "cutoffs=20,divisor=65", "cutoffs=1-2-3-4-5-6-7-8-9"}) {
+    CAPTURE(words);
+    CHECK_FALSE(parse_shape_words(std::string("transformer-xl:layers=2,hidden=64,heads=4,vocab=100,") + words));
+  }
+  CHECK_FALSE(parse_shape_words("gpt:layers=2,hidden=64,heads=4,vocab=100,memory=32"));
+}
+
 TEST_CASE("an unknown key or family is named and the nearest one suggested") {
   const auto key = parse_shape_words("gpt:layer=24,hidden=2304,heads=24,vocab=51200");
   REQUIRE_FALSE(key);

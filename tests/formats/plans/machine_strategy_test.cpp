@@ -62,6 +62,22 @@ TEST_CASE("an encoder is read from a plan as it was written") {
   }
 }
 
+TEST_CASE("a memory of the segment before and clusters of words are read from a plan as they were written") {
+  ModelSpec plain = family_defaults(Family::kTransfoXl);
+  plain.name = "small";
+  plain.layers = 2, plain.hidden = 32, plain.heads = plain.kv_heads = 4, plain.head_dim = 8, plain.ffn = 64, plain.vocabulary = 256;
+  plain.max_positions = 32, plain.memory = 16;
+  ModelSpec clusters = plain;
+  clusters.adaptive = {.cutoffs = {20, 50}, .divisor = 2};
+  for (const ModelSpec& spec : {plain, clusters}) {
+    const auto document = parse_json(write_model(spec), "model");
+    REQUIRE(document);
+    JsonFault fault;
+    CHECK(read_model(JsonNode(*document, "", fault)) == spec);
+    CHECK_FALSE(fault.error);
+  }
+}
+
 TEST_CASE("a model may be stated by its sizes alone") {
   const auto document = parse_json(
       R"({"family": "gpt2", "layers": 2, "hidden": 64, "heads": 4, "vocabulary": 100, "max_positions": 32})", "model");

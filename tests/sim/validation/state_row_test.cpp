@@ -74,6 +74,19 @@ TEST_CASE("a published name means a model of the zoo, units and ranks are those 
   CHECK(row.family == "torchtitan");
 }
 
+TEST_CASE("trainings beside one another count as one rate, and a source's own configuration goes before a row's sequence") {
+  const auto row = throughput(
+      "Lambda v1 (NVIDIA DLE),Transformer-XL large,0.285,18,1024,16,384,96,48,2,H100 80GB PCIe Gen5,fp16 AMP,none,DDP,"
+      "train throughput (total),45010,tokens/s,x");
+  REQUIRE(row.statement);
+  CHECK(row.statement->recipe.sequence == 256);
+  CHECK(row.statement->setup.data_ranks == 1);
+  CHECK(row.statement->copies == 2);
+  CHECK(row.statement->published == Approx(2 * 48 * 256 / 45010.0));
+  CHECK(row.statement->spec.memory == 256);
+  CHECK_FALSE(row.statement->spec.adaptive.exists());
+}
+
 TEST_CASE("a failed run is a verdict without a number") {
   const auto row = memory(
       "HF run_mlm,bert-large-uncased,,24,1024,16,16,4096,30522,512,66,bf16 AMP,AdamW,none,0,none,1,RTX3090Ti-24GB,oom,,,x,,"
