@@ -21,6 +21,8 @@ QUESTIONS = {
     "fit": 'fit gpt2-xl --on "RTX 2060 6GB" --ram 32GiB',
     "fit-days": 'fit gpt2-xl --on "RTX 3090" --ram 64GiB --tokens chinchilla --price 0.3',
     "fit-8b": 'fit llama-3-8b --on "RTX 3090" --ram 128GiB --ssd 2TB --batch 4 --seq 2048',
+    "fit-short": 'fit gpt2-xl --on "RTX 2060 6GB" --ram 16GiB',
+    "fit-short-405b": 'fit llama3.1-405b --on "RTX 4090" --ram 256GiB',
     "largest-2060": 'largest --on "RTX 2060 6GB" --ram 32GiB',
     "largest-2060-narrow": f'largest {NARROW} --on "RTX 2060 6GB" --ram 64GiB',
     "largest-3090": f'largest {BLOCK} --on "RTX 3090" --ram 320GiB',
