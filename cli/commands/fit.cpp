@@ -206,7 +206,7 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   auto answer = answer_question(asked->question, {.margin_percent = options.margin});
   if (!answer) return fail(answer.error());
   const Question& question = asked->question;
-  if (!answer->fits) answer->larger = room_to_fit(question);
+  if (!answer->fits) answer->larger = room_to_fit(question, kRoomBudget);
   waiting.reset();
   add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
   if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());

@@ -111,8 +111,8 @@ std::string collision_lines(const FitAnswer& answer) {
 std::string change_lines(const FitAnswer& answer) {
   std::string text;
   for (const ChangeAnswer& change : changes_of(answer)) {
-    text += fmt::format("  {:<8}{} ({}, {} a step)\n", text.empty() ? "to fit" : "or", change.what, change.strategy,
-                        seconds(change.step_seconds));
+    text += fmt::format("  {:<8}{} ({}, {}{} a step)\n", text.empty() ? "to fit" : "or", change.what, change.strategy,
+                        change.at_most ? "≤ " : "", seconds(change.step_seconds));
   }
   return text;
 }

@@ -75,7 +75,8 @@ struct ChangeAnswer {
   std::string what;      ///< "2.10 GiB more of gpu0", "--batch 2 --accumulate 4"
   std::string strategy;  ///< the plan that would then run
   double step_seconds = 0;
-  Bytes more;  ///< memory to be added, over all spaces
+  Bytes more;            ///< memory to be added, over all spaces
+  bool at_most = false;  ///< a longer search may find a faster plan, or one that takes less of a drive
 };
 
 /// What errors of the estimates would mean for the plan answered with.

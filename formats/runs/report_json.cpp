@@ -124,7 +124,9 @@ std::string collision(const CollisionAnswer& c) {
 std::string change(const ChangeAnswer& c) {
   JsonLine line;
   line.text("what", c.what).text("strategy", c.strategy).number("step_seconds", c.step_seconds);
-  return line.integer("more_bytes", c.more.count).str();
+  line.integer("more_bytes", c.more.count);
+  if (c.at_most) line.flag("at_most", true);
+  return line.str();
 }
 
 std::optional<double> gap_of(const FitAnswer& a) {

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kMostHints = 6;
 
-QString would_fit(const QString& more, const std::string& strategy, double step_seconds) {
-  const QString then = say("%1 would fit, with a step of %2").arg(QString::fromStdString(strategy), seconds_text(step_seconds));
+QString would_fit(const QString& more, const std::string& strategy, const QString& step) {
+  const QString then = say("%1 would fit, with a step of %2").arg(QString::fromStdString(strategy), step);
   return say("With %1, %2.").arg(more, then);
 }
 
@@ -51,12 +51,12 @@ std::vector<QString> what_would_help(const FitAnswer& answer) {
   std::stable_sort(faster.begin(), faster.end(), [&](auto* a, auto* b) { return missing(a) < missing(b); });
   std::vector<QString> hints;
   for (const ChangeAnswer& change : answer.larger)
-    hints.push_back(would_fit(say_engine(change.what), change.strategy, change.step_seconds));
+    hints.push_back(would_fit(say_engine(change.what), change.strategy, bound_text(change.step_seconds, change.at_most)));
   for (const AlternativeAnswer* other : faster) {
     QStringList more;
     for (const ShortSpaceAnswer& s : other->short_of)
       more << say("%1 more of %2").arg(bytes_text(s.needed - s.usable), space_words(s.space));
-    hints.push_back(would_fit(more.join(say(" and ")), other->strategy, other->step_seconds));
+    hints.push_back(would_fit(more.join(say(" and ")), other->strategy, seconds_text(other->step_seconds)));
     if (hints.size() == kMostHints) break;
   }
   if (answer.fits) {

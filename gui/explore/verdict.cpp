@@ -24,7 +24,8 @@ std::vector<ChangeAnswer> additions(const Problem& problem, const Choices& choic
                       .exact = choices.exact,
                       .machine = problem.machine,
                       .platform = problem.platform,
-                      .costs = std::make_shared<StoppableCosts>(*problem.costs, stop)});
+                      .costs = std::make_shared<StoppableCosts>(*problem.costs, stop)},
+                     kRoomBudget);
 }
 
 /// The plan of a strategy, whether it fits or not, with what it would take.

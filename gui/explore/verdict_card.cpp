@@ -42,7 +42,7 @@ QString sentence_of(const FitAnswer& answer) {
 QString with_more_words(const FitAnswer& answer) {
   QStringList ways;
   for (const ChangeAnswer& change : answer.larger)
-    ways << say("%1 (%2 a step)").arg(say_engine(change.what), seconds_text(change.step_seconds));
+    ways << say("%1 (%2 a step)").arg(say_engine(change.what), bound_text(change.step_seconds, change.at_most));
   return QStringLiteral("<b>%1</b>").arg(say("It would fit with %1.").arg(ways.join(say(" or "))));
 }
 

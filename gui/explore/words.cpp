@@ -61,6 +61,10 @@ QString count_text(double count) {
   return QLocale().toString(count, 'f', 0);
 }
 
+QString bound_text(double seconds, bool at_most) {
+  return (at_most ? QStringLiteral("≤ ") : QString()) + seconds_text(seconds);
+}
+
 QString number_text(double number) {
   const double size = std::abs(number);
   return QLocale().toString(number, 'f', size >= 100 ? 0 : size >= 10 ? 1 : size >= 1 ? 2 : 3);

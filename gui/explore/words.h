@@ -17,6 +17,8 @@ QString seconds_text(double seconds);
 QString count_text(double count);
 /// "12,345.6": three digits behind the point of small numbers, none of large ones.
 QString number_text(double number);
+/// "≤ 3.12 s" of a bound, else as seconds_text.
+QString bound_text(double seconds, bool at_most);
 /// "85 %".
 QString percent_text(double fraction);
 /// "+2.5 ms", "−2.5 ms", "0": how much `of` changed, whose text without a sign is `size`.

@@ -22,17 +22,16 @@ ChangeAnswer change_of(std::string what, const FitAnswer& answer, Bytes more) {
 }
 
 /// The answer on that machine, where there is a plan.
-std::optional<FitAnswer> fitting_answer(const Question& moved, const std::shared_ptr<SharedSteps>& shared) {
-  auto answer = answer_question(moved, {.shared = shared, .alternatives = false});
+std::optional<FitAnswer> fitting_answer(const Question& moved, const Effort& effort) {
+  auto answer = answer_question(moved, effort);
   if (!answer || !answer->fits) return std::nullopt;
   return std::move(*answer);
 }
 
-std::optional<ChangeAnswer> with_more_ram(const Question& question) {
+std::optional<ChangeAnswer> with_more_ram(const Question& question, const Effort& effort) {
   const auto host = question.platform.space(SpaceKind::kHost);
   if (!host) return std::nullopt;
   const Bytes now = question.platform.at(*host).capacity;
-  const auto shared = std::make_shared<SharedSteps>();
   int tries = 0;
   for (const std::int64_t size : kSoldSizes) {
     MachineOptions options = question.machine->options;
@@ -41,7 +40,7 @@ std::optional<ChangeAnswer> with_more_ram(const Question& question) {
     const auto moved = on_machine(question, {question.machine->gpu, options});
     if (!moved || beyond_all_memory(*moved).count > 0) continue;
     if (tries++ == kMostTries) break;
-    if (const auto answer = fitting_answer(*moved, shared))
+    if (const auto answer = fitting_answer(*moved, effort))
       return change_of(fmt::format("{} of RAM", to_text(*options.ram)), *answer, *options.ram - now);
   }
   return std::nullopt;
@@ -61,13 +60,13 @@ Bytes taken_on_drives(const Platform& platform, const FitAnswer& answer) {
 }
 
 /// Of the rates that the drives there have, or are assumed to have.
-std::optional<ChangeAnswer> with_a_drive(const Question& question) {
+std::optional<ChangeAnswer> with_a_drive(const Question& question, const Effort& effort) {
   const Bytes now = usable_on_drives(question.platform);
   MachineOptions options = question.machine->options;
   options.ssd = kLargeDrive;
   const auto moved = on_machine(question, {question.machine->gpu, options});
   if (!moved) return std::nullopt;
-  const auto answer = fitting_answer(*moved, nullptr);
+  const auto answer = fitting_answer(*moved, effort);
   if (!answer) return std::nullopt;
   const Bytes taken = taken_on_drives(moved->platform, *answer);
   if (taken <= now) return std::nullopt;
@@ -76,11 +75,13 @@ std::optional<ChangeAnswer> with_a_drive(const Question& question) {
 
 }  // namespace
 
-std::vector<ChangeAnswer> room_to_fit(const Question& question) {
+std::vector<ChangeAnswer> room_to_fit(const Question& question, std::size_t instruction_budget) {
   std::vector<ChangeAnswer> changes;
   if (question.stack || !question.machine) return changes;
-  if (auto ram = with_more_ram(question)) changes.push_back(std::move(*ram));
-  if (auto drive = with_a_drive(question)) changes.push_back(std::move(*drive));
+  const Effort effort{.instruction_budget = instruction_budget, .alternatives = false};
+  if (auto ram = with_more_ram(question, effort)) changes.push_back(std::move(*ram));
+  if (auto drive = with_a_drive(question, effort)) changes.push_back(std::move(*drive));
+  for (ChangeAnswer& change : changes) change.at_most = instruction_budget < kInstructionBudget;
   return changes;
 }
 

@@ -106,7 +106,7 @@ TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --dur
     const TemporaryFolder folder;
     const auto line = [](const std::string& steps, const Arguments& more) {  // a step of seconds
       Arguments words{"run",  "--data", kText,     "--steps",  steps,         "--device-memory", "1GiB",        "--ram",
-                      "1GiB", "-q",     "--batch", "128",      "--accumulate", "3",              "--matmul",    "openblas",
+                      "1GiB", "-q",     "--batch", "128",      "--accumulate", "8",              "--matmul",    "openblas",
                       "--cpu-cores", "1",
                       "--warm-up-steps", "0", "--durability", "step", "--strategy", "resident"};
       words.insert(words.end(), more.begin(), more.end());

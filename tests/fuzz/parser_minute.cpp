@@ -107,6 +107,7 @@ Round round_of(double seconds, std::vector<std::string> words) {
     words.erase(words.begin(), words.begin() + 2);
   }
   round.parsers = named(words);
+  if (round.parsers.size() != words.size()) round.parsers.clear();
   return round;
 }
 
@@ -117,7 +118,7 @@ int main(int count, char** arguments) {
   if (!words.empty() && words[0] == "--are-all") return are_all({words.begin() + 1, words.end()}) ? 0 : 1;
   if (count < 4) return std::fputs("usage: parser_minute CORPUS SECONDS [--day DAY] PARSER …\n", stderr), 2;
   const Round round = round_of(std::atof(arguments[2]), {words.begin() + 2, words.end()});
-  if (round.parsers.empty()) return std::fputs("there is no parser of that name\n", stderr), 2;
+  if (round.parsers.empty()) return std::fputs("there is no parser of one of these names\n", stderr), 2;
   const TemporaryFolder folder;
   try {
     for (const Parser& parser : round.parsers) try_parser(parser, words[0], round, folder.file("last"));

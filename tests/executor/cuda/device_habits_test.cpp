@@ -72,9 +72,9 @@ TEST_CASE("while steps run nothing is copied from or to memory that is not pinne
 
 TEST_CASE("a plan that is run in many pieces makes no more events than one that is run in a few, and none in a step") {
   for_all([](DeviceExecutor& executor, EmulatedDevice& device) {
-    for (std::int64_t step = 0; step < 2; ++step) run(executor, step, 1, step);
+    for (std::int64_t step = 0; step < 4; ++step) run(executor, step, 1, step);
     const std::size_t after_some = device.events();
-    for (std::int64_t step = 2; step < 6; ++step) run(executor, step, 1, step);
+    for (std::int64_t step = 4; step < 12; ++step) run(executor, step, 1, step);
     CHECK(device.events() == after_some);
   });
 }

@@ -34,6 +34,18 @@ TEST_CASE("the least RAM that is sold and makes a training fit is named, and so 
   CHECK(changes[1].step_seconds == Approx(slower));
 }
 
+TEST_CASE("a shorter search for room names as little RAM and a step that is no less, and says that it is a bound") {
+  const Question question = with_ram(kGiB * 16);
+  const std::vector<ChangeAnswer> whole = room_to_fit(question), quick = room_to_fit(question, kRoomBudget);
+  REQUIRE(quick.size() == whole.size());
+  CHECK(quick[0].what == whole[0].what);
+  for (std::size_t i = 0; i < quick.size(); ++i) {
+    CHECK(quick[i].at_most);
+    CHECK_FALSE(whole[i].at_most);
+    CHECK(quick[i].step_seconds >= whole[i].step_seconds);
+  }
+}
+
 TEST_CASE("a drive that is too small is to be a larger one") {
   const Question question = with_ram(kGiB * 16, Bytes(4'000'000'000));
   REQUIRE_FALSE(fits(question));

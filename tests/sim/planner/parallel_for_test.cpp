@@ -71,4 +71,19 @@ TEST_CASE("parallel_for lends the thread that waits for the outermost loop to wh
   CHECK(met);
 }
 
+TEST_CASE("what loops within loops wrote is there after each of them, whoever helped") {
+  for (int round = 0; round < 100; ++round) {
+    std::vector<std::vector<int>> written(9, std::vector<int>(7));
+    std::vector<int> sums(9);
+    const auto outer = [&](std::size_t i) {
+      parallel_for(7, [&](std::size_t j) { written[i][j] = static_cast<int>(7 * i + j) + round; }, 4);
+      for (const int one : written[i]) sums[i] += one;
+    };
+    parallel_for(9, outer, 4);
+    int all = 0;
+    for (const int sum : sums) all += sum;
+    REQUIRE(all == 62 * 63 / 2 + 63 * round);
+  }
+}
+
 }  // namespace plimsoll::test
