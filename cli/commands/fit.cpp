@@ -255,6 +255,7 @@ AskableCommand declare_fit(CLI::App& app) {
       ->excludes("--json");
   return {command, [options, command] {
             options->workload.given = given_options(*command);
+            if (!options->workload.exists()) options->workload.workload = workload_of_net(options->asked.model);
             if (!options->workload.exists()) options->asked.training.image = options->workload.image;
             return fit(*command, *options);
           }};

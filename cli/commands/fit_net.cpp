@@ -42,9 +42,9 @@ Result<NetSpec> shaped(const WorkloadRequest& request) {
   if (!net) return net;
   const WorkloadFlags& flags = request.workload;
   auto* trunk = std::get_if<EvoformerShape>(&net->shape);
-  if ((trunk != nullptr) != (flags.workload == "evoformer")) {
+  if (const std::string own = workload_of_net(net->name); flags.workload != own) {
     return refuse(fmt::format("{} is no net of --workload {}", net->name, flags.workload), "--workload",
-                  fmt::format("add --workload {}", trunk != nullptr ? "evoformer" : "diffusion"));
+                  fmt::format("leave it out, or say --workload {}", own));
   }
   const std::int64_t multiple = std::holds_alternative<UnetShape>(net->shape) ? 64 : 16;
   if (flags.image) {
@@ -119,6 +119,12 @@ Result<NetTask> make_task(const WorkloadRequest& request) {
 }
 
 }  // namespace
+
+std::string workload_of_net(const std::string& model) {
+  const auto net = find_net(model);
+  if (!net) return {};
+  return std::holds_alternative<EvoformerShape>(net->shape) ? "evoformer" : "diffusion";
+}
 
 Result<NetAnswer> answer_net(const WorkloadRequest& request) {
   std::vector<std::string> known{"--precision",      "--optimizer", "--recompute", "--compile",

@@ -27,6 +27,8 @@ Result<Answered> fit_workload(const WorkloadRequest& request);
 Result<Answered> fit_inference(const WorkloadRequest& request);
 /// "dpo" and "ppo".
 Result<Answered> fit_alignment(const WorkloadRequest& request);
+/// What a net is asked for: "diffusion" or "evoformer"; empty for any other model.
+std::string workload_of_net(const std::string& model);
 struct NetAnswer;
 /// "diffusion" and "evoformer": nets that no ModelSpec says, under PyTorch.
 Result<NetAnswer> answer_net(const WorkloadRequest& request);

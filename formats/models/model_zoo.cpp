@@ -11,6 +11,7 @@
 #include "formats/models/embedded_models.h"
 #include "formats/text/parse_json.h"
 #include "formats/models/shape_words.h"
+#include "formats/models/unread_families.h"
 
 namespace plimsoll {
 namespace {
@@ -102,6 +103,17 @@ Result<ZooModel> read_row(const json& row, std::string_view file) {
   return model;
 }
 
+/// What the name says where that is known; else near names, and where none is near how to go on.
+Error unknown_model(std::string_view name, const std::vector<std::string>& names) {
+  Error error{.kind = ErrorKind::kUnknownName, .what = fmt::format("there is no model of the name '{}'", name), .where = {}, .remedy = {}};
+  const auto near = near_names(name, names);
+  error.remedy = unread_by_name(name);
+  if (!error.remedy.empty()) return error;
+  if (!near.empty()) error.remedy = did_you_mean(name, near);
+  else error.remedy = "plimsoll models lists those that are known; name a folder with its config.json, or its shape in words: gpt:layers=24,hidden=…";
+  return error;
+}
+
 }  // namespace
 
 Result<std::vector<ZooModel>> parse_model_zoo(std::string_view text, std::string_view where) {
@@ -139,10 +151,7 @@ Result<ZooModel> find_in_zoo(std::string_view name) {
     if (zoo_key(model.name) == key || alias) return model;
     names.push_back(model.name);
   }
-  return fail({.kind = ErrorKind::kUnknownName,
-               .what = fmt::format("there is no model of the name '{}'", name.substr(0, 80)),
-               .where = {},
-               .remedy = did_you_mean(name, names)});
+  return fail(unknown_model(name.substr(0, 80), names));
 }
 
 }  // namespace plimsoll

@@ -1,7 +1,11 @@
 #include "formats/models/unread_families.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cctype>
 #include <iterator>
+#include <span>
 
 namespace plimsoll {
 namespace {
@@ -12,6 +16,8 @@ constexpr std::string_view kRecurrent = "a recurrent model: no attention over al
 constexpr std::string_view kSegments = "Transformer-XL in transformers' code, which is not NVIDIA's (transformer-xl-base and -large are the zoo's)";
 constexpr std::string_view kTower = "a model with a vision tower";
 constexpr std::string_view kSpeech = "a model of speech";
+constexpr std::string_view kPictures = "a model that makes pictures: fit answers for sd1.5-unet and dit-xl/2, and no other command for any";
+constexpr std::string_view kProteins = "a model of proteins: fit answers for their trunk, evoformer, and no other command for any";
 constexpr std::string_view kTranslator = "an encoder with a decoder that is no T5";
 constexpr std::string_view kSparse = "a model whose attention leaves tokens out by a pattern of its own";
 constexpr std::string_view kLatent = "a model with latent attention";
@@ -31,7 +37,7 @@ constexpr Unread kUnread[] = {
     {"qwen3_next", kMixedStateSpace}, {"rwkv", kRecurrent}, {"recurrent_gemma", kRecurrent}, {"xlstm", kRecurrent},
     {"transfo-xl", kSegments}, {"clip", kTower}, {"siglip", kTower}, {"llava", kTower}, {"llava_next", kTower}, {"mllama", kTower}, {"paligemma", kTower},
     {"qwen2_vl", kTower}, {"qwen2_5_vl", kTower}, {"qwen3_vl", kTower}, {"idefics3", kTower}, {"internvl", kTower},
-    {"blip-2", kTower}, {"phi4_multimodal", kTower}, {"pixtral", kTower},
+    {"blip", kTower}, {"blip-2", kTower}, {"phi4_multimodal", kTower}, {"pixtral", kTower},
     {"whisper", kSpeech}, {"wav2vec2", kSpeech}, {"hubert", kSpeech}, {"speech_to_text", kSpeech}, {"seamless_m4t", kSpeech},
     {"bart", kTranslator}, {"mbart", kTranslator}, {"marian", kTranslator}, {"pegasus", kTranslator}, {"m2m_100", kTranslator},
     {"blenderbot", kTranslator}, {"led", kTranslator}, {"prophetnet", kTranslator},
@@ -42,11 +48,42 @@ constexpr Unread kUnread[] = {
     {"granitemoe", kScaledExperts},
 };
 
+/// Families that have no model_type.
+constexpr Unread kUnreadNames[] = {
+    {"stable-diffusion", kPictures}, {"sdxl", kPictures}, {"sd3", kPictures}, {"sd1", kPictures}, {"sd2", kPictures},
+    {"flux", kPictures}, {"dit", kPictures}, {"pixart", kPictures}, {"kandinsky", kPictures}, {"evoformer", kProteins},
+    {"alphafold", kProteins}, {"openfold", kProteins}, {"fastfold", kProteins}, {"esmfold", kProteins},
+};
+
+/// Whether a name is this family's: what follows, if anything, is a number or a new word.
+bool begins_with(std::string_view name, std::string_view family) {
+  const auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b || (a == '-' && b == '_'); };
+  if (name.size() < family.size() || !std::equal(family.begin(), family.end(), name.begin(), [&](char f, char n) { return same(n, f); })) return false;
+  return name.size() == family.size() || std::isalpha(static_cast<unsigned char>(name[family.size()])) == 0;
+}
+
+const Unread* longest_beginning(std::span<const Unread> families, std::string_view name) {
+  const Unread* longest = nullptr;
+  for (const Unread& family : families) {
+    const bool longer = longest == nullptr || family.model_type.size() > longest->model_type.size();
+    if (longer && begins_with(name, family.model_type)) longest = &family;
+  }
+  return longest;
+}
+
 }  // namespace
 
 std::string_view unread_family(std::string_view model_type) {
   const auto* const found = std::ranges::find(kUnread, model_type, &Unread::model_type);
   return found == std::end(kUnread) ? std::string_view{} : found->what;
+}
+
+std::string unread_by_name(std::string_view name) {
+  const std::string_view own = name.substr(name.rfind('/') + 1);  // all of it where there is no owner
+  if (const Unread* family = longest_beginning(kUnread, own)) return fmt::format("it seems to be {}, which is not simulated", family->what);
+  const Unread* family = longest_beginning(kUnreadNames, own);
+  if (family == nullptr) family = longest_beginning(kUnreadNames, name);  // dit-xl/2 has no owner
+  return family == nullptr ? std::string() : fmt::format("it seems to be {}", family->what);
 }
 
 }  // namespace plimsoll

@@ -40,7 +40,11 @@ TEST_CASE("a line that cannot be read is answered with its command, its option a
       {{"machines", "--max-length", "4"}, "--max-length is none of its options\n  plimsoll machines --help"},  // which has no --seq
       {{"fit", "gpt2", "--on", "T4", "--ram", "32"}, "--ram: '32' is 32 bytes\n  write its unit: 32GiB, 32MiB"},
       {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw8bit"}, "unknown optimizer 'adamw8bit'\n  here that is --optimizer adam8bit"},
-      {{"models", "nothing-like-it"}, "there is no model of the name 'nothing-like-it'"},
+      {{"models", "nothing-like-it"}, "there is no model of the name 'nothing-like-it'\n  plimsoll models lists those that are known; "},
+      {{"fit", "openai/whisper-large-v3"}, "it seems to be a model of speech, which is not simulated\n"},
+      {{"fit", "sdxl", "--on", "T4"}, "it seems to be a model that makes pictures: fit answers for sd1.5-unet and dit-xl/2"},
+      {{"plan", "sd1.5-unet", "--on", "T4"}, "there is no model of the name 'sd1.5-unet'\n  it seems to be a model that makes pictures"},
+      {{"fit", "lama3-8b", "--on", "T4"}, "did you mean llama3-8b"},
       {{"machines", "4090", "--on", "T4", "-o", "t4.json"}, "'4090' would be ignored: it chooses from the list of GPUs"},
       {{"fit", "gpt2", "--batch", "4.5"}, "--batch: '4.5' is no whole number\n"},
       {{"fit", "gpt2", "--clip", "much"}, "--clip: 'much' is no number\n"},

@@ -136,6 +136,14 @@ TEST_CASE("every workload has its table as CSV, as many fields in each line as i
   }
 }
 
+TEST_CASE("a net's name says its workload") {
+  const TemporaryFolder folder;
+  const ChildEnd said = plimsoll_in(folder, {"fit", "dit-s/2", "--workload", "diffusion", "--on", "T4", "--image", "256"});
+  const ChildEnd left_out = plimsoll_in(folder, {"fit", "DiT-S/2", "--on", "T4", "--image", "256"});
+  CHECK(said.code == 0);
+  CHECK(left_out.out == said.out);
+}
+
 TEST_CASE("a workload refuses models, sizes and options that are not its own") {
   const TemporaryFolder folder;
   const std::pair<Arguments, std::string> refused[] = {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
+#include "core/base/nearest_names.h"
 #include "sim/stack/nets/dit.h"
 #include "sim/stack/nets/evoformer.h"
 #include "sim/stack/nets/unet.h"
@@ -24,11 +26,14 @@ DitShape dit(std::int64_t layers, std::int64_t hidden, std::int64_t heads) {
   return {.layers = layers, .hidden = hidden, .heads = heads};
 }
 
-const std::vector<NetSpec>& zoo() {
-  static const std::vector<NetSpec> nets{{"sd1.5-unet", UnetShape{}},    {"dit-xl/2", dit(28, 1152, 16)},
-                                         {"dit-l/2", dit(24, 1024, 16)}, {"dit-b/2", dit(12, 768, 12)},
-                                         {"dit-s/2", dit(12, 384, 6)},   {"evoformer", EvoformerShape{}}};
-  return nets;
+/// What the U-net's checkpoint is called elsewhere.
+constexpr std::string_view kOtherNamesOfUnet[] = {"sd1.5", "stable-diffusion-1.5", "stable-diffusion-v1-5/stable-diffusion-v1-5",
+                                                  "runwayml/stable-diffusion-v1-5", "stable-diffusion-v1-5"};
+
+std::string known_name(std::string_view name) {
+  const std::string key = name_key(name);
+  const bool unet = std::ranges::any_of(kOtherNamesOfUnet, [&](std::string_view other) { return name_key(other) == key; });
+  return unet ? name_key("sd1.5-unet") : key;
 }
 
 bool is_arithmetic(const StackKernel& kernel) {
@@ -38,10 +43,18 @@ bool is_arithmetic(const StackKernel& kernel) {
 
 }  // namespace
 
+const std::vector<NetSpec>& net_zoo() {
+  static const std::vector<NetSpec> nets{{"sd1.5-unet", UnetShape{}},    {"dit-xl/2", dit(28, 1152, 16)},
+                                         {"dit-l/2", dit(24, 1024, 16)}, {"dit-b/2", dit(12, 768, 12)},
+                                         {"dit-s/2", dit(12, 384, 6)},   {"evoformer", EvoformerShape{}}};
+  return nets;
+}
+
 Result<NetSpec> find_net(std::string_view name) {
   std::vector<std::string> known;
-  for (const NetSpec& net : zoo()) {
-    if (net.name == name) return net;
+  const std::string key = known_name(name);
+  for (const NetSpec& net : net_zoo()) {
+    if (name_key(net.name) == key) return net;
     known.push_back(net.name);
   }
   return fail({.kind = ErrorKind::kUnknownName,
@@ -49,8 +62,6 @@ Result<NetSpec> find_net(std::string_view name) {
                .where = {},
                .remedy = fmt::format("choose one of {}", fmt::join(known, ", "))});
 }
-
-bool is_net(std::string_view name) { return find_net(name).has_value(); }
 
 StackModelMaker net_maker(const NetSpec& net, std::int64_t batch, bool flash, bool recompute) {
   return [net, batch, flash, recompute](Tape& tape, DType weights) -> std::unique_ptr<StackModel> {

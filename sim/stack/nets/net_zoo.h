@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 #include "core/base/result.h"
 #include "sim/stack/nets/net_shapes.h"
@@ -16,11 +17,12 @@ struct NetSpec {
   std::variant<UnetShape, DitShape, EvoformerShape> shape;
 };
 
-/// "sd1.5-unet", "dit-xl/2" and its smaller ones, "evoformer"; unknown names list those that are known.
+/// "sd1.5-unet" (or as its checkpoint is called), "dit-xl/2" and its smaller ones, "evoformer", in any case; unknown names list
+/// those that are known.
 Result<NetSpec> find_net(std::string_view name);
 
-/// Whether a name is a net's.
-bool is_net(std::string_view name);
+/// All of them.
+const std::vector<NetSpec>& net_zoo();
 
 /// How the net is made on a tape. One sample of an Evoformer is one alignment, whatever `batch` says.
 StackModelMaker net_maker(const NetSpec& net, std::int64_t batch, bool flash, bool recompute);

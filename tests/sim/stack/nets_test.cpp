@@ -23,6 +23,12 @@ Bytes peak(const NetSpec& net, std::int64_t batch, bool recompute) {
 
 }  // namespace
 
+TEST_CASE("a net is found by its name and by what its checkpoint is called, in any case") {
+  CHECK(find_net("runwayml/stable-diffusion-v1-5")->name == "sd1.5-unet");
+  CHECK(find_net("DiT-XL/2")->name == "dit-xl/2");
+  CHECK_FALSE(find_net("stable-diffusion-xl"));  // another net
+}
+
 TEST_CASE("the U-net of Stable Diffusion 1.5 has the parameters of its checkpoint and the arithmetic that papers print") {
   const NetSpec net = *find_net("sd1.5-unet");
   CHECK(net_parameters(net) == 859520964);
