@@ -10,7 +10,8 @@ namespace plimsoll {
 namespace {
 
 constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", "--percent",         "--cpu-attention",
-                                "--weight-bits", "--cache-bits", "--pageable",  "--eager-codes",     "--no-overlap",    "--program",
+                                "--weight-bits", "--cache-bits", "--pageable",  "--eager-codes",     "--no-overlap",
+                                "--program",
                                 "--residues",    "--msa",        "--attention-chunk", "--dap",     "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {

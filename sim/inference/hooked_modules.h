@@ -19,9 +19,9 @@ struct HookedModules {
   std::vector<HookedModule> order;
 };
 
-/// A block is a module with two norms, attention (queries, keys, values and output apart; rotary embeddings are a module, too)
-/// and feed-forward products with their activation, which stand in a module of their own where they are gated, as in
-/// transformers' OPT and Llama.
+/// A block is a module with two norms, attention (queries, keys, values and output apart; rotary embeddings are a
+/// module, too) and feed-forward products with their activation, which stand in a module of their own where they are
+/// gated, as in transformers' OPT and Llama.
 HookedModules hooked_modules(const ModelSpec& spec);
 
 }  // namespace plimsoll

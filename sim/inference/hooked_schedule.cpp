@@ -19,7 +19,8 @@ constexpr const char* kStream = "gather";  ///< kernels on the stream of the cop
 
 class HookedScheduleWriter {
  public:
-  HookedScheduleWriter(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform, std::int64_t cached)
+  HookedScheduleWriter(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
+                       std::int64_t cached)
       : task_(task),
         policy_(policy),
         gathers_(policy.program == ServingProgram::kGatheringZero),
@@ -55,7 +56,8 @@ class HookedScheduleWriter {
     launch_share(module, begin, end, there);
   }
 
-  /// What is awaited is counted where it is fetched: calls that start a copy, and those that join and part what was gathered.
+  /// What is awaited is counted where it is fetched: calls that start a copy, and those that join and part what was
+  /// gathered.
   void fetch(const Gather& gather) {
     const auto parameters = static_cast<double>(gather.parameters.size());
     const double calls = gathers_ ? 2 * parameters + 1 : parameters;
@@ -102,7 +104,8 @@ class HookedScheduleWriter {
     if (kernel.give_back > Bytes(0)) last_ = {body_.copy(Space::kHost, Space::kDevice, kernel.give_back, last_)};
   }
 
-  /// New keys and values that are kept in host memory; where the CPU attends, those of a step come to it with the queries.
+  /// New keys and values that are kept in host memory; where the CPU attends, those of a step come to it with the
+  /// queries.
   void store_cache(std::int64_t block) {
     if (policy_.cache.gpu >= 1 || (decodes_ && policy_.cpu_attention)) return;
     const Bytes token = policy_.cache_code.bytes_of(kv_numbers_per_block(task_.spec), task_.type());
@@ -112,9 +115,7 @@ class HookedScheduleWriter {
     if (!policy_.pinned_cache) host_ = {body_.stage(away, after(host_, last_))};
   }
 
-  void work(double microseconds) {
-    host_ = {body_.work_on_host(Nanoseconds(std::llround(microseconds * 1e3)), host_)};
-  }
+  void work(double microseconds) { host_ = {body_.work_on_host(Nanoseconds(std::llround(microseconds * 1e3)), host_)}; }
 
   static double cost(const char* key) { return cost_constants().at(key); }
 
@@ -139,7 +140,8 @@ class HookedScheduleWriter {
 
 }  // namespace
 
-Plan write_hooked_schedule(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform, std::int64_t cached) {
+Plan write_hooked_schedule(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
+                           std::int64_t cached) {
   return HookedScheduleWriter(task, policy, platform, cached).write();
 }
 

@@ -56,7 +56,7 @@ void add_cache_buffers(InferenceMemory& memory, const InferenceTask& task, const
   if (policy.cache.ssd() > 0) memory.at(SpaceKind::kHost).workspace += share_of(2 * layer, policy.cache.ssd());
   const Bytes wide = cache_of_layer(task, policy, {});
   // A token's cache is joined anew: a block's old one is there beside it.
-  if (runs_transformers(policy.program) && policy.cache.gpu > 0) memory.at(SpaceKind::kDevice).workspace += share_of(wide, policy.cache.gpu);
+  if (runs_transformers(policy.program)) memory.at(SpaceKind::kDevice).workspace += share_of(wide, policy.cache.gpu);
   if (policy.cache_code.exists() && !policy.cpu_attention) memory.at(SpaceKind::kDevice).workspace += wide;
   if (policy.cpu_attention && away > 0)
     memory.at(SpaceKind::kHost).workspace += share_of(4 * Bytes(wide.count / size_of(task.type())), away);

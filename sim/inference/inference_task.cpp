@@ -16,7 +16,7 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
 Result<void> check_hooks(const InferenceTask& task, const OffloadPolicy& policy) {
   const std::string name(to_text(policy.program));
   if (task.spec.experts.count > 0 || task.spec.latent.exists())
-    return refuse(fmt::format("{} is not known of {}: its modules are", name, task.spec.name),
+    return refuse(fmt::format("the modules of {} are not known under {}", task.spec.name, name),
                   "choose a decoder without experts and latent attention, or leave --program out");
   if (policy.batches > 1 || policy.weights.gpu > 0 || policy.activations != TierShares{} || !policy.overlap)
     return refuse(name + " takes one batch, keeps no weights on the device and activations nowhere else, and copies when it does",

@@ -13,7 +13,10 @@ constexpr std::size_t kNoGather = static_cast<std::size_t>(-1);
 class Coordinator {
  public:
   Coordinator(const HookedModules& modules, const FetchRules& rules)
-      : modules_(modules), rules_(rules), in_(modules.elements.size(), kNoGather), fetched_for_(modules.elements.size(), -1) {
+      : modules_(modules),
+        rules_(rules),
+        in_(modules.elements.size(), kNoGather),
+        fetched_for_(modules.elements.size(), -1) {
     for (std::size_t step = 0; step < modules.order.size(); ++step) {
       for (const std::size_t parameter : modules.order[step].parameters) queue_.emplace_back(parameter, step);
     }
@@ -24,7 +27,8 @@ class Coordinator {
       const std::vector<std::size_t>& own = modules_.order[step_].parameters;
       HookCall& call = fetches_.calls.emplace_back();
       std::vector<std::size_t> missing;
-      std::copy_if(own.begin(), own.end(), std::back_inserter(missing), [&](std::size_t p) { return in_[p] == kNoGather; });
+      std::copy_if(own.begin(), own.end(), std::back_inserter(missing),
+                   [&](std::size_t p) { return in_[p] == kNoGather; });
       start(missing, call.own);
       await(own, call);
       skip(own);
@@ -111,7 +115,8 @@ class Coordinator {
 
 FetchRules fetch_rules(ServingProgram program, const ModelSpec& spec) {
   const std::int64_t square = spec.hidden * spec.hidden;
-  if (program == ServingProgram::kGatheringZero) return {.bucket = square, .live = kDefaultReach, .reuse = kDefaultReach};
+  if (program == ServingProgram::kGatheringZero)
+    return {.bucket = square, .live = kDefaultReach, .reuse = kDefaultReach};
   return {.bucket = 2 * square, .live = 2 * square, .reuse = kDefaultReach};
 }
 

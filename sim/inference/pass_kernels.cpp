@@ -19,8 +19,8 @@ constexpr std::int64_t kReadCacheBytes = 19 + 4;
 constexpr std::int64_t kMakeBytes = 26;
 /// One kernel that reads a number of two bytes and writes its code, or the other way round.
 constexpr std::int64_t kFusedBytes = 3;
-/// transformers' attention as it was written in 2023, bytes a score of two: the product writes it, the mask is added and its least
-/// value kept (4 each), the softmax reads it and writes fp32, which is cast back (6 each), and the second product reads it.
+/// transformers' attention as it was written in 2023, bytes a score of two: the product writes it, the mask is added and its
+/// least value kept (4 each), the softmax reads it and writes fp32, which is cast back (6 each), the second product reads it.
 constexpr std::int64_t kScoreBytes = 2 + 4 + 4 + 6 + 6 + 2;
 
 bool is_weight_product(OpKind kind) { return kind == OpKind::kLinear || kind == OpKind::kExpertLinear; }

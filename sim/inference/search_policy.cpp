@@ -126,8 +126,10 @@ std::vector<OffloadPolicy> candidates(const InferenceTask& task, const PolicyWis
 
 /// The one placement of a program of hooks: all weights in host memory, all else on the device, but what the CPU
 /// is to attend to.
-OffloadPolicy hooked_policy(const InferenceTask& task, OffloadPolicy policy) {
-  policy.gpu_batch = task.sequences;
+OffloadPolicy hooked_policy(const InferenceTask& task, const PolicyWishes& wishes) {
+  OffloadPolicy policy = wishes.fixed;
+  policy.gpu_batch = wishes.gpu_batch.value_or(task.sequences);
+  policy.batches = task.sequences / policy.gpu_batch;
   policy.weights = {0, 1};
   if (policy.cpu_attention) policy.cache = {0, 1};
   return policy;
@@ -149,7 +151,7 @@ Result<std::vector<WeighedPolicy>> search_policies(const InferenceTask& task, co
   std::vector<OffloadPolicy> policies;
   if (wishes.exact) policies.push_back(*wishes.exact);
   const bool hooked = has_fetching_hooks(wishes.fixed.program);
-  if (!wishes.exact && hooked) policies.push_back(hooked_policy(task, wishes.fixed));
+  if (!wishes.exact && hooked) policies.push_back(hooked_policy(task, wishes));
   if (!wishes.exact && !hooked) policies = candidates(task, wishes, platform);
   if (policies.empty()) policies.push_back(nearest(task, wishes, platform));
   std::vector<WeighedPolicy> weighed;

@@ -6,10 +6,11 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<ServingProgram, std::string_view>, 4> kNames{{{ServingProgram::kFlexGen, "flexgen"},
-                                                                           {ServingProgram::kAccelerate, "accelerate"},
-                                                                           {ServingProgram::kZeroInference, "zero-inference"},
-                                                                           {ServingProgram::kGatheringZero, "zero-inference-0.8"}}};
+constexpr std::array<std::pair<ServingProgram, std::string_view>, 4> kNames{
+    {{ServingProgram::kFlexGen, "flexgen"},
+     {ServingProgram::kAccelerate, "accelerate"},
+     {ServingProgram::kZeroInference, "zero-inference"},
+     {ServingProgram::kGatheringZero, "zero-inference-0.8"}}};
 
 }  // namespace
 

@@ -16,8 +16,8 @@ enum class ServingProgram : std::uint8_t {
   kGatheringZero,  ///< the same up to 0.8: one rank, too, gathers them into buffers of their own
 };
 
-/// Modules of transformers run, as they were in 2023: logits of every token of a prompt, a cache that is joined anew with every
-/// token, keys and values repeated for the heads that share them.
+/// Modules of transformers run, as they were in 2023: logits of every token of a prompt, a cache that is joined anew
+/// with every token, keys and values repeated for the heads that share them.
 constexpr bool runs_transformers(ServingProgram program) { return program != ServingProgram::kFlexGen; }
 
 /// Hooks around every submodule fetch its weights and those of the next ones, and let them go.
