@@ -55,6 +55,7 @@ Result<OffloadPolicy> fixed_part(const WorkloadFlags& flags) {
   policy.pinned_cache = flags.pageable.find("cache") == std::string::npos;
   policy.eager_codes = flags.eager_codes;
   policy.cpu_attention = flags.cpu_attention == "yes";
+  if (!flags.program.empty()) policy.program = *parse_serving_program(flags.program);
   return policy;
 }
 
@@ -86,7 +87,7 @@ Result<PolicyWishes> make_wishes(const WorkloadFlags& flags, std::int64_t sequen
 Result<Answered> fit_inference(const WorkloadRequest& request) {
   const auto known =
       check_given(request.workload, {"--prompt", "--new-tokens", "--gpu-batch", "--percent", "--cpu-attention",
-                                     "--weight-bits", "--cache-bits", "--pageable", "--eager-codes", "--no-overlap",
+                                     "--weight-bits", "--cache-bits", "--pageable", "--eager-codes", "--no-overlap", "--program",
                                      "--batch", "--precision", "--calibration"});
   if (!known) return fail(known.error());
   const auto machine = find_target_machine(request.machine, request.calibration);

@@ -4,11 +4,14 @@
 
 #include <algorithm>
 
+#include "sim/inference/serving_program.h"
+
 namespace plimsoll {
 namespace {
 
 constexpr const char* kOwn[] = {"--prompt",      "--new-tokens", "--gpu-batch", "--percent",         "--cpu-attention",
                                 "--weight-bits", "--cache-bits", "--pageable",  "--eager-codes",     "--no-overlap",
+                                "--program",
                                 "--residues",    "--msa",        "--attention-chunk", "--dap",     "--critic",
                                 "--reward",      "--ppo-epochs"};
 constexpr const char* kAlways[] = {
@@ -61,6 +64,11 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
       ->check(CLI::IsMember({"weights", "cache", "weights,cache"}))
       ->group(group);
   command.add_flag("--eager-codes", flags.eager_codes, "inference: codes are read by chains of elementwise kernels")
+      ->group(group);
+  command
+      .add_option("--program", flags.program,
+                  "inference: whose schedule: flexgen, accelerate, zero-inference (DeepSpeed from 0.9 on), zero-inference-0.8")
+      ->check(CLI::IsMember(serving_program_names()))
       ->group(group);
   command.add_flag("--no-overlap", flags.no_overlap, "inference: transfers wait for computation")->group(group);
   command.add_option("--image", flags.image, "pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision "

@@ -24,6 +24,7 @@ struct WorkloadFlags {
   std::string pageable;  ///< "weights", "cache" or both
   bool eager_codes = false;
   bool no_overlap = false;
+  std::string program;  ///< inference: whose schedule
   std::optional<std::int64_t> image;     ///< diffusion: pixels of a picture's height and width
   std::optional<std::int64_t> residues;  ///< evoformer
   std::optional<std::int64_t> msa;

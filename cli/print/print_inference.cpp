@@ -51,6 +51,7 @@ nlohmann::ordered_json policy_json(const OffloadPolicy& policy) {
           {"weight_bits", policy.weight_code.bits},
           {"cache_bits", policy.cache_code.bits},
           {"overlap", policy.overlap},
+          {"program", to_text(policy.program)},
           {"words", to_text(policy)}};
 }
 

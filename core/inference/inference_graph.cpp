@@ -33,7 +33,7 @@ void meet_narrow_keys(OpShape& shape, const LatentAttention& latent) {
   shape.head_dim = key / 2;
 }
 
-/// Attention reads what is cached; only each sequence's last token is projected to the vocabulary.
+/// Attention reads what is cached; only each sequence's last token is projected to the vocabulary, or every one.
 void fit_to_pass(Op& op, Graph& graph, const InferencePass& pass) {
   if (op.kind == OpKind::kAttention) {
     op.shape.positions = pass.cached;
@@ -41,6 +41,7 @@ void fit_to_pass(Op& op, Graph& graph, const InferencePass& pass) {
     if (graph.spec.latent.exists() && pass.cached > 0) meet_narrow_keys(op.shape, graph.spec.latent);
   }
   if (op.kind != OpKind::kLinear || op.block >= 0 || op.shape.outputs != graph.spec.vocabulary) return;
+  if (pass.all_logits) return;
   op.shape.rows = pass.sequences;
   for (const Operand& operand : op.operands) {
     if (writes(operand.access)) graph.tensors[operand.tensor.index].elements = pass.sequences * graph.spec.vocabulary;

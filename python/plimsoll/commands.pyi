@@ -92,6 +92,7 @@ def fit(
     cache_bits: _Value | _Path | None = ...,  # inference: 16, 8 or 4 bits of keys and values
     pageable: _Value | _Path | None = ...,  # inference: what of host memory is not pinned
     eager_codes: bool | None = ...,  # inference: codes are read by chains of elementwise kernels
+    program: _Value | _Path | None = ...,  # inference: whose schedule: flexgen, accelerate, zero-inference (DeepSpeed from …
     no_overlap: bool | None = ...,  # inference: transfers wait for computation
     image: _Value | _Path | None = ...,  # pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision …
     residues: _Value | _Path | None = ...,  # evoformer: residues of a crop (256)

@@ -43,6 +43,7 @@ Result<Cost> InferenceCosts::transfer(const Platform& platform, const Link& link
 }
 
 Result<Cost> InferenceCosts::host_work(const Processor& processor, HostTask task, Bytes bytes) const {
+  if (task == HostTask::kReportLoss) return cost_of(static_cast<double>(bytes.count) * 1e-9, CostOrigin::kExtrapolated);
   if (task != HostTask::kLoadTokens || pageable_rate_ <= 0) return inner_.host_work(processor, task, bytes);
   return cost_of(static_cast<double>(bytes.count) / pageable_rate_, CostOrigin::kExtrapolated);
 }

@@ -12,6 +12,23 @@ tl::unexpected<Error> refuse(std::string what, std::string remedy) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
 }
 
+/// What a program of hooks cannot do, or what is not known of it.
+Result<void> check_hooks(const InferenceTask& task, const OffloadPolicy& policy) {
+  const std::string name(to_text(policy.program));
+  if (task.spec.experts.count > 0 || task.spec.latent.exists())
+    return refuse(fmt::format("the modules of {} are not known under {}", task.spec.name, name),
+                  "choose a decoder without experts and latent attention, or leave --program out");
+  if (policy.batches > 1 || policy.weights.gpu > 0 || policy.activations != TierShares{} || !policy.overlap)
+    return refuse(name + " takes one batch, keeps no weights on the device and activations nowhere else, and copies when it does",
+                  "give --percent 0,100,100,0,100,0, and neither --gpu-batch nor --no-overlap");
+  if (policy.weight_code.exists() || policy.cache_code.exists())
+    return refuse("codes are not known of " + name, "leave --weight-bits and --cache-bits out");
+  if (policy.cache.gpu < 1 && (!policy.cpu_attention || policy.cache.ssd() > 0))
+    return refuse(name + " keeps the cache on the device, or in host memory, where the CPU attends",
+                  "add --cpu-attention yes, or give --percent 0,100,100,0,100,0");
+  return {};
+}
+
 Bytes stored(const ParameterTensor& tensor, DType type, GroupCode code) {
   return (tensor.rows > 1 ? code : GroupCode{}).bytes_of(tensor.elements(), type);
 }
@@ -78,6 +95,7 @@ Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
                               batches, policy.gpu_batch, task.spec.layers, kMostRounds),
                   "choose a larger --gpu-batch, or fewer sequences: what one batch more takes is the same for all");
   }
+  if (has_fetching_hooks(policy.program)) return check_hooks(task, policy);
   return {};
 }
 

@@ -60,6 +60,7 @@ std::string to_text(const OffloadPolicy& policy) {
                                   words_of("cache" + code_words(policy.cache_code), policy.cache));
   if (policy.activations != TierShares{}) words += "; " + words_of("activations", policy.activations);
   if (policy.cpu_attention && policy.cache.gpu < 1) words += "; the CPU attends when decoding";
+  if (policy.program != ServingProgram::kFlexGen) words += fmt::format("; as {} does it", to_text(policy.program));
   if (!policy.overlap) words += "; nothing overlaps";
   if (!policy.pinned_weights) words += "; weights in pageable memory";
   if (!policy.pinned_cache) words += "; cache in pageable memory";

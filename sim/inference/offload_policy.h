@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/inference/group_code.h"
+#include "sim/inference/serving_program.h"
 
 namespace plimsoll {
 
@@ -32,9 +33,13 @@ struct OffloadPolicy {
   bool pinned_weights = true;  ///< in host memory; what is not pinned passes through the hands of a CPU thread
   bool pinned_cache = true;
   bool eager_codes = false;  ///< codes are made and read by chains of elementwise kernels, not by one
+  ServingProgram program = ServingProgram::kFlexGen;
 
   bool operator==(const OffloadPolicy&) const = default;
   [[nodiscard]] std::int64_t sequences() const { return gpu_batch * batches; }
+  /// Hooks fetch the weights, from host memory; what comes from a drive is read ahead of them and limits them, so that the
+  /// rounds of FlexGen's schedule stand for it.
+  [[nodiscard]] bool is_hooked() const { return has_fetching_hooks(program) && weights.ssd() == 0; }
 };
 
 /// "20,80,0,100,0,100": percent of the weights on the GPU and on the CPU, of the cache, of the activations.

@@ -64,15 +64,29 @@ std::uint32_t PassBody::copy(SpaceKind from, SpaceKind to, Bytes bytes, const st
   return append(instruction, after);
 }
 
-std::uint32_t PassBody::stage(Bytes bytes) {
+void PassBody::add_stream(const char* name) {
+  Queue queue = plan_.platform.at(*plan_.platform.queue("compute"));
+  queue.name = name;
+  plan_.platform.queues.push_back(std::move(queue));
+}
+
+std::uint32_t PassBody::stage(Bytes bytes, const std::vector<std::uint32_t>& after) {
+  return host(HostTask::kLoadTokens, bytes, after);
+}
+
+std::uint32_t PassBody::work_on_host(Nanoseconds duration, const std::vector<std::uint32_t>& after) {
+  return host(HostTask::kReportLoss, Bytes(duration.count), after);
+}
+
+std::uint32_t PassBody::host(HostTask task, Bytes bytes, const std::vector<std::uint32_t>& after) {
   Instruction instruction;
   instruction.kind = InstructionKind::kHostWork;
-  instruction.task = HostTask::kLoadTokens;
+  instruction.task = task;
   instruction.queue = queue("data");
   instruction.first_use = static_cast<std::uint32_t>(block_.list.uses.size());
   instruction.use_count = 1;
   block_.list.uses.push_back({static_cast<std::uint32_t>(SpaceKind::kHost), Access::kRead, Bytes(0), bytes});
-  return append(instruction, {});
+  return append(instruction, after);
 }
 
 void PassBody::end_round() {

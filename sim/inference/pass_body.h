@@ -13,6 +13,8 @@ namespace plimsoll {
 class PassBody {
  public:
   PassBody(const Platform& platform, bool overlap);
+  /// Gives the plan's platform a second queue of kernels beside "compute".
+  void add_stream(const char* name);
 
   [[nodiscard]] bool has_queue(const char* name) const { return plan_.platform.queue(name).has_value(); }
 
@@ -20,7 +22,9 @@ class PassBody {
   std::uint32_t launch(const char* queue, const Kernel& kernel, const std::vector<std::uint32_t>& after = {});
   std::uint32_t copy(SpaceKind from, SpaceKind to, Bytes bytes, const std::vector<std::uint32_t>& after = {});
   /// A CPU thread moves bytes between pageable and pinned memory.
-  std::uint32_t stage(Bytes bytes);
+  std::uint32_t stage(Bytes bytes, const std::vector<std::uint32_t>& after = {});
+  /// A CPU thread is busy for so long.
+  std::uint32_t work_on_host(Nanoseconds duration, const std::vector<std::uint32_t>& after = {});
   void end_round();
 
   /// The plan, whose body is named "step".
@@ -28,6 +32,7 @@ class PassBody {
 
  private:
   std::uint32_t append(Instruction instruction, const std::vector<std::uint32_t>& after);
+  std::uint32_t host(HostTask task, Bytes bytes, const std::vector<std::uint32_t>& after);
   [[nodiscard]] QueueId queue(const char* name) const;
 
   Plan plan_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "core/inference/kv_cache.h"
 
@@ -18,6 +19,9 @@ constexpr std::int64_t kReadCacheBytes = 19 + 4;
 constexpr std::int64_t kMakeBytes = 26;
 /// One kernel that reads a number of two bytes and writes its code, or the other way round.
 constexpr std::int64_t kFusedBytes = 3;
+/// transformers' attention as it was written in 2023, bytes a score of two: the product writes it, the mask is added and its
+/// least value kept (4 each), the softmax reads it and writes fp32, which is cast back (6 each), the second product reads it.
+constexpr std::int64_t kScoreBytes = 2 + 4 + 4 + 6 + 6 + 2;
 
 bool is_weight_product(OpKind kind) { return kind == OpKind::kLinear || kind == OpKind::kExpertLinear; }
 
@@ -36,8 +40,11 @@ BaseStorage storage_of(GroupCode code) { return code.bits == 8 ? BaseStorage::kI
 
 PassKernels::PassKernels(const InferenceTask& task, const OffloadPolicy& policy, std::int64_t cached)
     : task_(task), policy_(policy) {
-  pass_ = {
-      .sequences = policy.gpu_batch, .new_tokens = cached > 0 ? 1 : task.prompt, .cached = cached, .precision = task.precision};
+  pass_ = {.sequences = policy.gpu_batch,
+           .new_tokens = cached > 0 ? 1 : task.prompt,
+           .cached = cached,
+           .precision = task.precision,
+           .all_logits = runs_transformers(policy.program)};
   blocks_.resize(static_cast<std::size_t>(task.spec.layers));
   for (const Op& op : build_inference_graph(task.spec, pass_).ops) {
     add(op.block < 0 ? ends_ : blocks_[static_cast<std::size_t>(op.block)], op);
@@ -65,9 +72,35 @@ void PassKernels::add_attention(std::vector<PassKernel>& to, const Op& op) {
     if (decodes)
       add_decoding(to, there * cached_tokens(task_.spec, op.block, pass_.cached) * width, policy_.cache_code,
                    kReadCacheBytes);
+    if (runs_transformers(policy_.program)) add_written_out(to, shape, there, op.block);
     to.push_back({.kernel = {op.kind, op.dtype, shape}});
   }
   if (on_cpu && away > 0) add_cpu_attention(to, op, away);
+}
+
+/// A token joins copies of the cache's keys and values, which are repeated for the heads that share them; scores are written and
+/// read as numbers of their own.
+void PassKernels::add_written_out(std::vector<PassKernel>& to, OpShape& shape, std::int64_t sequences, std::int64_t block) {
+  const std::int64_t size = size_of(task_.type());
+  const std::int64_t tokens = pass_.cached > 0 ? cached_tokens(task_.spec, block, pass_.cached + 1) : pass_.new_tokens;
+  const std::int64_t numbers = sequences * tokens * kv_numbers_per_block(task_.spec);
+  if (pass_.cached > 0) add_stream(to, numbers, 2 * size);
+  if (task_.spec.latent.exists()) return;
+  add_repeated_heads(to, shape, numbers, false);
+  add_stream(to, shape.rows * task_.spec.heads * tokens, kScoreBytes * size / 2);
+}
+
+/// Attention then reads as many keys and values as there are queries.
+void PassKernels::add_repeated_heads(std::vector<PassKernel>& to, OpShape& shape, std::int64_t numbers, bool on_cpu) {
+  const std::int64_t times = repeats();
+  if (times == 1) return;
+  add_stream(to, numbers, (1 + times) * size_of(task_.type()), on_cpu);
+  shape.kv_heads = task_.spec.heads;
+}
+
+std::int64_t PassKernels::repeats() const {
+  const bool repeated = runs_transformers(policy_.program) && !task_.spec.latent.exists() && task_.spec.kv_heads > 0;
+  return repeated ? task_.spec.heads / task_.spec.kv_heads : 1;
 }
 
 /// A CPU without products of two-byte types first widens what is cached.
@@ -80,9 +113,13 @@ void PassKernels::add_cpu_attention(std::vector<PassKernel>& to, const Op& op, s
                    .on_cpu = true,
                    .fetch = Bytes(sequences * numbers_to_attend(spec) * bytes)};
   widen.kernel.shape.rows = sequences * cached_tokens(spec, op.block, pass_.cached + 1);
-  widen.kernel.shape.inputs = kv_numbers_per_block(spec);
+  widen.kernel.shape.inputs = kv_numbers_per_block(spec) * repeats();
   widen.kernel.shape.variant =
       static_cast<std::uint8_t>(policy_.cache_code.exists() ? storage_of(policy_.cache_code) : BaseStorage::kBf16);
+  if (repeats() > 1) {
+    add_repeated_heads(to, shape, widen.kernel.shape.rows * kv_numbers_per_block(spec), true);
+    std::swap(to.back().fetch, widen.fetch);
+  }
   if (bytes == 2 || policy_.cache_code.exists()) to.push_back(widen);
   PassKernel attend{.kernel = {op.kind, DType::kFp32, shape},
                     .on_cpu = true,
@@ -100,9 +137,9 @@ void PassKernels::add_encoding(std::vector<PassKernel>& to, std::int64_t numbers
 }
 
 /// An elementwise kernel of that traffic: a sum has three operands.
-void PassKernels::add_stream(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t bytes) {
+void PassKernels::add_stream(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t bytes, bool on_cpu) {
   const std::int64_t of_sum = 3 * size_of(task_.type());
-  to.push_back({.kernel = {OpKind::kAdd, task_.type(), {.rows = 1, .inputs = numbers * bytes / of_sum}}});
+  to.push_back({.kernel = {OpKind::kAdd, task_.type(), {.rows = 1, .inputs = numbers * bytes / of_sum}}, .on_cpu = on_cpu});
 }
 
 }  // namespace plimsoll

@@ -34,7 +34,10 @@ class PassKernels {
   void add_cpu_attention(std::vector<PassKernel>& to, const Op& op, std::int64_t sequences);
   void add_decoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code, std::int64_t eager_bytes);
   void add_encoding(std::vector<PassKernel>& to, std::int64_t numbers, GroupCode code);
-  void add_stream(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t bytes);
+  void add_stream(std::vector<PassKernel>& to, std::int64_t numbers, std::int64_t bytes, bool on_cpu = false);
+  void add_written_out(std::vector<PassKernel>& to, OpShape& shape, std::int64_t sequences, std::int64_t block);
+  void add_repeated_heads(std::vector<PassKernel>& to, OpShape& shape, std::int64_t numbers, bool on_cpu);
+  [[nodiscard]] std::int64_t repeats() const;
 
   const InferenceTask& task_;
   const OffloadPolicy& policy_;

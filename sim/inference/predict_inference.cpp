@@ -8,9 +8,15 @@
 #include "sim/cost/kernel_work.h"
 #include "sim/des/simulate.h"
 #include "sim/inference/block_schedule.h"
+#include "sim/inference/hooked_schedule.h"
 
 namespace plimsoll {
 namespace {
+
+Plan write_pass(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform, std::int64_t cached) {
+  return policy.is_hooked() ? write_hooked_schedule(task, policy, platform, cached)
+                            : write_block_schedule(task, policy, platform, cached);
+}
 
 /// One pass: how long, and how long each queue is busy in it.
 struct PassTime {
@@ -57,9 +63,9 @@ Result<CostOrigin> weakest(const Plan& plan, const CostModel& costs) {
 /// The sum of an estimate over all passes.
 Result<double> over_passes(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
                            const std::function<double(const Plan&)>& estimate) {
-  double sum = estimate(write_block_schedule(task, policy, platform, 0));
+  double sum = estimate(write_pass(task, policy, platform, 0));
   for (const auto& [cached, times] : sampled_steps(task))
-    sum += times * estimate(write_block_schedule(task, policy, platform, cached));
+    sum += times * estimate(write_pass(task, policy, platform, cached));
   return sum;
 }
 
@@ -97,7 +103,7 @@ double least_seconds(const Plan& plan) {
 Result<double> pass_seconds(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
                             const CostModel& costs, std::int64_t cached) {
   const auto trace =
-      simulate(write_block_schedule(task, policy, platform, cached), "step", costs, {.steps = 1, .keep_events = false});
+      simulate(write_pass(task, policy, platform, cached), "step", costs, {.steps = 1, .keep_events = false});
   if (!trace) return fail(trace.error());
   return to_seconds(trace->steps.front().duration());
 }
@@ -105,19 +111,19 @@ Result<double> pass_seconds(const InferenceTask& task, const OffloadPolicy& poli
 Result<InferenceTime> predict_inference(const InferenceTask& task, const OffloadPolicy& policy, const Platform& platform,
                                         const CostModel& costs) {
   InferenceTime time;
-  const Plan prefill = write_block_schedule(task, policy, platform, 0);
+  const Plan prefill = write_pass(task, policy, platform, 0);
   const auto first = time_pass(prefill, costs);
   if (!first) return fail(first.error());
   time.prefill_seconds = first->seconds;
-  add_busy(time, platform, *first, 1);
+  add_busy(time, prefill.platform, *first, 1);
   const auto origin = weakest(prefill, costs);
   if (!origin) return fail(origin.error());
   time.origin = *origin;
   for (const auto& [cached, times] : sampled_steps(task)) {
-    const auto step = time_pass(write_block_schedule(task, policy, platform, cached), costs);
+    const auto step = time_pass(write_pass(task, policy, platform, cached), costs);
     if (!step) return fail(step.error());
     time.decode_seconds += times * step->seconds;
-    add_busy(time, platform, *step, times);
+    add_busy(time, prefill.platform, *step, times);
     if (time.first_token_step == 0) time.first_token_step = step->seconds;
     time.last_token_step = step->seconds;
   }

@@ -67,6 +67,11 @@ Result<PolicyWishes> state_wishes(const PublishedRow& row, std::int64_t sequence
   fixed.pinned_cache = row.field("pageable").find("cache") == std::string_view::npos;
   fixed.eager_codes = row.field("eager_codes") == "yes";
   fixed.overlap = row.field("overlap") != "no";
+  if (!row.field("program").empty()) {
+    const auto program = parse_serving_program(row.field("program"));
+    if (!program) return unreadable(row, "program");
+    fixed.program = *program;
+  }
   fixed.cpu_attention = row.field("cpu_attention") == "yes";
   if (row.field("percent").empty()) return wishes;
   auto exact = with_percentages(fixed, row.field("percent"), "percent");

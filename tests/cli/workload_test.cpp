@@ -32,6 +32,8 @@ TEST_CASE("an inference is answered in words and in JSON, and says that it is si
   CHECK(json.at("simulated_only") == true);
   CHECK(json.at("kv_bytes_per_token") == 2 * 24 * 2048 * 2);
   CHECK(json.at("memory").at(0).at("by_category").at("kv_cache") == 4 * 543 * 2 * 24 * 2048 * 2);
+  const ChildEnd hooked = plimsoll_in(folder, with(kInference, {"--batch", "4", "--program", "zero-inference-0.8", "--json"}));
+  CHECK(nlohmann::json::parse(hooked.out).at("policy").at("program") == "zero-inference-0.8");
 }
 
 TEST_CASE("what does not fit ends with 3, and an option that would be ignored is named") {
@@ -43,6 +45,8 @@ TEST_CASE("what does not fit ends with 3, and an option that would be ignored is
                                                        {{"--lora", "4"}, "--lora"},
                                                        {{"--percent", "1,2"}, "--percent"},
                                                        {{"--cache-bits", "3"}, "--cache-bits"},
+                                                       {{"--program", "zero-inference", "--no-overlap"}, "--no-overlap"},
+                                                       {{"--batch", "4", "--program", "zero-inference", "--gpu-batch", "2"}, "--gpu-batch"},
                                                        {{"--batch", "4", "--gpu-batch", "3"}, "--gpu-batch"},
                                                        {{"--prompt", "4000"}, "positions"}};
   for (const auto& [options, named] : refused) {
