@@ -95,7 +95,7 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   rates.startup = constant("kernel.startup") * kMicro;
   // Boards that are newer than CUDA 10 were never served by its cuBLAS.
   rates.whole_rows_only = setup.older_cublas && has_cublas_matrix_units(gpu) && gpu.compute_capability.front() == '7';
-  rates.pads_rows = setup.compile;
+  rates.pads_rows = setup.compile && !setup.older_inductor;
   return rates;
 }
 
