@@ -9,6 +9,7 @@
 #include "core/platform/cpu_workers.h"
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/kernel_work.h"
+#include "sim/cost/uneven_products.h"
 
 namespace plimsoll {
 namespace {
@@ -91,13 +92,21 @@ std::string no_rate(const Processor& processor, const Kernel& kernel) {
                      to_text(kernel.dtype), to_text(kernel));
 }
 
+/// What a product in two bytes reaches whose rows are no whole number of 16 bytes: those of x, and those of y where they lie.
+std::optional<double> uneven_flops(const GpuEntry& gpu, const Kernel& kernel) {
+  if (sort_of(kernel.kind) != KernelSort::kProduct || size_of(kernel.dtype) != 2) return {};
+  const std::int64_t columns = kernel.shape.stride > 0 ? kernel.shape.stride : kernel.shape.outputs;
+  return uneven_product_flops(gpu, row_unit(kernel.shape.inputs, columns));
+}
+
 Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel, FusedAttention attention) {
   const GpuEntry gpu = entry_of(processor);
   const auto work = work_of(kernel);
   const double peak = nominal_flops(processor, kernel.dtype);
   const auto efficiency = arithmetic_efficiency(gpu, kernel, attention);
   if (peak <= 0 || !efficiency) return uncalibrated(no_rate(processor, kernel), "choose another precision");
-  const double arithmetic = work.flops / (efficiency->share * peak);
+  const double even = efficiency->share * peak;
+  const double arithmetic = work.flops / std::min(even, uneven_flops(gpu, kernel).value_or(even));
   const double traffic = work.bytes / (cost_constants().at("memory.product") * processor.bytes_per_second);
   const double startup = cost_constants().at("kernel.startup") * kMicro;
   return checked(startup + std::max(arithmetic, traffic), efficiency->origin, to_text(kernel));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sim/cost/efficiencies.h"
+#include "sim/cost/uneven_products.h"
 #include "sim/stack/tape/stack_kernel.h"
 
 namespace plimsoll {
@@ -92,6 +93,9 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   rates.streams = rates.updates * legacy / (setup.compile ? constant("stack.compiled.traffic") : 1);
   set_planes(rates, setup, copies * legacy);
   rates.startup = constant("kernel.startup") * kMicro;
+  // Boards that are newer than CUDA 10 were never served by its cuBLAS.
+  rates.whole_rows_only = setup.older_cublas && has_cublas_matrix_units(gpu) && gpu.compute_capability.front() == '7';
+  rates.pads_rows = setup.compile && !setup.older_inductor;
   return rates;
 }
 

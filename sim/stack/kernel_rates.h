@@ -19,6 +19,8 @@ struct KernelRates {
   std::map<DType, double> products;  ///< FLOP/s of large matrix products
   FusedAttention attention = FusedAttention::kFlash;
   double attention_share = 1;        ///< of what fused attention reaches alone
+  bool whole_rows_only = false;      ///< matrix units multiply where all sizes are multiples of 8, and nothing else (cuBLAS before 11)
+  bool pads_rows = false;            ///< a compiler copies operands into longer rows where that is faster
   double operands = 0;               ///< bytes/s of the operands of products and attention
   double streams = 0;                ///< of eager mode's bytes/s: a compiler leaves fewer bytes, which counts as a faster stream
   double updates = 0;                ///< bytes/s of an optimizer's kernels

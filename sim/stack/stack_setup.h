@@ -92,6 +92,8 @@ struct StackSetup {
   bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
   bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture
+  bool older_cublas = false;    ///< before cuBLAS 11, which first took matrix units for products of any size
+  bool older_inductor = false;  ///< torch.compile before PyTorch 2.1, which first copied operands of products into longer rows
   bool older_softmax = false;   ///< PyTorch 1.10 or older: a softmax keeps its input too (so does one of legacy kernels)
   bool flash3 = false;          ///< fused attention is FlashAttention 3, written for Hopper
   bool compile_loss = false;    ///< torch.compile makes one kernel of the loss, forward and backward

@@ -50,6 +50,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "overlap",
                                                   "half_weights",
                                                   "legacy_kernels",
+                                                  "older_cublas",
+                                                  "older_inductor",
                                                   "older_softmax",
                                                   "lets_logits_go",
                                                   "holds_scores",

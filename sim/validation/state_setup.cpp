@@ -56,6 +56,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   setup.half_weights = facts.is_true("half_weights");
   setup.legacy_kernels = facts.is_true("legacy_kernels");
+  setup.older_cublas = facts.is_true("older_cublas");
+  setup.older_inductor = facts.is_true("older_inductor");
   setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
   setup.lets_logits_go = facts.is_true("lets_logits_go");

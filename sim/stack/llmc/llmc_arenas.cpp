@@ -56,7 +56,7 @@ void launch_layer(Tape& tape, std::int64_t tokens, const ModelSpec& spec, const 
   const std::int64_t widths[][2] = {{3 * c, c}, {c, c}, {4 * c, c}, {c, 4 * c}};
   for (const auto& [out, in] : widths) {
     tape.product(1, tokens, backward ? in : out, backward ? out : in, type);
-    if (backward) tape.product(1, out, in, tokens, type);
+    if (backward) tape.turned_product(1, out, in, tokens, type);
   }
   const std::int64_t batch = recipe.micro_batch * spec.heads;
   const double volume = 0.5 * static_cast<double>(batch * recipe.sequence) * static_cast<double>(recipe.sequence * spec.head_dim);
@@ -107,7 +107,7 @@ void launch_llmc_step(Tape& tape, const ModelSpec& spec, const Recipe& recipe, c
     tape.stream(2 * logits, type);
     tape.phase(Phase::kBackward);
     tape.product(1, tokens, spec.hidden, padded_vocabulary(spec), type);
-    tape.product(1, padded_vocabulary(spec), spec.hidden, tokens, type);
+    tape.turned_product(1, padded_vocabulary(spec), spec.hidden, tokens, type);
     for (std::int64_t layer = 0; layer < spec.layers; ++layer) launch_layer(tape, tokens, spec, recipe, type, fused, true);
   }
   const auto count = static_cast<double>(parameters_of(spec));

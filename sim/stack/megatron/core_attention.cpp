@@ -44,13 +44,13 @@ Tensor unfused(Tape& tape, const Tensor& qkv, const Shape& result, const Scores&
     const Tensor values = t.empty(gradients[0].shape, saved.dtype);
     Tensor spread = t.empty(scores.shape(), saved.dtype);
     t.product(scores.batch, scores.rows, scores.keys, scores.width, saved.dtype);
-    t.product(scores.batch, scores.keys, scores.width, scores.rows, saved.dtype);
+    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, saved.dtype);
     if (mask) spread = t.empty(scores.shape(), saved.dtype);
     t.stream(4 * bytes, saved.dtype);
     const Tensor queries = t.empty(gradients[0].shape, saved.dtype);
     const Tensor keys = t.empty(gradients[0].shape, saved.dtype);
     t.product(scores.batch, scores.rows, scores.width, scores.keys, saved.dtype);
-    t.product(scores.batch, scores.keys, scores.width, scores.rows, saved.dtype);
+    t.turned_product(scores.batch, scores.keys, scores.width, scores.rows, saved.dtype);
     spread = {};
     Tensors results;
     results.push_back(joined_gradient(t, saved));

@@ -18,7 +18,7 @@ Tensor column_parallel(Tape& tape, const Tensor& x, const Weights& weights, cons
     Tensor dx = t.empty({cut.rows(), inputs}, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
     results[1] = weight_gradient(t, {outputs, inputs}, saved.dtype, cut);
-    t.product(1, outputs, inputs, cut.rows(), saved.dtype);
+    t.turned_product(1, outputs, inputs, cut.rows(), saved.dtype);
     results[0] = summed(t, std::move(dx), saved.shape, cut, beside_products(cut));
     results[2] = bias_gradient(t, gradients[0], has_bias, outputs);
     return results;
@@ -39,7 +39,7 @@ Tensor row_parallel(Tape& tape, const Tensor& x, const Weights& weights, const M
     results[0] = t.empty(saved.shape, saved.dtype);
     t.product(1, cut.rows(), inputs, outputs, saved.dtype);
     results[1] = weight_gradient(t, {outputs, inputs}, saved.dtype, cut);
-    t.product(1, outputs, inputs, cut.rows(), saved.dtype);
+    t.turned_product(1, outputs, inputs, cut.rows(), saved.dtype);
     return results;
   });
 }

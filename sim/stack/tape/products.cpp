@@ -27,7 +27,7 @@ Tensors linear_backward(Tape& tape, const LinearMemory& memory, const Tensor& gr
   }
   if (memory.x) {
     results[1] = tape.empty(memory.weight_shape, dy.dtype);
-    tape.product(1, outputs, inputs, rows, dy.dtype);
+    tape.turned_product(1, outputs, inputs, rows, dy.dtype);
   }
   if (memory.bias) {
     results[2] = tape.empty({outputs}, dy.dtype);
@@ -102,7 +102,7 @@ Tensor matmul(Tape& tape, const Tensor& left, const Tensor& right) {
     }
     if (saved_a) {
       results[1] = t.empty(sb, dy.dtype);
-      t.product(batch, k, n, m, dy.dtype);
+      t.turned_product(batch, k, n, m, dy.dtype);
     }
     return results;
   });

@@ -43,6 +43,7 @@ struct StackKernel {
   bool causal = false;
   bool again = false;     ///< recomputed; no part of the model's own arithmetic
   bool blocking = false;  ///< a copy that the GPU's kernels wait for
+  bool turned = false;    ///< a product whose left operand lies as [k, m]
   Among among = Among::kData;
   std::uint8_t rounds = 1;  ///< of a collective: an all-reduce goes round twice
   std::int64_t ranks = 2;   ///< of a collective

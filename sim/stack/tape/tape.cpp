@@ -133,6 +133,11 @@ void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int6
           .bytes = read * static_cast<double>(size_of(dtype)) + written * static_cast<double>(size_of(result.value_or(dtype)))});
 }
 
+void Tape::turned_product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype) {
+  product(batch, m, n, k, dtype);
+  kernels_.back().turned = true;
+}
+
 bool Tape::holds_any_since(std::uint64_t event) const {
   const auto& events = log_->events();
   std::set<std::uint32_t> alive;

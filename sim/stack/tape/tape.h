@@ -130,6 +130,9 @@ class Tape {
   void quantize(double bytes, DType dtype);
   /// A product, with the library's workspace when it is the thread's first. `result`: what is written; nothing: as its operands.
   void product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, std::optional<DType> result = {});
+
+  /// The same of a left operand that lies as [k, m]: a weight's gradient, which sums over the rows of both operands.
+  void turned_product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype);
   /// Holds cuBLASLt's workspace for a moment.
   void bias_workspace();
   /// A sum over the rows of [.., columns] into `sum`: holds its buffer for a moment.

@@ -57,6 +57,21 @@ TEST_CASE("a product on an H100 loses in a step what its architecture was seen t
   CHECK(seconds(cost) == Approx(1.84871e-3).epsilon(1e-4));
 }
 
+TEST_CASE("a product whose rows are no whole 16 bytes is loaded one number at a time, unless its results lie in wider rows") {
+  // 2 · 8192 · 4096 · 50257 = 3.3727e12 FLOP; 19.5e12 / 128 clocks of 482 FLOP: 73.43 TFLOP/s: 45.931 ms, and 3.5 us to start.
+  const Processor a100 = gpu0(machine("A100 80GB SXM4"));
+  Kernel logits = linear(DType::kBf16, 8192, 4096, 50257);
+  CHECK(seconds(CatalogueCostModel().kernel(a100, logits)) == Approx(45.934e-3).epsilon(1e-4));
+  // In rows of 50264: 0.851 · 0.88 · 312e12.
+  logits.shape.stride = 50264;
+  CHECK(seconds(CatalogueCostModel().kernel(a100, logits)) == Approx(14.438e-3).epsilon(1e-3));
+  logits.dtype = DType::kFp32;
+  logits.shape.stride = 0;
+  const double odd = seconds(CatalogueCostModel().kernel(a100, logits));
+  logits.shape.outputs = 50264;
+  CHECK(odd == Approx(seconds(CatalogueCostModel().kernel(a100, logits))).epsilon(2e-4));
+}
+
 TEST_CASE("a thin product is bound by its traffic") {
   // 1 row of 4096 × 4096 in fp16: 2 · (4096 + 4096² + 4096) = 33.57 MB at 0.8 · 336 GB/s = 124.9 us, and 3.5 us to
   // start.
