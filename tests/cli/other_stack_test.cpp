@@ -173,6 +173,22 @@ TEST_CASE("offloading that a stack does not know is refused by name") {
   CHECK_THAT(small.out, Contains("host memory"));
 }
 
+TEST_CASE("the ranks of a node share its host memory") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const auto fit_with = [&](const char* ranks, const char* ram, const Arguments& more = {}) {
+    Arguments line{"--stack", "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--dp", ranks, "--ram", ram};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, fit_under(line));
+  };
+  CHECK(fit_with("1", "8GiB").code == 0);
+  const ChildEnd four = fit_with("4", "8GiB");
+  CHECK(four.code == 3);
+  CHECK_THAT(four.out, Contains("2.00 GiB there for each of the 4 ranks of a node"));
+  CHECK(fit_with("4", "32GiB").code == 0);
+  CHECK(fit_with("4", "8GiB", {"--nodes", "4", "--network", "25GB/s"}).code == 0);
+}
+
 TEST_CASE("a GPU that the catalogue does not have is stated by its figures, and its answer is extrapolated") {
   using Catch::Contains;
   const TemporaryFolder folder;
