@@ -33,6 +33,7 @@ struct StackFlags {
   std::string lengths;         ///< "91..2048" or a file; empty: all sequences are as long as --seq says
   std::string module_loading = "lazy";
   bool rotary_tables = false;
+  bool half_logits = false;
   int zero = 0;
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;

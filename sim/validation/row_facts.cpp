@@ -51,6 +51,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "half_weights",
                                                   "legacy_kernels",
                                                   "older_softmax",
+                                                  "half_logits",
                                                   "lets_logits_go",
                                                   "holds_scores",
                                                   "flash3",

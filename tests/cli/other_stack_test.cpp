@@ -86,6 +86,7 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "megatron", "--lengths", "1..1024"}, "--lengths");
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
+  refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");

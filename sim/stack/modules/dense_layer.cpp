@@ -78,8 +78,8 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
   }
   if (!adapter.exists() || !has(adapter, target)) return made;
   made.dropout = dropout;
-  made.down = &tape.parameter(name + ".A", {adapter.rank, inputs}, DType::kFp32);
-  made.up = &tape.parameter(name + ".B", {outputs, adapter.rank}, DType::kFp32);
+  made.down = &tape.parameter(name + ".A", {adapter.rank, inputs}, adapters);
+  made.up = &tape.parameter(name + ".B", {outputs, adapter.rank}, adapters);
   return made;
 }
 
@@ -87,7 +87,7 @@ Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   Tensor out = base_product(tape, x, layer);
   if (layer.down == nullptr) return out;
   if (layer.encoded) out = scale(tape, out);  // a copy, so that the sum may be taken in place
-  // PEFT hands adapters their own type; beside bitsandbytes' layers it leaves that to autocast where there is one.
+  // PEFT hands adapters what they read in their own type; beside bitsandbytes' layers it leaves that to autocast where there is one.
   const Tensor own = layer.encoded && tape.autocast() ? x : cast(tape, x, layer.down->value.dtype);
   const Tensor low = linear(tape, linear(tape, dropout(tape, own, layer.dropout), {.weight = layer.down}), {.weight = layer.up});
   const Tensor scaled = scale(tape, low);

@@ -25,6 +25,7 @@ struct DenseMaker {
   const AdapterSpec& adapter;
   DType dtype = DType::kFp32;    ///< of the parameters
   DType compute = DType::kFp32;  ///< of products with encoded weights
+  DType adapters = DType::kFp32; ///< of adapters' matrices
   double dropout = 0;            ///< of what adapters read
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
 
