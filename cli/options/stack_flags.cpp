@@ -199,6 +199,12 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::IsMember({"yes", "no"}))
       ->group("software");
   command
+      .add_option("--double-quant", flags.double_quant,
+                  "yes or no: the scales of a 4-bit base are quantized once more (bnb_4bit_use_double_quant; bitsandbytes' own default is no)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->capture_default_str()
+      ->group("software");
+  command
       .add_option("--lengths", flags.lengths,
                   "sequences of varying length, the longest of them --seq: 91..2048, or a file with one sequence's tokens a line")
       ->group("software");
@@ -344,6 +350,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
   setup.dropout = flags.dropout;
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
+  setup.plain_scales = flags.double_quant == "no";
   const auto lengths = lengths_of(flags.lengths);
   if (!lengths) return fail(lengths.error());
   setup.lengths = *lengths;

@@ -61,6 +61,7 @@ struct StackSetup {
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
   /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
   std::optional<bool> kbit_preparation;
+  bool plain_scales = false;      ///< the scales of a 4-bit base are fp32 numbers (bitsandbytes without double quantization)
   SequenceLengths lengths;        ///< where sequences are not all as long as the recipe says, which then is the longest
   bool rotary_tables = false;     ///< every layer keeps cosines and sines of all the model's positions (transformers' Mistral and
                                   ///< Mixtral of early 2024)

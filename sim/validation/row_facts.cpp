@@ -77,6 +77,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "lora_targets",
                                                   "base_bits",
                                                   "kbit_preparation",
+                                                  "plain_scales",
                                                   "lora_dropout",
                                                   "gpu",
                                                   "gpus",

@@ -50,6 +50,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.fp8.wide_ends = facts.whole_fact("fp8_wide_ends").value_or(0);
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
+  setup.plain_scales = facts.is_true("plain_scales");
   if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
   setup.adapter_dropout = facts.number_fact("lora_dropout").value_or(0);
   setup.desktop = facts.is_true("desktop");

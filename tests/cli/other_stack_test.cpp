@@ -243,6 +243,9 @@ TEST_CASE("a base of 4 bits is prepared as PEFT has it unless somebody says othe
   const ChildEnd shared = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--dp", "2", "--zero", "3", "--kbit-preparation", "yes"}));
   CHECK_THAT(shared.err, Contains("--kbit-preparation would be ignored") && Contains("FSDP"));
   CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--kbit-preparation", "no"})).err, Contains("4 or 8 bits"));
+  CHECK(memory({"--double-quant", "no"})["by_category"]["parameters"] > memory({})["by_category"]["parameters"]);
+  CHECK(memory({"--double-quant", "yes"}) == memory({}));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--double-quant", "no"})).err, Contains("4 bits"));
 }
 
 TEST_CASE("dropout of what adapters read takes memory under another stack, and ours refuses it") {

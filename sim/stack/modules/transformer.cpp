@@ -15,7 +15,8 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .dtype = rules.prepared ? DType::kFp32 : weights,
                         .compute = weights,
                         .adapters = rules.narrow_adapters ? weights : DType::kFp32,
-                        .dropout = setup.adapter_dropout};
+                        .dropout = setup.adapter_dropout,
+                        .plain_scales = setup.plain_scales};
   make_embeddings(make);
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     DenseMaker own = make;

@@ -143,6 +143,23 @@ TEST_CASE("Adapters are fp32 under PEFT and of the model's type under torchtune 
   }
 }
 
+TEST_CASE("Scales of a 4-bit base that are not quantized once more take four bytes a block of 64") {
+  const ModelSpec spec = *resolve_model("gpt2");
+  Recipe made = recipe(1, 128, Precision::kBf16);
+  made.adapter.rank = 8;
+  made.adapter.targets = {AdapterTarget::kDown};
+  const auto held = [&](BaseStorage base, bool plain) {
+    made.adapter.base = base;
+    StackSetup setup{};
+    setup.plain_scales = plain;
+    return predict("gpt2", made, setup).peak.requested.count;
+  };
+  const auto encoded = static_cast<double>(12 * spec.layers * spec.hidden * spec.hidden);
+  const double once = 4.0 / 64, twice = 1.0 / 64 + 4.0 / (64 * 256);
+  CHECK(static_cast<double>(held(BaseStorage::kNf4, true) - held(BaseStorage::kNf4, false)) == Approx((once - twice) * encoded).epsilon(0.01));
+  CHECK(held(BaseStorage::kInt8, true) == held(BaseStorage::kInt8, false));
+}
+
 TEST_CASE("The five memory numbers are in order, and the first step stands apart") {
   const auto prediction = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), {});
   CHECK(prediction.peak.requested <= prediction.peak.allocated);
