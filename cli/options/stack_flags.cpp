@@ -199,6 +199,12 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::IsMember({"yes", "no"}))
       ->group("software");
   command
+      .add_option("--double-quant", flags.double_quant,
+                  "yes or no: the scales of a 4-bit base are quantized once more (bnb_4bit_use_double_quant; bitsandbytes' own default is no)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->capture_default_str()
+      ->group("software");
+  command
       .add_option("--lengths", flags.lengths,
                   "sequences of varying length, the longest of them --seq: 91..2048, or a file with one sequence's tokens a line")
       ->group("software");
@@ -211,6 +217,10 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_flag("--rotary-tables", flags.rotary_tables,
                 "every layer keeps cosines and sines of all positions (transformers' models of early 2024)")
+      ->group("software");
+  command
+      .add_flag("--half-logits", flags.half_logits,
+                "the loop computes the loss itself, of logits in the type that the products gave them")
       ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
@@ -340,11 +350,13 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
   setup.dropout = flags.dropout;
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
+  setup.plain_scales = flags.double_quant == "no";
   const auto lengths = lengths_of(flags.lengths);
   if (!lengths) return fail(lengths.error());
   setup.lengths = *lengths;
   setup.eager_modules = flags.module_loading == "eager";
   setup.rotary_tables = flags.rotary_tables;
+  setup.half_logits = flags.half_logits;
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

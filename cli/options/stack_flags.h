@@ -30,9 +30,11 @@ struct StackFlags {
   std::string optimizer_loop = "foreach";
   std::optional<double> dropout;
   std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it
+  std::string double_quant = "yes";  ///< of a 4-bit base
   std::string lengths;         ///< "91..2048" or a file; empty: all sequences are as long as --seq says
   std::string module_loading = "lazy";
   bool rotary_tables = false;
+  bool half_logits = false;
   int zero = 0;
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;

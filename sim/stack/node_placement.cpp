@@ -71,6 +71,11 @@ std::int64_t NodePlacement::ranks_per_node(std::int64_t ranks, std::int64_t stri
   return std::min(ranks, std::max<std::int64_t>(1, node_gpus / stride));
 }
 
+std::int64_t gpus_of_node(std::int64_t gpus, std::optional<std::int64_t> nodes) {
+  if (nodes) return std::max<std::int64_t>(1, gpus / std::max<std::int64_t>(1, *nodes));
+  return std::min(gpus, static_cast<std::int64_t>(cost_constants().at("network.node")));
+}
+
 Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus) {
   const std::string_view whole = text;
   auto number = take_number(text);
@@ -109,8 +114,7 @@ Result<NodePlacement> place_on_nodes(const GpuEntry& gpu, std::int64_t gpus, std
   NodePlacement placed{.gpus = gpus, .node_gpus = gpus, .nodes_stated = nodes.has_value(), .network = {}, .network_origin = {}};
   if (nodes && (*nodes < 1 || gpus % *nodes != 0))
     return refuse("--nodes", fmt::format("{} GPUs do not divide by {} nodes", gpus, *nodes), "choose a divisor");
-  const auto usual = static_cast<std::int64_t>(cost_constants().at("network.node"));
-  placed.node_gpus = nodes ? gpus / *nodes : std::min(gpus, usual);
+  placed.node_gpus = gpus_of_node(gpus, nodes);
   if (placed.nodes() == 1) return placed;
   const auto level = network_of(gpu, placed, network, placed.network_origin);
   if (!level) return fail(level.error());

@@ -30,6 +30,8 @@ struct NodePlacement {
   [[nodiscard]] std::int64_t ranks_per_node(std::int64_t ranks, std::int64_t stride) const;
 };
 
+/// How many of `gpus` stand on one node; those of usual nodes where nobody says how many nodes there are.
+std::int64_t gpus_of_node(std::int64_t gpus, std::optional<std::int64_t> nodes);
 /// "25GB/s" a GPU, "8x200Gb/s" a node (of `node_gpus`), either with "@5us".
 Result<LinkLevel> parse_network(std::string_view text, std::int64_t node_gpus);
 /// The adapters of a node that such a text counts; nothing where it tells a GPU's rate.

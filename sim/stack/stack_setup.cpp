@@ -110,6 +110,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.activations != Home::kDevice) text += fmt::format(", checkpoints wait on the {}", to_text(setup.activations));
   if (setup.compression.exists()) text += fmt::format(", feature maps wait {}", to_text(setup.compression.encoding));
   if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
+  if (setup.plain_scales) text += ", scales of the base in fp32";
   if (setup.lengths.vary()) text += ", sequences of varying length";
   if (setup.channels_last) text += ", channels last";
   if (setup.rotary_tables) text += ", tables of rotary positions in every layer";
@@ -117,6 +118,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.update_in_backward) text += ", updates in backward";
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
+  if (setup.half_logits) text += ", the loss of logits as products make them";
   if (setup.lets_logits_go) text += ", logits let go";
   if (setup.holds_scores) text += ", masked scores held";
   if (setup.separate_ends) text += ", embedding and head sharded by themselves";

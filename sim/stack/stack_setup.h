@@ -61,6 +61,7 @@ struct StackSetup {
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
   /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
   std::optional<bool> kbit_preparation;
+  bool plain_scales = false;      ///< the scales of a 4-bit base are fp32 numbers (bitsandbytes without double quantization)
   SequenceLengths lengths;        ///< where sequences are not all as long as the recipe says, which then is the longest
   bool rotary_tables = false;     ///< every layer keeps cosines and sines of all the model's positions (transformers' Mistral and
                                   ///< Mixtral of early 2024)
@@ -105,6 +106,7 @@ struct StackSetup {
   std::optional<bool> recomputation_stops_early;
   std::int64_t predicted_positions = 0;  ///< of a sequence, the masked ones, which alone meet BERT's head; 0: all
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
+  bool half_logits = false;     ///< the loss meets logits as products make them: a loop that computes it itself, not transformers' forward
   bool lets_logits_go = false;  ///< the training loop holds no logits during backward, where the modules' own examples do
   bool holds_scores = false;    ///< attention that is written out keeps the masked scores beside their softmax until it returns
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes
@@ -122,7 +124,7 @@ struct StackSetup {
   Bytes chunk_room;            ///< bytes of the GPU that Gemini fills so although their home is the host
   Bytes warm_up_room;          ///< bytes of the GPU that hold chunks in PatrickStar's warm-up
   std::string strategy = "auto";       ///< of plimsoll's own plans, which no other stack knows
-  std::optional<Bytes> host_memory;    ///< that there is; nothing: not judged
+  std::optional<Bytes> host_memory;    ///< that there is for one rank; nothing: not judged
   std::optional<Bytes> device_memory;  ///< cap on what may be used of the GPU's memory
   bool desktop = false;                ///< the GPU drives a desktop too
 

@@ -50,6 +50,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.fp8.wide_ends = facts.whole_fact("fp8_wide_ends").value_or(0);
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
+  setup.plain_scales = facts.is_true("plain_scales");
   if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
   setup.adapter_dropout = facts.number_fact("lora_dropout").value_or(0);
   setup.desktop = facts.is_true("desktop");
@@ -60,6 +61,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.older_inductor = facts.is_true("older_inductor");
   setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
+  setup.half_logits = facts.is_true("half_logits");
   setup.lets_logits_go = facts.is_true("lets_logits_go");
   setup.holds_scores = facts.is_true("holds_scores");
   setup.separate_ends = facts.is_true("separate_ends");

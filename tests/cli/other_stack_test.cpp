@@ -86,6 +86,7 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "megatron", "--lengths", "1..1024"}, "--lengths");
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
+  refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");
@@ -173,6 +174,22 @@ TEST_CASE("offloading that a stack does not know is refused by name") {
   CHECK_THAT(small.out, Contains("host memory"));
 }
 
+TEST_CASE("the ranks of a node share its host memory") {
+  using Catch::Contains;
+  const TemporaryFolder folder;
+  const auto fit_with = [&](const char* ranks, const char* ram, const Arguments& more = {}) {
+    Arguments line{"--stack", "deepspeed", "--zero", "2", "--offload", "optimizer:cpu", "--dp", ranks, "--ram", ram};
+    line.insert(line.end(), more.begin(), more.end());
+    return plimsoll_in(folder, fit_under(line));
+  };
+  CHECK(fit_with("1", "8GiB").code == 0);
+  const ChildEnd four = fit_with("4", "8GiB");
+  CHECK(four.code == 3);
+  CHECK_THAT(four.out, Contains("2.00 GiB there for each of the 4 ranks of a node"));
+  CHECK(fit_with("4", "32GiB").code == 0);
+  CHECK(fit_with("4", "8GiB", {"--nodes", "4", "--network", "25GB/s"}).code == 0);
+}
+
 TEST_CASE("a GPU that the catalogue does not have is stated by its figures, and its answer is extrapolated") {
   using Catch::Contains;
   const TemporaryFolder folder;
@@ -226,6 +243,9 @@ TEST_CASE("a base of 4 bits is prepared as PEFT has it unless somebody says othe
   const ChildEnd shared = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--dp", "2", "--zero", "3", "--kbit-preparation", "yes"}));
   CHECK_THAT(shared.err, Contains("--kbit-preparation would be ignored") && Contains("FSDP"));
   CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--kbit-preparation", "no"})).err, Contains("4 or 8 bits"));
+  CHECK(memory({"--double-quant", "no"})["by_category"]["parameters"] > memory({})["by_category"]["parameters"]);
+  CHECK(memory({"--double-quant", "yes"}) == memory({}));
+  CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--double-quant", "no"})).err, Contains("4 bits"));
 }
 
 TEST_CASE("dropout of what adapters read takes memory under another stack, and ours refuses it") {

@@ -38,6 +38,12 @@ Tensor base_product(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   return layer.encoded ? encoded_product(tape, x, layer) : linear(tape, x, layer);
 }
 
+/// Of a matrix in 4 or 8 bits; without double quantization a block of 4-bit codes has a scale in fp32.
+Bytes encoded_bytes(BaseStorage storage, std::int64_t elements, bool plain_scales) {
+  if (storage != BaseStorage::kNf4 || !plain_scales) return bytes_in(storage, elements, DType::kFp32);
+  return Bytes((elements + 1) / 2 + 4 * ((elements + kNf4Block - 1) / kNf4Block));
+}
+
 bool has(const AdapterSpec& adapter, AdapterTarget target) {
   if (adapter.has(target)) return true;
   // Layers of their own stand for one matrix of a family that has them fused, and the other way round.
@@ -69,7 +75,7 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
     made.outputs = outputs;
     made.encoded = true;
     made.compute = compute;
-    const Bytes bytes = bytes_in(adapter.base, inputs * outputs, compute);
+    const Bytes bytes = encoded_bytes(adapter.base, inputs * outputs, plain_scales);
     made.weight = &tape.parameter(name + ".codes", {bytes.count}, kMaskType, false);
     if (bias) made.bias = parameter(name + ".bias", {outputs});
   } else {
@@ -78,8 +84,8 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
   }
   if (!adapter.exists() || !has(adapter, target)) return made;
   made.dropout = dropout;
-  made.down = &tape.parameter(name + ".A", {adapter.rank, inputs}, DType::kFp32);
-  made.up = &tape.parameter(name + ".B", {outputs, adapter.rank}, DType::kFp32);
+  made.down = &tape.parameter(name + ".A", {adapter.rank, inputs}, adapters);
+  made.up = &tape.parameter(name + ".B", {outputs, adapter.rank}, adapters);
   return made;
 }
 
@@ -87,7 +93,7 @@ Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   Tensor out = base_product(tape, x, layer);
   if (layer.down == nullptr) return out;
   if (layer.encoded) out = scale(tape, out);  // a copy, so that the sum may be taken in place
-  // PEFT hands adapters their own type; beside bitsandbytes' layers it leaves that to autocast where there is one.
+  // PEFT hands adapters what they read in their own type; beside bitsandbytes' layers it leaves that to autocast where there is one.
   const Tensor own = layer.encoded && tape.autocast() ? x : cast(tape, x, layer.down->value.dtype);
   const Tensor low = linear(tape, linear(tape, dropout(tape, own, layer.dropout), {.weight = layer.down}), {.weight = layer.up});
   const Tensor scaled = scale(tape, low);

@@ -25,7 +25,9 @@ struct DenseMaker {
   const AdapterSpec& adapter;
   DType dtype = DType::kFp32;    ///< of the parameters
   DType compute = DType::kFp32;  ///< of products with encoded weights
+  DType adapters = DType::kFp32; ///< of adapters' matrices
   double dropout = 0;            ///< of what adapters read
+  bool plain_scales = false;     ///< as in the setup
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
 
   /// A layer of `inputs` → `outputs`; with an adapter where `target` is one of the adapter's.

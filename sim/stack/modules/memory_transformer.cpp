@@ -11,7 +11,12 @@ namespace plimsoll {
 namespace {
 
 DenseMaker maker(Tape& tape, const Recipe& recipe, const StackSetup& setup, DType weights) {
-  return {.tape = tape, .adapter = recipe.adapter, .dtype = weights, .compute = weights, .dropout = setup.adapter_dropout};
+  return {.tape = tape,
+          .adapter = recipe.adapter,
+          .dtype = weights,
+          .compute = weights,
+          .dropout = setup.adapter_dropout,
+          .plain_scales = setup.plain_scales};
 }
 
 }  // namespace

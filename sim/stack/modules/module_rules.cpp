@@ -70,10 +70,12 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   const bool capped_by_hand = setup.modules == ModuleStyle::kLitGpt && spec.score_cap > 0;
   const bool casts = hugging_face && spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
   rules.softmax_in_fp32 = casts || capped_by_hand;
-  rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken;
+  rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken && !setup.half_logits;
   rules.holds_scores = setup.holds_scores;
   rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
   rules.holds_logits = (setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt) && !setup.lets_logits_go;
+  // torchtune and LitGPT make adapters with the model, in the default type of that moment.
+  rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
   return rules;
 }

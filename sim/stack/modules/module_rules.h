@@ -32,6 +32,7 @@ struct ModuleRules {
   bool fused_loss = false;         ///< one kernel that writes the gradient over the logits
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not
   bool prepared = false;           ///< what is not encoded is in fp32 (prepares_kbit), beside a base of 4 or 8 bits
+  bool narrow_adapters = false;    ///< adapters are of the type that the model is kept in; PEFT makes them fp32 (autocast_adapter_dtype)
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
   double dropout = 0;
   double embedding_dropout = 0;

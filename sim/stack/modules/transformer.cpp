@@ -14,7 +14,9 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .adapter = recipe.adapter,
                         .dtype = rules.prepared ? DType::kFp32 : weights,
                         .compute = weights,
-                        .dropout = setup.adapter_dropout};
+                        .adapters = rules.narrow_adapters ? weights : DType::kFp32,
+                        .dropout = setup.adapter_dropout,
+                        .plain_scales = setup.plain_scales};
   make_embeddings(make);
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     DenseMaker own = make;
@@ -132,8 +134,8 @@ Tensor Transformer::head(const Tensor& x, const BlockContext& context) {
   return capped(tape_, linear(tape_, rows, head_.output), spec_.logit_cap);
 }
 
-/// The logits of all chunks are made, then each meets the loss by itself. What the losses keep stays until backward: all
-/// log-probabilities in fp32, or the logits as they are where a compiler writes the loss.
+/// The logits of all chunks are made, then each meets the loss by itself; the loop holds all of them until the loss is there. What the
+/// losses keep stays until backward: all log-probabilities in fp32, or the logits as they are where a compiler writes the loss.
 Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   tape_.at("head");
   Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
@@ -143,8 +145,7 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   rows = {};
   tape_.at("loss");
   Tensor sum;
-  for (Tensor& part : logits) {
-    const Tensor chunk = std::exchange(part, {});
+  for (const Tensor& chunk : logits) {
     const Tensor loss = setup_.compile_loss ? compiled_cross_entropy(tape_, chunk)
                                             : cross_entropy(tape_, cast(tape_, chunk, DType::kFp32));
     sum = sum ? add(tape_, sum, loss) : loss;

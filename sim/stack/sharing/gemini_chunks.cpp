@@ -5,12 +5,6 @@
 namespace plimsoll {
 namespace {
 
-/// "block 3" of "block 3.norm1.weight"; nothing for what belongs to no block.
-std::string block_of(const std::string& parameter) {
-  const std::string name = parameter.substr(0, parameter.find('.'));
-  return name.find("block") == std::string::npos ? std::string() : name;
-}
-
 /// Of the room that weights leave, what PatrickStar gives to states (margin_use_ratio).
 constexpr double kMarginUse = 0.8;
 constexpr std::int64_t kSingle = 4;  ///< bytes of an fp32 element

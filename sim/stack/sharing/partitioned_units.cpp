@@ -15,11 +15,6 @@ constexpr std::int64_t kGroup = 1'000'000'000;
 constexpr std::int64_t kSwapBuffers = 4;
 constexpr std::int64_t kSwapBuffer = 100'000'000;
 
-std::string block_of(const std::string& parameter) {
-  const std::string name = parameter.substr(0, parameter.find('.'));
-  return name.find("block") == std::string::npos ? std::string() : name;
-}
-
 }  // namespace
 
 PartitionedUnits::PartitionedUnits(Tape& tape, const Recipe& recipe, const StackSetup& setup)

@@ -65,6 +65,12 @@ bool shares_parameters(const StackSetup& setup) {
   return setup.stack == Stack::kPytorch && setup.data_ranks > 1 && setup.zero >= 2;
 }
 
+std::string block_of(const std::string& parameter) {
+  const std::string name = parameter.substr(0, parameter.find('.'));
+  const bool numbered = name.find("block") != std::string::npos || name.starts_with("encoder ") || name.starts_with("decoder ");
+  return numbered ? name : std::string();
+}
+
 bool has_half_weights(const Recipe& recipe, const StackSetup& setup) {
   if (!is_mixed(recipe)) return false;
   return setup.stack != Stack::kPytorch || setup.half_weights || shares_parameters(setup);

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "core/model/recipe.h"
 #include "sim/stack/stack_setup.h"
@@ -41,6 +43,10 @@ class StateSharing {
  private:
   bool keeps_gradients_;
 };
+
+/// The part of a model that is gathered and let go at once: "block 3" of "block 3.norm1.weight", "encoder 0" of
+/// "encoder 0.self.q.weight"; nothing for what belongs to no block.
+std::string block_of(const std::string& parameter);
 
 /// Whether parameters are in two bytes and an fp32 copy of what is updated lies elsewhere, so that no autocast is needed.
 bool has_half_weights(const Recipe& recipe, const StackSetup& setup);

@@ -10,12 +10,6 @@ namespace {
 constexpr std::uint8_t kGatherStream = 1;
 constexpr std::uint8_t kReduceStream = 2;
 
-/// "block 3" of "block 3.norm1.weight"; nothing for what belongs to no block.
-std::string block_of(const std::string& parameter) {
-  const std::string name = parameter.substr(0, parameter.find('.'));
-  return name.find("block") == std::string::npos ? std::string() : name;
-}
-
 }  // namespace
 
 UnitSharding::UnitSharding(Tape& tape, UnitShardingOptions options) : StateSharing(tape), options_(options) {

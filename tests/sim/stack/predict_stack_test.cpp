@@ -103,6 +103,63 @@ TEST_CASE("Masked scores and shares that are held add at most themselves to the 
   CHECK(held <= released + Bytes(32LL * 4 * 256 * 256 * (2 + 4)));  // 32 sequences, 4 heads, scores in fp16, shares in fp32
 }
 
+TEST_CASE("A loop holds the logits of all chunks until their loss is there") {
+  const StackSetup setup{.modules = ModuleStyle::kTorchTune, .loss_chunks = 8};
+  const auto peak = predict("llama:layers=1,hidden=64,heads=4,ffn=128,vocab=50304", recipe(8, 1024, Precision::kBf16), setup).peak.requested;
+  // In two bytes, their log-probabilities in four and an eighth of them in fp32 between the two.
+  const double logits = 8.0 * 1024 * 50304;
+  CHECK(static_cast<double>(peak.count) == Approx(6.5 * logits).epsilon(0.05));
+}
+
+TEST_CASE("A loss of two-byte logits spares what the loss's own copy in fp32 takes") {
+  StackSetup setup{};
+  const auto activations = [&](Precision precision) { return predict("gpt2", recipe(8, 1024, precision), setup).peak.requested; };
+  const double logits = 8.0 * 1024 * 50257;
+  const Bytes wide = activations(Precision::kBf16), wide_autocast = activations(Precision::kBf16Mixed);
+  setup.half_logits = true;
+  const double spared = static_cast<double>((wide - activations(Precision::kBf16)).count);
+  CHECK(spared > 4 * logits);
+  CHECK(spared < 10 * logits);
+  // Autocast takes cross entropies in fp32, whoever calls them.
+  CHECK(wide_autocast - activations(Precision::kBf16Mixed) < Bytes(static_cast<std::int64_t>(4.1 * logits)));
+}
+
+TEST_CASE("Adapters are fp32 under PEFT and of the model's type under torchtune and LitGPT") {
+  const ModelSpec spec = *resolve_model("llama-3.2-1b");
+  const auto held = [&](ModuleStyle modules, std::int64_t rank, Precision precision) {
+    Recipe made = recipe(1, 128, precision);
+    made.adapter.rank = rank;
+    made.adapter.targets = {AdapterTarget::kDown};
+    return predict("llama-3.2-1b", made, {.modules = modules}).at_peak.parameters.count;
+  };
+  // Of the ends of every block's last layer, 64 ranks more.
+  const auto matrices = static_cast<double>(64 * spec.layers * (spec.hidden + spec.ffn));
+  const auto bytes_each = [&](ModuleStyle modules, Precision precision) {
+    return static_cast<double>(held(modules, 128, precision) - held(modules, 64, precision)) / matrices;
+  };
+  CHECK(bytes_each(ModuleStyle::kHuggingFace, Precision::kBf16) == Approx(4).epsilon(0.01));
+  for (const ModuleStyle modules : {ModuleStyle::kTorchTune, ModuleStyle::kLitGpt}) {
+    CHECK(bytes_each(modules, Precision::kBf16) == Approx(2).epsilon(0.01));
+  }
+}
+
+TEST_CASE("Scales of a 4-bit base that are not quantized once more take four bytes a block of 64") {
+  const ModelSpec spec = *resolve_model("gpt2");
+  Recipe made = recipe(1, 128, Precision::kBf16);
+  made.adapter.rank = 8;
+  made.adapter.targets = {AdapterTarget::kDown};
+  const auto held = [&](BaseStorage base, bool plain) {
+    made.adapter.base = base;
+    StackSetup setup{};
+    setup.plain_scales = plain;
+    return predict("gpt2", made, setup).peak.requested.count;
+  };
+  const auto encoded = static_cast<double>(12 * spec.layers * spec.hidden * spec.hidden);
+  const double once = 4.0 / 64, twice = 1.0 / 64 + 4.0 / (64 * 256);
+  CHECK(static_cast<double>(held(BaseStorage::kNf4, true) - held(BaseStorage::kNf4, false)) == Approx((once - twice) * encoded).epsilon(0.01));
+  CHECK(held(BaseStorage::kInt8, true) == held(BaseStorage::kInt8, false));
+}
+
 TEST_CASE("The five memory numbers are in order, and the first step stands apart") {
   const auto prediction = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), {});
   CHECK(prediction.peak.requested <= prediction.peak.allocated);

@@ -96,6 +96,28 @@ TEST_CASE("No more than a few blocks are gathered at once") {
   CHECK(parameters_at(24, 2) - parameters_at(8, 2) > 1.4 * blocks);
 }
 
+TEST_CASE("Blocks of an encoder and a decoder are gathered and let go as those of a decoder alone are") {
+  // FSDP gathers a block at a time, so that of 32 more of either kind each rank has its eighth: 4 · 512² numbers of attention (8 in a
+  // decoder's) and 2 · 512 · 2048 of the layers behind it.
+  const auto parameters_at = [](int layers, Stack stack) {
+    const std::string model = "t5:layers=" + std::to_string(layers) + ",hidden=512,heads=8,ffn=2048,vocab=2048";
+    StackSetup setup{.stack = stack, .data_ranks = 8, .zero = 3};
+    setup.recomputation = Recomputation::kFull;
+    return bytes(predict(model, recipe(Precision::kFp32), setup).at_peak.parameters);
+  };
+  const double blocks = 4.0 * 32 * (3145728 + 4194304);  // in fp32
+  CHECK(parameters_at(40, Stack::kPytorch) - parameters_at(8, Stack::kPytorch) == Approx(blocks / 8).epsilon(0.1));
+  // DeepSpeed keeps what is needed again within 1e9 elements: these blocks have more.
+  const auto wide = [](int layers) {
+    const std::string model = "t5:layers=" + std::to_string(layers) + ",hidden=2048,heads=32,head_dim=64,ffn=8192,vocab=2048";
+    StackSetup setup{.stack = Stack::kDeepspeed, .data_ranks = 8, .zero = 3};
+    setup.recomputation = Recomputation::kFull;
+    return bytes(predict(model, recipe(Precision::kBf16Mixed), setup).at_peak.parameters);
+  };
+  const double more = 2.0 * 16 * 16 * (3145728 + 4194304);  // of 16 more of either kind, four times as wide, in bf16
+  CHECK(wide(32) - wide(16) < 0.3 * more);
+}
+
 TEST_CASE("DeepSpeed's stages hold what ZeRO's arithmetic says") {
   const Recipe made = recipe(Precision::kBf16Mixed);
   const auto at = [&](int stage) { return bytes(resident(kModel, made, nano(8, stage, Stack::kDeepspeed))); };
