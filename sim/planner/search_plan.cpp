@@ -294,7 +294,7 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
   auto candidates = search_prepared(problem, options);
   if (!candidates) return fail(candidates.error());
   SearchResult result{.candidates = std::move(*candidates)};
-  if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
+  if (options.memory || !options.plan || result.candidates.empty() || !result.candidates.front().fits()) return result;
   auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy,
                             {.evaluation = options.evaluation, .outline = problem.outline.get(), .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
