@@ -23,8 +23,10 @@ Result<Question> on_machine(Question question, CataloguedMachine machine) {
 
 namespace {
 
-SearchProblem problem_of(const Question& question) {
-  return {question.spec, question.recipe, question.platform, *question.costs};
+SearchProblem problem_of(const Question& question, const Effort& effort) {
+  SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
+  problem.packings = effort.packings;
+  return problem;
 }
 
 Result<SearchResult> search_for(const Question& question, const Effort& effort, bool plan) {
@@ -36,6 +38,7 @@ Result<SearchResult> search_for(const Question& question, const Effort& effort, 
                       .refine = effort.refine,
                       .threads = effort.threads,
                       .shared = effort.shared,
+                      .packings = effort.packings,
                       .plan = plan});
 }
 
@@ -44,10 +47,10 @@ Result<FitAnswer> told(const Question& question, const SearchResult& search, con
   std::optional<Result<FitAnswer>> answer;
   std::vector<ChangeAnswer> larger;
   const auto tell = [&](std::size_t which) {
-    if (which == 0) larger = room_to_fit(question, effort.room_budget);
-    if (which == 1) answer = fit_answer(search, problem_of(question), effort.alternatives);
+    if (which == 0) larger = room_to_fit(question, effort.room_budget, effort.packings);
+    if (which == 1) answer = fit_answer(search, problem_of(question, effort), effort.alternatives);
   };
-  if (search.plan || effort.room_budget == 0) return fit_answer(search, problem_of(question), effort.alternatives);
+  if (search.plan || effort.room_budget == 0) return fit_answer(search, problem_of(question, effort), effort.alternatives);
   parallel_for(2, tell);
   if (*answer) (*answer)->larger = std::move(larger);
   return std::move(*answer);
@@ -58,11 +61,16 @@ Result<FitAnswer> told(const Question& question, const SearchResult& search, con
 Result<FitAnswer> answer_question(const Question& question, const Effort& effort) {
   if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
   if (question.stack) return answer_for_stack(question, StackDetail::kAll);
+  if (!effort.packings && !effort.shared) {
+    Effort own = effort;
+    own.packings = std::make_shared<KnownPackings>();
+    return answer_question(question, own);
+  }
   const auto search = search_for(question, effort, true);
   if (!search) return fail(search.error());
   auto answer = told(question, *search, effort);
   if (!answer || !search->plan || effort.margin_percent <= 0) return answer;
-  const auto margin = plan_margin(problem_of(question), *search, effort.margin_percent);
+  const auto margin = plan_margin(problem_of(question, effort), *search, effort.margin_percent);
   if (!margin) return fail(margin.error());
   answer->margin = *margin;
   return answer;

@@ -76,10 +76,11 @@ std::optional<ChangeAnswer> with_a_drive(const Question& question, const Effort&
 
 }  // namespace
 
-std::vector<ChangeAnswer> room_to_fit(const Question& question, std::size_t instruction_budget) {
+std::vector<ChangeAnswer> room_to_fit(const Question& question, std::size_t instruction_budget,
+                                      const std::shared_ptr<KnownPackings>& packings) {
   std::vector<ChangeAnswer> changes;
   if (question.stack || !question.machine) return changes;
-  const Effort effort{.instruction_budget = instruction_budget};
+  const Effort effort{.instruction_budget = instruction_budget, .packings = packings};
   std::optional<ChangeAnswer> ram, drive;
   const auto look = [&](std::size_t which) { which == 0 ? drive = with_a_drive(question, effort) : ram = with_more_ram(question, effort); };
   parallel_for(2, look);

@@ -88,7 +88,7 @@ Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Byte
   Bytes strictest = kBufferAlignment;
   for (const PackItem& item : items.items) strictest = std::max(strictest, item.alignment);
   const Bytes floor = align_up(base, strictest);
-  Packing packing = pack_arena(items.items, kBufferAlignment, enough - floor);
+  Packing packing = pack_arena(items.items, kBufferAlignment, enough - floor, packings_);
   if (within && floor + packing.height > *within) {
     if (auto tight = pack_within(items.items, kBufferAlignment, *within - floor)) packing = std::move(*tight);
   }

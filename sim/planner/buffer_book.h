@@ -36,8 +36,9 @@ struct BufferRequest {
 /// The buffers of a plan under construction: who needs bytes from which instruction to which, and in the end where they lie.
 class BufferBook {
  public:
-  /// Unless `named`, buffers have no names: for who lowers many strategies and shows none.
-  explicit BufferBook(Plan& plan, bool named = true) : plan_(plan), named_(named) {}
+  /// Unless `named`, buffers have no names: for who lowers many strategies and shows none. What `packings` knows is not packed again.
+  explicit BufferBook(Plan& plan, bool named = true, KnownPackings* packings = nullptr)
+      : plan_(plan), named_(named), packings_(packings) {}
 
   /// A buffer's name; where buffers have none it is not put together.
   template <typename... Parts>
@@ -99,6 +100,7 @@ class BufferBook {
 
   Plan& plan_;
   bool named_;
+  KnownPackings* packings_;
   std::uint32_t body_ = 0;
   std::vector<Life> lives_;
   RoomRange placed_for_;

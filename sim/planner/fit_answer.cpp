@@ -150,7 +150,7 @@ struct Outlook {
 /// The search has asked for exact addresses where it may: what is missing is told of the others.
 Result<Outlook> nearest(const SearchResult& search, const SearchProblem& problem) {
   auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, search.candidates.front().strategy,
-                            {.quick_addresses = true});
+                            {.quick_addresses = true, .packings = problem.packings.get()});
   if (!plan) return fail(plan.error());
   auto prediction = predict(*plan, problem.costs);
   if (!prediction) return fail(prediction.error());

@@ -15,7 +15,8 @@ Result<RejectedFamily> look_again(const SearchProblem& problem, const Candidate&
                                   {.evaluation = problem.evaluation,
                                    .flat_step = &step,
                                    .quick_addresses = !candidate.fits(),
-                                   .nameless = true});
+                                   .nameless = true,
+                                   .packings = problem.packings.get()});
   if (!plan) return fail(plan.error());
   const auto limit = step_limit(*plan, step, problem.costs, problem.odds);
   if (!limit) return fail(limit.error());
