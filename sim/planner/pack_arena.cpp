@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -117,32 +118,47 @@ class Packer {
   std::uint64_t fingerprint_;
 };
 
-using Key = std::pair<double, double>;
+/// Numbers that compare as what they stand for, faster than pairs of doubles.
+struct Key {
+  std::uint64_t first = 0, second = 0;
+  std::uint32_t item = 0;
 
-/// The largest key first, ties as they came.
+  /// The largest key first, ties as they came.
+  [[nodiscard]] bool before(const Key& other) const {
+    if (first != other.first) return first > other.first;
+    return second != other.second ? second > other.second : item < other.item;
+  }
+};
+
 Order sorted_by(std::span<const PackItem> items, Key (*key)(const PackItem&)) {
-  std::vector<std::pair<Key, std::uint32_t>> keyed(items.size());
-  for (std::uint32_t i = 0; i < items.size(); ++i) keyed[i] = {key(items[i]), i};
-  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
-    return a.first > b.first || (a.first == b.first && a.second < b.second);
-  });
+  std::vector<Key> keyed(items.size());
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    keyed[i] = key(items[i]);
+    keyed[i].item = i;
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const Key& a, const Key& b) { return a.before(b); });
   Order order(items.size());
-  std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& one) { return one.second; });
+  std::transform(keyed.begin(), keyed.end(), order.begin(), [](const Key& one) { return one.item; });
   return order;
 }
 
-double duration(const PackItem& item) { return static_cast<double>(item.life.end - item.life.begin); }
-double size(const PackItem& item) { return static_cast<double>(item.bytes.count); }
+std::uint64_t duration(const PackItem& item) { return item.life.end - item.life.begin; }
+std::uint64_t size(const PackItem& item) { return static_cast<std::uint64_t>(item.bytes.count); }
+/// Rounded as a product of doubles is: what is alike to their 53 bits stays as it came.
+std::uint64_t area(const PackItem& item) {
+  return std::bit_cast<std::uint64_t>(static_cast<double>(duration(item)) * static_cast<double>(size(item)));
+}
+std::uint64_t earliness(const PackItem& item) { return std::numeric_limits<std::uint32_t>::max() - item.life.begin; }
 
 }  // namespace
 
 Packing pack_arena(std::span<const PackItem> items, Bytes alignment, Bytes enough, KnownPackings* known) {
   const Bytes bound = load_bound(items, alignment);
   constexpr Key (*kOrders[])(const PackItem&) = {
-      [](const PackItem& i) { return Key(size(i), duration(i)); },
-      [](const PackItem& i) { return Key(duration(i) * size(i), 0.0); },
-      [](const PackItem& i) { return Key(duration(i), size(i)); },
-      [](const PackItem& i) { return Key(-static_cast<double>(i.life.begin), size(i)); },
+      [](const PackItem& i) { return Key{size(i), duration(i)}; },
+      [](const PackItem& i) { return Key{area(i), 0}; },
+      [](const PackItem& i) { return Key{duration(i), size(i)}; },
+      [](const PackItem& i) { return Key{earliness(i), size(i)}; },
   };
   Packer packer(items, alignment, known);
   Packing best;
