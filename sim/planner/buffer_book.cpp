@@ -18,12 +18,6 @@ BufferId BufferBook::add(BufferRequest request) {
   return BufferId(plan_.buffers.size() - 1);
 }
 
-void BufferBook::touch(BufferId buffer, std::uint32_t instruction) {
-  Life& life = lives_[buffer.index];
-  life.first = std::min(life.first, instruction);
-  life.last = std::max(life.last, instruction);
-}
-
 void BufferBook::align(BufferId buffer, Bytes alignment) {
   Bytes& chosen = lives_[buffer.index].alignment;
   chosen = std::max(chosen, alignment);

@@ -54,7 +54,11 @@ class BufferBook {
   /// A new buffer of the body that is being written. Persistent ones and rotating ones (slots > 1) are held throughout.
   BufferId add(BufferRequest request);
   /// The buffer is used by `instruction` of the current body: its bytes are kept from its first touch to its last.
-  void touch(BufferId buffer, std::uint32_t instruction);
+  void touch(BufferId buffer, std::uint32_t instruction) {
+    Life& life = lives_[buffer.index];
+    life.first = std::min(life.first, instruction);
+    life.last = std::max(life.last, instruction);
+  }
   /// The buffer starts at a multiple of `alignment` (a power of two) and is as many bytes longer as make its size one.
   void align(BufferId buffer, Bytes alignment);
   /// Starts the next body: its buffers may lie where those of earlier bodies lay, but for those held throughout.
