@@ -20,7 +20,7 @@ using Field = std::int64_t Strategy::*;
 constexpr std::size_t kPhases = 3;  ///< with loading in forward's
 constexpr int kCorrections = 3;     ///< a share's end or a full memory bends the lines; so often they are laid anew
 constexpr std::size_t kTaken = 2;   ///< of the ways to round
-constexpr double kReadOffMargin = 1e-5;  ///< of a memory, that what is read off shorter models may be too high
+constexpr double kReadOffMargin = 1e-3;  ///< of a memory, that what is read off shorter models may be too high
 
 /// What a strategy takes: bytes of each memory, then seconds of each queue and resource, phase by phase.
 using Load = std::vector<double>;

@@ -13,9 +13,8 @@ namespace plimsoll {
 namespace {
 
 /// Refused by what was read off shorter models is only what exceeds a memory by more than one part in so many: the whole model
-/// decides the rest. Of 19,710 strategies on random walks none was read off higher than it is, and of some 7,000 others none by as much
-/// (folded_bound_test draws such).
-constexpr std::int64_t kFoldedMargin = 100'000;
+/// decides the rest. Of 19,710 strategies on random walks none was read off higher than it is (folded_bound_test draws such).
+constexpr std::int64_t kFoldedMargin = 1000;
 
 /// Whether what was read off shorter models is more than may be used even if it is as high as it can be.
 bool surely_too_much(const std::vector<SpaceNeed>& folded) {
