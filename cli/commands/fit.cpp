@@ -203,10 +203,9 @@ Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
     return refuse("--save-strategy is of one plan of plimsoll's", "leave it or --stack out");
   if (asked->question.stack && safe)
     return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
-  auto answer = answer_question(asked->question, {.margin_percent = options.margin});
+  auto answer = answer_question(asked->question, {.room_budget = kRoomBudget, .margin_percent = options.margin});
   if (!answer) return fail(answer.error());
   const Question& question = asked->question;
-  if (!answer->fits) answer->larger = room_to_fit(question, kRoomBudget);
   waiting.reset();
   add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
   if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());

@@ -92,6 +92,7 @@ void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Oper
 
 void GraphBuilder::add(OpKind kind, const OpShape& shape, const std::vector<Operand>& operands, DType dtype) {
   Op op{.kind = kind, .phase = phase_, .block = block_, .dtype = dtype, .shape = shape, .operands = {}};
+  op.operands.reserve(operands.size());
   for (const Operand& operand : operands) {
     if (operand.tensor.valid()) op.operands.push_back(operand);
   }

@@ -1,6 +1,7 @@
 #include "sim/answers/largest_fit.h"
 
 #include <algorithm>
+#include <set>
 
 #include "core/model/parameters.h"
 #include "sim/answers/room_bound.h"
@@ -183,6 +184,11 @@ class GrowingQuestion {
     if (bounded()) {
       if (const Bytes beyond = beyond_all_memory(*grown); beyond.count > 0) return NearAnswer{.short_of = beyond};
     }
+    if (!thorough) quick_.insert(value);
+    if (thorough && refuses_at_once(*grown, value)) {
+      refused_.insert(value);
+      return NearAnswer{};
+    }
     NearEffort look{.evaluations = 8, .memory = room_only(), .threads = effort_.threads};
     if (thorough && searches_) {
       look = {.evaluations = 60,
@@ -195,6 +201,13 @@ class GrowingQuestion {
     if (answer && answer->fits) remember(answer->strategy);
     return answer;
   }
+
+  /// One more than the largest. A bound refuses without saying what is missing, which is told of this one.
+  Result<NearAnswer> beyond(std::int64_t value) {
+    if (refused_.erase(value) > 0) quick_.insert(value);
+    return probe(value, true);
+  }
+  [[nodiscard]] bool refused_at_once(std::int64_t value) const { return refused_.count(value) > 0; }
 
   /// The answer with its time, where room alone was asked for.
   Result<NearAnswer> timed(std::int64_t value, const NearAnswer& known) {
@@ -226,6 +239,11 @@ class GrowingQuestion {
   [[nodiscard]] bool room_only() const { return effort_.memory && !question_.stack; }
   [[nodiscard]] bool bounded() const { return effort_.bound && !question_.stack; }
 
+  /// Only where nobody goes on from what is missing, as who climbs does from a quick look.
+  [[nodiscard]] bool refuses_at_once(const Question& grown, std::int64_t value) const {
+    return searches_ && bounded() && quick_.count(value) == 0 && too_much_to_stage(grown);
+  }
+
   /// Plans that fitted a smaller value, the last first, then a starting point of each family.
   [[nodiscard]] std::vector<Strategy> starts(const Question& grown) const {
     std::vector<Strategy> known = found_;
@@ -249,6 +267,8 @@ class GrowingQuestion {
   LargestEffort effort_;
   bool searches_;
   std::vector<Strategy> found_;
+  std::set<std::int64_t> quick_;    ///< that were looked at quickly
+  std::set<std::int64_t> refused_;  ///< by a bound alone
 };
 
 }  // namespace
@@ -259,8 +279,9 @@ Result<LargestFit> largest_fit(const Question& question, const Growth& growth, c
   const LargestOptions bounded = growing.bounded(options);
   auto largest = find_largest([&](std::int64_t value, bool thorough) { return growing.probe(value, thorough); }, bounded);
   if (!largest) return largest;
-  if (largest->value == bounded.most && bounded.most < options.most) {
-    const auto beyond = growing.probe(largest->value + 1, true);
+  const bool ends_at_bound = largest->value == bounded.most && bounded.most < options.most;
+  if (ends_at_bound || growing.refused_at_once(largest->value + 1)) {
+    const auto beyond = growing.beyond(largest->value + 1);
     if (!beyond) return fail(beyond.error());
     largest->beyond = *beyond;
   }

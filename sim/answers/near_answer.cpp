@@ -15,15 +15,6 @@ namespace {
 
 constexpr std::size_t kLeast = 2;
 
-NearAnswer answer_of(const Question& question, const Candidate& best) {
-  NearAnswer answer{.fits = best.fits(), .short_of = best.shortfall(), .strategy = best.strategy};
-  if (!best.fits() || !best.step) return answer;
-  answer.step_seconds = to_seconds(*best.step);
-  if (answer.step_seconds <= 0) return answer;
-  answer.samples_per_second = static_cast<double>(question.recipe.micro_batch * question.recipe.accumulate) / answer.step_seconds;
-  return answer;
-}
-
 /// A strategy for so many layers: shares of more blocks than there are would be refused.
 Strategy clamped(Strategy strategy, std::int64_t layers) {
   strategy.activation_blocks = std::min(strategy.activation_blocks, layers);
@@ -111,7 +102,7 @@ std::vector<Strategy> with_drive_families(const Question& question, std::vector<
 /// What is missing is told of the whole model, whatever the search read off shorter ones.
 NearAnswer whole_answer(const Question& question, const SearchProblem& problem, const Candidate& best) {
   const auto whole = try_strategy(problem, best.strategy, {.memory = true});
-  return answer_of(question, whole ? *whole : best);
+  return short_form(question, whole ? *whole : best);
 }
 
 SearchOptions room_options(const Question& question, const NearEffort& effort) {
@@ -128,7 +119,7 @@ Result<NearAnswer> room_everywhere(const Question& question, SearchProblem probl
   const auto candidates = search_prepared(problem, room_options(question, effort));
   if (!candidates) return fail(candidates.error());
   const Candidate& best = candidates->front();
-  if (best.fits()) return answer_of(question, best);
+  if (best.fits()) return short_form(question, best);
   problem.shorter.reset();
   return whole_answer(question, whole_step(problem), best);
 }
@@ -139,7 +130,7 @@ Result<NearAnswer> room_by_name(const Question& question, const NearEffort& effo
                                   room_options(question, effort));
   if (!search) return fail(search.error());
   const Candidate& best = search->candidates.front();
-  if (best.fits()) return answer_of(question, best);
+  if (best.fits()) return short_form(question, best);
   return whole_answer(question, {question.spec, question.recipe, question.platform, *question.costs}, best);
 }
 
@@ -172,12 +163,21 @@ Result<NearAnswer> search_near(const Question& question, const std::vector<Strat
   }
   const Candidate& best = best_of(*candidates);
   if (!best.fits() && effort.memory && effort.everywhere) return room_everywhere(question, problem, effort);
-  if (best.fits() || !problem.shorter) return answer_of(question, best);
+  if (best.fits() || !problem.shorter) return short_form(question, best);
   problem.shorter.reset();
   return whole_answer(question, whole_step(problem), best);
 }
 
 }  // namespace
+
+NearAnswer short_form(const Question& question, const Candidate& plan) {
+  NearAnswer answer{.fits = plan.fits(), .short_of = plan.shortfall(), .strategy = plan.strategy};
+  if (!plan.fits() || !plan.step) return answer;
+  answer.step_seconds = to_seconds(*plan.step);
+  if (answer.step_seconds <= 0) return answer;
+  answer.samples_per_second = static_cast<double>(question.recipe.micro_batch * question.recipe.accumulate) / answer.step_seconds;
+  return answer;
+}
 
 NearAnswer short_form(const FitAnswer& answer) {
   NearAnswer form{.fits = answer.fits, .strategy = answer.strategy};

@@ -30,7 +30,8 @@ struct NearEffort {
 /// answer_question does. With a strategy that was asked for by name, or to the letter, it is that one's.
 Result<NearAnswer> near_answer(const Question& question, const std::vector<Strategy>& known, const NearEffort& effort = {});
 
-/// The same of an answer in full.
+/// The same of an answer in full, and of a plan that was found.
 NearAnswer short_form(const FitAnswer& answer);
+NearAnswer short_form(const Question& question, const Candidate& plan);
 
 }  // namespace plimsoll

@@ -1,10 +1,12 @@
 #include "sim/answers/question.h"
 
 #include "formats/machines/catalogue_platform.h"
+#include "sim/answers/room_to_fit.h"
 #include "sim/answers/stack_question.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/remembered_costs.h"
 #include "sim/planner/fit_answer.h"
+#include "sim/planner/parallel_for.h"
 #include "sim/planner/plan_margin.h"
 
 namespace plimsoll {
@@ -19,25 +21,67 @@ Result<Question> on_machine(Question question, CataloguedMachine machine) {
   return question;
 }
 
+namespace {
+
+SearchProblem problem_of(const Question& question, const Effort& effort) {
+  SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
+  problem.packings = effort.packings;
+  return problem;
+}
+
+Result<SearchResult> search_for(const Question& question, const Effort& effort, bool plan) {
+  return search_plan(question.spec, question.recipe, question.platform, *question.costs,
+                     {.strategy = question.strategy,
+                      .exact = question.exact,
+                      .seeds = effort.seeds,
+                      .instruction_budget = effort.instruction_budget,
+                      .refine = effort.refine,
+                      .threads = effort.threads,
+                      .shared = effort.shared,
+                      .packings = effort.packings,
+                      .plan = plan});
+}
+
+/// Of a training that does not fit what could be added is looked for at the same time.
+Result<FitAnswer> told(const Question& question, const SearchResult& search, const Effort& effort) {
+  std::optional<Result<FitAnswer>> answer;
+  std::vector<ChangeAnswer> larger;
+  const auto tell = [&](std::size_t which) {
+    if (which == 0) larger = room_to_fit(question, effort.room_budget, effort.packings);
+    if (which == 1) answer = fit_answer(search, problem_of(question, effort), effort.alternatives);
+  };
+  if (search.plan || effort.room_budget == 0) return fit_answer(search, problem_of(question, effort), effort.alternatives);
+  parallel_for(2, tell);
+  if (*answer) (*answer)->larger = std::move(larger);
+  return std::move(*answer);
+}
+
+}  // namespace
+
 Result<FitAnswer> answer_question(const Question& question, const Effort& effort) {
   if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
   if (question.stack) return answer_for_stack(question, StackDetail::kAll);
-  const SearchProblem problem{question.spec, question.recipe, question.platform, *question.costs};
-  const auto search = search_plan(problem.spec, problem.recipe, problem.platform, problem.costs,
-                                  {.strategy = question.strategy,
-                                   .exact = question.exact,
-                                   .seeds = effort.seeds,
-                                   .instruction_budget = effort.instruction_budget,
-                                   .refine = effort.refine,
-                                   .threads = effort.threads,
-                                   .shared = effort.shared});
+  if (!effort.packings && !effort.shared) {
+    Effort own = effort;
+    own.packings = std::make_shared<KnownPackings>();
+    return answer_question(question, own);
+  }
+  const auto search = search_for(question, effort, true);
   if (!search) return fail(search.error());
-  auto answer = fit_answer(*search, problem, effort.alternatives);
+  auto answer = told(question, *search, effort);
   if (!answer || !search->plan || effort.margin_percent <= 0) return answer;
-  const auto margin = plan_margin(problem, *search, effort.margin_percent);
+  const auto margin = plan_margin(problem_of(question, effort), *search, effort.margin_percent);
   if (!margin) return fail(margin.error());
   answer->margin = *margin;
   return answer;
+}
+
+Result<Candidate> best_candidate(const Question& question, const Effort& effort) {
+  if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
+  auto search = search_for(question, effort, false);
+  if (!search) return fail(search.error());
+  if (search->candidates.empty()) return fail({.kind = ErrorKind::kInput, .what = "no strategy was left to look at"});
+  return std::move(search->candidates.front());
 }
 
 }  // namespace plimsoll

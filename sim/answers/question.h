@@ -46,11 +46,17 @@ struct Effort {
   unsigned threads = 0;
   std::shared_ptr<SharedSteps> shared =
       {};                         ///< of a command that asks about machines that differ little; nothing: not used
+  std::shared_ptr<KnownPackings> packings =
+      {};                         ///< of a command that packs much alike; nothing: the answer's own
   bool alternatives = true;       ///< tell of the families that were not taken
+  std::size_t room_budget = 0;    ///< above 0: tell what could be added where it does not fit (room_to_fit), searched with so much
   double margin_percent = 0;      ///< above 0: tell whether a plan of ours stays the best when estimates are off by so much
 };
 
 /// The answer: of our own plans by search, of other programs by their rules.
 Result<FitAnswer> answer_question(const Question& question, const Effort& effort = {});
+
+/// The search of that answer alone, of a plan of ours: the best plan's strategy, needs and step.
+Result<Candidate> best_candidate(const Question& question, const Effort& effort = {});
 
 }  // namespace plimsoll

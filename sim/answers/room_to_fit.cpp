@@ -6,6 +6,7 @@
 #include <array>
 
 #include "sim/answers/room_bound.h"
+#include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
 namespace {
@@ -17,15 +18,15 @@ constexpr std::array<std::int64_t, 19> kSoldSizes{8,   12,  16,  24,  32,   48, 
 constexpr int kMostTries = 2;
 constexpr Bytes kLargeDrive(std::int64_t{64} * 1'000'000'000'000);
 
-ChangeAnswer change_of(std::string what, const FitAnswer& answer, Bytes more) {
-  return {.what = std::move(what), .strategy = answer.strategy.name, .step_seconds = answer.step_seconds, .more = more};
+ChangeAnswer change_of(std::string what, const Candidate& plan, Bytes more) {
+  return {.what = std::move(what), .strategy = plan.strategy.name, .step_seconds = to_seconds(*plan.step), .more = more};
 }
 
-/// The answer on that machine, where there is a plan.
-std::optional<FitAnswer> fitting_answer(const Question& moved, const Effort& effort) {
-  auto answer = answer_question(moved, effort);
-  if (!answer || !answer->fits) return std::nullopt;
-  return std::move(*answer);
+/// The best plan on that machine, where there is one.
+std::optional<Candidate> fitting_plan(const Question& moved, const Effort& effort) {
+  auto best = best_candidate(moved, effort);
+  if (!best || !best->fits() || !best->step) return std::nullopt;
+  return std::move(*best);
 }
 
 std::optional<ChangeAnswer> with_more_ram(const Question& question, const Effort& effort) {
@@ -40,8 +41,8 @@ std::optional<ChangeAnswer> with_more_ram(const Question& question, const Effort
     const auto moved = on_machine(question, {question.machine->gpu, options});
     if (!moved || beyond_all_memory(*moved).count > 0) continue;
     if (tries++ == kMostTries) break;
-    if (const auto answer = fitting_answer(*moved, effort))
-      return change_of(fmt::format("{} of RAM", to_text(*options.ram)), *answer, *options.ram - now);
+    if (const auto plan = fitting_plan(*moved, effort))
+      return change_of(fmt::format("{} of RAM", to_text(*options.ram)), *plan, *options.ram - now);
   }
   return std::nullopt;
 }
@@ -51,10 +52,10 @@ Bytes usable_on_drives(const Platform& platform) {
   return ssd ? platform.at(*ssd).usable : Bytes(0);
 }
 
-Bytes taken_on_drives(const Platform& platform, const FitAnswer& answer) {
+Bytes taken_on_drives(const Platform& platform, const Candidate& plan) {
   const auto ssd = platform.space(SpaceKind::kSsd);
-  for (const SpaceAnswer& space : answer.memory) {
-    if (ssd && space.space == platform.at(*ssd).name) return space.peak;
+  for (const SpaceNeed& need : plan.needs) {
+    if (ssd && need.space == *ssd) return need.needed;
   }
   return Bytes(0);
 }
@@ -66,21 +67,25 @@ std::optional<ChangeAnswer> with_a_drive(const Question& question, const Effort&
   options.ssd = kLargeDrive;
   const auto moved = on_machine(question, {question.machine->gpu, options});
   if (!moved) return std::nullopt;
-  const auto answer = fitting_answer(*moved, effort);
-  if (!answer) return std::nullopt;
-  const Bytes taken = taken_on_drives(moved->platform, *answer);
+  const auto plan = fitting_plan(*moved, effort);
+  if (!plan) return std::nullopt;
+  const Bytes taken = taken_on_drives(moved->platform, *plan);
   if (taken <= now) return std::nullopt;
-  return change_of(fmt::format("an SSD with {} free", to_text(taken)), *answer, taken - now);
+  return change_of(fmt::format("an SSD with {} free", to_text(taken)), *plan, taken - now);
 }
 
 }  // namespace
 
-std::vector<ChangeAnswer> room_to_fit(const Question& question, std::size_t instruction_budget) {
+std::vector<ChangeAnswer> room_to_fit(const Question& question, std::size_t instruction_budget,
+                                      const std::shared_ptr<KnownPackings>& packings) {
   std::vector<ChangeAnswer> changes;
   if (question.stack || !question.machine) return changes;
-  const Effort effort{.instruction_budget = instruction_budget, .alternatives = false};
-  if (auto ram = with_more_ram(question, effort)) changes.push_back(std::move(*ram));
-  if (auto drive = with_a_drive(question, effort)) changes.push_back(std::move(*drive));
+  const Effort effort{.instruction_budget = instruction_budget, .packings = packings};
+  std::optional<ChangeAnswer> ram, drive;
+  const auto look = [&](std::size_t which) { which == 0 ? drive = with_a_drive(question, effort) : ram = with_more_ram(question, effort); };
+  parallel_for(2, look);
+  if (ram) changes.push_back(std::move(*ram));
+  if (drive) changes.push_back(std::move(*drive));
   for (ChangeAnswer& change : changes) change.at_most = instruction_budget < kInstructionBudget;
   return changes;
 }

@@ -90,11 +90,11 @@ void search_on(const Question& question, const Looks& looks, std::optional<Resul
 
 /// Searches as `fit` does, from the best of the known plans too; that one stays where it is faster.
 void search_all(const Question& question, const Looks& looks, std::optional<Result<NearAnswer>>& answer) {
-  const auto searched = answer_question(
-      question,
-      {.seeds = {(*answer)->strategy}, .threads = looks.threads, .shared = looks.shared, .alternatives = false});
-  if (!searched || !searched->fits) return;
-  if (!(*answer)->fits || searched->step_seconds < (*answer)->step_seconds) answer = short_form(*searched);
+  const auto searched = best_candidate(
+      question, {.seeds = {(*answer)->strategy}, .threads = looks.threads, .shared = looks.shared});
+  if (!searched || !searched->fits()) return;
+  const NearAnswer found = short_form(question, *searched);
+  if (!(*answer)->fits || found.step_seconds < (*answer)->step_seconds) answer = found;
 }
 
 /// No known plan fits, and that says little where all memories together hold what must be held: looks for one that fits,

@@ -40,7 +40,7 @@ Result<Trace> simulate(const Plan& plan, const FlatBody& flat, const CostModel& 
 
   Trace trace{.kind = TraceKind::kPredicted, .source = costs.source(), .calibrated_from = costs.sample_plans()};
   if (Result<void> ran = Engine(plan, flat, *works, options).run(trace); !ran) return fail(std::move(ran.error()));
-  trace.peaks = options.keep_events ? memory_peaks(plan, memory_ledger_of_run(plan, flat, trace)) : arena_peaks(plan);
+  trace.peaks = options.keep_events && options.ledger ? memory_peaks(plan, memory_ledger_of_run(plan, flat, trace)) : arena_peaks(plan);
   return trace;
 }
 

@@ -14,6 +14,7 @@ struct SimulateOptions {
   std::uint32_t steps = 3;          ///< bodies laid one after another; the last one is the steady state
   double guard_probability = 1.0;   ///< chance that a flag is set in a step; decided by step and flag, so runs repeat
   bool keep_events = true;          ///< false: only step summaries and arena peaks (for planners, thousands of plans)
+  bool ledger = true;               ///< of `keep_events`; false: peaks are those of arenas, nobody asks who holds what
 };
 
 /// Runs the plan's body `name` in simulated time under the law of plans. Instructions that share resources (links of one

@@ -21,11 +21,9 @@ void BodyWriter::use(const Range& range, Access access) {
 }
 
 std::uint32_t BodyWriter::append(Instruction instruction, std::span<const std::pair<Range, Access>> operands) {
-  const std::uint32_t id = next_id_;
   if (detail_ == BodyDetail::kLives) {
-    for (const auto& [range, access] : operands) book_.touch(range.buffer, id);
-    if (guard_) book_.touch(guard_->buffer, id);
-    return next_id_++;
+    for (const auto& [range, access] : operands) will_use(range.buffer);
+    return pass();
   }
   instruction.phase = phase_;
   instruction.layer = static_cast<std::int32_t>(layer_);

@@ -51,6 +51,12 @@ class BodyWriter {
   std::uint32_t launch(QueueId queue, const Kernel& kernel, const std::vector<std::pair<Range, Access>>& operands) {
     return launch(queue, detail_ == BodyDetail::kLives ? KernelId() : kernel_id(kernel), operands);
   }
+  /// Of lives alone: the next instruction uses the buffer; then it stands.
+  void will_use(BufferId buffer) { book_.touch(buffer, next_id_); }
+  std::uint32_t pass() {
+    if (guard_) will_use(guard_->buffer);
+    return next_id_++;
+  }
   std::uint32_t launch(QueueId queue, KernelId kernel, const std::vector<std::pair<Range, Access>>& operands);
   std::uint32_t copy(QueueId queue, InstructionKind kind, const Range& from, const Range& to);
   std::uint32_t host_work(QueueId queue, HostTask task, const std::vector<std::pair<Range, Access>>& operands);

@@ -18,12 +18,6 @@ BufferId BufferBook::add(BufferRequest request) {
   return BufferId(plan_.buffers.size() - 1);
 }
 
-void BufferBook::touch(BufferId buffer, std::uint32_t instruction) {
-  Life& life = lives_[buffer.index];
-  life.first = std::min(life.first, instruction);
-  life.last = std::max(life.last, instruction);
-}
-
 void BufferBook::align(BufferId buffer, Bytes alignment) {
   Bytes& chosen = lives_[buffer.index].alignment;
   chosen = std::max(chosen, alignment);
@@ -88,7 +82,7 @@ Bytes BufferBook::place_items(const Items& items, Bytes base, std::optional<Byte
   Bytes strictest = kBufferAlignment;
   for (const PackItem& item : items.items) strictest = std::max(strictest, item.alignment);
   const Bytes floor = align_up(base, strictest);
-  Packing packing = pack_arena(items.items, kBufferAlignment, enough - floor);
+  Packing packing = pack_arena(items.items, kBufferAlignment, enough - floor, packings_);
   if (within && floor + packing.height > *within) {
     if (auto tight = pack_within(items.items, kBufferAlignment, *within - floor)) packing = std::move(*tight);
   }

@@ -36,8 +36,9 @@ struct BufferRequest {
 /// The buffers of a plan under construction: who needs bytes from which instruction to which, and in the end where they lie.
 class BufferBook {
  public:
-  /// Unless `named`, buffers have no names: for who lowers many strategies and shows none.
-  explicit BufferBook(Plan& plan, bool named = true) : plan_(plan), named_(named) {}
+  /// Unless `named`, buffers have no names: for who lowers many strategies and shows none. What `packings` knows is not packed again.
+  explicit BufferBook(Plan& plan, bool named = true, KnownPackings* packings = nullptr)
+      : plan_(plan), named_(named), packings_(packings) {}
 
   /// A buffer's name; where buffers have none it is not put together.
   template <typename... Parts>
@@ -53,7 +54,11 @@ class BufferBook {
   /// A new buffer of the body that is being written. Persistent ones and rotating ones (slots > 1) are held throughout.
   BufferId add(BufferRequest request);
   /// The buffer is used by `instruction` of the current body: its bytes are kept from its first touch to its last.
-  void touch(BufferId buffer, std::uint32_t instruction);
+  void touch(BufferId buffer, std::uint32_t instruction) {
+    Life& life = lives_[buffer.index];
+    life.first = std::min(life.first, instruction);
+    life.last = std::max(life.last, instruction);
+  }
   /// The buffer starts at a multiple of `alignment` (a power of two) and is as many bytes longer as make its size one.
   void align(BufferId buffer, Bytes alignment);
   /// Starts the next body: its buffers may lie where those of earlier bodies lay, but for those held throughout.
@@ -99,6 +104,7 @@ class BufferBook {
 
   Plan& plan_;
   bool named_;
+  KnownPackings* packings_;
   std::uint32_t body_ = 0;
   std::vector<Life> lives_;
   RoomRange placed_for_;

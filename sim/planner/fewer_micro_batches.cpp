@@ -19,8 +19,9 @@ Recipe with_micro_batches(Recipe recipe, std::int64_t count) {
 }
 
 SearchProblem shorter_problem(const SearchProblem& whole, const Recipe& recipe, const std::shared_ptr<SharedSteps>& shared) {
-  SearchProblem problem =
-      prepared({whole.spec, recipe, whole.platform, whole.costs, whole.evaluation, whole.odds}, shared);
+  SearchProblem few{whole.spec, recipe, whole.platform, whole.costs, whole.evaluation, whole.odds};
+  few.packings = whole.packings;
+  SearchProblem problem = prepared(std::move(few), shared);
   problem.known = std::make_shared<KnownSteps>();
   if (problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, whole.platform);
   return problem;

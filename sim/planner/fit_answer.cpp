@@ -8,6 +8,7 @@
 #include "core/model/stored_group.h"
 #include "core/plan/expand.h"
 #include "sim/memory/process_need.h"
+#include "sim/planner/parallel_for.h"
 #include "sim/planner/rejected_families.h"
 #include "sim/planner/smaller_batch.h"
 
@@ -125,10 +126,8 @@ FitAnswer described(const ModelSpec& spec, const Strategy& strategy, const std::
   return answer;
 }
 
-Result<void> add_alternatives(FitAnswer& answer, const SearchProblem& problem, const SearchResult& search) {
-  const auto rejected = rejected_families(problem, search);
-  if (!rejected) return fail(rejected.error());
-  for (const RejectedFamily& family : *rejected) {
+void add_alternatives(FitAnswer& answer, const SearchProblem& problem, const std::vector<RejectedFamily>& rejected) {
+  for (const RejectedFamily& family : rejected) {
     AlternativeAnswer other{.strategy = family.strategy.name, .step_seconds = to_seconds(family.step), .choices = family.strategy};
     other.slower_seconds = other.step_seconds - answer.step_seconds;
     other.limited_by = problem.platform.at(family.busiest.queue).name;
@@ -140,7 +139,39 @@ Result<void> add_alternatives(FitAnswer& answer, const SearchProblem& problem, c
     }
     answer.alternatives.push_back(std::move(other));
   }
-  return {};
+}
+
+/// The plan that the search came to, or where nothing fits the nearest one with what it would take.
+struct Outlook {
+  Plan plan;
+  Prediction prediction;
+};
+
+/// The search has asked for exact addresses where it may: what is missing is told of the others.
+Result<Outlook> nearest(const SearchResult& search, const SearchProblem& problem) {
+  auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, search.candidates.front().strategy,
+                            {.quick_addresses = true, .packings = problem.packings.get()});
+  if (!plan) return fail(plan.error());
+  auto prediction = predict(*plan, problem.costs);
+  if (!prediction) return fail(prediction.error());
+  return Outlook{std::move(*plan), std::move(*prediction)};
+}
+
+/// What is told beside the search's own plan.
+struct Beside {
+  std::optional<Result<Outlook>> nearest;  ///< where the search has no plan
+  std::optional<Result<std::vector<RejectedFamily>>> rejected;
+};
+
+/// All of it takes whole plans, which are looked at side by side.
+Beside look_beside(const SearchResult& search, const SearchProblem& problem, bool alternatives) {
+  Beside beside;
+  const auto look = [&](std::size_t which) {
+    if (which == 0 && !search.plan) beside.nearest = nearest(search, problem);
+    if (which == 1 && alternatives) beside.rejected = rejected_families(problem, search);
+  };
+  parallel_for(2, look);
+  return beside;
 }
 
 }  // namespace
@@ -191,24 +222,16 @@ FitAnswer fit_answer(const Plan& plan, const Prediction& prediction, const Lower
 
 Result<FitAnswer> fit_answer(const SearchResult& search, const SearchProblem& problem, bool alternatives) {
   if (search.candidates.empty()) return fail({.kind = ErrorKind::kInput, .what = "no strategy was left to look at"});
-  std::optional<Plan> nearest;
-  std::optional<Prediction> outlook;
-  if (!search.plan) {
-    // The search has asked for exact addresses where it may: what is missing is told of the others.
-    auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, search.candidates.front().strategy,
-                              {.quick_addresses = true});
-    if (!plan) return fail(plan.error());
-    auto prediction = predict(*plan, problem.costs);
-    if (!prediction) return fail(prediction.error());
-    nearest = std::move(*plan);
-    outlook = std::move(*prediction);
-  }
-  const Plan& plan = search.plan ? *search.plan : *nearest;
+  Beside beside = look_beside(search, problem, alternatives);
+  if (beside.nearest && !*beside.nearest) return fail(beside.nearest->error());
+  const Plan& plan = search.plan ? *search.plan : (*beside.nearest)->plan;
+  const Prediction& prediction = search.plan ? *search.prediction : (*beside.nearest)->prediction;
   const auto bound = lower_bound(plan, problem.costs, problem.odds);
   if (!bound) return fail(bound.error());
-  FitAnswer answer = fit_answer(plan, search.plan ? *search.prediction : *outlook, *bound, problem.costs.source());
+  FitAnswer answer = fit_answer(plan, prediction, *bound, problem.costs.source());
   if (!alternatives) return answer;
-  if (const auto added = add_alternatives(answer, problem, search); !added) return fail(added.error());
+  if (!*beside.rejected) return fail(beside.rejected->error());
+  add_alternatives(answer, problem, **beside.rejected);
   if (search.plan) return answer;
   const auto smaller = smaller_batch(problem);
   if (!smaller) return fail(smaller.error());

@@ -77,7 +77,8 @@ Result<std::vector<SpaceNeed>> bound_of(ShorterModels& models, const ShorterPlan
 
 }  // namespace
 
-ShorterModel::ShorterModel(Graph of) : graph(std::move(of)), outline(graph), sizes(state_sizes(graph.recipe, graph.parameters)) {}
+ShorterModel::ShorterModel(std::shared_ptr<const Graph> of)
+    : owner(std::move(of)), graph(*owner), outline(graph), sizes(state_sizes(graph.recipe, graph.parameters)) {}
 
 ShorterModels::ShorterModels(const Graph& graph, const Platform& platform)
     : graph_(graph), platform_(platform), period_(period_of(graph)) {}
@@ -91,7 +92,7 @@ std::shared_ptr<const ShorterModel> ShorterModels::with(std::int64_t layers) {
   std::call_once(built.once, [&] {
     ModelSpec spec = graph_.spec;
     spec.layers = layers;
-    built.model = std::make_shared<const ShorterModel>(*graph_on(spec, graph_.recipe, platform_));
+    built.model = std::make_shared<const ShorterModel>(graph_on(spec, graph_.recipe, platform_));
   });
   return built.model;
 }

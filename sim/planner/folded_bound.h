@@ -18,11 +18,12 @@ namespace plimsoll {
 
 /// A model's step and what follows from it under every strategy.
 struct ShorterModel {
-  explicit ShorterModel(Graph of);
+  explicit ShorterModel(std::shared_ptr<const Graph> of);
   ShorterModel(const ShorterModel&) = delete;
   ShorterModel& operator=(const ShorterModel&) = delete;
 
-  Graph graph;
+  std::shared_ptr<const Graph> owner;
+  const Graph& graph;
   StepOutline outline;
   std::vector<GroupSizes> sizes;
 };

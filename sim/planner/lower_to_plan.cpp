@@ -84,7 +84,7 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
     return fail(lowerable.error());
   const auto places = Places::find(platform, strategy);
   Plan plan{.spec = spec, .recipe = recipe, .platform = platform, .strategy = strategy};
-  BufferBook book(plan, !options.nameless);
+  BufferBook book(plan, !options.nameless, options.packings);
   const std::int64_t workers = compute_workers(platform, places->compute);
   std::optional<Graph> built;
   if (options.graph == nullptr) built = build_training_graph(spec, recipe, {.workers = workers});

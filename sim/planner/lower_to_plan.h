@@ -13,6 +13,7 @@
 
 namespace plimsoll {
 
+class KnownPackings;
 struct GroupSizes;
 struct RoomRange;
 struct StepOutline;
@@ -46,6 +47,7 @@ struct LowerOptions {
   bool quick_addresses = false;
   bool nameless = false;                           ///< buffers come without names: for who looks at many strategies
   const std::vector<GroupSizes>* sizes = nullptr;  ///< of `graph` (state_sizes); nothing: they are counted
+  KnownPackings* packings = nullptr;  ///< of a search; nothing: none are known
   const StepOutline* outline = nullptr;            ///< of `graph`; nothing: it is found
   /// Nothing has an address and the plan comes without bodies; its arenas hold lower bounds. What is asked of a step is not
   /// asked then.

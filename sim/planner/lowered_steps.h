@@ -12,6 +12,7 @@
 
 #include "core/plan/expand.h"
 #include "sim/planner/buffer_book.h"
+#include "sim/planner/known_packings.h"
 #include "sim/planner/known_steps.h"
 #include "sim/planner/step_outline.h"
 
@@ -90,6 +91,7 @@ class SharedSteps {
  public:
   /// Those of that training on machines like that one; nothing where a step has no places on it.
   std::shared_ptr<LoweredSteps> of(const ModelSpec& spec, const Recipe& recipe, const Platform& platform);
+  [[nodiscard]] const std::shared_ptr<KnownPackings>& packings() const { return packings_; }
 
  private:
   struct Known {
@@ -101,6 +103,7 @@ class SharedSteps {
 
   static constexpr std::int64_t kMostInstructions = 4'000'000;  ///< some 100 bytes each
   std::shared_ptr<std::atomic<std::int64_t>> room_ = std::make_shared<std::atomic<std::int64_t>>(kMostInstructions);
+  std::shared_ptr<KnownPackings> packings_ = std::make_shared<KnownPackings>();
   std::mutex mutex_;
   std::vector<Known> known_;
 };

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <limits>
 #include <numeric>
 #include <optional>
 
+#include "core/base/running_digest.h"
+#include "sim/planner/known_packings.h"
 #include "sim/planner/placed_items.h"
+#include "sim/planner/ranked_lives.h"
 
 namespace plimsoll {
 namespace {
@@ -21,12 +26,13 @@ using Order = std::vector<std::uint32_t>;
 Bytes alignment_of(const PackItem& item, Bytes alignment) { return std::max(item.alignment, alignment); }
 
 /// The smallest gap that holds `item` among the placed ones that live with it, else the place above them.
-std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment) {
+template <typename Moment>
+std::int64_t best_gap(PlacedItemsOf<Moment>& placed, const PackItem& item, const Lifespan& life, Bytes alignment) {
   const Bytes aligned = alignment_of(item, alignment);
   std::int64_t floor = 0;
   std::int64_t best = -1;
   std::int64_t best_size = kNoLimit.count;
-  placed.for_each_beside(item.life, [&](std::int64_t begin, std::int64_t end) {
+  placed.for_each_beside(life, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t gap = begin - floor;
     if (gap >= item.bytes.count && gap < best_size) {
       best = floor;
@@ -39,53 +45,126 @@ std::int64_t best_gap(PlacedItems& placed, const PackItem& item, Bytes alignment
   return best < 0 ? floor : best;
 }
 
-/// Nothing where it gets as high as `limit`.
-std::optional<Packing> pack_in_order(std::span<const PackItem> items, const Order& order, Bytes alignment, Bytes limit) {
-  Packing packing{.offsets = std::vector<Bytes>(items.size()), .height = Bytes(0)};
+/// Items, and when they live among themselves.
+struct Ranked {
+  explicit Ranked(std::span<const PackItem> of) : items(of), lives(ranked_lives(of)) {
+    for (const Lifespan& life : lives) end_of_time = std::max(end_of_time, life.end);
+  }
+
+  std::span<const PackItem> items;
+  std::vector<Lifespan> lives;
   std::uint32_t end_of_time = 0;
-  for (const PackItem& item : items) end_of_time = std::max(end_of_time, item.life.end);
-  PlacedItems placed(end_of_time);
+};
+
+std::uint64_t fingerprint_of_items(const Ranked& ranked) {
+  std::vector<std::array<std::uint64_t, 3>> words;
+  words.reserve(ranked.items.size());
+  for (std::size_t i = 0; i < ranked.items.size(); ++i) {
+    const Lifespan& life = ranked.lives[i];
+    words.push_back({std::uint64_t{life.begin} << 32 | life.end, static_cast<std::uint64_t>(ranked.items[i].bytes.count),
+                     static_cast<std::uint64_t>(ranked.items[i].alignment.count)});
+  }
+  return fingerprint_of(std::as_bytes(std::span(words)));
+}
+
+std::uint64_t fingerprint_of_order(const Order& order, Bytes alignment, Bytes limit) {
+  const std::array<std::int64_t, 3> words{static_cast<std::int64_t>(fingerprint_of(std::as_bytes(std::span(order)))),
+                                          alignment.count, limit.count};
+  return fingerprint_of(std::as_bytes(std::span(words)));
+}
+
+template <typename Moment>
+std::optional<Packing> place_one_by_one(const Ranked& ranked, const Order& order, Bytes alignment, Bytes limit) {
+  Packing packing{.offsets = std::vector<Bytes>(order.size()), .height = Bytes(0)};
+  PlacedItemsOf<Moment> placed(ranked.end_of_time);
+  for (const Lifespan& life : ranked.lives) placed.expect(life);
   for (const std::uint32_t i : order) {
-    const std::int64_t offset = best_gap(placed, items[i], alignment);
-    placed.add({offset, offset + items[i].bytes.count, items[i].life});
+    const std::int64_t offset = best_gap(placed, ranked.items[i], ranked.lives[i], alignment);
+    const std::int64_t end = offset + ranked.items[i].bytes.count;
+    placed.add({offset, end, ranked.lives[i]});
     packing.offsets[i] = Bytes(offset);
-    packing.height = std::max(packing.height, Bytes(offset + items[i].bytes.count));
+    packing.height = std::max(packing.height, Bytes(end));
     if (packing.height >= limit) return std::nullopt;
   }
   return packing;
 }
 
-using Key = std::pair<double, double>;
+/// Nothing where it gets as high as `limit`.
+std::optional<Packing> place_in_order(const Ranked& ranked, const Order& order, Bytes alignment, Bytes limit) {
+  if (ranked.end_of_time <= std::numeric_limits<std::int16_t>::max())
+    return place_one_by_one<std::int16_t>(ranked, order, alignment, limit);
+  return place_one_by_one<std::int32_t>(ranked, order, alignment, limit);
+}
 
-/// The largest key first, ties as they came.
+/// Packs the same items in one order after another.
+class Packer {
+ public:
+  Packer(std::span<const PackItem> items, Bytes alignment, KnownPackings* known)
+      : ranked_(items), alignment_(alignment), known_(known), fingerprint_(known ? fingerprint_of_items(ranked_) : 0) {}
+
+  std::optional<Packing> pack(const Order& order, Bytes limit) {
+    if (known_ == nullptr) return place_in_order(ranked_, order, alignment_, limit);
+    const KnownPackings::Key key{fingerprint_, fingerprint_of_order(order, alignment_, limit)};
+    if (const auto known = known_->find(key)) return *known ? std::optional(**known) : std::nullopt;
+    auto packing = place_in_order(ranked_, order, alignment_, limit);
+    known_->keep(key, packing);
+    return packing;
+  }
+
+ private:
+  Ranked ranked_;
+  Bytes alignment_;
+  KnownPackings* known_;
+  std::uint64_t fingerprint_;
+};
+
+/// Numbers that compare as what they stand for, faster than pairs of doubles.
+struct Key {
+  std::uint64_t first = 0, second = 0;
+  std::uint32_t item = 0;
+
+  /// The largest key first, ties as they came.
+  [[nodiscard]] bool before(const Key& other) const {
+    if (first != other.first) return first > other.first;
+    return second != other.second ? second > other.second : item < other.item;
+  }
+};
+
 Order sorted_by(std::span<const PackItem> items, Key (*key)(const PackItem&)) {
-  std::vector<std::pair<Key, std::uint32_t>> keyed(items.size());
-  for (std::uint32_t i = 0; i < items.size(); ++i) keyed[i] = {key(items[i]), i};
-  std::sort(keyed.begin(), keyed.end(), [](const auto& a, const auto& b) {
-    return a.first > b.first || (a.first == b.first && a.second < b.second);
-  });
+  std::vector<Key> keyed(items.size());
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    keyed[i] = key(items[i]);
+    keyed[i].item = i;
+  }
+  std::sort(keyed.begin(), keyed.end(), [](const Key& a, const Key& b) { return a.before(b); });
   Order order(items.size());
-  std::transform(keyed.begin(), keyed.end(), order.begin(), [](const auto& one) { return one.second; });
+  std::transform(keyed.begin(), keyed.end(), order.begin(), [](const Key& one) { return one.item; });
   return order;
 }
 
-double duration(const PackItem& item) { return static_cast<double>(item.life.end - item.life.begin); }
-double size(const PackItem& item) { return static_cast<double>(item.bytes.count); }
+std::uint64_t duration(const PackItem& item) { return item.life.end - item.life.begin; }
+std::uint64_t size(const PackItem& item) { return static_cast<std::uint64_t>(item.bytes.count); }
+/// Rounded as a product of doubles is: what is alike to their 53 bits stays as it came.
+std::uint64_t area(const PackItem& item) {
+  return std::bit_cast<std::uint64_t>(static_cast<double>(duration(item)) * static_cast<double>(size(item)));
+}
+std::uint64_t earliness(const PackItem& item) { return std::numeric_limits<std::uint32_t>::max() - item.life.begin; }
 
 }  // namespace
 
-Packing pack_arena(std::span<const PackItem> items, Bytes alignment, Bytes enough) {
+Packing pack_arena(std::span<const PackItem> items, Bytes alignment, Bytes enough, KnownPackings* known) {
   const Bytes bound = load_bound(items, alignment);
   constexpr Key (*kOrders[])(const PackItem&) = {
-      [](const PackItem& i) { return Key(size(i), duration(i)); },
-      [](const PackItem& i) { return Key(duration(i) * size(i), 0.0); },
-      [](const PackItem& i) { return Key(duration(i), size(i)); },
-      [](const PackItem& i) { return Key(-static_cast<double>(i.life.begin), size(i)); },
+      [](const PackItem& i) { return Key{size(i), duration(i)}; },
+      [](const PackItem& i) { return Key{area(i), 0}; },
+      [](const PackItem& i) { return Key{duration(i), size(i)}; },
+      [](const PackItem& i) { return Key{earliness(i), size(i)}; },
   };
+  Packer packer(items, alignment, known);
   Packing best;
   for (const auto key : kOrders) {
     const Bytes limit = best.offsets.empty() ? kNoLimit : best.height;
-    if (auto lower = pack_in_order(items, sorted_by(items, key), alignment, limit)) best = std::move(*lower);
+    if (auto lower = packer.pack(sorted_by(items, key), limit)) best = std::move(*lower);
     if (best.height <= enough || best.height.count - bound.count <= bound.count / kNearEnough) break;
   }
   return best;

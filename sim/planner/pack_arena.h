@@ -9,6 +9,8 @@
 
 namespace plimsoll {
 
+class KnownPackings;
+
 /// Half-open interval of instruction ids.
 struct Lifespan {
   std::uint32_t begin = 0;
@@ -33,7 +35,8 @@ struct Packing {
 /// Places the items so that none that live together overlap; every offset is a multiple of `alignment` and of the item's own.
 /// Greedy best fit over up to four orders (size, area, duration, begin) until one comes within 0.1 % of the bound; the
 /// lowest height wins, ties by the order given. No further order is tried once one is no higher than `enough`.
-Packing pack_arena(std::span<const PackItem> items, Bytes alignment, Bytes enough = Bytes(0));
+/// What `known` says is not packed again.
+Packing pack_arena(std::span<const PackItem> items, Bytes alignment, Bytes enough = Bytes(0), KnownPackings* known = nullptr);
 
 /// No packing is lower: the largest sum of sizes (rounded up to `alignment`, but for the topmost) that live at one moment.
 Bytes load_bound(std::span<const PackItem> items, Bytes alignment);

@@ -31,19 +31,31 @@ void move_up(std::vector<Value>& values, std::size_t begin, std::size_t end, std
 
 }  // namespace
 
-PlacedItems::PlacedItems(std::uint32_t end_of_time) {
+template <typename Moment>
+PlacedItemsOf<Moment>::PlacedItemsOf(std::uint32_t end_of_time) {
   std::uint32_t half = end_of_time <= kOneWindow ? kOneWindow : kShortestHalf;
   do {
-    levels_.push_back({half, std::vector<Window>(end_of_time / half + 1)});
+    levels_.push_back({half, std::vector<Window>(end_of_time / half + 1), 0});
     half *= 2;
   } while (half / 2 < end_of_time);
 }
 
-void PlacedItems::add(const PlacedItem& item) {
+template <typename Moment>
+void PlacedItemsOf<Moment>::expect(const Lifespan& life) {
+  knows_all_ = true;
+  Level& level = level_of(life);
+  ++level.expected;
+  ++level.windows[life.begin / level.half].expected;
+}
+
+template <typename Moment>
+void PlacedItemsOf<Moment>::add(const PlacedItem& item) {
   for (Level& level : levels_) {
+    if (knows_all_ && level.expected == 0) continue;
     const std::uint32_t first = item.life.begin / level.half;
     const std::uint32_t last = (std::max(item.life.end, 1u) - 1) / level.half;
     for (std::uint32_t w = first == 0 ? 0 : first - 1; w <= last; ++w) {
+      if (knows_all_ && level.windows[w].expected == 0) continue;
       std::vector<PlacedItem>& fresh = level.windows[w].fresh;
       if (fresh.capacity() == 0) fresh.reserve(kFew);
       fresh.push_back(item);
@@ -52,7 +64,8 @@ void PlacedItems::add(const PlacedItem& item) {
 }
 
 /// From the highest to the lowest, so that what lies above a fresh one moves once.
-void PlacedItems::sort_in(Window& window) {
+template <typename Moment>
+void PlacedItemsOf<Moment>::sort_in(Window& window) {
   sort_by_place(window.fresh);
   std::size_t known = window.places.size();
   const std::size_t count = known + window.fresh.size();
@@ -69,19 +82,32 @@ void PlacedItems::sort_in(Window& window) {
     move_up(window.from, place, known, left);
     move_up(window.to, place, known, left);
     window.places[place + left - 1] = {item.begin, item.end};
-    window.from[place + left - 1] = static_cast<std::int32_t>(item.life.begin);
-    window.to[place + left - 1] = static_cast<std::int32_t>(item.life.end);
+    window.from[place + left - 1] = static_cast<Moment>(item.life.begin);
+    window.to[place + left - 1] = static_cast<Moment>(item.life.end);
     known = place;
   }
   window.fresh.clear();
 }
 
-const PlacedItems::Window& PlacedItems::sorted_window(const Lifespan& life) {
-  const auto level = std::find_if(levels_.begin(), levels_.end() - 1,
-                                  [&](const Level& candidate) { return life.end - life.begin <= candidate.half; });
-  Window& window = level->windows[life.begin / level->half];
+template <typename Moment>
+typename PlacedItemsOf<Moment>::Level& PlacedItemsOf<Moment>::level_of(const Lifespan& life) {
+  return *std::find_if(levels_.begin(), levels_.end() - 1,
+                       [&](const Level& candidate) { return life.end - life.begin <= candidate.half; });
+}
+
+template <typename Moment>
+const typename PlacedItemsOf<Moment>::Window& PlacedItemsOf<Moment>::sorted_window(const Lifespan& life) {
+  Level& level = level_of(life);
+  Window& window = level.windows[life.begin / level.half];
   if (!window.fresh.empty()) sort_in(window);
+  if (knows_all_) {
+    --level.expected;
+    --window.expected;
+  }
   return window;
 }
+
+template class PlacedItemsOf<std::int16_t>;
+template class PlacedItemsOf<std::int32_t>;
 
 }  // namespace plimsoll

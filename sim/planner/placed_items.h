@@ -23,11 +23,16 @@ struct PlacedItem {
 
 /// The items placed so far, found by the time in which they live, from the lowest offset to the highest (ties: as they
 /// came). Time is cut into overlapping windows of several lengths, so that every life lies in one window that is at most
-/// a few times as long: who lives meanwhile stands in that window's list, and few others.
-class PlacedItems {
+/// a few times as long: who lives meanwhile stands in that window's list, and few others. Times that 16 bits hold are
+/// compared twice as many at once.
+template <typename Moment>
+class PlacedItemsOf {
  public:
-  /// For lives that end at `end_of_time` or before, which stays below 2^31.
-  explicit PlacedItems(std::uint32_t end_of_time);
+  /// For lives that end at `end_of_time` or before, which Moment holds.
+  explicit PlacedItemsOf(std::uint32_t end_of_time);
+
+  /// Who says of every life beforehand that it will be asked about, once for each time, spares lists that nobody looks at any more.
+  void expect(const Lifespan& life);
 
   void add(const PlacedItem& item);
 
@@ -57,30 +62,38 @@ class PlacedItems {
   /// when somebody looks: many come to a long window between two looks at it.
   struct Window {
     std::vector<Place> places;
-    std::vector<std::int32_t> from, to;  ///< of lives; empty ones behind the last, to a multiple of kAtOnce
-    std::vector<PlacedItem> fresh;       ///< that are not among these yet
+    std::vector<Moment> from, to;   ///< of lives; empty ones behind the last, to a multiple of kAtOnce
+    std::vector<PlacedItem> fresh;  ///< that are not among these yet
+    std::uint32_t expected = 0;     ///< times that somebody will ask
   };
 
   /// Window k of a level is [k · half, (k + 2) · half).
   struct Level {
     std::uint32_t half;
     std::vector<Window> windows;
+    std::size_t expected = 0;  ///< of all windows
   };
 
   /// A bit for each of the kAtOnce items from `first` on that lives together with `life`.
   static std::uint32_t beside_of(const Window& window, std::size_t first, const Lifespan& life) {
-    const std::int32_t* const from = window.from.data() + first;
-    const std::int32_t* const to = window.to.data() + first;
-    const auto begin = static_cast<std::int32_t>(life.begin), end = static_cast<std::int32_t>(life.end);
+    const Moment* const from = window.from.data() + first;
+    const Moment* const to = window.to.data() + first;
+    const auto begin = static_cast<Moment>(life.begin), end = static_cast<Moment>(life.end);
 #if defined(__SSE2__)
-    const __m128i begins = _mm_set1_epi32(begin), ends = _mm_set1_epi32(end);
-    const auto four = [&](std::size_t at) {
-      const __m128i starts = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + at));
-      const __m128i stops = _mm_loadu_si128(reinterpret_cast<const __m128i*>(to + at));
-      return _mm_and_si128(_mm_cmpgt_epi32(ends, starts), _mm_cmpgt_epi32(stops, begins));
-    };
-    const __m128i low = _mm_packs_epi32(four(0), four(4)), high = _mm_packs_epi32(four(8), four(12));
-    return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+    if constexpr (sizeof(Moment) == 2) {
+      const __m128i begins = _mm_set1_epi16(begin), ends = _mm_set1_epi16(end);
+      const auto eight = [&](std::size_t at) {
+        return _mm_and_si128(_mm_cmpgt_epi16(ends, loaded(from + at)), _mm_cmpgt_epi16(loaded(to + at), begins));
+      };
+      return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(eight(0), eight(8))));
+    } else {
+      const __m128i begins = _mm_set1_epi32(begin), ends = _mm_set1_epi32(end);
+      const auto four = [&](std::size_t at) {
+        return _mm_and_si128(_mm_cmpgt_epi32(ends, loaded(from + at)), _mm_cmpgt_epi32(loaded(to + at), begins));
+      };
+      const __m128i low = _mm_packs_epi32(four(0), four(4)), high = _mm_packs_epi32(four(8), four(12));
+      return static_cast<std::uint32_t>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
+    }
 #else
     std::uint32_t bits = 0;
     for (std::size_t i = 0; i < kAtOnce; ++i) bits |= static_cast<std::uint32_t>(from[i] < end && to[i] > begin) << i;
@@ -88,10 +101,20 @@ class PlacedItems {
 #endif
   }
 
+#if defined(__SSE2__)
+  static __m128i loaded(const Moment* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
+#endif
+
+  Level& level_of(const Lifespan& life);
   const Window& sorted_window(const Lifespan& life);
   static void sort_in(Window& window);
 
   std::vector<Level> levels_;
+  bool knows_all_ = false;  ///< who will ask
 };
+
+using PlacedItems = PlacedItemsOf<std::int32_t>;
+extern template class PlacedItemsOf<std::int16_t>;
+extern template class PlacedItemsOf<std::int32_t>;
 
 }  // namespace plimsoll

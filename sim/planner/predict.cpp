@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "core/plan/expand.h"
 #include "sim/cost/cost_edge.h"
 #include "sim/des/simulate.h"
+#include "sim/planner/parallel_for.h"
 
 namespace plimsoll {
 namespace {
@@ -34,6 +36,11 @@ bool has_guards(const FlatBody& step) {
                      [](const Instruction& instruction) { return instruction.guard != kNoGuard; });
 }
 
+/// Whether all steps are alike.
+bool is_certain(const FlatBody& step, double guard_probability) {
+  return guard_probability == 0 || guard_probability == 1 || !has_guards(step);
+}
+
 /// Both times; two steps in a row are taken to be alike.
 Result<GuardedSteps> guarded_steps(const Plan& plan, const FlatBody& step, const CostModel& costs, double probability) {
   const auto skipped = steady_duration(plan, step, costs, 0);
@@ -43,9 +50,8 @@ Result<GuardedSteps> guarded_steps(const Plan& plan, const FlatBody& step, const
   return GuardedSteps{probability, *skipped, *run};
 }
 
-Result<CostOrigin> weakest_origin(const Plan& plan, const CostModel& costs) {
+Result<CostOrigin> weakest_origin(const Plan& plan, const FlatBody& body, const CostModel& costs) {
   CostOrigin weakest = CostOrigin::kMeasured;
-  const FlatBody body = expand(plan, *plan.body("step"));
   std::set<std::pair<ProcessorId, KernelId>> seen;
   for (const Instruction& instruction : body.list.instructions) {
     if (instruction.kind != InstructionKind::kLaunch) continue;
@@ -69,6 +75,28 @@ std::vector<QueueLoad> load_of_queues(const Plan& plan, const FlatBody& body, co
   return loads;
 }
 
+struct AllCosts {
+  Trace trace;  ///< at median costs
+  Nanoseconds low, high;
+};
+
+/// The three are simulated side by side.
+Result<AllCosts> at_all_costs(const Plan& plan, const FlatBody& step, const CostModel& costs, const StepOdds& odds) {
+  std::optional<Result<Trace>> trace;
+  std::optional<Result<Nanoseconds>> low, high;
+  const auto look = [&](std::size_t which) {
+    const double often = usual(guard_probability(plan, odds));
+    if (which == 0) trace = simulate(plan, step, costs, {.steps = kPredictedSteps, .guard_probability = often});
+    if (which == 1) low = predict_step(plan, step, CostEdge(costs, CostEdge::kLow), odds);
+    if (which == 2) high = predict_step(plan, step, CostEdge(costs, CostEdge::kHigh), odds);
+  };
+  parallel_for(3, look);
+  if (!*trace) return fail(trace->error());
+  if (!*low) return fail(low->error());
+  if (!*high) return fail(high->error());
+  return AllCosts{std::move(**trace), **low, **high};
+}
+
 }  // namespace
 
 double guard_probability(const Plan& plan, const StepOdds& odds) {
@@ -77,15 +105,17 @@ double guard_probability(const Plan& plan, const StepOdds& odds) {
   return 1 - odds.skips;  // an update that follows the norm takes place unless the step is skipped
 }
 
-Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
-  const Body* step = plan.body("step");
-  if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  const SimulateOptions options{.steps = kPredictedSteps, .guard_probability = usual(guard_probability(plan, odds))};
-  const auto trace = simulate(plan, "step", costs, options);
+Result<StepLimit> step_limit(const Plan& plan, const FlatBody& step, const CostModel& costs, const StepOdds& odds) {
+  const double probability = guard_probability(plan, odds);
+  const auto trace = simulate(plan, step, costs,
+                              {.steps = kPredictedSteps, .guard_probability = usual(probability), .ledger = false});
   if (!trace) return fail(trace.error());
-  const auto mean_step = predict_step(plan, costs, odds);
+  const Nanoseconds steady = steady_duration(*trace);
+  const QueueLoad busiest = load_of_queues(plan, step, *trace, steady).front();
+  if (is_certain(step, probability)) return StepLimit{steady, busiest};
+  const auto mean_step = predict_step(plan, step, costs, odds);
   if (!mean_step) return fail(mean_step.error());
-  return StepLimit{*mean_step, load_of_queues(plan, expand(plan, *step), *trace, steady_duration(*trace)).front()};
+  return StepLimit{*mean_step, busiest};
 }
 
 Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, const StepOdds& odds) {
@@ -96,8 +126,7 @@ Result<Nanoseconds> predict_step(const Plan& plan, const CostModel& costs, const
 
 Result<Nanoseconds> predict_step(const Plan& plan, const FlatBody& step, const CostModel& costs, const StepOdds& odds) {
   const double probability = guard_probability(plan, odds);
-  const bool certain = probability == 0 || probability == 1 || !has_guards(step);
-  if (certain) return steady_duration(plan, step, costs, probability);
+  if (is_certain(step, probability)) return steady_duration(plan, step, costs, probability);
   const auto steps = guarded_steps(plan, step, costs, probability);
   if (!steps) return fail(steps.error());
   return mean(*steps);
@@ -107,16 +136,12 @@ Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepO
   const double probability = guard_probability(plan, odds);
   const Body* step = plan.body("step");
   if (step == nullptr) return fail({.kind = ErrorKind::kInput, .what = "the plan has no body named 'step'"});
-  auto trace = simulate(plan, "step", costs, {.steps = kPredictedSteps, .guard_probability = usual(probability)});
-  if (!trace) return fail(trace.error());
   const FlatBody body = expand(plan, *step);
-  const auto low = predict_step(plan, body, CostEdge(costs, CostEdge::kLow), odds);
-  if (!low) return fail(low.error());
-  const auto high = predict_step(plan, body, CostEdge(costs, CostEdge::kHigh), odds);
-  if (!high) return fail(high.error());
-  const auto origin = weakest_origin(plan, costs);
+  auto edges = at_all_costs(plan, body, costs, odds);
+  if (!edges) return fail(edges.error());
+  const auto origin = weakest_origin(plan, body, costs);
   if (!origin) return fail(origin.error());
-  Prediction prediction{.trace = std::move(*trace), .low = *low, .high = *high, .origin = *origin};
+  Prediction prediction{.trace = std::move(edges->trace), .low = edges->low, .high = edges->high, .origin = *origin};
   const std::uint32_t steady = steady_step(prediction.trace);
   prediction.step = steady_duration(prediction.trace);
   const bool redoes = plan.strategy.update_in_backward;

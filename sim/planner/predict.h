@@ -54,8 +54,8 @@ struct StepLimit {
   QueueLoad busiest;
 };
 
-/// The short form of a prediction, for plans that are told of beside another.
-Result<StepLimit> step_limit(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});
+/// The short form of a prediction, for plans that are told of beside another, of a step that is not folded into a body.
+Result<StepLimit> step_limit(const Plan& plan, const FlatBody& step, const CostModel& costs, const StepOdds& odds = {});
 
 /// Simulates the "step" body of a plan until it is steady, at median, low and high costs.
 Result<Prediction> predict(const Plan& plan, const CostModel& costs, const StepOdds& odds = {});

@@ -10,10 +10,15 @@ namespace {
 
 /// With addresses found as the search found them.
 Result<RejectedFamily> look_again(const SearchProblem& problem, const Candidate& candidate) {
+  FlatBody step;
   const auto plan = lower_to_plan(problem.spec, problem.recipe, problem.platform, candidate.strategy,
-                                  {.evaluation = problem.evaluation, .quick_addresses = !candidate.fits()});
+                                  {.evaluation = problem.evaluation,
+                                   .flat_step = &step,
+                                   .quick_addresses = !candidate.fits(),
+                                   .nameless = true,
+                                   .packings = problem.packings.get()});
   if (!plan) return fail(plan.error());
-  const auto limit = step_limit(*plan, problem.costs, problem.odds);
+  const auto limit = step_limit(*plan, step, problem.costs, problem.odds);
   if (!limit) return fail(limit.error());
   return RejectedFamily{candidate.strategy, space_needs(*plan), limit->step, limit->busiest};
 }

@@ -288,15 +288,17 @@ Result<SearchResult> search_plan(const ModelSpec& spec, const Recipe& recipe, co
     if (const auto known = check_name(options.strategy); !known) return fail(known.error());
   }
   if (const auto buildable = check_buildable(spec, recipe); !buildable) return fail(buildable.error());
-  SearchProblem problem = prepared({spec, recipe, platform, costs, options.evaluation, options.odds}, options.shared);
+  SearchProblem asked{spec, recipe, platform, costs, options.evaluation, options.odds};
+  asked.packings = options.packings;
+  SearchProblem problem = prepared(std::move(asked), options.shared);
   if (options.memory && problem.graph) problem.shorter = std::make_shared<ShorterModels>(*problem.graph, platform);
   if (options.exact) problem.fewer.reset();
   auto candidates = search_prepared(problem, options);
   if (!candidates) return fail(candidates.error());
   SearchResult result{.candidates = std::move(*candidates)};
-  if (options.memory || result.candidates.empty() || !result.candidates.front().fits()) return result;
+  if (options.memory || !options.plan || result.candidates.empty() || !result.candidates.front().fits()) return result;
   auto plan = lower_to_plan(spec, recipe, platform, result.candidates.front().strategy,
-                            {.evaluation = options.evaluation, .outline = problem.outline.get(), .graph = problem.graph.get()});
+                            {.evaluation = options.evaluation, .packings = problem.packings.get(), .outline = problem.outline.get(), .graph = problem.graph.get()});
   if (!plan) return fail(plan.error());
   auto prediction = predict(*plan, costs, options.odds);
   if (!prediction) return fail(prediction.error());

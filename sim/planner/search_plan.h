@@ -32,6 +32,8 @@ struct SearchOptions {
   StepOdds odds;                  ///< see predict
   std::shared_ptr<SharedSteps> shared =
       {};                         ///< of a command that searches machines that differ little; nothing: not used
+  std::shared_ptr<KnownPackings> packings = {};  ///< of a command that packs much alike; nothing: the search's own
+  bool plan = true;               ///< false: the best candidate says enough, and the result has no plan
   bool memory = false;            ///< does anything fit at all? Nothing is timed, and the result has no plan
 };
 

@@ -20,6 +20,7 @@ using Field = std::int64_t Strategy::*;
 constexpr std::size_t kPhases = 3;  ///< with loading in forward's
 constexpr int kCorrections = 3;     ///< a share's end or a full memory bends the lines; so often they are laid anew
 constexpr std::size_t kTaken = 2;   ///< of the ways to round
+constexpr double kReadOffMargin = 1e-3;  ///< of a memory, that what is read off shorter models may be too high
 
 /// What a strategy takes: bytes of each memory, then seconds of each queue and resource, phase by phase.
 using Load = std::vector<double>;
@@ -88,6 +89,15 @@ Result<Load> load_of(const SearchProblem& problem, const Strategy& strategy) {
   return load;
 }
 
+/// What memories take alone, read off shorter models; nothing where these say nothing.
+std::optional<Load> bytes_of(const SearchProblem& problem, const Strategy& strategy) {
+  const auto needs = folded_bound(*problem.shorter, strategy);
+  if (!needs || !*needs) return std::nullopt;
+  Load bytes;
+  for (const SpaceNeed& need : **needs) bytes.push_back(static_cast<double>(need.needed.count));
+  return bytes;
+}
+
 /// One base's shares, as blocks beyond the fewest that each can be.
 class Shares {
  public:
@@ -102,18 +112,29 @@ class Shares {
   Result<void> lay(unsigned threads) {
     std::vector<std::optional<Result<Load>>> loads(1 + fields_.size());
     const auto take = [&](std::size_t i) {
-      if (i == 0) loads[i] = load_of(problem_, base_);
-      else if (most(i - 1) >= 1) loads[i] = load_of(problem_, probe(i - 1));
+      if (const auto at = laid_at(i)) loads[i] = load_of(problem_, *at);
     };
     parallel_for(loads.size(), take, threads);
-    for (const std::optional<Result<Load>>& load : loads) {
-      if (load && !*load) return fail(load->error());
+    std::vector<std::optional<Load>> found(loads.size());
+    for (std::size_t i = 0; i < loads.size(); ++i) {
+      if (loads[i] && !*loads[i]) return fail(loads[i]->error());
+      if (loads[i]) found[i] = std::move(**loads[i]);
     }
-    at_none_ = std::move(**loads[0]);
-    for (std::size_t f = 0; f < fields_.size(); ++f) {
-      slopes_.push_back(loads[f + 1] ? slope(f, **loads[f + 1]) : Load(at_none_.size(), 0.0));
-    }
+    lay_through(found);
     return {};
+  }
+
+  /// Whether no share leaves room in all memories, as shorter models are read off: then nobody need write and cost the whole one.
+  [[nodiscard]] bool surely_without_room() {
+    if (!problem_.shorter || problem_.fewer) return false;
+    std::vector<std::optional<Load>> found(1 + fields_.size());
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto at = laid_at(i);
+      if (at && !(found[i] = bytes_of(problem_, *at))) return false;
+    }
+    lay_through(found);
+    for (std::size_t s = 0; s < spaces_; ++s) at_none_[s] -= kReadOffMargin * usable(s);
+    return !solve(programme()).has_value();
   }
 
   /// Shifts the lines so that they meet what the strategy takes indeed.
@@ -143,6 +164,20 @@ class Shares {
   }
 
  private:
+  /// Where line i is laid: at none, then at each share's probe; nothing where a share is of no block.
+  [[nodiscard]] std::optional<Strategy> laid_at(std::size_t i) const {
+    if (i == 0) return base_;
+    return most(i - 1) >= 1 ? std::optional(probe(i - 1)) : std::nullopt;
+  }
+
+  void lay_through(std::vector<std::optional<Load>>& loads) {
+    at_none_ = std::move(*loads[0]);
+    slopes_.clear();
+    for (std::size_t f = 0; f < fields_.size(); ++f) {
+      slopes_.push_back(loads[f + 1] ? slope(f, std::move(*loads[f + 1])) : Load(at_none_.size(), 0.0));
+    }
+  }
+
   [[nodiscard]] std::int64_t least(std::size_t f) const { return base_.*fields_[f]; }
   [[nodiscard]] std::int64_t most(std::size_t f) const { return problem_.spec.blocks() - least(f); }
 
@@ -284,6 +319,7 @@ Strategy without_shares(const Strategy& base) {
 Result<std::vector<Strategy>> rounded_shares(const SearchProblem& problem, const Strategy& base, unsigned threads) {
   Shares shares(problem, base);
   if (shares.none()) return std::vector<Strategy>{};
+  if (shares.surely_without_room()) return std::vector<Strategy>{};
   if (const auto laid = shares.lay(threads); !laid) return fail(laid.error());
   std::vector<Strategy> found;
   for (int i = 0; i < kCorrections; ++i) {

@@ -9,6 +9,11 @@ namespace {
 
 bool is_gradient(TensorKind kind) { return kind == TensorKind::kGradient || kind == TensorKind::kAccumulator; }
 
+/// Nothing else is to be known of its launch.
+bool uses_operands_alone(OpKind kind) {
+  return kind != OpKind::kCrossEntropy && kind != OpKind::kLoss && kind != OpKind::kClipFactor && kind != OpKind::kExpertBalance;
+}
+
 /// All micro-batches use one and the same.
 bool is_shared(TensorKind kind) {
   return kind == TensorKind::kParameter || kind == TensorKind::kAccumulator || kind == TensorKind::kMaster ||
@@ -101,8 +106,13 @@ void StepLowering::note_loss(const Op& op, const std::vector<std::pair<Range, Ac
 void StepLowering::launch(const Op& op, std::uint32_t micro_batch, SpaceId where) {
   if (op.kind == OpKind::kSquaredNorm && where == places_.device && optimizer_on_host()) return norm_from_device(op);
   const bool starts_sum = op.kind == OpKind::kAccumulate && op.phase == Phase::kBackward && micro_batch == 0;
-  std::vector<std::pair<Range, Access>>& operands = operands_;
   place_loss_scale(op, micro_batch);
+  if (out_.detail() == BodyDetail::kLives && uses_operands_alone(op.kind)) {
+    for (const Operand& operand : op.operands) out_.will_use(buffer_of(operand, micro_batch, where));
+    out_.pass();
+    return;
+  }
+  std::vector<std::pair<Range, Access>>& operands = operands_;
   operands.resize(op.operands.size());
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const Access access = op.operands[i].access;

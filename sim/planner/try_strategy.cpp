@@ -78,6 +78,7 @@ class Trial {
                          .quick_addresses = !look_.tight,
                          .nameless = true,
                          .sizes = problem_.sizes.get(),
+                         .packings = problem_.packings.get(),
                          .outline = problem_.outline.get(),
                          .graph = problem_.graph.get()};
     if (shares_) {
@@ -190,6 +191,7 @@ Bytes Candidate::shortfall() const {
 }
 
 SearchProblem prepared(SearchProblem problem, const std::shared_ptr<SharedSteps>& shared) {
+  if (!problem.packings) problem.packings = shared ? shared->packings() : std::make_shared<KnownPackings>();
   if (shared) problem.lowered = shared->of(problem.spec, problem.recipe, problem.platform);
   problem.graph = problem.lowered ? problem.lowered->graph() : graph_on(problem.spec, problem.recipe, problem.platform);
   if (!problem.graph) return problem;

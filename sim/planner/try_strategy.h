@@ -6,6 +6,7 @@
 
 #include "sim/cost/cost_model.h"
 #include "sim/planner/folded_bound.h"
+#include "sim/planner/known_packings.h"
 #include "sim/planner/known_steps.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/lowered_steps.h"
@@ -30,6 +31,7 @@ struct SearchProblem {
   std::shared_ptr<LoweredSteps> lowered = {};   ///< of this training on machines like this one; nothing: not used
   /// Of a step of many micro-batches, what strategies are ranked by (prepared); nothing: each is looked at whole.
   std::shared_ptr<const FewerMicroBatches> fewer = {};
+  std::shared_ptr<KnownPackings> packings = {};  ///< of this and other searches; nothing: not used
   std::shared_ptr<KnownSteps> known = {};  ///< steps that were simulated before, where many strategies are tried; nothing: not used
 };
 

@@ -1,11 +1,19 @@
 #include <catch2/catch.hpp>
 
+#include <fmt/format.h>
+
+#include <random>
+
 #include "core/model/parameters.h"
 #include "formats/models/resolve_model.h"
 #include "sim/answers/contenders.h"
 #include "sim/answers/draw_chart.h"
 #include "sim/answers/largest_fit.h"
 #include "sim/answers/room_bound.h"
+#include "sim/planner/strategy_families.h"
+#include "sim/planner/strategy_moves.h"
+#include "tests/sim/planner/plain_costs.h"
+#include "tests/support/tiny_platform.h"
 
 namespace plimsoll {
 namespace {
@@ -170,6 +178,81 @@ TEST_CASE("no plan needs less over all memories than the bound says, and most pl
     INFO(strategy);
     CHECK(needed >= least_bytes(one.spec, one.recipe));
   }
+}
+
+namespace {
+
+/// A device, a host and a drive with so many bytes each.
+Question on_memories(const ModelSpec& spec, Bytes device, Bytes host, Bytes drive) {
+  Question question{.spec = spec, .recipe = {.precision = Precision::kBf16Mixed, .sequence = 64, .clip = 1}};
+  question.platform = test::tiny_platform();
+  question.platform.spaces[0].usable = device;
+  question.platform.spaces[1].usable = host;
+  question.platform.spaces[2].usable = drive;
+  question.costs = std::make_shared<test::PlainCosts>();
+  return question;
+}
+
+/// States and gradients, 12 and 2 bytes a parameter, of the largest group outside the blocks.
+Bytes staged_bytes(const ModelSpec& spec) {
+  std::int64_t most = 0;
+  for (const ParameterGroup& group : lay_out_parameters(spec).groups) {
+    if (group.block < 0) most = std::max(most, group.elements);
+  }
+  return Bytes(14 * most);
+}
+
+}  // namespace
+
+TEST_CASE("what the embedding's update must stage counts beside all that lasts, where no memory but the drive holds the states") {
+  // About 44.5 M parameters, 12.9 M of them the vocabulary's: states are 534 MB and gradients 89 MB, more than 40 and 60 MB hold.
+  // So what lasts, 16 bytes a parameter, leaves no room for 14 bytes of each of the embedding's unless that much is beside it.
+  const ModelSpec spec = resolve_model("gpt:layers=40,hidden=256,heads=4,vocab=50257,positions=64").value();
+  const Bytes device(40'000'000), host(60'000'000), staged = staged_bytes(spec);
+  CHECK(staged >= Bytes(14LL * 50257 * 256));
+  const Bytes drive = Bytes(16 * parameter_count(spec)) + staged - device - host;
+  CHECK_FALSE(too_much_to_stage(on_memories(spec, device, host, drive)));
+  CHECK(too_much_to_stage(on_memories(spec, device, host, drive - Bytes(1))));
+  // 90 MB of host memory hold gradients; 600 hold the states; without a norm to wait for nothing is said.
+  CHECK_FALSE(too_much_to_stage(on_memories(spec, device, Bytes(90'000'000), drive - Bytes(30'000'001))));
+  CHECK_FALSE(too_much_to_stage(on_memories(spec, device, Bytes(600'000'000), drive - Bytes(540'000'001))));
+  Question unclipped = on_memories(spec, device, host, drive - Bytes(1));
+  unclipped.recipe.clip = 0;
+  CHECK_FALSE(too_much_to_stage(unclipped));
+}
+
+TEST_CASE("whatever memory a strategy on a random walk needs, the bound on what is staged does not refuse it") {
+  std::mt19937 random(5);
+  const auto below = [&](std::size_t end) { return static_cast<std::size_t>(random() % end); };
+  const Bytes large(std::int64_t{1} << 44);
+  int looked = 0, near = 0;
+  for (int walk = 0; walk < 40; ++walk) {
+    const std::int64_t layers = 20 + static_cast<std::int64_t>(below(40));
+    const ModelSpec spec =
+        resolve_model(fmt::format("gpt:layers={},hidden={},heads=4,vocab={},positions=64", layers, 64 * (1 + below(3)), 50 + below(3000))).value();
+    Question question = on_memories(spec, large, large, large);
+    question.recipe.accumulate = 1 + static_cast<std::int64_t>(below(2));
+    const MoveLimits limits{.layers = layers, .micro_batches = question.recipe.accumulate, .has_ssd = true,
+                            .device_state_room = 2, .device_parameter_room = 2, .host_state_room = 2};
+    const auto starts = candidate_strategies(layers, question.platform, question.recipe.precision, false);
+    Strategy strategy = starts[below(starts.size())];
+    if (walk % 2 == 0) strategy = {.recompute_every = 1, .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kSsd};
+    for (int step = 0; step < 5; ++step) {
+      const auto moves = moves_from(strategy, limits);
+      strategy = moves[below(moves.size())];
+      const SearchProblem problem{spec, question.recipe, question.platform, *question.costs};
+      const auto tried = try_strategy(problem, strategy, {.memory = true});
+      if (!tried) continue;
+      ++looked;
+      Question exactly = question;
+      for (std::size_t i = 0; i < 3; ++i) exactly.platform.spaces[i].usable = tried->needs[i].needed;
+      CHECK_FALSE(too_much_to_stage(exactly));
+      exactly.platform.spaces[2].usable -= Bytes(exactly.platform.spaces[2].usable.count / 8);  // some hold hardly more than they must
+      if (too_much_to_stage(exactly)) ++near;
+    }
+  }
+  CHECK(looked > 100);
+  CHECK(near > 5);
 }
 
 TEST_CASE("ours is never smaller than what everything on the GPU, or a static split, reaches") {

@@ -34,6 +34,33 @@ TEST_CASE("the least RAM that is sold and makes a training fit is named, and so 
   CHECK(changes[1].step_seconds == Approx(slower));
 }
 
+TEST_CASE("the best plan alone says the same as the answer in full: its strategy, its step and what it needs") {
+  for (const std::int64_t accumulate : {1, 16}) {
+    Question question = with_ram(kGiB * 32);
+    question.recipe.accumulate = accumulate;
+    const FitAnswer answer = answer_question(question, {.instruction_budget = kRoomBudget, .alternatives = false}).value();
+    const Candidate best = best_candidate(question, {.instruction_budget = kRoomBudget}).value();
+    REQUIRE(answer.fits);
+    REQUIRE(best.fits());
+    CHECK(best.strategy == answer.strategy);
+    CHECK(to_seconds(*best.step) == answer.step_seconds);
+    REQUIRE(best.needs.size() == answer.memory.size());
+    for (std::size_t i = 0; i < best.needs.size(); ++i) CHECK(best.needs[i].needed == answer.memory[i].peak);
+  }
+}
+
+TEST_CASE("an answer that says what room would make it fit says what is found alone") {
+  const Question question = with_ram(kGiB * 16);
+  const FitAnswer answer = answer_question(question, {.alternatives = false, .room_budget = kRoomBudget}).value();
+  const std::vector<ChangeAnswer> alone = room_to_fit(question, kRoomBudget);
+  REQUIRE(answer.larger.size() == alone.size());
+  for (std::size_t i = 0; i < alone.size(); ++i) {
+    CHECK(answer.larger[i].what == alone[i].what);
+    CHECK(answer.larger[i].strategy == alone[i].strategy);
+    CHECK(answer.larger[i].step_seconds == alone[i].step_seconds);
+  }
+}
+
 TEST_CASE("a shorter search for room names as little RAM and a step that is no less, and says that it is a bound") {
   const Question question = with_ram(kGiB * 16);
   const std::vector<ChangeAnswer> whole = room_to_fit(question), quick = room_to_fit(question, kRoomBudget);

@@ -2,9 +2,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <random>
+#include <tuple>
+#include <utility>
 
+#include "sim/planner/known_packings.h"
 #include "sim/planner/pack_within.h"
+#include "sim/planner/ranked_lives.h"
 
 using namespace plimsoll;
 
@@ -24,7 +29,80 @@ std::vector<PackItem> random_items(std::uint32_t seed, std::size_t count, std::u
   return items;
 }
 
+/// Best fit in the order of pack_arena's first try (size, then duration), with nothing but a list of all that is placed.
+std::vector<Bytes> plainly_packed(const std::vector<PackItem>& items) {
+  const auto key = [&](std::size_t i) { return std::pair(items[i].bytes.count, items[i].life.end - items[i].life.begin); };
+  std::vector<std::size_t> order(items.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key(a) > key(b); });
+  std::vector<Bytes> offsets(items.size());
+  std::vector<std::size_t> placed;
+  for (const std::size_t i : order) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> beside;
+    for (const std::size_t other : placed) {
+      if (items[other].life.overlaps(items[i].life)) beside.emplace_back(offsets[other].count, (offsets[other] + items[other].bytes).count);
+    }
+    std::stable_sort(beside.begin(), beside.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::int64_t floor = 0, best = -1, least = 0;
+    for (const auto& [begin, end] : beside) {
+      if (const std::int64_t gap = begin - floor; gap >= items[i].bytes.count && (best < 0 || gap < least)) best = floor, least = gap;
+      floor = std::max(floor, align_up(Bytes(end), kAligned).count);
+    }
+    offsets[i] = Bytes(best < 0 ? floor : best);
+    placed.push_back(i);
+  }
+  return offsets;
+}
+
+/// The same lives with that many other moments between any two.
+std::vector<PackItem> drawn_out(std::vector<PackItem> items, std::uint32_t times) {
+  for (PackItem& item : items) item.life = {item.life.begin * times, item.life.end * times};
+  return items;
+}
+
 }  // namespace
+
+TEST_CASE("counted in beginnings, lives overlap exactly when they do in instructions") {
+  // [0,2) and [1,9) begin before 5, [5,6) and [5,9) at it: three beginnings, and what ends at 9 ends behind all of them.
+  const std::vector<PackItem> few{{{0, 2}, Bytes(1)}, {{1, 9}, Bytes(1)}, {{5, 6}, Bytes(1)}, {{5, 9}, Bytes(1)}};
+  const std::vector<Lifespan> counted = ranked_lives(few);
+  CHECK((counted[0].begin == 0 && counted[0].end == 2));
+  CHECK((counted[1].begin == 1 && counted[1].end == 3));
+  CHECK((counted[2].begin == 2 && counted[2].end == 3));
+  for (const std::uint32_t stretch : {1u, 40u, 5000u}) {
+    const auto items = random_items(stretch, 90, stretch);
+    const auto lives = ranked_lives(items);
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      CHECK(lives[i].begin < items.size());
+      for (std::size_t j = 0; j < items.size(); ++j) CHECK(lives[i].overlaps(lives[j]) == items[i].life.overlaps(items[j].life));
+    }
+  }
+}
+
+TEST_CASE("windows and counted lives in short numbers place every buffer where a plain best fit places it") {
+  for (const auto& [seed, count, stretch] : {std::tuple(1u, 60u, 1u), {2u, 700u, 3u}, {3u, 3000u, 900u}, {4u, 6000u, 40u}}) {
+    const auto items = random_items(seed, count, stretch);
+    const auto offsets = plainly_packed(items);
+    const Bytes any(std::int64_t{1} << 60);  // the first order is enough
+    CHECK(pack_arena(items, kAligned, any).offsets == offsets);
+  }
+}
+
+TEST_CASE("what lives together alike comes to the same addresses whether they are known or not, other moments between or none") {
+  KnownPackings known;
+  for (int again = 0; again < 2; ++again) {
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+      for (const std::uint32_t times : {1u, 2u, 7u}) {
+        const auto items = drawn_out(random_items(seed, 150), times);
+        const Packing alone = pack_arena(items, kAligned), shared = pack_arena(items, kAligned, Bytes(0), &known);
+        CHECK(alone.height == shared.height);
+        CHECK(alone.offsets == shared.offsets);
+      }
+    }
+  }
+  const auto items = random_items(3, 150);
+  CHECK(pack_arena(items, Bytes(64), Bytes(0), &known).offsets == pack_arena(items, Bytes(64)).offsets);  // not those at 16
+}
 
 TEST_CASE("buffers that never live together share the same bytes") {
   const std::vector<PackItem> items{{{0, 2}, Bytes(64)}, {{2, 4}, Bytes(64)}, {{4, 6}, Bytes(64)}};

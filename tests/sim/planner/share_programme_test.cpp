@@ -123,3 +123,26 @@ TEST_CASE("with the programmes' shares the search is no slower than without, und
     CHECK_FALSE(better(found(false).candidates.front(), found(true).candidates.front()));
   }
 }
+
+TEST_CASE("who reads memory off shorter models leaves out only programmes that have no answer") {
+  Asked asked;
+  asked.spec.layers = 160;
+  asked.platform = tiny_platform();
+  const auto graph = graph_on(asked.spec, asked.recipe, asked.platform);
+  Strategy half = kStream;
+  half.recompute_every = 1;
+  half.device_state_blocks = 80;
+  const Candidate middle = asked.tried(half);
+  int some = 0, none = 0;
+  for (const int permille : {1100, 1003, 1001, 1000, 999, 998, 990, 900}) {
+    CAPTURE(permille);
+    asked.platform = capped(middle.needs[0].needed.count * permille / 1000, middle.needs[1].needed.count * permille / 1000);
+    SearchProblem problem = asked.problem();
+    const auto ways = rounded_shares(problem, kStream).value();
+    problem.shorter = std::make_shared<ShorterModels>(*graph, asked.platform);
+    CHECK(rounded_shares(problem, kStream).value() == ways);
+    ++(ways.empty() ? none : some);
+  }
+  CHECK(some > 0);
+  CHECK(none > 0);
+}
