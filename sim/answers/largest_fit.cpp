@@ -1,6 +1,7 @@
 #include "sim/answers/largest_fit.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "core/model/parameters.h"
@@ -100,7 +101,8 @@ Result<std::int64_t> climb(Probes& probes, std::int64_t low, const LargestOption
   return low;
 }
 
-/// The same when values above the edge must not fit even for who looks thoroughly. The limit is asked at once where it is near.
+/// The same when values above the edge must not fit even for who looks thoroughly. The limit is asked at once where it is near. Near a
+/// value that is known not to fit the next one is asked: that one must be refused in any case.
 Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, std::int64_t most) {
   while (edge > 0) {
     const auto fits = probes.fits(edge, true);
@@ -108,18 +110,20 @@ Result<std::int64_t> confirm(Probes& probes, std::int64_t edge, std::int64_t mos
     if (*fits) break;
     --edge;
   }
+  std::optional<std::int64_t> refused;  // the nearest above the edge
   std::int64_t step = most - edge <= edge / kNearLimit ? std::max<std::int64_t>(1, most - edge) : 1;
   for (std::int64_t next = edge + step; next <= most; next = std::min(most, edge + step)) {
     const auto fits = probes.fits(next, true);
     if (!fits) return fail(fits.error());
     if (!*fits) {
       if (next == edge + 1) break;
+      refused = next;
       step = 1;
       continue;
     }
     edge = next;
     if (edge == most || probes.refused(edge + 1)) break;
-    step *= 2;
+    step = refused && 2 * step > (*refused - edge) / 2 ? 1 : 2 * step;
   }
   return edge;
 }

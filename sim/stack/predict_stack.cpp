@@ -179,9 +179,10 @@ void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   if (prediction.host <= *setup.host_memory) return;
   prediction.fits = false;
   const std::int64_t ranks = gpus_of_node(gpus_of(setup), setup.nodes);
-  std::string missing = fmt::format("host memory: {} needed, {} there", to_text(prediction.host), to_text(*setup.host_memory));
-  if (ranks > 1) missing += fmt::format(" for each of the {} ranks of a node", ranks);
-  prediction.assumptions.push_back(std::move(missing));
+  const std::string needed = to_text(prediction.host), there = to_text(*setup.host_memory);
+  prediction.assumptions.push_back(
+      ranks > 1 ? fmt::format("host memory: {} needed, {} there for each of the {} ranks of a node", needed, there, ranks)
+                : fmt::format("host memory: {} needed, {} there", needed, there));
 }
 
 /// What varying lengths cost beside sequences that are all as long as the longest.

@@ -58,11 +58,11 @@ TEST_CASE("who looks closer at the edge may find it farther") {
 
 TEST_CASE("a limit that is near is asked thoroughly at once, and where it does not fit the edge is found all the same") {
   // A quick look ends at 500. The limit, 505, is 1 % beyond: within reach; 506 is not.
-  const auto thorough_asked = [](std::int64_t most, std::int64_t further) {
+  const auto thorough_asked = [](std::int64_t most, std::int64_t further, std::int64_t quick = 500) {
     std::vector<std::int64_t> asked;
     const FitProbe probe = [&](std::int64_t value, bool all) -> Result<NearAnswer> {
       if (all) asked.push_back(value);
-      return NearAnswer{.fits = value <= (all ? further : 500), .short_of = Bytes(value)};
+      return NearAnswer{.fits = value <= (all ? further : quick), .short_of = Bytes(value)};
     };
     CHECK(find_largest(probe, {.most = most}).value().value == further);
     return asked;
@@ -70,6 +70,8 @@ TEST_CASE("a limit that is near is asked thoroughly at once, and where it does n
   CHECK(thorough_asked(505, 505) == std::vector<std::int64_t>{505});
   CHECK(thorough_asked(505, 502) == std::vector<std::int64_t>{505, 501, 503, 502});
   CHECK(thorough_asked(506, 506).front() == 501);
+  // From 1001 a step of 2 leads to 1003; from there one of 4 would lead beyond half of the way to 1008, so that the next is asked.
+  CHECK(thorough_asked(1008, 1003, 1000) == std::vector<std::int64_t>{1008, 1001, 1003, 1004});
 }
 
 TEST_CASE("a limit that is short of less than one takes is asked thoroughly before anything below it") {
