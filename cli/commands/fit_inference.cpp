@@ -55,8 +55,7 @@ Result<OffloadPolicy> fixed_part(const WorkloadFlags& flags) {
   policy.pinned_cache = flags.pageable.find("cache") == std::string::npos;
   policy.eager_codes = flags.eager_codes;
   policy.cpu_attention = flags.cpu_attention == "yes";
-  if (!flags.program.empty()) policy.program = *parse_serving_program(flags.program);
-  return policy;
+  return flags.program.empty() ? policy : run_by(*parse_serving_program(flags.program), policy);
 }
 
 Result<void> check_batches(std::int64_t sequences, std::int64_t gpu_batch) {

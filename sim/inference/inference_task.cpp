@@ -29,6 +29,17 @@ Result<void> check_hooks(const InferenceTask& task, const OffloadPolicy& policy)
   return {};
 }
 
+/// Weights may wait anywhere; the modules' own code knows one batch and no cache beside the device's.
+Result<void> check_dispatched(const OffloadPolicy& policy) {
+  const std::string name(to_text(policy.program));
+  if (policy.batches > 1 || policy.cache.gpu < 1 || policy.activations != TierShares{})
+    return refuse(name + " takes one batch, and keeps cache and activations on the device",
+                  "leave --gpu-batch out, and --percent or its last four numbers 100,0,100,0");
+  if (policy.weight_code.exists() || policy.cache_code.exists())
+    return refuse("codes are not known of " + name, "leave --weight-bits and --cache-bits out");
+  return {};
+}
+
 Bytes stored(const ParameterTensor& tensor, DType type, GroupCode code) {
   return (tensor.rows > 1 ? code : GroupCode{}).bytes_of(tensor.elements(), type);
 }
@@ -96,6 +107,7 @@ Result<void> validate(const InferenceTask& task, const OffloadPolicy& policy) {
                   "choose a larger --gpu-batch, or fewer sequences: what one batch more takes is the same for all");
   }
   if (has_fetching_hooks(policy.program)) return check_hooks(task, policy);
+  if (policy.program == ServingProgram::kAccelerate) return check_dispatched(policy);
   return {};
 }
 

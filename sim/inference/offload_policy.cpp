@@ -54,6 +54,14 @@ Result<OffloadPolicy> with_percentages(OffloadPolicy policy, std::string_view te
   return policy;
 }
 
+OffloadPolicy run_by(ServingProgram program, OffloadPolicy policy) {
+  policy.program = program;
+  if (program != ServingProgram::kAccelerate) return policy;
+  policy.pinned_weights = false;
+  policy.overlap = false;
+  return policy;
+}
+
 std::string to_text(const OffloadPolicy& policy) {
   std::string words = fmt::format("{} x {} sequences; {}; {}", policy.gpu_batch, policy.batches,
                                   words_of("weights" + code_words(policy.weight_code), policy.weights),

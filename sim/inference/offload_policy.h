@@ -45,6 +45,9 @@ struct OffloadPolicy {
 /// "20,80,0,100,0,100": percent of the weights on the GPU and on the CPU, of the cache, of the activations.
 Result<OffloadPolicy> with_percentages(OffloadPolicy policy, std::string_view text, std::string_view option);
 
+/// The policy as that program carries it out: under Accelerate weights wait in pageable memory, and nothing overlaps.
+OffloadPolicy run_by(ServingProgram program, OffloadPolicy policy);
+
 /// The policy in words.
 std::string to_text(const OffloadPolicy& policy);
 

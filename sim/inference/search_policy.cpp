@@ -124,15 +124,18 @@ std::vector<OffloadPolicy> candidates(const InferenceTask& task, const PolicyWis
   return found;
 }
 
-/// The one placement of a program of hooks: all weights in host memory, all else on the device, but what the CPU
-/// is to attend to.
-OffloadPolicy hooked_policy(const InferenceTask& task, const PolicyWishes& wishes) {
+/// The one placement of transformers' modules: all else on the device, but what the CPU is to attend to under hooks. These have all
+/// weights in host memory; Accelerate leaves there, or on the drive, what the device has no room for.
+OffloadPolicy policy_of_modules(const InferenceTask& task, const PolicyWishes& wishes, const Platform& platform) {
   OffloadPolicy policy = wishes.fixed;
   policy.gpu_batch = wishes.gpu_batch.value_or(task.sequences);
   policy.batches = task.sequences / policy.gpu_batch;
   policy.weights = {0, 1};
-  if (policy.cpu_attention) policy.cache = {0, 1};
-  return policy;
+  const bool hooked = has_fetching_hooks(policy.program);
+  if (hooked && policy.cpu_attention) policy.cache = {0, 1};
+  if (hooked) return policy;
+  const auto placed = Placer(task, platform, policy).place(false);
+  return placed && placed->activations == TierShares{} ? *placed : policy;
 }
 
 /// In the smallest batches that are tried.
@@ -150,9 +153,9 @@ Result<std::vector<WeighedPolicy>> search_policies(const InferenceTask& task, co
   if (const auto sizes = validate(task); !sizes) return fail(sizes.error());
   std::vector<OffloadPolicy> policies;
   if (wishes.exact) policies.push_back(*wishes.exact);
-  const bool hooked = has_fetching_hooks(wishes.fixed.program);
-  if (!wishes.exact && hooked) policies.push_back(hooked_policy(task, wishes));
-  if (!wishes.exact && !hooked) policies = candidates(task, wishes, platform);
+  const bool modules = runs_transformers(wishes.fixed.program);
+  if (!wishes.exact && modules) policies.push_back(policy_of_modules(task, wishes, platform));
+  if (!wishes.exact && !modules) policies = candidates(task, wishes, platform);
   if (policies.empty()) policies.push_back(nearest(task, wishes, platform));
   std::vector<WeighedPolicy> weighed;
   for (const OffloadPolicy& policy : policies) {

@@ -70,7 +70,7 @@ Result<PolicyWishes> state_wishes(const PublishedRow& row, std::int64_t sequence
   if (!row.field("program").empty()) {
     const auto program = parse_serving_program(row.field("program"));
     if (!program) return unreadable(row, "program");
-    fixed.program = *program;
+    fixed = run_by(*program, fixed);
   }
   fixed.cpu_attention = row.field("cpu_attention") == "yes";
   if (row.field("percent").empty()) return wishes;

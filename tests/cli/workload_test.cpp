@@ -47,6 +47,7 @@ TEST_CASE("what does not fit ends with 3, and an option that would be ignored is
                                                        {{"--cache-bits", "3"}, "--cache-bits"},
                                                        {{"--program", "zero-inference", "--no-overlap"}, "--no-overlap"},
                                                        {{"--batch", "4", "--program", "zero-inference", "--gpu-batch", "2"}, "--gpu-batch"},
+                                                       {{"--batch", "4", "--program", "accelerate", "--gpu-batch", "2"}, "--gpu-batch"},
                                                        {{"--batch", "4", "--gpu-batch", "3"}, "--gpu-batch"},
                                                        {{"--prompt", "4000"}, "positions"}};
   for (const auto& [options, named] : refused) {

@@ -188,6 +188,23 @@ TEST_CASE("what a program of hooks cannot do is refused") {
   }
 }
 
+TEST_CASE("Accelerate takes one batch, keeps its cache on the device, overlaps nothing and stages what is not there") {
+  const OffloadPolicy policy = run_by(ServingProgram::kAccelerate, {.gpu_batch = 4, .weights = {0.5, 0.5}});
+  CHECK(checked("mixtral-8x7b", policy));
+  CHECK_FALSE(policy.overlap);
+  CHECK_FALSE(policy.pinned_weights);
+  const auto refused = [&](auto change) {
+    OffloadPolicy other = policy;
+    change(other);
+    return !checked("opt-1.3b", other);
+  };
+  CHECK_FALSE(refused([](OffloadPolicy&) {}));
+  CHECK(refused([](OffloadPolicy& p) { p.gpu_batch = p.batches = 2; }));
+  CHECK(refused([](OffloadPolicy& p) { p.cache = {0.5, 0.5}; }));
+  CHECK(refused([](OffloadPolicy& p) { p.activations = {0, 1}; }));
+  CHECK(refused([](OffloadPolicy& p) { p.cache_code.bits = 4; }));
+}
+
 TEST_CASE(
     "rates of ZeRO-Inference and Accelerate that FlexGen's authors measured from host memory are predicted within 20 "
     "%") {
