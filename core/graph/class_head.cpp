@@ -46,7 +46,7 @@ void ClassHead::forward(OpKind loss, TensorId stream) {
   norm_ = spec.post_norm ? first_ : firsts_.norm(head, kFinalNorm, first_, statistics_, "final norm");
   const TensorId features = spec.pooler ? pool(norm_) : norm_;
   logits_ = firsts_.linear(head, kClassifier, features, spec.hidden, spec.classes, "logits");
-  write_loss(firsts_, loss, logits_, spec.classes);
+  write_loss(firsts_, loss, {logits_, spec.classes, spec.classes});
 }
 
 TensorId ClassHead::backward() {

@@ -18,7 +18,7 @@ constexpr WeightAndBias kTransformNorm{Role::kTransformNormWeight, Role::kTransf
 
 OpShape LanguageHead::product_shape(const LayerWriter& rows) const {
   const ModelSpec& spec = write_.spec();
-  OpShape shape = rows.linear_shape(spec.hidden, spec.vocabulary);
+  OpShape shape = rows.linear_shape(spec.hidden, columns());
   const bool scaled = spec.has_encoder_and_decoder() && spec.tied_head;
   if (scaled) shape.constant = 1 / std::sqrt(static_cast<double>(spec.hidden));
   return shape;
@@ -32,7 +32,13 @@ ParameterRole LanguageHead::weight_role() const {
   return write_.spec().tied_head ? Role::kTokenEmbedding : Role::kHeadWeight;
 }
 
-std::int64_t LanguageHead::elements() const { return write_.spec().vocabulary * write_.spec().hidden; }
+std::int64_t LanguageHead::elements() const { return columns() * write_.spec().hidden; }
+
+TensorId LanguageHead::in_columns(TensorKind kind) {
+  GraphBuilder& build = write_.build();
+  if (columns() == write_.spec().vocabulary) return build.parameter(kind, weight_group(), weight_role());
+  return build.view(build.whole_group(kind, weight_group()), 0, elements());
+}
 
 bool LanguageHead::sums_apart() const { return write_.spec().tied_head && write_.recipe().accumulate > 1 && !frozen(); }
 
@@ -79,14 +85,13 @@ TensorId LanguageHead::rows_of(TensorId tensor, const LossPart& part) {
 }
 
 TensorId LanguageHead::logits_of(const LossPart& part) {
-  const ModelSpec& spec = write_.spec();
   LayerWriter write = write_.of_rows(part.rows);
   const bool live_in_backward = in_parts() && forward_is_over_;
-  const TensorId logits = live_in_backward ? write.gradient(spec.vocabulary, "logits") : write.activation(spec.vocabulary, "logits");
+  const TensorId logits = live_in_backward ? write.gradient(columns(), "logits") : write.activation(columns(), "logits");
   const TensorId features = rows_of(features_, part);
   write_.build().add(OpKind::kLinear, product_shape(write),
                      {{features, kR},
-                      {write_.weight(weight_group(), weight_role()), kR},
+                      {in_columns(Kind::kParameter), kR},
                       {write_.weight(write_.parameters().head(), Role::kHeadBias), kR},
                       {logits, kW}});
   return logits;
@@ -95,10 +100,11 @@ TensorId LanguageHead::logits_of(const LossPart& part) {
 TensorId LanguageHead::logits_and_loss(OpKind loss, const LossPart& part) {
   const TensorId logits = logits_of(part);
   LayerWriter write = write_.of_rows(part.rows);
+  const LogitRows rows{logits, write_.spec().vocabulary, columns()};
   if (in_parts()) {
-    write_loss(write, loss, logits, write_.spec().vocabulary, part, loss_);
+    write_loss(write, loss, rows, part, loss_);
   } else {
-    write_loss(write, loss, logits, write_.spec().vocabulary);
+    write_loss(write, loss, rows);
   }
   return logits;
 }
@@ -117,7 +123,7 @@ void LanguageHead::forward(OpKind loss, TensorId stream) {
 }
 
 TensorId LanguageHead::weight_gradient() {
-  if (!sums_apart()) return write_.weight_gradient(weight_group(), weight_role());
+  if (!sums_apart()) return in_columns(Kind::kGradient);
   return write_.build().make(Kind::kGradient, elements(), "gradients of the tied head");
 }
 
@@ -130,7 +136,7 @@ void LanguageHead::accumulate(TensorId gradient) {
 
 void LanguageHead::join() {
   if (!sums_apart()) return;
-  const TensorId joined = write_.build().parameter(Kind::kAccumulator, weight_group(), weight_role());
+  const TensorId joined = in_columns(Kind::kAccumulator);
   const DType wide = sum_dtype(write_.recipe().precision);
   write_.build().add(OpKind::kAccumulate, {.rows = elements()}, {{sum_, kR}, {joined, kRw}}, wide);
 }
@@ -150,7 +156,7 @@ void LanguageHead::weight_backward(const LossPart& part, TensorId d_logits) {
 void LanguageHead::backward_of(const LossPart& part, TensorId d_logits, TensorId d_features) {
   LayerWriter write = write_.of_rows(part.rows);
   const OpShape shape = product_shape(write);
-  const TensorId weight = write_.weight(weight_group(), weight_role());
+  const TensorId weight = in_columns(Kind::kParameter);
   write_.build().add(OpKind::kLinearBackwardInput, shape, {{d_logits, kR}, {weight, kR}, {rows_of(d_features, part), kW}});
   weight_backward(part, d_logits);
 }

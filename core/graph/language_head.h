@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "core/graph/layer_writer.h"
+#include "core/graph/logit_columns.h"
 #include "core/graph/loss_layer.h"
 
 namespace plimsoll {
@@ -44,6 +45,9 @@ class LanguageHead {
   void backward_of(const LossPart& part, TensorId d_logits, TensorId d_features);
   void weight_backward(const LossPart& part, TensorId d_logits);
   [[nodiscard]] std::int64_t elements() const;
+  [[nodiscard]] std::int64_t columns() const { return logit_columns(write_.spec()); }
+  /// As many rows of the weight, its gradient or its sum as logits have columns.
+  [[nodiscard]] TensorId in_columns(TensorKind kind);
   /// Of the output matrix's products. Where T5 ties it, their factor is 1 / √width (Raffel et al. 2020's code).
   [[nodiscard]] OpShape product_shape(const LayerWriter& rows) const;
   [[nodiscard]] GroupId weight_group() const;

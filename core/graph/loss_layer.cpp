@@ -10,11 +10,12 @@ namespace {
 TensorId make_loss(LayerWriter& write) { return write.build().make(TensorKind::kScalar, 1, DType::kFp64, "loss"); }
 
 /// Sizes of a loss over `rows` of so many rows of a micro-batch.
-OpShape shape_of(const LayerWriter& write, OpKind kind, std::int64_t rows, std::int64_t of, std::int64_t outputs) {
+OpShape shape_of(const LayerWriter& write, OpKind kind, const LogitRows& logits, std::int64_t rows, std::int64_t of) {
   return {.rows = rows,
           .inputs = rows < of ? of : 0,
-          .outputs = outputs,
+          .outputs = logits.outputs,
           .sequence = std::min(rows, write.sequence()),
+          .stride = logits.columns == logits.outputs ? 0 : logits.columns,
           .terms = kind == OpKind::kCrossEntropy ? of * write.recipe().accumulate : of};
 }
 
@@ -39,29 +40,29 @@ std::vector<LossPart> loss_parts(const ModelSpec& spec, const Recipe& recipe) {
   return parts;
 }
 
-void write_loss(LayerWriter& write, OpKind kind, TensorId logits, std::int64_t outputs) {
+void write_loss(LayerWriter& write, OpKind kind, const LogitRows& of) {
   const bool training = kind == OpKind::kCrossEntropy, labelled = write.batch().labels.valid();
   const TensorId loss = make_loss(write);
   const bool counts = !training && labelled;
   const TensorId right = counts ? write.build().make(TensorKind::kScalar, 1, DType::kFp64, "right answers") : TensorId();
-  OpShape shape = shape_of(write, kind, write.rows(), write.rows(), outputs);
+  OpShape shape = shape_of(write, kind, of, write.rows(), write.rows());
   shape.sequence = write.sequence();
   shape.variant = static_cast<std::uint8_t>(labelled ? TargetKind::kLabel : TargetKind::kNextToken);
   const TensorId scale = training ? write.build().loss_scale() : TensorId();
   write.build().add(kind, shape,
-                    {{logits, training ? Access::kReadWrite : Access::kRead},
+                    {{of.logits, training ? Access::kReadWrite : Access::kRead},
                      {labelled ? write.batch().labels : write.batch().tokens, Access::kRead}, {scale, Access::kRead},
                      {loss, Access::kWrite}, {right, Access::kWrite}});
 }
 
-void write_loss(LayerWriter& write, OpKind kind, TensorId logits, std::int64_t outputs, const LossPart& part, TensorId& loss) {
+void write_loss(LayerWriter& write, OpKind kind, const LogitRows& of, const LossPart& part, TensorId& loss) {
   const bool training = kind == OpKind::kCrossEntropy, first = !loss.valid();
   if (first) loss = make_loss(write);
-  OpShape shape = shape_of(write, kind, part.rows, write.recipe().micro_batch * write.sequence(), outputs);
+  OpShape shape = shape_of(write, kind, of, part.rows, write.recipe().micro_batch * write.sequence());
   shape.variant = static_cast<std::uint8_t>(TargetKind::kNextToken);
   const TensorId scale = training ? write.build().loss_scale() : TensorId();
   write.build().add(kind, shape,
-                    {{logits, training ? Access::kReadWrite : Access::kRead}, {tokens_of(write, part), Access::kRead},
+                    {{of.logits, training ? Access::kReadWrite : Access::kRead}, {tokens_of(write, part), Access::kRead},
                      {scale, Access::kRead}, {loss, first ? Access::kWrite : Access::kReadWrite}});
 }
 

@@ -137,7 +137,7 @@ struct OpShape {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;
   std::int64_t positions = 0;  ///< rows of the position table; of a rotation the position of the first token (0 in training)
-  std::int64_t stride = 0;     ///< linear: from row to row of y or dy where they are columns of wider rows (0: outputs);
+  std::int64_t stride = 0;     ///< linear, loss: from row to row of y, dy or logits where they are columns of wider rows (0: outputs);
                               ///< embedding: position of the first token (0 where a rank has all of its sequences)
   std::int64_t terms = 1;      ///< loss: rows over which the mean is taken; clip factor: number of partial sums
   std::int64_t experts = 0;    ///< of a mixture

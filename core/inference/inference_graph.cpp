@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/logit_columns.h"
 #include "core/graph/logits_graph.h"
 
 namespace plimsoll {
@@ -40,11 +41,11 @@ void fit_to_pass(Op& op, Graph& graph, const InferencePass& pass) {
     op.shape.inputs = graph.spec.has_window(op.block) ? graph.spec.window : 0;
     if (graph.spec.latent.exists() && pass.cached > 0) meet_narrow_keys(op.shape, graph.spec.latent);
   }
-  if (op.kind != OpKind::kLinear || op.block >= 0 || op.shape.outputs != graph.spec.vocabulary) return;
+  if (op.kind != OpKind::kLinear || op.block >= 0 || op.shape.outputs != logit_columns(graph.spec)) return;
   if (pass.all_logits) return;
   op.shape.rows = pass.sequences;
   for (const Operand& operand : op.operands) {
-    if (writes(operand.access)) graph.tensors[operand.tensor.index].elements = pass.sequences * graph.spec.vocabulary;
+    if (writes(operand.access)) graph.tensors[operand.tensor.index].elements = pass.sequences * logit_columns(graph.spec);
   }
 }
 

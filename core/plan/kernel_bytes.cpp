@@ -271,8 +271,9 @@ class KernelBytes : private MeasuredLaunch {
     const bool labels = s_.variant == static_cast<std::uint8_t>(TargetKind::kLabel);
     if (!labels && !whole_sequences()) return flaw("its rows are not whole sequences");
     if (s_.terms < 1) return flaw("its mean is over nothing");
+    if (s_.stride != 0 && s_.stride < s_.outputs) return flaw("its rows overlap");
     LeastBytes least =
-        wide_rows({rows(s_.outputs), labels ? product_of({s_.rows, kIndexBytes}) : tokens()}, s_.outputs);
+        wide_rows({rows(s_.stride == 0 ? s_.outputs : s_.stride), labels ? product_of({s_.rows, kIndexBytes}) : tokens()}, s_.outputs);
     if (has(with_optional)) least.operands.insert(least.operands.end(), optional.begin(), optional.end());
     least.operands.push_back(kDoubleBytes);
     if (kernel_.kind == OpKind::kLoss && has(4)) least.operands.push_back(kDoubleBytes);

@@ -105,7 +105,8 @@ Result<std::unique_ptr<Decoder>> Decoder::create(const ModelSpec& spec, const De
 
 std::span<const float> Decoder::read(std::span<const std::int32_t> tokens) {
   impl_->skip(tokens.first(tokens.size() - 1));
-  return impl_->next.run(tokens.last(1), impl_->weights, impl_->cache, impl_->context());
+  const std::span<const float> logits = impl_->next.run(tokens.last(1), impl_->weights, impl_->cache, impl_->context());
+  return logits.first(static_cast<std::size_t>(impl_->spec.vocabulary));
 }
 
 std::int64_t Decoder::tokens() const { return impl_->cache.tokens; }

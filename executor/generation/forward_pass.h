@@ -21,7 +21,7 @@ class ForwardPass {
   /// `with_logits`: to the logits of every row; else to the last block's end, which fills the cache.
   ForwardPass(const ModelSpec& spec, std::int64_t rows, bool with_logits, std::int64_t workers);
 
-  /// Runs on `rows` tokens; returns the logits [rows, vocabulary], or nothing. They are valid until the next call.
+  /// Runs on `rows` tokens; returns the logits [rows, logit_columns], or nothing. They are valid until the next call.
   std::span<const float> run(std::span<const std::int32_t> tokens, const GroupWeights& weights, KeyValueCache& cache,
                              LaunchContext context);
 

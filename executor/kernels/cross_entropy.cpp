@@ -29,6 +29,9 @@ double sum_of_rows(const OpShape& s, WorkerPool& pool, const OfRow& of_row) {
   return sum;
 }
 
+/// From row to row of logits, which may be wider than the vocabulary.
+std::int64_t stride_of(const OpShape& s) { return s.stride > 0 ? s.stride : s.outputs; }
+
 /// Rows of the micro-batch, of which these may be a part.
 std::int64_t whole_rows(const OpShape& s) { return s.inputs > 0 ? s.inputs : s.rows; }
 
@@ -56,7 +59,8 @@ std::int64_t terms_of(const OpShape& s, const Targets& targets, const LaunchCont
 }  // namespace
 
 /// Each row of logits becomes (softmax − one-hot of the target) / terms, where all rows count. Where only some do, they share
-/// alike in what all would have, and the others become 0. All times the loss scale where there is one.
+/// alike in what all would have, and the others become 0, as do columns beyond the vocabulary. All times the loss scale where there
+/// is one.
 template <typename S>
 void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
@@ -67,7 +71,8 @@ void cross_entropy(const OpShape& s, Operands operands, const LaunchContext& con
   const T share = scale / static_cast<T>(terms_of(s, targets, context));
   const Loops<T>& loop = loops<T>();
   const double sum_of_losses = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
-    S* stored = logits + row * s.outputs;
+    S* stored = logits + row * stride_of(s);
+    std::fill(stored + s.outputs, stored + stride_of(s), S{});
     if (targets.of(row) < 0) {
       std::fill(stored, stored + s.outputs, S{});
       return 0.0;
@@ -95,7 +100,7 @@ void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
   const Loops<T>& loop = loops<T>();
   const double sum = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     if (targets.of(row) < 0) return 0.0;
-    const T* x = widened(s.outputs, logits + row * s.outputs, row_scratch<S>(s.outputs));
+    const T* x = widened(s.outputs, logits + row * stride_of(s), row_scratch<S>(s.outputs));
     const T most = loop.largest(s.outputs, x);
     const double of_target = static_cast<double>(x[targets.of(row)]) - static_cast<double>(most);
     return std::log(static_cast<double>(loop.exp_sum(s.outputs, most, x))) - of_target;
@@ -104,7 +109,7 @@ void loss(const OpShape& s, Operands operands, const LaunchContext& context) {
   if (operands.size() < 4) return;
   const double right = sum_of_rows(s, *context.pool, [&](std::int64_t row) {
     if (targets.of(row) < 0) return 0.0;
-    const T* x = widened(s.outputs, logits + row * s.outputs, row_scratch<S>(s.outputs));
+    const T* x = widened(s.outputs, logits + row * stride_of(s), row_scratch<S>(s.outputs));
     return std::max_element(x, x + s.outputs) - x == targets.of(row) ? 1.0 : 0.0;
   });
   *array<double>(operands, 3) = right / divisor;

@@ -64,6 +64,7 @@ std::vector<Check> link_checks();
 std::vector<Check> memory_checks();
 std::vector<Check> speed_checks();
 std::vector<Check> attention_checks();
+std::vector<Check> logit_checks();
 std::vector<Check> prediction_checks();
 
 }  // namespace plimsoll::gpu

@@ -75,6 +75,12 @@ TEST_CASE("so are those of an untied, rotary model, and of one micro-batch a ste
   check_equal({.schedule = "gpipe", .ranks = 2, .micro_batches = 1});
 }
 
+TEST_CASE("so are those of a tied head whose logits lie in rows wider than the vocabulary") {
+  for (const char* schedule : {"1f1b", "zb-h1", "interleaved"}) check_equal({.schedule = schedule, .ranks = 2, .vocabulary = 2007});
+  check_equal({.schedule = "gpipe", .ranks = 2, .micro_batches = 1, .vocabulary = 2007});
+  check_equal({.schedule = "gpipe", .ranks = 1, .micro_batches = 1, .replicas = 2, .vocabulary = 2007});
+}
+
 TEST_CASE("replicas of one micro-batch each sum as one rank does") {
   check_equal({.schedule = "gpipe", .ranks = 1, .micro_batches = 1, .replicas = 2});
   check_equal({.schedule = "gpipe", .ranks = 1, .micro_batches = 1, .replicas = 4});

@@ -25,6 +25,7 @@ struct JobShape {
   std::uint32_t expert_ranks = 1;
   std::uint32_t context = 1;  ///< ranks that share a sequence, of each replica
   bool sequence_parallel = false;
+  std::int64_t vocabulary = 128;
 };
 
 /// The tiny model as one job: eight blocks, so that up to four ranks of two chunks divide them.
@@ -41,6 +42,7 @@ inline RankJob tiny_job(const JobShape& shape) {
               .zero = shape.zero};
   job.experts = shape.expert_ranks;
   job.spec.layers = shape.layers;
+  job.spec.vocabulary = shape.vocabulary;
   job.spec.experts = shape.experts;
   job.recipe.accumulate = std::int64_t{shape.micro_batches} * shape.replicas;
   job.recipe.clip = shape.clip;

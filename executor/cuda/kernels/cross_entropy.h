@@ -49,6 +49,7 @@ struct CountLabels {
 template <typename S>
 struct LossRowsArgs {
   Index rows, width;
+  Index stride;  ///< from row to row, of which only `width` are compared
   S* logits;
   LossTargets targets;
   const double* scale;  ///< of the loss, or null
@@ -57,8 +58,8 @@ struct LossRowsArgs {
   double* right;        ///< [row], or null
 };
 
-/// Each row of logits: its loss, and with `backward` (softmax − one-hot of the target) · share in its place. Both are NaN where
-/// the target is none of the row's.
+/// Each row of logits: its loss, and with `backward` (softmax − one-hot of the target) · share in its place, and 0 beyond its width. Both
+/// are NaN where the target is none of the row's.
 template <typename S>
 struct LossRows {
   static constexpr int kThreads = 256;
@@ -73,7 +74,8 @@ struct LossRows {
   template <typename Block>
   PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
     const Index row = block.index(), target = a.targets.of(row);
-    S* x = a.logits + row * a.width;
+    S* x = a.logits + row * a.stride;
+    for (Index i = a.width + block.thread(); a.backward && i < a.stride; i += kThreads) put(x[i], 0);
     if (target < 0) return ignore(block.thread(), a, row);
     float most = -INFINITY;
     Index best = a.width;
@@ -111,7 +113,7 @@ struct LossRows {
   };
 
   PLIMSOLL_DEVICE static void ignore(int thread, const Args& a, Index row) {
-    for (Index i = thread; a.backward && i < a.width; i += kThreads) put(a.logits[row * a.width + i], 0);
+    for (Index i = thread; a.backward && i < a.width; i += kThreads) put(a.logits[row * a.stride + i], 0);
     if (thread > 0) return;
     a.losses[row] = 0;
     if (a.right != nullptr) a.right[row] = 0;

@@ -35,6 +35,7 @@ bool launch_loss(Launcher& launcher, const DeviceLaunch& l) {
   const bool answers = !backward && l.operands.size() > 3;
   const LossRowsArgs<S> args{.rows = s.rows,
                              .width = s.outputs,
+                             .stride = s.stride > 0 ? s.stride : s.outputs,
                              .logits = l.at<S>(0),
                              .targets = loss_targets(l, counted),
                              .scale = backward && l.operands.size() > 3 ? l.at<const double>(2) + 3 : nullptr,

@@ -70,6 +70,19 @@ TEST_CASE("a tiny model learns on the device as it does on the CPU, to a few rou
   }
 }
 
+TEST_CASE("logits in rows wider than the vocabulary are learnt on the device as on the CPU, by every strategy") {
+  ModelSpec spec = tiny_spec();
+  spec.vocabulary = 2007;
+  auto cpu = lower_to_plan(spec, tiny_recipe(), tiny_machine(), {}, {.evaluation = true});
+  REQUIRE(cpu);
+  const std::vector<double> expected = train(*executor_of(*cpu), 0, 3), first = device_losses(plan_of({}, spec), 0, 3);
+  for (std::size_t s = 0; s < first.size(); ++s) CHECK(first[s] == Approx(expected[s]).epsilon(1e-5));
+  for (const Strategy& strategy : strategies()) {
+    CAPTURE(strategy.name);
+    CHECK(device_losses(plan_of(strategy, spec), 5, 3) == first);
+  }
+}
+
 TEST_CASE("every strategy gives bitwise the same losses on the device, however late or early its work is done") {
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     const ModelSpec spec = tiny_spec(family);

@@ -300,13 +300,18 @@ std::vector<KernelCase> losses() {
   const CaseOperand tokens{kTokens, kR, Content::kToken}, mean{1, kW, Content::kDouble}, labels{kRows, kR, Content::kLabel};
   OpShape part = s;
   part.inputs = 3 * kRows;
+  OpShape wide = s, wide_labelled = labelled;
+  wide.stride = wide_labelled.stride = 1008;
   const CaseOperand further{1, kRw, Content::kDouble};
   return {{"cross entropy", OpKind::kCrossEntropy, s, {{kRows * 1003, kRw}, tokens, mean}},
           {"cross entropy of a further part", OpKind::kCrossEntropy, part, {{kRows * 1003, kRw}, tokens, further}},
           {"loss of a further part", OpKind::kLoss, part, {{kRows * 1003, kR}, tokens, further}},
           {"loss", OpKind::kLoss, s, {{kRows * 1003, kR}, tokens, mean}},
           {"cross entropy of labels", OpKind::kCrossEntropy, labelled, {{kRows * 1003, kRw}, labels, mean}},
-          {"loss of labels", OpKind::kLoss, labelled, {{kRows * 1003, kR}, labels, mean, mean}}};
+          {"loss of labels", OpKind::kLoss, labelled, {{kRows * 1003, kR}, labels, mean, mean}},
+          {"cross entropy of wider rows", OpKind::kCrossEntropy, wide, {{kRows * 1008, kRw}, tokens, mean}},
+          {"cross entropy of labels, of wider rows", OpKind::kCrossEntropy, wide_labelled, {{kRows * 1008, kRw}, labels, mean}},
+          {"loss of labels, of wider rows", OpKind::kLoss, wide_labelled, {{kRows * 1008, kR}, labels, mean, mean}}};
 }
 
 std::vector<KernelCase> optimizers() {

@@ -287,6 +287,22 @@ TEST_CASE("cross entropy of two equal logits is ln 2 and leaves plus and minus a
   CHECK(results[0][1] == Approx(-0.125).epsilon(1e-15));
 }
 
+TEST_CASE("columns behind the vocabulary count for no loss and get no gradient") {
+  // Rows of three, two of them words: whatever the third holds, two equal logits have ln 2. Token 1 alone counts.
+  const double uncounted = std::numeric_limits<std::int32_t>::min();
+  KernelCase c{"wide",
+               OpKind::kCrossEntropy,
+               {.rows = 2, .outputs = 2, .sequence = 2, .stride = 3, .terms = 2},
+               {{6, Access::kReadWrite}, {3, Access::kRead, Content::kToken}, {1, Access::kWrite, Content::kDouble}}};
+  for (const double behind : {99.0, -4.0}) {
+    const Values results = run_case(c, {{3, 3, behind, 5, 7, behind}, {0, 1, uncounted}, {0}}, DType::kFp64);
+    CHECK(results[2][0] == Approx(std::log(2.0) / 2).epsilon(1e-15));
+    CHECK(results[0] == std::vector<double>{0.25, -0.25, 0, 0, 0, 0});
+  }
+  c.kind = OpKind::kLoss;
+  CHECK(run_case(c, {{3, 3, 99, 5, 5, 99}, {0, 1, 0}, {0}}, DType::kFp64)[2][0] == Approx(std::log(2.0)).epsilon(1e-15));
+}
+
 TEST_CASE("a target that does not count has no loss and leaves no gradient") {
   // Tokens 0, 1, 0 of which the second target does not count: of two rows the first alone has ln 2, and the mean is over two.
   const double uncounted = std::numeric_limits<std::int32_t>::min();

@@ -42,6 +42,9 @@ std::vector<ModelSpec> models() {
     all.push_back(classes ? with_classes(spec, 5) : spec);
   }
   all.push_back(small_model(Family::kVit, 2));
+  all.push_back(all.front());  // the rows of its logits are wider than the vocabulary
+  all.back().vocabulary = 7001;
+  all.back().name = "small gpt of 7,001 words";
   for (const bool tied : {true, false}) {  // distances beyond those that have a bucket each
     ModelSpec spec = small_model(Family::kT5, tied ? 2 : 1);
     if (!tied) spec.decoder_layers = 2;  // gates multiply what is rounded
