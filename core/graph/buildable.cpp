@@ -28,10 +28,9 @@ bool is_plain_t5(const ModelSpec& spec) {
   return plain == spec;
 }
 
-/// Sliding windows, which only some newer decoders have.
+/// Within a sliding window attention is full; beyond it there are no kernels.
 Result<void> check_window(const ModelSpec& spec, const Recipe& recipe) {
-  const bool all_full = spec.full_every == 1;
-  if (spec.full_every == 0 || all_full || recipe.sequence <= spec.window) return {};
+  if (!spec.slides_over(recipe.sequence)) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("sequence length {} is beyond the sliding attention window of {} tokens that blocks "
                                    "of {} have, for which plimsoll's own step has no kernels",

@@ -181,7 +181,9 @@ struct ModelSpec {
   [[nodiscard]] std::int64_t ffn_in_width() const { return is_gated(activation) ? 2 * ffn : ffn; }
   /// Elements of a head that are rotated.
   [[nodiscard]] std::int64_t rotary_width() const { return rotary_dim == 0 ? head_dim : rotary_dim; }
-  /// The longest sequence: within its window attention is full, beyond it there is no kernel.
+  /// Whether some blocks do not see all tokens of sequences that are so long.
+  [[nodiscard]] bool slides_over(std::int64_t sequence) const { return window > 0 && full_every != 1 && sequence > window; }
+  /// The longest sequence of our own steps: within its window attention is full, beyond it there is no kernel.
   [[nodiscard]] std::int64_t longest_sequence() const { return window > 0 && window < max_positions ? window : max_positions; }
 };
 

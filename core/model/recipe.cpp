@@ -149,12 +149,6 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
     if (value <= 0 || value > kMost) return bad(fmt::format("--{} must lie between 1 and {}, not {}", key, kMost, value));
   }
   if (recipe.tokens_per_micro_batch() > (std::int64_t{1} << 31)) return bad("a micro-batch has more than 2^31 tokens");
-  if (spec.window > 0 && spec.full_every == 0 && recipe.sequence > spec.window) {
-    return bad(fmt::format("sequence length {} is beyond the sliding attention window of {} tokens of {}; within the window "
-                           "attention is full, beyond it there is no kernel yet",
-                           recipe.sequence, spec.window, spec.name),
-               fmt::format("use --seq {} or less", spec.longest_sequence()));
-  }
   if (spec.reads_images() && recipe.sequence != spec.max_positions) {
     return bad(fmt::format("the images of {} are sequences of {} tokens, not {}", spec.name, spec.max_positions, recipe.sequence),
                "leave --seq out");

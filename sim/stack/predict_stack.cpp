@@ -168,6 +168,17 @@ void note_words(StackPrediction& prediction, const ModelSpec& spec) {
                                                "the others meet their clusters", 100 * share, spec.adaptive.cutoffs.front()));
 }
 
+/// Of sequences longer than some blocks' window.
+void note_window(StackPrediction& prediction, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules) {
+  if (!spec.slides_over(recipe.sequence)) return;
+  if (rules.masks_window) {
+    prediction.assumptions.push_back(fmt::format("beyond the window of {} tokens transformers hands fused attention a mask, under which all scores are "
+                                                 "computed; --attention flash is FlashAttention 2, which leaves them out", spec.window));
+  } else if (setup.modules != ModuleStyle::kHuggingFace || rules.attention == AttentionKernel::kEager) {
+    prediction.assumptions.push_back(fmt::format("blocks with a window of {} tokens take the time of such that see all", spec.window));
+  }
+}
+
 /// Host memory is judged where the user says how much there is.
 void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   if (!setup.host_memory) {
@@ -231,6 +242,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
+  note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

@@ -73,8 +73,8 @@ Heads narrowed(Tape& tape, const Heads& heads, DType compute) {
 Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   return fused_attention(tape, heads.q, heads.k, heads.v,
                          {.heads = context.spec.heads, .sequence = context.sequence, .keys = context.sequence,
-                          .head_dim = context.spec.head_dim, .causal = context.spec.causal,
-                          .flash = context.rules.attention == AttentionKernel::kFlash, 
+                          .head_dim = context.spec.head_dim, .causal = context.spec.causal, .window = context.window,
+                          .flash = context.rules.attention == AttentionKernel::kFlash, .mask = context.mask,
                           .dropout = context.rules.attention_dropout});
 }
 
@@ -121,7 +121,7 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.q = weightless_norm(tape, heads.q);
     heads.k = weightless_norm(tape, heads.k);
   }
-  if (context.rules.repeats_heads) {
+  if (context.rules.repeats_heads || (context.rules.masks_window && context.mask && spec.kv_heads < spec.heads)) {
     heads.k = repeat_heads(tape, heads.k, spec.heads / spec.kv_heads);
     heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);
   }

@@ -67,6 +67,8 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);
   rules.mask_as_sum = hugging_face;
+  rules.masks_window = hugging_face && spec.slides_over(recipe.sequence) && setup.attention != AttentionKernel::kFlash &&
+                       rules.attention != AttentionKernel::kEager;
   const bool capped_by_hand = setup.modules == ModuleStyle::kLitGpt && spec.score_cap > 0;
   const bool casts = hugging_face && spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
   rules.softmax_in_fp32 = casts || capped_by_hand;

@@ -36,6 +36,7 @@ struct ModuleRules {
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
   double dropout = 0;
   double embedding_dropout = 0;
+  bool masks_window = false;  ///< blocks with a window hand fused attention a mask, as transformers does unless FlashAttention 2 is asked for
   double attention_dropout = 0;  ///< of the shares that attention gives
 };
 

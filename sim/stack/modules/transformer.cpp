@@ -96,7 +96,13 @@ Tensor Transformer::asking(Tensor x) {
 
 Tensor Transformer::run_block(std::size_t index, const Tensor& x, const BlockContext& context) {
   tape_.at(fmt::format("block {}", index));
-  return transformer_block(tape_, x, blocks_[index], context);
+  if (!spec_.slides_over(context.sequence) || !spec_.has_window(static_cast<std::int64_t>(index)))
+    return transformer_block(tape_, x, blocks_[index], context);
+  BlockContext own = context;
+  if (rules_.masks_window) own.mask = context.local_mask;
+  const bool flash2 = setup_.modules == ModuleStyle::kHuggingFace && setup_.attention == AttentionKernel::kFlash;
+  own.window = flash2 ? spec_.window : 0;
+  return transformer_block(tape_, x, blocks_[index], own);
 }
 
 Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
@@ -165,6 +171,12 @@ Tensor Transformer::mask(std::int64_t sequence) {
   return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, embeddings_.tokens->value.dtype);
 }
 
+/// Of blocks with a window: as the others' in eager code, of truth values for fused attention.
+Tensor Transformer::local_mask(std::int64_t sequence) {
+  if (rules_.masks_window) return tape_.empty({recipe_.micro_batch, 1, sequence, sequence}, kMaskType);
+  return spec_.full_every > 0 ? mask(sequence) : Tensor{};
+}
+
 StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
@@ -174,7 +186,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   tape_.with_autocast(autocast, [&] {
     Tensor x = asking(embed());
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
-    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = spec_.full_every > 0 ? mask(sequence) : Tensor{},
+    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
                                .batch = recipe_.micro_batch, .sequence = sequence};
     x = stack_of_blocks(std::move(x), context);
     if (setup_.loss_chunks > 1) {

@@ -48,6 +48,7 @@ class Transformer : public StackModel {
   Tensor chunked_loss(const Tensor& x, const BlockContext& context);
   Tensor rotation(DType compute);
   Tensor mask(std::int64_t sequence);
+  Tensor local_mask(std::int64_t sequence);
   Tensor run_block(std::size_t index, const Tensor& x, const BlockContext& context);
 
   Tape& tape_;

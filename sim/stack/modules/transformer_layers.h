@@ -71,7 +71,8 @@ struct BlockContext {
   const ModuleRules& rules;
   Tensor rotation;       ///< cosine and sine [1, 1, s, d], in the compute type; nothing without rotary positions
   Tensor mask;           ///< nothing where the kernel knows the mask
-  Tensor local_mask;     ///< of the blocks with a window, where others have none; as large
+  Tensor local_mask;     ///< of the blocks with a window, where others have none, or none that is a tensor
+  std::int64_t window = 0;  ///< tokens that the block's see, where the kernel knows of it; 0: all before them
   std::int64_t batch = 1;
   std::int64_t sequence = 1;
 };

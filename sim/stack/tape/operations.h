@@ -84,7 +84,9 @@ struct AttentionCall {
   std::int64_t keys = 1;
   std::int64_t head_dim = 1;
   bool causal = true;
-  bool flash = true;  ///< else memory-efficient
+  std::int64_t window = 0;  ///< keys that a query sees at most; 0: all before it
+  bool flash = true;        ///< else memory-efficient, as always where there is a mask
+  Tensor mask;              ///< [b, 1, s, s'] of truth values: scores are computed whole, and a sum to them is made of it and saved
   double dropout = 0;
 };
 /// q [b, heads, s, d], k and v [b, kv heads, s', d]: saves all three, the result, and a sum of exponentials a row.

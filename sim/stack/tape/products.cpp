@@ -108,24 +108,49 @@ Tensor matmul(Tape& tape, const Tensor& left, const Tensor& right) {
   });
 }
 
+namespace {
+
+/// Pairs of a query and a key whose score is computed.
+double pairs_of(const AttentionCall& call) {
+  const auto queries = static_cast<double>(call.sequence), keys = static_cast<double>(call.keys);
+  const auto seen = static_cast<double>(call.window);
+  if (call.mask || !call.causal) return queries * keys;
+  return call.window == 0 || seen >= keys ? 0.5 * queries * keys : seen * (queries - 0.5 * seen);
+}
+
+/// What is added to the scores instead of truth values: zeros and minus infinities in rows of whole 8 numbers, made anew by every
+/// call (PyTorch's convert_boolean_attn_mask and pad_bias).
+Tensor sum_of_mask(Tape& tape, const Tensor& mask, DType dtype) {
+  Shape shape = mask.shape;
+  shape.back() = (shape.back() + 7) / 8 * 8;
+  Tensor bias = tape.empty(std::move(shape), dtype);
+  const Tensor hidden = tape.empty(mask.shape, kMaskType);
+  tape.stream(2 * traffic(mask) + 2 * traffic(bias), dtype);
+  return bias;
+}
+
+}  // namespace
+
 Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const Tensor& value, const AttentionCall& call) {
   const Tensor q = tape.as_autocast(query);
   const Tensor k = tape.as_autocast(key);
   const Tensor v = tape.as_autocast(value);
   const std::int64_t batch = q.shape[0];
+  const bool flash = call.flash && !call.mask;
+  const std::int64_t heads = call.heads, sequence = call.sequence;  // of `call` backward must not keep the mask
+  const Tensor bias = call.mask ? sum_of_mask(tape, call.mask, q.dtype) : Tensor{};
   // The memory-efficient kernel pads its sums to 32 rows.
-  const std::int64_t padded = call.flash ? call.sequence : (call.sequence + 31) / 32 * 32;
-  const double volume = static_cast<double>(batch * call.heads) * static_cast<double>(call.sequence) *
-                        static_cast<double>(call.keys) * static_cast<double>(call.head_dim) * (call.causal ? 0.5 : 1.0);
+  const std::int64_t padded = flash ? call.sequence : (call.sequence + 31) / 32 * 32;
+  const double volume = static_cast<double>(batch * call.heads) * pairs_of(call) * static_cast<double>(call.head_dim);
   const StackKernel kernel{.sort = StackKernelSort::kAttention,
                            .dtype = q.dtype,
-                           .causal = call.causal,
+                           .causal = call.causal && !call.mask,
                            .batch = batch * call.heads,
                            .m = call.sequence,
                            .n = call.keys,
                            .k = call.head_dim,
                            .flops = 4 * volume,
-                           .bytes = 2 * traffic(q) + traffic(k) + traffic(v)};
+                           .bytes = 2 * traffic(q) + traffic(k) + traffic(v) + (bias ? traffic(bias) : 0)};
   const Tensors made = tape.results_of(StackKernelSort::kAttention, [&] {
     Tensors results{tape.empty(q.shape, q.dtype), tape.empty({batch, call.heads, padded}, DType::kFp32),
                     tape.empty({2}, kIndexType)};
@@ -141,12 +166,12 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   const Tensor saved_v = v.detached();
   Tensor kept = out;
   return tape.record(std::move(kept), {&q, &k, &v},
-                     [=, saved = Tensors{out.detached(), random}](Tape& t, Tensors gradients) {
+                     [=, saved = Tensors{out.detached(), random, bias}](Tape& t, Tensors gradients) {
                        const Tensor dy = gradients[0];
                        const Tensor delta = t.empty(sums.shape, DType::kFp32);
                        // Flash sums dq up in fp32 where the type is narrower, rows padded to 128 and heads to 32 elements.
-                       const bool wide_sum = call.flash && saved_q.dtype != DType::kFp32;
-                       const Tensor sum = wide_sum ? t.empty({saved_q.shape[0], call.heads, (call.sequence + 127) / 128 * 128,
+                       const bool wide_sum = flash && saved_q.dtype != DType::kFp32;
+                       const Tensor sum = wide_sum ? t.empty({saved_q.shape[0], heads, (sequence + 127) / 128 * 128,
                                                               (call.head_dim + 31) / 32 * 32}, DType::kFp32)
                                                    : Tensor{};
                        Tensors results(3);

@@ -40,17 +40,6 @@ TEST_CASE("a sequence beyond the model's positions is refused with the bound") {
   CHECK(valid.error().remedy.find("--seq 128") != std::string::npos);
 }
 
-TEST_CASE("a sequence beyond the sliding window is refused with the window, within it none is noticed") {
-  ModelSpec windowed = model();
-  windowed.window = 32;
-  Recipe recipe = sound();
-  const auto valid = validate(recipe, windowed);
-  REQUIRE_FALSE(valid);
-  CHECK_THAT(valid.error().text(), Catch::Contains("window of 32 tokens") && Catch::Contains("--seq 32"));
-  recipe.sequence = 32;
-  CHECK(validate(recipe, windowed));
-}
-
 TEST_CASE("a recipe with impossible numbers is refused") {
   const auto refused = [](auto spoil) {
     Recipe recipe = sound();

@@ -253,6 +253,10 @@ TEST_CASE("what plimsoll's own step does otherwise than a newer family is refuse
     CHECK(check_buildable(spec_of(zoo), recipe));
   CHECK_FALSE(check_buildable(find_in_zoo("olmo-2-32b")->spec, recipe));  // 40 query heads, 8 key heads
   CHECK_FALSE(check_buildable(spec_of("gemma-3-1b"), {.sequence = 513}));
+  const auto beyond = check_buildable(find_in_zoo("mistral-7b")->spec, {.sequence = 4097});
+  REQUIRE_FALSE(beyond);
+  CHECK_THAT(beyond.error().text(), Catch::Contains("window of 4096 tokens") && Catch::Contains("--seq 4096"));
+  CHECK(check_buildable(find_in_zoo("mistral-7b")->spec, {.sequence = 4096}));
   const std::string all_full =
       replaced(text_of("gemma-3-1b"), "\"sliding_window_pattern\": 6", "\"sliding_window_pattern\": 1");
   CHECK(check_buildable(parsed(all_full).value().spec, {.sequence = 513}));

@@ -3,6 +3,7 @@
 
 #include "formats/models/resolve_model.h"
 #include "sim/stack/predict_stack.h"
+#include "sim/stack/stack_run.h"
 
 // What a block of newer families keeps for backward, against PyTorch 2.15 with transformers 5.23.0: bytes of all
 // storages that autograd saves (torch.autograd.graph.saved_tensors_hooks), weights not counted, of models of four
@@ -11,8 +12,9 @@
 namespace plimsoll {
 namespace {
 
-double kept_by_a_block(const std::string& family, const std::string& shape) {
-  const StackSetup setup{.modules = ModuleStyle::kHuggingFace, .attention = AttentionKernel::kEager, .dropout = 0};
+double kept_by_a_block(const std::string& family, const std::string& shape,
+                       std::optional<AttentionKernel> attention = AttentionKernel::kEager) {
+  const StackSetup setup{.modules = ModuleStyle::kHuggingFace, .attention = attention, .dropout = 0};
   const Recipe recipe{.precision = Precision::kBf16, .micro_batch = 2, .sequence = 64};
   const auto at = [&](int layers) {
     // One block of experts is in both depths.
@@ -50,6 +52,37 @@ TEST_CASE("a block of newer families keeps for backward what autograd saves") {
   CHECK(kept_by_a_block("deepseek",
                         "ffn=256,q_rank=48,kv_rank=32,plain_dim=16,rope_dim=8,value_dim=16,experts=2,top-k=1") ==
         Approx(755712).epsilon(0.02));
+}
+
+TEST_CASE("beyond a window each block keeps a sum to its scores, and keys and values of every head, unless flash attention is asked for") {
+  // Saved by Mistral's blocks with four and with two key heads, on the CPU: 461,824 and 445,440 bytes of windows of 128 tokens, and
+  // 478,208 of windows of 32: 2 · 64 · 64 sums of two bytes are 16,384, and so are the heads that are there once more.
+  const std::optional<AttentionKernel> nobodys, flash = AttentionKernel::kFlash, efficient = AttentionKernel::kEfficient;
+  for (const auto& attention : {nobodys, efficient}) {
+    const double within = kept_by_a_block("mistral", "kv_heads=4,ffn=256,window=128", attention);
+    CHECK(kept_by_a_block("mistral", "kv_heads=4,ffn=256,window=32", attention) - within == 478208 - 461824);
+  }
+  CHECK(kept_by_a_block("mistral", "kv_heads=2,ffn=256,window=32", nobodys) - kept_by_a_block("mistral", "kv_heads=2,ffn=256,window=128", nobodys) ==
+        478208 - 445440);
+  CHECK(kept_by_a_block("mistral", "kv_heads=4,ffn=256,window=32") == Approx(656384).epsilon(0.01));  // eager code, which has a mask anyway
+  CHECK(kept_by_a_block("mistral", "kv_heads=2,ffn=256,window=32", flash) == kept_by_a_block("mistral", "kv_heads=2,ffn=256,window=128", flash));
+}
+
+TEST_CASE("beyond a window attention under a mask computes all scores, flash attention those of the window") {
+  // Of 4,096 tokens and a window of 1,024: 4,096² pairs, 4,096² / 2 where causal kernels see all, 1,024 · (4,096 - 512).
+  const auto pairs = [](std::int64_t window, std::optional<AttentionKernel> attention) {
+    const StackSetup setup{.modules = ModuleStyle::kHuggingFace, .attention = attention, .dropout = 0};
+    const auto spec = resolve_model("mistral:layers=1,hidden=64,heads=4,kv_heads=4,vocab=1000,positions=4096,ffn=256,window=" + std::to_string(window));
+    const auto run = run_stack(*spec, {.precision = Precision::kBf16, .sequence = 4096}, setup, *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM"));
+    double flops = 0;
+    for (const StackKernel& kernel : run->kernels) {
+      if (kernel.sort == StackKernelSort::kAttention && !kernel.backward) flops = kernel.flops;
+    }
+    return flops / (4.0 * 4 * 16);
+  };
+  CHECK(pairs(4096, {}) == 4096.0 * 4096 / 2);
+  CHECK(pairs(1024, {}) == 4096.0 * 4096);
+  CHECK(pairs(1024, AttentionKernel::kFlash) == 1024.0 * (4096 - 512));
 }
 
 TEST_CASE("norms of Gemma 1 multiply by one plus their weight in fp32 and keep what they multiply") {
