@@ -34,6 +34,7 @@ double rate_of(OptimizerKind kind) {
     case OptimizerKind::kSm3:
     case OptimizerKind::kAdafactor: return 0.03;
     case OptimizerKind::kLion: return 1e-3;
+    case OptimizerKind::kMuon: return 0.01;
     default: return 3e-3;
   }
 }
@@ -49,7 +50,7 @@ Recipe recipe_of(OptimizerKind kind, double clip = 1.5) {
 
 std::vector<OptimizerKind> all_optimizers() {
   std::vector<OptimizerKind> all;
-  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kLion); ++kind) all.push_back(static_cast<OptimizerKind>(kind));
+  for (int kind = 0; kind <= static_cast<int>(OptimizerKind::kMuon); ++kind) all.push_back(static_cast<OptimizerKind>(kind));
   return all;
 }
 
