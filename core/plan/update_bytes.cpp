@@ -56,7 +56,7 @@ class UpdateBytes : private MeasuredLaunch {
   }
   [[nodiscard]] bool scaled() const { return scales_loss(around_.recipe.precision); }
   [[nodiscard]] bool narrow() const {
-    return takes_group(kernel_.kind) && given_[0].bytes != product_of({elements_, wide_});
+    return (takes_group(kernel_.kind) || kernel_.kind == OpKind::kMuon) && given_[0].bytes != product_of({elements_, wide_});
   }
 
   /// Weights and states as the optimizer keeps them.

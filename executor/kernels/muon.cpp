@@ -40,8 +40,8 @@ struct HiddenMatrix {
 };
 
 /// Moves the velocity and leaves in `now`, in bf16, what is to be orthogonalized: the gradient and the new velocity, mixed.
-template <typename S>
-void join_velocity(const UpdateOperands<S>& u, std::int64_t first, const HiddenMatrix& x, double momentum, WorkerPool& pool) {
+template <typename S, typename W>
+void join_velocity(const UpdateOperands<S, W>& u, std::int64_t first, const HiddenMatrix& x, double momentum, WorkerPool& pool) {
   using T = Arithmetic<S>;
   const T keep = static_cast<T>(momentum), add = static_cast<T>(1 - momentum), factor = static_cast<T>(u.factor);
   pool.run(range_count(x.elements(), kSumElements), [&](std::int64_t task, std::int64_t) {
@@ -49,15 +49,17 @@ void join_velocity(const UpdateOperands<S>& u, std::int64_t first, const HiddenM
     float joined[kPiece];
     for (std::int64_t at = r.begin; at < r.end; at += kPiece) {
       const std::int64_t n = std::min(kPiece, r.end - at);
-      PieceScratch<S> scratch;
-      const T* gradient = u.gradient.read(first + at, n, scratch);
-      const T* velocity = u.state(0) + first + at;
-      T* moved = u.new_state(0) + first + at;
+      PieceScratch<S> of_gradient;
+      PieceScratch<W> of_velocity;
+      const T* gradient = u.gradient.read(first + at, n, of_gradient);
+      T* moved = opened(n, u.new_state(0) + first + at, of_velocity.values);
+      const T* velocity = widened(n, u.state(0) + first + at, of_velocity.values);
       for (std::int64_t i = 0; i < n; ++i) {
         const T g = gradient[i] * factor;
         moved[i] = keep * velocity[i] + add * g;
         joined[i] = static_cast<float>(add * g + keep * moved[i]);
       }
+      store(n, moved, u.new_state(0) + first + at);
       conversions<Bf16>().round(n, joined, x.now + at);
     }
   });
@@ -99,8 +101,8 @@ void step(HiddenMatrix& x, const LaunchContext& context) {
   x.scale *= kFirst;
 }
 
-template <typename S>
-void move_weights(const UpdateOperands<S>& u, std::int64_t first, const HiddenMatrix& x, Arithmetic<S> keep, double rate,
+template <typename S, typename W>
+void move_weights(const UpdateOperands<S, W>& u, std::int64_t first, const HiddenMatrix& x, Arithmetic<S> keep, double rate,
                   WorkerPool& pool) {
   using T = Arithmetic<S>;
   const T by = static_cast<T>(rate * x.scale);
@@ -109,20 +111,20 @@ void move_weights(const UpdateOperands<S>& u, std::int64_t first, const HiddenMa
     for_pieces<Bf16>(r.begin, r.end, [&](std::int64_t at, std::int64_t n) {
       PieceScratch<Bf16> scratch;
       const float* direction = widened(n, x.now + at, scratch.values);
-      const T* weights = u.weights + first + at;
-      T* moved = u.new_weights + first + at;
+      PieceScratch<W> of_weights;
+      T* moved = opened(n, u.new_weights + first + at, of_weights.values);
+      const T* weights = widened(n, u.weights + first + at, of_weights.values);
       for (std::int64_t i = 0; i < n; ++i) moved[i] = keep * weights[i] - by * static_cast<T>(direction[i]);
+      store(n, moved, u.new_weights + first + at);
       u.publish(first + at, n, moved);
     });
   });
 }
 
-}  // namespace
-
-/// Of a tensor of `terms` matrices, one after another (of experts), each by itself.
-template <typename S>
-void muon(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const UpdateOperands<S> u = update_operands<S>(operands, 1, s.rows * s.inputs, true);
+/// Weights and velocity are stored as W.
+template <typename S, typename W>
+void update_matrices(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const UpdateOperands<S, W> u = update_operands<S, W>(operands, 1, s.rows * s.inputs, true);
   const auto numbers = update_step<Arithmetic<S>>(context, u.factor);
   const std::int64_t rows = s.rows / s.terms, elements = rows * s.inputs;
   const double tall = std::max(1.0, static_cast<double>(rows) / static_cast<double>(s.inputs));
@@ -135,6 +137,15 @@ void muon(const OpShape& s, Operands operands, const LaunchContext& context) {
     for (std::int64_t i = 0; i < kNewtonSchulzSteps; ++i) step(x, context);
     move_weights(u, matrix * elements, x, numbers.keep, rate, *context.pool);
   }
+}
+
+}  // namespace
+
+/// Of a tensor of `terms` matrices, one after another (of experts), each by itself.
+template <typename S>
+void muon(const OpShape& s, Operands operands, const LaunchContext& context) {
+  const bool wide = operands[0].bytes.count == s.rows * s.inputs * static_cast<std::int64_t>(sizeof(Arithmetic<S>));
+  wide ? update_matrices<S, Arithmetic<S>>(s, operands, context) : update_matrices<S, S>(s, operands, context);
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(muon);
