@@ -134,7 +134,28 @@ constexpr ForeignValue kValues[] = {{"--stack", "fsdp", "--stack pytorch --zero 
                                     {"--optimizer", "deepspeedcpuadam", "--optimizer adamw; --strategy zero-offload updates on the CPU"},
                                     {"--optimizer", "adamwbnb8bit", "--optimizer adam8bit"},
                                     {"--optimizer", "adamw8bit", "--optimizer adam8bit"},
-                                    {"--optimizer", "pagedadamw8bit", "--optimizer adam8bit; nothing pages its states"},
+                                    {"--optimizer", "adamwtorch8bit", "--optimizer adam8bit"},
+                                    {"--optimizer", "adamwtorch4bit", "--optimizer adamw --state-bits 4, with --stack pytorch"},
+                                    {"--optimizer", "adamw4bit", "--optimizer adamw --state-bits 4, with --stack pytorch"},
+                                    {"--optimizer", "pagedadamw", "--optimizer adamw --paged-states, with --stack pytorch"},
+                                    {"--optimizer", "pagedadamw32bit", "--optimizer adamw --paged-states, with --stack pytorch"},
+                                    {"--optimizer", "pagedadamw8bit", "--optimizer adam8bit --paged-states, with --stack pytorch"},
+                                    {"--optimizer", "pagedlion", "--optimizer lion --paged-states, with --stack pytorch"},
+                                    {"--optimizer", "pagedlion32bit", "--optimizer lion --paged-states, with --stack pytorch"},
+                                    {"--optimizer", "galore", "--optimizer adamw --projection galore:RANK, with --stack pytorch"},
+                                    {"--optimizer", "galoreadamw", "--optimizer adamw --projection galore:RANK, with --stack pytorch"},
+                                    {"--optimizer", "galoreadamw8bit", "--optimizer adam8bit --projection galore:RANK, with --stack pytorch"},
+                                    {"--optimizer", "galoreadamwlayerwise",
+                                     "--optimizer adamw --projection galore:RANK --update-in-backward, with --stack pytorch"},
+                                    {"--optimizer", "galoreadamw8bitlayerwise",
+                                     "--optimizer adam8bit --projection galore:RANK --update-in-backward, with --stack pytorch"},
+                                    {"--optimizer", "apollo", "--optimizer adamw --projection apollo:RANK, with --stack pytorch"},
+                                    {"--optimizer", "apollomini", "--optimizer adamw --projection apollo-mini, with --stack pytorch"},
+                                    {"--optimizer", "apolloadamw", "--optimizer adamw --projection apollo:RANK, with --stack pytorch"},
+                                    {"--optimizer", "apolloadamwlayerwise",
+                                     "--optimizer adamw --projection apollo:RANK --update-in-backward, with --stack pytorch"},
+                                    {"--optimizer", "lomo", "--optimizer sgd --update-in-backward, with --stack pytorch"},
+                                    {"--optimizer", "adalomo", "--optimizer adafactor --update-in-backward, with --stack pytorch"},
                                     {"--precision", "fp16", "--precision fp16-mixed"},
                                     {"--precision", "float16", "--precision fp16-mixed"},
                                     {"--precision", "half", "--precision fp16-mixed"},
@@ -155,7 +176,7 @@ std::string_view as_own_option(std::string_view option) {
 }
 
 std::string_view as_own_value(std::string_view option, std::string_view value) {
-  const std::string key = name_key(value);
+  const std::string key = name_key(value.substr(0, value.find(':')));  // "galore:1024" is asked for too
   const auto* const found = std::ranges::find_if(kValues, [&](const ForeignValue& one) { return one.option == option && one.key == key; });
   return found == std::end(kValues) ? std::string_view{} : found->own;
 }

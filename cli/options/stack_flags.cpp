@@ -190,6 +190,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")
       ->capture_default_str()
       ->group("software");
+  add_optimizer_form_flags(command, flags.optimizer_form, "software");
   command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
       ->check(CLI::Range(0.0, 0.99))->group("software");
   command
@@ -340,6 +341,9 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   const auto loop = parse_optimizer_loop(flags.optimizer_loop);
   if (!loop) return fail(loop.error());
   setup.loop = *loop;
+  const auto form = read_optimizer_form(flags.optimizer_form);
+  if (!form) return fail(form.error());
+  setup.optimizer_form = *form;
   if (const auto read = read_compression(flags, spec, setup); !read) return fail(read.error());
   if (const auto read = read_layout(flags, spec, setup); !read) return fail(read.error());
   const auto fp8 = parse_fp8_scaling(flags.fp8);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/options/optimizer_form_flags.h"
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
 #include "core/model/recipe.h"
@@ -28,6 +29,7 @@ struct StackFlags {
   bool channels_last = false;
   std::optional<double> relu_zeros;
   std::string optimizer_loop = "foreach";
+  OptimizerFormFlags optimizer_form;
   std::optional<double> dropout;
   std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it
   std::string double_quant = "yes";  ///< of a 4-bit base

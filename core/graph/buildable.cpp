@@ -61,6 +61,13 @@ Result<void> check_buildable(const ModelSpec& spec, const Recipe& recipe) {
   const std::string_view what = unbuildable_training(spec, recipe.adapter.exists());
   if (!what.empty()) return refuse(spec, what);
   if (auto known = check_window(spec, recipe); !known) return known;
+  const bool sums = rule_of(recipe.optimizer).whole_tensors && recipe.optimizer != OptimizerKind::kMuon;
+  if (recipe.precision == Precision::kBf16 && sums) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("the optimizer {} keeps sums or codes that bf16 cannot hold", to_text(recipe.optimizer)),
+                 .where = {},
+                 .remedy = "use --precision bf16-mixed, another --optimizer, or --stack pytorch, whose packages keep them otherwise"});
+  }
   if (recipe.optimizer != OptimizerKind::kMuon || !recipe.adapter.exists()) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = "muon orthogonalizes the hidden matrices of a model, not adapters beside them",

@@ -145,8 +145,8 @@ struct OpShape {
   std::int64_t capacity = 0;   ///< tokens that an expert takes of a group at most; 0: all that come
   std::int64_t groups = 0;     ///< of tokens, each with capacities of its own
   std::uint8_t variant = 0;    ///< a kind: of norm, activation, attention, target, storage, gating, clip flag; rows of an embedding's
-                               ///< type table; of a rotation 1 where it is not stretched; of updates of a group 1 where states have
-                               ///< the two bytes of their type, of those of one tensor whether it decays
+                               ///< type table; of a rotation 1 where it is not stretched; of updates of a group and of Muon's 1 where
+                               ///< states have the two bytes of their type, of others of one tensor whether it decays
   double constant = 0;         ///< norm epsilon, rotary base, factor of an embedding or of a linear product (0: none), 1: a router draws
 
   auto operator<=>(const OpShape&) const = default;

@@ -104,7 +104,7 @@ bool takes_group(OpKind kind) {
 /// to stay in a cache between passes.
 Bytes update_traffic(OpKind kind, const OpShape& s, std::int64_t e, std::int64_t state) {
   const std::int64_t n = updated_elements(kind, s);
-  if (takes_group(kind) && s.variant == 1) state = e;
+  if ((takes_group(kind) || kind == OpKind::kMuon) && s.variant == 1) state = e;
   const std::int64_t factors = s.rows > 1 ? s.rows + s.inputs : s.inputs;  // of Adafactor and SM3
   const std::int64_t published = e != state ? e : 0;
   switch (kind) {

@@ -136,7 +136,7 @@ std::vector<UpdatePart> muon_parts(const Recipe& recipe, const ParameterGroup& g
       continue;
     }
     parts.push_back({.kind = OpKind::kMuon,
-                     .shape = {.rows = tensor.rows, .inputs = tensor.columns, .terms = tensor.matrices, .variant = 1},
+                     .shape = {.rows = tensor.rows, .inputs = tensor.columns, .terms = tensor.matrices, .variant = narrow(recipe)},
                      .offset = tensor.offset, .elements = tensor.elements(),
                      .states = {{Kind::kFirstMoment, state_dtype(recipe.precision), tensor.offset, tensor.elements()}}});
   }

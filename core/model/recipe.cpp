@@ -161,10 +161,6 @@ Result<void> validate(const Recipe& recipe, const ModelSpec& spec) {
   if (auto routing = validate_routing(recipe, spec); !routing) return routing;
   const auto in_unit = [](double x) { return x >= 0 && x < 1; };
   if (!in_unit(recipe.beta1) || !in_unit(recipe.beta2)) return bad("--betas must lie in [0, 1)");
-  if (recipe.precision == Precision::kBf16 && rule_of(recipe.optimizer).whole_tensors) {
-    return bad(fmt::format("the optimizer {} keeps sums or codes that bf16 cannot hold", to_text(recipe.optimizer)),
-               "use --precision bf16-mixed, or another --optimizer");
-  }
   if (!in_unit(recipe.momentum)) return bad("--momentum must lie in [0, 1)");
   if (recipe.nesterov && recipe.momentum == 0) return bad("--nesterov looks ahead by the momentum, which is 0");
   if (!(recipe.trust > 0) || !std::isfinite(recipe.trust)) return bad("--trust must be finite and above 0");

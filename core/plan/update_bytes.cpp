@@ -3,10 +3,9 @@
 #include "core/plan/least_bytes.h"
 
 // Operands of updates (core/graph/op.h): weights, states, gradient, [factor], then, from version to version, the new
-// weights and states, then [compute weights] and the workspace that SM3 needs.
+// weights and states, then [compute weights] and the workspace that SM3 and Muon need.
 namespace plimsoll {
 namespace {
-
 
 /// Rules that treat every element of a group alike; the others have `rows` · `inputs` of one tensor, 8-bit Adam `rows`.
 bool takes_group(OpKind kind) {
@@ -38,6 +37,7 @@ class UpdateBytes : private MeasuredLaunch {
 
   LeastBytes run() {
     if (s_.rows < 1 || (!by_row_ && s_.inputs < 1)) return flaw("it updates nothing");
+    if (kernel_.kind == OpKind::kMuon && (s_.terms < 1 || s_.rows % s_.terms != 0)) return flaw("its rows are no whole matrices");
     if (elements_ >= kNoBufferHolds) return flaw("it updates more than any buffer holds");
     if (given_.size() < states_ + 2) return flaw("it lacks weights, states or the gradient");
     LeastBytes least = kept_states();
@@ -56,7 +56,7 @@ class UpdateBytes : private MeasuredLaunch {
   }
   [[nodiscard]] bool scaled() const { return scales_loss(around_.recipe.precision); }
   [[nodiscard]] bool narrow() const {
-    return takes_group(kernel_.kind) && given_[0].bytes != product_of({elements_, wide_});
+    return (takes_group(kernel_.kind) || kernel_.kind == OpKind::kMuon) && given_[0].bytes != product_of({elements_, wide_});
   }
 
   /// Weights and states as the optimizer keeps them.
@@ -77,9 +77,16 @@ class UpdateBytes : private MeasuredLaunch {
     if (given || scaled()) least.operands.push_back((scaled() ? kScaledFactorDoubles : 1) * kDoubleBytes);
   }
 
+  /// SM3's new sums of rows; three matrices in bf16 of Muon.
+  [[nodiscard]] std::int64_t workspace() const {
+    if (kernel_.kind == OpKind::kSm3 && s_.rows > 1) return product_of({s_.rows, wide_});
+    return kernel_.kind == OpKind::kMuon ? product_of({s_.rows / s_.terms, s_.inputs, 3 * size_of(DType::kBf16)}) : 0;
+  }
+
   /// What follows; in words why it cannot.
   [[nodiscard]] std::string add_rest(LeastBytes& least, bool in_place) const {
-    const bool waits = kernel_.kind == OpKind::kSm3 && s_.rows > 1;
+    const std::int64_t room = workspace();
+    const bool waits = room > 0;
     const bool publishes = given_.size() > least.operands.size() + (waits ? 1 : 0);
     if (publishes) {
       const std::int64_t published = product_of({elements_, e_});
@@ -88,7 +95,7 @@ class UpdateBytes : private MeasuredLaunch {
         return "its compute weights are more than its weights";  // as many are written as there is room for
       least.operands.push_back(published);
     }
-    if (waits) least.operands.push_back(product_of({s_.rows, wide_}));
+    if (waits) least.operands.push_back(room);
     if (scaled() && !publishes) return "it lacks the compute weights of a scaled loss";
     if (around_.recipe.delay > 0 && !in_place) return "a delayed update goes from version to version";
     for (std::size_t i = 0; scaled() && !in_place && i <= states_; ++i) {  // skipped updates copy the old versions

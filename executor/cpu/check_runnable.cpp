@@ -46,12 +46,10 @@ Result<void> check_arithmetic(const Plan& plan) {
       {spec.rope_interleaved, "rotary positions of neighbouring pairs"},
       {spec.position_offset > 0, "a table of positions that does not begin with the first token's"},
       {spec.other_arithmetic, "factors, bounds or rotations of scores, sums or logits of the model's own"},
-      {spec.norm == NormKind::kLayerNorm && !spec.norm_bias, "LayerNorms without biases"},
-      {recipe.optimizer == OptimizerKind::kMuon, "the optimizer muon"}};
+      {spec.norm == NormKind::kLayerNorm && !spec.norm_bias, "LayerNorms without biases"}};
   for (const auto& [asked, what] : missing) {
     if (!asked) continue;
-    return refuse(fmt::format("the CPU backend has no kernel for {}, which {} asks for", what,
-                              recipe.optimizer == OptimizerKind::kMuon && what.ends_with("muon") ? "the recipe" : spec.name),
+    return refuse(fmt::format("the CPU backend has no kernel for {}, which {} asks for", what, spec.name),
                   {}, "fit, plan and simulate know it; run cannot");
   }
   if (recipe.precision != Precision::kTf32) return {};

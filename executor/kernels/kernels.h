@@ -147,6 +147,8 @@ void lamb(const OpShape& shape, Operands operands, const LaunchContext& context)
 template <typename S>
 void lars(const OpShape& shape, Operands operands, const LaunchContext& context);
 template <typename S>
+void muon(const OpShape& shape, Operands operands, const LaunchContext& context);
+template <typename S>
 void adamw(const OpShape& shape, Operands operands, const LaunchContext& context);
 void clip_factor(const OpShape& shape, Operands operands, const LaunchContext& context);
 

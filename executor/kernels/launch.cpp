@@ -131,9 +131,10 @@ KernelFunction function_of(OpKind kind) {
       return kernels::lars<T>;
     case OpKind::kAdamW:
       return kernels::adamw<T>;
+    case OpKind::kMuon:
+      return kernels::muon<T>;
     case OpKind::kShareRouting:
       return kernels::share_routing;
-    case OpKind::kMuon:
     case OpKind::kGatherRoutings:
     case OpKind::kToExperts:
     case OpKind::kFromExperts:
@@ -262,6 +263,8 @@ KernelFunction half_function_of(OpKind kind) {
       return kernels::lars<S>;
     case OpKind::kAdamW:
       return kernels::adamw<S>;
+    case OpKind::kMuon:
+      return kernels::muon<S>;
     default:
       return nullptr;
   }

@@ -13,11 +13,12 @@ Bytes in_pages(Bytes bytes) { return Bytes((bytes.count + kPage - 1) / kPage * k
 
 Bytes scaled(double bytes) { return Bytes(static_cast<std::int64_t>(bytes)); }
 
-/// What CPU workers widen operands of two bytes into.
+/// What CPU workers widen operands of two bytes into; Muon has some whatever the recipe's type.
 Bytes half_scratch(const Plan& plan) {
   const DType dtype = compute_dtype(plan.recipe.precision);
   const auto compute = plan.platform.queue("compute");
-  if (size_of(dtype) > 2 || !compute) return Bytes(0);
+  const bool widens = size_of(dtype) == 2 || plan.recipe.optimizer == OptimizerKind::kMuon;
+  if (!widens || !compute) return Bytes(0);
   const Processor& processor = plan.platform.at(plan.platform.at(*compute).processor);
   const std::int64_t workers = processor.kind == ProcessorKind::kCpu ? processor.cores : 0;
   return Bytes(workers * kHalfScratch * static_cast<std::int64_t>(sizeof(float)));

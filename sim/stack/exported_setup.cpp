@@ -77,6 +77,12 @@ Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& 
                  .where = "--strategy",
                  .remedy = "export zero-offload"});
   }
+  if (setup.optimizer_form.exists()) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "no configuration that is written says how optimizer states are projected, narrowed or paged",
+                 .where = "--stack",
+                 .remedy = "leave --projection, --state-bits and --paged-states out"});
+  }
   ExportedTraining training{.spec = spec, .recipe = recipe, .source = *source};
   training.origin = fmt::format("setup of {}: {}", to_text(setup.stack), describe(setup));
   training.data_ranks = setup.data_ranks;

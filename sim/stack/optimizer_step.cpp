@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/stack/projected_update.h"
+
 namespace plimsoll {
 namespace {
 
@@ -24,6 +26,18 @@ StateList in_eight_bits(const Shape& shape, DType dtype) {
   if (count < kSmallestCompressed) return {{shape, dtype}, {shape, dtype}};
   const Shape scales{(count + kScaledBlock - 1) / kScaledBlock};
   return {{shape, kMaskType}, {scales, DType::kFp32}, {shape, kMaskType}, {scales, DType::kFp32}};
+}
+
+/// torchao's 4-bit moments, of whole blocks alone: codes, scales and the table of values of each.
+StateList in_four_bits(const Shape& shape, DType dtype) {
+  constexpr std::int64_t kBlock = 128, kValues = 16;
+  const std::int64_t count = elements_of(shape);
+  if (count < kSmallestCompressed || count % kBlock != 0) return {{shape, dtype}, {shape, dtype}};
+  StateList states;
+  for (int moment = 0; moment < 2; ++moment) {
+    states.insert(states.end(), {{{count / 2}, kMaskType}, {{count / kBlock}, DType::kFp32}, {{kValues}, DType::kFp32}});
+  }
+  return states;
 }
 
 /// A velocity of every element, and AdamW's second moment of those that Muon leaves to it.
@@ -54,11 +68,36 @@ bool walks_one_by_one(OptimizerKind kind) {
          kind == OptimizerKind::kLion;
 }
 
+/// Elements from which bitsandbytes' paged optimizers ask for managed memory.
+constexpr std::int64_t kSmallestPaged = 100'000;
+
+Tensor make_state(Tape& tape, const Parameter& parameter, const Shape& shape, DType type) {
+  const bool paged = tape.options().optimizer_form.paged && parameter.value.elements() >= kSmallestPaged && shape == parameter.value.shape;
+  if (!paged) return tape.empty(shape, type, Holding::kOptimizer);
+  const Bytes bytes(elements_of(shape) * size_of(type));
+  return {.storage = tape.log().make_absent(bytes, Holding::kOptimizer), .shape = shape, .dtype = type};
+}
+
+void add_states(Tape& tape, Parameter& parameter, const StateList& states) {
+  for (const auto& [shape, type] : states) parameter.states.push_back(make_state(tape, parameter, shape, type));
+}
+
 void make_states(Tape& tape, Parameter& parameter, const Recipe& recipe) {
   if (!parameter.states.empty()) return;
-  for (auto& [shape, type] : state_tensors(parameter, recipe.optimizer)) {
-    parameter.states.push_back(tape.empty(shape, type, Holding::kOptimizer));
-  }
+  add_states(tape, parameter, state_tensors(parameter, recipe.optimizer, tape.options().optimizer_form));
+}
+
+/// Of a matrix whose gradient is projected; its projector is there already.
+void update_by_projection(Tape& tape, Parameter& parameter, const Recipe& recipe) {
+  update_projected(tape, parameter, recipe.optimizer, [&] {
+    if (parameter.states.size() > 1) return;
+    const OptimizerForm& form = tape.options().optimizer_form;
+    const bool eight = recipe.optimizer == OptimizerKind::kAdam8bit;  // whose small tensors have 32 bits
+    Parameter seen;
+    seen.value.shape = projected_shape(parameter.value.shape, form);
+    seen.value.dtype = eight ? DType::kFp32 : parameter.value.dtype;
+    add_states(tape, parameter, state_tensors(seen, recipe.optimizer));
+  });
 }
 
 /// Reads and writes of one update, every tensor once each way.
@@ -124,9 +163,10 @@ void update_all_at_once(Tape& tape, const std::vector<Parameter*>& trained, cons
 
 }  // namespace
 
-StateList state_tensors(const Parameter& parameter, OptimizerKind kind) {
+StateList state_tensors(const Parameter& parameter, OptimizerKind kind, const OptimizerForm& form) {
   const Shape& shape = parameter.value.shape;
-  const DType dtype = parameter.value.dtype;
+  const DType dtype = form.paged ? DType::kFp32 : parameter.value.dtype;  // bitsandbytes' own 32 bits
+  if (form.bits > 0) return in_four_bits(shape, dtype);
   switch (kind) {
     case OptimizerKind::kSgd:
       return {};
@@ -191,6 +231,10 @@ bool is_matrix_of_muon(const Parameter& parameter, const Recipe& recipe) {
 void optimizer_step(Tape& tape, const std::vector<Parameter*>& all, const Recipe& recipe, OptimizerLoop loop) {
   std::vector<Parameter*> trained;
   for (Parameter* parameter : all) {
+    if (is_projected(*parameter, tape.options().optimizer_form)) {
+      update_by_projection(tape, *parameter, recipe);
+      continue;
+    }
     if (!is_matrix_of_muon(*parameter, recipe)) {
       trained.push_back(parameter);
       continue;
@@ -199,16 +243,23 @@ void optimizer_step(Tape& tape, const std::vector<Parameter*>& all, const Recipe
     orthogonalize(tape, *parameter);
   }
   if (trained.empty()) return;
-  if (loop == OptimizerLoop::kForLoop || walks_one_by_one(recipe.optimizer)) {
+  const OptimizerForm& form = tape.options().optimizer_form;
+  const bool one_kernel = form.bits > 0 || form.paged || recipe.optimizer == OptimizerKind::kAdam8bit;  // torchao compiles its own
+  if (!one_kernel && (loop == OptimizerLoop::kForLoop || walks_one_by_one(recipe.optimizer) || form.projects())) {
     update_one_by_one(tape, trained, recipe);
   } else {
-    update_all_at_once(tape, trained, recipe, loop == OptimizerLoop::kFused || recipe.optimizer == OptimizerKind::kAdam8bit);
+    update_all_at_once(tape, trained, recipe, loop == OptimizerLoop::kFused || one_kernel);
   }
 }
 
 void update_in_backward(Tape& tape, const Recipe& recipe) {
   for (Parameter& parameter : tape.parameters()) {
     parameter.after_gradient = [&tape, &recipe](Parameter& own) {
+      if (is_projected(own, tape.options().optimizer_form)) {
+        update_by_projection(tape, own, recipe);
+        own.gradient = {};
+        return;
+      }
       make_states(tape, own, recipe);
       if (is_matrix_of_muon(own, recipe)) {
         orthogonalize(tape, own);

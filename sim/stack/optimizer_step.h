@@ -23,7 +23,7 @@ void update_in_backward(Tape& tape, const Recipe& recipe);
 void clear_gradients(Tape& tape, bool keep);
 
 /// An optimizer's states for one parameter.
-std::vector<std::pair<Shape, DType>> state_tensors(const Parameter& parameter, OptimizerKind kind);
+std::vector<std::pair<Shape, DType>> state_tensors(const Parameter& parameter, OptimizerKind kind, const OptimizerForm& form = {});
 /// Their bytes.
 Bytes state_bytes(const Parameter& parameter, OptimizerKind kind);
 

@@ -74,8 +74,11 @@ StackPrediction replayed(const StorageLog& log, CachingAllocatorOptions allocato
 
 StackPrediction replayed_run(const StackRun& run, const StackSetup& setup, StackDetail detail) {
   ReplayedSteps replay;
+  DeviceRoom room = run.room;
+  room.usable -= run.marks.paged.at_once;  // where a parameter is updated its states are there
   StackPrediction prediction =
-      replayed(*run.log, {.expandable_segments = setup.expandable_segments}, run.room, run.marks.first_step, detail, replay);
+      replayed(*run.log, {.expandable_segments = setup.expandable_segments}, room, run.marks.first_step, detail, replay);
+  prediction.usable = run.room.usable;
   prediction.peak_at = place_text(run.places[replay.whole.peak_place]);
   prediction.host = kProgram + kFirstSteps + run.marks.host;
   if (setup.manager == ChunkManager::kPatrickStar) {
@@ -122,6 +125,7 @@ void add_bubble(StackPrediction& prediction, const Recipe& recipe, const StackSe
 
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
+  if (const auto kept = check_optimizer_form(recipe, setup); !kept) return fail(kept.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   const auto tape = make_tape(setup, gpu);
   launch_llmc_step(*tape, spec, recipe, setup);
@@ -158,6 +162,14 @@ void note_compression(StackPrediction& prediction, const MapCompression& compres
   if (compression.encoding != MapEncoding::kLossless) {
     prediction.assumptions.emplace_back("gradients are made from rounded feature maps: losses are not those of the training without");
   }
+}
+
+/// What is not known of making projectors.
+void note_projection(StackPrediction& prediction, const OptimizerForm& form) {
+  if (form.projection != GradientProjection::kGalore) return;
+  prediction.assumptions.push_back(fmt::format("projectors are made anew every {} steps by singular value decompositions, of which each step bears its "
+                                               "share: their arithmetic at the rate of fp32 products, which they do not reach; the library's own "
+                                               "workspace for them is not counted", form.every));
 }
 
 /// How many tokens meet which words.
@@ -223,8 +235,10 @@ StackPrediction predict_allocations(const StorageLog& log, const std::vector<std
 Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
                                     StackDetail detail) {
   StackPrediction prediction = replayed_run(run, setup, detail);
+  std::vector<StackKernel> kernels = run.kernels;
+  if (run.marks.paged.exist()) add_paged_states(prediction, run.marks.paged, kernels);
   judge_host(prediction, setup);
-  const auto time = step_time(run.kernels, setup, recipe.precision, gpu);
+  const auto time = step_time(kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
   add_bubble(prediction, recipe, setup);
@@ -243,6 +257,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
+  note_projection(*prediction, setup.optimizer_form);
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

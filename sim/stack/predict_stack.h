@@ -66,6 +66,7 @@ struct StackPrediction {
   Bytes margin;            ///< usable − what must be had; negative when it does not fit
   Bytes host;              ///< anonymous and pinned bytes of the process in host memory
   Bytes drive;
+  Bytes paged_out;         ///< of `host`, managed memory that the GPU has no room for
   StackTime time;
   std::vector<std::string> assumptions;
 };

@@ -36,7 +36,8 @@ SpaceAnswer waiting_answer(const char* name, Bytes needed, Bytes there) {
 }
 
 void add_waiting(FitAnswer& answer, const StackSetup& setup, const StackPrediction& prediction) {
-  const bool offloads = setup.parameters != Home::kDevice || setup.optimizer != Home::kDevice || setup.automatic_placement;
+  const bool offloads = setup.parameters != Home::kDevice || setup.optimizer != Home::kDevice || setup.automatic_placement ||
+                        prediction.paged_out > Bytes(0);
   if (offloads) answer.memory.push_back(waiting_answer("host", prediction.host, setup.host_memory.value_or(prediction.host)));
   if (prediction.drive > Bytes(0)) answer.memory.push_back(waiting_answer("ssd", prediction.drive, prediction.drive));
 }

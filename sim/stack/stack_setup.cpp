@@ -116,6 +116,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.rotary_tables) text += ", tables of rotary positions in every layer";
   if (setup.loss_chunks > 1) text += fmt::format(", the loss in {} chunks", setup.loss_chunks);
   if (setup.update_in_backward) text += ", updates in backward";
+  text += describe(setup.optimizer_form);
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
   if (setup.half_logits) text += ", the loss of logits as products make them";

@@ -9,6 +9,7 @@
 #include "core/base/result.h"
 #include "core/platform/operating_system.h"
 #include "sim/stack/fp8_setup.h"
+#include "sim/stack/optimizer_form.h"
 #include "sim/stack/sequence_lengths.h"
 #include "sim/stack/tape/map_encoding.h"
 
@@ -56,6 +57,7 @@ struct StackSetup {
   Recomputation recomputation = Recomputation::kNone;
   std::int64_t every = 1;  ///< blocks that one checkpoint stands for (kEvery)
   OptimizerLoop loop = OptimizerLoop::kForeach;
+  OptimizerForm optimizer_form;   ///< of states that are projected, narrow or paged
   std::optional<double> dropout;  ///< nothing: the family's default
   double adapter_dropout = 0;     ///< of what adapters read
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,

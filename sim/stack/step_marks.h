@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "core/base/quantity.h"
+#include "sim/stack/paged_states.h"
 
 namespace plimsoll {
 
@@ -14,6 +15,7 @@ struct StepMarks {
   std::size_t last_step = 0;  ///< what comes after it is the end of the program
   Bytes host;   ///< what the rank keeps in host memory, beside the program itself
   Bytes drive;
+  PagedStates paged;
 };
 
 }  // namespace plimsoll

@@ -87,6 +87,7 @@ StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, c
     marks.last_step = tape.log().events().size();
     if (step == 1) marks.first_step = marks.last_step;
   }
+  marks.paged = paged_states(tape);
   return marks;
 }
 

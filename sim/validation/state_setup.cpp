@@ -92,6 +92,13 @@ void take_recomputation(RowFacts& facts, StackSetup& setup) {
   setup.every = facts.whole_fact("every").value_or(1);
 }
 
+/// States that are projected, narrow or paged.
+void take_optimizer_form(RowFacts& facts, StackSetup& setup) {
+  if (!facts.fact("projection").empty()) take_word(facts, "projection", parse_projection, setup.optimizer_form);
+  setup.optimizer_form.bits = static_cast<int>(facts.whole_fact("state_bits").value_or(0));
+  setup.optimizer_form.paged = facts.is_true("paged_states");
+}
+
 void take_homes(RowFacts& facts, StackSetup& setup) {
   take_word(facts, "parameters", parse_home, setup.parameters);
   take_word(facts, "gradients", parse_home, setup.gradients);
@@ -163,6 +170,7 @@ StackSetup state_setup(RowFacts& facts, std::int64_t layers) {
   take_recomputation(facts, setup);
   if (facts.fact("loop").empty()) facts.leave_open("the optimizer's loop");
   take_word(facts, "loop", parse_optimizer_loop, setup.loop);
+  take_optimizer_form(facts, setup);
   take_homes(facts, setup);
   take_machine(facts, setup);
   take_ranks(facts, setup);

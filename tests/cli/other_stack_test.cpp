@@ -52,6 +52,25 @@ TEST_CASE("a model that plimsoll has no kernels for is answered as PyTorch's, wh
   CHECK_THAT(safe.err, Contains("--durability"));
 }
 
+TEST_CASE("paged states that the GPU has no room for wait in host memory, which is counted and told") {
+  const TemporaryFolder folder;
+  const Arguments asked{"--stack", "pytorch", "--precision", "bf16", "--seq", "64", "--clip", "0", "--paged-states", "--device-memory", "1200MiB"};
+  Arguments told = asked;
+  told.emplace_back("--json");
+  const ChildEnd end = plimsoll_in(folder, fit_under(told));
+  CHECK(end.code == 0);
+  const json answer = json::parse(end.out);
+  REQUIRE(answer["memory"].size() == 2);
+  CHECK(answer["memory"][1]["space"] == "host");
+  CHECK_THAT(answer.dump(), Catch::Contains("wait in host memory"));
+  Arguments poor = asked;
+  poor.insert(poor.end(), {"--ram", "2GiB"});
+  CHECK(plimsoll_in(folder, fit_under(poor)).code == 3);
+  Arguments unpaged = asked;
+  std::erase(unpaged, "--paged-states");
+  CHECK(plimsoll_in(folder, fit_under(unpaged)).code == 3);
+}
+
 TEST_CASE("what does not fit under another stack ends with 3 and says what is short") {
   const TemporaryFolder folder;
   const ChildEnd end = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--batch", "64"}));

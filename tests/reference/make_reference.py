@@ -255,6 +255,31 @@ def adamw(groups):
     return torch.optim.AdamW(groups, lr=RATE, betas=BETAS, eps=EPSILON)
 
 
+class MuonBesideAdamW:
+    """torch.optim.Muon of the blocks' matrices, of which Conv1D holds the transposed, and AdamW of all else."""
+
+    def __init__(self, groups, lr):
+        embeddings = (VOCABULARY, 32)  # rows of tokens and of positions
+        self.hidden = [p for p in groups[0]["params"] if p.shape[0] not in embeddings]
+        groups[0]["params"] = [p for p in groups[0]["params"] if p.shape[0] in embeddings]
+        self.twins = [torch.nn.Parameter(p.detach().T.clone()) for p in self.hidden]
+        self.muon = torch.optim.Muon(self.twins, lr=lr, weight_decay=DECAY)
+        self.adamw = torch.optim.AdamW(groups, lr=lr, betas=BETAS)
+
+    def zero_grad(self):
+        for p in self.hidden:
+            p.grad = None
+        self.adamw.zero_grad()
+
+    def step(self):
+        for p, twin in zip(self.hidden, self.twins):
+            twin.grad = p.grad.T.clone()
+        self.muon.step()
+        self.adamw.step()
+        for p, twin in zip(self.hidden, self.twins):
+            p.data.copy_(twin.detach().T)
+
+
 OPTIMIZERS = {  # name: (what our recipe says of it, PyTorch's)
     "sgd": (dict(learning_rate=0.2), lambda g: torch.optim.SGD(g, lr=0.2)),
     "momentum": (dict(learning_rate=0.05, momentum=0.8), lambda g: torch.optim.SGD(g, lr=0.05, momentum=0.8)),
@@ -262,6 +287,7 @@ OPTIMIZERS = {  # name: (what our recipe says of it, PyTorch's)
                  lambda g: torch.optim.SGD(g, lr=0.05, momentum=0.8, nesterov=True)),
     "adam": (dict(learning_rate=3e-3), lambda g: torch.optim.Adam(g, lr=3e-3)),
     "adamw": (dict(learning_rate=3e-3), lambda g: torch.optim.AdamW(g, lr=3e-3, betas=BETAS)),
+    "muon": (dict(learning_rate=0.01), lambda g: MuonBesideAdamW(g, lr=0.01)),
     "adafactor": (dict(learning_rate=0.05), lambda g: torch.optim.Adafactor(g, lr=0.05, eps=(2.0 ** -23, 1e-3))),
 }
 

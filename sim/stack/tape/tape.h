@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/stack/optimizer_form.h"
 #include "sim/stack/tape/column_sums.h"
 #include "sim/stack/tape/place.h"
 #include "sim/stack/tape/stack_kernel.h"
@@ -67,6 +68,7 @@ struct TapeOptions {
   Fp8Rules fp8 = {};  ///< of layers that are computed in 8 bits
   bool channels_last = false;         ///< feature maps are stored pixel by pixel
   bool stops_early = false;           ///< a checkpoint's second run ends before a last product of which nothing is kept
+  OptimizerForm optimizer_form = {};
   SumBlocks sum_blocks = {};  ///< for the buffers of sums over rows; trackers of tensors do not see them
 };
 

@@ -154,3 +154,19 @@ TEST_CASE("what has no kernels of ours is refused with the stack that can simula
   const Recipe adapted{.optimizer = OptimizerKind::kMuon, .adapter = {.rank = 4}};
   CHECK_THAT(check_buildable(test::small_model(Family::kLlama), adapted).error().text(), Catch::Contains("muon"));
 }
+
+TEST_CASE("rules that keep sums or codes are refused in pure bf16 by our own step alone, and elementwise ones and muon are not") {
+  const ModelSpec spec = test::small_model(Family::kLlama);
+  Recipe recipe{.precision = Precision::kBf16, .sequence = 8};
+  for (const OptimizerKind kind : {OptimizerKind::kAdafactor, OptimizerKind::kAdam8bit, OptimizerKind::kLamb}) {
+    recipe.optimizer = kind;
+    const auto buildable = check_buildable(spec, recipe);
+    REQUIRE_FALSE(buildable);
+    CHECK_THAT(buildable.error().text(), Catch::Contains(std::string(to_text(kind))) && Catch::Contains("bf16-mixed"));
+    CHECK(validate(recipe, spec));  // bitsandbytes and the like train so
+  }
+  for (const OptimizerKind kind : {OptimizerKind::kLion, OptimizerKind::kMuon}) {
+    recipe.optimizer = kind;
+    CHECK(check_buildable(spec, recipe));
+  }
+}

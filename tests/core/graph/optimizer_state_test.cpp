@@ -118,6 +118,10 @@ TEST_CASE("muon keeps a velocity of hidden matrices, and both of AdamW's moments
   for (const ParameterTensor& tensor : block.tensors) matrices += tensor.rows > 1 ? tensor.elements() : 0;
   CHECK(bytes_of_state(recipe, block, TensorKind::kFirstMoment) == Bytes(4 * block.elements));
   CHECK(bytes_of_state(recipe, block, TensorKind::kSecondMoment) == Bytes(4 * (block.elements - matrices)));
+  Recipe narrow = recipe;
+  narrow.precision = Precision::kBf16;
+  CHECK(bytes_of_state(narrow, block, TensorKind::kFirstMoment) == Bytes(2 * block.elements));
+  CHECK(bytes_of_state(narrow, block, TensorKind::kSecondMoment) == Bytes(2 * (block.elements - matrices)));
   const ParameterGroup& embedding = layout.at(layout.embedding());
   CHECK(bytes_of_state(recipe, embedding, TensorKind::kSecondMoment) == Bytes(4 * embedding.elements));
 }
@@ -129,4 +133,8 @@ TEST_CASE("a quintic step of muon is three products over a matrix's shorter side
   CHECK(newton_schulz_flops({.rows = 50, .inputs = 20}) == 5 * 96'000);
   CHECK(newton_schulz_flops({.rows = 4 * 20, .inputs = 50, .terms = 4}) == 4 * 5 * 96'000);
   CHECK(workspace_of(OpKind::kMuon, wide, DType::kFp32, 0) == Bytes(3 * 2 * 20 * 50));
+  // Weights and velocity each way, the gradient, and in each of the steps four passes over the matrix in bf16; the states in two
+  // bytes with the recipe's.
+  CHECK(traffic_of(OpKind::kMuon, wide, DType::kFp32) == Bytes(1000 * (5 * 4 + 5 * 4 * 2)));
+  CHECK(traffic_of(OpKind::kMuon, {.rows = 20, .inputs = 50, .variant = 1}, DType::kBf16) == Bytes(1000 * (5 * 2 + 5 * 4 * 2)));
 }

@@ -92,19 +92,6 @@ TEST_CASE("a recipe's momentum, its look ahead and its trust are refused where t
   CHECK_THAT(refusal([](Recipe& r) { r.nesterov = true, r.momentum = 0; }), Catch::Contains("--nesterov"));
 }
 
-TEST_CASE("rules that keep sums or codes are refused in pure bf16, and elementwise ones are not") {
-  Recipe recipe = sound();
-  recipe.precision = Precision::kBf16;
-  for (const OptimizerKind kind : {OptimizerKind::kAdafactor, OptimizerKind::kAdam8bit, OptimizerKind::kLamb}) {
-    recipe.optimizer = kind;
-    const auto valid = validate(recipe, model());
-    REQUIRE_FALSE(valid);
-    CHECK_THAT(valid.error().text(), Catch::Contains(std::string(to_text(kind))) && Catch::Contains("bf16-mixed"));
-  }
-  recipe.optimizer = OptimizerKind::kLion;
-  CHECK(validate(recipe, model()));
-}
-
 TEST_CASE("an optimizer brings its own numbers, and its digest changes with those that it reads and no others") {
   const Recipe lamb = with_optimizer(sound(), OptimizerKind::kLamb);
   CHECK(lamb.learning_rate == 1e-3);

@@ -136,7 +136,7 @@ TEST_CASE("fp16: whatever the optimizer, a skipped step changes nothing, in the 
   const TemporaryFolder folder;
   for (const OptimizerKind optimizer : {OptimizerKind::kSgd, OptimizerKind::kMomentum, OptimizerKind::kAdam, OptimizerKind::kLion,
                                         OptimizerKind::kAdam8bit, OptimizerKind::kAdafactor, OptimizerKind::kSm3,
-                                        OptimizerKind::kLamb, OptimizerKind::kLars}) {
+                                        OptimizerKind::kLamb, OptimizerKind::kLars, OptimizerKind::kMuon}) {
     Recipe recipe = recipe_of(Precision::kFp16Mixed);
     recipe.optimizer = optimizer;
     const auto resident = executor_of(plan_of({}, recipe), {.threads = 1});

@@ -4,14 +4,16 @@
 #include <map>
 #include <random>
 
+#include "core/graph/op_work.h"
 #include "executor/kernels/launch.h"
+#include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll::test {
 namespace {
 
 ParameterGroup group_of(const std::vector<UpdatedTensor>& tensors) {
-  ParameterGroup group{.name = "tested", .tensors = {}};
+  ParameterGroup group{.name = "tested", .block = 0, .tensors = {}};
   for (const UpdatedTensor& tensor : tensors) {
     group.tensors.push_back({.role = ParameterRole::kQkvWeight, .rows = tensor.rows, .columns = tensor.columns,
                              .offset = group.elements, .decays = tensor.decays});
@@ -58,12 +60,13 @@ void launch_part(const Recipe& recipe, const UpdatePart& part, Memory& old, Memo
   if (options.versions) {
     for (const OperandView& fresh : states_of(next, Access::kWrite)) operands.push_back(fresh);
   }
-  std::vector<double> scratch(static_cast<std::size_t>(part.shape.rows), std::nan(""));
-  if (part.kind == OpKind::kSm3 && part.shape.rows > 1) {
-    operands.push_back({reinterpret_cast<std::byte*>(scratch.data()), Bytes(part.shape.rows * size), Access::kWrite});
-  }
+  const bool needs_room = part.kind == OpKind::kSm3 || part.kind == OpKind::kMuon;
+  const Bytes room = needs_room ? workspace_of(part.kind, part.shape, options.dtype, options.workers) : Bytes(0);
+  std::vector<double> scratch(static_cast<std::size_t>(room.count / 8 + 1), std::nan(""));
+  if (room > Bytes(0)) operands.push_back({reinterpret_cast<std::byte*>(scratch.data()), room, Access::kWrite});
+  static const MatrixProduct product(MatmulLibrary::kOneDnn);
   launch({.kind = part.kind, .dtype = options.dtype, .shape = part.shape}, operands,
-         {.pool = &pool, .product = nullptr, .recipe = &recipe, .rope_scaling = {}, .step = step});
+         {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = {}, .step = step});
 }
 
 }  // namespace
