@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/stack/check_fp8.h"
+#include "sim/stack/check_kernels.h"
 #include "sim/stack/device_room.h"
 #include "sim/stack/kernel_rates.h"
 #include "sim/stack/llmc/llmc_arenas.h"
@@ -231,6 +232,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
+  if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

@@ -61,6 +61,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.older_inductor = facts.is_true("older_inductor");
   setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
+  setup.liger = facts.is_true("liger");
   setup.half_logits = facts.is_true("half_logits");
   setup.lets_logits_go = facts.is_true("lets_logits_go");
   setup.holds_scores = facts.is_true("holds_scores");

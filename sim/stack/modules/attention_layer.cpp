@@ -1,4 +1,5 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/operators/fused_operations.h"
 
 #include <utility>
 
@@ -93,6 +94,7 @@ Tensor kernel_attention(Tape& tape, Heads heads, const BlockContext& context) {
 
 Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context) {
   if (context.rules.fused_pointwise) return scale(tape, x);
+  if (context.rules.liger) return rotated_in_place(tape, x);
   const std::int64_t half = x.size(-1) / 2;
   const std::size_t last = x.shape.size() - 1;
   const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);

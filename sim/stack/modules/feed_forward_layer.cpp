@@ -1,4 +1,5 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/operators/fused_operations.h"
 
 namespace plimsoll {
 namespace {
@@ -25,6 +26,7 @@ Tensor bounded_gate(Tape& tape, const Tensor& gate, const Tensor& up) {
 
 /// activation(gate) · up. A fused one saves gate and up alone.
 Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContext& context) {
+  if (context.rules.liger) return fused_gated_product(tape, gate, up);
   const bool bounded = context.spec.family == Family::kGptOss;
   if (bounded && !context.rules.fused_pointwise) return bounded_gate(tape, gate, up);
   if (!context.rules.fused_pointwise) return multiply(tape, from_input(tape, gate), up);

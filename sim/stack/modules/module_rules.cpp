@@ -77,6 +77,10 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   // torchtune and LitGPT make adapters with the model, in the default type of that moment.
   rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
+  rules.liger = setup.liger;
+  rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
+  // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
+  rules.norms_in_place = !spec.norms_behind();
   return rules;
 }
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/stack/operators/fused_linear_loss.h"
+
 namespace plimsoll {
 
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
@@ -153,6 +155,13 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   return sum;
 }
 
+/// The head and the loss at once: logits are never whole.
+Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
+  tape_.at("head");
+  const Tensor rows = norm_layer(tape_, x, head_.final_norm, context);
+  return fused_linear_cross_entropy(tape_, rows, *head_.output.weight, rules_.adds_products);
+}
+
 Tensor Transformer::rotation(DType compute) {
   if (spec_.positions != PositionKind::kRope) return {};
   return tape_.empty({1, 1, recipe_.sequence, spec_.latent.exists() ? spec_.latent.rope_dim : spec_.head_dim}, compute);
@@ -174,9 +183,14 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   tape_.with_autocast(autocast, [&] {
     Tensor x = asking(embed());
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
-    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = spec_.full_every > 0 ? mask(sequence) : Tensor{},
+    BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = spec_.full_every > 0 ? mask(sequence) : Tensor{},
                                .batch = recipe_.micro_batch, .sequence = sequence};
     x = stack_of_blocks(std::move(x), context);
+    context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
+    if (rules_.liger) {
+      result.loss = fused_loss(std::exchange(x, {}), context);
+      return;
+    }
     if (setup_.loss_chunks > 1) {
       result.loss = chunked_loss(std::exchange(x, {}), context);
       return;

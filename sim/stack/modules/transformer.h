@@ -46,6 +46,7 @@ class Transformer : public StackModel {
   Tensor head(const Tensor& x, const BlockContext& context);
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
   Tensor chunked_loss(const Tensor& x, const BlockContext& context);
+  Tensor fused_loss(const Tensor& x, const BlockContext& context);
   Tensor rotation(DType compute);
   Tensor mask(std::int64_t sequence);
   Tensor run_block(std::size_t index, const Tensor& x, const BlockContext& context);

@@ -1,0 +1,53 @@
+#include "sim/stack/check_kernels.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace plimsoll {
+namespace {
+
+tl::unexpected<Error> refused(std::string what, std::string remedy) {
+  return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--liger", .remedy = std::move(remedy)});
+}
+
+/// Families whose modules liger-kernel 0.8.5 replaces by its defaults (its table of model types), and which are modelled with it.
+bool has_liger(Family family) {
+  constexpr Family kCovered[] = {Family::kLlama, Family::kMistral, Family::kMixtral, Family::kQwen2, Family::kQwen3,
+                                 Family::kGemma, Family::kGemma2, Family::kGemma3, Family::kPhi3, Family::kOlmo2};
+  return std::find(std::begin(kCovered), std::end(kCovered), family) != std::end(kCovered);
+}
+
+/// Replaced in part, or by other kernels than these.
+bool is_other_liger(Family family) {
+  return family == Family::kDeepSeek || family == Family::kLlama4 || family == Family::kGptOss;
+}
+
+}  // namespace
+
+Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup) {
+  if (!setup.liger) return {};
+  if ((setup.stack != Stack::kPytorch && setup.stack != Stack::kDeepspeed) || setup.modules != ModuleStyle::kHuggingFace) {
+    return refused(fmt::format("Liger's kernels stand in transformers' modules under pytorch and deepspeed, not in {} modules under {}",
+                               to_text(setup.modules), to_text(setup.stack)),
+                   "take --stack pytorch and huggingface modules, or leave it out");
+  }
+  if (is_other_liger(spec.family)) return refused(fmt::format("what Liger replaces in {} is not modelled", spec.name), "leave it out");
+  if (!has_liger(spec.family)) return refused(fmt::format("Liger has no kernels for the family of {}", spec.name), "leave it out");
+  const std::pair<bool, std::string_view> unknown[] = {{setup.compile || setup.compile_loss, "compiled modules"},
+                                                       {setup.fp8.exists(), "products in fp8"},
+                                                       {setup.loss_chunks > 1, "chunks of the loss"},
+                                                       {setup.half_logits, "a loss of the loop's own"},
+                                                       {spec.head != HeadKind::kNextToken, "a head of classes"}};
+  for (const auto& [asked, what] : unknown) {
+    if (asked) return refused(fmt::format("Liger's kernels beside {} are not modelled", what), "leave one of both out");
+  }
+  return {};
+}
+
+std::string liger_assumption() {
+  return "Liger's kernels allocate and keep what liger-kernel 0.8.5 does; their times follow from the bytes that they move, and none was measured";
+}
+
+}  // namespace plimsoll

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/model_spec.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// Refuses, by name, Liger's kernels where it has none for a model's family, or where what they do beside another option is not
+/// modelled.
+Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup);
+
+/// What was taken for granted of Liger's kernels.
+std::string liger_assumption();
+
+}  // namespace plimsoll
