@@ -15,17 +15,17 @@ struct Partner {
   std::string_view remedy;
 };
 
+}  // namespace
+
 bool is_given(const StackFlags& flags, std::string_view name) {
   return std::any_of(flags.options.begin(), flags.options.end(),
                      [&](const CLI::Option* option) { return option->count() > 0 && option->get_name() == name; });
 }
 
-}  // namespace
-
 Result<void> check_partner_options(const StackFlags& flags) {
   const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
   const bool shares = flags.gpus > 1 && flags.zero >= 2;
-  const bool keeps_types = flags.stack == "pytorch" && !shares;
+  const bool keeps_types = flags.stack == "pytorch" && !shares && flags.modules != "unsloth";
   const bool allocates_by_pytorch = flags.stack != "llm.c";
   const bool hugging_face = flags.modules.empty() || flags.modules == "huggingface";
   const Partner partners[] = {

@@ -157,7 +157,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--modules", flags.modules,
                   "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
-                  "megatron, torchvision, timm")
+                  "megatron, torchvision, timm, unsloth")
       ->group("software");
   command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group("software");
   command
@@ -341,6 +341,10 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
     setup.attention = *attention;
   }
   if (const auto read = read_recompute(flags.recompute, setup); !read) return fail(read.error());
+  if (setup.modules == ModuleStyle::kUnsloth && !is_given(flags, "--recompute")) {  // its own default ("unsloth")
+    setup.recomputation = Recomputation::kFull;
+    setup.activations = Home::kHost;
+  }
   const auto loop = parse_optimizer_loop(flags.optimizer_loop);
   if (!loop) return fail(loop.error());
   setup.loop = *loop;

@@ -50,4 +50,30 @@ std::string liger_assumption() {
   return "Liger's kernels allocate and keep what liger-kernel 0.8.5 does; their times follow from the bytes that they move, and none was measured";
 }
 
+Result<void> check_unsloth(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  if (setup.modules != ModuleStyle::kUnsloth) return {};
+  constexpr Family kFast[] = {Family::kLlama, Family::kMistral, Family::kQwen2, Family::kQwen3, Family::kGemma};
+  const bool fast = std::find(std::begin(kFast), std::end(kFast), spec.family) != std::end(kFast) && spec.experts.count == 0;
+  const std::string remedy = "take --modules huggingface";
+  const auto no = [&](std::string what) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--modules unsloth", .remedy = remedy});
+  };
+  if (setup.stack != Stack::kPytorch || setup.zero > 0) return no("Unsloth is modelled under pytorch, with parameters whole on every GPU");
+  if (!fast) return no(fmt::format("what Unsloth makes of {} is not modelled: of dense Llama, Mistral, Qwen 2, Qwen 3 and Gemma alone", spec.name));
+  if (!recipe.adapter.exists()) return no("of Unsloth's training adapters alone are modelled");
+  if (setup.adapter_dropout > 0) return no("Unsloth's functions beside dropout of what adapters read are not modelled");
+  const std::pair<bool, std::string_view> unknown[] = {{setup.compile || setup.compile_loss, "compiled modules"},
+                                                       {setup.fp8.exists(), "products in fp8"},
+                                                       {setup.loss_chunks > 1, "chunks of the loss"},
+                                                       {setup.rotary_tables, "tables of rotary positions in every layer"}};
+  for (const auto& [asked, what] : unknown) {
+    if (asked) return no(fmt::format("Unsloth's functions beside {} are not modelled", what));
+  }
+  return {};
+}
+
+std::string unsloth_assumption() {
+  return "Unsloth's functions keep and allocate what its published code does (October 2026); their times follow from the bytes that they move, and none was measured";
+}
+
 }  // namespace plimsoll

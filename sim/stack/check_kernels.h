@@ -4,6 +4,7 @@
 
 #include "core/base/result.h"
 #include "core/model/model_spec.h"
+#include "core/model/recipe.h"
 #include "sim/stack/stack_setup.h"
 
 namespace plimsoll {
@@ -12,7 +13,11 @@ namespace plimsoll {
 /// modelled.
 Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup);
 
+/// The same of Unsloth's functions.
+Result<void> check_unsloth(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);
+
 /// What was taken for granted of Liger's kernels.
 std::string liger_assumption();
+std::string unsloth_assumption();
 
 }  // namespace plimsoll

@@ -233,6 +233,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
   if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
+  if (setup.modules == ModuleStyle::kUnsloth) prediction->assumptions.emplace_back(unsloth_assumption());
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

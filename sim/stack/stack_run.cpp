@@ -76,6 +76,16 @@ void take_tape(StackRun& run) {
   run.places = run.tape->places();
 }
 
+/// Inputs of blocks in host memory while a micro-batch is under way, which nothing else leaves there in its forward pass.
+Bytes waiting_checkpoints(const std::vector<StackKernel>& kernels, const Recipe& recipe, const StackSetup& setup) {
+  if (setup.activations != Home::kHost || setup.stack == Stack::kColossalai) return Bytes(0);
+  double bytes = 0;
+  for (const StackKernel& kernel : kernels) {
+    if (kernel.sort == StackKernelSort::kToHost && kernel.phase == Phase::kForward) bytes += kernel.bytes;
+  }
+  return Bytes(static_cast<std::int64_t>(bytes / static_cast<double>(std::max<std::int64_t>(1, recipe.accumulate))));
+}
+
 /// PyTorch's fused attention gives another function of a model that caps its scores or has sinks.
 Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
   const bool fused = setup.attention && *setup.attention != AttentionKernel::kEager;
@@ -120,6 +130,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_segments(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
+  if (const auto known = check_unsloth(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
@@ -130,6 +141,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
     run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
   }
   take_tape(run);
+  run.marks.host += waiting_checkpoints(run.kernels, recipe, setup);
   return run;
 }
 

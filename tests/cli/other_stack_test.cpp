@@ -90,6 +90,7 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--liger"}, "--liger");
   refused({"--stack", "megatron", "--liger"}, "--liger");
   refused({"--stack", "pytorch", "--liger"}, "no kernels for the family of gpt2");
+  refused({"--stack", "pytorch", "--modules", "unsloth"}, "Unsloth");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");

@@ -1,4 +1,5 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_operations.h"
 
 #include <utility>
@@ -13,6 +14,14 @@ Tensor heads_of(Tape& tape, const Tensor& rows, std::int64_t heads, const BlockC
   return transpose(tape, cut, 1, 2);
 }
 
+/// Of one input the results of layers beside one another.
+Tensors dense_layers(Tape& tape, const Tensor& x, const std::vector<const DenseLayer*>& layers, const BlockContext& context) {
+  if (context.rules.unsloth && takes_adapters(layers)) return adapted_products(tape, x, layers, layers.size() > 1);
+  Tensors results;
+  for (const DenseLayer* layer : layers) results.push_back(dense_layer(tape, x, *layer));
+  return results;
+}
+
 Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
   if (spec.latent.exists()) return latent_heads(tape, x, weights.latent, context);
@@ -21,7 +30,7 @@ Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const Bl
   if (weights.qkv.size() == 1) {
     rows = split(tape, dense_layer(tape, x, weights.qkv.front()), {spec.attention_width(), kv_width, kv_width});
   } else {
-    for (const DenseLayer& one : weights.qkv) rows.push_back(dense_layer(tape, x, one));
+    rows = dense_layers(tape, x, {&weights.qkv[0], &weights.qkv[1], &weights.qkv[2]}, context);
   }
   if (spec.wide_qk_norm) {
     rows[0] = norm_layer(tape, rows[0], weights.query_norm, context);
@@ -94,7 +103,7 @@ Tensor kernel_attention(Tape& tape, Heads heads, const BlockContext& context) {
 
 Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context) {
   if (context.rules.fused_pointwise) return scale(tape, x);
-  if (context.rules.liger) return rotated_in_place(tape, x);
+  if (context.rules.liger || context.rules.unsloth) return rotated_in_place(tape, x, context.rules.liger);
   const std::int64_t half = x.size(-1) / 2;
   const std::size_t last = x.shape.size() - 1;
   const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
@@ -134,7 +143,7 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
   Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context, held) : kernel_attention(tape, heads, context);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
-  return dropout(tape, dense_layer(tape, out, weights.projection), context.rules.dropout);
+  return dropout(tape, dense_layers(tape, out, {&weights.projection}, context).front(), context.rules.dropout);
 }
 
 }  // namespace plimsoll

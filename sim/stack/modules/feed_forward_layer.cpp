@@ -1,4 +1,5 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_operations.h"
 
 namespace plimsoll {
@@ -45,6 +46,8 @@ Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContex
 
 Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
   Tensor inner;
+  const bool unsloth = context.rules.unsloth && weights.in.size() == 2;
+  if (unsloth && takes_adapters({&weights.in[0], &weights.in[1], &weights.out})) return adapted_feed_forward(tape, x, weights);
   if (!is_gated(context.spec.activation)) {
     inner = activated(tape, dense_layer(tape, x, weights.in.front()), context);
   } else if (weights.in.size() == 2) {

@@ -43,7 +43,8 @@ double family_dropout(const ModelSpec& spec, ModuleStyle style) {
 
 ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   ModuleRules rules;
-  const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace;
+  const bool unsloth = setup.modules == ModuleStyle::kUnsloth;
+  const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace || unsloth;
   const bool rms = spec.norm != NormKind::kLayerNorm;
   // PyTorch's fused attention knows none of these.
   const bool eager_alone = spec.score_cap > 0 || spec.sinks || spec.positions == PositionKind::kDistance;
@@ -78,9 +79,10 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
   rules.liger = setup.liger;
+  rules.unsloth = unsloth;
   rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
-  rules.norms_in_place = !spec.norms_behind();
+  rules.norms_in_place = !spec.norms_behind() && !(unsloth && spec.norm == NormKind::kRmsNormPlusOne);
   return rules;
 }
 

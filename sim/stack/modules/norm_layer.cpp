@@ -32,7 +32,7 @@ Tensor weightless_norm(Tape& tape, const Tensor& x) { return cast(tape, normaliz
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
   if (weights.weight == nullptr) return cast(tape, layer_norm(tape, cast(tape, x, DType::kFp32), weights), x.dtype);
-  if (context.rules.liger) {
+  if (context.rules.liger || context.rules.unsloth) {
     const std::int64_t processors = tape.options().sum_blocks.multiprocessors;
     return kernel_rms_norm(tape, x, *weights.weight, {.multiprocessors = processors, .in_place = context.rules.norms_in_place});
   }

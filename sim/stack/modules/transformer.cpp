@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_linear_loss.h"
 
 namespace plimsoll {
@@ -26,6 +27,7 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
     blocks_.push_back(make_block(own, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
   }
   make_head(make);
+  if (rules.unsloth) scratch_ = decoding_scratch(tape, blocks_);
   if (setup.rotary_tables && spec.positions == PositionKind::kRope) make_rotary_tables(weights);
 }
 
@@ -108,14 +110,16 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
   }
   const auto every = static_cast<std::size_t>(
       setup_.recomputation == Recomputation::kEvery ? std::max<std::int64_t>(1, setup_.every) : 1);
+  // Unsloth leaves the last block's input where it is: backward begins there.
   for (std::size_t first = 0; first < blocks_.size(); first += every) {
     const std::size_t last = std::min(first + every, blocks_.size());
     const auto keep = setup_.recomputation == Recomputation::kSelective ? selective_checkpoint : checkpoint;
     x = keep(tape_, x, [this, first, last, context](const Tensor& input) {
       Tensor inner = input;
       for (std::size_t i = first; i < last; ++i) inner = run_block(i, inner, context);
+      if (rules_.unsloth) held_ = inner.detached();
       return inner;
-    }, setup_.activations != Home::kDevice);
+    }, setup_.activations != Home::kDevice && !(rules_.unsloth && last == blocks_.size()));
   }
   return x;
 }
@@ -159,6 +163,7 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
 Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
   tape_.at("head");
   const Tensor rows = norm_layer(tape_, x, head_.final_norm, context);
+  if (rules_.unsloth) return recomputed_linear_cross_entropy(tape_, rows, *head_.output.weight);
   return fused_linear_cross_entropy(tape_, rows, *head_.output.weight, rules_.adds_products);
 }
 
@@ -177,6 +182,7 @@ Tensor Transformer::mask(std::int64_t sequence) {
 StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
+  held_ = {};
   tape_.at("embedding");
   const Tensor batch = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   const Tensor labels = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
@@ -187,7 +193,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
                                .batch = recipe_.micro_batch, .sequence = sequence};
     x = stack_of_blocks(std::move(x), context);
     context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
-    if (rules_.liger) {
+    if (rules_.liger || rules_.unsloth) {
       result.loss = fused_loss(std::exchange(x, {}), context);
       return;
     }

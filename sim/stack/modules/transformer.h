@@ -60,6 +60,8 @@ class Transformer : public StackModel {
   std::vector<BlockWeights> blocks_;
   Head head_;
   Tensors rotary_tables_;
+  Tensor scratch_;  ///< in which Unsloth decodes
+  Tensor held_;     ///< a block's result, which Unsloth's checkpoint holds while its backward pass runs
 };
 
 }  // namespace plimsoll

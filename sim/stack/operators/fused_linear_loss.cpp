@@ -99,4 +99,37 @@ Tensor fused_linear_cross_entropy(Tape& tape, const Tensor& x, Parameter& head, 
   });
 }
 
+std::int64_t recomputed_chunk_rows(std::int64_t rows, std::int64_t vocabulary) {
+  constexpr std::int64_t kChunkBytes = std::int64_t{2} << 30, kLogitBytes = 8, kLeast = 512, kParts = 8;
+  const std::int64_t fitting = kChunkBytes / (kLogitBytes * vocabulary);
+  return std::max<std::int64_t>(2, std::min({rows, fitting, std::max(kLeast, (rows + kParts - 1) / kParts)}));
+}
+
+Tensor recomputed_linear_cross_entropy(Tape& tape, const Tensor& input, Parameter& head) {
+  const Tensor x = tape.as_autocast(input);
+  const std::int64_t rows = x.elements() / x.size(-1), vocabulary = head.value.shape[0], hidden = head.value.shape[1];
+  const std::int64_t chunk = recomputed_chunk_rows(rows, vocabulary);
+  const Tensor sums = tape.empty({2, rows}, DType::kFp32);
+  for (std::int64_t first = 0; first < rows; first += chunk) {
+    const Tensor logits = tape.empty({std::min(chunk, rows - first), vocabulary}, x.dtype);
+    tape.product(1, logits.shape[0], vocabulary, hidden, x.dtype);
+    tape.stream(traffic(logits), x.dtype);
+  }
+  return tape.record(tape.empty({1}, DType::kFp32), {&x}, [=, saved = x.detached()](Tape& t, Tensors) {
+    const std::int64_t kept_rows = sums.shape[1];
+    Tensor dx = t.empty(saved.shape, saved.dtype);
+    for (std::int64_t first = 0; first < kept_rows; first += chunk) {
+      const std::int64_t here = std::min(chunk, kept_rows - first);
+      const Tensor logits = t.empty({here, vocabulary}, saved.dtype);
+      t.again(true);
+      t.product(1, here, vocabulary, hidden, saved.dtype);
+      t.again(false);
+      const Tensor gradient = t.empty({here, vocabulary}, saved.dtype);
+      t.stream(2 * traffic(logits), saved.dtype);
+      t.product(1, here, hidden, vocabulary, saved.dtype);
+    }
+    return only(std::move(dx));
+  });
+}
+
 }  // namespace plimsoll

@@ -14,4 +14,11 @@ std::int64_t loss_chunk_rows(std::int64_t rows, std::int64_t vocabulary, std::in
 /// lies beside it, and once more in fp32.
 Tensor fused_linear_cross_entropy(Tape& tape, const Tensor& x, Parameter& head, bool adds_products);
 
+/// As many rows that 8 bytes a logit come to 2 GiB, and an eighth of all if that is fewer, but 512 (unsloth_zoo's chunked loss).
+std::int64_t recomputed_chunk_rows(std::int64_t rows, std::int64_t vocabulary);
+
+/// Frozen head and cross-entropy in chunks whose logits are made twice: keeps x and two numbers a row; in backward a chunk's logits
+/// and their gradient lie beside one another.
+Tensor recomputed_linear_cross_entropy(Tape& tape, const Tensor& x, Parameter& head);
+
 }  // namespace plimsoll

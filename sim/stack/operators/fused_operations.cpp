@@ -42,8 +42,14 @@ Tensor kernel_rms_norm(Tape& tape, const Tensor& x, Parameter& parameter, const 
   });
 }
 
-Tensor rotated_in_place(Tape& tape, const Tensor& x) {
-  return tape.record(by_token(tape, x), {&x}, [](Tape& t, Tensors gradients) { return only(by_token(t, gradients[0])); });
+Tensor rotated_in_place(Tape& tape, const Tensor& x, bool backward_too) {
+  return tape.record(by_token(tape, x), {&x}, [backward_too](Tape& t, Tensors gradients) {
+    if (backward_too) return only(by_token(t, gradients[0]));
+    Tensor turned = t.empty(gradients[0].shape, gradients[0].dtype);
+    turned.order = gradients[0].order;
+    t.stream(2 * traffic(turned), turned.dtype);
+    return only(std::move(turned));
+  });
 }
 
 Tensor fused_rows(Tape& tape, const Tensor& x, const Tensors& saved) {

@@ -18,8 +18,9 @@ struct NormKernel {
 /// RMS norm in one kernel: keeps x and a root a row; backward sums partial gradients of the weight, one row a multiprocessor.
 Tensor kernel_rms_norm(Tape& tape, const Tensor& x, Parameter& weight, const NormKernel& kernel);
 
-/// Rotary positions of heads [b, heads, s, d] in place, forward and backward: memory by token, a copy where it is not so.
-Tensor rotated_in_place(Tape& tape, const Tensor& x);
+/// Rotary positions of heads [b, heads, s, d] in place: memory by token, a copy where it is not so. `backward_too`: so are
+/// gradients, which have memory of their own otherwise.
+Tensor rotated_in_place(Tape& tape, const Tensor& x, bool backward_too = true);
 
 /// An operator that keeps `saved` and writes one gradient of the input's size.
 Tensor fused_rows(Tape& tape, const Tensor& x, const Tensors& saved);

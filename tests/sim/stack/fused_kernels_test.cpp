@@ -3,6 +3,7 @@
 #include <string>
 
 #include "formats/models/resolve_model.h"
+#include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_linear_loss.h"
 #include "sim/stack/operators/fused_operations.h"
 #include "sim/stack/predict_stack.h"
@@ -151,6 +152,105 @@ TEST_CASE("Liger's kernels are refused by name where it has none or they are not
   CHECK_THAT(refusal("llama-3.2-1b", {.stack = Stack::kColossalai, .liger = true}), Contains("colossalai"));
   CHECK_THAT(refusal("llama-3.2-1b", {.compile = true, .liger = true}), Contains("compiled modules"));
   CHECK_THAT(refusal("llama-3.2-1b", {.liger = true, .loss_chunks = 4}), Contains("chunks of the loss"));
+}
+
+namespace {
+
+/// 256 rows of 64 numbers through layers of 64 → 96 with adapters of rank 4 beside frozen weights.
+struct AdaptedLayers {
+  explicit AdaptedLayers(Tape& tape) {
+    const DenseMaker make{.tape = tape, .adapter = adapter, .dtype = DType::kBf16, .compute = DType::kBf16};
+    gated.in = {make.make("gate", 64, 96, false, AdapterTarget::kGate), make.make("up", 64, 96, false, AdapterTarget::kUp)};
+    gated.out = make.make("down", 96, 64, false, AdapterTarget::kDown);
+  }
+  AdapterSpec adapter{.rank = 4, .alpha = 8, .targets = {AdapterTarget::kGate, AdapterTarget::kUp, AdapterTarget::kDown}};
+  FeedForwardWeights gated;
+};
+
+constexpr std::int64_t kStream = 2 * 256 * 64, kWide = 2 * 256 * 96, kLow = 2 * 256 * 4;
+
+}  // namespace
+
+TEST_CASE("Layers with adapters in one function keep what they read, and write its gradient there") {
+  for (const bool overwrites : {true, false}) {
+    Tape tape(kBare);
+    const AdaptedLayers layers(tape);
+    Tensor x = asking(tape, {256, 64}, DType::kBf16);
+    Tensors outs = adapted_products(tape, x, {&layers.gated.in[0], &layers.gated.in[1]}, overwrites);
+    x = {};
+    CHECK(held(tape).now == kStream + 2 * kWide);
+    Tensors gradients{tape.empty(outs[0].shape, DType::kBf16), tape.empty(outs[1].shape, DType::kBf16)};
+    const std::int64_t before = held(tape).now;
+    tape.backward_to(outs, std::move(gradients), {});
+    const std::int64_t matrices = 2 * 2 * (4 * 64 + 96 * 4);
+    const std::int64_t dx = overwrites ? 0 : kStream;
+    // The adapters' gradients, in the products' type, and one product of their rank at a time.
+    CHECK(held(tape).most == before + matrices + std::max(dx + kLow, 2 * kLow));
+  }
+}
+
+TEST_CASE("A gated layer with adapters needs one more tensor of its width in backward") {
+  Tape tape(kBare);
+  const AdaptedLayers layers(tape);
+  const Tensor x = asking(tape, {256, 64}, DType::kBf16);
+  const Tensor y = adapted_feed_forward(tape, x, layers.gated);
+  CHECK(held(tape).now == 2 * kStream + 2 * kWide);
+  const std::int64_t before = held(tape).now + kStream;
+  tape.backward(y, tape.empty(y.shape, y.dtype));
+  CHECK(held(tape).most >= before + kWide);
+  CHECK(held(tape).most <= before + kWide + 2 * kLow + 2 * 3 * (4 * 64 + 96 * 4));
+}
+
+TEST_CASE("Chunks whose logits are made twice are an eighth of the rows, and no more than 2 GiB at 8 bytes a logit") {
+  CHECK(recomputed_chunk_rows(8192, 128256) == 1024);
+  CHECK(recomputed_chunk_rows(1000, 128256) == 512);
+  CHECK(recomputed_chunk_rows(1 << 20, 128256) == 2092);
+  Tape tape(kBare);
+  Parameter& head = tape.parameter("head", {1000, 64}, DType::kBf16, false);
+  const Tensor x = asking(tape, {4096, 64}, DType::kBf16);
+  const Tensor loss = recomputed_linear_cross_entropy(tape, x, head);
+  const std::int64_t kept = x.bytes().count + 2 * 4 * 4096 + 4;
+  CHECK(held(tape).now == kept);
+  CHECK(held(tape).most == kept - 4 + 2 * 512 * 1000);
+  tape.backward(loss, tape.empty({1}, DType::kFp32));
+  CHECK(held(tape).most == kept + 4 + x.bytes().count + 2 * 2 * 512 * 1000);
+}
+
+namespace {
+
+StackPrediction qlora(ModuleStyle modules, Home activations, std::int64_t sequence) {
+  Recipe recipe;
+  recipe.sequence = sequence;
+  recipe.precision = Precision::kBf16Mixed;
+  const ModelSpec spec = *resolve_model("llama3.1-8b");
+  recipe.adapter = {.rank = 32, .alpha = 64, .targets = adapter_targets(spec)};
+  recipe.adapter.base = BaseStorage::kNf4;
+  const auto made = predict_stack(spec, recipe, {.modules = modules, .recomputation = Recomputation::kFull, .activations = activations},
+                                  *find_gpu(built_in_gpu_catalogue(), "A100 80GB SXM"));
+  REQUIRE(made);
+  return *made;
+}
+
+}  // namespace
+
+TEST_CASE("Unsloth's blocks wait in host memory but for the last, and need a fraction of what PEFT's do") {
+  constexpr std::int64_t kTokens = 16384;
+  const StackPrediction own = qlora(ModuleStyle::kUnsloth, Home::kHost, kTokens);
+  const StackPrediction on_device = qlora(ModuleStyle::kUnsloth, Home::kDevice, kTokens);
+  const StackPrediction plain = qlora(ModuleStyle::kHuggingFace, Home::kDevice, kTokens);
+  const Bytes waiting(31 * kTokens * 4096 * 2);
+  CHECK(own.host - on_device.host == waiting);
+  CHECK(on_device.peak.requested > own.peak.requested + Bytes(waiting.count * 9 / 10));
+  CHECK(plain.peak.requested > 2 * own.peak.requested);
+}
+
+TEST_CASE("Unsloth's modules are refused by name where they are not modelled") {
+  using Catch::Contains;
+  CHECK_THAT(refusal("llama-3.2-1b", {.modules = ModuleStyle::kUnsloth}), Contains("adapters alone"));
+  CHECK_THAT(refusal("gpt2", {.modules = ModuleStyle::kUnsloth}), Contains("gpt2"));
+  CHECK_THAT(refusal("mixtral-8x7b", {.modules = ModuleStyle::kUnsloth}), Contains("dense"));
+  CHECK_THAT(refusal("llama-3.2-1b", {.stack = Stack::kDeepspeed, .modules = ModuleStyle::kUnsloth}), Contains("under pytorch"));
+  CHECK_THAT(refusal("llama-3.2-1b", {.modules = ModuleStyle::kUnsloth, .liger = true}), Contains("adapters alone"));
 }
 
 }  // namespace plimsoll
