@@ -226,6 +226,10 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       .add_flag("--liger", flags.liger,
                 "Liger's kernels in transformers' modules (use_liger_kernel): norms, rotary positions, gated products, head and loss at once")
       ->group("software");
+  command
+      .add_flag("--tiled-mlp", flags.tiled_mlp,
+                "feed-forward layers run tile by tile, each made again in the backward pass (deepspeed: ALST)")
+      ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
   command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
@@ -241,7 +245,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")
       ->check(CLI::Range(1, 1024))
       ->group("software");
-  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron: ring attention; deepspeed with ZeRO-3: Ulysses)")
       ->check(CLI::Range(1, 1024))
       ->group("software");
   add_megatron_flags(command, flags, "software");
@@ -366,6 +370,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.rotary_tables = flags.rotary_tables;
   setup.half_logits = flags.half_logits;
   setup.liger = flags.liger;
+  setup.tiled_mlp = flags.tiled_mlp;
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

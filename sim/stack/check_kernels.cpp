@@ -46,6 +46,19 @@ Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup) {
   return {};
 }
 
+Result<void> check_tiles(const ModelSpec& spec, const StackSetup& setup) {
+  if (!setup.tiled_mlp) return {};
+  const auto no = [](std::string what) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--tiled-mlp", .remedy = "leave it out"});
+  };
+  if (setup.stack != Stack::kDeepspeed || setup.zero != 3 || setup.modules != ModuleStyle::kHuggingFace) {
+    return no("tiles of feed-forward layers are modelled of deepspeed's ZeRO-3 with huggingface modules");
+  }
+  if (spec.experts.count > 0) return no(fmt::format("tiles of the experts of {} are not modelled", spec.name));
+  if (spec.has_encoder_and_decoder() || spec.reads_images()) return no(fmt::format("tiles of the layers of {} are not modelled", spec.name));
+  return {};
+}
+
 std::string liger_assumption() {
   return "Liger's kernels allocate and keep what liger-kernel 0.8.5 does; their times follow from the bytes that they move, and none was measured";
 }

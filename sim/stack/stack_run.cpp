@@ -8,6 +8,7 @@
 #include "sim/stack/check_kernels.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
+#include "sim/stack/sequence_ranks.h"
 #include "sim/stack/tape/tape.h"
 #include "sim/stack/training_steps.h"
 
@@ -26,8 +27,8 @@ tl::unexpected<Error> unsupported(std::string what) {
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kLlmc) return unsupported("llm.c reserves its arenas once and allocates nothing while a step runs");
-  if (!cuts_layers(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
-    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1");
+  if (!cuts_layers(setup) && !shares_sequence(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
+    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1; ranks that share a sequence also of deepspeed's ZeRO-3 with huggingface modules");
   }
   return {};
 }
@@ -132,9 +133,13 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   if (const auto known = check_unsloth(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
+  if (const auto known = check_tiles(spec, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
-    run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
+    Recipe own = recipe;
+    if (shares_sequence(setup)) own.sequence = recipe.sequence / setup.context_ranks;
+    run.marks = run_training_steps(*run.tape, spec, own, setup, module_rules(spec, recipe, setup, gpu));
   } else {
     if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());
     const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));

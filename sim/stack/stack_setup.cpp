@@ -135,6 +135,8 @@ std::string describe(const StackSetup& setup) {
     text += fmt::format(", ZenFlow ({:.0f} % of columns each step, the others every {} steps)", 100 * setup.selected_share, setup.update_every);
   }
   if (setup.automatic_placement) text += ", placed by Gemini";
+  if (setup.tiled_mlp) text += ", feed-forward layers in tiles";
+  if (setup.context_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
   return text + fmt::format(", {} optimizer", to_text(setup.loop));

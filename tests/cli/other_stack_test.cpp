@@ -91,6 +91,9 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "megatron", "--liger"}, "--liger");
   refused({"--stack", "pytorch", "--liger"}, "no kernels for the family of gpt2");
   refused({"--stack", "pytorch", "--modules", "unsloth"}, "Unsloth");
+  refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
+  refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
+  refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");

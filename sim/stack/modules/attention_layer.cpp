@@ -1,4 +1,5 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/modules/sequence_exchange.h"
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_operations.h"
 
@@ -82,7 +83,8 @@ Heads narrowed(Tape& tape, const Heads& heads, DType compute) {
 
 Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   return fused_attention(tape, heads.q, heads.k, heads.v,
-                         {.heads = context.spec.heads, .sequence = context.sequence, .keys = context.sequence,
+                         {.heads = context.spec.heads / context.ranks, .sequence = context.ranks * context.sequence,
+                          .keys = context.ranks * context.sequence,
                           .head_dim = context.spec.head_dim, .causal = context.spec.causal,
                           .flash = context.rules.attention == AttentionKernel::kFlash, 
                           .dropout = context.rules.attention_dropout});
@@ -132,15 +134,18 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.q = weightless_norm(tape, heads.q);
     heads.k = weightless_norm(tape, heads.k);
   }
+  if (context.ranks > 1) heads = exchanged_heads(tape, heads, context.ranks);
   if (context.rules.repeats_heads) {
-    heads.k = repeat_heads(tape, heads.k, spec.heads / spec.kv_heads);
-    heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);
+    const std::int64_t times = heads.q.shape[1] / heads.k.shape[1];
+    heads.k = repeat_heads(tape, heads.k, times);
+    heads.v = repeat_heads(tape, heads.v, times);
   }
   const bool wide = context.rules.prepared && context.rules.attention == AttentionKernel::kFlash && !tape.autocast();
   if (wide) heads = narrowed(tape, heads, weights.projection.compute);
   const bool eager = context.rules.attention == AttentionKernel::kEager;
   Tensors held;
   Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context, held) : kernel_attention(tape, heads, context);
+  if (context.ranks > 1) out = exchanged_back(tape, out, context.ranks);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
   return dropout(tape, dense_layers(tape, out, {&weights.projection}, context).front(), context.rules.dropout);

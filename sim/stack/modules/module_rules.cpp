@@ -80,6 +80,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.fused_pointwise = setup.compile;
   rules.liger = setup.liger;
   rules.unsloth = unsloth;
+  rules.tiled = setup.tiled_mlp;
   rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
   rules.norms_in_place = !spec.norms_behind() && !(unsloth && spec.norm == NormKind::kRmsNormPlusOne);

@@ -7,6 +7,7 @@
 
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_linear_loss.h"
+#include "sim/stack/sequence_ranks.h"
 
 namespace plimsoll {
 
@@ -190,7 +191,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
     Tensor x = asking(embed());
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
     BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = spec_.full_every > 0 ? mask(sequence) : Tensor{},
-                               .batch = recipe_.micro_batch, .sequence = sequence};
+                               .batch = recipe_.micro_batch, .sequence = sequence, .ranks = shares_sequence(setup_) ? setup_.context_ranks : 1};
     x = stack_of_blocks(std::move(x), context);
     context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
     if (rules_.liger || rules_.unsloth) {

@@ -73,7 +73,8 @@ struct BlockContext {
   Tensor mask;           ///< nothing where the kernel knows the mask
   Tensor local_mask;     ///< of the blocks with a window, where others have none; as large
   std::int64_t batch = 1;
-  std::int64_t sequence = 1;
+  std::int64_t sequence = 1;  ///< tokens of it that this rank has
+  std::int64_t ranks = 1;     ///< that share a sequence
 };
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);
