@@ -104,10 +104,14 @@ std::string_view layout_option(const CLI::App& command, const StackFlags& stack)
   for (const char* option : {"--nodes", "--network"}) {
     if (!stack.other() && given(command, option)) return option;
   }
+  // Under DeepSpeed ranks share a sequence as Ulysses does it, and in no other way.
+  const bool ulysses = stack.stack == "deepspeed" && stack.context_ranks > 1;
+  const CLI::Option* context = command.get_option_no_throw("--context");
+  const bool says_so = ulysses && context != nullptr && context->count() > 0 && context->as<std::string>() == "ulysses";
   for (const char* option :
        {"--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
         "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations", "--tp-comm-overlap"}) {
-    if (given(command, option)) return option;
+    if (given(command, option) && !(says_so && std::string_view(option) == "--context")) return option;
   }
   return {};
 }

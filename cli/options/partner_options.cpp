@@ -15,17 +15,17 @@ struct Partner {
   std::string_view remedy;
 };
 
+}  // namespace
+
 bool is_given(const StackFlags& flags, std::string_view name) {
   return std::any_of(flags.options.begin(), flags.options.end(),
                      [&](const CLI::Option* option) { return option->count() > 0 && option->get_name() == name; });
 }
 
-}  // namespace
-
 Result<void> check_partner_options(const StackFlags& flags) {
   const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
   const bool shares = flags.gpus > 1 && flags.zero >= 2;
-  const bool keeps_types = flags.stack == "pytorch" && !shares;
+  const bool keeps_types = flags.stack == "pytorch" && !shares && flags.modules != "unsloth";
   const bool allocates_by_pytorch = flags.stack != "llm.c";
   const bool hugging_face = flags.modules.empty() || flags.modules == "huggingface";
   const Partner partners[] = {
@@ -43,6 +43,10 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--rotary-tables", hugging_face, "only transformers' modules had them", "leave it out"},
       {"--half-logits", hugging_face && flags.stack != "llm.c" && flags.stack != "megatron",
        "transformers' modules alone make wide logits for the loss", "leave it out"},
+      {"--liger", hugging_face && (flags.stack == "pytorch" || flags.stack == "deepspeed"),
+       "Liger's kernels stand in transformers' modules under PyTorch and DeepSpeed", "take --stack pytorch or deepspeed with huggingface modules, or leave it out"},
+      {"--tiled-mlp", hugging_face && flags.stack == "deepspeed" && flags.zero == 3, "it is of DeepSpeed's ZeRO-3 with transformers' modules",
+       "add --stack deepspeed --zero 3, or leave it out"},
       {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
       {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},

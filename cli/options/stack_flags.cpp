@@ -157,7 +157,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--modules", flags.modules,
                   "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
-                  "megatron, torchvision, timm")
+                  "megatron, torchvision, timm, unsloth")
       ->group("software");
   command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group("software");
   command
@@ -223,6 +223,14 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       .add_flag("--half-logits", flags.half_logits,
                 "the loop computes the loss itself, of logits in the type that the products gave them")
       ->group("software");
+  command
+      .add_flag("--liger", flags.liger,
+                "Liger's kernels in transformers' modules (use_liger_kernel): norms, rotary positions, gated products, head and loss at once")
+      ->group("software");
+  command
+      .add_flag("--tiled-mlp", flags.tiled_mlp,
+                "feed-forward layers run tile by tile, each made again in the backward pass (deepspeed: ALST)")
+      ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
   command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
@@ -238,7 +246,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")
       ->check(CLI::Range(1, 1024))
       ->group("software");
-  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron)")
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron: ring attention; deepspeed with ZeRO-3: Ulysses)")
       ->check(CLI::Range(1, 1024))
       ->group("software");
   add_megatron_flags(command, flags, "software");
@@ -338,6 +346,10 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
     setup.attention = *attention;
   }
   if (const auto read = read_recompute(flags.recompute, setup); !read) return fail(read.error());
+  if (setup.modules == ModuleStyle::kUnsloth && !is_given(flags, "--recompute")) {  // its own default ("unsloth")
+    setup.recomputation = Recomputation::kFull;
+    setup.activations = Home::kHost;
+  }
   const auto loop = parse_optimizer_loop(flags.optimizer_loop);
   if (!loop) return fail(loop.error());
   setup.loop = *loop;
@@ -361,6 +373,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.eager_modules = flags.module_loading == "eager";
   setup.rotary_tables = flags.rotary_tables;
   setup.half_logits = flags.half_logits;
+  setup.liger = flags.liger;
+  setup.tiled_mlp = flags.tiled_mlp;
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

@@ -37,6 +37,8 @@ struct StackFlags {
   std::string module_loading = "lazy";
   bool rotary_tables = false;
   bool half_logits = false;
+  bool liger = false;
+  bool tiled_mlp = false;
   int zero = 0;
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;

@@ -6,6 +6,7 @@
 #include "formats/machines/memory_overheads.h"
 #include "sim/stack/communicator_memory.h"
 #include "sim/stack/node_placement.h"
+#include "sim/stack/sequence_ranks.h"
 
 namespace plimsoll {
 namespace {
@@ -41,7 +42,11 @@ std::vector<CommunicatorShape> groups_of(const GpuEntry& gpu, const StackSetup& 
   GroupsOnNodes groups(gpu, setup);
   const std::int64_t of_data = setup.tensor_ranks * setup.context_ranks;
   const std::int64_t of_stages = of_data * setup.data_ranks;
-  groups.add(setup.data_ranks, of_data);
+  if (shares_sequence(setup)) {
+    groups.add(zero_ranks(setup), 1);
+  } else {
+    groups.add(setup.data_ranks, of_data);
+  }
   groups.add(setup.tensor_ranks, 1);
   groups.add(setup.stages, of_stages);
   groups.add(setup.context_ranks, setup.tensor_ranks);

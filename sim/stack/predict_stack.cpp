@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "sim/stack/check_fp8.h"
+#include "sim/stack/check_kernels.h"
 #include "sim/stack/device_room.h"
 #include "sim/stack/kernel_rates.h"
 #include "sim/stack/llmc/llmc_arenas.h"
 #include "sim/stack/modules/module_rules.h"
 #include "sim/stack/node_placement.h"
 #include "sim/stack/replay_log.h"
+#include "sim/stack/sequence_ranks.h"
 #include "sim/stack/stack_run.h"
 #include "sim/stack/step_time.h"
 #include "sim/stack/tape/tape.h"
@@ -258,6 +260,9 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_words(*prediction, spec);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   note_projection(*prediction, setup.optimizer_form);
+  if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
+  if (setup.modules == ModuleStyle::kUnsloth) prediction->assumptions.emplace_back(unsloth_assumption());
+  if (shares_sequence(setup)) prediction->assumptions.emplace_back(sequence_ranks_assumption());
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

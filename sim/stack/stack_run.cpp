@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "sim/stack/check_fp8.h"
+#include "sim/stack/check_kernels.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
+#include "sim/stack/sequence_ranks.h"
 #include "sim/stack/tape/tape.h"
 #include "sim/stack/training_steps.h"
 
@@ -25,8 +27,8 @@ tl::unexpected<Error> unsupported(std::string what) {
 Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kLlmc) return unsupported("llm.c reserves its arenas once and allocates nothing while a step runs");
-  if (!cuts_layers(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
-    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1");
+  if (!cuts_layers(setup) && !shares_sequence(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
+    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1; ranks that share a sequence also of deepspeed's ZeRO-3 with huggingface modules");
   }
   return {};
 }
@@ -73,6 +75,16 @@ void take_tape(StackRun& run) {
   run.log = &run.tape->log();
   run.kernels = run.tape->kernels();
   run.places = run.tape->places();
+}
+
+/// Inputs of blocks in host memory while a micro-batch is under way, which nothing else leaves there in its forward pass.
+Bytes waiting_checkpoints(const std::vector<StackKernel>& kernels, const Recipe& recipe, const StackSetup& setup) {
+  if (setup.activations != Home::kHost || setup.stack == Stack::kColossalai) return Bytes(0);
+  double bytes = 0;
+  for (const StackKernel& kernel : kernels) {
+    if (kernel.sort == StackKernelSort::kToHost && kernel.phase == Phase::kForward) bytes += kernel.bytes;
+  }
+  return Bytes(static_cast<std::int64_t>(bytes / static_cast<double>(std::max<std::int64_t>(1, recipe.accumulate))));
 }
 
 /// PyTorch's fused attention gives another function of a model that caps its scores or has sinks.
@@ -126,15 +138,22 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_segments(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
+  if (const auto known = check_unsloth(spec, recipe, setup); !known) return fail(known.error());
+  if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
+  if (const auto known = check_tiles(spec, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
-    run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
+    Recipe own = recipe;
+    if (shares_sequence(setup)) own.sequence = recipe.sequence / setup.context_ranks;
+    run.marks = run_training_steps(*run.tape, spec, own, setup, module_rules(spec, recipe, setup, gpu));
   } else {
     if (const auto cuts = check_megatron(spec, recipe, setup); !cuts) return fail(cuts.error());
     const std::int64_t stage = setup.stage.value_or(neediest_stage(spec, recipe, setup, gpu));
     run.marks = run_megatron_steps(*run.tape, spec, recipe, setup, stage, gpu.compute_capability);
   }
   take_tape(run);
+  run.marks.host += waiting_checkpoints(run.kernels, recipe, setup);
   return run;
 }
 

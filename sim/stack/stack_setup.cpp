@@ -17,14 +17,15 @@ constexpr Names<Stack, 6> kStacks{{{Stack::kPlimsoll, "plimsoll"},
                                    {Stack::kColossalai, "colossalai"},
                                    {Stack::kMegatron, "megatron"},
                                    {Stack::kLlmc, "llm.c"}}};
-constexpr Names<ModuleStyle, 8> kStyles{{{ModuleStyle::kHuggingFace, "huggingface"},
+constexpr Names<ModuleStyle, 9> kStyles{{{ModuleStyle::kHuggingFace, "huggingface"},
                                          {ModuleStyle::kNanoGpt, "nanogpt"},
                                          {ModuleStyle::kMosaic, "mosaic"},
                                          {ModuleStyle::kLitGpt, "litgpt"},
                                          {ModuleStyle::kTorchTune, "torchtune"},
                                          {ModuleStyle::kMegatron, "megatron"},
                                          {ModuleStyle::kTorchVision, "torchvision"},
-                                         {ModuleStyle::kTimm, "timm"}}};
+                                         {ModuleStyle::kTimm, "timm"},
+                                         {ModuleStyle::kUnsloth, "unsloth"}}};
 constexpr Names<AttentionKernel, 3> kAttentions{{{AttentionKernel::kEager, "eager"},
                                                  {AttentionKernel::kEfficient, "efficient"},
                                                  {AttentionKernel::kFlash, "flash"}}};
@@ -99,6 +100,7 @@ bool prepares_kbit(const StackSetup& setup) {
 std::string describe(const StackSetup& setup) {
   std::string text = fmt::format("{} modules", to_text(setup.modules));
   if (setup.compile) text += ", compiled";
+  if (setup.liger) text += ", Liger's kernels";
   if (setup.fp8.exists()) text += fmt::format(", fp8 with {} scaling", to_text(setup.fp8.scaling));
   if (setup.fp8.parameters) text += ", weights in fp8";
   if (setup.fp8.wide_ends > 0) text += fmt::format(", {} blocks at each end in two bytes", setup.fp8.wide_ends);
@@ -134,6 +136,8 @@ std::string describe(const StackSetup& setup) {
     text += fmt::format(", ZenFlow ({:.0f} % of columns each step, the others every {} steps)", 100 * setup.selected_share, setup.update_every);
   }
   if (setup.automatic_placement) text += ", placed by Gemini";
+  if (setup.tiled_mlp) text += ", feed-forward layers in tiles";
+  if (setup.context_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
   if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
   return text + fmt::format(", {} optimizer", to_text(setup.loop));

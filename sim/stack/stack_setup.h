@@ -28,6 +28,7 @@ enum class ModuleStyle : std::uint8_t {
   kMegatron,     ///< fused bias-GELU, masked softmax, linear layers that add gradients into fp32 buffers
   kTorchVision,  ///< convolutions
   kTimm,         ///< vision transformers
+  kUnsloth,      ///< transformers' models in Unsloth's kernels: adapters beside a frozen base in functions of its own
 };
 
 enum class AttentionKernel : std::uint8_t { kEager, kEfficient, kFlash };
@@ -107,6 +108,8 @@ struct StackSetup {
   /// PyTorch's checkpoints without reentrant autograd do since 2.1. Nothing: where modules checkpoint so (see stops_early).
   std::optional<bool> recomputation_stops_early;
   std::int64_t predicted_positions = 0;  ///< of a sequence, the masked ones, which alone meet BERT's head; 0: all
+  bool liger = false;           ///< Liger's kernels stand in transformers' modules: norms, rotation, gated products, the head with its loss
+  bool tiled_mlp = false;       ///< feed-forward layers run tile by tile, each checkpointed (ALST)
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool half_logits = false;     ///< the loss meets logits as products make them: a loop that computes it itself, not transformers' forward
   bool lets_logits_go = false;  ///< the training loop holds no logits during backward, where the modules' own examples do

@@ -4,6 +4,7 @@
 #include "sim/stack/collective_seconds.h"
 #include "sim/stack/host_rates.h"
 #include "sim/stack/kernel_seconds.h"
+#include "sim/stack/sequence_ranks.h"
 #include "sim/stack/step_timeline.h"
 #include "sim/stack/tape/stack_kernel.h"
 
@@ -23,7 +24,7 @@ double dispatch_seconds(const StackKernel& kernel, const StackSetup& setup) {
 
 /// Queries of a context rank meet the keys of all of them, which come round in parts (ring attention).
 StackKernel with_all_keys(StackKernel kernel, const StackSetup& setup) {
-  if (kernel.sort == StackKernelSort::kAttention) kernel.flops *= static_cast<double>(setup.context_ranks);
+  if (kernel.sort == StackKernelSort::kAttention && !shares_sequence(setup)) kernel.flops *= static_cast<double>(setup.context_ranks);
   return kernel;
 }
 

@@ -56,6 +56,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "older_cublas",
                                                   "older_inductor",
                                                   "older_softmax",
+                                                  "tiled_mlp",
+                                                  "liger",
                                                   "half_logits",
                                                   "lets_logits_go",
                                                   "holds_scores",

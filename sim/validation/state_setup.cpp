@@ -61,6 +61,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.older_inductor = facts.is_true("older_inductor");
   setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
+  setup.tiled_mlp = facts.is_true("tiled_mlp");
+  setup.liger = facts.is_true("liger");
   setup.half_logits = facts.is_true("half_logits");
   setup.lets_logits_go = facts.is_true("lets_logits_go");
   setup.holds_scores = facts.is_true("holds_scores");
@@ -129,7 +131,8 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.stages = facts.whole("pp", "stages").value_or(1);
   setup.sequence_parallel = facts.is_true("sequence_parallel");
   setup.context_ranks = facts.whole_fact("context_ranks").value_or(1);
-  if (setup.context_ranks > 1 && setup.stack != Stack::kMegatron) facts.refuse("context parallelism", "no setup but megatron's has it");
+  if (setup.context_ranks > 1 && setup.stack != Stack::kMegatron && setup.stack != Stack::kDeepspeed)
+    facts.refuse("context parallelism", "no setup but megatron's and deepspeed's has it");
   if (facts.fact("told_stage") == "last") setup.stage = setup.stages - 1;
   const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages * setup.context_ranks);
   // 0: what the GPUs leave; 1 where each of them trains a model of its own.

@@ -106,6 +106,13 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
+  refused({"--stack", "pytorch", "--modules", "nanogpt", "--liger"}, "--liger");
+  refused({"--stack", "megatron", "--liger"}, "--liger");
+  refused({"--stack", "pytorch", "--liger"}, "no kernels for the family of gpt2");
+  refused({"--stack", "pytorch", "--modules", "unsloth"}, "Unsloth");
+  refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
+  refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
+  refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");
@@ -117,6 +124,31 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});
   CHECK(nowhere.code == 2);
   CHECK_THAT(nowhere.err, Contains("--on"));
+}
+
+TEST_CASE("Unsloth's blocks wait in host memory unless somebody says how they are recomputed") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  const auto told = [&](Arguments more) {
+    Arguments all{"fit", "llama-3.2-1b", "--on", "RTX 4090", "--stack", "pytorch", "--modules", "unsloth", "--lora", "16", "--base-bits", "4"};
+    all.insert(all.end(), more.begin(), more.end());
+    return plimsoll_in(folder, all).out;
+  };
+  CHECK_THAT(told({}), Contains("full recomputation, checkpoints wait on the cpu"));
+  CHECK_THAT(told({"--recompute", "full"}), Contains("full recomputation") && !Contains("wait on the cpu"));
+  CHECK_THAT(told({"--recompute", "none"}), !Contains("recomputation"));
+}
+
+TEST_CASE("ranks share a sequence under DeepSpeed, and say how or not") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  for (const bool says_how : {false, true}) {
+    Arguments all{"fit", "llama-3.2-1b", "--on", "H100 SXM5 80GB", "--stack", "deepspeed", "--zero", "3", "--cp", "8", "--seq", "65536", "--recompute", "full"};
+    if (says_how) all.insert(all.end(), {"--context", "ulysses"});
+    const ChildEnd end = plimsoll_in(folder, all);
+    CHECK(end.code == 0);
+    CHECK_THAT(end.out, Contains("sequences shared by 8 GPUs") && Contains("no such run was measured"));
+  }
 }
 
 TEST_CASE("sequences of varying length come from a range or a file") {

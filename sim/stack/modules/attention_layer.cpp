@@ -1,4 +1,7 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/modules/sequence_exchange.h"
+#include "sim/stack/modules/unsloth_layers.h"
+#include "sim/stack/operators/fused_operations.h"
 
 #include <utility>
 
@@ -12,6 +15,14 @@ Tensor heads_of(Tape& tape, const Tensor& rows, std::int64_t heads, const BlockC
   return transpose(tape, cut, 1, 2);
 }
 
+/// Of one input the results of layers beside one another.
+Tensors dense_layers(Tape& tape, const Tensor& x, const std::vector<const DenseLayer*>& layers, const BlockContext& context) {
+  if (context.rules.unsloth && takes_adapters(layers)) return adapted_products(tape, x, layers, layers.size() > 1);
+  Tensors results;
+  for (const DenseLayer* layer : layers) results.push_back(dense_layer(tape, x, *layer));
+  return results;
+}
+
 Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const BlockContext& context) {
   const ModelSpec& spec = context.spec;
   if (spec.latent.exists()) return latent_heads(tape, x, weights.latent, context);
@@ -20,7 +31,7 @@ Heads project(Tape& tape, const Tensor& x, const BlockWeights& weights, const Bl
   if (weights.qkv.size() == 1) {
     rows = split(tape, dense_layer(tape, x, weights.qkv.front()), {spec.attention_width(), kv_width, kv_width});
   } else {
-    for (const DenseLayer& one : weights.qkv) rows.push_back(dense_layer(tape, x, one));
+    rows = dense_layers(tape, x, {&weights.qkv[0], &weights.qkv[1], &weights.qkv[2]}, context);
   }
   if (spec.wide_qk_norm) {
     rows[0] = norm_layer(tape, rows[0], weights.query_norm, context);
@@ -72,7 +83,8 @@ Heads narrowed(Tape& tape, const Heads& heads, DType compute) {
 
 Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
   return fused_attention(tape, heads.q, heads.k, heads.v,
-                         {.heads = context.spec.heads, .sequence = context.sequence, .keys = context.sequence,
+                         {.heads = context.spec.heads / context.ranks, .sequence = context.ranks * context.sequence,
+                          .keys = context.ranks * context.sequence,
                           .head_dim = context.spec.head_dim, .causal = context.spec.causal, .window = context.window,
                           .flash = context.rules.attention == AttentionKernel::kFlash, .mask = context.mask,
                           .dropout = context.rules.attention_dropout});
@@ -93,6 +105,7 @@ Tensor kernel_attention(Tape& tape, Heads heads, const BlockContext& context) {
 
 Tensor rotate(Tape& tape, const Tensor& x, const BlockContext& context) {
   if (context.rules.fused_pointwise) return scale(tape, x);
+  if (context.rules.liger || context.rules.unsloth) return rotated_in_place(tape, x, context.rules.liger);
   const std::int64_t half = x.size(-1) / 2;
   const std::size_t last = x.shape.size() - 1;
   const Tensor turned = concatenate(tape, {scale(tape, narrow(tape, x, last, half)), narrow(tape, x, last, half)}, last);
@@ -121,18 +134,21 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.q = weightless_norm(tape, heads.q);
     heads.k = weightless_norm(tape, heads.k);
   }
+  if (context.ranks > 1) heads = exchanged_heads(tape, heads, context.ranks);
   if (context.rules.repeats_heads || (context.rules.masks_window && context.mask && spec.kv_heads < spec.heads)) {
-    heads.k = repeat_heads(tape, heads.k, spec.heads / spec.kv_heads);
-    heads.v = repeat_heads(tape, heads.v, spec.heads / spec.kv_heads);
+    const std::int64_t times = heads.q.shape[1] / heads.k.shape[1];
+    heads.k = repeat_heads(tape, heads.k, times);
+    heads.v = repeat_heads(tape, heads.v, times);
   }
   const bool wide = context.rules.prepared && context.rules.attention == AttentionKernel::kFlash && !tape.autocast();
   if (wide) heads = narrowed(tape, heads, weights.projection.compute);
   const bool eager = context.rules.attention == AttentionKernel::kEager;
   Tensors held;
   Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context, held) : kernel_attention(tape, heads, context);
+  if (context.ranks > 1) out = exchanged_back(tape, out, context.ranks);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
-  return dropout(tape, dense_layer(tape, out, weights.projection), context.rules.dropout);
+  return dropout(tape, dense_layers(tape, out, {&weights.projection}, context).front(), context.rules.dropout);
 }
 
 }  // namespace plimsoll

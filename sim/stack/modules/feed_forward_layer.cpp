@@ -1,4 +1,6 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/modules/unsloth_layers.h"
+#include "sim/stack/operators/fused_operations.h"
 
 namespace plimsoll {
 namespace {
@@ -25,6 +27,7 @@ Tensor bounded_gate(Tape& tape, const Tensor& gate, const Tensor& up) {
 
 /// activation(gate) · up. A fused one saves gate and up alone.
 Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContext& context) {
+  if (context.rules.liger) return fused_gated_product(tape, gate, up);
   const bool bounded = context.spec.family == Family::kGptOss;
   if (bounded && !context.rules.fused_pointwise) return bounded_gate(tape, gate, up);
   if (!context.rules.fused_pointwise) return multiply(tape, from_input(tape, gate), up);
@@ -43,6 +46,8 @@ Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContex
 
 Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
   Tensor inner;
+  const bool unsloth = context.rules.unsloth && weights.in.size() == 2;
+  if (unsloth && takes_adapters({&weights.in[0], &weights.in[1], &weights.out})) return adapted_feed_forward(tape, x, weights);
   if (!is_gated(context.spec.activation)) {
     inner = activated(tape, dense_layer(tape, x, weights.in.front()), context);
   } else if (weights.in.size() == 2) {

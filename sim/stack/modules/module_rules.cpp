@@ -2,6 +2,8 @@
 
 #include <cstdlib>
 
+#include "sim/stack/sequence_ranks.h"
+
 namespace plimsoll {
 namespace {
 
@@ -43,7 +45,8 @@ double family_dropout(const ModelSpec& spec, ModuleStyle style) {
 
 ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   ModuleRules rules;
-  const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace;
+  const bool unsloth = setup.modules == ModuleStyle::kUnsloth;
+  const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace || unsloth;
   const bool rms = spec.norm != NormKind::kLayerNorm;
   // PyTorch's fused attention knows none of these.
   const bool eager_alone = spec.score_cap > 0 || spec.sinks || spec.positions == PositionKind::kDistance;
@@ -67,7 +70,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);
   rules.mask_as_sum = hugging_face;
-  rules.masks_window = hugging_face && spec.slides_over(recipe.sequence) && setup.attention != AttentionKernel::kFlash &&
+  rules.masks_window = hugging_face && !unsloth && !shares_sequence(setup) && spec.slides_over(recipe.sequence) && setup.attention != AttentionKernel::kFlash &&
                        rules.attention != AttentionKernel::kEager;
   const bool capped_by_hand = setup.modules == ModuleStyle::kLitGpt && spec.score_cap > 0;
   const bool casts = hugging_face && spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
@@ -79,6 +82,12 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   // torchtune and LitGPT make adapters with the model, in the default type of that moment.
   rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
+  rules.liger = setup.liger;
+  rules.unsloth = unsloth;
+  rules.tiled = setup.tiled_mlp;
+  rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
+  // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
+  rules.norms_in_place = !spec.norms_behind() && !(unsloth && spec.norm == NormKind::kRmsNormPlusOne);
   return rules;
 }
 

@@ -1,4 +1,5 @@
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/operators/fused_operations.h"
 
 namespace plimsoll {
 namespace {
@@ -31,6 +32,10 @@ Tensor weightless_norm(Tape& tape, const Tensor& x) { return cast(tape, normaliz
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context) {
   if (weights.weight == nullptr) return cast(tape, layer_norm(tape, cast(tape, x, DType::kFp32), weights), x.dtype);
+  if (context.rules.liger || context.rules.unsloth) {
+    const std::int64_t processors = tape.options().sum_blocks.multiprocessors;
+    return kernel_rms_norm(tape, x, *weights.weight, {.multiprocessors = processors, .in_place = context.rules.norms_in_place});
+  }
   const NormCode code = context.rules.fused_pointwise ? NormCode::kFused : context.rules.norm;
   if (context.spec.norm == NormKind::kLayerNorm && code != NormCode::kCentredInFp32) return layer_norm(tape, x, weights);
   return code == NormCode::kFused ? fused_rms_norm(tape, x, *weights.weight) : composite(tape, x, *weights.weight, code);

@@ -5,6 +5,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/stack/modules/unsloth_layers.h"
+#include "sim/stack/operators/fused_linear_loss.h"
+#include "sim/stack/sequence_ranks.h"
+
 namespace plimsoll {
 
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
@@ -24,6 +28,7 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
     blocks_.push_back(make_block(own, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
   }
   make_head(make);
+  if (rules.unsloth) scratch_ = decoding_scratch(tape, blocks_);
   if (setup.rotary_tables && spec.positions == PositionKind::kRope) make_rotary_tables(weights);
 }
 
@@ -96,7 +101,7 @@ Tensor Transformer::asking(Tensor x) {
 
 Tensor Transformer::run_block(std::size_t index, const Tensor& x, const BlockContext& context) {
   tape_.at(fmt::format("block {}", index));
-  if (!spec_.slides_over(context.sequence) || !spec_.has_window(static_cast<std::int64_t>(index)))
+  if (!spec_.slides_over(recipe_.sequence) || !spec_.has_window(static_cast<std::int64_t>(index)))
     return transformer_block(tape_, x, blocks_[index], context);
   BlockContext own = context;
   if (rules_.masks_window) own.mask = context.local_mask;
@@ -112,14 +117,16 @@ Tensor Transformer::stack_of_blocks(Tensor x, const BlockContext& context) {
   }
   const auto every = static_cast<std::size_t>(
       setup_.recomputation == Recomputation::kEvery ? std::max<std::int64_t>(1, setup_.every) : 1);
+  // Unsloth leaves the last block's input where it is: backward begins there.
   for (std::size_t first = 0; first < blocks_.size(); first += every) {
     const std::size_t last = std::min(first + every, blocks_.size());
     const auto keep = setup_.recomputation == Recomputation::kSelective ? selective_checkpoint : checkpoint;
     x = keep(tape_, x, [this, first, last, context](const Tensor& input) {
       Tensor inner = input;
       for (std::size_t i = first; i < last; ++i) inner = run_block(i, inner, context);
+      if (rules_.unsloth) held_ = inner.detached();
       return inner;
-    }, setup_.activations != Home::kDevice);
+    }, setup_.activations != Home::kDevice && !(rules_.unsloth && last == blocks_.size()));
   }
   return x;
 }
@@ -159,6 +166,14 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   return sum;
 }
 
+/// The head and the loss at once: logits are never whole.
+Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
+  tape_.at("head");
+  const Tensor rows = norm_layer(tape_, x, head_.final_norm, context);
+  if (rules_.unsloth) return recomputed_linear_cross_entropy(tape_, rows, *head_.output.weight);
+  return fused_linear_cross_entropy(tape_, rows, *head_.output.weight, rules_.adds_products);
+}
+
 Tensor Transformer::rotation(DType compute) {
   if (spec_.positions != PositionKind::kRope) return {};
   return tape_.empty({1, 1, recipe_.sequence, spec_.latent.exists() ? spec_.latent.rope_dim : spec_.head_dim}, compute);
@@ -180,15 +195,21 @@ Tensor Transformer::local_mask(std::int64_t sequence) {
 StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
+  held_ = {};
   tape_.at("embedding");
   const Tensor batch = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   const Tensor labels = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   tape_.with_autocast(autocast, [&] {
     Tensor x = asking(embed());
     const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
-    const BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
-                               .batch = recipe_.micro_batch, .sequence = sequence};
+    BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
+                               .batch = recipe_.micro_batch, .sequence = sequence, .ranks = shares_sequence(setup_) ? setup_.context_ranks : 1};
     x = stack_of_blocks(std::move(x), context);
+    context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
+    if (rules_.liger || rules_.unsloth) {
+      result.loss = fused_loss(std::exchange(x, {}), context);
+      return;
+    }
     if (setup_.loss_chunks > 1) {
       result.loss = chunked_loss(std::exchange(x, {}), context);
       return;

@@ -46,6 +46,7 @@ class Transformer : public StackModel {
   Tensor head(const Tensor& x, const BlockContext& context);
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
   Tensor chunked_loss(const Tensor& x, const BlockContext& context);
+  Tensor fused_loss(const Tensor& x, const BlockContext& context);
   Tensor rotation(DType compute);
   Tensor mask(std::int64_t sequence);
   Tensor local_mask(std::int64_t sequence);
@@ -60,6 +61,8 @@ class Transformer : public StackModel {
   std::vector<BlockWeights> blocks_;
   Head head_;
   Tensors rotary_tables_;
+  Tensor scratch_;  ///< in which Unsloth decodes
+  Tensor held_;     ///< a block's result, which Unsloth's checkpoint holds while its backward pass runs
 };
 
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/operators/tiled.h"
 
 namespace plimsoll {
 namespace {
@@ -80,6 +81,10 @@ Tensor feed(Tape& tape, const Tensor& x, const BlockWeights& weights, const Bloc
   const ExpertPass pass = [&](const Tensor& rows, const FeedForwardWeights& own) {
     return feed_forward_layer(tape, rows, own, context);
   };
+  if (context.rules.tiled && weights.mixture.experts.empty()) {
+    const std::int64_t tiles = (context.sequence + context.spec.hidden - 1) / context.spec.hidden;
+    return tiled(tape, x, tiles, [&tape, &weights, context](const Tensor& tile) { return feed_forward_layer(tape, tile, weights.feed, context); });
+  }
   return weights.mixture.experts.empty() ? pass(x, weights.feed)
                                          : expert_layer(tape, x, weights.mixture, context, pass);
 }

@@ -74,7 +74,8 @@ struct BlockContext {
   Tensor local_mask;     ///< of the blocks with a window, where others have none, or none that is a tensor
   std::int64_t window = 0;  ///< tokens that the block's see, where the kernel knows of it; 0: all before them
   std::int64_t batch = 1;
-  std::int64_t sequence = 1;
+  std::int64_t sequence = 1;  ///< tokens of it that this rank has
+  std::int64_t ranks = 1;     ///< that share a sequence
 };
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);

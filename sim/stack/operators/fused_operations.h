@@ -6,8 +6,21 @@ namespace plimsoll {
 
 // What hand-written kernels allocate and keep, where it differs from PyTorch's own operations.
 
-/// activation(a) · b in one kernel: keeps a and b, whose places backward fills with their gradients.
+/// activation(a) · b in one kernel: keeps a and b (copies where they are parts of wider rows), whose places backward fills with
+/// their gradients.
 Tensor fused_gated_product(Tape& tape, const Tensor& a, const Tensor& b);
+
+struct NormKernel {
+  std::int64_t multiprocessors = 0;
+  bool in_place = false;  ///< the input's gradient takes the place of the result's
+};
+
+/// RMS norm in one kernel: keeps x and a root a row; backward sums partial gradients of the weight, one row a multiprocessor.
+Tensor kernel_rms_norm(Tape& tape, const Tensor& x, Parameter& weight, const NormKernel& kernel);
+
+/// Rotary positions of heads [b, heads, s, d] in place: memory by token, a copy where it is not so. `backward_too`: so are
+/// gradients, which have memory of their own otherwise.
+Tensor rotated_in_place(Tape& tape, const Tensor& x, bool backward_too = true);
 
 /// An operator that keeps `saved` and writes one gradient of the input's size.
 Tensor fused_rows(Tape& tape, const Tensor& x, const Tensors& saved);

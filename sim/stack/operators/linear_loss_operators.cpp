@@ -1,7 +1,7 @@
 #include <algorithm>
-#include <bit>
 
 #include "sim/stack/operators/elementwise_operations.h"
+#include "sim/stack/operators/fused_linear_loss.h"
 #include "sim/stack/operators/operator_programs.h"
 #include "sim/stack/tape/operations.h"
 
@@ -44,11 +44,7 @@ Tensor in_chunks(Tape& tape, const Head& head, const std::function<void(Tape&)>&
   });
 }
 
-/// As many rows that logits of a chunk take no more than the hidden states of all: a power of two.
-std::int64_t chunk_rows(const OperatorCase& asked) {
-  const std::int64_t parts = (asked["V"] + asked["H"] - 1) / asked["H"];
-  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>((asked["BT"] + parts - 1) / parts)));
-}
+std::int64_t chunk_rows(const OperatorCase& asked) { return loss_chunk_rows(asked["BT"], asked["V"], asked["H"]); }
 
 // --- cross-entropy
 

@@ -26,19 +26,7 @@ Tensor composed_rms_norm(Tape& tape, const Tensor& input, Parameter& weight) {
   return multiply(tape, weight.use(), cast(tape, x, input.dtype));
 }
 
-/// One kernel: keeps x and a root a row; backward sums partial gradients of the weight, one row a multiprocessor.
-Tensor kernel_rms_norm(Tape& tape, const Tensor& x, Parameter& parameter, std::int64_t multiprocessors) {
-  const Tensor weight = parameter.use();
-  const Tensor roots = tape.empty({x.elements() / x.size(-1)}, DType::kFp32);
-  Tensor out = tape.empty(x.shape, x.dtype);
-  return tape.record(std::move(out), {&x, &weight}, [=, saved = x.detached(), shape = weight.detached()](Tape& t, Tensors) {
-    Tensors results{t.empty(saved.shape, saved.dtype)};
-    results.push_back(std::move(summed_partials(t, multiprocessors, {shape}).front()));
-    return results;
-  });
-}
-
-/// The same before partial sums: a gradient of the weight for each row, in its type, then PyTorch's sum over the rows. The
+/// A norm in one kernel before there were partial sums: a gradient of the weight for each row, in its type, then PyTorch's sum over the rows. The
 /// input's gradient takes the place of the result's.
 Tensor older_rms_norm(Tape& tape, const Tensor& x, Parameter& parameter) {
   const Tensor weight = parameter.use();
@@ -98,7 +86,7 @@ OperatorTest kernel_rms_norm_test(Tape& tape, const OperatorCase& asked) {
   Rows rows = make_rows(tape, asked, asked["H"]);
   if (!asked.before(kPartialSince)) {
     return {.held = {}, .forward = [&tape, rows, processors = asked.gpu.multiprocessors] {
-              return Tensors{kernel_rms_norm(tape, leaf(tape, *rows.x), *rows.weight, processors)};
+              return Tensors{kernel_rms_norm(tape, leaf(tape, *rows.x), *rows.weight, {.multiprocessors = processors})};
             }};
   }
   rows.weight = &tape.parameter("wide weight", {asked["H"]}, DType::kFp32);
@@ -128,7 +116,7 @@ OperatorTest added_composed(Tape& tape, const OperatorCase& asked) {
 /// The benchmark's module multiplies the kernel's result with a weight of its own.
 OperatorTest added_kernel(Tape& tape, const OperatorCase& asked) {
   return added(tape, asked, [](Tape& t, const Tensor& x, const Rows& rows, std::int64_t processors) {
-    return multiply(t, rows.bias->use(), kernel_rms_norm(t, x, *rows.weight, processors));
+    return multiply(t, rows.bias->use(), kernel_rms_norm(t, x, *rows.weight, {.multiprocessors = processors}));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/stack/optimizer_step.h"
+#include "sim/stack/sequence_ranks.h"
 
 namespace plimsoll {
 namespace {
@@ -18,7 +19,7 @@ constexpr std::int64_t kSwapBuffer = 100'000'000;
 }  // namespace
 
 PartitionedUnits::PartitionedUnits(Tape& tape, const Recipe& recipe, const StackSetup& setup)
-    : StateSharing(tape), ranks_(setup.data_ranks), parameter_home_(setup.parameters), state_home_(setup.optimizer),
+    : StateSharing(tape), ranks_(zero_ranks(setup)), parameter_home_(setup.parameters), state_home_(setup.optimizer),
       bucket_elements_(setup.reduce_bucket) {
   units_.emplace_back();
   for (Parameter& parameter : tape.parameters()) add(parameter);

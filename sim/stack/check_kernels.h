@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+
+#include "core/base/result.h"
+#include "core/model/model_spec.h"
+#include "core/model/recipe.h"
+#include "sim/stack/stack_setup.h"
+
+namespace plimsoll {
+
+/// Refuses, by name, Liger's kernels where it has none for a model's family, or where what they do beside another option is not
+/// modelled.
+Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup);
+
+/// The same of Unsloth's functions.
+Result<void> check_unsloth(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);
+
+/// Refuses tiles of feed-forward layers where they are not modelled.
+Result<void> check_tiles(const ModelSpec& spec, const StackSetup& setup);
+
+/// What was taken for granted of Liger's kernels.
+std::string liger_assumption();
+std::string unsloth_assumption();
+
+}  // namespace plimsoll
