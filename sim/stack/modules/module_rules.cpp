@@ -77,6 +77,9 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   // torchtune and LitGPT make adapters with the model, in the default type of that moment.
   rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
+  // nanoGPT's model computes the loss itself, and returns the logits with it.
+  rules.returns_logits = setup.compile && setup.modules == ModuleStyle::kNanoGpt && spec.head == HeadKind::kNextToken;
+  rules.compiled_loss = setup.compile_loss || rules.returns_logits;
   return rules;
 }
 

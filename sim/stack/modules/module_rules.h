@@ -31,6 +31,8 @@ struct ModuleRules {
   bool holds_logits = false;       ///< the training loop keeps them until the next step's are there
   bool fused_loss = false;         ///< one kernel that writes the gradient over the logits
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not
+  bool compiled_loss = false;      ///< torch.compile writes it
+  bool returns_logits = false;     ///< a compiled model gives them beside the loss
   bool prepared = false;           ///< what is not encoded is in fp32 (prepares_kbit), beside a base of 4 or 8 bits
   bool narrow_adapters = false;    ///< adapters are of the type that the model is kept in; PEFT makes them fp32 (autocast_adapter_dtype)
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward
