@@ -43,6 +43,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--rotary-tables", hugging_face, "only transformers' modules had them", "leave it out"},
       {"--half-logits", hugging_face && flags.stack != "llm.c" && flags.stack != "megatron",
        "transformers' modules alone make wide logits for the loss", "leave it out"},
+      {"--logits", allocates_by_pytorch && flags.stack != "megatron" && flags.loss_chunks == 1,
+       "llm.c, Megatron-LM and a loss in chunks have loops of their own", "leave it out"},
       {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
       {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},

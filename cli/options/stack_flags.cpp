@@ -222,6 +222,11 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       .add_flag("--half-logits", flags.half_logits,
                 "the loop computes the loss itself, of logits in the type that the products gave them")
       ->group("software");
+  command
+      .add_option("--logits", flags.logits,
+                  "held or freed: whether the loop still has them during backward (default: held by nanogpt and litgpt modules)")
+      ->check(CLI::IsMember({"held", "freed"}))
+      ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
   command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
@@ -357,6 +362,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.eager_modules = flags.module_loading == "eager";
   setup.rotary_tables = flags.rotary_tables;
   setup.half_logits = flags.half_logits;
+  if (!flags.logits.empty()) setup.holds_logits = flags.logits == "held";
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

@@ -35,6 +35,7 @@ struct StackFlags {
   std::string module_loading = "lazy";
   bool rotary_tables = false;
   bool half_logits = false;
+  std::string logits;  ///< "held" or "freed"; empty: as the modules' own examples have it
   int zero = 0;
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;

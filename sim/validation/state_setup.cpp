@@ -62,7 +62,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
   setup.half_logits = facts.is_true("half_logits");
-  setup.lets_logits_go = facts.is_true("lets_logits_go");
+  if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
   setup.holds_scores = facts.is_true("holds_scores");
   setup.separate_ends = facts.is_true("separate_ends");
   if (!facts.fact("stops_early").empty()) setup.recomputation_stops_early = facts.is_true("stops_early");

@@ -87,6 +87,8 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
+  refused({"--stack", "megatron", "--logits", "held"}, "--logits");
+  refused({"--stack", "pytorch", "--loss-chunks", "2", "--logits", "freed"}, "--logits");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");

@@ -73,7 +73,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken && !setup.half_logits;
   rules.holds_scores = setup.holds_scores;
   rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
-  rules.holds_logits = (setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt) && !setup.lets_logits_go;
+  rules.holds_logits = setup.holds_logits.value_or(setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt);
   // torchtune and LitGPT make adapters with the model, in the default type of that moment.
   rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;

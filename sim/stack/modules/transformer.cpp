@@ -189,7 +189,7 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
       return;
     }
     const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
-    if (!rules_.holds_logits) result.logits = {};
+    result.logits = rules_.holds_logits ? wide : Tensor{};
     result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);
   });
   return result;
