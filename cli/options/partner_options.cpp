@@ -47,6 +47,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
        "Liger's kernels stand in transformers' modules under PyTorch and DeepSpeed", "take --stack pytorch or deepspeed with huggingface modules, or leave it out"},
       {"--tiled-mlp", hugging_face && flags.stack == "deepspeed" && flags.zero == 3, "it is of DeepSpeed's ZeRO-3 with transformers' modules",
        "add --stack deepspeed --zero 3, or leave it out"},
+      {"--logits", allocates_by_pytorch && flags.stack != "megatron" && flags.loss_chunks == 1,
+       "llm.c, Megatron-LM and a loss in chunks have loops of their own", "leave it out"},
       {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
       {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},

@@ -231,6 +231,11 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       .add_flag("--tiled-mlp", flags.tiled_mlp,
                 "feed-forward layers run tile by tile, each made again in the backward pass (deepspeed: ALST)")
       ->group("software");
+  command
+      .add_option("--logits", flags.logits,
+                  "held or freed: whether the loop still has them during backward (default: held by nanogpt and litgpt modules)")
+      ->check(CLI::IsMember({"held", "freed"}))
+      ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
   command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
@@ -375,6 +380,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.half_logits = flags.half_logits;
   setup.liger = flags.liger;
   setup.tiled_mlp = flags.tiled_mlp;
+  if (!flags.logits.empty()) setup.holds_logits = flags.logits == "held";
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;
   setup.loss_chunks = flags.loss_chunks;

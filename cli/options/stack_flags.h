@@ -39,6 +39,7 @@ struct StackFlags {
   bool half_logits = false;
   bool liger = false;
   bool tiled_mlp = false;
+  std::string logits;  ///< "held" or "freed"; empty: as the modules' own examples have it
   int zero = 0;
   std::int64_t gpus = 1;
   std::int64_t loss_chunks = 1;

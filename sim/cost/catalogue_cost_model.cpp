@@ -75,7 +75,9 @@ double step_factor(const GpuEntry& gpu) {
 std::optional<Efficiency> arithmetic_efficiency(const GpuEntry& gpu, const Kernel& kernel, FusedAttention attention) {
   if (sort_of(kernel.kind) == KernelSort::kProduct) {
     auto efficiency = product_efficiency(gpu, kernel.dtype);
-    if (efficiency) efficiency->share *= step_factor(gpu);
+    if (!efficiency) return efficiency;
+    efficiency->share *= step_factor(gpu);
+    if (const auto kept = sustained_share(gpu.name, kernel.dtype)) efficiency->share = std::min(efficiency->share, *kept);
     return efficiency;
   }
   return attention_efficiency(gpu, kernel.dtype, kernel.shape.sequence, kernel.shape.head_dim,

@@ -1,8 +1,11 @@
 #include "sim/cost/efficiencies.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <string>
 
 #include "sim/cost/efficiency_rows.h"
 #include "sim/cost/embedded_calibration.h"
@@ -132,6 +135,12 @@ std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
                       .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
   }
   return std::nullopt;
+}
+
+std::optional<double> sustained_share(std::string_view gpu, DType dtype) {
+  const std::string key = fmt::format("sustained.{}", gpu);
+  if (size_of(dtype) > 2 || !cost_constants().has(key)) return std::nullopt;
+  return cost_constants().at(key) * cost_constants().at("step.professional");
 }
 
 Efficiency memory_efficiency(const GpuEntry& gpu) {

@@ -26,6 +26,10 @@ std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype);
 /// rows of both keep of that (the median). One shape was measured a board, so either is an extrapolation.
 std::optional<Efficiency> fp8_efficiency(const GpuEntry& gpu);
 
+/// What a step leaves of the nominal rate of matrix units where a board's power holds its clock down (keys `sustained.*`, the base
+/// clock's share; products at that clock reach what they reach of any). Nothing of other boards, nor of fp32, which draws less.
+std::optional<double> sustained_share(std::string_view gpu, DType dtype);
+
 /// Streaming kernels against nominal memory bandwidth (copies and triads measured on this GPU, else what such kernels
 /// reach).
 Efficiency memory_efficiency(const GpuEntry& gpu);

@@ -1,20 +1,10 @@
 #include "sim/inference/inference_costs.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/kernel_work.h"
 
 namespace plimsoll {
 namespace {
-
-/// FLOP/s of matrix units; 0 for other types.
-double matrix_flops(const Processor& processor, DType dtype) {
-  if (dtype == DType::kFp16) return processor.fp16_flops;
-  return dtype == DType::kBf16 ? processor.bf16_flops : 0;
-}
 
 double host_link_rate(const Platform& platform) {
   const auto host = platform.space(SpaceKind::kHost);
@@ -29,13 +19,7 @@ InferenceCosts::InferenceCosts(const CostModel& inner, const Platform& platform)
     : inner_(inner), pageable_rate_(cost_constants().at("pageable.share") * host_link_rate(platform)) {}
 
 Result<Cost> InferenceCosts::kernel(const Processor& processor, const Kernel& kernel) const {
-  auto cost = inner_.kernel(processor, kernel);
-  const std::string key = fmt::format("sustained.{}", processor.calibration_name);
-  const double nominal = matrix_flops(processor, kernel.dtype);
-  if (!cost || sort_of(kernel.kind) != KernelSort::kProduct || nominal <= 0 || !cost_constants().has(key)) return cost;
-  const double reached = cost_constants().at(key) * cost_constants().at("step.professional") * nominal;
-  const Cost sustained = cost_of(work_of(kernel).flops / reached, cost->origin);
-  return sustained.median > cost->median ? sustained : *cost;
+  return inner_.kernel(processor, kernel);
 }
 
 Result<Cost> InferenceCosts::transfer(const Platform& platform, const Link& link, Bytes bytes) const {

@@ -4,9 +4,8 @@
 
 namespace plimsoll {
 
-/// Another model's costs with what a long inference adds to them: boards that a slot feeds do long products at the clock that
-/// their power allows (keys `sustained.*` of data/calibration/cost_constants.csv), and what goes to or from pageable host
-/// memory (kLoadTokens stands for it) passes through the hands of a CPU thread. A program's own work on that thread takes a
+/// Another model's costs with what an inference adds to them: what goes to or from pageable host memory (kLoadTokens stands for
+/// it) passes through the hands of a CPU thread. A program's own work on that thread takes a
 /// nanosecond a byte (kReportLoss stands for it).
 class InferenceCosts final : public CostModel {
  public:

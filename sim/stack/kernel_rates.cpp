@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/uneven_products.h"
 #include "sim/stack/tape/stack_kernel.h"
@@ -43,7 +45,8 @@ void set_products(KernelRates& rates, const GpuEntry& gpu, Precision precision) 
     const auto alone = product_efficiency(gpu, units.measured);
     if (!units.tflops || !alone) continue;
     rates.nominal[type] = *units.tflops * kTera;
-    rates.products[type] = *units.tflops * kTera * alone->share * product_share(gpu, units.measured);
+    const double share = alone->share * product_share(gpu, units.measured);
+    rates.products[type] = *units.tflops * kTera * std::min(share, sustained_share(gpu.name, units.measured).value_or(share));
   }
 }
 
@@ -52,7 +55,8 @@ void set_fp8(KernelRates& rates, const GpuEntry& gpu) {
   const auto alone = fp8_efficiency(gpu);
   if (!gpu.fp8_tflops || !alone) return;
   rates.nominal[kFp8Type] = *gpu.fp8_tflops * kTera;
-  rates.products[kFp8Type] = *gpu.fp8_tflops * kTera * alone->share * product_share(gpu, DType::kBf16);
+  const double share = alone->share * product_share(gpu, DType::kBf16);
+  rates.products[kFp8Type] = *gpu.fp8_tflops * kTera * std::min(share, sustained_share(gpu.name, kFp8Type).value_or(share));
 }
 
 /// A compiler writes norms of its own, which read as copies do.

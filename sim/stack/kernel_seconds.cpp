@@ -90,7 +90,7 @@ Result<double> kernel_seconds(const StackKernel& kernel, const KernelRates& rate
     case StackKernelSort::kBatchNorm: return norm_seconds(kernel, rates);
     case StackKernelSort::kRelayout: return relayout_seconds(kernel, rates);
     case StackKernelSort::kOptimizer:
-    case StackKernelSort::kQuantize: return rates.startup + kernel.bytes / rates.updates;
+    case StackKernelSort::kPass: return rates.startup + kernel.bytes / rates.updates;
     default: return rates.startup + kernel.bytes / rates.streams;
   }
 }

@@ -122,7 +122,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.legacy_kernels) text += ", kernels of 2020";
   if (setup.half_logits) text += ", the loss of logits as products make them";
-  if (setup.lets_logits_go) text += ", logits let go";
+  if (setup.holds_logits) text += *setup.holds_logits ? ", logits held" : ", logits let go";
   if (setup.holds_scores) text += ", masked scores held";
   if (setup.separate_ends) text += ", embedding and head sharded by themselves";
   if (setup.recomputes_attention) text += ", attention recomputed too";

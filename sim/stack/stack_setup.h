@@ -112,7 +112,7 @@ struct StackSetup {
   bool tiled_mlp = false;       ///< feed-forward layers run tile by tile, each checkpointed (ALST)
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool half_logits = false;     ///< the loss meets logits as products make them: a loop that computes it itself, not transformers' forward
-  bool lets_logits_go = false;  ///< the training loop holds no logits during backward, where the modules' own examples do
+  std::optional<bool> holds_logits;  ///< whether the training loop has the logits during backward; nothing: as the modules' own examples do
   bool holds_scores = false;    ///< attention that is written out keeps the masked scores beside their softmax until it returns
   bool update_in_backward = false;  ///< every parameter is updated as soon as its gradient is there, which then goes
   bool keeps_gradients = false;  ///< zero_grad writes zeros and lets nothing go (PyTorch's default before 2.0)

@@ -64,7 +64,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.tiled_mlp = facts.is_true("tiled_mlp");
   setup.liger = facts.is_true("liger");
   setup.half_logits = facts.is_true("half_logits");
-  setup.lets_logits_go = facts.is_true("lets_logits_go");
+  if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
   setup.holds_scores = facts.is_true("holds_scores");
   setup.separate_ends = facts.is_true("separate_ends");
   if (!facts.fact("stops_early").empty()) setup.recomputation_stops_early = facts.is_true("stops_early");

@@ -113,6 +113,8 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
   refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
   refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
+  refused({"--stack", "megatron", "--logits", "held"}, "--logits");
+  refused({"--stack", "pytorch", "--loss-chunks", "2", "--logits", "freed"}, "--logits");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");

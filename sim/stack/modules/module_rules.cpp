@@ -78,7 +78,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken && !setup.half_logits;
   rules.holds_scores = setup.holds_scores;
   rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
-  rules.holds_logits = (setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt) && !setup.lets_logits_go;
+  rules.holds_logits = setup.holds_logits.value_or(setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt);
   // torchtune and LitGPT make adapters with the model, in the default type of that moment.
   rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   rules.fused_pointwise = setup.compile;
@@ -88,6 +88,9 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
   rules.norms_in_place = !spec.norms_behind() && !(unsloth && spec.norm == NormKind::kRmsNormPlusOne);
+  // nanoGPT's model computes the loss itself, and returns the logits with it.
+  rules.returns_logits = setup.compile && setup.modules == ModuleStyle::kNanoGpt && spec.head == HeadKind::kNextToken;
+  rules.compiled_loss = setup.compile_loss || rules.returns_logits;
   return rules;
 }
 

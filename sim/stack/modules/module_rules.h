@@ -36,6 +36,8 @@ struct ModuleRules {
   bool unsloth = false;            ///< Unsloth's functions, norms and loss
   bool adds_products = false;      ///< the fused loss's products are added into the head's gradient: compute capability 8.0 and later
   bool norms_in_place = false;     ///< norms in one kernel write their input's gradient over the result's
+  bool compiled_loss = false;      ///< torch.compile writes it
+  bool returns_logits = false;     ///< a compiled model gives them beside the loss
   bool prepared = false;           ///< what is not encoded is in fp32 (prepares_kbit), beside a base of 4 or 8 bits
   bool narrow_adapters = false;    ///< adapters are of the type that the model is kept in; PEFT makes them fp32 (autocast_adapter_dtype)
   bool fused_pointwise = false;    ///< a compiler fuses what lies between products and recomputes it in backward

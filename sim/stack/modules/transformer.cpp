@@ -159,8 +159,8 @@ Tensor Transformer::chunked_loss(const Tensor& x, const BlockContext& context) {
   tape_.at("loss");
   Tensor sum;
   for (const Tensor& chunk : logits) {
-    const Tensor loss = setup_.compile_loss ? compiled_cross_entropy(tape_, chunk)
-                                            : cross_entropy(tape_, cast(tape_, chunk, DType::kFp32));
+    const Tensor loss = rules_.compiled_loss ? compiled_cross_entropy(tape_, chunk)
+                                             : cross_entropy(tape_, cast(tape_, chunk, DType::kFp32));
     sum = sum ? add(tape_, sum, loss) : loss;
   }
   return sum;
@@ -216,13 +216,13 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
     }
     result.logits = head(std::exchange(x, {}), context);
     tape_.at("loss");
-    if (setup_.compile_loss) {
-      result.loss = compiled_cross_entropy(tape_, result.logits);
+    if (rules_.compiled_loss) {
+      result.loss = compiled_cross_entropy(tape_, result.logits, rules_.returns_logits);
       if (!rules_.holds_logits) result.logits = {};
       return;
     }
     const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
-    if (!rules_.holds_logits) result.logits = {};
+    result.logits = rules_.holds_logits ? wide : Tensor{};
     result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);
   });
   return result;

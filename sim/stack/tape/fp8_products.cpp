@@ -59,14 +59,14 @@ Fp8Copies to_fp8(Tape& tape, const Tensor& x, Fp8Uses uses) {
   if (made.columns && rules.transposes) written += traffic(made.columns);
   if (written == 0) return made;
   if (rules.finds_largest) tape.stream(traffic(x), x.dtype);
-  tape.quantize(traffic(x) + written, x.dtype);
+  tape.pass(traffic(x) + written, x.dtype);
   return made;
 }
 
 Tensor fp8_columns(Tape& tape, const Tensor& rows) {
   if (!tape.options().fp8.transposes) return rows;
   Tensor made = tape.empty(rows.shape, kFp8Type);
-  tape.quantize(2 * traffic(rows), kFp8Type);
+  tape.pass(2 * traffic(rows), kFp8Type);
   return made;
 }
 
@@ -80,7 +80,7 @@ Fp8Copies cached_fp8(Tape& tape, Parameter& weight) {
   }
   if (weight.low_of_step != tape.step() && copies > 0) {
     if (rules.finds_largest && !own) tape.stream(traffic(weight.value), weight.value.dtype);
-    tape.quantize(traffic(weight.value) + static_cast<double>(copies) * traffic(weight.low.front()), weight.value.dtype);
+    tape.pass(traffic(weight.value) + static_cast<double>(copies) * traffic(weight.low.front()), weight.value.dtype);
   }
   weight.low_of_step = tape.step();
   Fp8Copies made{.rows = own ? weight.value : weight.low.front(), .columns = {}};

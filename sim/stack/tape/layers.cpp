@@ -85,14 +85,16 @@ Tensor cross_entropy(Tape& tape, const Tensor& logits) {
   });
 }
 
-Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits) {
+Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits, bool returned) {
   Tensor loss = tape.empty({1}, DType::kFp32);
   const Tensor sums = tape.empty({2, logits.elements() / logits.size(-1)}, DType::kFp32);
-  tape.stream(traffic(logits), logits.dtype);
-  return tape.record(std::move(loss), {&logits}, [saved = logits.detached(), sums](Tape& t, Tensors) {
+  tape.pass(traffic(logits), logits.dtype);
+  return tape.record(std::move(loss), {&logits}, [saved = logits.detached(), sums, returned](Tape& t, Tensors) {
+    const Tensor zeros = returned ? t.empty(saved.shape, saved.dtype) : Tensor{};
+    if (returned) t.pass(2 * traffic(zeros), zeros.dtype);
     Tensors results(1);
     results[0] = t.empty(saved.shape, saved.dtype);
-    t.stream(2 * traffic(saved), saved.dtype);
+    t.pass(2 * traffic(saved), saved.dtype);
     return results;
   });
 }

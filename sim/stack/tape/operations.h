@@ -95,8 +95,9 @@ Tensor fused_attention(Tape& tape, const Tensor& q, const Tensor& k, const Tenso
 Tensor cross_entropy(Tape& tape, const Tensor& logits);
 /// In one kernel: saves the logits and a sum a row, and writes the gradient over the logits (FlashAttention's loss).
 Tensor fused_cross_entropy(Tape& tape, const Tensor& logits);
-/// One kernel each way, as torch.compile writes a loss: nothing is kept in fp32, and the gradient has a place of its own.
-Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits);
+/// One kernel each way, as torch.compile writes a loss: nothing is kept in fp32, and the gradient has a place of its own. Where the
+/// compiled model returns the logits as well, autograd hands its backward pass zeros of their size for them, which are added.
+Tensor compiled_cross_entropy(Tape& tape, const Tensor& logits, bool returned = false);
 
 // --- checkpoints
 /// Runs `segment` without saving anything but x, and once more when its gradient is asked for (Chen et al. 2016). With

@@ -21,7 +21,7 @@ enum class StackKernelSort : std::uint8_t {
   kBatchNorm,    ///< over feature maps that are stored plane by plane
   kStream,       ///< elementwise, reductions, copies within the device
   kOptimizer,
-  kQuantize,     ///< casts to 8 bits and transpositions there: one pass, compiled or not
+  kPass,         ///< one pass over memory, compiled or not: casts to 8 bits and transpositions there, a loss that a compiler writes
   kCollective,   ///< `bytes` a rank sends and receives
   kToHost,
   kToDevice,

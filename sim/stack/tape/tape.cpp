@@ -121,7 +121,7 @@ void Tape::launch(StackKernel kernel) {
 
 void Tape::stream(double bytes, DType dtype) { launch({.sort = stream_sort_, .dtype = dtype, .bytes = bytes}); }
 
-void Tape::quantize(double bytes, DType dtype) { launch({.sort = StackKernelSort::kQuantize, .dtype = dtype, .bytes = bytes}); }
+void Tape::pass(double bytes, DType dtype) { launch({.sort = StackKernelSort::kPass, .dtype = dtype, .bytes = bytes}); }
 
 void Tape::product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, std::optional<DType> result) {
   Tensor& workspace = phase_ == Phase::kBackward ? backward_workspace_ : forward_workspace_;

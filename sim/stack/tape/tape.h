@@ -128,8 +128,8 @@ class Tape {
   void stream(double bytes, DType dtype = DType::kFp32);
   /// From now on such kernels are of a net whose tensors are feature maps.
   void streams_over_planes() { stream_sort_ = StackKernelSort::kPlanes; }
-  /// A cast to 8 bits, or a transposition there: a pass that no compiler makes part of another kernel.
-  void quantize(double bytes, DType dtype);
+  /// A pass that no compiler makes shorter: a cast to 8 bits, a transposition there, a loss that it wrote itself.
+  void pass(double bytes, DType dtype);
   /// A product, with the library's workspace when it is the thread's first. `result`: what is written; nothing: as its operands.
   void product(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k, DType dtype, std::optional<DType> result = {});
 

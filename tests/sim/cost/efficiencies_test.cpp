@@ -31,6 +31,14 @@ TEST_CASE("What a board without measurements reaches is that of its like, not of
   CHECK(product_efficiency(gpu("T4"), DType::kFp32)->share == 0.462);
 }
 
+TEST_CASE("A board whose power holds its clock down keeps its base clock's share of matrix units, and all of fp32") {
+  // 585 of 1590 MHz and 795 of 2040, times what products keep at any clock.
+  CHECK(*sustained_share("T4", DType::kFp16) == Approx(0.88 * 585 / 1590).epsilon(0.005));
+  CHECK(*sustained_share("L4", DType::kBf16) == Approx(0.88 * 795 / 2040).epsilon(0.005));
+  CHECK(!sustained_share("L4", DType::kFp32));
+  CHECK(!sustained_share("L40S", DType::kBf16));
+}
+
 TEST_CASE("two runs of one board that contradict each other are not believed") {
   // RTX 3080 10GB in bf16: two samples, best 1.086, median 0.753.
   CHECK(product_efficiency(gpu("RTX 3080 10GB"), DType::kBf16)->origin == CostOrigin::kExtrapolated);

@@ -101,7 +101,7 @@ TEST_CASE("A cast to fp8 reads once with delayed scaling and twice with current,
   const auto moved = [](Fp8Rules fp8, Fp8Uses uses) {
     Tape tape(rules(fp8));
     to_fp8(tape, tape.empty({64, 32}, DType::kBf16), uses);
-    return bytes_of(tape, StackKernelSort::kQuantize) + bytes_of(tape, StackKernelSort::kStream);
+    return bytes_of(tape, StackKernelSort::kPass) + bytes_of(tape, StackKernelSort::kStream);
   };
   const double x = 64 * 32;
   CHECK(moved(kHopper, {.rows = true, .columns = true}) == (2 + 1 + 1) * x);
@@ -146,11 +146,11 @@ TEST_CASE("Weights in 8 bits are cast once a step, and stay over its micro-batch
   tape.step(1);
   for (int i = 0; i < 3; ++i) cached_fp8(tape, *layer.weights.weight);
   CHECK((alive(tape, Holding::kParameters) - layer.weights.weight->value.bytes()).count == 2 * weight);
-  CHECK(bytes_of(tape, StackKernelSort::kQuantize) == (2 + 2) * weight);
+  CHECK(bytes_of(tape, StackKernelSort::kPass) == (2 + 2) * weight);
   tape.step(2);
   cached_fp8(tape, *layer.weights.weight);
   CHECK((alive(tape, Holding::kParameters) - layer.weights.weight->value.bytes()).count == 2 * weight);
-  CHECK(bytes_of(tape, StackKernelSort::kQuantize) == 2 * (2 + 2) * weight);
+  CHECK(bytes_of(tape, StackKernelSort::kPass) == 2 * (2 + 2) * weight);
 }
 
 TEST_CASE("A block of Megatron keeps in fp8 what Transformer Engine saves") {

@@ -124,6 +124,41 @@ TEST_CASE("A loss of two-byte logits spares what the loss's own copy in fp32 tak
   CHECK(wide_autocast - activations(Precision::kBf16Mixed) < Bytes(static_cast<std::int64_t>(4.1 * logits)));
 }
 
+/// Bytes that one more token adds to the highest requested memory.
+double bytes_of_a_token(const std::string& model, Precision precision, const StackSetup& setup) {
+  const auto at = [&](std::int64_t batch) { return predict(model, recipe(batch, 256, precision), setup).peak.requested.count; };
+  return static_cast<double>(at(16) - at(8)) / (8 * 256);
+}
+
+TEST_CASE("A compiled nanoGPT keeps what PyTorch's partition of its graph keeps, and three sets of logits in two bytes") {
+  StackSetup setup = nano(AttentionKernel::kFlash, 0);
+  setup.compile = true;
+  // What aot_autograd of PyTorch 2.8 and 2.15 hands from the forward to the backward graph, a token: of a layer both norms' inputs in
+  // fp32 and results, queries, keys and values, attention's result and sums, the first product, its GELU; then the last norm's.
+  const double width = 256, layer = 36 * width + 4 * 4 + 4 * 4, ends = 6 * width + 2 * 4 + 2 * 4;
+  // The logits, which are kept and returned, the zeros that autograd makes for their gradient, and that gradient.
+  const double logits = 3 * 2 * 50304;
+  const double found = bytes_of_a_token("gpt:layers=3,hidden=256,heads=4,vocab=50304,positions=256", Precision::kBf16Mixed, setup);
+  CHECK(found == Approx(3 * layer + ends + logits).epsilon(0.01));
+}
+
+TEST_CASE("A loop that holds what the model returned has its logits beside all else") {
+  StackSetup setup{};
+  const std::string llama = "llama:layers=2,hidden=256,heads=4,ffn=512,vocab=32000";
+  const double freed = bytes_of_a_token(llama, Precision::kBf16, setup);
+  setup.holds_logits = true;
+  CHECK(bytes_of_a_token(llama, Precision::kBf16, setup) - freed == Approx(4 * 32000).epsilon(0.001));  // transformers makes them fp32
+  setup.half_logits = true;
+  const double held = bytes_of_a_token(llama, Precision::kBf16, setup);
+  setup.holds_logits = false;
+  CHECK(held - bytes_of_a_token(llama, Precision::kBf16, setup) == Approx(2 * 32000).epsilon(0.001));
+  setup = nano(AttentionKernel::kFlash, 0);
+  const std::string gpt = "gpt:layers=2,hidden=256,heads=4,vocab=50304,positions=256";
+  const double by_itself = bytes_of_a_token(gpt, Precision::kBf16, setup);
+  setup.holds_logits = false;
+  CHECK(by_itself - bytes_of_a_token(gpt, Precision::kBf16, setup) == Approx(2 * 50304).epsilon(0.001));
+}
+
 TEST_CASE("Adapters are fp32 under PEFT and of the model's type under torchtune and LitGPT") {
   const ModelSpec spec = *resolve_model("llama-3.2-1b");
   const auto held = [&](ModuleStyle modules, std::int64_t rank, Precision precision) {

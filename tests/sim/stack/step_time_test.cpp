@@ -85,6 +85,15 @@ TEST_CASE("What a step takes of the rate of an architecture's matrix units it do
   CHECK(share(DType::kFp32, DType::kFp32) == Approx(cost_constants().at("stack.product.datacenter")));
 }
 
+TEST_CASE("A training step on a board of 70 W multiplies no faster than an inference there, in two bytes alone") {
+  const auto at = [](const char* name) { return *kernel_rates(*find_gpu(built_in_gpu_catalogue(), name), StackSetup{}, Precision::kBf16Mixed); };
+  const KernelRates l4 = at("L4");
+  CHECK(l4.products.at(DType::kBf16) == *sustained_share("L4", DType::kBf16) * l4.nominal.at(DType::kBf16));
+  CHECK(l4.products.at(DType::kFp32) == product_efficiency(*find_gpu(built_in_gpu_catalogue(), "L4"), DType::kFp32)->share * l4.nominal.at(DType::kFp32));
+  const KernelRates l40s = at("L40S");
+  CHECK(l40s.products.at(DType::kBf16) == product_efficiency(*find_gpu(built_in_gpu_catalogue(), "L40S"), DType::kBf16)->share * l40s.nominal.at(DType::kBf16));
+}
+
 TEST_CASE("Transformer Engine attends with cuDNN's kernels, other layers do not") {
   const GpuEntry gpu = gpu_named("H100 SXM5 80GB");
   StackSetup setup;
