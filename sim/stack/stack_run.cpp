@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/megatron/megatron_steps.h"
 #include "sim/stack/replay_log.h"
@@ -119,6 +120,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_segments(spec, setup); !known) return fail(known.error());
   if (const auto known = check_lengths(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
+  if (const auto known = check_adapters(spec, recipe, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     run.marks = run_training_steps(*run.tape, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));

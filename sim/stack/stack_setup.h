@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/operating_system.h"
+#include "sim/stack/adapter_setup.h"
 #include "sim/stack/fp8_setup.h"
 #include "sim/stack/sequence_lengths.h"
 #include "sim/stack/tape/map_encoding.h"
@@ -58,6 +59,7 @@ struct StackSetup {
   OptimizerLoop loop = OptimizerLoop::kForeach;
   std::optional<double> dropout;  ///< nothing: the family's default
   double adapter_dropout = 0;     ///< of what adapters read
+  AdapterSetup adapter;           ///< what adapters are, beside their rank and targets
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
   /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
   std::optional<bool> kbit_preparation;
