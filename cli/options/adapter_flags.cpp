@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <utility>
 
 #include "core/model/adapter_parts.h"
 #include "core/model/parameters.h"
@@ -16,6 +17,8 @@ tl::unexpected<Error> bad(std::string what, std::string remedy) {
 
 Result<void> check_alone(const AdapterFlags& flags) {
   if (!flags.lora.empty()) return {};
+  if (flags.dora) return bad("--dora goes with --lora", "add --lora 16");
+  if (!flags.train_also.empty()) return bad("--train-also is beside a frozen model, and without --lora nothing is frozen", "add --lora 16");
   if (flags.alpha) return bad("--lora-alpha goes with --lora", "add --lora 16");
   if (flags.dropout != 0) return bad("--lora-dropout goes with --lora", "add --lora 16");
   if (flags.base_bits)
@@ -40,6 +43,17 @@ Result<BaseStorage> storage_of(const AdapterFlags& flags, Precision precision) {
       return bad(fmt::format("--base-bits is 4, 8 or 16, not {}", *flags.base_bits),
                  "leave it out to keep the model as it is computed with");
   }
+}
+
+/// Plans of ours have kernels for low-rank adapters beside matrices, and for nothing else that PEFT trains.
+Result<void> check_kernels(const AdapterFlags& flags) {
+  const std::pair<bool, std::string> missing[] = {{!flags.peft.empty(), fmt::format("--peft {}", flags.peft)},
+                                                  {flags.dora, "--dora"},
+                                                  {!flags.train_also.empty(), fmt::format("--train-also {}", flags.train_also)}};
+  for (const auto& [asked, option] : missing) {
+    if (asked) return bad(fmt::format("{} has no kernels in plans of plimsoll's own", option), "add --stack pytorch, or take --lora 16 alone");
+  }
+  return {};
 }
 
 std::string how_it_is_kept(BaseStorage base) {
@@ -84,11 +98,22 @@ void add_adapter_flags(CLI::App& command, AdapterFlags& flags) {
       ->check(CLI::Range(0.0, 0.99))
       ->group(group)
       ->capture_default_str();
+  command.add_flag("--dora", flags.dora, "adapters with a magnitude of every output beside them (DoRA; only under another --stack)")->group(group);
+  command
+      .add_option("--peft", flags.peft,
+                  "METHOD[:RANK][:TARGETS], another of PEFT's in --lora's place: dora, adalora, vera, loha and lokr have a rank, ia3 and bias "
+                  "have none, norms neither, prompt:TOKENS (only under another --stack)")
+      ->group(group);
+  command
+      .add_option("--train-also", flags.train_also,
+                  "embed, head or embed,head: copies of them are trained beside the adapters (PEFT's modules_to_save; only under another --stack)")
+      ->group(group);
 }
 
 Result<AdapterSpec> make_adapter(const AdapterFlags& flags, const ModelSpec& spec, Precision precision,
                                  std::vector<std::string>& notes) {
   if (const auto alone = check_alone(flags); !alone) return fail(alone.error());
+  if (const auto known = check_kernels(flags); !known) return fail(known.error());
   if (flags.lora.empty()) return AdapterSpec{};
   if (flags.dropout != 0) {
     return bad(fmt::format("--lora-dropout {} has no kernel yet", flags.dropout),
@@ -106,7 +131,7 @@ Result<AdapterSpec> make_adapter(const AdapterFlags& flags, const ModelSpec& spe
                             .targets = std::move(*targets),
                             .base = *base};
   if (const auto valid = validate(adapter, spec); !valid) return fail(valid.error());
-  notes.push_back(what_is_trained(adapter, spec));
+  if (!flags.described) notes.push_back(what_is_trained(adapter, spec));
   if (colon != std::string::npos && means_one_matrix(std::string_view(flags.lora).substr(colon + 1), spec)) {
     notes.push_back(fmt::format("queries, keys and values of {} are one matrix: one adapter stands beside qkv, not three", spec.name));
   }

@@ -17,6 +17,11 @@ struct AdapterFlags {
   std::string lora;             ///< "16" or "16:q,v"; empty: everything is trained
   std::optional<double> alpha;  ///< twice the rank when left out
   double dropout = 0;
+  bool dora = false;
+  std::string peft;        ///< "ia3:k,v,down": a method of PEFT's in --lora's place
+  std::string train_also;  ///< "embed,head": modules of which copies are trained
+  /// Whether another program's method was read from them, which says itself what it trains.
+  bool described = false;
   std::optional<int> base_bits;  ///< of the frozen model's matrices; as compute reads them when left out
 };
 

@@ -8,6 +8,7 @@
 #include "formats/machines/machine_parts.h"
 #include "formats/models/resolve_model.h"
 #include "formats/text/read_text_file.h"
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/node_placement.h"
 #include "sim/stack/setup_on.h"
 
@@ -91,7 +92,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (!setup) return fail(setup.error());
   TrainingFlags decided = training;
   if (const auto taken = take_stack_choices(strategy, other.spec, decided, *setup, other.notes); !taken) return fail(taken.error());
-  if (const auto taken = take_stack_adapters(stack, decided, *setup); !taken) return fail(taken.error());
+  if (const auto taken = take_stack_adapters(stack, other.spec, decided, *setup); !taken) return fail(taken.error());
   other.setup = *setup;
   note_idle_network(stack, other);
   const PrecisionAdvice advice = default_precision(placed->gpu);
@@ -100,6 +101,10 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (const auto valid = validate(*recipe, other.spec); !valid) return fail(valid.error());
   if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
   other.recipe = *recipe;
+  if (setup->adapter.beyond_lora()) {
+    if (const auto known = check_adapters(other.spec, *recipe, *setup); !known) return fail(known.error());
+    other.notes.push_back(describe_trained(other.spec, *recipe, *setup, other.machine.gpu));
+  }
   return other;
 }
 

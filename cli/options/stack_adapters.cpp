@@ -1,10 +1,19 @@
 #include "cli/options/stack_adapters.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "cli/options/peft_method.h"
+#include "core/model/parameters.h"
+#include "sim/stack/trained_parameters.h"
 
 namespace plimsoll {
 
-Result<void> take_stack_adapters(const StackFlags& flags, TrainingFlags& training, StackSetup& setup) {
+Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec, TrainingFlags& training, StackSetup& setup) {
+  const auto method = take_peft_method(training.adapter, spec);
+  if (!method) return fail(method.error());
+  setup.adapter = *method;
   const bool encoded = training.adapter.base_bits.value_or(16) < 16;
   if (!flags.kbit_preparation.empty() && !encoded) {
     return fail({.kind = ErrorKind::kInput,
@@ -21,6 +30,25 @@ Result<void> take_stack_adapters(const StackFlags& flags, TrainingFlags& trainin
   if (training.adapter.lora.empty()) return {};
   setup.adapter_dropout = std::exchange(training.adapter.dropout, 0.0);
   return {};
+}
+
+namespace {
+
+std::string what_stands(const AdapterSpec& adapter, const AdapterSetup& setup) {
+  std::string text(to_text(setup.method));
+  if (setup.method == AdapterMethod::kPrompt) text += fmt::format(" of {} tokens", setup.virtual_tokens);
+  if (has_rank(setup.method)) text += fmt::format(" of rank {}", adapter.rank);
+  if (has_targets(setup.method)) text += fmt::format(" beside {}", to_text(adapter.targets));
+  if (setup.copies_embedding || setup.copies_head) text += fmt::format(", and a copy of {}", copies_text(setup));
+  return text;
+}
+
+}  // namespace
+
+std::string describe_trained(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  const auto all = static_cast<double>(parameter_count(spec)), trained = static_cast<double>(trained_parameters(spec, recipe, setup, gpu));
+  return fmt::format("{}: {:.2f} M parameters are trained, {:.2f} % of the model's {:.2f} M, which stay as they are", what_stands(recipe.adapter, setup.adapter),
+                     trained * 1e-6, 100 * trained / all, all * 1e-6);
 }
 
 }  // namespace plimsoll

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/stack/check_adapters.h"
 #include "sim/stack/check_fp8.h"
 #include "sim/stack/check_kernels.h"
 #include "sim/stack/megatron/megatron_steps.h"
@@ -142,6 +143,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
   if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_tiles(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_adapters(spec, recipe, setup); !known) return fail(known.error());
   StackRun run{.tape = make_tape(setup, gpu), .kernels = {}, .places = {}, .marks = {}, .room = device_room(gpu, setup)};
   if (!cuts_layers(setup)) {
     Recipe own = recipe;

@@ -111,6 +111,8 @@ std::string describe(const StackSetup& setup) {
   if (setup.recomputation == Recomputation::kSelective) text += ", selective recomputation";
   if (setup.activations != Home::kDevice) text += fmt::format(", checkpoints wait on the {}", to_text(setup.activations));
   if (setup.compression.exists()) text += fmt::format(", feature maps wait {}", to_text(setup.compression.encoding));
+  if (setup.adapter.method != AdapterMethod::kLora) text += fmt::format(", {}", to_text(setup.adapter.method));
+  if (setup.adapter.copies_embedding || setup.adapter.copies_head) text += fmt::format(", a trained copy of {}", copies_text(setup.adapter));
   if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
   if (setup.plain_scales) text += ", scales of the base in fp32";
   if (setup.lengths.vary()) text += ", sequences of varying length";

@@ -8,6 +8,7 @@
 #include "core/base/quantity.h"
 #include "core/base/result.h"
 #include "core/platform/operating_system.h"
+#include "sim/stack/adapter_setup.h"
 #include "sim/stack/fp8_setup.h"
 #include "sim/stack/optimizer_form.h"
 #include "sim/stack/sequence_lengths.h"
@@ -61,6 +62,7 @@ struct StackSetup {
   OptimizerForm optimizer_form;   ///< of states that are projected, narrow or paged
   std::optional<double> dropout;  ///< nothing: the family's default
   double adapter_dropout = 0;     ///< of what adapters read
+  AdapterSetup adapter;           ///< what adapters are, beside their rank and targets
   /// PEFT's prepare_model_for_kbit_training: beside a base of 4 or 8 bits everything that is not encoded (embedding, norms, biases,
   /// head) is in fp32, and so is the stream between blocks. Nothing: where PEFT's users have it (see prepares_kbit).
   std::optional<bool> kbit_preparation;

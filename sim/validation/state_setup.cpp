@@ -53,6 +53,9 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.plain_scales = facts.is_true("plain_scales");
   if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
   setup.adapter_dropout = facts.number_fact("lora_dropout").value_or(0);
+  take_word(facts, "adapter_method", parse_adapter_method, setup.adapter.method);
+  setup.adapter.virtual_tokens = facts.whole_fact("virtual_tokens").value_or(0);
+  if (const auto copies = parse_copies(facts.fact("train_also"), setup.adapter); !copies) facts.refuse("unreadable fact", copies.error().what);
   setup.desktop = facts.is_true("desktop");
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   setup.half_weights = facts.is_true("half_weights");

@@ -187,9 +187,10 @@ def peak(model, size, sequence, precision, recompute, lora, target="", bits="", 
     return {str(k).split(".")[-1]: v for k, v in snapshot.items()}["Total"] / 2**20
 
 
-writer = csv.writer(sys.stdout, lineterminator="\n")
-writer.writerow(["model", "batch", "sequence", "precision", "recompute", "lora", "target", "base_bits", "prepared", "lora_dropout",
-                 "peak_mib", "origin"])
-for case in CASES:
-    origin = f"torch {torch.__version__.split('+')[0]}, transformers {hf.__version__}"
-    writer.writerow([*case, *[""] * (10 - len(case)), f"{peak(*case):.2f}", origin])
+if __name__ == "__main__":
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(["model", "batch", "sequence", "precision", "recompute", "lora", "target", "base_bits", "prepared", "lora_dropout",
+                     "peak_mib", "origin"])
+    for case in CASES:
+        origin = f"torch {torch.__version__.split('+')[0]}, transformers {hf.__version__}"
+        writer.writerow([*case, *[""] * (10 - len(case)), f"{peak(*case):.2f}", origin])

@@ -1,5 +1,11 @@
 #include "sim/stack/modules/dense_layer.h"
 
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+#include "sim/stack/modules/adapter_deltas.h"
+
 namespace plimsoll {
 namespace {
 
@@ -58,6 +64,11 @@ Parameter* DenseMaker::parameter(const std::string& name, Shape shape) const {
   return &tape.parameter(name, std::move(shape), dtype, !adapter.exists());
 }
 
+Parameter* DenseMaker::parameter_or_copy(const std::string& name, Shape shape, bool copied) const {
+  Parameter* const own = parameter(name, shape);
+  return copied && adapter.exists() ? &tape.parameter(name + ".copy", std::move(shape), dtype) : own;
+}
+
 DenseLayer DenseMaker::make_plain(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias) const {
   DenseLayer made;
   made.inputs = inputs;
@@ -82,22 +93,67 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
     made = make_plain(name, inputs, outputs, bias);
     made.fp8 = fp8;
   }
-  if (!adapter.exists() || !has(adapter, target)) return made;
-  made.dropout = dropout;
-  made.down = &tape.parameter(name + ".A", {adapter.rank, inputs}, adapters);
-  made.up = &tape.parameter(name + ".B", {outputs, adapter.rank}, adapters);
+  if (adapter.exists() && has_targets(kind.method) && has(adapter, target)) made.adapter = make_adapter(name, inputs, outputs, target);
   return made;
 }
 
+namespace {
+
+/// The second factor is of low rank unless that would be more than half its longer side.
+void add_kronecker_factors(AdapterWeights& made, std::int64_t inputs, std::int64_t outputs, std::int64_t rank,
+                           const std::function<Parameter*(const char*, Shape)>& trained) {
+  const auto [outer_rows, inner_rows] = near_root_factors(outputs);
+  const auto [outer_columns, inner_columns] = near_root_factors(inputs);
+  made.outer = trained(".w1", {outer_rows, outer_columns});
+  const bool whole = 2 * rank >= std::max(inner_rows, inner_columns);
+  made.down = trained(whole ? ".w2" : ".w2A", {whole ? inner_rows : rank, inner_columns});
+  if (!whole) made.up = trained(".w2B", {inner_rows, rank});
+}
+
+}  // namespace
+
+AdapterWeights DenseMaker::make_adapter(const std::string& name, std::int64_t inputs, std::int64_t outputs, AdapterTarget target) const {
+  using Method = AdapterMethod;
+  AdapterWeights made{.method = kind.method, .dropout = dropout};
+  const std::int64_t rank = adapter.rank;
+  const auto trained = [&](const char* part, Shape shape) { return &tape.parameter(name + part, std::move(shape), adapters); };
+  const bool low_rank = kind.method == Method::kLora || kind.method == Method::kDora || kind.method == Method::kAdalora || kind.method == Method::kLoha;
+  if (low_rank) {
+    made.down = trained(".A", {rank, inputs});
+    made.up = trained(".B", {outputs, rank});
+  }
+  switch (kind.method) {
+    case Method::kDora: made.vector = trained(".magnitude", {outputs}); break;
+    case Method::kAdalora: made.ranks = trained(".E", {rank, 1}); break;
+    case Method::kVera:
+      made.down = shared.down;
+      made.up = shared.up;
+      made.ranks = trained(".d", {rank});
+      made.vector = trained(".b", {outputs});
+      break;
+    case Method::kLoha:
+      made.second_down = trained(".A2", {rank, inputs});
+      made.second_up = trained(".B2", {outputs, rank});
+      break;
+    case Method::kLokr: add_kronecker_factors(made, inputs, outputs, rank, trained); break;
+    case Method::kIa3:
+      made.scales_input = target == AdapterTarget::kDown;
+      made.vector = trained(".l", {made.scales_input ? inputs : outputs});
+      break;
+    case Method::kBias: made.vector = trained(".own_bias", {outputs}); break;
+    default: break;
+  }
+  return made;
+}
+
+Tensor whole_weight(Tape& tape, const DenseLayer& layer) {
+  return layer.encoded ? decoded(tape, layer.weight->use(), {layer.outputs, layer.inputs}, layer.compute) : layer.weight->use();
+}
+
 Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {
+  if (layer.adapter.scales_input) return base_product(tape, scaled_input(tape, x, layer.adapter), layer);
   Tensor out = base_product(tape, x, layer);
-  if (layer.down == nullptr) return out;
-  if (layer.encoded) out = scale(tape, out);  // a copy, so that the sum may be taken in place
-  // PEFT hands adapters what they read in their own type; beside bitsandbytes' layers it leaves that to autocast where there is one.
-  const Tensor own = layer.encoded && tape.autocast() ? x : cast(tape, x, layer.down->value.dtype);
-  const Tensor low = linear(tape, linear(tape, dropout(tape, own, layer.dropout), {.weight = layer.down}), {.weight = layer.up});
-  const Tensor scaled = scale(tape, low);
-  return add(tape, out, tape.autocast() ? scaled : cast(tape, scaled, out.dtype));
+  return layer.adapter.exists() ? with_adapter(tape, x, std::move(out), layer) : out;
 }
 
 }  // namespace plimsoll

@@ -4,15 +4,14 @@
 #include <string>
 
 #include "core/model/adapter.h"
+#include "sim/stack/modules/adapter_layer.h"
 #include "sim/stack/tape/operations.h"
 
 namespace plimsoll {
 
-/// A linear layer of a model, perhaps frozen, encoded, with a low-rank adapter beside it.
+/// A linear layer of a model, perhaps frozen, encoded, with an adapter beside it.
 struct DenseLayer : Weights {
-  Parameter* down = nullptr;  ///< A of the adapter [rank, inputs]; nothing without one
-  Parameter* up = nullptr;    ///< B [outputs, rank]
-  double dropout = 0;         ///< of what the adapter reads
+  AdapterWeights adapter;     ///< nothing without one
   bool encoded = false;       ///< the weight is decoded for each product
   DType compute = DType::kFp32;  ///< of an encoded weight's products; what comes out has the input's type again
   std::int64_t inputs = 0;
@@ -27,6 +26,8 @@ struct DenseMaker {
   DType compute = DType::kFp32;  ///< of products with encoded weights
   DType adapters = DType::kFp32; ///< of adapters' matrices
   double dropout = 0;            ///< of what adapters read
+  AdapterSetup kind = {};        ///< what adapters are, and which modules are trained as copies
+  SharedMatrices shared = {};    ///< of VeRA's adapters
   bool plain_scales = false;     ///< as in the setup
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
 
@@ -36,10 +37,17 @@ struct DenseMaker {
   [[nodiscard]] DenseLayer make_plain(const std::string& name, std::int64_t inputs, std::int64_t outputs, bool bias) const;
   /// A parameter that is trained only where everything is.
   [[nodiscard]] Parameter* parameter(const std::string& name, Shape shape) const;
+  /// One of a module of which, if `copied`, a copy is trained beside the frozen one; the one that forward reads.
+  [[nodiscard]] Parameter* parameter_or_copy(const std::string& name, Shape shape, bool copied) const;
+
+ private:
+  [[nodiscard]] AdapterWeights make_adapter(const std::string& name, std::int64_t inputs, std::int64_t outputs, AdapterTarget target) const;
 };
 
-/// x Wᵀ + b, and scale · (x Aᵀ) Bᵀ beside it as PEFT computes it: the input in the adapter's type, the product scaled, cast and
-/// added; an encoded weight is decoded before its product, forward and backward (Dettmers et al. 2023).
+/// x Wᵀ + b, and what its adapter makes of that; an encoded weight is decoded before its product, forward and backward (Dettmers et
+/// al. 2023).
 Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer);
+/// W itself, or decoded into a tensor of its own.
+Tensor whole_weight(Tape& tape, const DenseLayer& layer);
 
 }  // namespace plimsoll

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/model/adapter_parts.h"
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_linear_loss.h"
 #include "sim/stack/sequence_ranks.h"
@@ -14,13 +15,15 @@ namespace plimsoll {
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
                          const ModuleRules& rules, DType weights)
     : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
-  const DenseMaker make{.tape = tape,
+  DenseMaker make{.tape = tape,
                         .adapter = recipe.adapter,
                         .dtype = rules.prepared ? DType::kFp32 : weights,
                         .compute = weights,
                         .adapters = rules.narrow_adapters ? weights : DType::kFp32,
                         .dropout = setup.adapter_dropout,
+                        .kind = setup.adapter,
                         .plain_scales = setup.plain_scales};
+  make.shared = make_shared_matrices(make);
   make_embeddings(make);
   for (std::int64_t i = 0; i < spec.layers; ++i) {
     DenseMaker own = make;
@@ -28,8 +31,22 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
     blocks_.push_back(make_block(own, fmt::format("block {}", i), spec, rules, spec.has_experts(i)));
   }
   make_head(make);
+  if (setup.adapter.virtual_tokens > 0) prompt_ = &tape.parameter("prompt", {setup.adapter.virtual_tokens, spec.hidden}, make.adapters);
   if (rules.unsloth) scratch_ = decoding_scratch(tape, blocks_);
   if (setup.rotary_tables && spec.positions == PositionKind::kRope) make_rotary_tables(weights);
+}
+
+/// As wide and as high as the largest matrix beside which VeRA stands.
+SharedMatrices Transformer::make_shared_matrices(const DenseMaker& make) {
+  if (make.kind.method != AdapterMethod::kVera) return {};
+  std::int64_t inputs = 0, outputs = 0;
+  for (const AdapterPart& part : adapter_parts(spec_)) {
+    if (!recipe_.adapter.has(part.target)) continue;
+    inputs = std::max(inputs, part.inputs);
+    outputs = std::max(outputs, part.outputs);
+  }
+  return {.down = &tape_.parameter("shared A", {recipe_.adapter.rank, inputs}, make.adapters, false),
+          .up = &tape_.parameter("shared B", {outputs, recipe_.adapter.rank}, make.adapters, false)};
 }
 
 /// Cosines and sines, which FSDP does not share out.
@@ -45,7 +62,8 @@ void Transformer::make_embeddings(const DenseMaker& make) {
     embeddings_.patches = make.make_plain("patches", spec_.image.patch_width(), spec_.hidden, true);
     return;
   }
-  embeddings_.tokens = make.parameter("tokens", {spec_.vocabulary, spec_.token_width()});
+  embeddings_.frozen = make.parameter("tokens", {spec_.vocabulary, spec_.token_width()});
+  embeddings_.tokens = make.kind.copies_embedding ? &tape_.parameter("tokens.copy", embeddings_.frozen->value.shape, make.dtype) : embeddings_.frozen;
   if (spec_.positions == PositionKind::kLearned) {
     embeddings_.positions = make.parameter("positions", {spec_.position_rows(), spec_.hidden});
   }
@@ -65,10 +83,12 @@ void Transformer::make_head(const DenseMaker& make) {
     head_.transform_norm = make_norm(make, "transform norm", spec_, spec_.hidden);
   }
   if (spec_.tied_head && spec_.head != HeadKind::kClass) {
-    head_.output.weight = embeddings_.tokens;
+    head_.output.weight = embeddings_.frozen;
+    if (make.kind.copies_head) head_.output.weight = &tape_.parameter("output.copy", embeddings_.frozen->value.shape, make.dtype);
     if (spec_.head_bias) head_.output.bias = make.parameter("output bias", {spec_.outputs()});
   } else {
     head_.output = make.make_plain("output", spec_.hidden, spec_.outputs(), spec_.head_bias);
+    if (make.kind.copies_head) head_.output.weight = &tape_.parameter("output.copy", head_.output.weight->value.shape, make.dtype);
   }
 }
 
@@ -83,19 +103,26 @@ Tensor Transformer::embed() {
     return dropout(tape_, add(tape_, x, embeddings_.positions->use()), rules_.embedding_dropout);
   }
   Tensor x = embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.tokens);
+  if (prompt_ != nullptr) x = behind_prompt(x);
   if (embeddings_.widening.weight != nullptr) x = linear(tape_, x, embeddings_.widening);
-  if (embeddings_.types != nullptr) x = add(tape_, x, embedding(tape_, indices({batch, recipe_.sequence}), *embeddings_.types));
+  if (embeddings_.types != nullptr) x = add(tape_, x, embedding(tape_, indices({batch, tokens()}), *embeddings_.types));
   if (embeddings_.positions != nullptr)
-    x = add(tape_, x, embedding(tape_, indices({1, recipe_.sequence}), *embeddings_.positions));
+    x = add(tape_, x, embedding(tape_, indices({1, tokens()}), *embeddings_.positions));
   if (spec_.embedding_scale != 1) x = scale(tape_, x);
   if (embeddings_.norm.weight != nullptr) x = layer_norm(tape_, x, embeddings_.norm);
   return dropout(tape_, x, rules_.embedding_dropout);
 }
 
+/// Rows of the prompt, looked up for every sequence, before those of its tokens.
+Tensor Transformer::behind_prompt(const Tensor& x) {
+  const Tensor rows = embedding(tape_, indices({recipe_.micro_batch, setup_.adapter.virtual_tokens}), *prompt_);
+  return concatenate(tape_, {cast(tape_, rows, x.dtype), x}, 1);
+}
+
 /// A frozen model's first checkpoint would have nothing to differentiate: its input is made to ask for a gradient.
 Tensor Transformer::asking(Tensor x) {
   if (!recipe_.adapter.exists() || setup_.recomputation == Recomputation::kNone) return x;
-  x.maker = std::make_shared<Node>();
+  if (!x.needs_gradient()) x.maker = std::make_shared<Node>();
   return x;
 }
 
@@ -176,7 +203,7 @@ Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
 
 Tensor Transformer::rotation(DType compute) {
   if (spec_.positions != PositionKind::kRope) return {};
-  return tape_.empty({1, 1, recipe_.sequence, spec_.latent.exists() ? spec_.latent.rope_dim : spec_.head_dim}, compute);
+  return tape_.empty({1, 1, tokens(), spec_.latent.exists() ? spec_.latent.rope_dim : spec_.head_dim}, compute);
 }
 
 /// Eager attention adds a mask of the type that scores have; the other kernels know it.
@@ -192,6 +219,34 @@ Tensor Transformer::local_mask(std::int64_t sequence) {
   return spec_.full_every > 0 ? mask(sequence) : Tensor{};
 }
 
+/// Everything from the tokens to the loss.
+void Transformer::run_forward(Loss& result) {
+  Tensor x = asking(embed());
+  const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : tokens();
+  BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
+                       .batch = recipe_.micro_batch, .sequence = sequence, .ranks = shares_sequence(setup_) ? setup_.context_ranks : 1};
+  x = stack_of_blocks(std::move(x), context);
+  context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
+  if (rules_.liger || rules_.unsloth) {
+    result.loss = fused_loss(std::exchange(x, {}), context);
+    return;
+  }
+  if (setup_.loss_chunks > 1) {
+    result.loss = chunked_loss(std::exchange(x, {}), context);
+    return;
+  }
+  result.logits = head(std::exchange(x, {}), context);
+  tape_.at("loss");
+  if (rules_.compiled_loss) {
+    result.loss = compiled_cross_entropy(tape_, result.logits, rules_.returns_logits);
+    if (!rules_.holds_logits) result.logits = {};
+    return;
+  }
+  const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
+  result.logits = rules_.holds_logits ? wide : Tensor{};
+  result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);
+}
+
 StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   Loss result;
   tape_.phase(Phase::kForward);
@@ -200,30 +255,8 @@ StackModel::Loss Transformer::loss(std::optional<DType> autocast) {
   const Tensor batch = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   const Tensor labels = indices({recipe_.micro_batch, std::max<std::int64_t>(1, recipe_.sequence)});
   tape_.with_autocast(autocast, [&] {
-    Tensor x = asking(embed());
-    const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : recipe_.sequence;
-    BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
-                               .batch = recipe_.micro_batch, .sequence = sequence, .ranks = shares_sequence(setup_) ? setup_.context_ranks : 1};
-    x = stack_of_blocks(std::move(x), context);
-    context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
-    if (rules_.liger || rules_.unsloth) {
-      result.loss = fused_loss(std::exchange(x, {}), context);
-      return;
-    }
-    if (setup_.loss_chunks > 1) {
-      result.loss = chunked_loss(std::exchange(x, {}), context);
-      return;
-    }
-    result.logits = head(std::exchange(x, {}), context);
-    tape_.at("loss");
-    if (rules_.compiled_loss) {
-      result.loss = compiled_cross_entropy(tape_, result.logits, rules_.returns_logits);
-      if (!rules_.holds_logits) result.logits = {};
-      return;
-    }
-    const Tensor wide = rules_.logits_to_fp32 ? cast(tape_, result.logits, DType::kFp32) : result.logits;
-    result.logits = rules_.holds_logits ? wide : Tensor{};
-    result.loss = rules_.fused_loss ? fused_cross_entropy(tape_, wide) : cross_entropy(tape_, wide);
+    run_forward(result);
+    if (setup_.adapter.method == AdapterMethod::kAdalora) result.loss = with_orthogonality(tape_, result.loss);
   });
   return result;
 }

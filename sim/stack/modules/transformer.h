@@ -21,7 +21,8 @@ class Transformer : public StackModel {
 
  private:
   struct Embeddings {
-    Parameter* tokens = nullptr;
+    Parameter* frozen = nullptr;  ///< the table that the model came with
+    Parameter* tokens = nullptr;  ///< the one that is read: the same, or a trained copy
     Parameter* positions = nullptr;
     Parameter* types = nullptr;
     DenseLayer patches;   ///< of images
@@ -42,8 +43,13 @@ class Transformer : public StackModel {
   void make_rotary_tables(DType type);
   Tensor embed();
   Tensor asking(Tensor x);
+  Tensor behind_prompt(const Tensor& x);
+  SharedMatrices make_shared_matrices(const DenseMaker& make);
   Tensor stack_of_blocks(Tensor x, const BlockContext& context);
   Tensor head(const Tensor& x, const BlockContext& context);
+  void run_forward(Loss& result);
+  /// Of a sequence, the prompt before it among them.
+  [[nodiscard]] std::int64_t tokens() const { return recipe_.sequence + setup_.adapter.virtual_tokens; }
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
   Tensor chunked_loss(const Tensor& x, const BlockContext& context);
   Tensor fused_loss(const Tensor& x, const BlockContext& context);
@@ -60,6 +66,7 @@ class Transformer : public StackModel {
   Embeddings embeddings_;
   std::vector<BlockWeights> blocks_;
   Head head_;
+  Parameter* prompt_ = nullptr;
   Tensors rotary_tables_;
   Tensor scratch_;  ///< in which Unsloth decodes
   Tensor held_;     ///< a block's result, which Unsloth's checkpoint holds while its backward pass runs

@@ -33,8 +33,10 @@ FeedForwardWeights make_feed_forward(const DenseMaker& make, const std::string& 
 
 Weights make_norm(const DenseMaker& make, const std::string& name, const ModelSpec& spec, std::int64_t width) {
   if (!spec.norm_weight) return {};
-  Weights made{.weight = make.parameter(name + ".weight", {width})};
-  if (spec.norm == NormKind::kLayerNorm && spec.norm_bias) made.bias = make.parameter(name + ".bias", {width});
+  // PEFT's tuning of norms copies those of the stream.
+  const bool copied = make.kind.method == AdapterMethod::kNorms && !name.ends_with("query_norm") && !name.ends_with("key_norm");
+  Weights made{.weight = make.parameter_or_copy(name + ".weight", {width}, copied)};
+  if (spec.norm == NormKind::kLayerNorm && spec.norm_bias) made.bias = make.parameter_or_copy(name + ".bias", {width}, copied);
   return made;
 }
 
