@@ -16,7 +16,7 @@ struct Adapted {
 };
 
 Adapted adapted(const DenseLayer& layer) {
-  return {.codes = layer.weight->value, .inputs = layer.inputs, .outputs = layer.outputs, .rank = layer.down->value.shape[0], .encoded = layer.encoded};
+  return {.codes = layer.weight->value, .inputs = layer.inputs, .outputs = layer.outputs, .rank = layer.adapter.down->value.shape[0], .encoded = layer.encoded};
 }
 
 std::int64_t rows_of(const Tensor& x) { return x.elements() / x.size(-1); }
@@ -79,8 +79,8 @@ void add_input_gradient(Tape& tape, const Tensor& dx, const Tensor& dy, const Ad
 struct Inputs {
   explicit Inputs(const Tensor& x, const std::vector<const DenseLayer*>& layers) : input(x) {
     for (const DenseLayer* layer : layers) {
-      matrices.push_back(layer->down->use());
-      matrices.push_back(layer->up->use());
+      matrices.push_back(layer->adapter.down->use());
+      matrices.push_back(layer->adapter.up->use());
     }
   }
   [[nodiscard]] std::vector<const Tensor*> all() const {
@@ -95,7 +95,9 @@ struct Inputs {
 }  // namespace
 
 bool takes_adapters(const std::vector<const DenseLayer*>& layers) {
-  return std::all_of(layers.begin(), layers.end(), [](const DenseLayer* layer) { return layer->down != nullptr && layer->bias == nullptr; });
+  return std::all_of(layers.begin(), layers.end(), [](const DenseLayer* layer) {
+    return layer->adapter.method == AdapterMethod::kLora && layer->adapter.down != nullptr && layer->bias == nullptr;
+  });
 }
 
 Tensors adapted_products(Tape& tape, const Tensor& input, const std::vector<const DenseLayer*>& layers, bool overwrites) {
