@@ -3,7 +3,7 @@
 namespace plimsoll {
 namespace {
 
-constexpr std::int64_t kWhole = 8;         // two-byte numbers in 16 bytes
+constexpr std::int64_t kWhole = 8;            // two-byte numbers in 16 bytes
 constexpr std::int64_t kWordsAColumn = 1000;  // of small vocabularies further columns would be work, and no product is slow
 
 bool is_followed_by_rows(const ModelSpec& spec, std::int64_t count) {

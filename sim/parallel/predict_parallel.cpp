@@ -315,6 +315,8 @@ std::vector<std::string> assumptions(const ParallelQuestion& question) {
         "tensor ranks in a square or a cube: a layer's blocks are multiplied as one product, and wait for what is sent");
   }
   say_gating(said, question);
+  if (question.spec.slides_over(question.recipe.sequence))
+    said.push_back(fmt::format("blocks with a window of {} tokens take the time of such that see all", question.spec.window));
   if (question.cluster.nodes() > 1 && !question.cluster.nodes_stated)
     said.push_back(usual_nodes_text(question.cluster.node_gpus));
   if (!question.cluster.network_origin.empty()) said.push_back(question.cluster.network_origin);

@@ -82,6 +82,19 @@ Result<void> check_rule(const Recipe& recipe, const OptimizerForm& form) {
   return {};
 }
 
+/// A matrix has no more directions than its shorter side, and no model's blocks have matrices without a side of its width.
+Result<void> check_matrices(const ModelSpec& spec, const OptimizerForm& form) {
+  if (!form.projects()) return {};
+  if (spec.is_conv_net()) {
+    return refuse(fmt::format("{} is a convolutional net, which has no matrices of blocks whose gradients are projected", spec.name),
+                  "leave --projection out");
+  }
+  if (form.rank <= spec.hidden) return {};
+  return refuse(fmt::format("{} of rank {} is above that of the matrices themselves: blocks of {} are {} wide", name_of(form.projection), form.rank,
+                            spec.name, spec.hidden),
+                fmt::format("take a rank of {} or less", spec.hidden));
+}
+
 }  // namespace
 
 Result<OptimizerForm> parse_projection(std::string_view text) {
@@ -107,7 +120,7 @@ std::string describe(const OptimizerForm& form) {
   return text;
 }
 
-Result<void> check_optimizer_form(const Recipe& recipe, const StackSetup& setup) {
+Result<void> check_optimizer_form(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
   const OptimizerForm& form = setup.optimizer_form;
   if (!form.exists()) return {};
   if (setup.stack != Stack::kPytorch) {
@@ -121,6 +134,7 @@ Result<void> check_optimizer_form(const Recipe& recipe, const StackSetup& setup)
                   "leave --state-bits and --paged-states out");
   }
   if (form.bits > 0 && form.paged) return refuse("bitsandbytes pages states of 8 and of 32 bits, not of 4", "leave --state-bits or --paged-states out");
+  if (const auto has = check_matrices(spec, form); !has) return has;
   return check_rule(recipe, form);
 }
 

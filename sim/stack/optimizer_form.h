@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/base/result.h"
+#include "core/model/model_spec.h"
 #include "core/model/recipe.h"
 
 namespace plimsoll {
@@ -39,6 +40,6 @@ Result<OptimizerForm> parse_projection(std::string_view text);
 std::string describe(const OptimizerForm& form);
 
 /// Refuses by name what no published package does, or what is not modelled of it.
-Result<void> check_optimizer_form(const Recipe& recipe, const StackSetup& setup);
+Result<void> check_optimizer_form(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);
 
 }  // namespace plimsoll

@@ -127,7 +127,7 @@ void add_bubble(StackPrediction& prediction, const Recipe& recipe, const StackSe
 
 Result<StackPrediction> predict_arenas(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto trains = check_llmc(spec, recipe, setup); !trains) return fail(trains.error());
-  if (const auto kept = check_optimizer_form(recipe, setup); !kept) return fail(kept.error());
+  if (const auto kept = check_optimizer_form(spec, recipe, setup); !kept) return fail(kept.error());
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   const auto tape = make_tape(setup, gpu);
   launch_llmc_step(*tape, spec, recipe, setup);
@@ -237,10 +237,13 @@ StackPrediction predict_allocations(const StorageLog& log, const std::vector<std
 Result<StackPrediction> predict_run(const StackRun& run, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu,
                                     StackDetail detail) {
   StackPrediction prediction = replayed_run(run, setup, detail);
-  std::vector<StackKernel> kernels = run.kernels;
-  if (run.marks.paged.exist()) add_paged_states(prediction, run.marks.paged, kernels);
+  std::vector<StackKernel> with_pages;
+  if (run.marks.paged.exist()) {
+    with_pages = run.kernels;
+    add_paged_states(prediction, run.marks.paged, with_pages);
+  }
   judge_host(prediction, setup);
-  const auto time = step_time(kernels, setup, recipe.precision, gpu);
+  const auto time = step_time(run.marks.paged.exist() ? with_pages : run.kernels, setup, recipe.precision, gpu);
   if (!time) return fail(time.error());
   prediction.time = *time;
   add_bubble(prediction, recipe, setup);

@@ -103,16 +103,9 @@ Result<void> check_attention(const ModelSpec& spec, const StackSetup& setup) {
                .remedy = "choose --attention eager"});
 }
 
-/// Convolutional nets have no blocks that a checkpoint stands for, and no matrices of blocks.
+/// Convolutional nets have no blocks that a checkpoint stands for.
 Result<void> check_conv_net(const ModelSpec& spec, const StackSetup& setup) {
-  if (!spec.is_conv_net()) return {};
-  if (setup.optimizer_form.projects()) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("{} is a convolutional net, which has no matrices of blocks whose gradients are projected", spec.name),
-                 .where = "--projection",
-                 .remedy = "leave --projection out"});
-  }
-  if (setup.recomputation == Recomputation::kNone) return {};
+  if (!spec.is_conv_net() || setup.recomputation == Recomputation::kNone) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = fmt::format("{} is a convolutional net, of which no checkpoints are modelled", spec.name),
                .where = "--recompute",
@@ -189,7 +182,7 @@ std::shared_ptr<Tape> make_tape(const StackSetup& setup, const GpuEntry& gpu) {
 
 Result<StackRun> run_stack(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
   if (const auto modelled = check_modelled(setup); !modelled) return fail(modelled.error());
-  if (const auto kept = check_optimizer_form(recipe, setup); !kept) return fail(kept.error());
+  if (const auto kept = check_optimizer_form(spec, recipe, setup); !kept) return fail(kept.error());
   if (!setup.automatic_placement) return run_as_stated(spec, recipe, setup, gpu);
   // The warm-up iteration has all chunks in host memory; what it leaves is filled afterwards.
   StackSetup placed = setup;

@@ -15,7 +15,8 @@ import torch
 import torch.nn.functional
 import transformers as hf
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools.mem_tracker import MemTracker
+
+from tracked_step import TYPES, peak_of
 
 torch.nn.functional.dropout = (
     lambda x, p=0.5, training=True, inplace=False: torch.native_dropout(x, p, training)[0] if training and p > 0 else x)
@@ -25,13 +26,6 @@ torch.nn.functional.dropout = (
 plain_power = torch.pow
 torch.pow = lambda x, exponent: plain_power(x.float() if torch.is_autocast_enabled("cpu") else x, exponent)
 
-# The tracker hooks every parameter; a frozen one takes no hook.
-for hook in ("register_hook", "register_post_accumulate_grad_hook"):
-    plain = getattr(torch.Tensor, hook)
-    setattr(torch.Tensor, hook, lambda self, call, plain=plain:
-            plain(self, call) if self.requires_grad else type("NoHook", (), {"remove": lambda self: None})())
-
-TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 EAGER = {"attn_implementation": "eager", "use_cache": False}
 
 
@@ -155,36 +149,7 @@ def peak(model, size, sequence, precision, recompute, lora, target="", bits="", 
         torch.set_default_dtype(TYPES.get(precision, torch.float32) if not lora else torch.float32)
         net = adapted(bits, prepared, dropout or 0.0) if lora else MODELS[model]()
         torch.set_default_dtype(torch.float32)
-        net.train()
-        if recompute == "full":
-            net.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-            if lora:
-                net.enable_input_require_grads()
-        optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], foreach=True)
-        # Under the tracker the embedding's output, a leaf that asks for a gradient beside a frozen model, outlives its step: states
-        # are made before, and one step is enough.
-        leaf = recompute == "full" and lora
-        if leaf:
-            for parameter in optimizer.param_groups[0]["params"]:
-                parameter.grad = torch.zeros_like(parameter)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        tracker = MemTracker()
-        tracker.track_external(net, optimizer)
-        for _ in range(1 if leaf else 2):
-            with tracker:
-                inputs = batch(model, size, sequence, target)
-                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16-mixed"):
-                    result = net(**inputs)
-                loss = result.loss
-                del result
-                loss.backward()
-                optimizer.step()
-                optimizer.zero_grad(set_to_none=True)
-                del loss, inputs
-            snapshot = next(iter(tracker.get_tracker_snapshot("peak").values()))
-            tracker.reset_mod_stats()
-    return {str(k).split(".")[-1]: v for k, v in snapshot.items()}["Total"] / 2**20
+        return peak_of(net, lambda: batch(model, size, sequence, target), precision == "bf16-mixed", recompute, lora)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ import transformers as hf
 import triton.runtime.autotuner
 import triton.runtime.jit
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.distributed._tools.mem_tracker import MemTracker
+
+from tracked_step import TYPES, peak_of
 
 
 class Unlaunched:
@@ -43,13 +44,6 @@ fused_loss._can_use_mm_out = writes_in_place
 torch.Tensor.item = lambda self: 1
 torch.equal = lambda a, b: False
 
-# The tracker hooks every parameter; a frozen one takes no hook.
-for hook in ("register_hook", "register_post_accumulate_grad_hook"):
-    plain = getattr(torch.Tensor, hook)
-    setattr(torch.Tensor, hook, lambda self, call, plain=plain:
-            plain(self, call) if self.requires_grad else type("NoHook", (), {"remove": lambda self: None})())
-
-TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 SIZES = {"hidden_size": 1024, "intermediate_size": 2816, "num_hidden_layers": 4, "num_attention_heads": 16, "num_key_value_heads": 4,
          "vocab_size": 32000, "attn_implementation": "eager", "use_cache": False, "tie_word_embeddings": False}
 TEXT = "layers=4,hidden=1024,heads=16,kv_heads=4,ffn=2816,vocab=32000"
@@ -89,34 +83,8 @@ def peak(model, size, sequence, precision, recompute, lora):
         monkey_patch._apply_liger_kernel_to_instance(model=net)
         if lora:
             net = adapted(net)
-        net.train()
-        if recompute == "full":
-            net.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
-            if lora:
-                net.enable_input_require_grads()
-        optimizer = torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], foreach=True)
-        leaf = recompute == "full" and lora
-        if leaf:  # as in make_eager_peaks.py
-            for parameter in optimizer.param_groups[0]["params"]:
-                parameter.grad = torch.zeros_like(parameter)
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        tracker = MemTracker()
-        tracker.track_external(net, optimizer)
-        for _ in range(1 if leaf else 2):
-            with tracker:
-                tokens = torch.zeros(size, sequence, dtype=torch.long)
-                with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == "bf16-mixed"):
-                    result = net(input_ids=tokens, labels=torch.zeros(size, sequence, dtype=torch.long))
-                loss = result.loss
-                del result
-                loss.backward()
-                optimizer.step()
-                optimizer.zero_grad(set_to_none=True)
-                del loss, tokens
-            snapshot = next(iter(tracker.get_tracker_snapshot("peak").values()))
-            tracker.reset_mod_stats()
-    return {str(k).split(".")[-1]: v for k, v in snapshot.items()}["Total"] / 2**20
+        return peak_of(net, lambda: {name: torch.zeros(size, sequence, dtype=torch.long) for name in ("input_ids", "labels")},
+                       precision == "bf16-mixed", recompute, lora)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include "sim/parallel/collectives.h"
@@ -55,6 +56,19 @@ TEST_CASE("The parts of a rank's step add up to the step, and every rank ends wi
     CHECK(rank.seconds.gradient_sends >= 0);
     CHECK(rank.layers == 2);
   }
+}
+
+TEST_CASE("Blocks with a window shorter than the sequence are said to take the time of such that see all") {
+  const auto says = [](std::int64_t sequence) {
+    ParallelQuestion question = gpt_on(8);
+    question.spec = *resolve_model("mistral:layers=4,hidden=1024,heads=16,vocab=32768,positions=4096,window=1024");
+    question.recipe.sequence = sequence;
+    question.layout = {.data_ranks = 8, .global_batch = 8};
+    const ParallelAnswer answer = answer_of(question);
+    return std::any_of(answer.assumed.begin(), answer.assumed.end(), [](const std::string& text) { return text.find("window of 1024") != std::string::npos; });
+  };
+  CHECK(says(1025));
+  CHECK_FALSE(says(1024));
 }
 
 TEST_CASE("A rank that takes twice as long holds everybody up, by at most as much") {

@@ -84,7 +84,7 @@ TEST_CASE("a projection is read with its rank and its steps, and anything else i
 
 TEST_CASE("what no package does is refused by name: other stacks, sharing, rules, adapters, and two forms at once") {
   const auto refusal = [](const Recipe& recipe, const StackSetup& setup) {
-    const auto checked = check_optimizer_form(recipe, setup);
+    const auto checked = check_optimizer_form(*resolve_model("gpt2"), recipe, setup);
     return checked ? std::string() : checked.error().text();
   };
   const StackSetup galore{.optimizer_form = form_of("galore:64")}, narrow{.optimizer_form = form_of("", 4)}, paged{.optimizer_form = form_of("", 0, true)};
@@ -110,6 +110,10 @@ TEST_CASE("what no package does is refused by name: other stacks, sharing, rules
   Recipe adapted = adamw;
   adapted.adapter.rank = 4;
   CHECK_THAT(refusal(adapted, galore), Catch::Contains("adapters"));
+  // GPT-2's matrices are 768 wide on one side.
+  CHECK(refusal(adamw, {.optimizer_form = form_of("galore:768")}).empty());
+  CHECK_THAT(refusal(adamw, {.optimizer_form = form_of("galore:769")}), Catch::Contains("rank 769") && Catch::Contains("768 or less"));
+  CHECK_THAT(refusal(adamw, {.optimizer_form = form_of("apollo:1024")}), Catch::Contains("APOLLO of rank 1024"));
 }
 
 // Of Llama-7B's 6738415616 parameters in bf16, 6476005376 are of blocks' matrices: 32 of 4 · 4096² + 3 · 4096 · 11008.
