@@ -5,7 +5,7 @@
 
 #include <type_traits>
 
-#include "executor/cuda/kernels/matrix_units.h"
+#include "executor/cuda/kernels/pack.h"
 
 // Device code only: what kernels/ asks of a Block, by the device's instructions.
 namespace plimsoll::cuda {
@@ -24,6 +24,16 @@ struct DeviceBlock {
   __device__ void sync() const { __syncthreads(); }
 
   __device__ float from_lane(float value, int bits) const { return __shfl_xor_sync(0xffffffffU, value, bits); }
+  __device__ Word ballot(bool said) const { return __ballot_sync(0xffffffffU, said ? 1 : 0); }
+  __device__ int first_bit(Word word) const { return __ffs(static_cast<int>(word)) - 1; }
+
+  __device__ Quad read(const void* place) const {
+    const uint4 words = *static_cast<const uint4*>(place);
+    return {{words.x, words.y, words.z, words.w}};
+  }
+  __device__ void write(void* place, const Quad& quad) const {
+    *static_cast<uint4*>(place) = {quad.words[0], quad.words[1], quad.words[2], quad.words[3]};
+  }
 
   __device__ void load(Word (&words)[4], const void* row) const {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"

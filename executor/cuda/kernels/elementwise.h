@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "executor/cuda/kernels/scalar.h"
+#include "executor/cuda/kernels/pack.h"
 
 namespace plimsoll::cuda {
 
@@ -29,13 +29,6 @@ struct ForEach {
   }
 };
 
-template <typename S>
-struct AddTwo {
-  const S *a, *b;
-  S* y;
-  PLIMSOLL_DEVICE void operator()(Index i) const { put(y[i], wide(a[i]) + wide(b[i])); }
-};
-
 /// Into a sum of fp32.
 template <typename S>
 struct AddToSum {
@@ -43,6 +36,23 @@ struct AddToSum {
   float* sum;
   bool starts;
   PLIMSOLL_DEVICE void operator()(Index i) const { sum[i] = starts ? wide(gradient[i]) : sum[i] + wide(gradient[i]); }
+};
+
+// What follows is applied to packs (ForEachPack), of rows of `width` elements.
+
+template <typename S>
+struct AddTwo {
+  const S *a, *b;
+  S* y;
+  Index width;
+  template <typename Block>
+  PLIMSOLL_DEVICE void operator()(const Block& block, Index, Index i, bool packed) const {
+    float first[kPack], second[kPack];
+    load_pack(block, first, a, i, width, packed);
+    load_pack(block, second, b, i, width, packed);
+    for (int k = 0; k < kPack; ++k) first[k] += second[k];
+    store_pack(block, y, first, i, width, packed);
+  }
 };
 
 PLIMSOLL_DEVICE inline float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
@@ -87,14 +97,29 @@ template <typename S, typename A>
 struct Activate {
   const S* x;
   S* y;
-  PLIMSOLL_DEVICE void operator()(Index i) const { put(y[i], A::value(wide(x[i]))); }
+  Index width;
+  template <typename Block>
+  PLIMSOLL_DEVICE void operator()(const Block& block, Index, Index i, bool packed) const {
+    float values[kPack];
+    load_pack(block, values, x, i, width, packed);
+    for (int k = 0; k < kPack; ++k) values[k] = A::value(values[k]);
+    store_pack(block, y, values, i, width, packed);
+  }
 };
 
 template <typename S, typename A>
 struct ActivateBackward {
   const S *x, *dy;
   S* dx;
-  PLIMSOLL_DEVICE void operator()(Index i) const { put(dx[i], wide(dy[i]) * A::slope(wide(x[i]))); }
+  Index width;
+  template <typename Block>
+  PLIMSOLL_DEVICE void operator()(const Block& block, Index, Index i, bool packed) const {
+    float values[kPack], d[kPack];
+    load_pack(block, values, x, i, width, packed);
+    load_pack(block, d, dy, i, width, packed);
+    for (int k = 0; k < kPack; ++k) d[k] *= A::slope(values[k]);
+    store_pack(block, dx, d, i, width, packed);
+  }
 };
 
 /// A row of x is `width` gates, then `width` values.
@@ -103,9 +128,13 @@ struct ActivateGated {
   const S* x;
   S* y;
   Index width;
-  PLIMSOLL_DEVICE void operator()(Index i) const {
-    const Index gate = i / width * 2 * width + i % width;
-    put(y[i], A::value(wide(x[gate])) * wide(x[gate + width]));
+  template <typename Block>
+  PLIMSOLL_DEVICE void operator()(const Block& block, Index row, Index i, bool packed) const {
+    float gates[kPack], values[kPack];
+    load_pack(block, gates, x + 2 * row * width, i, width, packed);
+    load_pack(block, values, x + (2 * row + 1) * width, i, width, packed);
+    for (int k = 0; k < kPack; ++k) values[k] *= A::value(gates[k]);
+    store_pack(block, y + row * width, values, i, width, packed);
   }
 };
 
@@ -114,11 +143,18 @@ struct ActivateGatedBackward {
   const S *x, *dy;
   S* dx;
   Index width;
-  PLIMSOLL_DEVICE void operator()(Index i) const {
-    const Index gate = i / width * 2 * width + i % width;
-    const float g = wide(x[gate]), v = wide(x[gate + width]), d = wide(dy[i]);
-    put(dx[gate], d * v * A::slope(g));
-    put(dx[gate + width], d * A::value(g));
+  template <typename Block>
+  PLIMSOLL_DEVICE void operator()(const Block& block, Index row, Index i, bool packed) const {
+    float gates[kPack], values[kPack], d[kPack];
+    load_pack(block, gates, x + 2 * row * width, i, width, packed);
+    load_pack(block, values, x + (2 * row + 1) * width, i, width, packed);
+    load_pack(block, d, dy + row * width, i, width, packed);
+    for (int k = 0; k < kPack; ++k) {
+      values[k] = d[k] * values[k] * A::slope(gates[k]);
+      d[k] *= A::value(gates[k]);
+    }
+    store_pack(block, dx + 2 * row * width, values, i, width, packed);
+    store_pack(block, dx + (2 * row + 1) * width, d, i, width, packed);
   }
 };
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/graph/masked_token.h"
-#include "executor/cuda/kernels/scalar.h"
+#include "executor/cuda/kernels/column_sums.h"
 
 namespace plimsoll::cuda {
 
@@ -17,7 +17,9 @@ struct TokenPlaces {
 
   /// Negative where the memory that a plan gave holds no token of the vocabulary: such a row has no place in any table.
   PLIMSOLL_DEVICE Index token(Index row) const {
-    const Index token = tokens[row / sequence * (sequence + 1) + row % sequence] & ~kUncounted;
+    // Rows are blocks of a launch, of which there are less than 2³¹: half as many bits divide several times as fast.
+    const auto sequence_of = static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(sequence);
+    const Index token = tokens[row + static_cast<Index>(sequence_of)] & ~kUncounted;
     return token < vocabulary ? token : -1;
   }
   PLIMSOLL_DEVICE Index type(Index row) const {
@@ -52,44 +54,72 @@ struct EmbedBackwardArgs {
   const S* dx;
   S* d_table;
   float factor;
+  bool packed;
 };
 
-/// The token table's gradient without atomics: the block of a token's first row adds the gradients of all its rows in their
-/// order and rounds once; the other rows' blocks end at once. Rows of tokens that do not occur are not touched, nor
-/// is any for a stray number.
+/// The token table's gradient without atomics: the blocks of a token's first row, one for each group of columns, add the gradients of
+/// all its rows and round once; the other rows' blocks end at once. Of the rows with the token each group of threads takes every
+/// kGroups-th, in order, and then their sums are added. Rows of tokens that do not occur are not touched, nor is any for a
+/// stray number.
 template <typename S>
 struct EmbedBackward {
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = ColumnGroups::kThreads, kWarp = ColumnGroups::kWarp;
+  static constexpr int kLooked = 4;  ///< rows that a thread looks at in a round
+  static constexpr int kWords = kLooked * ColumnGroups::kGroups;
   using Args = EmbedBackwardArgs<S>;
   struct Shared {
     int same[kThreads];
+    Word rows[kWords];  ///< of a round, a bit each: whether it has the token
+    ColumnGroups::Sums sums;
   };
 
-  static Index blocks(const Args& args) { return args.rows; }
+  static Index blocks(const Args& args) { return args.rows * parts_of(args.width, ColumnGroups::kColumns); }
 
   template <typename Block>
   PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
-    const Index first = block.index(), token = a.at.token(first);
+    const ColumnGroups own(block, a.width);
+    const Index first = own.tile, token = a.at.token(first);
     if (token < 0) return;  // the same answer in every thread
     int seen = 0;
     for (Index row = block.thread(); row < first; row += kThreads) seen |= a.at.token(row) == token ? 1 : 0;
     if (reduce<kThreads>(block, shared.same, seen, Larger()) != 0) return;  // the same answer in every thread
-    for (Index from = 0; from < a.width; from += kThreads) {
-      const Index column = from + block.thread();
-      float sum = column < a.width ? wide(a.d_table[token * a.width + column]) : 0;
-      for (Index at = first; at < a.rows; at += kThreads) {
-        const Index row = at + block.thread();
-        shared.same[block.thread()] = row < a.rows && a.at.token(row) == token ? 1 : 0;
-        block.sync();
-        for (int k = 0; column < a.width && k < kThreads; ++k) {
-          if (shared.same[k] == 0) continue;
-          const float gradient = wide(a.dx[(at + k) * a.width + column]);
-          sum += a.factor == 0 ? gradient : a.factor * gradient;
-        }
-        block.sync();
-      }
-      if (column < a.width) put(a.d_table[token * a.width + column], sum);
+    float sums[kPack] = {};
+    int turn = 0;  // of the group that takes the next row
+    for (Index from = first; from < a.rows; from += kLooked * kThreads) {
+      look(block, shared, a, from, token);
+      block.sync();
+      for (int w = 0; w < kWords; ++w) turn = add(block, a, own, from + w * kWarp, shared.rows[w], turn, sums);
+      block.sync();
     }
+    own.put(shared.sums, sums);
+    block.sync();
+    if (own.summed >= a.width) return;
+    S& place = a.d_table[token * a.width + own.summed];
+    const float sum = own.sum(block, shared.sums);
+    put(place, wide(place) + (a.factor == 0 ? sum : a.factor * sum));
+  }
+
+ private:
+  template <typename Block>
+  PLIMSOLL_DEVICE static void look(const Block& block, Shared& shared, const Args& a, Index from, Index token) {
+    for (int i = 0; i < kLooked; ++i) {
+      const Index row = from + i * kThreads + block.thread();
+      const Word word = block.ballot(row < a.rows && a.at.token(row) == token);
+      if (block.thread() % kWarp == 0) shared.rows[i * ColumnGroups::kGroups + block.thread() / kWarp] = word;
+    }
+  }
+
+  /// Adds the group's share of the rows that `word` names; returns whose turn comes next.
+  template <typename Block>
+  PLIMSOLL_DEVICE static int add(const Block& block, const Args& a, const ColumnGroups& own, Index from, Word word, int turn,
+                                 float (&sums)[kPack]) {
+    for (; word != 0; word &= word - 1, turn = (turn + 1) % ColumnGroups::kGroups) {
+      if (turn != own.group || own.column >= a.width) continue;
+      float values[kPack];
+      load_pack(block, values, a.dx + (from + block.first_bit(word)) * a.width, own.column, a.width, a.packed);
+      for (int k = 0; k < kPack; ++k) sums[k] += values[k];
+    }
+    return turn;
   }
 };
 

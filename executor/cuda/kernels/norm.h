@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "executor/cuda/kernels/scalar.h"
+#include "executor/cuda/kernels/column_sums.h"
 
 namespace plimsoll::cuda {
 
-/// What a norm works on: a row of `width` elements a block. LayerNorm centres and has a bias; RMSNorm neither.
+/// What a norm works on: a row of `width` elements a warp. LayerNorm centres and has a bias; RMSNorm neither.
 template <typename S>
 struct NormArgs {
   Index rows, width;
@@ -14,38 +14,62 @@ struct NormArgs {
   S* y;
   float* statistics;  ///< mean and reciprocal deviation of each row
   float epsilon, offset;  ///< the latter is added to weights
-  bool centred;
+  bool centred, packed;
+};
+
+/// Rows of a block, one for each of its warps, whose threads take packs in turn.
+struct RowsOfWarps {
+  static constexpr int kThreads = 256, kWarp = 32, kRows = kThreads / kWarp;
+  static constexpr Index kStep = kWarp * kPack;
+  Index row, first;  ///< the warp's row, and where the thread's packs begin
+
+  template <typename Block>
+  PLIMSOLL_DEVICE explicit RowsOfWarps(const Block& block)
+      : row(block.index() * kRows + block.thread() / kWarp), first(block.thread() % kWarp * kPack) {}
 };
 
 template <typename S>
 struct NormRows {
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = RowsOfWarps::kThreads;
   using Args = NormArgs<S>;
-  struct Shared {
-    float values[kThreads];
-  };
+  struct Shared {};
 
-  static Index blocks(const Args& args) { return args.rows; }
+  static Index blocks(const Args& args) { return parts_of(args.rows, RowsOfWarps::kRows); }
 
   template <typename Block>
-  PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
-    const Index row = block.index();
-    const S* x = a.x + row * a.width;
-    S* y = a.y + row * a.width;
-    float sum = 0;
-    for (Index i = block.thread(); a.centred && i < a.width; i += kThreads) sum += wide(x[i]);
-    const float mean = reduce<kThreads>(block, shared.values, sum, Plus()) / static_cast<float>(a.width);
-    float squares = 0;
-    for (Index i = block.thread(); i < a.width; i += kThreads) squares += (wide(x[i]) - mean) * (wide(x[i]) - mean);
-    squares = reduce<kThreads>(block, shared.values, squares, Plus());
-    const float inverse = 1 / std::sqrt(squares / static_cast<float>(a.width) + a.epsilon);
-    for (Index i = block.thread(); i < a.width; i += kThreads) {
-      const float scaled = (wide(x[i]) - mean) * inverse * (wide(a.weight[i]) + a.offset);
-      put(y[i], a.centred ? scaled + wide(a.bias[i]) : scaled);
+  PLIMSOLL_DEVICE static void run(const Block& block, Shared&, const Args& a) {
+    const RowsOfWarps own(block);
+    if (own.row >= a.rows) return;
+    const S* x = a.x + own.row * a.width;
+    float values[kPack], sum = 0, squares = 0;
+    for (Index i = own.first; a.centred && i < a.width; i += RowsOfWarps::kStep) {
+      load_pack(block, values, x, i, a.width, a.packed);
+      for (int k = 0; k < kPack; ++k) sum += values[k];
     }
-    if (block.thread() > 0) return;
-    a.statistics[2 * row] = mean;
-    a.statistics[2 * row + 1] = inverse;
+    const float mean = a.centred ? sum_of_warp(block, sum) / static_cast<float>(a.width) : 0;
+    for (Index i = own.first; i < a.width; i += RowsOfWarps::kStep) {
+      load_pack(block, values, x, i, a.width, a.packed);
+      for (int k = 0; k < kPack; ++k) squares += i + k < a.width ? (values[k] - mean) * (values[k] - mean) : 0;
+    }
+    const float inverse = 1 / std::sqrt(sum_of_warp(block, squares) / static_cast<float>(a.width) + a.epsilon);
+    for (Index i = own.first; i < a.width; i += RowsOfWarps::kStep) scale(block, a, own.row, i, mean, inverse);
+    if (own.first > 0) return;
+    a.statistics[2 * own.row] = mean;
+    a.statistics[2 * own.row + 1] = inverse;
+  }
+
+ private:
+  template <typename Block>
+  PLIMSOLL_DEVICE static void scale(const Block& block, const Args& a, Index row, Index i, float mean, float inverse) {
+    float values[kPack], weights[kPack], biases[kPack] = {};
+    load_pack(block, values, a.x + row * a.width, i, a.width, a.packed);
+    load_pack(block, weights, a.weight, i, a.width, a.packed);
+    if (a.centred) load_pack(block, biases, a.bias, i, a.width, a.packed);
+    for (int k = 0; k < kPack; ++k) {
+      const float scaled = (values[k] - mean) * inverse * (weights[k] + a.offset);
+      values[k] = a.centred ? scaled + biases[k] : scaled;
+    }
+    store_pack(block, a.y + row * a.width, values, i, a.width, a.packed);
   }
 };
 
@@ -57,79 +81,94 @@ struct NormBackwardArgs {
   S* dx;
   float* partial;  ///< [tile][weight, bias][column]
   float offset;
-  bool centred, adds;
+  bool centred, adds, packed;
   Index sums;  ///< 2 with a bias, 1 without
 };
 
-/// Shares of the weight and bias gradients: a block sums kRows rows of kThreads columns.
+/// Shares of the weight and bias gradients: a block sums kRows rows of a group's columns.
 template <typename S>
 struct NormWeightShares {
-  static constexpr int kThreads = 128;
+  static constexpr int kThreads = ColumnGroups::kThreads;
   static constexpr Index kRows = 64;
   using Args = NormBackwardArgs<S>;
-  struct Shared {};
+  struct Shared {
+    ColumnGroups::Sums weights, biases;
+  };
 
   static Index tiles(const Args& args) { return parts_of(args.rows, kRows); }
-  static Index blocks(const Args& args) { return tiles(args) * parts_of(args.width, kThreads); }
+  static Index blocks(const Args& args) { return tiles(args) * parts_of(args.width, ColumnGroups::kColumns); }
 
   template <typename Block>
-  PLIMSOLL_DEVICE static void run(const Block& block, Shared&, const Args& a) {
-    const Index chunks = parts_of(a.width, kThreads), tile = block.index() / chunks;
-    const Index column = block.index() % chunks * kThreads + block.thread();
-    if (column >= a.width) return;
-    float weight = 0, bias = 0;
-    for (Index row = tile * kRows; row < a.rows && row < (tile + 1) * kRows; ++row) {
-      const float d = wide(a.dy[row * a.width + column]);
-      weight += d * ((wide(a.x[row * a.width + column]) - a.statistics[2 * row]) * a.statistics[2 * row + 1]);
-      bias += d;
+  PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
+    const ColumnGroups own(block, a.width);
+    const Index tile = own.tile, end = (tile + 1) * kRows < a.rows ? (tile + 1) * kRows : a.rows;
+    float weights[kPack] = {}, biases[kPack] = {}, d[kPack], x[kPack];
+    for (Index row = tile * kRows + own.group; own.column < a.width && row < end; row += ColumnGroups::kGroups) {
+      load_pack(block, d, a.dy + row * a.width, own.column, a.width, a.packed);
+      load_pack(block, x, a.x + row * a.width, own.column, a.width, a.packed);
+      const float mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
+      for (int k = 0; k < kPack; ++k) {
+        weights[k] += d[k] * ((x[k] - mean) * inverse);
+        biases[k] += d[k];
+      }
     }
-    a.partial[tile * a.sums * a.width + column] = weight;
-    if (a.sums == 2) a.partial[(tile * 2 + 1) * a.width + column] = bias;
+    own.put(shared.weights, weights);
+    own.put(shared.biases, biases);
+    block.sync();
+    if (own.summed >= a.width) return;
+    a.partial[tile * a.sums * a.width + own.summed] = own.sum(block, shared.weights);
+    if (a.sums == 2) a.partial[(tile * 2 + 1) * a.width + own.summed] = own.sum(block, shared.biases);
   }
 };
 
 /// With x̂ = (x − mean) · s and g = dy · w: dx = s (g − mean(g) − x̂ · mean(g x̂)); RMSNorm has no mean(g).
 template <typename S>
 struct NormInputGradient {
-  static constexpr int kThreads = 256;
+  static constexpr int kThreads = RowsOfWarps::kThreads;
   using Args = NormBackwardArgs<S>;
-  struct Shared {
-    float values[kThreads];
-  };
+  struct Shared {};
 
-  static Index blocks(const Args& args) { return args.rows; }
+  static Index blocks(const Args& args) { return parts_of(args.rows, RowsOfWarps::kRows); }
 
   template <typename Block>
-  PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
-    const Index row = block.index(), at = row * a.width;
-    const float mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
-    float sum = 0, sum_x = 0;
-    for (Index i = block.thread(); i < a.width; i += kThreads) {
-      const float g = wide(a.dy[at + i]) * (wide(a.weight[i]) + a.offset);
-      sum += g;
-      sum_x += g * ((wide(a.x[at + i]) - mean) * inverse);
+  PLIMSOLL_DEVICE static void run(const Block& block, Shared&, const Args& a) {
+    const RowsOfWarps own(block);
+    if (own.row >= a.rows) return;
+    const float inverse = a.statistics[2 * own.row + 1];
+    float g[kPack], centred[kPack], sum = 0, sum_x = 0;
+    for (Index i = own.first; i < a.width; i += RowsOfWarps::kStep) {
+      load(block, a, own.row, i, g, centred);
+      for (int k = 0; k < kPack; ++k) {  // beyond the row g is 0
+        sum += g[k];
+        sum_x += g[k] * centred[k];
+      }
     }
-    sum = reduce<kThreads>(block, shared.values, sum, Plus());
-    sum_x = reduce<kThreads>(block, shared.values, sum_x, Plus());
-    const float mean_g = a.centred ? sum / static_cast<float>(a.width) : 0, mean_gx = sum_x / static_cast<float>(a.width);
-    for (Index i = block.thread(); i < a.width; i += kThreads) {
-      const float centred = (wide(a.x[at + i]) - mean) * inverse;
-      const float gradient = inverse * (wide(a.dy[at + i]) * (wide(a.weight[i]) + a.offset) - mean_g - centred * mean_gx);
-      put(a.dx[at + i], a.adds ? wide(a.dx[at + i]) + gradient : gradient);
+    const auto width = static_cast<float>(a.width);
+    const float all = sum_of_warp(block, sum), mean_g = a.centred ? all / width : 0, mean_gx = sum_of_warp(block, sum_x) / width;
+    for (Index i = own.first; i < a.width; i += RowsOfWarps::kStep) {
+      load(block, a, own.row, i, g, centred);
+      float kept[kPack] = {};
+      if (a.adds) load_pack(block, kept, a.dx + own.row * a.width, i, a.width, a.packed);
+      for (int k = 0; k < kPack; ++k) {
+        const float gradient = inverse * (g[k] - mean_g - centred[k] * mean_gx);
+        g[k] = a.adds ? kept[k] + gradient : gradient;
+      }
+      store_pack(block, a.dx + own.row * a.width, g, i, a.width, a.packed);
     }
   }
-};
 
-/// Sums shares [part][column] in the order of the parts.
-template <typename S>
-struct SumShares {
-  const float* shares;
-  Index parts, stride;
-  S* sums;
-  PLIMSOLL_DEVICE void operator()(Index column) const {
-    float sum = 0;
-    for (Index part = 0; part < parts; ++part) sum += shares[part * stride + column];
-    put(sums[column], sum);
+ private:
+  template <typename Block>
+  PLIMSOLL_DEVICE static void load(const Block& block, const Args& a, Index row, Index i, float (&g)[kPack], float (&centred)[kPack]) {
+    float weights[kPack];
+    load_pack(block, g, a.dy + row * a.width, i, a.width, a.packed);
+    load_pack(block, centred, a.x + row * a.width, i, a.width, a.packed);
+    load_pack(block, weights, a.weight, i, a.width, a.packed);
+    const float mean = a.statistics[2 * row], inverse = a.statistics[2 * row + 1];
+    for (int k = 0; k < kPack; ++k) {
+      g[k] *= weights[k] + a.offset;
+      centred[k] = (centred[k] - mean) * inverse;
+    }
   }
 };
 

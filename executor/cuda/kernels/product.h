@@ -97,33 +97,4 @@ struct AddBias {
   }
 };
 
-/// Sums of columns: kGroups of threads take every kGroups-th row of kColumns columns; their sums are added in order.
-template <typename S>
-struct ColumnSums {
-  static constexpr int kColumns = 32, kGroups = 8, kThreads = kColumns * kGroups;
-  struct Args {
-    Index rows, columns, stride;
-    const S* x;
-    S* sums;
-  };
-  struct Shared {
-    float values[kGroups][kColumns];
-  };
-
-  static Index blocks(const Args& args) { return parts_of(args.columns, kColumns); }
-
-  template <typename Block>
-  PLIMSOLL_DEVICE static void run(const Block& block, Shared& shared, const Args& a) {
-    const int own = block.thread() % kColumns, group = block.thread() / kColumns;
-    const Index column = block.index() * kColumns + own;
-    float sum = 0;
-    for (Index row = group; column < a.columns && row < a.rows; row += kGroups) sum += wide(a.x[row * a.stride + column]);
-    shared.values[group][own] = sum;
-    block.sync();
-    if (group > 0 || column >= a.columns) return;
-    for (int i = 1; i < kGroups; ++i) sum += shared.values[i][own];
-    put(a.sums[column], sum);
-  }
-};
-
 }  // namespace plimsoll::cuda

@@ -67,7 +67,14 @@ void launch_linear_backward_weight(Launcher& launcher, const DeviceLaunch& l) {
                                    .adds = l.adds(2),
                                    .factor = s.constant == 0 ? 1.0F : static_cast<float>(s.constant)});
   if (l.operands.size() < 4) return;
-  launcher.template run<ColumnSums<S>>({s.rows, s.outputs, stride, l.at<S>(0), l.at<S>(3)});
+  const typename ColumnShares<S>::Args shares{.rows = s.rows,
+                                              .columns = s.outputs,
+                                              .stride = stride,
+                                              .x = l.at<S>(0),
+                                              .shares = reinterpret_cast<float*>(l.scratch),
+                                              .packed = are_packed(s.outputs, stride, l.at<S>(0))};
+  launcher.template run<ColumnShares<S>>(shares);
+  launcher.template run<SumShares<S>>({shares.shares, ColumnShares<S>::tiles(shares), s.outputs, s.outputs, l.at<S>(3)});
 }
 
 inline float offset_of_weights(const OpShape& s) {
@@ -78,16 +85,19 @@ template <typename S, typename Launcher>
 void launch_norm(Launcher& launcher, const DeviceLaunch& l) {
   const OpShape& s = l.shape();
   const bool layer = s.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm);
+  const S *x = l.at<S>(0), *weight = l.at<S>(1), *bias = layer ? l.at<S>(2) : nullptr;
+  S* y = l.at<S>(layer ? 3 : 2);
   launcher.template run<NormRows<S>>({.rows = s.rows,
                                       .width = s.inputs,
-                                      .x = l.at<S>(0),
-                                      .weight = l.at<S>(1),
-                                      .bias = layer ? l.at<S>(2) : nullptr,
-                                      .y = l.at<S>(layer ? 3 : 2),
+                                      .x = x,
+                                      .weight = weight,
+                                      .bias = bias,
+                                      .y = y,
                                       .statistics = l.at<float>(layer ? 4 : 3),
                                       .epsilon = static_cast<float>(s.constant),
                                       .offset = offset_of_weights(s),
-                                      .centred = layer});
+                                      .centred = layer,
+                                      .packed = are_packed(s.inputs, s.inputs, x, weight, bias, y)});
 }
 
 /// The weights' shares come first: dx may take the place of dy.
@@ -106,6 +116,7 @@ void launch_norm_backward(Launcher& launcher, const DeviceLaunch& l) {
                                  .offset = offset_of_weights(s),
                                  .centred = layer,
                                  .adds = l.adds(4),
+                                 .packed = are_packed(s.inputs, s.inputs, l.at<S>(0), l.at<S>(1), l.at<S>(2), l.at<S>(4)),
                                  .sums = layer ? 2 : 1};
   if (trains) launcher.template run<NormWeightShares<S>>(args);
   launcher.template run<NormInputGradient<S>>(args);
@@ -114,7 +125,7 @@ void launch_norm_backward(Launcher& launcher, const DeviceLaunch& l) {
   const Index tiles = NormWeightShares<S>::tiles(args);
   for (Index which = 0; which < args.sums; ++which) {
     S* sums = l.at<S>(5 + static_cast<std::size_t>(which));
-    for_each(launcher, s.inputs, SumShares<S>{args.partial + which * s.inputs, tiles, args.sums * s.inputs, sums});
+    launcher.template run<SumShares<S>>({args.partial + which * s.inputs, tiles, args.sums * s.inputs, s.inputs, sums});
   }
 }
 
@@ -154,7 +165,7 @@ void launch_head_norm_backward(Launcher& launcher, const DeviceLaunch& l) {
   for_each(launcher, args.rows * (args.heads + args.kv_heads), NormHeadBackward<S>{args, l.at<S>(0)});
   for (std::size_t which = 0; trains && which < 2; ++which) {
     const float* shares = partial + static_cast<Index>(which) * args.dim;
-    for_each(launcher, args.dim, SumShares<S>{shares, tiles, 2 * args.dim, l.at<S>(5 + which)});
+    launcher.template run<SumShares<S>>({shares, tiles, 2 * args.dim, args.dim, l.at<S>(5 + which)});
   }
 }
 

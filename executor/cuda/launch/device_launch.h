@@ -32,6 +32,12 @@ struct DeviceLaunch {
   }
 };
 
+/// Calls `apply` for every pack of rows of `width` elements, of which all `places` are arrays.
+template <typename Launcher, typename Apply, typename... Places>
+void for_each_pack(Launcher& launcher, Index rows, Index width, const Apply& apply, const Places*... places) {
+  launcher.template run<ForEachPack<Apply>>({rows, width, are_packed(width, width, places...), apply});
+}
+
 /// Calls `apply(i)` for every i below `elements`.
 template <typename Launcher, typename Apply>
 void for_each(Launcher& launcher, Index elements, const Apply& apply) {

@@ -7,26 +7,40 @@
 namespace plimsoll::cuda {
 
 template <typename S, typename A, typename Launcher>
-void launch_activation_of(Launcher& launcher, const DeviceLaunch& l, bool gated) {
+void launch_gated_activation_of(Launcher& launcher, const DeviceLaunch& l) {
   const OpShape& s = l.shape();
-  const Index elements = s.rows * s.outputs;
+  const S* x = l.at<S>(0);
   if (l.kernel.kind == OpKind::kActivation) {
-    if (gated) return for_each(launcher, elements, ActivateGated<S, A>{l.at<S>(0), l.at<S>(1), s.outputs});
-    return for_each(launcher, elements, Activate<S, A>{l.at<S>(0), l.at<S>(1)});
+    S* y = l.at<S>(1);
+    return for_each_pack(launcher, s.rows, s.outputs, ActivateGated<S, A>{x, y, s.outputs}, x, y);
   }
-  if (gated) return for_each(launcher, elements, ActivateGatedBackward<S, A>{l.at<S>(0), l.at<S>(1), l.at<S>(2), s.outputs});
-  for_each(launcher, elements, ActivateBackward<S, A>{l.at<S>(0), l.at<S>(1), l.at<S>(2)});
+  const S* dy = l.at<S>(1);
+  S* dx = l.at<S>(2);
+  for_each_pack(launcher, s.rows, s.outputs, ActivateGatedBackward<S, A>{x, dy, dx, s.outputs}, x, dy, dx);
+}
+
+template <typename S, typename A, typename Launcher>
+void launch_activation_of(Launcher& launcher, const DeviceLaunch& l) {
+  const Index elements = l.shape().rows * l.shape().outputs;
+  const S* x = l.at<S>(0);
+  if (l.kernel.kind == OpKind::kActivation) {
+    S* y = l.at<S>(1);
+    return for_each_pack(launcher, 1, elements, Activate<S, A>{x, y, elements}, x, y);
+  }
+  const S* dy = l.at<S>(1);
+  S* dx = l.at<S>(2);
+  for_each_pack(launcher, 1, elements, ActivateBackward<S, A>{x, dy, dx, elements}, x, dy, dx);
 }
 
 template <typename S, typename Launcher>
 void launch_activation(Launcher& launcher, const DeviceLaunch& l) {
   switch (static_cast<ActivationKind>(l.shape().variant)) {
-    case ActivationKind::kGelu: return launch_activation_of<S, Gelu>(launcher, l, false);
-    case ActivationKind::kGeluTanh: return launch_activation_of<S, GeluTanh>(launcher, l, false);
-    case ActivationKind::kSwiGlu: return launch_activation_of<S, Silu>(launcher, l, true);
-    case ActivationKind::kGeGluTanh: return launch_activation_of<S, GeluTanh>(launcher, l, true);
-    case ActivationKind::kTanh: return launch_activation_of<S, Tanh>(launcher, l, false);
-    case ActivationKind::kRelu: return launch_activation_of<S, Relu>(launcher, l, false);
+    case ActivationKind::kGelu: return launch_activation_of<S, Gelu>(launcher, l);
+    case ActivationKind::kGeluTanh: return launch_activation_of<S, GeluTanh>(launcher, l);
+    case ActivationKind::kSwiGlu: return launch_gated_activation_of<S, Silu>(launcher, l);
+    case ActivationKind::kGeGluTanh: return launch_gated_activation_of<S, GeluTanh>(launcher, l);
+    case ActivationKind::kTanh: return launch_activation_of<S, Tanh>(launcher, l);
+    case ActivationKind::kRelu: return launch_activation_of<S, Relu>(launcher, l);
   }
 }
 
@@ -64,7 +78,8 @@ void launch_embedding_backward(Launcher& launcher, const DeviceLaunch& l) {
                                            .width = s.inputs,
                                            .dx = l.at<S>(1),
                                            .d_table = l.at<S>(table),
-                                           .factor = static_cast<float>(s.constant)});
+                                           .factor = static_cast<float>(s.constant),
+                                           .packed = are_packed(s.inputs, s.inputs, l.at<S>(1), l.at<S>(table))});
   if (s.positions > 0) {
     for_each(launcher, s.positions * s.inputs,
              PositionGradient<S>{s.rows / s.sequence, s.sequence, s.inputs, l.at<S>(1), l.at<S>(table + 1)});
@@ -73,6 +88,14 @@ void launch_embedding_backward(Launcher& launcher, const DeviceLaunch& l) {
     for_each(launcher, s.variant * s.inputs,
              TypeGradient<S>{at, s.rows, s.inputs, l.at<S>(1), l.at<S>(s.positions > 0 ? table + 2 : table + 1)});
   }
+}
+
+template <typename S, typename Launcher>
+void launch_add(Launcher& launcher, const DeviceLaunch& l) {
+  const Index elements = l.shape().rows * l.shape().inputs;
+  const S *a = l.at<S>(0), *b = l.at<S>(1);
+  S* y = l.at<S>(2);
+  for_each_pack(launcher, 1, elements, AddTwo<S>{a, b, y, elements}, a, b, y);
 }
 
 /// Embeddings, activations and sums: what streams through memory. False: the kernel is of another kind.
@@ -85,7 +108,7 @@ bool launch_streaming(Launcher& launcher, const DeviceLaunch& l) {
     case OpKind::kActivation:
     case OpKind::kActivationBackward: launch_activation<S>(launcher, l); return true;
     case OpKind::kAdd:
-      for_each(launcher, s.rows * s.inputs, AddTwo<S>{l.at<S>(0), l.at<S>(1), l.at<S>(2)});
+      launch_add<S>(launcher, l);
       return true;
     case OpKind::kAccumulate:
       for_each(launcher, s.rows, AddToSum<S>{l.at<S>(0), l.at<float>(1), l.starts(1)});

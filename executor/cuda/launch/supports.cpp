@@ -4,6 +4,7 @@
 
 #include "core/graph/attention_kind.h"
 #include "executor/cuda/kernels/attention_tiles.h"
+#include "executor/cuda/kernels/column_sums.h"
 #include "executor/cuda/kernels/squared_norm.h"
 #include "executor/cuda/kernels/update.h"
 
@@ -87,6 +88,10 @@ Bytes scratch_of(const Kernel& kernel) {
   constexpr std::int64_t kDouble = sizeof(double);
   if (kernel.kind == OpKind::kCrossEntropy) return Bytes((1 + kernel.shape.rows) * kDouble);
   if (kernel.kind == OpKind::kLoss) return Bytes((1 + 2 * kernel.shape.rows) * kDouble);
+  if (kernel.kind == OpKind::kLinearBackwardWeight) {
+    const OpShape& s = kernel.shape;
+    return Bytes(parts_of(s.rows, rows_of_tile(s.rows, s.outputs)) * s.outputs * std::int64_t{sizeof(float)});
+  }
   if (kernel.kind == OpKind::kSquaredNorm) return Bytes(kMostSquareBlocks * kDouble);
   if (is_update(kernel.kind)) return Bytes(sizeof(UpdateCorrections));
   return Bytes(0);

@@ -2,6 +2,7 @@
 
 #include "executor/cuda/launch/supports.h"
 #include "tests/executor/cuda/attention_cases.h"
+#include "tests/executor/cuda/packed_cases.h"
 #include "tests/executor/kernels/kernel_case.h"
 
 namespace plimsoll::test {
@@ -18,7 +19,7 @@ inline KernelCase update_case(const std::string& name, OpKind kind, std::int64_t
   return c;
 }
 
-/// Every kernel that the CUDA backend has, at odd sizes.
+/// Every kernel that the CUDA backend has, at odd sizes, and what it moves in packs.
 inline std::vector<KernelCase> device_cases() {
   std::vector<KernelCase> cases{update_case("sgd, published", OpKind::kSgd, 0), update_case("momentum, published", OpKind::kMomentum, 1),
                                 update_case("lion, published", OpKind::kLion, 1), update_case("adam, published", OpKind::kAdam, 2),
@@ -27,6 +28,7 @@ inline std::vector<KernelCase> device_cases() {
     if (cuda::check_kernel({.kind = c.kind, .dtype = DType::kFp32, .shape = c.shape})) cases.push_back(c);
   }
   for (const KernelCase& c : wide_attentions()) cases.push_back(c);
+  for (const KernelCase& c : packed_cases()) cases.push_back(c);
   return cases;
 }
 

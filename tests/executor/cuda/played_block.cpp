@@ -47,6 +47,25 @@ float PlayedBlock::from_lane(float value, int bits) const {
   return std::bit_cast<float>(shown(warp, (thread_ % Fibers::kWarp) ^ bits).words[0]);
 }
 
+cuda::Word PlayedBlock::ballot(bool said) const {
+  const auto* warp = show('b', [&](PlayedWarps::Shown& part) { part.words[0] = said ? 1 : 0; });
+  cuda::Word word = 0;
+  for (int lane = 0; lane < Fibers::kWarp; ++lane) word |= shown(warp, lane).words[0] << lane;
+  return word;
+}
+
+cuda::Quad PlayedBlock::read(const void* place) {
+  expect_aligned(place, sizeof(cuda::Quad));
+  cuda::Quad quad;
+  std::memcpy(&quad, place, sizeof(quad));
+  return quad;
+}
+
+void PlayedBlock::write(void* place, const cuda::Quad& quad) {
+  expect_aligned(place, sizeof(quad));
+  std::memcpy(place, &quad, sizeof(quad));
+}
+
 void PlayedBlock::load(cuda::Word (&words)[4], const void* row) const { load_as(false, words, row); }
 void PlayedBlock::load_turned(cuda::Word (&words)[4], const void* row) const { load_as(true, words, row); }
 

@@ -1,11 +1,12 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cmath>
 #include <type_traits>
 #include <vector>
 
-#include "executor/cuda/kernels/matrix_units.h"
+#include "executor/cuda/kernels/pack.h"
 #include "tests/executor/cuda/fibers.h"
 
 namespace plimsoll::test {
@@ -46,6 +47,10 @@ class PlayedBlock {
   void sync() const { fibers_.sync(); }
 
   [[nodiscard]] float from_lane(float value, int bits) const;
+  [[nodiscard]] cuda::Word ballot(bool said) const;
+  [[nodiscard]] static int first_bit(cuda::Word word) { return std::countr_zero(word); }
+  [[nodiscard]] static cuda::Quad read(const void* place);
+  static void write(void* place, const cuda::Quad& quad);
   void load(cuda::Word (&words)[4], const void* row) const;
   void load_turned(cuda::Word (&words)[4], const void* row) const;
   void multiply(Bf16, cuda::Sums& sums, const cuda::Word (&left)[4], const cuda::Word* right) const;

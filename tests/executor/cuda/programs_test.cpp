@@ -150,6 +150,18 @@ TEST_CASE("neither the order of blocks nor of threads between two barriers chang
   }
 }
 
+TEST_CASE("where operands lie changes no bit, whether they are moved in packs or one by one") {
+  for (const KernelCase& c : packed_cases()) {
+    for (const DType dtype : {DType::kFp32, DType::kBf16, DType::kFp16}) {
+      CAPTURE(c.name, to_text(dtype));
+      const Values inputs = rounded(c, random_values(c, 8), dtype);
+      CaseOptions even = emulated(Fibers::Order::kForward), odd = even;
+      odd.begin = 8;
+      CHECK((run_case(c, inputs, dtype, even) == run_case(c, inputs, dtype, odd)));
+    }
+  }
+}
+
 TEST_CASE("the host makes a device's updates and sums of squares with the same bits") {
   const auto launch = [](const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
     REQUIRE(launch_as_on_device(kernel, operands, context));

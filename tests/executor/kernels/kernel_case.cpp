@@ -111,9 +111,9 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
   for (std::size_t i = 0; i < c.operands.size(); ++i) memory.push_back(pack<S, W>(c.operands[i].content, inputs[i]));
   std::vector<OperandView> views;
   for (std::size_t i = 0; i < c.operands.size(); ++i) {
-    views.push_back({.data = memory[i].data(),
-                     .bytes = Bytes(static_cast<std::int64_t>(memory[i].size())),
-                     .access = c.operands[i].access});
+    const auto bytes = static_cast<std::int64_t>(memory[i].size());
+    memory[i].insert(memory[i].begin(), options.begin, std::byte{0xff});
+    views.push_back({.data = memory[i].data() + options.begin, .bytes = Bytes(bytes), .access = c.operands[i].access});
   }
   WorkerPool pool(options.workers, options.shuffle);
   const MatrixProduct product(options.library);
@@ -123,7 +123,10 @@ Values run_typed(const KernelCase& c, const Values& inputs, DType dtype, const C
          {.pool = &pool, .product = &product, .recipe = &recipe, .rope_scaling = c.rope_scaling, .step = kCaseStep,
           .experts = &c.experts, .micro_batch = 1, .block = 2});
   Values results;
-  for (std::size_t i = 0; i < memory.size(); ++i) results.push_back(unpack<S, W>(c.operands[i].content, memory[i]));
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    memory[i].erase(memory[i].begin(), memory[i].begin() + static_cast<std::ptrdiff_t>(options.begin));
+    results.push_back(unpack<S, W>(c.operands[i].content, memory[i]));
+  }
   return results;
 }
 

@@ -50,6 +50,7 @@ struct CaseOptions {
   std::int64_t shuffle = 0;
   MatmulLibrary library = MatmulLibrary::kOneDnn;
   Precision precision = Precision::kFp32;  ///< of the recipe, for updates
+  std::size_t begin = 0;  ///< bytes from a multiple of 16 to every operand
   CaseLaunch launch = plimsoll::launch;
 };
 
