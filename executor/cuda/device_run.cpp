@@ -136,11 +136,14 @@ void DeviceRun::harvest(std::int64_t place) {
     if (!left.given) continue;
     left.given = false;
     queues_.device.synchronize(left.ended);
-    const bool guarded = context_.program.body.list.instructions[id].guard != kNoGuard;
+    const Instruction& instruction = context_.program.body.list.instructions[id];
+    const bool guarded = instruction.guard != kNoGuard;
+    const Nanoseconds start = clock_.at(left.started), end = clock_.at(left.ended);
+    const Nanoseconds added = instruction.kind == InstructionKind::kLaunch ? queues_.event_cost : Nanoseconds(0);
     trace_.push_back({.step = static_cast<std::uint32_t>(step),
                       .instruction = id,
-                      .start = clock_.at(left.started),
-                      .end = clock_.at(left.ended),
+                      .start = start,
+                      .end = std::max(start, end - added),
                       .status = guarded && flag_word(id, step) == 0 ? EventStatus::kSkipped : EventStatus::kMeasured});
   }
 }

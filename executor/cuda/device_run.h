@@ -25,6 +25,7 @@ struct DeviceQueues {
   std::vector<StreamId> streams;  ///< by queue; an invalid id where it is the host's
   std::vector<std::byte*> scratch;  ///< by queue; null where it is the host's
   StreamId clock;                   ///< on which nothing else runs
+  Nanoseconds event_cost = {};      ///< what events of its own add to a kernel's time, which traces leave out
   DeviceLinks* links = nullptr;     ///< to other ranks' devices, and which of them a queue uses
   std::vector<std::optional<std::uint32_t>> link_of_queue = {};
 };

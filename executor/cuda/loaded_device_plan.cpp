@@ -9,6 +9,7 @@
 #include "executor/cpu/loaded_plan.h"
 #include "executor/cpu/published_weights.h"
 #include "executor/cpu/state_share.h"
+#include "executor/cuda/event_cost.h"
 #include "executor/cuda/launch/supports.h"
 #include "executor/cuda/stream_exchange.h"
 
@@ -72,6 +73,7 @@ LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, const std::shared_ptr<D
       states(plan, step, arenas, *device, queues.clock) {
   start_drives(options);
   rehearse();
+  queues.event_cost = find_event_cost(events, queues.clock);
   if (options.graphs) capture_graphs();
   if (options.canary) arenas.fill_canary(plan, queues.clock);
 }

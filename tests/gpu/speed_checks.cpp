@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "core/plan/expand.h"
+#include "executor/cuda/event_cost.h"
 #include "executor/cuda/loaded_device_plan.h"
 #include "formats/models/resolve_model.h"
 #include "tests/gpu/device_plans.h"
@@ -25,6 +27,22 @@ double median_step(const Trace& trace) {
   return seconds[seconds.size() / 2];
 }
 
+/// Of each kernel the time that a traced step's instructions have, in the median, as calibration hears it.
+std::map<std::uint32_t, double> traced_seconds(const Plan& plan, const Trace& trace) {
+  const FlatBody body = expand(plan, *plan.body("step"));
+  std::map<std::uint32_t, std::vector<double>> all;
+  for (const TraceEvent& event : trace.events) {
+    const Instruction& instruction = body.list.instructions[event.instruction];
+    if (instruction.kind == InstructionKind::kLaunch) all[instruction.kernel.index].push_back(to_seconds(event.end - event.start));
+  }
+  std::map<std::uint32_t, double> medians;
+  for (auto& [kernel, seconds] : all) {
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+    medians[kernel] = seconds[seconds.size() / 2];
+  }
+  return medians;
+}
+
 /// One launch of an instruction, over and over for a while.
 double seconds_of(Device& device, const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id, double while_seconds) {
   const StreamId stream = queues.streams[context.program.body.list.instructions[id].queue.index];
@@ -34,9 +52,11 @@ double seconds_of(Device& device, const DeviceQueues& queues, const ExecutionCon
 void resident(Bench& bench) {
   const Plan plan = plan_for(machine_of(bench), taken(resolve_model("gpt2")), speed_recipe(), {});
   double step = 0;
+  std::map<std::uint32_t, double> traced;
   {
     const auto executor = executor_on(bench, plan);
     step = median_step(taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus)));
+    traced = traced_seconds(plan, taken(executor->run_steps({.first_step = 12, .steps = 4, .first_traced_step = 13}, kCorpus)));
   }
   LoadedDevicePlan loaded(plan, bench.device(), {.canary = false, .backend = "cuda", .drive = {.folder = "/tmp"}});
   loaded.initialize();
@@ -56,7 +76,8 @@ void resident(Bench& bench) {
             fmt::format("step {:.3f} ms, kernels {:.3f} ms, {:.0f} tokens/s, each for {:.2f} s", 1e3 * step, 1e3 * sum, tokens, each),
             {{"step_seconds", step}, {"kernel_seconds", sum}, {"tokens_per_second", tokens}});
   for (const auto& [kernel, time] : seconds) {
-    bench.add(fmt::format("kernel {} {}", kernel, to_text(plan.kernels[kernel].kind)), 1e6 * time, true, "us");
+    bench.add(fmt::format("kernel {} {}", kernel, to_text(plan.kernels[kernel].kind)), 1e6 * time, true,
+              fmt::format("us, {:.1f} in traced steps", 1e6 * traced[kernel]), {{"traced_seconds", traced[kernel]}});
   }
 }
 
@@ -97,9 +118,12 @@ void copies(Bench& bench) {
 
 void clock(Bench& bench) {
   EventPool events(*bench.device());
-  const DeviceClock clock(events, bench.device()->add_stream(), std::chrono::steady_clock::now());
+  const StreamId stream = bench.device()->add_stream();
+  const DeviceClock clock(events, stream, std::chrono::steady_clock::now());
   const double uncertain = static_cast<double>(clock.uncertainty().count) / 1e3;
   bench.add("", uncertain, uncertain < 50, "us");
+  const double added = static_cast<double>(find_event_cost(events, stream).count) / 1e3;
+  bench.add("what events add to a kernel", added, added < 10, "us");
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+#include "executor/cuda/event_cost.h"
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+namespace plimsoll {
+namespace {
+
+constexpr int kInRow = 256;  ///< kernels of a graph, in which no launch is waited for
+constexpr int kRows = 4;
+constexpr int kBetween = 33;  ///< kernels between events of their own
+constexpr Bytes kOperand(256);
+
+/// One element added to another.
+class SmallestKernel {
+ public:
+  SmallestKernel(Device& device, StreamId stream) : device_(device), stream_(stream), memory_(device.reserve(3 * kOperand)) {
+    device.fill(stream, memory_, std::byte{0}, 3 * kOperand);
+    for (int i = 0; i < 3; ++i)
+      operands_[static_cast<std::size_t>(i)] = {.data = memory_ + i * kOperand.count, .bytes = Bytes(4),
+                                                .access = i == 2 ? Access::kWrite : Access::kRead};
+    launch();  // its code is loaded before it is captured
+    device.synchronize();
+  }
+  ~SmallestKernel() { device_.release(memory_); }
+  SmallestKernel(const SmallestKernel&) = delete;
+  SmallestKernel& operator=(const SmallestKernel&) = delete;
+
+  void launch() const {
+    const Kernel kernel{.kind = OpKind::kAdd, .dtype = DType::kFp32, .shape = {.rows = 1, .inputs = 1}};
+    const LaunchContext context;
+    device_.launch(stream_, {kernel, operands_, context}, nullptr);
+  }
+
+ private:
+  Device& device_;
+  StreamId stream_;
+  std::byte* memory_;
+  std::array<OperandView, 3> operands_;
+};
+
+/// Events for as long as they are needed.
+class TakenEvents {
+ public:
+  TakenEvents(EventPool& pool, std::size_t count) : pool_(pool) {
+    for (std::size_t i = 0; i < count; ++i) events_.push_back(pool.take());
+  }
+  ~TakenEvents() {
+    for (const DeviceEventId event : events_) pool_.give_back(event);
+  }
+  TakenEvents(const TakenEvents&) = delete;
+  TakenEvents& operator=(const TakenEvents&) = delete;
+  [[nodiscard]] DeviceEventId at(std::size_t i) const { return events_[i]; }
+
+ private:
+  EventPool& pool_;
+  std::vector<DeviceEventId> events_;
+};
+
+}  // namespace
+
+Nanoseconds find_event_cost(EventPool& events, StreamId stream) {
+  Device& device = events.device();
+  const SmallestKernel kernel(device, stream);
+  const DeviceGraphId row = device.capture(stream, [&] {
+    for (int i = 0; i < kInRow; ++i) kernel.launch();
+  });
+  const TakenEvents marks(events, 2 + 2 * kBetween);
+  device.record(stream, marks.at(0));
+  for (int i = 0; i < kRows; ++i) device.run(stream, row);  // behind which the others are queued by the time they begin
+  device.record(stream, marks.at(1));
+  for (std::size_t i = 0; i < kBetween; ++i) {
+    device.record(stream, marks.at(2 + 2 * i));
+    kernel.launch();
+    device.record(stream, marks.at(3 + 2 * i));
+  }
+  device.synchronize();
+  std::vector<Nanoseconds> between;
+  for (std::size_t i = 0; i < kBetween; ++i) between.push_back(device.between(marks.at(2 + 2 * i), marks.at(3 + 2 * i)));
+  std::nth_element(between.begin(), between.begin() + kBetween / 2, between.end());
+  const Nanoseconds alone(device.between(marks.at(0), marks.at(1)).count / (kRows * kInRow));
+  return std::max(Nanoseconds(0), between[kBetween / 2] - alone);
+}
+
+}  // namespace plimsoll
