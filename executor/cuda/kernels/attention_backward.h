@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "executor/cuda/kernels/attention_tiles.h"
+#include "executor/cuda/kernels/pack.h"
 
 // With P = softmax of the scaled scores S = q kᵀ (Dao 2023, FlashAttention-2, algorithm 2):
 // dV = Pᵀ dO, dP = dO Vᵀ, dS = P ∘ (dP − rowsum(dO ∘ O)) / √d, dQ = dS K, dK = dSᵀ Q. Keys and queries are taken by programs
@@ -17,16 +18,32 @@ struct AttentionBackwardArgs {
   const S* dout;
   S* dqkv;
   float* dots;  ///< rowsum(dO ∘ O) of each row and head
+  bool packed;  ///< the rows of out and dout
 };
 
-/// rowsum(dO ∘ O): element i is row i / heads, head i % heads.
+/// rowsum(dO ∘ O): each row's heads by kLanes threads a head, which take packs in turn.
 template <typename S>
 struct OutputDots {
-  AttentionBackwardArgs<S> a;
-  PLIMSOLL_DEVICE void operator()(Index i) const {
-    float sum = 0;
-    for (Index k = i * a.at.dim; k < (i + 1) * a.at.dim; ++k) sum += wide(a.dout[k]) * wide(a.out[k]);
-    a.dots[i] = sum;
+  static constexpr int kThreads = 256, kLanes = 8, kHeads = kThreads / kLanes;
+  using Args = AttentionBackwardArgs<S>;
+  struct Shared {};
+
+  static Index heads(const Args& args) { return args.at.sequences * args.at.sequence * args.at.heads; }
+  static Index blocks(const Args& args) { return parts_of(heads(args), kHeads); }
+
+  template <typename Block>
+  PLIMSOLL_DEVICE static void run(const Block& block, Shared&, const Args& a) {
+    const Index head = block.index() * kHeads + block.thread() / kLanes, begin = head * a.at.dim;
+    const int lane = block.thread() % kLanes;
+    const bool there = head < a.at.sequences * a.at.sequence * a.at.heads;
+    float sum = 0, d[kPack], out[kPack];
+    for (Index k = lane * kPack; there && k < a.at.dim; k += kLanes * kPack) {
+      load_pack(block, d, a.dout + begin, k, a.at.dim, a.packed);
+      load_pack(block, out, a.out + begin, k, a.at.dim, a.packed);
+      for (int e = 0; e < kPack; ++e) sum += d[e] * out[e];
+    }
+    for (int bits = kLanes / 2; bits > 0; bits /= 2) sum += block.from_lane(sum, bits);
+    if (there && lane == 0) a.dots[head] = sum;
   }
 };
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "core/model/next_loss_scale.h"
-#include "executor/cuda/kernels/scalar.h"
+#include "executor/cuda/kernels/matrix_units.h"
 
 // A square of an fp32 is exact in double, so these sums depend on their order alone; squares_on_host.cpp adds in the same.
 namespace plimsoll::cuda {
@@ -48,14 +48,20 @@ struct SquareSums {
   }
 };
 
-/// Adds up doubles in their order; by one thread, as there are few.
+/// Adds up doubles in their order; by one thread, as there are few. It has many of them brought before it adds the first.
 struct SumInOrder {
+  static constexpr int kBrought = 32;
   const double* values;
   Index count;
   double* sum;
   PLIMSOLL_DEVICE void operator()(Index) const {
-    double total = 0;
-    for (Index i = 0; i < count; ++i) total += values[i];
+    double total = 0, brought[kBrought];
+    Index i = 0;
+    for (; i + kBrought <= count; i += kBrought) {
+      PLIMSOLL_UNROLL for (int k = 0; k < kBrought; ++k) brought[k] = values[i + k];
+      PLIMSOLL_UNROLL for (int k = 0; k < kBrought; ++k) total += brought[k];
+    }
+    for (; i < count; ++i) total += values[i];
     *sum = total;
   }
 };

@@ -62,8 +62,9 @@ bool launch_attention_by(Programs, Launcher& launcher, const DeviceLaunch& l) {
                                       .log_sum_exp = l.at<float>(next + 1),
                                       .dout = l.at<S>(next + 2),
                                       .dqkv = l.at<S>(next + 3),
-                                      .dots = l.at<float>(next + 4)};
-  for_each(launcher, l.shape().rows * l.shape().heads, OutputDots<S>{args});
+                                      .dots = l.at<float>(next + 4),
+                                      .packed = are_packed(l.shape().head_dim, kPack, l.at<S>(next), l.at<S>(next + 2))};
+  launcher.template run<OutputDots<S>>(args);
   launcher.template run<typename Programs::KeyGradients>(args);
   launcher.template run<typename Programs::QueryGradients>(args);
   return true;
