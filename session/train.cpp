@@ -40,6 +40,7 @@ void append(Trace& whole, Trace part, const TrainWatcher& watcher) {
   for (const StepSummary& step : part.steps) whole.steps.push_back(moved(step, shift));
   whole.kind = part.kind;
   whole.source = std::move(part.source);
+  whole.marking = part.marking;
 }
 
 Result<void> evaluate(Executor& executor, const BatchSource& batches, const TrainSchedule& schedule,

@@ -23,6 +23,9 @@ enum class OnNan : std::uint8_t {
   kIgnore,  ///< nothing
 };
 
+/// Steps of a run on a GPU that keep their events, at most.
+inline constexpr std::int64_t kMostTracedOnDevice = 16;
+
 /// How long to train, and where to stop for a moment.
 struct TrainSchedule {
   std::int64_t first_step = 0;

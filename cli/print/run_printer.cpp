@@ -147,6 +147,11 @@ std::string comparison_text(const Plan& plan, const Comparison& comparison) {
     text += fmt::format("  measured: the median of {} of {} traced steps, those that redid updates as the prediction does\n",
                         comparison.alike_steps, comparison.traced_steps);
   }
+  if (comparison.untraced_error()) {
+    text += fmt::format("  {:<26}{:>14}{:>14}{:>12}\n", "steps without a trace", to_text(comparison.predicted_step),
+                        to_text(comparison.untraced_step),
+                        percent(comparison.predicted_step, comparison.untraced_step, comparison.untraced_step));
+  }
   return text + memory_rows(plan, comparison);
 }
 

@@ -77,6 +77,21 @@ double matched_fraction(std::span<const TraceEvent> predicted, std::span<const T
   return static_cast<double>(matched) / static_cast<double>(predicted.size());
 }
 
+/// A step after one that was traced may still wait for it.
+void add_untraced(Comparison& comparison, const Trace& measured) {
+  if (!measured.is_of_device()) return;
+  std::vector<Nanoseconds> durations;
+  for (std::size_t i = 1; i < measured.steps.size(); ++i) {
+    const bool kept = !events_of_step(measured, measured.steps[i].step).empty();
+    if (!kept && events_of_step(measured, measured.steps[i - 1].step).empty()) durations.push_back(measured.steps[i].duration());
+  }
+  comparison.untraced_steps = static_cast<std::uint32_t>(durations.size());
+  if (comparison.untraced_steps < Comparison::kLeastUntraced) return;
+  const auto middle = durations.begin() + static_cast<std::ptrdiff_t>(durations.size() / 2);
+  std::nth_element(durations.begin(), middle, durations.end());
+  comparison.untraced_step = *middle;
+}
+
 void add_parts(Comparison& comparison, const StepBreakdown& predicted, const StepBreakdown& measured) {
   comparison.predicted_step = predicted.duration;
   comparison.measured_step = measured.duration;
@@ -123,6 +138,11 @@ double Comparison::error() const {
   return static_cast<double>((measured_step - predicted_step).count) / static_cast<double>(measured_step.count);
 }
 
+std::optional<double> Comparison::untraced_error() const {
+  if (untraced_steps < kLeastUntraced || untraced_step.count == 0) return std::nullopt;
+  return static_cast<double>((untraced_step - predicted_step).count) / static_cast<double>(untraced_step.count);
+}
+
 Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, const Trace& measured) {
   if (const Result<void> comparable = check_comparable(predicted, measured); !comparable) {
     return fail(comparable.error());
@@ -146,6 +166,7 @@ Result<Comparison> compare_traces(const Plan& plan, const Trace& predicted, cons
   comparison.measured_step_index = median_of(comparable);
   add_parts(comparison, break_down(plan, flat, predicted, comparison.predicted_step_index),
             break_down(plan, flat, measured, comparison.measured_step_index));
+  add_untraced(comparison, measured);
   comparison.memory = compare_memory(predicted, measured);
   comparison.matched_fraction = matched_fraction(events_of_step(predicted, comparison.predicted_step_index),
                                                  events_of_step(measured, comparison.measured_step_index));

@@ -53,10 +53,16 @@ struct Comparison {
   std::uint32_t predicted_step_index = 0;
   std::uint32_t measured_step_index = 0;  ///< the step of median duration among those alike
   std::uint32_t traced_steps = 0;         ///< whole ones of the run
+  std::uint32_t untraced_steps = 0;       ///< of a device: that kept no events, the first after a traced one left out
+  Nanoseconds untraced_step;              ///< their median, where there are kLeastUntraced
   std::uint32_t alike_steps = 0;          ///< those that skipped as many instructions as the predicted step; all, when none did
 
-  /// (measured − predicted) ÷ measured.
+  static constexpr std::uint32_t kLeastUntraced = 3;
+
+  /// (measured − predicted) ÷ measured, of the step whose parts are told.
   [[nodiscard]] double error() const;
+  /// The same of a device's steps without events, which make a step longer; nothing where there are too few, or on the host.
+  [[nodiscard]] std::optional<double> untraced_error() const;
 };
 
 /// Compares the steady step of a prediction with the median traced step of a run of the same plan. Where guards let steps

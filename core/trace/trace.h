@@ -50,9 +50,13 @@ struct Trace {
   std::string plan_digest;
   std::string source;                         ///< "simulated", or the backend and machine that ran it
   std::vector<std::string> calibrated_from;   ///< digests of the plans whose samples fed the prediction
+  Nanoseconds marking;  ///< what tracing put between two instructions of a device's queue; not kept in run files
   std::vector<TraceEvent> events;  ///< by step, then instruction id
   std::vector<StepSummary> steps;
   std::vector<SpacePeak> peaks;
+
+  /// Whether a GPU ran it, whose events make a traced step longer than others.
+  [[nodiscard]] bool is_of_device() const { return kind == TraceKind::kMeasured && source.starts_with("cuda"); }
 };
 
 }  // namespace plimsoll

@@ -146,6 +146,7 @@ Result<Trace> DeviceExecutor::run_steps(const RunSegment& segment, const BatchSo
                .plan_digest = {},
                .source = impl_->loaded->source,
                .calibrated_from = {},
+               .marking = impl_->loaded->queues.event_cost.within + impl_->loaded->queues.event_cost.between,
                .events = std::move(record.events),
                .steps = std::move(record.steps),
                .peaks = touched()};

@@ -139,7 +139,7 @@ void DeviceRun::harvest(std::int64_t place) {
     const Instruction& instruction = context_.program.body.list.instructions[id];
     const bool guarded = instruction.guard != kNoGuard;
     const Nanoseconds start = clock_.at(left.started), end = clock_.at(left.ended);
-    const Nanoseconds added = instruction.kind == InstructionKind::kLaunch ? queues_.event_cost : Nanoseconds(0);
+    const Nanoseconds added = instruction.kind == InstructionKind::kLaunch ? queues_.event_cost.within : Nanoseconds(0);
     trace_.push_back({.step = static_cast<std::uint32_t>(step),
                       .instruction = id,
                       .start = start,

@@ -11,6 +11,7 @@
 #include "executor/cuda/device_clock.h"
 #include "executor/cuda/device_graphs.h"
 #include "executor/cuda/device_links.h"
+#include "executor/cuda/event_cost.h"
 #include "executor/cuda/event_plan.h"
 #include "executor/cuda/event_pool.h"
 #include "executor/cuda/step_gate.h"
@@ -25,7 +26,7 @@ struct DeviceQueues {
   std::vector<StreamId> streams;  ///< by queue; an invalid id where it is the host's
   std::vector<std::byte*> scratch;  ///< by queue; null where it is the host's
   StreamId clock;                   ///< on which nothing else runs
-  Nanoseconds event_cost = {};      ///< what events of its own add to a kernel's time, which traces leave out
+  EventCost event_cost = {};        ///< what events of its own add to a kernel's time, which traces leave out
   DeviceLinks* links = nullptr;     ///< to other ranks' devices, and which of them a queue uses
   std::vector<std::optional<std::uint32_t>> link_of_queue = {};
 };

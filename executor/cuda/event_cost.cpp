@@ -60,7 +60,7 @@ class TakenEvents {
 
 }  // namespace
 
-Nanoseconds find_event_cost(EventPool& events, StreamId stream) {
+EventCost find_event_cost(EventPool& events, StreamId stream) {
   Device& device = events.device();
   const SmallestKernel kernel(device, stream);
   const DeviceGraphId row = device.capture(stream, [&] {
@@ -76,11 +76,14 @@ Nanoseconds find_event_cost(EventPool& events, StreamId stream) {
     device.record(stream, marks.at(3 + 2 * i));
   }
   device.synchronize();
-  std::vector<Nanoseconds> between;
-  for (std::size_t i = 0; i < kBetween; ++i) between.push_back(device.between(marks.at(2 + 2 * i), marks.at(3 + 2 * i)));
-  std::nth_element(between.begin(), between.begin() + kBetween / 2, between.end());
+  const auto median = [&](std::size_t first) {  // of the times from this mark and from every second one after it
+    std::vector<Nanoseconds> times;
+    for (std::size_t i = first; i + 1 < 2 + 2 * kBetween; i += 2) times.push_back(device.between(marks.at(i), marks.at(i + 1)));
+    std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
+    return times[times.size() / 2];
+  };
   const Nanoseconds alone(device.between(marks.at(0), marks.at(1)).count / (kRows * kInRow));
-  return std::max(Nanoseconds(0), between[kBetween / 2] - alone);
+  return {.within = std::max(Nanoseconds(0), median(2) - alone), .between = std::max(Nanoseconds(0), median(3))};
 }
 
 }  // namespace plimsoll

@@ -204,6 +204,7 @@ struct ComparisonAnswer {
   std::vector<Part> parts;
   std::vector<ComparedSpaceAnswer> memory;
   double matched_fraction = 0;
+  std::optional<double> untraced_seconds, untraced_error;  ///< of a device's steps that kept no events
 };
 
 /// The comparison with the names of the plan's spaces.

@@ -211,7 +211,10 @@ ComparisonAnswer comparison_answer(const Plan& plan, const Comparison& compariso
                           .error = comparison.error(),
                           .parts = {},
                           .memory = {},
-                          .matched_fraction = comparison.matched_fraction};
+                          .matched_fraction = comparison.matched_fraction,
+                          .untraced_seconds = {},
+                          .untraced_error = comparison.untraced_error()};
+  if (answer.untraced_error) answer.untraced_seconds = to_seconds(comparison.untraced_step);
   for (const ComparedPart& p : comparison.parts) {
     answer.parts.push_back({std::string(to_text(p.part)), to_seconds(p.predicted), to_seconds(p.measured)});
   }
@@ -264,6 +267,7 @@ std::string to_json(const ComparisonAnswer& a) {
   JsonLine step;
   step.number("predicted_seconds", a.predicted_seconds).number("measured_seconds", a.measured_seconds);
   step.number("error", a.error).raw("parts", lines(a.parts, part));
+  if (a.untraced_error) step.number("untraced_seconds", *a.untraced_seconds).number("untraced_error", *a.untraced_error);
   JsonDocument json;
   json.raw("format_version", std::to_string(kReportVersion)).raw("step", step.str());
   return json.raw("memory", lines(a.memory, compared_space)).number("matched_fraction", a.matched_fraction).str() +

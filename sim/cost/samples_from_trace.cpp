@@ -113,8 +113,10 @@ class TraceSampler {
     }
     const auto could_start = ready(e);
     if (!could_start || *could_start > e.start) return std::nullopt;
+    const bool on_device = plan_.platform.at(queue.processor).kind == ProcessorKind::kGpu;
+    const Nanoseconds marking = on_device ? trace_.marking : Nanoseconds(0);
     return Sample{.key = issue_key(plan_.platform, queue.kind),
-                  .duration = e.start - *could_start,
+                  .duration = std::max(Nanoseconds(0), e.start - *could_start - marking),
                   .plan_digest = trace_.plan_digest};
   }
 

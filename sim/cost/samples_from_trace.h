@@ -11,7 +11,7 @@ namespace plimsoll {
 /// The samples of a trace's typical steps (all events of a trace without step summaries), in the order of its events: the duration of every launch, transfer and host task
 /// that was measured exactly (bounded and skipped events and markers give none), and for every instruction that had to
 /// wait for another the gap between the moment it could have started and its start, as a sample of its queue's issue
-/// overhead. Nothing is divided out of a duration: a sample during more than a twentieth of which some shared resource
+/// overhead; of a device's queue without what tracing put there (Trace::marking). Nothing is divided out of a duration: a sample during more than a twentieth of which some shared resource
 /// was asked for more than it has is marked contended, and the model prefers the others. The trace must be of this plan
 /// and body.
 std::vector<Sample> samples_from_trace(const Plan& plan, const FlatBody& body, const Trace& trace);

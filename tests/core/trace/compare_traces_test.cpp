@@ -89,6 +89,30 @@ TEST_CASE("a prediction of steps that skip is compared with the measured steps t
   CHECK(unlike.matched_fraction == 0.0);
 }
 
+TEST_CASE("of a device's run the steps without events are told too, as events make a step longer") {
+  TinyPlan tiny;
+  tiny.launch(tiny.queue(QueueKind::kCompute), 1);
+  const Plan plan = tiny.build();
+  Trace predicted{.kind = TraceKind::kPredicted, .plan_digest = "plan"}, measured{.plan_digest = "plan", .source = "cuda; a driver"};
+  predicted.events.push_back({.step = 0, .end = Nanoseconds(100)});
+  predicted.steps.push_back({.step = 0, .end = Nanoseconds(100)});
+  Nanoseconds reached;
+  for (const std::int64_t duration : {130, 131, 129, 150, 99, 104, 101}) {  // three are traced, and the fourth waits for them
+    const auto step = static_cast<std::uint32_t>(measured.steps.size());
+    const Nanoseconds end = reached + Nanoseconds(duration);
+    if (step < 3) measured.events.push_back({.step = step, .start = reached, .end = end});
+    measured.steps.push_back({.step = step, .start = reached, .end = end});
+    reached = end;
+  }
+  const Comparison told = compare_traces(plan, predicted, measured).value();
+  CHECK(told.measured_step == Nanoseconds(130));
+  CHECK(told.untraced_steps == 3);
+  CHECK(told.untraced_step == Nanoseconds(101));
+  CHECK(told.untraced_error().value() == Approx(1.0 / 101));
+  measured.source = "cpu";
+  CHECK_FALSE(compare_traces(plan, predicted, measured)->untraced_error());
+}
+
 TEST_CASE("memory is compared by space and category, with zero where one side has none") {
   const Plan plan = random_tiny_plan(1);
   Trace predicted = traced(plan, 1);

@@ -45,7 +45,7 @@ class CountedDevice final : public Device {
   std::vector<std::vector<std::byte>> memory_;
 };
 
-Nanoseconds cost_on(CountedDevice& device) {
+EventCost cost_on(CountedDevice& device) {
   EventPool events(device);
   return find_event_cost(events, device.add_stream());
 }
@@ -55,14 +55,18 @@ Nanoseconds cost_on(CountedDevice& device) {
 TEST_CASE("what events add to a kernel's time is found, however long the kernel takes") {
   for (const std::int64_t kernel : {1000, 9000}) {
     CountedDevice device{Nanoseconds(kernel), Nanoseconds(2600)};
-    CHECK(cost_on(device).count == Approx(2600).margin(3));  // 2600 / 1024 of it is in the row's time
+    const EventCost cost = cost_on(device);
+    CHECK(cost.within.count == Approx(2600).margin(3));  // 2600 / 1024 of it is in the row's time
+    CHECK(cost.between.count == 2600);
     CHECK(device.reserved() == 0);
   }
 }
 
 TEST_CASE("events that add nothing cost nothing") {
   CountedDevice device{Nanoseconds(1500), Nanoseconds(0)};
-  CHECK(cost_on(device).count == 0);
+  const EventCost cost = cost_on(device);
+  CHECK(cost.within.count == 0);
+  CHECK(cost.between.count == 0);
 }
 
 }  // namespace plimsoll::test

@@ -77,6 +77,17 @@ TEST_CASE("a gap after all that an instruction waited for is a sample of its que
   CHECK(gaps[0].duration == Nanoseconds(20));
 }
 
+TEST_CASE("what tracing put between a device's instructions is no overhead of its queue") {
+  const Example e;
+  Trace trace{.marking = Nanoseconds(15),
+              .events = {event(e.load, 0, 50), event(e.first, 0, 100), event(e.copy, 110, 300), event(e.second, 320, 430)}};
+  PlanWriter writer = e.writer;
+  const auto gap = [&] { return of_subject(samples_from_trace(writer.plan(), writer.body(), trace), CostSubject::kIssue).at(0).duration; };
+  CHECK(gap() == Nanoseconds(5));  // 320 − 300 − 15
+  trace.marking = Nanoseconds(30);
+  CHECK(gap() == Nanoseconds(0));
+}
+
 TEST_CASE("only typical steps are sampled") {
   const Example e;
   PlanWriter writer = e.writer;
