@@ -94,6 +94,16 @@ Error nothing_captured(const ProfileFlags& flags, const ProfiledEnd& end) {
 /// The program's own exit code, or what a shell says of a signal.
 ExitCode code_of(const ProfiledEnd& end) { return static_cast<ExitCode>(end.signal != 0 ? 128 + end.signal : end.code); }
 
+/// What was left out on purpose, and what was lost.
+void print_what_is_not_there(const DecodedSpools& decoded) {
+  if (decoded.functions_left_out > 0) {
+    fmt::print(stderr, "plimsoll: calls of {} functions of CUDA that only ask, as cudaGetDevice does, are not recorded\n",
+               decoded.functions_left_out);
+  }
+  for (const RecordingLoss& loss : decoded.recording.losses)
+    fmt::print(stderr, "plimsoll: {} {} are missing from the profile\n", loss.count, loss.what);
+}
+
 Result<ExitCode> profile(const CLI::App& command, const ProfileFlags& flags) {
   if (auto usable = check_output(flags); !usable) return fail(usable.error());
   const auto library = find_library(flags.library);
@@ -121,8 +131,7 @@ Result<ExitCode> profile(const CLI::App& command, const ProfileFlags& flags) {
   fs::remove_all(folder);
   fmt::print(stderr, "{}", flags.json ? "" : recording_text(decoded->recording));
   if (flags.json) fmt::print("{}", recording_json(decoded->recording));
-  for (const RecordingLoss& loss : decoded->recording.losses)
-    fmt::print(stderr, "plimsoll: {} {} are missing from the profile\n", loss.count, loss.what);
+  print_what_is_not_there(*decoded);
   fmt::print(stderr, "plimsoll: wrote {}\n", flags.output);
   return code_of(*end);
 }

@@ -3,16 +3,19 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
 
+#include "profiler/cupti/calls_left_out.h"
+
 namespace plimsoll {
 namespace {
 
-/// 60,000 kernels or so: at 100,000 a second a buffer lasts long enough to be read and given back.
-constexpr std::size_t kBufferBytes = std::size_t{8} << 20;
-constexpr std::size_t kBufferAlignment = 8;
+constexpr std::size_t kDeviceBufferBytes = std::size_t{8} << 20;
+/// Beyond the calls of any CUPTI: that of CUDA 13 numbers 806 of the driver.
+constexpr CUpti_CallbackId kMostCalls = 4096;
 constexpr std::chrono::milliseconds kCollectEvery{500};
 
 /// Kinds of records, and whether a capture without them is worth its while.
@@ -39,6 +42,19 @@ std::int64_t now(clockid_t clock) {
   timespec time{};
   ::clock_gettime(clock, &time);
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+/// Switches off what a capture leaves out of a kind of calls that is enabled; returns how many functions of CUDA these are. Which
+/// numbers they have is this CUPTI's to say, so that none is asked about a call that it does not know.
+template <typename EnableCall>
+std::uint64_t leave_out(const CuptiLibrary& cupti, CUpti_CallbackDomain domain, EnableCall enable_call) {
+  std::uint64_t left_out = 0;
+  for (CUpti_CallbackId call = 1; call < kMostCalls; ++call) {
+    const char* name = nullptr;
+    if (cupti.get_callback_name(domain, call, &name) != CUPTI_SUCCESS || name == nullptr) continue;
+    if (is_left_out(name) && enable_call(call, 0) == CUPTI_SUCCESS) ++left_out;
+  }
+  return left_out;
 }
 
 std::string remedy_for(CUptiResult result) {
@@ -93,13 +109,17 @@ CuptiCapture::~CuptiCapture() {
   if (collector_.joinable()) collector_.join();
   CuptiCapture* self = this;
   current_.compare_exchange_strong(self, nullptr);
-  for (std::uint8_t* buffer : pool_) std::free(buffer);
 }
 
 Result<void> CuptiCapture::enable() {
   std::size_t size = sizeof(std::size_t);
-  std::size_t bytes = kBufferBytes;
+  std::size_t bytes = kDeviceBufferBytes;
   cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_DEVICE_BUFFER_SIZE, &size, &bytes);  // a refusal leaves CUPTI's own size
+  // Else CUPTI zeroes each of our buffers within the call of the program that needed it.
+  std::size_t flag_size = sizeof(std::uint8_t);
+  std::uint8_t zeroed = 1;
+  cupti_.set_attribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &flag_size, &zeroed);
+  buffers_.make_ready();
   CUptiResult result = cupti_.register_callbacks(&CuptiCapture::buffer_requested, &CuptiCapture::buffer_completed);
   for (const Wanted& wanted : kWanted) {
     if (result != CUPTI_SUCCESS) break;
@@ -107,7 +127,10 @@ Result<void> CuptiCapture::enable() {
     if (answer == CUPTI_SUCCESS) enabled_.push_back(wanted.kind);
     if (wanted.needed) result = answer;
   }
-  if (result == CUPTI_SUCCESS) return {};
+  if (result == CUPTI_SUCCESS) {
+    leave_out_questions();
+    return {};
+  }
   for (const CUpti_ActivityKind kind : enabled_) cupti_.disable(kind);  // the program goes on, and should not pay for them
   return fail({.kind = ErrorKind::kEnvironment,
                .what = "CUPTI does not capture: " + cupti_.text(result),
@@ -115,10 +138,23 @@ Result<void> CuptiCapture::enable() {
                .remedy = remedy_for(result)});
 }
 
+/// After the kinds of calls were enabled, which sets all of their calls back.
+void CuptiCapture::leave_out_questions() {
+  std::uint64_t functions = 0;
+  if (cupti_.enable_runtime_call != nullptr)
+    functions += leave_out(cupti_, CUPTI_CB_DOMAIN_RUNTIME_API, cupti_.enable_runtime_call);
+  const bool of_driver = std::ranges::find(enabled_, CUPTI_ACTIVITY_KIND_DRIVER) != enabled_.end();
+  if (of_driver && cupti_.enable_driver_call != nullptr)
+    functions += leave_out(cupti_, CUPTI_CB_DOMAIN_DRIVER_API, cupti_.enable_driver_call);
+  // A query that was told "not yet" is a call, but has waited for nothing.
+  if (cupti_.enable_all_syncs != nullptr) cupti_.enable_all_syncs(0);
+  if (functions > 0) spool_.add(LeftOutRecord{functions});
+}
+
 void CuptiCapture::buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
   CuptiCapture* const self = current_;
-  *buffer = self == nullptr ? nullptr : self->take_buffer();
-  *size = *buffer == nullptr ? 0 : kBufferBytes;
+  *buffer = self == nullptr ? nullptr : self->buffers_.take();
+  *size = *buffer == nullptr ? 0 : ActivityBuffers::kBytes;
   *most_records = 0;  // as many as fit
 }
 
@@ -126,27 +162,10 @@ void CuptiCapture::buffer_completed(CUcontext context, std::uint32_t stream, std
                                     std::size_t valid) {
   if (CuptiCapture* const self = current_) {
     self->read_buffer(context, stream, buffer, valid);
-    self->give_back(buffer);
+    self->buffers_.give_back(buffer);
   } else {
     std::free(buffer);
   }
-}
-
-std::uint8_t* CuptiCapture::take_buffer() {
-  {
-    const std::lock_guard lock(pool_mutex_);
-    if (!pool_.empty()) {
-      std::uint8_t* const buffer = pool_.back();
-      pool_.pop_back();
-      return buffer;
-    }
-  }
-  return static_cast<std::uint8_t*>(std::aligned_alloc(kBufferAlignment, kBufferBytes));
-}
-
-void CuptiCapture::give_back(std::uint8_t* buffer) {
-  const std::lock_guard lock(pool_mutex_);
-  pool_.push_back(buffer);
 }
 
 void CuptiCapture::read_buffer(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid) {
@@ -204,6 +223,7 @@ void CuptiCapture::collect_until_stopped() {
 
 void CuptiCapture::flush() {
   cupti_.flush_all(0);
+  buffers_.make_ready();
   compare_clocks();
   spool_.flush();
 }

@@ -6,13 +6,14 @@
 #include <thread>
 #include <vector>
 
+#include "profiler/cupti/activity_buffers.h"
 #include "profiler/cupti/activity_capture.h"
 #include "profiler/cupti/record_translator.h"
 
 namespace plimsoll {
 
 /// An ActivityCapture by CUPTI. Buffers come from a pool and go back when they were read, so that CUPTI never waits for one; a
-/// thread collects what is complete twice a second and compares clocks.
+/// thread collects what is complete twice a second and compares clocks. Calls that only ask are left out where CUPTI can do so.
 class CuptiCapture : public ActivityCapture {
  public:
   static Result<std::unique_ptr<CuptiCapture>> start(const CaptureOptions& options);
@@ -28,11 +29,10 @@ class CuptiCapture : public ActivityCapture {
   CuptiCapture(CuptiLibrary cupti, const std::string& spool, SpoolHeader header);
 
   Result<void> enable();
+  void leave_out_questions();
   static void CUPTIAPI buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records);
   static void CUPTIAPI buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t size,
                                         std::size_t valid);
-  std::uint8_t* take_buffer();
-  void give_back(std::uint8_t* buffer);
   void read_buffer(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid);
   void compare_clocks();
   void collect_until_stopped();
@@ -44,8 +44,7 @@ class CuptiCapture : public ActivityCapture {
   SpoolWriter spool_;
   RecordTranslator translator_;
   std::vector<CUpti_ActivityKind> enabled_;
-  std::mutex pool_mutex_;
-  std::vector<std::uint8_t*> pool_;
+  ActivityBuffers buffers_;
   std::mutex stop_mutex_;
   std::condition_variable stopping_;
   bool stopped_ = false;

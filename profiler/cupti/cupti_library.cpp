@@ -45,8 +45,12 @@ class Symbols {
 
   template <typename Function>
   void load(Function& function, const char* name) {
-    function = reinterpret_cast<Function>(::dlsym(library_, name));
+    load_if_there(function, name);
     if (function == nullptr && missing_.empty()) missing_ = name;
+  }
+  template <typename Function>
+  void load_if_there(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(::dlsym(library_, name));
   }
   [[nodiscard]] const std::string& missing() const { return missing_; }
 
@@ -96,6 +100,9 @@ Result<CuptiLibrary> load_cupti(const std::string& wanted) {
   symbols.load(cupti.set_attribute, "cuptiActivitySetAttribute");
   symbols.load(cupti.push_external, "cuptiActivityPushExternalCorrelationId");
   symbols.load(cupti.pop_external, "cuptiActivityPopExternalCorrelationId");
+  symbols.load_if_there(cupti.enable_runtime_call, "cuptiActivityEnableRuntimeApi");
+  symbols.load_if_there(cupti.enable_driver_call, "cuptiActivityEnableDriverApi");
+  symbols.load_if_there(cupti.enable_all_syncs, "cuptiActivityEnableAllSyncRecords");
   if (!symbols.missing().empty()) {
     return fail({.kind = ErrorKind::kEnvironment,
                  .what = "this CUPTI has no " + symbols.missing(),

@@ -26,6 +26,10 @@ struct CuptiLibrary {
   decltype(&cuptiActivitySetAttribute) set_attribute = nullptr;
   decltype(&cuptiActivityPushExternalCorrelationId) push_external = nullptr;
   decltype(&cuptiActivityPopExternalCorrelationId) pop_external = nullptr;
+  // Of newer ones only, null elsewhere: which calls and which queries are recorded.
+  decltype(&cuptiActivityEnableRuntimeApi) enable_runtime_call = nullptr;
+  decltype(&cuptiActivityEnableDriverApi) enable_driver_call = nullptr;
+  decltype(&cuptiActivityEnableAllSyncRecords) enable_all_syncs = nullptr;
   decltype(&cuMemGetInfo) memory_info = nullptr;  ///< of the driver; null where there is none
   decltype(&cuCtxGetDevice) current_device = nullptr;
 

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "profiler/cupti/calls_left_out.h"
+
 namespace plimsoll {
 namespace {
 
@@ -135,21 +137,25 @@ void RecordTranslator::memory(const CUpti_Activity& record) {
                           .memory_kind = memory_kind(static_cast<std::uint32_t>(memory.memoryKind))});
 }
 
+std::uint32_t RecordTranslator::name_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId call) {
+  CallNames& names = domain == CUPTI_CB_DOMAIN_RUNTIME_API ? runtime_names_ : driver_names_;
+  const bool fits = call < names.size();
+  if (const std::uint32_t known = fits ? names[call].load(std::memory_order_acquire) : 0; known != 0) return known - 1;
+  const char* name = nullptr;
+  if (cupti_.get_callback_name(domain, call, &name) != CUPTI_SUCCESS) name = nullptr;
+  const std::uint32_t number = spool_.name(call_name(text_of(name)));
+  if (fits) names[call].store(number + 1, std::memory_order_release);
+  return number;
+}
+
 void RecordTranslator::call(const CUpti_Activity& record, CUpti_CallbackDomain domain) {
   const auto& call = as<CUpti_ActivityAPI>(record);
-  const char* name = nullptr;
-  if (cupti_.get_callback_name(domain, call.cbid, &name) != CUPTI_SUCCESS) name = nullptr;
-  std::string_view text = text_of(name);
-  const std::size_t suffix = text.rfind("_v");  // "cudaLaunchKernel_v7000" is known without its version
-  const bool is_version =
-      suffix != std::string_view::npos && suffix + 2 < text.size() && text[suffix + 2] >= '0' && text[suffix + 2] <= '9';
-  if (is_version) text = text.substr(0, suffix);
   spool_.add(CallRecord{.start = call.start,
                         .end = call.end,
                         .process = call.processId,
                         .thread = call.threadId,
                         .correlation = call.correlationId,
-                        .name = spool_.name(text),
+                        .name = name_of_call(domain, call.cbid),
                         .result = static_cast<std::int32_t>(call.returnValue)});
 }
 

@@ -2,6 +2,9 @@
 
 #include <cupti.h>
 
+#include <array>
+#include <atomic>
+
 #include "profiler/cupti/cupti_library.h"
 #include "profiler/decode/spool_writer.h"
 
@@ -28,8 +31,15 @@ class RecordTranslator {
   void external(const CUpti_Activity& record);
   void device(const CUpti_Activity& record);
 
+  std::uint32_t name_of_call(CUpti_CallbackDomain domain, CUpti_CallbackId call);
+
+  /// Name numbers of the calls of one domain, less 1; 0: not known yet. Buffers may be read by two threads at once.
+  using CallNames = std::array<std::atomic<std::uint32_t>, 1024>;
+
   const CuptiLibrary& cupti_;
   SpoolWriter& spool_;
+  CallNames runtime_names_{};
+  CallNames driver_names_{};
 };
 
 }  // namespace plimsoll

@@ -15,6 +15,11 @@ std::string clock_note(std::uint32_t process, const ClockFit& fit) {
                      fit.pairs, (fit.rate - 1.0) * 1e6, fit.residual_ns * 1e-3);
 }
 
+std::string left_out_note(std::uint32_t process, std::uint64_t functions) {
+  return fmt::format("process {}: calls of {} functions of CUDA that only ask, as cudaGetDevice does, were not recorded", process,
+                     functions);
+}
+
 /// What a spool that was not closed has lost.
 void note_cut(const std::string& path, const SpoolSummary& summary, DecodedSpools& decoded) {
   if (summary.closed && summary.cut_bytes == 0) return;
@@ -44,6 +49,9 @@ Result<DecodedSpools> decode_spools(const std::vector<std::string>& paths) {
     const ClockFit fit = decoder.finish();
     decoded.clock_residual_ns = std::max(decoded.clock_residual_ns, fit.residual_ns);
     decoded.notes.push_back(clock_note(processes[i], fit));
+    const std::uint64_t left_out = decoder.functions_left_out();
+    decoded.functions_left_out = std::max(decoded.functions_left_out, left_out);
+    if (left_out > 0) decoded.notes.push_back(left_out_note(processes[i], left_out));
     note_cut(paths[i], *summary, decoded);
   }
   decoded.recording.sort();

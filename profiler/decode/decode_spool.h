@@ -14,6 +14,7 @@ struct DecodedSpools {
   Recording recording;             ///< on the calendar's clock, from the first spool's beginning
   std::vector<std::string> notes;  ///< for the run's log: how well clocks agree, what was cut off or lost
   double clock_residual_ns = 0;    ///< the worst of the spools'
+  std::uint64_t functions_left_out = 0;  ///< of CUDA, whose calls only ask and were not recorded: the most of a spool's
 };
 
 /// Reads spools, one of each process. A spool that was cut off gives what its whole blocks hold. Fails when one cannot be read.

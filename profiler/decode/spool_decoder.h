@@ -19,6 +19,8 @@ class SpoolDecoder {
   void take(const SpoolRecord& record);
   /// Joins what belongs together, moves all that was taken to the calendar's clock less the recording's epoch, and gives the fit.
   ClockFit finish();
+  /// Functions of CUDA whose calls were left out, since they only ask.
+  [[nodiscard]] std::uint64_t functions_left_out() const { return functions_left_out_; }
 
  private:
   void on(const KernelRecord& record);
@@ -36,6 +38,7 @@ class SpoolDecoder {
   void on(const DeviceRecord& record);
   void on(const EndRecord&) {}
   void on(const NameRecord& record);
+  void on(const LeftOutRecord& record) { functions_left_out_ = record.functions; }
 
   [[nodiscard]] NameId name_of(std::uint32_t id);
   [[nodiscard]] DeviceStream stream_of(std::uint32_t device, std::uint32_t context, std::uint32_t stream) const;
@@ -51,6 +54,7 @@ class SpoolDecoder {
   Recording& recording_;
   std::uint32_t process_;
   Marks before_;
+  std::uint64_t functions_left_out_ = 0;
   std::vector<NameId> names_;
   std::map<std::uint32_t, std::uint32_t> device_of_context_;
   std::map<std::uint32_t, MarkRecord> open_ranges_;

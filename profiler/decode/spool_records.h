@@ -110,6 +110,11 @@ struct EndRecord {
   std::uint64_t records = 0;
 };
 
+/// Calls that the capture left out because they only ask: of how many functions of CUDA.
+struct LeftOutRecord {
+  std::uint64_t functions = 0;
+};
+
 /// A text that other records name by number.
 struct NameRecord {
   std::uint32_t id = 0;
@@ -118,7 +123,7 @@ struct NameRecord {
 
 using SpoolRecord =
     std::variant<KernelRecord, CopyRecord, FillRecord, MemoryRecord, CallRecord, SyncRecord, EventRecord, MarkRecord,
-                 ExternalRecord, LostRecord, ClockRecord, ReadingRecord, DeviceRecord, EndRecord, NameRecord>;
+                 ExternalRecord, LostRecord, ClockRecord, ReadingRecord, DeviceRecord, EndRecord, NameRecord, LeftOutRecord>;
 
 /// The number that stands before a record: its place in SpoolRecord.
 template <typename Record, std::size_t At = 0>

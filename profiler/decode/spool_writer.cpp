@@ -27,15 +27,15 @@ SpoolWriter::~SpoolWriter() { close(); }
 
 std::uint32_t SpoolWriter::name(std::string_view text) {
   const std::lock_guard lock(mutex_);
-  const std::string key(text.substr(0, kMaxName));
-  const auto [at, is_new] = names_.try_emplace(key, static_cast<std::uint32_t>(names_.size()));
-  if (is_new) {
-    std::vector<char> bytes(sizeof(std::uint32_t) + key.size());
-    std::memcpy(bytes.data(), &at->second, sizeof(std::uint32_t));
-    std::memcpy(bytes.data() + sizeof(std::uint32_t), key.data(), key.size());
-    append(spool_tag<NameRecord>(), bytes.data(), bytes.size());
-  }
-  return at->second;
+  const std::string_view key = text.substr(0, kMaxName);
+  if (const auto known = names_.find(key); known != names_.end()) return known->second;
+  const auto number = static_cast<std::uint32_t>(names_.size());
+  names_.emplace(key, number);
+  std::vector<char> bytes(sizeof(number) + key.size());
+  std::memcpy(bytes.data(), &number, sizeof(number));
+  std::memcpy(bytes.data() + sizeof(number), key.data(), key.size());
+  append(spool_tag<NameRecord>(), bytes.data(), bytes.size());
+  return number;
 }
 
 /// A record is its tag, its size, and its bytes.

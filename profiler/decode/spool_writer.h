@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -47,7 +48,12 @@ class SpoolWriter {
   std::mutex mutex_;
   int descriptor_ = -1;
   std::vector<std::byte> block_;
-  std::unordered_map<std::string, std::uint32_t> names_;
+  /// Found by any text, without a copy of it.
+  struct TextHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
+  };
+  std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> names_;
   std::uint64_t blocks_ = 0;
   std::uint64_t records_ = 0;
   std::uint64_t in_block_ = 0;

@@ -1,6 +1,6 @@
 // A program that "touches CUDA" as the driver would on its behalf: it loads the library that CUDA_INJECTION64_PATH names and
 // calls it. What it does: "exit N", "signal N", "wait FILE" (makes FILE, then waits for a SIGTERM and exits with 5), "fork N",
-// "plain N" (no CUDA).
+// "last N" (a while, then exits with N), "plain N" (no CUDA).
 
 #include <dlfcn.h>
 #include <sys/wait.h>
@@ -33,10 +33,8 @@ int main(int count, char** arguments) {
   if (what != "plain") start_cuda();
   std::printf("the program's own output\n");
   std::fflush(stdout);
-  if (what == "signal") {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1300));  // two collections
-    std::raise(std::atoi(arguments[2]));
-  }
+  if (what == "signal" || what == "last") std::this_thread::sleep_for(std::chrono::milliseconds(1300));  // two collections
+  if (what == "signal") std::raise(std::atoi(arguments[2]));
   if (what == "fork") {
     const pid_t child = ::fork();
     if (child == 0) std::exit(0);

@@ -1,13 +1,17 @@
 // A libcupti without a GPU: it keeps CUPTI's manners (buffers are asked for, filled and given back; dropped records are counted)
-// and hands out the records of a small program when it is flushed by force.
+// and hands out the records of a small program when it is flushed by force. Built without FAKE_CUPTI_SINGLE_CALLS it is an older
+// one, which can only record all calls or none.
 
 #include <cupti.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <fstream>
+#include <set>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -16,6 +20,27 @@ CUpti_BuffersCallbackCompleteFunc complete = nullptr;
 std::uint64_t enabled = 0;
 std::uint64_t external = 0;
 bool delivered = false;
+bool all_syncs = true;
+bool buffers_come_zeroed = false;
+std::uint64_t zeroed_here = 0, came_dirty = 0;  // buffers
+std::set<std::pair<CUpti_ActivityKind, CUpti_CallbackId>> calls_off;
+
+const char* name_of(CUpti_CallbackDomain domain, CUpti_CallbackId call) {
+  if (domain == CUPTI_CB_DOMAIN_RUNTIME_API) {
+    switch (call) {
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020: return "cudaGetDevice_v3020";
+      case CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020: return "cudaEventQuery_v3020";
+      case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000: return "cudaLaunchKernel_v7000";
+      case CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v2_ptsz_v11030: return "cudaStreamGetCaptureInfo_v2_ptsz_v11030";
+      default: return nullptr;
+    }
+  }
+  switch (call) {
+    case CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent: return "cuCtxGetCurrent";
+    case CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel: return "cuLaunchKernel";
+    default: return nullptr;
+  }
+}
 
 std::uint64_t clock_now() {
   timespec time{};
@@ -27,7 +52,9 @@ std::size_t size_of(CUpti_ActivityKind kind) {
   switch (kind) {
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(CUpti_ActivityKernel10);
     case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CUpti_ActivityMemcpy6);
-    case CUPTI_ACTIVITY_KIND_RUNTIME: return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_RUNTIME:
+    case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
+    case CUPTI_ACTIVITY_KIND_SYNCHRONIZATION: return sizeof(CUpti_ActivitySynchronization2);
     case CUPTI_ACTIVITY_KIND_MEMORY2: return sizeof(CUpti_ActivityMemory4);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: return sizeof(CUpti_ActivityExternalCorrelation);
     case CUPTI_ACTIVITY_KIND_MARKER: return sizeof(CUpti_ActivityMarker2);
@@ -38,7 +65,15 @@ std::size_t size_of(CUpti_ActivityKind kind) {
 /// Fills one buffer.
 class Buffer {
  public:
-  Buffer() { request(&bytes_, &size_, &most_); }
+  Buffer() {
+    request(&bytes_, &size_, &most_);
+    if (buffers_come_zeroed) {
+      came_dirty += std::any_of(bytes_, bytes_ + size_, [](std::uint8_t byte) { return byte != 0; }) ? 1 : 0;
+    } else {
+      std::memset(bytes_, 0, size_);
+      ++zeroed_here;
+    }
+  }
 
   template <typename Record>
   void add(const Record& record) {
@@ -53,6 +88,32 @@ class Buffer {
   std::size_t size_ = 0, most_ = 0, used_ = 0;
 };
 
+/// A call of the program, unless it was switched off.
+void add_call(Buffer& buffer, CUpti_ActivityKind kind, CUpti_CallbackId id, std::uint64_t start, std::uint32_t correlation) {
+  if (calls_off.count({kind, id}) > 0) return;
+  CUpti_ActivityAPI call{};
+  call.kind = kind;
+  call.cbid = id;
+  call.start = start;
+  call.end = start + 2'000;
+  call.processId = 1;
+  call.threadId = 77;
+  call.correlationId = correlation;
+  buffer.add(call);
+}
+
+/// Asks whether an event is past: "not yet", which newer libraries can leave out of what they say of waits.
+void add_query(Buffer& buffer, std::uint64_t start) {
+  add_call(buffer, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaEventQuery_v3020, start, 9);
+  CUpti_ActivitySynchronization2 sync{};
+  sync.kind = CUPTI_ACTIVITY_KIND_SYNCHRONIZATION;
+  sync.type = CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE;
+  sync.start = start;
+  sync.end = start + 1'000;
+  sync.correlationId = 9;
+  if (all_syncs) buffer.add(sync);
+}
+
 void deliver_program() {
   const std::uint64_t now = clock_now() - 1'000'000;
   Buffer buffer;
@@ -64,15 +125,12 @@ void deliver_program() {
   marker.timestamp = now;
   marker.name = "step 0";
   buffer.add(marker);
-  CUpti_ActivityAPI call{};
-  call.kind = CUPTI_ACTIVITY_KIND_RUNTIME;
-  call.cbid = 211;
-  call.start = now + 1'000;
-  call.end = now + 3'000;
-  call.processId = 1;
-  call.threadId = 77;
-  call.correlationId = 5;
-  buffer.add(call);
+  add_call(buffer, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaGetDevice_v3020, now - 9'000, 2);
+  add_call(buffer, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaStreamGetCaptureInfo_v2_ptsz_v11030, now - 6'000, 3);
+  add_call(buffer, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuCtxGetCurrent, now - 3'000, 4);
+  add_call(buffer, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, now + 1'000, 5);
+  add_call(buffer, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, now + 5'000, 8);
+  add_query(buffer, now + 9'000);
   CUpti_ActivityExternalCorrelation link{};
   link.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
   link.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
@@ -124,15 +182,16 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** text)
   *text = result == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ? "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES" : "CUPTI_ERROR_UNKNOWN";
   return CUPTI_SUCCESS;
 }
-CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain, std::uint32_t, const char** name) {
-  *name = "cudaLaunchKernel_v7000";
-  return CUPTI_SUCCESS;
+CUptiResult CUPTIAPI cuptiGetCallbackName(CUpti_CallbackDomain domain, std::uint32_t call, const char** name) {
+  *name = name_of(domain, call);
+  return *name == nullptr ? CUPTI_ERROR_INVALID_PARAMETER : CUPTI_SUCCESS;
 }
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
   const char* const forbidden = std::getenv("FAKE_CUPTI_FORBIDDEN");  // a kind, or "all"
   const bool is_forbidden = forbidden != nullptr && (std::string(forbidden) == "all" || std::atoi(forbidden) == kind);
   if (is_forbidden) return CUPTI_ERROR_INSUFFICIENT_PRIVILEGES;
   enabled |= std::uint64_t{1} << kind;
+  std::erase_if(calls_off, [kind](const auto& call) { return call.first == kind; });  // a kind sets all its calls back
   return CUPTI_SUCCESS;
 }
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
@@ -158,13 +217,39 @@ CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, std::uint32_t,
 }
 CUptiResult CUPTIAPI cuptiActivityFlushAll(std::uint32_t flag) {
   const bool early = std::getenv("FAKE_CUPTI_EARLY") != nullptr;
-  if ((flag != 0 || early) && !delivered && request != nullptr) {
+  const bool again = std::getenv("FAKE_CUPTI_AGAIN") != nullptr;
+  if ((flag != 0 || early) && (!delivered || again) && request != nullptr) {
     delivered = true;
     deliver_program();
   }
   return CUPTI_SUCCESS;
 }
-CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute, std::size_t*, void*) { return CUPTI_SUCCESS; }
+CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute attribute, std::size_t* size, void* value) {
+  if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER) {
+    if (*size != sizeof(std::uint8_t)) return CUPTI_ERROR_PARAMETER_SIZE_NOT_SUFFICIENT;
+    buffers_come_zeroed = *static_cast<std::uint8_t*>(value) != 0;
+  }
+  return CUPTI_SUCCESS;
+}
+#ifdef FAKE_CUPTI_SINGLE_CALLS
+/// Refuses what a kind was not enabled for: to switch a call off alone is a mistake of the order, not a wish.
+static CUptiResult enable_single(CUpti_ActivityKind kind, CUpti_CallbackId call, std::uint8_t enable) {
+  if ((enabled >> kind & 1u) == 0) return CUPTI_ERROR_INVALID_OPERATION;
+  if (enable == 0) calls_off.insert({kind, call});
+  if (enable != 0) calls_off.erase({kind, call});
+  return CUPTI_SUCCESS;
+}
+CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId call, std::uint8_t enable) {
+  return enable_single(CUPTI_ACTIVITY_KIND_RUNTIME, call, enable);
+}
+CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId call, std::uint8_t enable) {
+  return enable_single(CUPTI_ACTIVITY_KIND_DRIVER, call, enable);
+}
+CUptiResult CUPTIAPI cuptiActivityEnableAllSyncRecords(std::uint8_t enable) {
+  all_syncs = enable != 0;
+  return CUPTI_SUCCESS;
+}
+#endif
 CUptiResult CUPTIAPI cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind, std::uint64_t id) {
   external = id;
   return CUPTI_SUCCESS;
@@ -177,7 +262,7 @@ CUptiResult CUPTIAPI cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrela
 /// Tells a test what the program was left with.
 __attribute__((destructor)) void note_what_is_enabled() {
   const char* const file = std::getenv("FAKE_CUPTI_LEFT");
-  if (file != nullptr) std::ofstream(file) << enabled << "\n";
+  if (file != nullptr) std::ofstream(file) << enabled << " " << zeroed_here << " " << came_dirty << "\n";
 }
 
 }  // extern "C"

@@ -31,6 +31,21 @@ TEST_CASE("decoded times count from the capture's beginning on the calendar's cl
   CHECK(recording.losses.empty());
 }
 
+TEST_CASE("how many functions' calls a capture left out is told and noted, and nothing where it left out none") {
+  const TemporaryFolder folder;
+  write_small_spool(folder.file("a.spool"));
+  {
+    SpoolWriter spool(folder.file("b.spool"), {.process = kBuiltProcess + 1, .started = kStarted});
+    spool.add(LeftOutRecord{77});
+  }
+  const auto decoded = decode_spools({folder.file("a.spool"), folder.file("b.spool")});
+  REQUIRE(decoded);
+  CHECK(decoded->functions_left_out == 77);
+  REQUIRE(decoded->notes.size() == 3);
+  CHECK(decoded->notes[2].find("process 4243: calls of 77 functions") == 0);
+  CHECK(decode_small().functions_left_out == 0);
+}
+
 TEST_CASE("decoded work keeps its stream, its bytes, its demangled name and the call that submitted it") {
   const Recording recording = decode_small().recording;
   const DeviceWork& copy = recording.work[0];
