@@ -63,6 +63,7 @@ std::vector<Check> training_checks();
 std::vector<Check> link_checks();
 std::vector<Check> memory_checks();
 std::vector<Check> speed_checks();
+std::vector<Check> layer_checks();
 std::vector<Check> attention_checks();
 std::vector<Check> logit_checks();
 std::vector<Check> prediction_checks();

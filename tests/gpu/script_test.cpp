@@ -31,7 +31,7 @@ class Packed {
     std::filesystem::create_directories(inside + "/lib");
     write(inside + "/plimsoll-gpu-checks", checks);
     write(inside + "/plimsoll", plimsoll);
-    write(inside + "/gpt2_step.py", "raise SystemExit(5)");
+    write(inside + "/torch_step.py", "raise SystemExit(5)");
     const ChildEnd packed = run_child({"/bin/tar", "-C", folder_.path(), "-cJf", folder_.file("gpu-checks.tar.xz"), "gpu-checks"},
                                       folder_.path());
     REQUIRE(packed.code == 0);

@@ -1,0 +1,45 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "formats/models/resolve_model.h"
+#include "tests/gpu/device_plans.h"
+#include "tests/support/tiny_training.h"
+
+// Resident steps of larger models' layers, of which some fit any card: scripts/torch_step.py has PyTorch's steps of the same.
+namespace plimsoll::gpu {
+namespace {
+
+const RepeatedText kCorpus("the quick brown fox jumps over the lazy dog. ", 1 << 20);
+
+struct Layers {
+  const char* name;   ///< as scripts/torch_step.py has it
+  const char* model;  ///< whose layers they are
+  std::int64_t layers, vocabulary, batch, sequence;
+};
+constexpr Layers kAll[] = {{"gpt2-xl", "gpt2-xl", 12, 50257, 4, 1024}, {"llama-3-8b", "llama-3-8b", 4, 32000, 2, 2048}};
+
+void steps(Bench& bench) {
+  for (const Layers& of : kAll) {
+    ModelSpec spec = taken(resolve_model(of.model));
+    spec.layers = of.layers;
+    spec.vocabulary = of.vocabulary;
+    const Recipe recipe{.precision = Precision::kBf16Mixed, .micro_batch = of.batch, .sequence = of.sequence, .learning_rate = 1e-4};
+    const auto executor = executor_on(bench, plan_for(machine_of(bench), spec, recipe, {}));
+    const Trace trace = taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus));
+    std::vector<double> seconds;
+    for (std::size_t i = 2; i < trace.steps.size(); ++i) seconds.push_back(to_seconds(trace.steps[i].duration()));
+    std::sort(seconds.begin(), seconds.end());
+    const double step = seconds[seconds.size() / 2], tokens = static_cast<double>(recipe.tokens_per_step()) / step;
+    bench.add(of.name, 1e3 * step, true, fmt::format("ms, {} layers, {:.0f} tokens/s", of.layers, tokens),
+              {{"step_seconds", step}});
+  }
+}
+
+}  // namespace
+
+std::vector<Check> layer_checks() {
+  return {{"layer-speed", "beside PyTorch's compiled step of the same layers", steps, 90}};
+}
+
+}  // namespace plimsoll::gpu
