@@ -8,8 +8,8 @@
 #include "executor/cuda/host_twins.h"
 #include "executor/kernels/worker_pool.h"
 
-// What the host does for a device: updates and norms of a GPT-2 124M layer in bf16, the optimizer's weights and moments in fp32, beside the
-// CPU backend's kernels on the same operands. The last argument is the workers.
+// What the host does for a device: updates and norms of a GPT-2 124M layer in bf16, the optimizer's weights and moments in fp32,
+// beside the CPU backend's kernels on the same operands. The last argument is the workers.
 namespace plimsoll {
 namespace {
 

@@ -20,12 +20,13 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   });
 }
 
+void emulated(const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
+  std::vector<std::byte> scratch(static_cast<std::size_t>(cuda::scratch_of(kernel).count) + 1);
+  emulate({kernel, operands, context, scratch.data()}, Fibers::Order::kForward);
+}
+
 /// How often the host's loops, each instruction set that this processor has, gave other bits than the device's program.
 int differences(const KernelCase& c, const Values& inputs, DType dtype, Precision precision = Precision::kFp32) {
-  const auto emulated = [](const Kernel& kernel, std::span<const OperandView> operands, const LaunchContext& context) {
-    std::vector<std::byte> scratch(static_cast<std::size_t>(cuda::scratch_of(kernel).count) + 1);
-    emulate({kernel, operands, context, scratch.data()}, Fibers::Order::kForward);
-  };
   const Values expected = run_case(c, inputs, dtype, {.precision = precision, .launch = emulated});
   int different = 0;
   for (const InstructionSet set : instruction_sets()) {
@@ -97,7 +98,9 @@ constexpr bool kBoth[] = {false, true};
 /// Every rule, however its operands are stored.
 std::vector<Update> all_updates() {
   std::vector<Update> updates;
-  for (const auto& [kind, states] : {std::pair(OpKind::kSgd, 0), {OpKind::kMomentum, 1}, {OpKind::kLion, 1}, {OpKind::kAdam, 2}, {OpKind::kAdamW, 2}}) {
+  const std::vector<std::pair<OpKind, std::int64_t>> rules{
+      {OpKind::kSgd, 0}, {OpKind::kMomentum, 1}, {OpKind::kLion, 1}, {OpKind::kAdam, 2}, {OpKind::kAdamW, 2}};
+  for (const auto& [kind, states] : rules) {
     for (const bool in_place : kBoth) {
       for (const bool wide_weights : kBoth) {
         for (const bool summed : kBoth) {
@@ -144,10 +147,22 @@ TEST_CASE("the host's sums of squares have the device's bits, however long, stor
   for (const std::int64_t elements : {1, 255, 257, 1203, 32'768, 70'001}) {
     for (const DType dtype : {DType::kFp32, DType::kBf16, DType::kFp16}) {
       for (const Content content : {Content::kReal, Content::kWide}) {
-        const KernelCase c{"squares", OpKind::kSquaredNorm, {.rows = elements}, {{elements, Access::kRead, content}, {1, Access::kWrite, Content::kDouble}}};
+        const KernelCase c{"squares", OpKind::kSquaredNorm, {.rows = elements},
+                           {{elements, Access::kRead, content}, {1, Access::kWrite, Content::kDouble}}};
         CAPTURE(elements, to_text(dtype), content == Content::kWide);
         CHECK(differences(c, random_values(c, 9), dtype) == 0);
       }
+    }
+  }
+}
+
+TEST_CASE("the CPU's kernel that sums gradients of micro-batches has no twin: it has the device's bits as it is") {
+  for (const Access access : {Access::kWrite, Access::kReadWrite}) {
+    for (const DType dtype : {DType::kFp32, DType::kBf16, DType::kFp16}) {
+      const KernelCase c{"sum", OpKind::kAccumulate, {.rows = 1203}, {{1203, Access::kRead}, {1203, access, Content::kWide}}};
+      const Values inputs = random_values(c, 4);
+      CAPTURE(to_text(dtype), access == Access::kWrite);
+      CHECK(same_bits(run_case(c, inputs, dtype)[1], run_case(c, inputs, dtype, {.launch = emulated})[1]));
     }
   }
 }
