@@ -131,7 +131,7 @@ const Loops<T>& loops();
 template <typename S>
 const Conversions<S>& conversions();
 
-/// "x86-64-v4" and the like: which variant `loops` returns here; numbers may differ between variants.
+/// What best_instruction_set() is in words: which variant `loops` returns here; numbers may differ between variants.
 const char* loops_variant();
 
 }  // namespace plimsoll

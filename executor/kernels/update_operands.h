@@ -100,7 +100,7 @@ UpdateStep<T> without_decay(UpdateStep<T> step) {
 }
 
 /// Elements of one task of an update, and the least of one that takes sums.
-inline constexpr std::int64_t kUpdateElements = std::int64_t{1} << 16;
+inline constexpr std::int64_t kUpdateElements = std::int64_t{1} << 15;
 inline constexpr std::int64_t kSumElements = std::int64_t{1} << 15;
 
 /// Tasks whose partial sums lie on the stack, at most.

@@ -78,8 +78,10 @@ void compare_with_host(Bench& bench) {
                          c.kind == OpKind::kAccumulate;
     if (!on_both) continue;
     const Values inputs = random_values(c, 6);
-    const double distance = worst_distance(c, run_case(c, inputs, DType::kFp32, options), run_case(c, inputs, DType::kFp32, host));
-    bench.add(c.name, distance, distance == 0);
+    for (const DType dtype : {DType::kFp32, DType::kBf16, DType::kFp16}) {
+      const double distance = worst_distance(c, run_case(c, inputs, dtype, options), run_case(c, inputs, dtype, host));
+      bench.add(fmt::format("{}, {}", c.name, to_text(dtype)), distance, distance == 0);
+    }
   }
 }
 
