@@ -319,6 +319,7 @@ class Session {
     done_ += static_cast<std::int64_t>(trace->steps.size());
     steps_.insert(steps_.end(), trace->steps.begin(), trace->steps.end());
     trace->plan_digest = digest;
+    if (trace->is_of_device()) record_->add_steps(stored, trace->steps);  // a traced one ends with its last event, told of later
     add_measured_categories(plan, *trace);
     record_->add_peaks(stored, trace->peaks);
     if (request_.backend == Backend::kCpu && until == schedule.end_step)  // a GPU's arena is not this process's memory

@@ -14,7 +14,7 @@ RunFileTables::RunFileTables(Database& database)
       instruction_(database, "INSERT OR IGNORE INTO instructions VALUES (?, ?, ?, ?, ?, ?, ?, nullif(?, -1), ?, ?)"),
       trace_(database, "INSERT INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)"),
       event_(database, "INSERT INTO events VALUES (?, ?, ?, ?, ?, ?)"),
-      step_(database, "INSERT INTO step_summaries VALUES (?, ?, ?, ?, ?, ?, ?)"),
+      step_(database, "INSERT OR REPLACE INTO step_summaries VALUES (?, ?, ?, ?, ?, ?, ?)"),
       peak_(database, "INSERT INTO peaks(trace, space, category, bytes) VALUES (?, ?, ?, ?)"),
       arena_(database, "INSERT INTO peaks(trace, space, bytes) VALUES (?, ?, ?)"),
       memory_(database, "INSERT INTO memory_samples(time_ns, space, category, bytes) VALUES (?, ?, ?, ?)"),

@@ -33,6 +33,7 @@ class RunFileWriter {
   StoredTraceId add_trace(NamedTrace named);
   /// Adds events; each (step, instruction) of a trace at most once.
   void add_events(StoredTraceId trace, std::vector<TraceEvent> events);
+  /// Adds steps; one that the trace has already is replaced.
   void add_steps(StoredTraceId trace, std::vector<StepSummary> steps);
   void add_peaks(StoredTraceId trace, std::vector<SpacePeak> peaks);
   void add_memory(std::vector<MemorySample> samples);

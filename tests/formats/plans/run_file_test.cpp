@@ -102,6 +102,19 @@ TEST_CASE("read_run_file gives back what was added, in the order in which it was
   CHECK(file->log == std::vector<LogLine>{{Nanoseconds(9), "warning", "it's \"odd\""}});
 }
 
+TEST_CASE("a step that is added once more is replaced: of a device the true end is known later") {
+  const TemporaryFolder folder;
+  const Plan plan = random_plan({.seed = 1});
+  RunFileWriter writer(folder.file("run"), kMeta);
+  writer.add_plan("run", plan);
+  const StoredTraceId trace = writer.add_trace({.name = "run", .trace = {.plan_digest = plan_digest(plan)}});
+  for (const std::int64_t end : {20, 25}) writer.add_steps(trace, {{0, Nanoseconds(0), Nanoseconds(end), 1.5}});
+  writer.close();
+  const auto steps = read_run_file(folder.file("run")).value().steps();
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].end == Nanoseconds(25));
+}
+
 TEST_CASE("losses and norms come back to the last bit, NaN and infinities too") {
   const TemporaryFolder folder;
   const std::string path = folder.file("run.plimsoll");
