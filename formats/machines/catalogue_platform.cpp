@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "formats/machines/constant_table.h"
+#include "formats/machines/optimizer_rate.h"
 #include "formats/machines/host_link.h"
 #include "formats/machines/memory_overheads.h"
 
@@ -166,7 +167,7 @@ class CataloguePlatform {
 
   /// The CPU's kernels are the optimizer's: they hold all cores and the share of DRAM bandwidth at which it runs.
   void add_queues() {
-    const double optimizer_dram = machine_defaults().at("optimizer.dram_share") * platform().at(dram_).capacity;
+    const double optimizer_dram = optimizer_rate(platform().at(cores_).capacity, platform().at(dram_).capacity);
     add_queue(platform(), "compute", QueueKind::kCompute, gpu0_);
     add_queue(platform(), "h2d", QueueKind::kCopy, gpu0_);
     add_queue(platform(), "d2h", QueueKind::kCopy, gpu0_);

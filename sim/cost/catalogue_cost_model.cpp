@@ -7,6 +7,7 @@
 
 #include "core/graph/op_work.h"
 #include "core/platform/cpu_workers.h"
+#include "formats/machines/optimizer_rate.h"
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/kernel_work.h"
 #include "sim/cost/uneven_products.h"
@@ -168,8 +169,9 @@ Result<Cost> cpu_cost(const Processor& processor, const Kernel& kernel) {
   if (is_matrix_work(kernel) && peak <= 0)
     return uncalibrated(no_rate(processor, kernel), "run it on the GPU, or calibrate");
   const bool optimizer = sort == KernelSort::kOptimizer;
-  const double share = optimizer ? machine_defaults().at("optimizer.dram_share") : constants.at("cpu.memory");
-  const double traffic = work.bytes / (share * processor.bytes_per_second);
+  const double rate = optimizer ? optimizer_rate(static_cast<double>(processor.cores), processor.bytes_per_second)
+                                : constants.at("cpu.memory") * processor.bytes_per_second;
+  const double traffic = work.bytes / rate;
   // The optimizer's share of DRAM bandwidth was measured with its arithmetic in it.
   const double arithmetic = peak > 0 && !optimizer ? work.flops / (constants.at(cpu_share(sort)) * peak) : 0.0;
   const double products = orthogonalizing_seconds(processor, kernel);

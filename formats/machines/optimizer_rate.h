@@ -1,0 +1,9 @@
+#pragma once
+
+namespace plimsoll {
+
+/// Bytes a second at which a CPU's optimizer streams: its share of what the memory has, or what so many cores can ask for, whichever is
+/// less. Both are of machine_defaults.csv; the cores' is fitted on data/calibration/host_update_rates.csv.
+double optimizer_rate(double cores, double memory_bytes_per_second);
+
+}  // namespace plimsoll
