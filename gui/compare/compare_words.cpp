@@ -63,6 +63,11 @@ void ComparePage::tell() {
   QString text = QStringLiteral("<span style='font-size:15pt; font-weight:600'>%1</span>").arg(change_text(first, second));
   text += QStringLiteral("<br>") +
           say("The step took %1 in the first trace and %2 in the second.").arg(duration(first), duration(second));
+  if (steps_->comparison && steps_->comparison->untraced_error()) {  // events make a GPU's steps longer
+    const std::int64_t untraced = steps_->comparison->untraced_step.count;
+    text += QStringLiteral(" ") +
+            say("Steps that kept no events took %1 (%2).").arg(duration(untraced), change_text(first, untraced));
+  }
   if (!steps_->ops.empty()) {
     text += QStringLiteral(" ") +
             say("%1 % of its operations are matched.").arg(QLocale().toString(100 * steps_->matched(), 'f', 1));

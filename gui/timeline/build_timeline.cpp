@@ -84,8 +84,8 @@ void add_steps(Timeline& timeline, const Trace& trace) {
     if (traced.empty() || traced.back() != event.step) traced.push_back(event.step);
   }
   for (const StepSummary& summary : trace.steps) {
-    if (!std::binary_search(traced.begin(), traced.end(), summary.step)) continue;
-    timeline.steps.push_back({summary.step, summary.start.count, summary.end.count});
+    const bool kept = std::binary_search(traced.begin(), traced.end(), summary.step);
+    (kept ? timeline.steps : timeline.untraced).push_back({summary.step, summary.start.count, summary.end.count});
   }
 }
 
@@ -141,6 +141,9 @@ Result<SharedTimeline> build_timeline(const RunFile& file, const NamedTrace& nam
 
 Trace whole_trace(const Timeline& timeline) {
   Trace trace = trace_of_steps(timeline, 0, 0xffffffffu);
+  for (const StepMark& mark : timeline.untraced)
+    trace.steps.push_back({.step = mark.step, .start = Nanoseconds(mark.begin), .end = Nanoseconds(mark.end)});
+  std::sort(trace.steps.begin(), trace.steps.end(), [](const StepSummary& a, const StepSummary& b) { return a.step < b.step; });
   trace.peaks = timeline.peaks;
   trace.calibrated_from = timeline.calibrated_from;
   return trace;

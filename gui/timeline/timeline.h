@@ -42,6 +42,7 @@ struct Timeline {
   std::vector<std::string> names;  ///< each once
   std::vector<TimelineLabel> labels;
   std::vector<StepMark> steps;
+  std::vector<StepMark> untraced;  ///< steps that kept no events, which are not drawn
   std::vector<MemoryCurve> curves;
   std::vector<PlaceStrip> strips;  ///< where the blocks' data is over time
   std::vector<TraceEvent> skipped;  ///< what a guard kept from running; in no lane

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 
 #include "core/trace/compare_traces.h"
 #include "formats/runs/run_file.h"
@@ -99,6 +100,29 @@ TEST_CASE("a GPU hides at least nine tenths of the copies that a plan was said t
     const double found = hidden_share(plan, measured, comparison->measured_step_index);
     CAPTURE(file.filename().string(), said, found);
     CHECK(found >= 0.9 * said);
+  }
+  CHECK(compared >= 2);
+}
+
+TEST_CASE("different plans of a training left the same bits on a GPU: every loss and gradient norm of the recorded runs") {
+  std::map<std::string, std::vector<RunFile>> alike;  // by what decides the numbers
+  for (const auto& file : recorded_runs()) {
+    RunFile run = read_run_file(file.string()).value();
+    REQUIRE(run.checkpoints.size() == 1);
+    alike[run.checkpoints[0].digest].push_back(std::move(run));
+  }
+  int compared = 0;
+  for (const auto& [numerics, runs] : alike) {
+    const auto first = runs[0].steps();
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      const auto other = runs[i].steps();
+      CAPTURE(runs[0].last_plan()->strategy.name, runs[i].last_plan()->strategy.name, ++compared);
+      CHECK(runs[0].last_trace()->trace.plan_digest != runs[i].last_trace()->trace.plan_digest);
+      REQUIRE(other.size() == first.size());
+      CHECK(std::equal(first.begin(), first.end(), other.begin(), [](const StepSummary& a, const StepSummary& b) {
+        return a.step == b.step && a.loss == b.loss && a.gradient_norm == b.gradient_norm;
+      }));
+    }
   }
   CHECK(compared >= 2);
 }

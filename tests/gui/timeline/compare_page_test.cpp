@@ -66,6 +66,16 @@ TEST_CASE("a run lies beside its prediction on one axis, each from the begin of 
   CHECK_FALSE(shown.page.grab().isNull());
 }
 
+TEST_CASE("a GPU's steps that kept no events are told beside the traced one, which took longer") {
+  begin_qt();
+  Shown shown;
+  shown.open(std::string(PLIMSOLL_MEASURED) + "/h100-sxm5/gpt2-stream.plimsoll");
+  const auto& comparison = *shown.page.steps()->comparison;
+  REQUIRE(comparison.untraced_error());
+  CHECK(comparison.untraced_step < comparison.measured_step);
+  CHECK(shown.page.told().contains("Steps that kept no events took 21.95 ms"));
+}
+
 TEST_CASE("the split's staircase ends where the second step does") {
   begin_qt();
   Shown shown;
