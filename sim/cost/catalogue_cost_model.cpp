@@ -73,6 +73,23 @@ double step_factor(const GpuEntry& gpu) {
   return cost_constants().at(cost_constants().has(own) ? own : sort);
 }
 
+/// Launches that the CUDA backend makes of a kernel: shares of sums, then their sums, and what comes before a gradient.
+double launches_of(const Kernel& kernel) {
+  switch (kernel.kind) {
+    case OpKind::kNormBackward:
+    case OpKind::kHeadNormBackward: return 4;
+    case OpKind::kAttentionBackward:
+    case OpKind::kEmbeddingBackward: return 3;
+    case OpKind::kHeadNorm:
+    case OpKind::kSquaredNorm:
+    case OpKind::kCrossEntropy:
+    case OpKind::kLoss: return 2;
+    default: return 1;
+  }
+}
+
+double startup_seconds(const Kernel& kernel) { return launches_of(kernel) * cost_constants().at("kernel.startup") * kMicro; }
+
 std::optional<Efficiency> arithmetic_efficiency(const GpuEntry& gpu, const Kernel& kernel, FusedAttention attention) {
   if (sort_of(kernel.kind) == KernelSort::kProduct) {
     auto efficiency = product_efficiency(gpu, kernel.dtype);
@@ -111,8 +128,7 @@ Result<Cost> gpu_matrix_cost(const Processor& processor, const Kernel& kernel, F
   const double even = efficiency->share * peak;
   const double arithmetic = work.flops / std::min(even, uneven_flops(gpu, kernel).value_or(even));
   const double traffic = work.bytes / (cost_constants().at("memory.product") * processor.bytes_per_second);
-  const double startup = cost_constants().at("kernel.startup") * kMicro;
-  return checked(startup + std::max(arithmetic, traffic), efficiency->origin, to_text(kernel));
+  return checked(startup_seconds(kernel) + std::max(arithmetic, traffic), efficiency->origin, to_text(kernel));
 }
 
 /// The widest type that a GPU's matrix units have of those in which Muon's products are written.
@@ -145,8 +161,7 @@ Result<Cost> gpu_streaming_cost(const Processor& processor, const Kernel& kernel
   }
   const double arithmetic = processor.fp32_flops > 0 ? work.flops / processor.fp32_flops : 0.0;
   const double traffic = work.bytes / (efficiency.share * processor.bytes_per_second);
-  const double startup = cost_constants().at("kernel.startup") * kMicro;
-  return checked(startup + std::max(arithmetic, traffic), efficiency.origin, to_text(kernel));
+  return checked(startup_seconds(kernel) + std::max(arithmetic, traffic), efficiency.origin, to_text(kernel));
 }
 
 std::string_view cpu_share(KernelSort sort) {

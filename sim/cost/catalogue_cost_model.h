@@ -12,8 +12,8 @@ namespace plimsoll {
 /// boards. Costs of boards with rows of their own are kCatalogue, all others kExtrapolated.
 class CatalogueCostModel final : public CostModel {
  public:
-  /// What our own kernels reach is FlashAttention 2's; a source that says which other it runs is told with that.
-  explicit CatalogueCostModel(FusedAttention attention = FusedAttention::kFlash) : attention_(attention) {}
+  /// A source that says whose attention it runs is told with that in place of our own.
+  explicit CatalogueCostModel(FusedAttention attention = FusedAttention::kOwn) : attention_(attention) {}
 
   [[nodiscard]] Result<Cost> kernel(const Processor& processor, const Kernel& kernel) const override;
   [[nodiscard]] Result<Cost> transfer(const Platform& platform, const Link& link, Bytes bytes) const override;

@@ -74,6 +74,7 @@ std::string_view column_of(FusedAttention kernel) {
   switch (kernel) {
     case FusedAttention::kFlash3: return "flash3";
     case FusedAttention::kCudnn: return "cudnn";
+    case FusedAttention::kOwn: return "plimsoll";
     default: return "";
   }
 }

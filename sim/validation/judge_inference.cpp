@@ -92,7 +92,7 @@ Result<InferenceAnswer> predict_row(const PublishedRow& row) {
   if (!task) return fail(task.error());
   const auto wishes = state_wishes(row, task->sequences);
   if (!wishes) return fail(wishes.error());
-  return answer_inference(*task, *wishes, *platform, CatalogueCostModel());
+  return answer_inference(*task, *wishes, *platform, CatalogueCostModel(FusedAttention::kFlash));
 }
 
 }  // namespace

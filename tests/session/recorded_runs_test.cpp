@@ -104,6 +104,26 @@ TEST_CASE("a GPU hides at least nine tenths of the copies that a plan was said t
   CHECK(compared >= 2);
 }
 
+TEST_CASE("products in a step on an H100 take what step.datacenter.Hopper was found from: within 6 %, with biases' gradients or without") {
+  const RunFile run = read_run_file(std::string(PLIMSOLL_MEASURED) + "/h100-sxm5/gpt2-resident.plimsoll").value();
+  const Trace& trace = run.trace("run")->trace;
+  const Plan& plan = *run.plan(trace.plan_digest);
+  const FlatBody body = expand(plan, *plan.body("step"));
+  double told = 0, found = 0, told_of_weights = 0, found_of_weights = 0;
+  for (const TraceEvent& event : trace.events) {
+    const Instruction& instruction = body.list.instructions[event.instruction];
+    if (instruction.kind != InstructionKind::kLaunch || event.step == trace.steps.front().step) continue;
+    const Kernel& kernel = plan.at(instruction.kernel);
+    const bool of_weights = kernel.kind == OpKind::kLinearBackwardWeight;
+    if (kernel.kind != OpKind::kLinear && kernel.kind != OpKind::kLinearBackwardInput && !of_weights) continue;
+    const auto& processor = plan.platform.at(plan.platform.at(instruction.queue).processor);
+    (of_weights ? told_of_weights : told) += to_seconds(CatalogueCostModel().kernel(processor, kernel)->median);
+    (of_weights ? found_of_weights : found) += to_seconds(event.end - event.start);
+  }
+  CHECK(told / found == Approx(1).epsilon(0.06));  // no sums of biases' gradients in these
+  CHECK((told + told_of_weights) / (found + found_of_weights) == Approx(1).epsilon(0.06));
+}
+
 TEST_CASE("different plans of a training left the same bits on a GPU: every loss and gradient norm of the recorded runs") {
   std::map<std::string, std::vector<RunFile>> alike;  // by what decides the numbers
   for (const auto& file : recorded_runs()) {
