@@ -7,8 +7,6 @@
 
 namespace plimsoll::cuda {
 
-inline constexpr float kLog2E = 1.4426950408889634F;  ///< exponentials are of two: what the device has
-
 /// AttentionForward by matrix units: the weights are rounded to S before they multiply the values, the sums are fp32.
 template <typename S, int kDim>
 struct MatrixAttentionForward : MatrixTiles<S, kDim, kDim <= 64 ? 64 : 32> {

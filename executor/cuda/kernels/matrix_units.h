@@ -29,6 +29,8 @@
 
 namespace plimsoll::cuda {
 
+inline constexpr float kLog2E = 1.4426950408889634F;  ///< exponentials are of two: what the device has
+
 using Word = std::uint32_t;
 using Sums = float[4];  ///< of 16 × 8
 

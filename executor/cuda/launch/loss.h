@@ -33,13 +33,15 @@ bool launch_loss(Launcher& launcher, const DeviceLaunch& l) {
   auto* counted = reinterpret_cast<std::int64_t*>(l.scratch);
   auto* losses = reinterpret_cast<double*>(l.scratch) + 1;
   const bool answers = !backward && l.operands.size() > 3;
+  const Index stride = s.stride > 0 ? s.stride : s.outputs;
   const LossRowsArgs<S> args{.rows = s.rows,
                              .width = s.outputs,
-                             .stride = s.stride > 0 ? s.stride : s.outputs,
+                             .stride = stride,
                              .logits = l.at<S>(0),
                              .targets = loss_targets(l, counted),
                              .scale = backward && l.operands.size() > 3 ? l.at<const double>(2) + 3 : nullptr,
                              .backward = backward,
+                             .packed = are_packed(stride, stride, l.at<S>(0)),
                              .losses = losses,
                              .right = answers ? losses + s.rows : nullptr};
   if (args.targets.labels) launcher.template run<CountLabels>({s.rows, args.targets.values, counted});

@@ -22,6 +22,7 @@ inline std::vector<KernelCase> packed_cases() {
   const OpShape products{.rows = kRows, .inputs = 16, .outputs = kWidth};
   const OpShape words{.rows = kRows, .inputs = kWidth, .outputs = kWords, .sequence = 100};
   const CaseOperand tokens{kRows + 3, Access::kRead, Content::kToken};
+  const OpShape logits{.rows = 20, .outputs = 2101, .sequence = 10, .stride = 2104, .terms = 20};  // more than a block's threads take at once
   std::vector<KernelCase> cases{
       {"layer norm in packs", OpKind::kNorm, layer, {x, w, w, y, made}},
       {"rms norm in packs", OpKind::kNorm, rms, {x, w, y, made}},
@@ -30,6 +31,8 @@ inline std::vector<KernelCase> packed_cases() {
       {"linear backward weight and bias in packs", OpKind::kLinearBackwardWeight, products, {x, {kRows * 16}, {kWidth * 16, kW}, dw}},
       {"embedding backward in packs", OpKind::kEmbeddingBackward, words, {tokens, x, {kWords * kWidth, kW}}},
       {"embedding backward in packs, added", OpKind::kEmbeddingBackward, words, {tokens, x, {kWords * kWidth, kRw}}},
+      {"cross entropy in packs", OpKind::kCrossEntropy, logits,
+       {{20 * 2104, kRw}, {22, Access::kRead, Content::kToken}, {1, kW, Content::kDouble}}},
       {"add in packs", OpKind::kAdd, {.rows = kRows, .inputs = kWidth}, {x, x, y}}};
   for (const auto& [name, kind] : {std::pair{"gelu tanh", ActivationKind::kGeluTanh}, std::pair{"swiglu", ActivationKind::kSwiGlu}}) {
     const std::int64_t in = is_gated(kind) ? 2 * kWidth : kWidth;
