@@ -106,9 +106,10 @@ class CataloguePlatform {
   void add_processors() {
     add_gpu();
     const auto& defaults = machine_defaults();
-    const double cores = options_.cpu_cores ? *options_.cpu_cores : defaults.at(board_key("cores"));
-    if (!options_.cpu_cores) note(fmt::format("{} CPU cores assumed", cores));
     const double dram_gbs = options_.dram_gbs.value_or(defaults.at(board_key("dram")));
+    const double assumed = std::max(defaults.at(board_key("cores")), cores_for_memory(dram_gbs * kGiga));
+    const double cores = options_.cpu_cores ? *options_.cpu_cores : assumed;
+    if (!options_.cpu_cores) note(fmt::format("{} CPU cores assumed", cores));
     if (!options_.dram_gbs) {
       note(fmt::format("{} GB/s DRAM assumed ({})", dram_gbs, defaults.entry(board_key("dram")).origin));
     }

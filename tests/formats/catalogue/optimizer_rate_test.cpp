@@ -29,4 +29,12 @@ TEST_CASE("an optimizer streams no faster than its share of the memory, nor than
   CHECK(optimizer_rate(2, 184e9) == Approx(20e9 * 1.7411));  // 2 to the power of 0.8, of a server's memory
 }
 
+TEST_CASE("as many cores as a memory's optimizer asks for are the fewest that it limits") {
+  for (const double memory : {20e9, 184e9, 1600e9}) {
+    const double cores = cores_for_memory(memory);
+    CHECK(optimizer_rate(cores, memory) == Approx(0.75 * memory));
+    if (cores > 1) CHECK(optimizer_rate(cores - 1, memory) < 0.75 * memory);
+  }
+}
+
 }  // namespace plimsoll::test
