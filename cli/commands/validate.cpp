@@ -82,6 +82,7 @@ void add_validate(CLI::App& app, ExitCode& code) {
   command->add_flag("--cross", flags->cross, "constants that are fitted on rows, and the error on a family that is left out");
   CLI::Option* page = command->add_flag("--markdown", flags->markdown, "the page RESULTS.md");
   command->add_option("--runs", flags->runs, "stored accuracies of own runs for that page")->needs(page);
+  command->add_option("--recorded", flags->recorded, "folder of run files that GPUs made, for that page")->needs(page);
   csv->excludes("--json");
   command->callback([flags, command, &code] {
     const auto ended = validate_files(*flags);

@@ -11,6 +11,7 @@
 #include "cli/print/print_operators.h"
 #include "cli/print/print_parallel_rows.h"
 #include "cli/print/print_validation.h"
+#include "cli/print/recorded_runs.h"
 #include "cli/print/validation_markdown.h"
 #include "formats/published/published_rows.h"
 #include "formats/text/read_text_file.h"
@@ -101,15 +102,19 @@ Result<void> check_names(const std::vector<StatedRow>& stated, const RowFlags& f
                .remedy = "plimsoll validate lists the families"});
 }
 
-Result<std::vector<StoredAccuracy>> read_runs(const std::vector<std::string>& files) {
-  std::vector<StoredAccuracy> runs;
-  for (const std::string& file : files) {
+Result<OwnRuns> read_runs(const RowFlags& flags) {
+  OwnRuns runs;
+  for (const std::string& file : flags.runs) {
     const auto text = read_text_file(file, kMostText);
     if (!text) return fail(text.error());
     auto run = read_stored_accuracy(*text, file);
     if (!run) return fail(run.error());
-    runs.push_back(std::move(*run));
+    runs.stored.push_back(std::move(*run));
   }
+  if (flags.recorded.empty()) return runs;
+  auto recorded = recorded_runs_markdown(flags.recorded);
+  if (!recorded) return fail(recorded.error());
+  runs.recorded = std::move(*recorded);
   return runs;
 }
 
@@ -121,7 +126,7 @@ Result<void> show(const std::vector<RowOutcome>& outcomes, const LadderReport& l
   std::ranges::move(summarize_ladders(ladders.ladders), std::back_inserter(groups));
   const auto results = judge_targets(*targets, groups);
   if (flags.markdown) {
-    const auto runs = read_runs(flags.runs);
+    const auto runs = read_runs(flags);
     if (!runs) return fail(runs.error());
     fmt::print("{}", validation_markdown(outcomes, ladders.ladders, results, *runs));
     return {};

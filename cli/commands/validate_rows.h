@@ -18,6 +18,7 @@ struct RowFlags {
   bool csv = false;       ///< every row with its prediction
   bool markdown = false;  ///< RESULTS.md
   std::vector<std::string> runs;  ///< stored accuracies that go into it
+  std::string recorded;           ///< a folder of run files that do too
   bool cross = false;     ///< fitted constants and the error on systems left out
 };
 

@@ -14,7 +14,7 @@ constexpr std::size_t kWorstRows = 25;
 
 constexpr std::string_view kIntroduction =
     "# Results: predictions against measurements\n\n"
-    "Made by `plimsoll validate --markdown --runs bench/results/accuracy.json > RESULTS.md`; a test holds that this page is\n"
+    "Made by `plimsoll validate --markdown --runs bench/results/accuracy.json --recorded data/measured/h100-sxm5 > RESULTS.md`; a test holds that this page is\n"
     "what the command prints. docs/validation.md says how a row is read, when it is fully specified, and what each figure is.\n"
     "Errors are shares of the published value; in brackets, the rows they are of.\n";
 
@@ -112,12 +112,13 @@ std::string coverage(const std::vector<RowOutcome>& outcomes) {
 }  // namespace
 
 std::string validation_markdown(const std::vector<RowOutcome>& outcomes, const std::vector<LadderOutcome>& ladders,
-                                const std::vector<TargetResult>& targets, const std::vector<StoredAccuracy>& runs) {
+                                const std::vector<TargetResult>& targets, const OwnRuns& runs) {
   std::string text(kIntroduction);
   text += "\n## Missed\n\n" + target_table(targets, true);
   text += "\n## Reached\n\n" + target_table(targets, false);
-  if (!runs.empty()) text += "\n## Our own runs\n\n";
-  for (const StoredAccuracy& run : runs) text += run_text(run);
+  if (!runs.stored.empty() || !runs.recorded.empty()) text += "\n## Our own runs\n\n";
+  for (const StoredAccuracy& run : runs.stored) text += run_text(run);
+  if (!runs.recorded.empty()) text += (runs.stored.empty() ? "" : "\n") + runs.recorded;
   text += "\n## By family\n\n" + family_tables(summarize_rows(outcomes));
   text += ladders_markdown(ladders);
   text += "\n## Worst rows\n\n" + worst_table(outcomes);

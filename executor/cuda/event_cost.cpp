@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <vector>
 
 namespace plimsoll {
@@ -40,6 +41,15 @@ class SmallestKernel {
   std::array<OperandView, 3> operands_;
 };
 
+/// Null where the device is full to the last of its pages: traces are a little too slow then.
+std::unique_ptr<SmallestKernel> smallest_kernel(Device& device, StreamId stream) {
+  try {
+    return std::make_unique<SmallestKernel>(device, stream);
+  } catch (const DeviceFull&) {
+    return nullptr;
+  }
+}
+
 /// Events for as long as they are needed.
 class TakenEvents {
  public:
@@ -62,9 +72,10 @@ class TakenEvents {
 
 EventCost find_event_cost(EventPool& events, StreamId stream) {
   Device& device = events.device();
-  const SmallestKernel kernel(device, stream);
+  const auto kernel = smallest_kernel(device, stream);
+  if (kernel == nullptr) return {};
   const DeviceGraphId row = device.capture(stream, [&] {
-    for (int i = 0; i < kInRow; ++i) kernel.launch();
+    for (int i = 0; i < kInRow; ++i) kernel->launch();
   });
   const TakenEvents marks(events, 2 + 2 * kBetween);
   device.record(stream, marks.at(0));
@@ -72,7 +83,7 @@ EventCost find_event_cost(EventPool& events, StreamId stream) {
   device.record(stream, marks.at(1));
   for (std::size_t i = 0; i < kBetween; ++i) {
     device.record(stream, marks.at(2 + 2 * i));
-    kernel.launch();
+    kernel->launch();
     device.record(stream, marks.at(3 + 2 * i));
   }
   device.synchronize();

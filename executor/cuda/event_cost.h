@@ -10,7 +10,8 @@ struct EventCost {
   Nanoseconds between;  ///< with nothing between them
 };
 
-/// Found on the smallest of kernels, which wait in a queue as those of a traced step do; never below 0. Waits for the device.
+/// Found on the smallest of kernels, which wait in a queue as those of a traced step do; never below 0; nothing where the device has no
+/// room for three numbers. Waits for the device.
 EventCost find_event_cost(EventPool& events, StreamId stream);
 
 }  // namespace plimsoll

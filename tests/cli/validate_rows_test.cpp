@@ -76,3 +76,15 @@ TEST_CASE("the page of results begins with what is missed, and a stored accuracy
   CHECK(broken.err.find("runs.json") != std::string::npos);
   CHECK(plimsoll_in(folder, {"validate", "rows.csv", "--cross"}).code == 0);
 }
+
+TEST_CASE("runs of a GPU stand on the page of results, foretold beside measured; a folder without any is refused") {
+  const plimsoll::TemporaryFolder folder;
+  write_file(folder.file("rows.csv"), kRows);
+  const auto page = plimsoll_in(folder, {"validate", "rows.csv", "--markdown", "--recorded", PLIMSOLL_MEASURED "/h100-sxm5"});
+  CHECK(page.code == 0);
+  CHECK(page.out.find("| gpt2-stream | stream | 22.20 ms | 21.95 ms | +1.1 % |") != std::string::npos);
+  CHECK(page.out.find("mean error of the step time 1.6 %, worst 3.4 %") != std::string::npos);
+  const auto empty = plimsoll_in(folder, {"validate", "rows.csv", "--markdown", "--recorded", folder.path()});
+  CHECK(empty.code == 2);
+  CHECK(empty.err.find("no run file is in it") != std::string::npos);
+}

@@ -12,7 +12,10 @@ class CountedDevice final : public Device {
   CountedDevice(Nanoseconds kernel, Nanoseconds event) : kernel_(kernel), event_(event) {}
 
   [[nodiscard]] DeviceInfo info() const override { return {}; }
-  std::byte* reserve(Bytes bytes) override { return memory_.emplace_back(static_cast<std::size_t>(bytes.count)).data(); }
+  std::byte* reserve(Bytes bytes) override {
+    if (full) throw DeviceFull({.kind = ErrorKind::kEnvironment, .what = "full"}, bytes);
+    return memory_.emplace_back(static_cast<std::size_t>(bytes.count)).data();
+  }
   void release(std::byte*) override { memory_.pop_back(); }
   void pin(std::span<std::byte>) override {}
   void unpin(std::span<std::byte>) override {}
@@ -38,6 +41,7 @@ class CountedDevice final : public Device {
     return events_[to.index] - events_[from.index];
   }
   [[nodiscard]] std::size_t reserved() const { return memory_.size(); }
+  bool full = false;
 
  private:
   Nanoseconds kernel_, event_, now_, graph_;
@@ -67,6 +71,12 @@ TEST_CASE("events that add nothing cost nothing") {
   const EventCost cost = cost_on(device);
   CHECK(cost.within.count == 0);
   CHECK(cost.between.count == 0);
+}
+
+TEST_CASE("on a device that is full nothing is found, and nothing fails") {
+  CountedDevice device{Nanoseconds(1500), Nanoseconds(2600)};
+  device.full = true;
+  CHECK(cost_on(device).within.count == 0);
 }
 
 }  // namespace plimsoll::test
