@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "formats/machines/constant_table.h"
-#include "formats/machines/optimizer_rate.h"
 #include "formats/machines/host_link.h"
 #include "formats/machines/memory_overheads.h"
+#include "formats/machines/optimizer_rate.h"
 
 namespace plimsoll {
 namespace {

@@ -32,17 +32,11 @@ std::vector<Sample> samples_of(const RunFile& run) {
   return samples;
 }
 
-/// The median step that kept no events, the first after a traced one left out.
-double measured_seconds(const Trace& trace) {
-  std::uint32_t last_traced = 0;
-  for (const TraceEvent& event : trace.events) last_traced = std::max(last_traced, event.step);
-  std::vector<double> seconds;
-  for (const StepSummary& step : trace.steps) {
-    if (step.step > last_traced + 1) seconds.push_back(to_seconds(step.duration()));
-  }
-  REQUIRE(seconds.size() >= 3);
-  std::sort(seconds.begin(), seconds.end());
-  return seconds[seconds.size() / 2];
+double measured_seconds(const RunFile& run, const Plan& plan) {
+  const auto comparison = compare_traces(plan, run.trace("predicted")->trace, run.trace("run")->trace);
+  REQUIRE(comparison);
+  REQUIRE(comparison->untraced_error());
+  return to_seconds(comparison->untraced_step);
 }
 
 /// Of the time that copies take, the part during which something else works too.
@@ -64,7 +58,7 @@ double error_of(const RunFile& run) {
   for (const Sample& sample : samples_of(run)) REQUIRE(sample.plan_digest != ran.trace.plan_digest);  // none of its own
   const auto predicted = predict_step(plan, *known.model);
   REQUIRE(predicted);
-  return to_seconds(*predicted) / measured_seconds(ran.trace) - 1;
+  return to_seconds(*predicted) / measured_seconds(run, plan) - 1;
 }
 
 }  // namespace

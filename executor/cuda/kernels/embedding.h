@@ -17,7 +17,7 @@ struct TokenPlaces {
 
   /// Negative where the memory that a plan gave holds no token of the vocabulary: such a row has no place in any table.
   PLIMSOLL_DEVICE Index token(Index row) const {
-    // Rows are blocks of a launch, of which there are less than 2³¹: half as many bits divide several times as fast.
+    // A micro-batch has less than 2³¹ rows, and half as many bits divide several times as fast.
     const auto sequence_of = static_cast<std::uint32_t>(row) / static_cast<std::uint32_t>(sequence);
     const Index token = tokens[row + static_cast<Index>(sequence_of)] & ~kUncounted;
     return token < vocabulary ? token : -1;
