@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/base/error.h"
+#include "executor/cpu/over_pieces.h"
 
 namespace plimsoll {
 namespace {
@@ -30,17 +31,19 @@ std::uint64_t word_at(const std::byte* data) {
   return word;
 }
 
-void put_canary(std::byte* data, std::int64_t begin, std::int64_t end) {
+/// In one thread; `data` begins at a whole word.
+void put_canary_here(std::byte* data, std::int64_t begin, std::int64_t end) {
   std::int64_t at = begin;
-  while (at < end) {
-    if (at % kWord == 0 && at + kWord <= end) {
-      std::memcpy(data + at, &kCanary, sizeof(kCanary));
-      at += kWord;
-    } else {
-      data[at] = canary_at(at);
-      ++at;
-    }
-  }
+  for (; at < end && at % kWord != 0; ++at) data[at] = canary_at(at);
+  const std::int64_t words = (end - at) / kWord;
+  std::fill_n(reinterpret_cast<std::uint64_t*>(data + at), std::max<std::int64_t>(0, words), kCanary);
+  for (at += std::max<std::int64_t>(0, words) * kWord; at < end; ++at) data[at] = canary_at(at);
+}
+
+void put_canary(std::byte* data, std::int64_t begin, std::int64_t end) {
+  over_pieces(static_cast<std::size_t>(std::max<std::int64_t>(0, end - begin)), [&](std::size_t from, std::size_t to) {
+    put_canary_here(data, begin + static_cast<std::int64_t>(from), begin + static_cast<std::int64_t>(to));
+  });
 }
 
 /// First byte of [begin, end) that is not the canary's, or `end`.
@@ -91,11 +94,11 @@ void HostArena::resize(Bytes bytes) {
   // Pages of 2 MiB, where the system has them: kernels that walk along columns then miss the address cache less often.
   // A system without them refuses, which costs nothing but that.
   (void)::madvise(mapped, wanted, MADV_HUGEPAGE);
-  if (wanted > held) std::memset(data_ + held, 0, wanted - held);
+  if (wanted > held) zero_in_pieces({data_ + held, wanted - held});
 }
 
 void HostArena::fill_zeros() {
-  if (data_ != nullptr) std::memset(data_, 0, static_cast<std::size_t>(size_.count));
+  zero_in_pieces({data_, static_cast<std::size_t>(size_.count)});
 }
 
 void HostArena::fill_canary() { fill_canary_outside({}); }

@@ -14,6 +14,7 @@
 #include "executor/cpu/execute.h"
 #include "executor/cpu/fill_state.h"
 #include "executor/cpu/loaded_plan.h"
+#include "executor/cpu/over_pieces.h"
 #include "executor/cpu/published_weights.h"
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
@@ -267,7 +268,7 @@ void CpuExecutor::initialize() {
       } else if (is_weights(binding.kind)) {
         impl_->fill(binding, bytes);
       } else {
-        std::fill(bytes.begin(), bytes.end(), std::byte{0});
+        zero_in_pieces(bytes);
       }
     });
   }

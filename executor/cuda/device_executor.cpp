@@ -8,6 +8,7 @@
 
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/check_runnable.h"
+#include "executor/cpu/over_pieces.h"
 #include "executor/cuda/check_device_plan.h"
 #include "executor/cuda/loaded_device_plan.h"
 #include "executor/data/counter_random.h"
@@ -45,7 +46,7 @@ Result<void> check(const Plan& plan) {
 struct CarriedState {
   TensorKind kind;
   GroupId group;
-  std::vector<std::byte> bytes;
+  std::unique_ptr<HostArena> bytes;
 };
 
 }  // namespace
@@ -89,7 +90,9 @@ struct DeviceExecutor::Impl {
     for (const StateBinding& binding : plan().state) {
       if (loaded->find_kept(binding.kind, binding.group) != &binding) continue;  // a copy that is published again
       const std::span<const std::byte> bytes = loaded->states.read(binding, steps_done.value_or(0));
-      states.push_back({binding.kind, binding.group, {bytes.begin(), bytes.end()}});
+      auto kept = std::make_unique<HostArena>(Bytes(static_cast<std::int64_t>(bytes.size())));
+      copy_in_pieces(bytes, {kept->data(), bytes.size()});
+      states.push_back({binding.kind, binding.group, std::move(kept)});
     }
     return states;
   }
@@ -97,7 +100,7 @@ struct DeviceExecutor::Impl {
   void put_states(const std::vector<CarriedState>& states) const {
     for (const CarriedState& state : states) {
       loaded->set(state.kind, state.group, [&](std::span<std::byte> place) {
-        std::copy(state.bytes.begin(), state.bytes.end(), place.begin());
+        copy_in_pieces({state.bytes->data(), place.size()}, place);
       });
     }
   }

@@ -25,9 +25,9 @@ std::span<const std::byte> DeviceStates::read(const StateBinding& binding, std::
 void DeviceStates::write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const {
   const Buffer& buffer = plan_.at(binding.buffer);
   if (on_device(buffer, 0) == nullptr) return elsewhere_.write(binding, fill);
-  std::vector<std::byte> bytes(size_of_state(binding));
-  fill(bytes);
-  for (std::uint32_t slot = 0; slot < buffer.slots; ++slot) copy(on_device(buffer, slot), bytes.data(), bytes.size());
+  passing_.resize(size_of_state(binding));
+  fill(passing_);
+  for (std::uint32_t slot = 0; slot < buffer.slots; ++slot) copy(on_device(buffer, slot), passing_.data(), passing_.size());
 }
 
 std::byte* DeviceStates::on_device(const Buffer& buffer, std::uint32_t slot) const {

@@ -16,7 +16,7 @@ class DeviceStates {
   /// Keeps references.
   DeviceStates(const Plan& plan, const Program& step, const DeviceArenas& arenas, Device& device, StreamId stream);
 
-  /// As StateStore's.
+  /// As StateStore's; both may pass through one place of the host, so `fill` must not read what `read` gave.
   [[nodiscard]] std::span<const std::byte> read(const StateBinding& binding, std::int64_t steps_done) const;
   void write(const StateBinding& binding, const std::function<void(std::span<std::byte>)>& fill) const;
 
@@ -32,7 +32,7 @@ class DeviceStates {
   StreamId stream_;
   ParameterLayout layout_;
   StateStore elsewhere_;
-  mutable std::vector<std::byte> passing_;
+  mutable std::vector<std::byte> passing_;  ///< what comes from the device or goes there
 };
 
 }  // namespace plimsoll

@@ -7,6 +7,7 @@
 
 #include "executor/cpu/fill_state.h"
 #include "executor/cpu/loaded_plan.h"
+#include "executor/cpu/over_pieces.h"
 #include "executor/cpu/published_weights.h"
 #include "executor/cpu/state_share.h"
 #include "executor/cuda/event_cost.h"
@@ -185,38 +186,45 @@ void LoadedDevicePlan::set(TensorKind kind, GroupId group, const std::function<v
 }
 
 void LoadedDevicePlan::set_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) const {
+  const std::vector<std::byte> whole = whole_state(plan, lay_out_parameters(plan.spec, plan.recipe.adapter), kept, fill);
+  put_whole(kept, whole, is_weights(kept.kind) ? state_dtype(plan.recipe.precision) : dtype_of(kept));
+}
+
+void LoadedDevicePlan::put_whole(const StateBinding& kept, std::span<const std::byte> whole, DType type) const {
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
-  const std::vector<std::byte> whole = whole_state(plan, layout, kept, fill);
   const auto put = [&](const StateBinding& binding) {
-    const DType from = is_weights(kept.kind) ? state_dtype(plan.recipe.precision) : dtype_of(binding);
     states.write(binding, [&](std::span<std::byte> place) {
-      publish_weights(part_in(whole, plan, layout, binding), from, place, dtype_of(binding));
+      if (binding.parts == 1) return publish_weights(whole, type, place, dtype_of(binding));
+      publish_weights(part_in(whole, plan, layout, binding), type, place, dtype_of(binding));
     });
   };
   put(kept);
   if (kept.kind == TensorKind::kMaster) put(*find(TensorKind::kParameter, kept.group));
 }
 
-void LoadedDevicePlan::fill_first_weights(const StateBinding& binding, std::span<std::byte> bytes) {
-  const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
-  std::vector<std::byte> whole(static_cast<std::size_t>(layout.at(binding.group).elements * size_of(dtype_of(binding))));
-  fill_weights(plan.spec, plan.recipe, binding.group, dtype_of(binding), whole, pool);
-  const auto own = part_in(whole, plan, layout, binding);
-  std::copy(own.begin(), own.end(), bytes.begin());
+/// Drawn once, for the copy that the optimizer updates and the one that compute reads.
+void LoadedDevicePlan::put_first_weights(const StateBinding& kept, std::span<std::byte> drawn) {
+  const std::int64_t elements = lay_out_parameters(plan.spec, plan.recipe.adapter).at(kept.group).elements;
+  const std::span<std::byte> whole = drawn.first(static_cast<std::size_t>(elements * size_of(dtype_of(kept))));
+  fill_weights(plan.spec, plan.recipe, kept.group, dtype_of(kept), whole, pool);
+  put_whole(kept, whole, dtype_of(kept));
 }
 
 void LoadedDevicePlan::initialize() {
+  const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
+  std::int64_t most = 0;
+  for (const ParameterGroup& group : layout.groups) most = std::max(most, group.elements);
+  const HostArena drawn(Bytes(most * size_of(state_dtype(plan.recipe.precision))));
   for (const StateBinding& binding : plan.state) {
-    states.write(binding, [&](std::span<std::byte> bytes) {
-      if (binding.kind == TensorKind::kScalar) {
-        const LossScale first = first_loss_scale(plan.recipe.loss_scaling);
-        std::memcpy(bytes.data(), &first, sizeof(first));
-      } else if (is_weights(binding.kind)) {
-        fill_first_weights(binding, bytes);
-      } else {
-        std::fill(bytes.begin(), bytes.end(), std::byte{0});
-      }
-    });
+    if (is_weights(binding.kind)) {
+      const std::span<std::byte> memory(drawn.data(), static_cast<std::size_t>(drawn.size().count));
+      if (find_kept(binding.kind, binding.group) == &binding) put_first_weights(binding, memory);
+    } else if (binding.kind == TensorKind::kScalar) {
+      const LossScale first = first_loss_scale(plan.recipe.loss_scaling);
+      states.write(binding, [&](std::span<std::byte> bytes) { std::memcpy(bytes.data(), &first, sizeof(first)); });
+    } else {
+      states.write(binding, zero_in_pieces);
+    }
   }
 }
 

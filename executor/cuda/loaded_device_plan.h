@@ -61,7 +61,9 @@ struct LoadedDevicePlan {
   void rehearse_sum(const Program& program, const Instruction& exchange);
   /// Of the whole group's state, this rank's part.
   void set_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) const;
-  void fill_first_weights(const StateBinding& binding, std::span<std::byte> bytes);
+  /// Of the whole group's state, of elements of `type`, what is kept here and what compute reads.
+  void put_whole(const StateBinding& kept, std::span<const std::byte> whole, DType type) const;
+  void put_first_weights(const StateBinding& kept, std::span<std::byte> drawn);
 };
 
 }  // namespace plimsoll

@@ -4,11 +4,12 @@
 #include <map>
 
 #include "core/plan/expand.h"
+#include "executor/cpu/arena.h"
+#include "executor/cuda/device_clock.h"
 #include "executor/cuda/event_cost.h"
-#include "executor/cuda/loaded_device_plan.h"
 #include "formats/models/resolve_model.h"
 #include "tests/gpu/device_plans.h"
-#include "tests/gpu/sustained.h"
+#include "tests/gpu/own_seconds.h"
 #include "tests/support/tiny_training.h"
 
 namespace plimsoll::gpu {
@@ -43,12 +44,6 @@ std::map<std::uint32_t, double> traced_seconds(const Plan& plan, const Trace& tr
   return medians;
 }
 
-/// One launch of an instruction, over and over for a while.
-double seconds_of(Device& device, const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id, double while_seconds) {
-  const StreamId stream = queues.streams[context.program.body.list.instructions[id].queue.index];
-  return sustained(device, stream, while_seconds, [&] { launch_on_device(queues, context, id, 1, std::nullopt, false); });
-}
-
 void resident(Bench& bench) {
   const Plan plan = plan_for(machine_of(bench), taken(resolve_model("gpt2")), speed_recipe(), {});
   double step = 0;
@@ -58,24 +53,13 @@ void resident(Bench& bench) {
     step = median_step(taken(executor->run_steps({.first_step = 0, .steps = 12, .first_traced_step = 12}, kCorpus)));
     traced = traced_seconds(plan, taken(executor->run_steps({.first_step = 12, .steps = 4, .first_traced_step = 13}, kCorpus)));
   }
-  LoadedDevicePlan loaded(plan, bench.device(), {.canary = false, .backend = "cuda", .drive = {.folder = "/tmp"}});
-  loaded.initialize();
-  const ExecutionContext context{loaded.plan, loaded.step, loaded.pool, loaded.product, kCorpus};
-  std::map<std::uint32_t, double> seconds;
-  double sum = 0;
   const double each = std::min(kSustained, kAllSustained / static_cast<double>(plan.kernels.size()));
-  for (std::uint32_t id = 0; id < loaded.step.body.size(); ++id) {
-    const Instruction& instruction = loaded.step.body.list.instructions[id];
-    if (instruction.kind != InstructionKind::kLaunch || !loaded.queues.streams[instruction.queue.index].valid()) continue;
-    const auto [place, is_new] = seconds.try_emplace(instruction.kernel.index);
-    if (is_new) place->second = seconds_of(*bench.device(), loaded.queues, context, id, each);
-    sum += place->second;
-  }
+  const OwnSeconds own = own_seconds(bench, plan, kCorpus, each);
   const double tokens = static_cast<double>(plan.recipe.tokens_per_step()) / step;
-  bench.add("gpt2 step over its kernels' own times", step / sum, step <= sum / 0.9,
-            fmt::format("step {:.3f} ms, kernels {:.3f} ms, {:.0f} tokens/s, each for {:.2f} s", 1e3 * step, 1e3 * sum, tokens, each),
-            {{"step_seconds", step}, {"kernel_seconds", sum}, {"tokens_per_second", tokens}});
-  for (const auto& [kernel, time] : seconds) {
+  bench.add("gpt2 step over its kernels' own times", step / own.step, step <= own.step / 0.9,
+            fmt::format("step {:.3f} ms, kernels {:.3f} ms, {:.0f} tokens/s, each for {:.2f} s", 1e3 * step, 1e3 * own.step, tokens, each),
+            {{"step_seconds", step}, {"kernel_seconds", own.step}, {"tokens_per_second", tokens}});
+  for (const auto& [kernel, time] : own.of_kernel) {
     bench.add(fmt::format("kernel {} {}", kernel, to_text(plan.kernels[kernel].kind)), 1e6 * time, true,
               fmt::format("us, {:.1f} in traced steps", 1e6 * traced[kernel]), {{"traced_seconds", traced[kernel]}});
   }
