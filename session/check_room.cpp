@@ -92,6 +92,7 @@ StateWrites states_to_write(const RunRequest& request, const RoomQuestion& quest
   const auto bytes = training_state_bytes(request.spec, request.recipe, {.base = base, .data = question.data});
   const Bytes numbers = saved_state_bytes(request.spec, request.recipe);
   writes.state = align_up(bytes ? *bytes : numbers, kStorageAlignment);
+  if (request.trial) return writes;
   writes.begins = !question.begun;
   writes.trial = align_up(trial_bytes(numbers), kStorageAlignment) + kStorageAlignment;  // a page of header
   writes.early = pauses(schedule.save_every, question.first_step, warm + 1);

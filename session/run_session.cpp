@@ -203,7 +203,7 @@ class Session {
     RunOutcome outcome{.plan = warm.plan, .prediction = {}, .measured = {}, .steps = std::move(steps_)};
     outcome.not_compared = "interrupted in the warm-up";
     outcome.interrupted = true;
-    outcome.checkpoint = checkpoint_of(request_.output);
+    outcome.checkpoint = request_.trial ? std::string() : checkpoint_of(request_.output);
     return outcome;
   }
 
@@ -248,7 +248,7 @@ class Session {
     schedule.until_step = until;
     if (request_.backend == Backend::kCuda)  // whose steps take longer while they are traced, and go by no graphs
       schedule.traced_steps = std::min({schedule.traced_steps, kMostTracedOnDevice, (until - done_ + 1) / 2});
-    schedule.states = state_files_of(request_.output);
+    if (!request_.trial) schedule.states = state_files_of(request_.output);
     schedule.data = mark_;
     if (request_.recipe.adapter.exists()) schedule.base = request_.init;
     return schedule;
@@ -339,7 +339,7 @@ class Session {
     outcome.safety = safety_;
     if (outcome.safety) safety_spent_.put_into(*outcome.safety);
     outcome.interrupted = interrupted();
-    outcome.checkpoint = checkpoint_of(request_.output);
+    outcome.checkpoint = request_.trial ? std::string() : checkpoint_of(request_.output);
     auto comparison = compare_traces(outcome.plan, outcome.prediction.trace, outcome.measured);
     if (comparison) {
       outcome.comparison = std::move(*comparison);

@@ -37,6 +37,7 @@ struct RunRequest {
   std::string init;             ///< weights to start from; may be empty
   std::string init_adapter;     ///< PEFT folder of adapters to start from; may be empty
   HeadWeights head = HeadWeights::kStored;  ///< whether the weights to start from have the model's head
+  bool trial = false;           ///< keeps no state, also in the end: how fast it runs is all that is asked
   std::string save;             ///< where the weights, or the adapters, go in the end; may be empty
   SaveOptions save_options;
   std::string resume;    ///< a training checkpoint; may be empty
@@ -71,7 +72,7 @@ struct RunOutcome {
   std::string not_compared;              ///< why there is none
   std::optional<SafetyAnswer> safety;  ///< nothing with Durability::kNone
   bool interrupted = false;
-  std::string checkpoint;  ///< where to resume from
+  std::string checkpoint;  ///< where to resume from; empty after a trial
 };
 
 /// Warms up, calibrates, plans, carries the state over to that plan, runs on and compares. The warm-up's steps are the

@@ -127,6 +127,14 @@ double skipped_fraction(const Recipe& recipe) {
   return 1.0 / static_cast<double>(recipe.loss_scaling.interval + 1);
 }
 
+/// Where a training fits only when its states are divided over all memories: what a search finds under the request's costs.
+std::optional<Plan> divided_plan(const RunRequest& request, const Platform& machine) {
+  if (request.costs == nullptr) return std::nullopt;
+  auto search = search_plan(request.spec, request.recipe, machine, *request.costs, {.evaluation = !request.evaluation_data.empty()});
+  if (!search || !search->plan || !verify_plan(*search->plan)) return std::nullopt;
+  return std::move(search->plan);
+}
+
 }  // namespace
 
 std::int64_t warm_up_share(const RunRequest& request, std::int64_t first_step) {
@@ -150,6 +158,7 @@ Result<Plan> cautious_plan(const RunRequest& request) {
     }
     if (nearest.empty() || missing(needs) < missing(nearest)) nearest = std::move(needs);
   }
+  if (auto divided = divided_plan(request, machine)) return std::move(*divided);
   return fail(does_not_fit("even the smallest plan", machine, nearest));
 }
 

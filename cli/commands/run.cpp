@@ -78,7 +78,8 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
     fmt::print("  loss scale {:g}; {} of {} steps skipped because their gradients overflowed\n", scaling->scale,
                scaling->skipped_steps.size(), outcome.steps.size());
   }
-  fmt::print("  run file {}; checkpoint {}\n", flags.output, outcome.checkpoint);
+  fmt::print("  run file {}; {}\n", flags.output,
+             outcome.checkpoint.empty() ? "a trial, whose state was not kept" : "checkpoint " + outcome.checkpoint);
 }
 
 Result<RunOutcome> conduct(const RunRequest& request, bool quiet, ProgressLines& lines) {

@@ -324,6 +324,7 @@ void take_as_typed(const RunFlags& flags, RunRequest& request) {
   request.schedule = schedule_of(flags, request.recipe);
   request.data = flags.data;
   request.other_data = flags.other_data;
+  request.trial = flags.trial;
   request.evaluation_data = flags.evaluation_data;
   request.save = flags.save;
   request.output = flags.output;

@@ -50,6 +50,8 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--eval-data", flags.evaluation_data, "held-out data");
   command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
   add_durability_flags(command, flags.durability);
+  command.add_flag("--trial", flags.trial, "keep no state, also not in the end: only to see how fast it runs")
+      ->excludes("--durability", "--save-every");
   command
       .add_option(
           "--on-nan", flags.on_nan,

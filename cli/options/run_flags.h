@@ -40,6 +40,7 @@ struct RunFlags {
   std::string save_shards = "5GB";
   std::string resume;
   bool other_data = false;
+  bool trial = false;
   std::string output = "run.plimsoll";
   bool force = false;
   bool quiet = false;

@@ -77,6 +77,8 @@ std::function<std::string(Bytes)> names_of_states(const Plan& plan, SpaceId spac
 
 }  // namespace
 
+std::vector<ByteRange> state_ranges(const Plan& plan, SpaceId space) { return covered(plan, space, Covered::kState); }
+
 ArenaSet::ArenaSet(const Plan& plan, const DriveOptions& drives)
     : options_(drives), entries_(plan.platform.spaces.size()) {
   resize(plan);
@@ -166,7 +168,16 @@ void ArenaSet::fill_canary() {
 
 void ArenaSet::fill_canary_outside_state(const Plan& plan) {
   for (std::uint32_t s = 0; s < entries_.size(); ++s) {
-    if (entries_[s].memory) entries_[s].memory->fill_canary_outside(covered(plan, SpaceId(s), Covered::kState));
+    if (entries_[s].memory) entries_[s].memory->fill_canary_outside(state_ranges(plan, SpaceId(s)));
+  }
+}
+
+void ArenaSet::count_drives_from_state(const Plan& plan) {
+  for (std::uint32_t s = 0; s < entries_.size(); ++s) {
+    if (!entries_[s].drive) continue;
+    Bytes end;
+    for (const ByteRange& range : state_ranges(plan, SpaceId(s))) end = std::max(end, range.second);
+    entries_[s].drive->count_from(end);
   }
 }
 

@@ -11,6 +11,9 @@
 
 namespace plimsoll {
 
+/// What the plan keeps in a space from step to step, with all its versions; sorted by begin.
+std::vector<ByteRange> state_ranges(const Plan& plan, SpaceId space);
+
 /// All arenas of a plan; on the CPU backend every space, a GPU's too, is host memory, but for SSDs, which are files.
 class ArenaSet {
  public:
@@ -24,6 +27,10 @@ class ArenaSet {
 
   /// Address of a byte of a space that has an arena in memory.
   [[nodiscard]] std::byte* at(SpaceId space, Bytes offset) const;
+  /// Of the space's arena, 0 where it has none in memory.
+  [[nodiscard]] Bytes size_in_memory(SpaceId space) const {
+    return entries_[space.index].memory ? entries_[space.index].memory->size() : Bytes(0);
+  }
   /// The file of an SSD that has an arena; nullptr for memory.
   [[nodiscard]] Drive* drive(SpaceId space) const { return entries_[space.index].drive.get(); }
   /// Every drive, by space.
@@ -33,6 +40,8 @@ class ArenaSet {
   void fill_canary();
   /// The same, but for what `plan` keeps from step to step.
   void fill_canary_outside_state(const Plan& plan);
+  /// From now on what is written to drives counts as touched only beyond what `plan` keeps there.
+  void count_drives_from_state(const Plan& plan);
 
   /// One past the highest touched byte of a space's arena.
   [[nodiscard]] Bytes touched(SpaceId space) const;

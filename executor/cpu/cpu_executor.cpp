@@ -65,15 +65,6 @@ Result<void> check_transport(const Plan& plan, const CpuOptions& options) {
              fmt::format("mpirun -n {} plimsoll run ...", plan.ranks));
 }
 
-/// One past the last byte that the plan keeps on a drive from step to step.
-Bytes end_of_state(const Plan& plan, const ArenaSet& arenas, const Drive& drive) {
-  Bytes end;
-  for (const Buffer& buffer : plan.buffers) {
-    if (buffer.persistent && arenas.drive(buffer.space) == &drive) end = std::max(end, buffer.offset + buffer.extent());
-  }
-  return end;
-}
-
 }  // namespace
 
 struct CpuExecutor::Impl {
@@ -231,7 +222,7 @@ struct CpuExecutor::Impl {
     start_drives(loaded->programs());
     rehearse(plan(), loaded->programs(), {.pool = &pool, .product = &product, .keep_state = true});
     if (options.canary) arenas.fill_canary_outside_state(plan());
-    for (Drive* drive : arenas.drives()) drive->count_from(end_of_state(plan(), arenas, *drive));
+    arenas.count_drives_from_state(plan());
   }
 
   const CpuOptions options;

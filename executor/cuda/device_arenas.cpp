@@ -7,14 +7,12 @@
 namespace plimsoll {
 namespace {
 
+constexpr std::byte kNan{0xff};
+
 bool is_device(const Plan& plan, SpaceId space) { return plan.platform.at(space).kind == SpaceKind::kDevice; }
 
 /// Before anything is taken: other processes' memory counts as gone.
-void check_free(const Plan& plan, const Device& device, Bytes beside) {
-  Bytes needed = beside;
-  for (const Arena& arena : plan.arenas) {
-    if (is_device(plan, arena.space)) needed += arena.bytes;
-  }
+void check_free(const Device& device, Bytes needed, Bytes beside) {
   const DeviceInfo info = device.info();
   if (needed <= info.free) return;
   throw DeviceFull(
@@ -27,11 +25,22 @@ void check_free(const Plan& plan, const Device& device, Bytes beside) {
       needed - info.free);
 }
 
-/// The plan's arenas but the device's, for which there must be room.
-Plan host_part(Plan plan, const Device& device, Bytes beside) {
-  check_free(plan, device, beside);
+Bytes on_device(const Plan& plan) {
+  Bytes all;
+  for (const Arena& arena : plan.arenas) all += is_device(plan, arena.space) ? arena.bytes : Bytes(0);
+  return all;
+}
+
+/// The plan's arenas but the device's.
+Plan host_part(Plan plan) {
   std::erase_if(plan.arenas, [&](const Arena& arena) { return is_device(plan, arena.space); });
   return plan;
+}
+
+/// The same, where there is room for the device's.
+Plan host_part(const Plan& plan, const Device& device, Bytes beside) {
+  check_free(device, on_device(plan) + beside, beside);
+  return host_part(plan);
 }
 
 }  // namespace
@@ -41,11 +50,12 @@ DeviceArenas::DeviceArenas(const Plan& plan, std::shared_ptr<Device> device, con
     : device_(std::move(device)),
       host_(host_part(plan, *device_, Bytes(align_up(scratch, kBufferAlignment).count * static_cast<std::int64_t>(streams))),
             drives),
-      device_memory_(plan.platform.spaces.size(), nullptr),
-      scratch_size_(static_cast<std::size_t>(align_up(scratch, kBufferAlignment).count)),
+      device_memory_(plan.platform.spaces.size()),
+      scratch_size_(0),
       streams_(streams) {
   try {
-    reserve_device(plan);
+    resize_device(plan);
+    resize_scratch(scratch);
     pin_host(plan);
   } catch (...) {
     release();
@@ -62,32 +72,103 @@ DeviceArenas::~DeviceArenas() {
   }
 }
 
-void DeviceArenas::reserve_device(const Plan& plan) {
+void DeviceArenas::resize(const Plan& plan, Bytes scratch) {
+  device_->synchronize();
+  Bytes growth;
   for (const Arena& arena : plan.arenas) {
-    if (is_device(plan, arena.space) && arena.bytes.count > 0) {
-      device_memory_[arena.space.index] = device_->reserve(arena.bytes);
-    }
+    if (is_device(plan, arena.space)) growth += std::max(Bytes(0), arena.bytes - device_memory_[arena.space.index].size);
   }
-  const auto all = static_cast<std::int64_t>(scratch_size_ * streams_);
-  if (all > 0) scratch_ = device_->reserve(Bytes(all));
+  check_free(*device_, growth, Bytes(0));
+  resize_host(plan);
+  resize_device(plan);
+  resize_scratch(scratch);
+}
+
+void DeviceArenas::resize_device(const Plan& plan) {
+  for (const Arena& arena : plan.arenas) {
+    if (is_device(plan, arena.space)) resize_device(device_memory_[arena.space.index], arena.bytes, plan.platform.at(arena.space).usable);
+  }
+}
+
+/// What is too long stays so where `usable` has no room for both: nobody misses it.
+void DeviceArenas::resize_device(DeviceMemory& memory, Bytes bytes, Bytes usable) {
+  if (bytes == memory.size) return;
+  const bool has_room = bytes <= std::min(device_->info().free, usable - memory.size);
+  if (memory.data != nullptr && !has_room) return bytes > memory.size ? carry_by_host(memory, bytes) : void();
+  std::byte* const data = bytes.count > 0 ? device_->reserve(bytes) : nullptr;
+  if (memory.data != nullptr) {
+    copy(data, memory.data, std::min(bytes, memory.size));
+    device_->release(memory.data);
+  }
+  memory = {data, bytes};
+}
+
+/// Where the device cannot hold both.
+void DeviceArenas::carry_by_host(DeviceMemory& memory, Bytes bytes) {
+  const Bytes held = memory.size;
+  const HostArena passing(held);
+  copy(passing.data(), memory.data, held);
+  device_->release(memory.data);
+  memory = {};
+  memory = {device_->reserve(bytes), bytes};
+  copy(memory.data, passing.data(), held);
+}
+
+void DeviceArenas::copy(std::byte* to, const std::byte* from, Bytes bytes) {
+  if (!carrier_) carrier_ = device_->add_stream();
+  if (bytes.count > 0) device_->copy(*carrier_, to, from, bytes);
+  device_->synchronize();
+}
+
+void DeviceArenas::resize_scratch(Bytes scratch) {
+  const auto wanted = static_cast<std::size_t>(align_up(scratch, kBufferAlignment).count);
+  if (wanted <= scratch_size_) return;
+  const auto all = Bytes(static_cast<std::int64_t>(wanted * streams_));
+  std::byte* const data = all.count > 0 ? device_->reserve(all) : nullptr;
+  if (scratch_ != nullptr) device_->release(scratch_);
+  scratch_ = data;
+  scratch_size_ = wanted;
+}
+
+/// Memory that is pinned cannot move.
+void DeviceArenas::resize_host(const Plan& plan) {
+  const Plan host = host_part(plan);
+  bool moves = false;
+  for (std::uint32_t s = 0; s < plan.platform.spaces.size(); ++s) {
+    const bool in_memory = plan.platform.spaces[s].kind != SpaceKind::kSsd;
+    moves = moves || (in_memory && host_.size_in_memory(SpaceId(s)) != host.arena_bytes(SpaceId(s)));
+  }
+  if (!moves) return host_.resize(host);
+  unpin_host();
+  try {
+    host_.resize(host);
+  } catch (const EnvironmentError&) {
+    pin_host(plan);
+    throw;
+  }
+  pin_host(plan);
 }
 
 void DeviceArenas::pin_host(const Plan& plan) {
-  for (const Arena& arena : plan.arenas) {
-    std::byte* memory = is_device(plan, arena.space) ? nullptr : host_.at(arena.space, Bytes(0));
-    if (memory == nullptr || arena.bytes.count == 0) continue;
-    const std::span<std::byte> all(memory, static_cast<std::size_t>(arena.bytes.count));
+  for (std::uint32_t s = 0; s < plan.platform.spaces.size(); ++s) {
+    const Bytes bytes = host_.size_in_memory(SpaceId(s));
+    if (bytes.count == 0) continue;
+    const std::span<std::byte> all(host_.at(SpaceId(s), Bytes(0)), static_cast<std::size_t>(bytes.count));
     device_->pin(all);
     pinned_.push_back(all);
   }
 }
 
-void DeviceArenas::release() {
+void DeviceArenas::unpin_host() {
   for (const std::span<std::byte> memory : pinned_) device_->unpin(memory);
   pinned_.clear();
-  for (std::byte*& memory : device_memory_) {
-    if (memory != nullptr) device_->release(memory);
-    memory = nullptr;
+}
+
+void DeviceArenas::release() {
+  unpin_host();
+  for (DeviceMemory& memory : device_memory_) {
+    if (memory.data != nullptr) device_->release(memory.data);
+    memory = {};
   }
   if (scratch_ != nullptr) device_->release(scratch_);
   scratch_ = nullptr;
@@ -97,7 +178,7 @@ Program DeviceArenas::program_of(const Plan& plan, const Body& body) const {
   Program program = make_program(plan, body, host_);
   for (std::size_t i = 0; i < program.uses.size(); ++i) {
     PlacedUse& use = program.uses[i];
-    std::byte* memory = device_memory_[plan.buffers[program.body.list.uses[i].target].space.index];
+    std::byte* memory = device_memory_[plan.buffers[program.body.list.uses[i].target].space.index].data;
     if (memory != nullptr) use.base = memory + use.offset.count;
   }
   return program;
@@ -106,8 +187,25 @@ Program DeviceArenas::program_of(const Plan& plan, const Body& body) const {
 void DeviceArenas::fill_canary(const Plan& plan, StreamId stream) {
   host_.fill_canary();
   for (const Arena& arena : plan.arenas) {
-    std::byte* memory = device_memory_[arena.space.index];
-    if (memory != nullptr) device_->fill(stream, memory, std::byte{0xff}, arena.bytes);
+    std::byte* memory = device_memory(arena.space);
+    if (memory != nullptr) device_->fill(stream, memory, kNan, arena.bytes);
+  }
+  device_->synchronize();
+}
+
+void DeviceArenas::fill_canary_outside_state(const Plan& plan, StreamId stream) {
+  host_.fill_canary_outside_state(plan);
+  for (const Arena& arena : plan.arenas) {
+    std::byte* memory = device_memory(arena.space);
+    Bytes at;
+    const auto fill_until = [&](Bytes end) {
+      if (memory != nullptr && end > at) device_->fill(stream, memory + at.count, kNan, end - at);
+    };
+    for (const auto& [begin, end] : state_ranges(plan, arena.space)) {
+      fill_until(begin);
+      at = std::max(at, end);
+    }
+    fill_until(arena.bytes);
   }
   device_->synchronize();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "executor/cpu/arena_set.h"
@@ -19,8 +20,13 @@ class DeviceArenas {
   DeviceArenas(const DeviceArenas&) = delete;
   DeviceArenas& operator=(const DeviceArenas&) = delete;
 
+  /// Makes them the arenas of `plan`, which has the same spaces, with room for `scratch` bytes a stream at least. What both have
+  /// keeps its contents, but may move to another address. Throws as the constructor does; then some may be longer, and nothing is
+  /// lost. Drives must be started again. Nothing may run.
+  void resize(const Plan& plan, Bytes scratch);
+
   [[nodiscard]] const ArenaSet& host() const { return host_; }
-  [[nodiscard]] std::byte* device_memory(SpaceId space) const { return device_memory_[space.index]; }
+  [[nodiscard]] std::byte* device_memory(SpaceId space) const { return device_memory_[space.index].data; }
   [[nodiscard]] std::byte* scratch(std::size_t stream) const { return scratch_ + stream * scratch_size_; }
   [[nodiscard]] Bytes reserved_beside() const { return Bytes(static_cast<std::int64_t>(scratch_size_ * streams_)); }
 
@@ -28,15 +34,29 @@ class DeviceArenas {
   [[nodiscard]] Program program_of(const Plan& plan, const Body& body) const;
   /// What nothing has written reads as NaN.
   void fill_canary(const Plan& plan, StreamId stream);
+  /// The same, but for what `plan` keeps from step to step; and what is written to drives counts from there on.
+  void fill_canary_outside_state(const Plan& plan, StreamId stream);
 
  private:
-  void reserve_device(const Plan& plan);
+  /// The device's memory of one space.
+  struct DeviceMemory {
+    std::byte* data = nullptr;  ///< null where it is no device's
+    Bytes size;
+  };
+  void resize_device(const Plan& plan);
+  void resize_device(DeviceMemory& memory, Bytes bytes, Bytes usable);
+  void carry_by_host(DeviceMemory& memory, Bytes bytes);
+  void copy(std::byte* to, const std::byte* from, Bytes bytes);
+  void resize_scratch(Bytes scratch);
+  void resize_host(const Plan& plan);
   void pin_host(const Plan& plan);
+  void unpin_host();
   void release();
 
   std::shared_ptr<Device> device_;
   ArenaSet host_;
-  std::vector<std::byte*> device_memory_;  ///< by space; null where it is no device's
+  std::vector<DeviceMemory> device_memory_;  ///< by space
+  std::optional<StreamId> carrier_;          ///< for what moves while nothing runs
   std::vector<std::span<std::byte>> pinned_;
   std::size_t scratch_size_;
   std::size_t streams_;

@@ -8,7 +8,7 @@
 
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/check_runnable.h"
-#include "executor/cpu/over_pieces.h"
+#include "executor/cpu/loaded_plan.h"
 #include "executor/cuda/check_device_plan.h"
 #include "executor/cuda/loaded_device_plan.h"
 #include "executor/data/counter_random.h"
@@ -42,11 +42,11 @@ Result<void> check(const Plan& plan) {
   return check_device_plan(plan);
 }
 
-/// A state on its way from one plan to another.
-struct CarriedState {
-  TensorKind kind;
-  GroupId group;
-  std::unique_ptr<HostArena> bytes;
+/// For a program that loads none.
+class NoData final : public BatchSource {
+ public:
+  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
+  void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
 };
 
 }  // namespace
@@ -85,24 +85,33 @@ struct DeviceExecutor::Impl {
     return &program == &loaded->step && !counts_targets ? &loaded->graphs : nullptr;
   }
 
-  [[nodiscard]] std::vector<CarriedState> take_states() const {
-    std::vector<CarriedState> states;
-    for (const StateBinding& binding : plan().state) {
-      if (loaded->find_kept(binding.kind, binding.group) != &binding) continue;  // a copy that is published again
-      const std::span<const std::byte> bytes = loaded->states.read(binding, steps_done.value_or(0));
-      auto kept = std::make_unique<HostArena>(Bytes(static_cast<std::int64_t>(bytes.size())));
-      copy_in_pieces(bytes, {kept->data(), bytes.size()});
-      states.push_back({binding.kind, binding.group, std::move(kept)});
+  /// Makes room for a migration to `next`. When there is none, the plan that is loaded goes on as before.
+  void make_room(const Plan& migration, const Plan& next) {
+    try {
+      loaded->arenas->resize(migration, largest_scratch(next));
+    } catch (const EnvironmentError&) {
+      become(Plan(plan()));  // the arenas may lie elsewhere now
+      throw;
     }
-    return states;
   }
 
-  void put_states(const std::vector<CarriedState>& states) const {
-    for (const CarriedState& state : states) {
-      loaded->set(state.kind, state.group, [&](std::span<std::byte> place) {
-        copy_in_pieces({state.bytes->data(), place.size()}, place);
-      });
-    }
+  /// On the queues of the plan that is loaded, whose own programs know nothing of the room that was made.
+  LaneRecord carry_out(const Plan& migration) {
+    const Program program = loaded->arenas->program_of(migration, *migration.body(kMigrateBody));
+    const Program* const all[] = {&program};
+    for (Drive* drive : loaded->arenas->host().drives()) drive->start(memory_beside(*drive, all));
+    if (program.body.size() == 0) return {};
+    const NoData none;
+    const ExecutionContext context{migration, program, loaded->pool, loaded->product, none};
+    const RunSegment once{.first_step = 0, .steps = 1};
+    return DeviceRun(loaded->queues, context, once, options.jitter_seed).run();
+  }
+
+  /// The state lies where `next` wants it.
+  void become(const Plan& next) {
+    std::unique_ptr<DeviceArenas> arenas = std::move(loaded->arenas);
+    loaded.reset();
+    loaded = std::make_unique<LoadedDevicePlan>(next, std::move(arenas), *device, options);
   }
 
   std::shared_ptr<Device> device;
@@ -170,23 +179,22 @@ Result<HeldOut> DeviceExecutor::evaluate(const BatchSource& batches, std::int64_
 
 Result<Trace> DeviceExecutor::migrate(const Plan& migration, const Plan& next) {
   if (auto good = check(next); !good) return fail(good.error());
+  if (auto good = verify_plan(migration); !good) return fail(good.error());
   if (auto joins = check_migration(migration, impl_->plan(), next); !joins) return fail(joins.error());
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<CarriedState> states = impl_->take_states();
-  const Plan old = impl_->plan();
-  impl_->loaded.reset();
+  if (!impl_->steps_done && keeps_versions(next)) return bad("versions begin with a step: run one before the migration");
   try {
-    impl_->loaded = std::make_unique<LoadedDevicePlan>(next, impl_->device, impl_->options);
+    impl_->make_room(migration, next);
   } catch (const EnvironmentError& error) {
-    impl_->loaded = std::make_unique<LoadedDevicePlan>(old, impl_->device, impl_->options);
-    impl_->put_states(states);
     return fail(error.error());
   }
-  impl_->put_states(states);
-  Trace trace{.kind = TraceKind::kMeasured, .source = impl_->loaded->source};
-  StepSummary whole;
-  whole.end = Nanoseconds(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start).count());
-  trace.steps.push_back(whole);
+  LaneRecord record = impl_->carry_out(migration);
+  Trace trace{.kind = TraceKind::kMeasured,
+              .source = impl_->loaded->source,
+              .events = std::move(record.events),
+              .steps = std::move(record.steps)};
+  for (const Arena& arena : migration.arenas) trace.peaks.push_back({.space = arena.space, .bytes = arena.bytes});
+  impl_->loaded->arenas->resize(next, Bytes(0));
+  impl_->become(next);
   return trace;
 }
 
@@ -194,7 +202,7 @@ const std::string& DeviceExecutor::source() const { return impl_->loaded->source
 
 std::vector<RunWarning> DeviceExecutor::take_warnings() {
   std::vector<RunWarning> warnings;
-  for (Drive* drive : impl_->loaded->arenas.host().drives()) {
+  for (Drive* drive : impl_->loaded->arenas->host().drives()) {
     if (auto slow = drive->take_slowness()) warnings.push_back(std::move(*slow));
   }
   return warnings;
@@ -204,14 +212,14 @@ std::vector<SpacePeak> DeviceExecutor::touched() const {
   const LoadedDevicePlan& loaded = *impl_->loaded;
   std::vector<SpacePeak> peaks;
   for (const Arena& arena : loaded.plan.arenas) {
-    const bool known = loaded.arenas.device_memory(arena.space) == nullptr &&
-                       (impl_->options.canary || loaded.arenas.host().drive(arena.space) != nullptr);
-    const Bytes bytes = known ? loaded.arenas.host().touched(arena.space) : arena.bytes;
+    const bool known = loaded.arenas->device_memory(arena.space) == nullptr &&
+                       (impl_->options.canary || loaded.arenas->host().drive(arena.space) != nullptr);
+    const Bytes bytes = known ? loaded.arenas->host().touched(arena.space) : arena.bytes;
     peaks.push_back({.space = arena.space, .bytes = bytes, .by_category = {}});
   }
   return peaks;
 }
 
-Bytes DeviceExecutor::reserved_beside() const { return impl_->loaded->arenas.reserved_beside(); }
+Bytes DeviceExecutor::reserved_beside() const { return impl_->loaded->arenas->reserved_beside(); }
 
 }  // namespace plimsoll

@@ -15,14 +15,17 @@ constexpr std::int64_t kFlagBytes = 8;
 
 }  // namespace
 
+const std::byte* flag_of(const Program& program, std::uint32_t id, std::int64_t step) {
+  const Instruction& instruction = program.body.list.instructions[id];
+  return instruction.guard == kNoGuard ? nullptr : program.uses_of(instruction)[instruction.guard].in_step(step);
+}
+
 void launch_on_device(const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id, std::int64_t step,
-                      std::optional<std::int64_t> targets, bool guarded) {
+                      std::optional<std::int64_t> targets, const std::byte* flag) {
   const Instruction& instruction = context.program.body.list.instructions[id];
   const std::vector<OperandView> operands = operands_of(context.program, instruction, step);
   const LaunchContext launch =
       launch_context(context.plan, context.program, id, step, context.pool, context.product, targets);
-  const bool has_flag = guarded && instruction.guard != kNoGuard;
-  const std::byte* flag = has_flag ? context.program.uses_of(instruction)[instruction.guard].in_step(step) : nullptr;
   queues.device.launch(queues.streams[instruction.queue.index],
                        {context.plan.at(instruction.kernel), operands, launch, queues.scratch[instruction.queue.index]}, flag);
 }
@@ -189,7 +192,7 @@ void DeviceRun::give(std::uint32_t id, std::int64_t step) {
   const bool guarded = instruction.guard != kNoGuard;
   if (instruction.exchange.valid()) return give_exchange(id, step);
   if (instruction.kind == InstructionKind::kLaunch) {
-    launch_on_device(queues_, context_, id, step, targets_of(context_, instruction, step), true);
+    launch_on_device(queues_, context_, id, step, targets_of(context_, instruction, step), flag_of(context_.program, id, step));
     if (guarded && is_traced(step)) fetch_flag(id, step, stream);
   } else if (instruction.kind == InstructionKind::kCopy) {
     if (guarded) {  // no copy engine reads flags: the host decides
@@ -215,9 +218,7 @@ void DeviceRun::give_exchange(std::uint32_t id, std::int64_t step) {
 }
 
 void DeviceRun::fetch_flag(std::uint32_t id, std::int64_t step, StreamId stream) {
-  const Instruction& instruction = context_.program.body.list.instructions[id];
-  const std::byte* flag = context_.program.uses_of(instruction)[instruction.guard].in_step(step);
-  queues_.device.copy(stream, reinterpret_cast<std::byte*>(&flag_word(id, step)), flag, Bytes(kFlagBytes));
+  queues_.device.copy(stream, reinterpret_cast<std::byte*>(&flag_word(id, step)), flag_of(context_.program, id, step), Bytes(kFlagBytes));
 }
 
 Outcome DeviceRun::on_host(std::uint32_t id, std::int64_t step) {

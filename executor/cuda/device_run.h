@@ -31,9 +31,12 @@ struct DeviceQueues {
   std::vector<std::optional<std::uint32_t>> link_of_queue = {};
 };
 
-/// Puts one kernel of a program on a stream of the device, whatever its guard says when `guarded` is not set.
+/// The flag that guards an instruction in a step; null where none does.
+const std::byte* flag_of(const Program& program, std::uint32_t id, std::int64_t step);
+
+/// Puts one kernel of a program on a stream of the device. `flag`: as Device::launch's.
 void launch_on_device(const DeviceQueues& queues, const ExecutionContext& context, std::uint32_t id, std::int64_t step,
-                      std::optional<std::int64_t> targets, bool guarded);
+                      std::optional<std::int64_t> targets, const std::byte* flag);
 
 /// One segment of steps of a program, on the device and around it. An instruction of the device counts as done for the dispatcher
 /// once it is on its stream; the host waits for the device's events where EventPlan says so.

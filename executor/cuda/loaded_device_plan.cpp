@@ -31,12 +31,6 @@ std::size_t device_queues(const Platform& platform) {
   return count;
 }
 
-Bytes largest_scratch(const Plan& plan) {
-  Bytes most;
-  for (const Kernel& kernel : plan.kernels) most = std::max(most, cuda::scratch_of(kernel));
-  return most;
-}
-
 DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, const DeviceArenas& arenas,
                        const DeviceOptions& options) {
   DeviceQueues queues{.device = device, .events = events, .streams = {}, .scratch = {}, .clock = device.add_stream(),
@@ -59,41 +53,69 @@ class NoData final : public BatchSource {
   void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
 };
 
+bool writes_state(const Plan& plan, const Program& program, const Instruction& instruction) {
+  const std::span<const Use> uses = program.body.uses(instruction);
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return writes(use.access) && plan.buffers[use.target].persistent; });
+}
+
 }  // namespace
 
+Bytes largest_scratch(const Plan& plan) {
+  Bytes most;
+  for (const Kernel& kernel : plan.kernels) most = std::max(most, cuda::scratch_of(kernel));
+  return most;
+}
+
 LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, const std::shared_ptr<Device>& device, const DeviceOptions& options)
+    : LoadedDevicePlan(verified,
+                       std::make_unique<DeviceArenas>(verified, device, options.drive, largest_scratch(verified),
+                                                      device_queues(verified.platform)),
+                       *device, options, State::kNone) {}
+
+LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, std::unique_ptr<DeviceArenas> arenas, Device& device,
+                                   const DeviceOptions& options)
+    : LoadedDevicePlan(verified, std::move(arenas), device, options, State::kKept) {}
+
+LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, std::unique_ptr<DeviceArenas> over, Device& device,
+                                   const DeviceOptions& options, State state)
     : plan(verified),
       pool(worker_count(plan, options)),
       product(plan.recipe.matmul),
-      arenas(plan, device, options.drive, largest_scratch(plan), device_queues(plan.platform)),
-      events(*device),
-      queues(queues_of(plan, *device, events, arenas, options)),
-      step(arenas.program_of(plan, *plan.body("step"))),
+      arenas(std::move(over)),
+      events(device),
+      queues(queues_of(plan, device, events, *arenas, options)),
+      step(arenas->program_of(plan, *plan.body("step"))),
       evaluation(plan.body("evaluation") == nullptr ? std::nullopt
-                                                    : std::optional(arenas.program_of(plan, *plan.body("evaluation")))),
-      states(plan, step, arenas, *device, queues.clock) {
+                                                    : std::optional(arenas->program_of(plan, *plan.body("evaluation")))),
+      states(plan, step, *arenas, device, queues.clock) {
   start_drives(options);
-  rehearse();
+  rehearse(state);
   queues.event_cost = find_event_cost(events, queues.clock);
   if (options.graphs) capture_graphs();
-  if (options.canary) arenas.fill_canary(plan, queues.clock);
+  if (options.canary && state == State::kNone) arenas->fill_canary(plan, queues.clock);
+  if (options.canary && state == State::kKept) arenas->fill_canary_outside_state(plan, queues.clock);
 }
 
 void LoadedDevicePlan::start_drives(const DeviceOptions& options) {
   source = options.backend + "; " + queues.device.info().software;
   std::vector<const Program*> programs{&step};
   if (evaluation) programs.push_back(&*evaluation);
-  for (Drive* drive : arenas.host().drives()) {
+  for (Drive* drive : arenas->host().drives()) {
     drive->start(memory_beside(*drive, programs));
     source += fmt::format("; ssd: {}", drive->describe());
   }
 }
 
-void LoadedDevicePlan::rehearse() {
-  std::set<Rehearsed> rehearsed;
-  rehearse(step, rehearsed);
-  if (evaluation) rehearse(*evaluation, rehearsed);
+void LoadedDevicePlan::rehearse(State state) {
+  constexpr Bytes kWord(8);
+  std::byte* const zeros = queues.device.reserve(kWord);
+  queues.device.fill(queues.clock, zeros, std::byte{0}, kWord);
   queues.device.synchronize();
+  std::set<Rehearsed> rehearsed;
+  rehearse(step, state, zeros, rehearsed);
+  if (evaluation) rehearse(*evaluation, state, zeros, rehearsed);
+  queues.device.synchronize();
+  queues.device.release(zeros);
 }
 
 /// Before the first step, for a graph takes memory of the device.
@@ -104,7 +126,7 @@ void LoadedDevicePlan::capture_graphs() {
   for (const Stretch& stretch : find_stretches(plan, step, plan_events(plan.platform, step.body))) {
     const StreamId stream = queues.streams[step.body.list.instructions[stretch.front()].queue.index];
     graphs.add(stretch, queues.device.capture(stream, [&] {
-      for (const std::uint32_t id : stretch) launch_on_device(queues, context, id, 0, std::nullopt, true);
+      for (const std::uint32_t id : stretch) launch_on_device(queues, context, id, 0, std::nullopt, flag_of(step, id, 0));
     }));
   }
   queues.device.synchronize();
@@ -121,24 +143,34 @@ LoadedDevicePlan::Rehearsed LoadedDevicePlan::rehearsal_of(const Program& progra
   return made;
 }
 
-/// Zeros are valid operands of every kernel; what the arenas hold is lost. A kernel that sums into its result, or whose
-/// operands lie at other places, is rehearsed for itself: a library may then find another algorithm and load its code, which a
-/// capture does not allow and a step should not wait for.
-void LoadedDevicePlan::rehearse(const Program& program, std::set<Rehearsed>& rehearsed) {
-  const NoData none;
-  const ExecutionContext context{plan, program, pool, product, none};
+/// A kernel that sums into its result, or whose operands lie at other places, is rehearsed for itself: a library may then find
+/// another algorithm and load its code, which a capture does not allow and a step should not wait for.
+void LoadedDevicePlan::rehearse(const Program& program, State state, const std::byte* zeros, std::set<Rehearsed>& rehearsed) {
   for (std::uint32_t id = 0; id < program.body.size(); ++id) {
     const Instruction& instruction = program.body.list.instructions[id];
     if (instruction.exchange.valid()) rehearse_sum(program, instruction);
     if (instruction.kind != InstructionKind::kLaunch || !rehearsed.insert(rehearsal_of(program, instruction)).second) continue;
-    const StreamId stream = queues.streams[instruction.queue.index];
-    for (const PlacedUse& use : program.uses_of(instruction)) {
-      if (stream.valid()) queues.device.fill(stream, use.in_step(0), std::byte{0}, use.bytes);
-      else std::memset(use.in_step(0), 0, static_cast<std::size_t>(use.bytes.count));
-    }
-    if (stream.valid()) launch_on_device(queues, context, id, 0, std::nullopt, false);
-    else execute_launch(plan, program, id, 0, pool, product);
+    rehearse_launch(program, id, state, zeros);
   }
+}
+
+/// Zeros are valid operands of every kernel; what the arenas hold is lost, but for state that is kept. What would write that does
+/// nothing on the device, where a flag of `zeros` says so, and is left out on the host, which loads no code.
+void LoadedDevicePlan::rehearse_launch(const Program& program, std::uint32_t id, State state, const std::byte* zeros) {
+  const Instruction& instruction = program.body.list.instructions[id];
+  const StreamId stream = queues.streams[instruction.queue.index];
+  const bool would_write = state == State::kKept && writes_state(plan, program, instruction);
+  if (would_write && !stream.valid()) return;
+  const std::span<const PlacedUse> uses = program.uses_of(instruction);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    if (state == State::kKept && plan.buffers[program.body.uses(instruction)[i].target].persistent) continue;
+    if (stream.valid()) queues.device.fill(stream, uses[i].in_step(0), std::byte{0}, uses[i].bytes);
+    else std::memset(uses[i].in_step(0), 0, static_cast<std::size_t>(uses[i].bytes.count));
+  }
+  const NoData none;
+  const ExecutionContext context{plan, program, pool, product, none};
+  if (stream.valid()) launch_on_device(queues, context, id, 0, std::nullopt, would_write ? zeros : nullptr);
+  else execute_launch(plan, program, id, 0, pool, product);
 }
 
 /// A kernel that is loaded while another waits for its rank could wait for that one.

@@ -15,11 +15,16 @@
 
 namespace plimsoll {
 
+/// Scratch that the plan's kernels need on each of the device's streams.
+Bytes largest_scratch(const Plan& plan);
+
 /// A verified plan with its bodies laid over arenas, on the device and around it. Stays where it is: its parts refer to each
 /// other.
 struct LoadedDevicePlan {
   /// Reserves, rehearses, and fills what nothing has written.
   LoadedDevicePlan(const Plan& verified, const std::shared_ptr<Device>& device, const DeviceOptions& options);
+  /// The same over arenas in which the plan's state lies already, and stays.
+  LoadedDevicePlan(const Plan& verified, std::unique_ptr<DeviceArenas> arenas, Device& device, const DeviceOptions& options);
   LoadedDevicePlan(const LoadedDevicePlan&) = delete;
   LoadedDevicePlan& operator=(const LoadedDevicePlan&) = delete;
 
@@ -34,7 +39,7 @@ struct LoadedDevicePlan {
   const Plan plan;
   WorkerPool pool;
   MatrixProduct product;
-  DeviceArenas arenas;
+  std::unique_ptr<DeviceArenas> arenas;
   EventPool events;
   DeviceQueues queues;
   const Program step;
@@ -44,6 +49,8 @@ struct LoadedDevicePlan {
   std::string source;
 
  private:
+  enum class State { kNone, kKept };
+  LoadedDevicePlan(const Plan& verified, std::unique_ptr<DeviceArenas> arenas, Device& device, const DeviceOptions& options, State state);
   void start_drives(const DeviceOptions& options);
   /// What a library may have another algorithm for: a kernel, on the device or not, with operands of these accesses and
   /// alignments.
@@ -54,8 +61,9 @@ struct LoadedDevicePlan {
 
     auto operator<=>(const Rehearsed&) const = default;
   };
-  void rehearse();
-  void rehearse(const Program& program, std::set<Rehearsed>& rehearsed);
+  void rehearse(State state);
+  void rehearse(const Program& program, State state, const std::byte* zeros, std::set<Rehearsed>& rehearsed);
+  void rehearse_launch(const Program& program, std::uint32_t id, State state, const std::byte* zeros);
   [[nodiscard]] Rehearsed rehearsal_of(const Program& program, const Instruction& launch) const;
   void capture_graphs();
   void rehearse_sum(const Program& program, const Instruction& exchange);

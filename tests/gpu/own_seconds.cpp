@@ -17,7 +17,7 @@ OwnSeconds own_seconds(const Bench& bench, const Plan& plan, const BatchSource& 
     const auto [place, is_new] = own.of_kernel.try_emplace(instruction.kernel.index);
     if (is_new) {
       place->second = sustained(*bench.device(), stream, each,
-                                [&] { launch_on_device(loaded.queues, context, id, 1, std::nullopt, false); });
+                                [&] { launch_on_device(loaded.queues, context, id, 1, std::nullopt, nullptr); });
     }
     own.step += place->second;
   }

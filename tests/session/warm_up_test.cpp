@@ -77,6 +77,34 @@ TEST_CASE("where there is memory for the cautious plan and no more, a run ends w
   for (const SpacePeak& peak : outcome.measured.peaks) CHECK(peak.bytes <= request.machine.at(peak.space).usable);
 }
 
+TEST_CASE("where states fit only divided over both memories, the warm-up runs a plan that divides them, with the same losses") {
+  const TemporaryFolder folder;
+  RunRequest request = without_drive(small_request(folder, Family::kGpt2, 6));
+  request.spec.layers = 8;
+  const std::vector<double> expected = losses_of(request);
+  request.replace = true;
+  request.warm_up_steps = 3;
+  const Bytes all = cautious_plan(request)->arena_bytes(*request.machine.space(SpaceKind::kHost));  // with all states there
+  for (MemorySpace& space : request.machine.spaces) space.usable = Bytes(all.count * 3 / 4);
+  const auto divided = cautious_plan(request);
+  REQUIRE(divided);
+  CHECK(divided->strategy.name != "warm-up");
+  CHECK(losses_of(request) == expected);
+}
+
+TEST_CASE("a trial has the losses of the training, and leaves nothing but its run file") {
+  const TemporaryFolder folder;
+  RunRequest request = small_request(folder, Family::kGpt2, 8);
+  request.warm_up_steps = 3;
+  const std::vector<double> expected = losses_of(request);
+  request.trial = true;
+  request.output = folder.file("trial.plimsoll");
+  const RunOutcome outcome = run_to_end(request);
+  CHECK(losses_of(outcome) == expected);
+  CHECK(outcome.checkpoint.empty());
+  for (const std::string& name : files_in(folder)) CHECK((name == "trial.plimsoll" || name.find("trial") == std::string::npos));
+}
+
 TEST_CASE("the warm-up tells how often gradients were clipped") {
   const TemporaryFolder folder;
   RunRequest request = small_request(folder, Family::kGpt2, 8);

@@ -7,7 +7,6 @@
 #include "executor/cuda/device_executor.h"
 #include "executor/cuda/launch/attention.h"
 #include "sim/planner/lower_to_plan.h"
-#include "sim/planner/migrate_plan.h"
 #include "tests/executor/cuda/emulated_device.h"
 #include "tests/support/tiny_executor.h"
 #include "tests/support/tiny_platform.h"
@@ -236,22 +235,6 @@ TEST_CASE("what an executor took of the device and pinned goes with it") {
   }
   CHECK(device->reserved() == Bytes(0));
   CHECK(device->pinned() == 0);
-}
-
-TEST_CASE("a training that goes on under another plan on the device keeps its bits, and evaluates the same") {
-  const Plan first =
-      plan_of({.recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kHost});
-  const Plan next = plan_of({});
-  const auto whole = device_executor_of(next, std::make_shared<EmulatedDevice>(64 * kMiB));
-  REQUIRE(whole->run_steps({.first_step = 0, .steps = 4}, kText));
-  const auto executor = device_executor_of(first, std::make_shared<EmulatedDevice>(64 * kMiB));
-  REQUIRE(executor->run_steps({.first_step = 0, .steps = 2}, kText));
-  const auto migration = migrate_plan(first, next, 2);
-  if (!migration) FAIL(migration.error().text());
-  const auto moved = executor->migrate(migration->plan, next);
-  if (!moved) FAIL(moved.error().text());
-  REQUIRE(executor->run_steps({.first_step = 2, .steps = 2}, kText));
-  CHECK(executor->evaluate(kText, 3)->loss == whole->evaluate(kText, 3)->loss);
 }
 
 TEST_CASE("fp64, delayed updates and plans without a GPU are refused by name") {
