@@ -1,14 +1,18 @@
 #include <cuda_runtime.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "executor/cuda/cuda_launches.h"
 #include "executor/cuda/cuda_try.h"
 #include "executor/cuda/device.h"
+#include "executor/cuda/growing_memory.h"
 #include "executor/cuda/matmul_library.h"
 
 namespace plimsoll {
@@ -31,6 +35,7 @@ class CudaDevice final : public Device {
     for (cudaGraphExec_t graph : graphs_) cudaGraphExecDestroy(graph);
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
     for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
+    growing_.clear();
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -53,8 +58,15 @@ class CudaDevice final : public Device {
 
   std::byte* reserve(Bytes bytes) override {
     use();
+    const auto size = static_cast<std::size_t>(bytes.count);
+    if (auto growing = cuda::GrowingMemory::open(number_, properties_.totalGlobalMem); growing && growing->resize(size)) {
+      const std::scoped_lock lock(mutex_);
+      std::byte* const data = growing->data();
+      growing_.emplace(data, std::move(growing));
+      return data;
+    }
     void* memory = nullptr;
-    const cudaError_t status = cudaMalloc(&memory, static_cast<std::size_t>(bytes.count));
+    const cudaError_t status = cudaMalloc(&memory, size);
     if (status == cudaErrorMemoryAllocation) {
       (void)cudaGetLastError();  // it is not sticky, and later calls must not see it
       throw_full(bytes);
@@ -65,7 +77,24 @@ class CudaDevice final : public Device {
 
   void release(std::byte* memory) override {
     use();
-    CUDA_TRY(cudaFree(memory));
+    if (growing_at(memory) == nullptr) return CUDA_TRY(cudaFree(memory));
+    CUDA_TRY(cudaDeviceSynchronize());
+    const std::scoped_lock lock(mutex_);
+    growing_.erase(memory);
+  }
+
+  std::byte* resize(std::byte* memory, Bytes held, Bytes wanted) override {
+    use();
+    CUDA_TRY(cudaDeviceSynchronize());
+    if (cuda::GrowingMemory* growing = growing_at(memory)) {
+      if (!growing->resize(static_cast<std::size_t>(wanted.count))) throw_full(wanted - held);
+      return memory;
+    }
+    std::byte* const moved = reserve(wanted);
+    CUDA_TRY(cudaMemcpy(moved, memory, static_cast<std::size_t>(std::min(held, wanted).count), cudaMemcpyDeviceToDevice));
+    CUDA_TRY(cudaDeviceSynchronize());
+    release(memory);
+    return moved;
   }
 
   void pin(std::span<std::byte> memory) override {
@@ -206,6 +235,13 @@ class CudaDevice final : public Device {
     return events_[event.index];
   }
 
+  /// What grows where it is; null for memory of the runtime's.
+  [[nodiscard]] cuda::GrowingMemory* growing_at(std::byte* memory) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = growing_.find(memory);
+    return found == growing_.end() ? nullptr : found->second.get();
+  }
+
   [[nodiscard]] cudaGraphExec_t at(DeviceGraphId graph) const {
     const std::scoped_lock lock(mutex_);
     return graphs_[graph.index];
@@ -236,6 +272,7 @@ class CudaDevice final : public Device {
 
   int number_;
   cudaDeviceProp properties_{};
+  std::map<std::byte*, std::unique_ptr<cuda::GrowingMemory>> growing_;
   std::string no_library_;
   std::unique_ptr<cuda::MatmulLibrary> library_;
   mutable std::mutex mutex_;

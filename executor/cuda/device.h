@@ -49,6 +49,9 @@ class Device {
   /// background, until it is let go.
   virtual std::byte* reserve(Bytes bytes) = 0;
   virtual void release(std::byte* memory) = 0;
+  /// Makes memory of `held` bytes `wanted` long, where it is or elsewhere, with what both lengths hold. When it throws DeviceFull it is
+  /// as it was. Nothing may run.
+  virtual std::byte* resize(std::byte* memory, Bytes held, Bytes wanted) = 0;
   virtual void pin(std::span<std::byte> memory) = 0;
   virtual void unpin(std::span<std::byte> memory) = 0;
 

@@ -86,38 +86,21 @@ void DeviceArenas::resize(const Plan& plan, Bytes scratch) {
 
 void DeviceArenas::resize_device(const Plan& plan) {
   for (const Arena& arena : plan.arenas) {
-    if (is_device(plan, arena.space)) resize_device(device_memory_[arena.space.index], arena.bytes, plan.platform.at(arena.space).usable);
+    if (is_device(plan, arena.space)) resize_device(device_memory_[arena.space.index], arena.bytes);
   }
 }
 
-/// What is too long stays so where `usable` has no room for both: nobody misses it.
-void DeviceArenas::resize_device(DeviceMemory& memory, Bytes bytes, Bytes usable) {
+void DeviceArenas::resize_device(DeviceMemory& memory, Bytes bytes) {
   if (bytes == memory.size) return;
-  const bool has_room = bytes <= std::min(device_->info().free, usable - memory.size);
-  if (memory.data != nullptr && !has_room) return bytes > memory.size ? carry_by_host(memory, bytes) : void();
-  std::byte* const data = bytes.count > 0 ? device_->reserve(bytes) : nullptr;
-  if (memory.data != nullptr) {
-    copy(data, memory.data, std::min(bytes, memory.size));
+  if (memory.data == nullptr) {
+    memory.data = device_->reserve(bytes);
+  } else if (bytes.count > 0) {
+    memory.data = device_->resize(memory.data, memory.size, bytes);
+  } else {
     device_->release(memory.data);
+    memory.data = nullptr;
   }
-  memory = {data, bytes};
-}
-
-/// Where the device cannot hold both.
-void DeviceArenas::carry_by_host(DeviceMemory& memory, Bytes bytes) {
-  const Bytes held = memory.size;
-  const HostArena passing(held);
-  copy(passing.data(), memory.data, held);
-  device_->release(memory.data);
-  memory = {};
-  memory = {device_->reserve(bytes), bytes};
-  copy(memory.data, passing.data(), held);
-}
-
-void DeviceArenas::copy(std::byte* to, const std::byte* from, Bytes bytes) {
-  if (!carrier_) carrier_ = device_->add_stream();
-  if (bytes.count > 0) device_->copy(*carrier_, to, from, bytes);
-  device_->synchronize();
+  memory.size = bytes;
 }
 
 void DeviceArenas::resize_scratch(Bytes scratch) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "executor/cpu/arena_set.h"
@@ -44,9 +43,7 @@ class DeviceArenas {
     Bytes size;
   };
   void resize_device(const Plan& plan);
-  void resize_device(DeviceMemory& memory, Bytes bytes, Bytes usable);
-  void carry_by_host(DeviceMemory& memory, Bytes bytes);
-  void copy(std::byte* to, const std::byte* from, Bytes bytes);
+  void resize_device(DeviceMemory& memory, Bytes bytes);
   void resize_scratch(Bytes scratch);
   void resize_host(const Plan& plan);
   void pin_host(const Plan& plan);
@@ -56,7 +53,6 @@ class DeviceArenas {
   std::shared_ptr<Device> device_;
   ArenaSet host_;
   std::vector<DeviceMemory> device_memory_;  ///< by space
-  std::optional<StreamId> carrier_;          ///< for what moves while nothing runs
   std::vector<std::span<std::byte>> pinned_;
   std::size_t scratch_size_;
   std::size_t streams_;

@@ -42,8 +42,6 @@ class DeviceExecutor final : public Executor {
   Result<Trace> run_steps(const RunSegment& segment, const BatchSource& batches) override;
   Result<HeldOut> evaluate(const BatchSource& batches, std::int64_t count) override;
 
-  /// As the CPU backend's. Where the device cannot hold its old and its new memory at once, the old one's contents pass through
-  /// the host on the way.
   Result<Trace> migrate(const Plan& migration, const Plan& next) override;
   [[nodiscard]] const std::string& source() const override;
   [[nodiscard]] std::vector<RunWarning> take_warnings() override;

@@ -41,6 +41,25 @@ void EmulatedDevice::release(std::byte* memory) {
   memory_.erase(memory);
 }
 
+/// Always to another address, so that whoever keeps the old one is seen.
+std::byte* EmulatedDevice::resize(std::byte* memory, Bytes held, Bytes wanted) {
+  synchronize();
+  const std::scoped_lock lock(mutex_);
+  refuse_in_capture("memory is resized");
+  if (memory_.at(memory)->size() != held) throw std::logic_error("memory has another size than it is said to have");
+  const Bytes more = wanted - held;
+  if (reserved_ + more > capacity_) {
+    throw DeviceFull({.kind = ErrorKind::kEnvironment, .what = "full", .where = {}, .remedy = {}}, reserved_ + more - capacity_);
+  }
+  reserved_ += more;
+  auto arena = std::make_unique<HostArena>(wanted);
+  std::byte* const moved = arena->data();
+  std::memcpy(moved, memory, static_cast<std::size_t>(std::min(held, wanted).count));
+  memory_.erase(memory);
+  memory_[moved] = std::move(arena);
+  return moved;
+}
+
 void EmulatedDevice::pin(std::span<std::byte> memory) {
   const std::scoped_lock lock(mutex_);
   refuse_in_capture("memory is pinned");

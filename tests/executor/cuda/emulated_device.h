@@ -28,6 +28,7 @@ class EmulatedDevice final : public Device {
   [[nodiscard]] DeviceInfo info() const override;
   std::byte* reserve(Bytes bytes) override;
   void release(std::byte* memory) override;
+  std::byte* resize(std::byte* memory, Bytes held, Bytes wanted) override;
   void pin(std::span<std::byte> memory) override;
   void unpin(std::span<std::byte> memory) override;
   StreamId add_stream() override;
