@@ -50,10 +50,12 @@ bool is_credible(const ProductRow& row) { return row.samples > kFewRuns || row.b
 std::string base_clock_key(std::string_view gpu) { return fmt::format("sustained.{}", gpu); }
 
 /// Boards of so few watts that they run every product at their base clock, which tells nothing of others.
-bool keeps_base_clock(const GpuEntry& gpu) { return cost_constants().has(base_clock_key(gpu.name)); }
+bool keeps_base_clock(const GpuEntry& gpu) {
+  return gpu.board == GpuBoard::kProfessional && cost_constants().has(base_clock_key(gpu.name));
+}
 
-/// How far a measured board is from the one asked for; smaller is nearer. What plain fp32 units reach is a matter of the
-/// architecture first, what matrix units reach one of the sort of board, whose power and accumulators they share.
+/// How far a measured board is from the one asked for; smaller is nearer. What plain fp32 units reach is a matter of
+/// the architecture first, what matrix units reach one of the sort of board, whose power and accumulators they share.
 int distance(const GpuEntry& asked, const GpuEntry& measured, DType dtype) {
   if (asked.name == measured.name) return 0;
   const bool sort = same_sort(asked, measured);
