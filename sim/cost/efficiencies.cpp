@@ -19,7 +19,6 @@ constexpr double kLongSequence = 8192;
 // Of one or two runs that differ by more than this, neither is believed.
 constexpr double kAgreement = 1.2;
 constexpr double kFewRuns = 2;
-constexpr double kSlotWatts = 75;
 
 template <typename Row>
 std::vector<Row> embedded(std::string_view file, Result<std::vector<Row>> (*read)(std::string_view, std::string)) {
@@ -48,13 +47,15 @@ bool same_sort(const GpuEntry& a, const GpuEntry& b) {
 
 bool is_credible(const ProductRow& row) { return row.samples > kFewRuns || row.best <= kAgreement * row.median_large; }
 
-/// Boards that a slot feeds run every product at their power limit, which tells nothing of others.
-bool is_slot_powered(const GpuEntry& gpu) {
-  return gpu.board == GpuBoard::kProfessional && gpu.power_watts.value_or(kSlotWatts + 1) <= kSlotWatts;
+std::string base_clock_key(std::string_view gpu) { return fmt::format("sustained.{}", gpu); }
+
+/// Boards of so few watts that they run every product at their base clock, which tells nothing of others.
+bool keeps_base_clock(const GpuEntry& gpu) {
+  return gpu.board == GpuBoard::kProfessional && cost_constants().has(base_clock_key(gpu.name));
 }
 
-/// How far a measured board is from the one asked for; smaller is nearer. What plain fp32 units reach is a matter of the
-/// architecture first, what matrix units reach one of the sort of board, whose power and accumulators they share.
+/// How far a measured board is from the one asked for; smaller is nearer. What plain fp32 units reach is a matter of
+/// the architecture first, what matrix units reach one of the sort of board, whose power and accumulators they share.
 int distance(const GpuEntry& asked, const GpuEntry& measured, DType dtype) {
   if (asked.name == measured.name) return 0;
   const bool sort = same_sort(asked, measured);
@@ -127,19 +128,27 @@ std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype) {
   for (const auto& row : product_rows()) {
     const auto* measured = entry_named(row.gpu);
     if (measured == nullptr || row.precision != to_text(dtype) || !is_credible(row)) continue;
-    if (gpu.name != measured->name && is_slot_powered(*measured) && !is_slot_powered(gpu)) continue;
+    if (gpu.name != measured->name && keeps_base_clock(*measured)) continue;
     shares_at[static_cast<std::size_t>(distance(gpu, *measured, dtype))].push_back(row.median_large);
   }
   for (std::size_t i = 0; i < shares_at.size(); ++i) {
     if (shares_at[i].empty()) continue;
-    return Efficiency{.share = quantile(shares_at[i], 0.5),
+    const double share = quantile(shares_at[i], 0.5);
+    return Efficiency{.share = std::min(share, powered_share(gpu, dtype).value_or(share)),
                       .origin = i == 0 ? CostOrigin::kCatalogue : CostOrigin::kExtrapolated};
   }
   return std::nullopt;
 }
 
+std::optional<double> powered_share(const GpuEntry& gpu, DType dtype) {
+  const std::string key = fmt::format("power.{}.{}", gpu.architecture, to_text(gpu.board));
+  const auto& rate = gpu.bf16_tflops ? gpu.bf16_tflops : gpu.fp16_tflops;
+  if (size_of(dtype) > 2 || !rate || !gpu.power_watts || !cost_constants().has(key)) return std::nullopt;
+  return cost_constants().at(key) * std::pow(*gpu.power_watts / *rate, cost_constants().at("power.exponent"));
+}
+
 std::optional<double> sustained_share(std::string_view gpu, DType dtype) {
-  const std::string key = fmt::format("sustained.{}", gpu);
+  const std::string key = base_clock_key(gpu);
   if (size_of(dtype) > 2 || !cost_constants().has(key)) return std::nullopt;
   return cost_constants().at(key) * cost_constants().at("step.professional");
 }

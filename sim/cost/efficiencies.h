@@ -19,12 +19,17 @@ struct Efficiency {
 };
 
 /// Matrix products: the median of large shapes measured on this GPU, else the median over the boards nearest in kind (same
-/// architecture and sort of board, then the same architecture for fp32 and the same sort for matrix units, then all). Nothing for types that no row has (fp64).
+/// architecture and sort of board, then the same architecture for fp32 and the same sort for matrix units, then all), and no more
+/// than `powered_share`, since rows are of seconds. Nothing for types that no row has (fp64).
 std::optional<Efficiency> product_efficiency(const GpuEntry& gpu, DType dtype);
 
 /// Large products of 8-bit operands: the share of the board's own row, else what its bf16 products reach times what the boards with
 /// rows of both keep of that (the median). One shape was measured a board, so either is an extrapolation.
 std::optional<Efficiency> fp8_efficiency(const GpuEntry& gpu);
+
+/// The share of their nominal rate that matrix units can be fed with for long: power grows faster than the clock, so that of boards
+/// of one generation the rate goes as a power of the watts for each nominal TFLOP/s (keys `power.*`). Nothing of other boards, nor of fp32.
+std::optional<double> powered_share(const GpuEntry& gpu, DType dtype);
 
 /// What a step leaves of the nominal rate of matrix units where a board's power holds its clock down (keys `sustained.*`, the base
 /// clock's share; products at that clock reach what they reach of any). Nothing of other boards, nor of fp32, which draws less.

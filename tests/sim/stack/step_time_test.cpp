@@ -89,9 +89,19 @@ TEST_CASE("A training step on a board of 70 W multiplies no faster than an infer
   const auto at = [](const char* name) { return *kernel_rates(*find_gpu(built_in_gpu_catalogue(), name), StackSetup{}, Precision::kBf16Mixed); };
   const KernelRates l4 = at("L4");
   CHECK(l4.products.at(DType::kBf16) == *sustained_share("L4", DType::kBf16) * l4.nominal.at(DType::kBf16));
-  CHECK(l4.products.at(DType::kFp32) == product_efficiency(*find_gpu(built_in_gpu_catalogue(), "L4"), DType::kFp32)->share * l4.nominal.at(DType::kFp32));
+  CHECK(l4.products.at(DType::kFp32) ==
+        Approx(cost_constants().at("stack.product.professional") * product_efficiency(*find_gpu(built_in_gpu_catalogue(), "L4"), DType::kFp32)->share *
+               l4.nominal.at(DType::kFp32)));
   const KernelRates l40s = at("L40S");
-  CHECK(l40s.products.at(DType::kBf16) == product_efficiency(*find_gpu(built_in_gpu_catalogue(), "L40S"), DType::kBf16)->share * l40s.nominal.at(DType::kBf16));
+  const double alone = product_efficiency(*find_gpu(built_in_gpu_catalogue(), "L40S"), DType::kBf16)->share;
+  CHECK(l40s.products.at(DType::kBf16) == Approx(cost_constants().at("stack.product.professional") * alone * l40s.nominal.at(DType::kBf16)));
+}
+
+TEST_CASE("Boards of data centres and workstations keep the same share of their products in a step, GeForce boards all of it") {
+  const ConstantTable& constants = cost_constants();
+  CHECK(constants.at("stack.product.professional") == constants.at("stack.product.datacenter"));
+  CHECK(constants.at("stack.product.datacenter.Blackwell DC") == constants.at("stack.product.datacenter.Hopper"));
+  CHECK(constants.at("stack.product.geforce") == 1);
 }
 
 TEST_CASE("Transformer Engine attends with cuDNN's kernels, other layers do not") {
