@@ -1,10 +1,12 @@
 #include "executor/cpu/fill_state.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
 #include "executor/data/counter_random.h"
+#include "executor/data/normal_loops.h"
 #include "executor/kernels/half_types.h"
 #include "executor/kernels/store_tensor.h"
 #include "executor/kernels/worker_pool.h"
@@ -169,14 +171,19 @@ Fp16 stored_as(double value) {
   return {fp16_from_float(static_cast<float>(value))};
 }
 
-double draw_normal(std::uint64_t key, std::int64_t place, const Start& start) {
-  if (start.deviation == 0) return 0;
-  double normal = normal_at(key, static_cast<std::uint64_t>(place));
-  while (start.truncated && std::abs(normal) > kTruncation) {
+/// What lies too far out is drawn again.
+double within(double normal, std::uint64_t key, std::int64_t place) {
+  while (std::abs(normal) > kTruncation) {
     key = mix64(key);
     normal = normal_at(key, static_cast<std::uint64_t>(place));
   }
-  return start.deviation * normal;
+  return normal;
+}
+
+/// Of so many places from `place` on.
+void draw_normals(std::uint64_t key, std::int64_t place, const Start& start, std::span<double> out) {
+  normal_loops().draw(key, static_cast<std::uint64_t>(place), static_cast<std::int64_t>(out.size()), out.data());
+  for (std::size_t i = 0; start.truncated && i < out.size(); ++i) out[i] = within(out[i], key, place + static_cast<std::int64_t>(i));
 }
 
 double draw_uniform(std::uint64_t key, std::int64_t place, const Start& start) {
@@ -187,8 +194,14 @@ double draw_uniform(std::uint64_t key, std::int64_t place, const Start& start) {
 /// Elements [begin, end) of the tensor that starts at `out`; which numbers they are depends on their places in the group.
 template <typename Real>
 void fill_range(Real* out, std::int64_t begin, std::int64_t end, std::int64_t offset, std::uint64_t key, const Start& start) {
-  for (std::int64_t i = begin; i < end; ++i) {
-    out[i] = stored_as<Real>(start.constant + draw_normal(key, offset + i, start) + draw_uniform(key, offset + i, start));
+  std::array<double, 512> normals{};
+  for (std::int64_t at = begin; at < end; at += static_cast<std::int64_t>(normals.size())) {
+    const std::int64_t n = std::min<std::int64_t>(end - at, static_cast<std::int64_t>(normals.size()));
+    if (start.deviation != 0) draw_normals(key, offset + at, start, std::span(normals).first(static_cast<std::size_t>(n)));
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double normal = start.deviation * normals[static_cast<std::size_t>(i)];
+      out[at + i] = stored_as<Real>(start.constant + normal + draw_uniform(key, offset + at + i, start));
+    }
   }
 }
 
