@@ -58,6 +58,14 @@ RunAnswer answer_of(const RunOutcome& outcome, const std::string& file) {
   return answer;
 }
 
+/// What is known of the step where prediction and measurement cannot be held against each other.
+std::string steps_text(const RunOutcome& outcome) {
+  const RunAnswer answer = answer_of(outcome, {});
+  if (answer.step_seconds_median <= 0 || !answer.predicted_step_seconds) return {};
+  return fmt::format("  a step was told to take {}, and took {} in the median\n", to_text(outcome.prediction.step),
+                     to_text(from_seconds(answer.step_seconds_median)));
+}
+
 void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   if (flags.json) {
     fmt::print("{}", to_json(answer_of(outcome, flags.output)));
@@ -68,7 +76,7 @@ void print_outcome(const RunOutcome& outcome, const RunFlags& flags) {
   if (outcome.comparison) {
     fmt::print("{}", comparison_text(outcome.plan, *outcome.comparison));
   } else {
-    fmt::print("  not compared: {}\n", outcome.not_compared);
+    fmt::print("  not compared: {}\n{}", outcome.not_compared, steps_text(outcome));
   }
   if (outcome.changed) fmt::print("  {}\n", to_text(*outcome.changed));
   if (outcome.safety) fmt::print("{}", safety_text(*outcome.safety));

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/inputs/cuda_machine.h"
 #include "cli/inputs/load_plan.h"
+#include "cli/inputs/own_drive.h"
 #include "cli/inputs/resume_source.h"
 #include "cli/inputs/target_machine.h"
 #include "cli/options/fixed_options.h"
@@ -312,8 +313,12 @@ Result<TargetMachine> machine_of(const RunFlags& flags, Backend backend, const s
   if (backend == Backend::kCpu) return find_target_machine(asked, flags.calibration);
   const auto described = with_cuda_device(asked, flags.device);
   if (!described) return fail(described.error());
-  auto machine = find_target_machine(*described, flags.calibration);
+  std::vector<std::string> drive_notes;
+  const auto with_drive = with_own_drive(*described, drive_notes);
+  if (!with_drive) return fail(with_drive.error());
+  auto machine = find_target_machine(*with_drive, flags.calibration);
   if (!machine) return machine;
+  machine->notes.insert(machine->notes.end(), drive_notes.begin(), drive_notes.end());
   const auto limited = limit_to_free_memory(machine->platform, flags.device);
   return limited ? std::move(machine) : fail(limited.error());
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "cli/inputs/probe_cache.h"
 #include "executor/tiers/drive_folder.h"
 #include "executor/tiers/drive_rates.h"
+#include "profiler/probe/this_computer.h"
 #include "session/probe/measured_parts.h"
 
 namespace plimsoll {
@@ -67,6 +69,18 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
                               drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
                               to_text(rates->measured), rates->way));
   return drive;
+}
+
+Result<MachineFlags> with_own_drive(MachineFlags flags, std::vector<std::string>& notes) {
+  const auto options = read_machine_options(flags);
+  if (!options) return fail(options.error());
+  const KnownProbe known = find_probe(probe_this_computer());
+  const auto drive = find_own_drive(flags, *options, known.probe ? &*known.probe : nullptr, notes);
+  if (!drive) return fail(drive.error());
+  if (!*drive) return flags;
+  flags.ssd = fmt::format("{}MiB:{:.4g},{:.4g}", (*drive)->usable.count / kMiB.count, (*drive)->read_bytes_per_second / kGiga,
+                          (*drive)->write_bytes_per_second / kGiga);
+  return flags;
 }
 
 }  // namespace plimsoll

@@ -16,4 +16,7 @@ namespace plimsoll {
 Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
                                                     const MachineProbe* probe, std::vector<std::string>& notes);
 
+/// The flags with what `find_own_drive` tells of the drive of --ssd in that option: how much of it is usable, and its rates.
+Result<MachineFlags> with_own_drive(MachineFlags flags, std::vector<std::string>& notes);
+
 }  // namespace plimsoll
