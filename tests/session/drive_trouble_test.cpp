@@ -98,7 +98,8 @@ TEST_CASE("a drive that fails before the first checkpoint promises none") {
 
 TEST_CASE("a drive that fails while the state moves ends the run by name, and the warm-up's checkpoint goes on bit for bit") {
   const TemporaryFolder folder;
-  RunRequest request = with_strategy(small_request(folder, Family::kGpt2, 12), {.name = "resident"});
+  const Strategy versions{.name = "two versions", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true};
+  RunRequest request = with_strategy(small_request(folder, Family::kGpt2, 12), versions);
   const std::vector<double> whole = losses_of(request);
   request.output = folder.file("broken.plimsoll");
   request.warm_up_steps = 6;  // with moments on the drive

@@ -117,19 +117,29 @@ TEST_CASE("the warm-up tells how often gradients were clipped") {
   CHECK(warm_up(request, **tokens, std::atomic<bool>(false))->odds.clips == 0.0);
 }
 
-TEST_CASE("a warm-up on a machine with a drive samples its traffic both ways") {
+TEST_CASE("a warm-up samples a drive's traffic both ways where the run is bound to the drive or memory is short, else none") {
   const TemporaryFolder folder;
+  const auto sampled = [](const RunRequest& request) {
+    run_to_end(request);
+    const auto file = read_run_file(request.output);
+    REQUIRE(file);
+    const auto has = [&](std::string_view link) {
+      return std::any_of(file->cost_samples.begin(), file->cost_samples.end(),
+                         [&](const CostSample& sample) { return sample.key.find(link) != std::string::npos; });
+    };
+    CHECK(has("ssd->host") == has("host->ssd"));
+    return has("ssd->host");
+  };
   RunRequest request = small_request(folder, Family::kGpt2, 6);
   request.warm_up_steps = 3;
-  run_to_end(request);
-  const auto file = read_run_file(request.output);
-  REQUIRE(file);
-  const auto sampled = [&](std::string_view link) {
-    return std::any_of(file->cost_samples.begin(), file->cost_samples.end(),
-                       [&](const CostSample& sample) { return sample.key.find(link) != std::string::npos; });
-  };
-  CHECK(sampled("ssd->host"));
-  CHECK(sampled("host->ssd"));
+  request.replace = true;
+  CHECK_FALSE(sampled(request));
+  CHECK(sampled(with_strategy(request, {.name = "bound", .optimizer = Tier::kSsd, .gradients = Tier::kHost})));
+  const Plan in_memory = *cautious_plan(request);
+  for (MemorySpace& space : request.machine.spaces) {
+    if (space.kind != SpaceKind::kSsd) space.usable = in_memory.arena_bytes(*in_memory.platform.space(SpaceKind::kHost)) - Bytes(1);
+  }
+  CHECK(sampled(request));
 }
 
 TEST_CASE("two recipes that differ give different losses") {
