@@ -20,6 +20,7 @@
 #include "executor/cpu/run_lanes.h"
 #include "executor/cpu/state_share.h"
 #include "executor/data/counter_random.h"
+#include "executor/data/no_batches.h"
 #include "executor/held_out.h"
 #include "executor/kernels/blas_room.h"
 #include "executor/kernels/matrix_product.h"
@@ -49,13 +50,6 @@ bool keeps_versions(const Plan& plan) {
   return std::any_of(plan.state.begin(), plan.state.end(),
                      [&](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
 }
-
-/// For programs that load none.
-class NoBatches final : public BatchSource {
- public:
-  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
-  void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
-};
 
 Result<void> check_transport(const Plan& plan, const CpuOptions& options) {
   const std::uint32_t rank = options.transport == nullptr ? 0 : options.transport->rank();

@@ -12,6 +12,7 @@
 #include "executor/cuda/check_device_plan.h"
 #include "executor/cuda/loaded_device_plan.h"
 #include "executor/data/counter_random.h"
+#include "executor/data/no_batches.h"
 #include "executor/held_out.h"
 
 namespace plimsoll {
@@ -41,13 +42,6 @@ Result<void> check(const Plan& plan) {
   if (auto verified = verify_plan(plan); !verified) return fail(verified.error());
   return check_device_plan(plan);
 }
-
-/// For a program that loads none.
-class NoData final : public BatchSource {
- public:
-  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
-  void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
-};
 
 }  // namespace
 
@@ -101,7 +95,7 @@ struct DeviceExecutor::Impl {
     const Program* const all[] = {&program};
     for (Drive* drive : loaded->arenas->host().drives()) drive->start(memory_beside(*drive, all));
     if (program.body.size() == 0) return {};
-    const NoData none;
+    const NoBatches none;
     const ExecutionContext context{migration, program, loaded->pool, loaded->product, none};
     const RunSegment once{.first_step = 0, .steps = 1};
     return DeviceRun(loaded->queues, context, once, options.jitter_seed).run();

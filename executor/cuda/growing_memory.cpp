@@ -7,6 +7,8 @@
 #include <optional>
 #include <vector>
 
+#include "executor/cuda/find_symbol.h"
+
 namespace plimsoll::cuda {
 namespace {
 
@@ -25,20 +27,14 @@ struct Functions {
   decltype(&::cuMemSetAccess) allow;
 };
 
-template <typename F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 std::optional<Functions> find_all() {
   void* library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);  // stays loaded, as the runtime has it
   Functions f{};
-  const bool all = library != nullptr && find(library, "cuMemGetAllocationGranularity", f.granularity) &&
-                   find(library, "cuMemAddressReserve", f.reserve) && find(library, "cuMemAddressFree", f.free) &&
-                   find(library, "cuMemCreate", f.create) && find(library, "cuMemRelease", f.release) &&
-                   find(library, "cuMemMap", f.map) && find(library, "cuMemUnmap", f.unmap) &&
-                   find(library, "cuMemSetAccess", f.allow);
+  const bool all = library != nullptr && find_symbol(library, "cuMemGetAllocationGranularity", f.granularity) &&
+                   find_symbol(library, "cuMemAddressReserve", f.reserve) && find_symbol(library, "cuMemAddressFree", f.free) &&
+                   find_symbol(library, "cuMemCreate", f.create) && find_symbol(library, "cuMemRelease", f.release) &&
+                   find_symbol(library, "cuMemMap", f.map) && find_symbol(library, "cuMemUnmap", f.unmap) &&
+                   find_symbol(library, "cuMemSetAccess", f.allow);
   return all ? std::optional(f) : std::nullopt;
 }
 

@@ -13,6 +13,7 @@
 #include "executor/cuda/event_cost.h"
 #include "executor/cuda/launch/supports.h"
 #include "executor/cuda/stream_exchange.h"
+#include "executor/data/no_batches.h"
 
 namespace plimsoll {
 namespace {
@@ -45,13 +46,6 @@ DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, cons
 }
 
 bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
-
-/// For programs that load none.
-class NoData final : public BatchSource {
- public:
-  [[nodiscard]] Result<void> check(const ModelSpec&, const Recipe&) const override { return {}; }
-  void fill(const BatchPlace&, const Recipe&, std::span<const std::span<std::byte>>) const override {}
-};
 
 bool writes_state(const Plan& plan, const Program& program, const Instruction& instruction) {
   const std::span<const Use> uses = program.body.uses(instruction);
@@ -120,7 +114,7 @@ void LoadedDevicePlan::rehearse(State state) {
 
 /// Before the first step, for a graph takes memory of the device.
 void LoadedDevicePlan::capture_graphs() {
-  const NoData none;
+  const NoBatches none;
   const ExecutionContext context{plan, step, pool, product, none};
   graphs = DeviceGraphs(step.body.size());
   for (const Stretch& stretch : find_stretches(plan, step, plan_events(plan.platform, step.body))) {
@@ -167,7 +161,7 @@ void LoadedDevicePlan::rehearse_launch(const Program& program, std::uint32_t id,
     if (stream.valid()) queues.device.fill(stream, uses[i].in_step(0), std::byte{0}, uses[i].bytes);
     else std::memset(uses[i].in_step(0), 0, static_cast<std::size_t>(uses[i].bytes.count));
   }
-  const NoData none;
+  const NoBatches none;
   const ExecutionContext context{plan, program, pool, product, none};
   if (stream.valid()) launch_on_device(queues, context, id, 0, std::nullopt, would_write ? zeros : nullptr);
   else execute_launch(plan, program, id, 0, pool, product);

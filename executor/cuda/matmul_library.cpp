@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "executor/cuda/cuda_try.h"
+#include "executor/cuda/find_symbol.h"
 
 namespace plimsoll::cuda {
 namespace {
@@ -43,23 +44,17 @@ struct Functions {
   decltype(&::cublasLtMatmul) multiply;
 };
 
-template <typename F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 bool find_all(void* library, Functions& f) {
-  return find(library, "cublasLtCreate", f.create) && find(library, "cublasLtDestroy", f.destroy) &&
-         find(library, "cublasLtGetVersion", f.version) && find(library, "cublasLtMatmulDescCreate", f.create_description) &&
-         find(library, "cublasLtMatmulDescDestroy", f.destroy_description) &&
-         find(library, "cublasLtMatmulDescSetAttribute", f.describe) &&
-         find(library, "cublasLtMatrixLayoutCreate", f.create_layout) &&
-         find(library, "cublasLtMatrixLayoutDestroy", f.destroy_layout) &&
-         find(library, "cublasLtMatmulPreferenceCreate", f.create_preference) &&
-         find(library, "cublasLtMatmulPreferenceDestroy", f.destroy_preference) &&
-         find(library, "cublasLtMatmulPreferenceSetAttribute", f.prefer) &&
-         find(library, "cublasLtMatmulAlgoGetHeuristic", f.find_algorithm) && find(library, "cublasLtMatmul", f.multiply);
+  return find_symbol(library, "cublasLtCreate", f.create) && find_symbol(library, "cublasLtDestroy", f.destroy) &&
+         find_symbol(library, "cublasLtGetVersion", f.version) && find_symbol(library, "cublasLtMatmulDescCreate", f.create_description) &&
+         find_symbol(library, "cublasLtMatmulDescDestroy", f.destroy_description) &&
+         find_symbol(library, "cublasLtMatmulDescSetAttribute", f.describe) &&
+         find_symbol(library, "cublasLtMatrixLayoutCreate", f.create_layout) &&
+         find_symbol(library, "cublasLtMatrixLayoutDestroy", f.destroy_layout) &&
+         find_symbol(library, "cublasLtMatmulPreferenceCreate", f.create_preference) &&
+         find_symbol(library, "cublasLtMatmulPreferenceDestroy", f.destroy_preference) &&
+         find_symbol(library, "cublasLtMatmulPreferenceSetAttribute", f.prefer) &&
+         find_symbol(library, "cublasLtMatmulAlgoGetHeuristic", f.find_algorithm) && find_symbol(library, "cublasLtMatmul", f.multiply);
 }
 
 /// What an algorithm depends on: sizes, strides, flags, elements, alignments.

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <cstring>
 
+#include "executor/cuda/find_symbol.h"
+
 namespace plimsoll {
 namespace {
 
@@ -30,19 +32,13 @@ struct Functions {
   decltype(&::ncclGetErrorString) describe;
 };
 
-template <typename F>
-bool find(void* library, const char* name, F& function) {
-  function = reinterpret_cast<F>(::dlsym(library, name));
-  return function != nullptr;
-}
-
 bool find_all(void* library, Functions& f) {
-  return find(library, "ncclGetVersion", f.version) && find(library, "ncclGetUniqueId", f.make_id) &&
-         find(library, "ncclCommInitRankConfig", f.connect) && find(library, "ncclCommDestroy", f.destroy) &&
-         find(library, "ncclCommAbort", f.abort) &&
-         find(library, "ncclGroupStart", f.begin_group) && find(library, "ncclGroupEnd", f.end_group) &&
-         find(library, "ncclSend", f.send) && find(library, "ncclRecv", f.receive) &&
-         find(library, "ncclGetErrorString", f.describe);
+  return find_symbol(library, "ncclGetVersion", f.version) && find_symbol(library, "ncclGetUniqueId", f.make_id) &&
+         find_symbol(library, "ncclCommInitRankConfig", f.connect) && find_symbol(library, "ncclCommDestroy", f.destroy) &&
+         find_symbol(library, "ncclCommAbort", f.abort) &&
+         find_symbol(library, "ncclGroupStart", f.begin_group) && find_symbol(library, "ncclGroupEnd", f.end_group) &&
+         find_symbol(library, "ncclSend", f.send) && find_symbol(library, "ncclRecv", f.receive) &&
+         find_symbol(library, "ncclGetErrorString", f.describe);
 }
 
 Result<Functions> load() {
