@@ -78,6 +78,7 @@ StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, c
       states->begin(i + 1 == recipe.accumulate);
       auto made = model->loss(autocast_type(recipe, setup));
       logits = std::move(made.logits);
+      states->begin_backward();
       backward_pass(tape, std::move(made.loss), scales_loss(recipe.precision) || recipe.accumulate > 1);
       states->end();
     }

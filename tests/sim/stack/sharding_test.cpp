@@ -143,6 +143,53 @@ TEST_CASE("States that wait in host memory are counted there") {
   CHECK(bytes(drive.drive) == Approx(12 * kParameters).epsilon(0.001));
 }
 
+TEST_CASE("ZeRO-2's reduction buckets are there beside the loss") {
+  // 8 · 128 rows of 65,536 logits: what the loss makes of them is the peak, and two buckets lie beside it.
+  Recipe made = recipe(Precision::kFp16Mixed);
+  made.micro_batch = 8;
+  const auto peak = [&](std::int64_t bucket) {
+    StackSetup setup = nano(1, 2, Stack::kDeepspeed);
+    setup.reduce_bucket = bucket;
+    return bytes(predict("gpt:layers=2,hidden=256,heads=4,vocab=65536,positions=128", made, setup).peak.allocated);
+  };
+  const std::int64_t mib = 1 << 20;  // the allocator deals in two of them
+  CHECK(peak(20 * mib) - peak(10 * mib) == 2 * 2 * 10.0 * mib);
+}
+
+TEST_CASE("ZeRO-2 sends a copy of its bucket") {
+  // One token a sequence: gradients are all there is beside weights.
+  Recipe made = recipe(Precision::kFp16Mixed);
+  made.micro_batch = 1;
+  made.sequence = 1;
+  StackSetup setup = nano(8, 2, Stack::kDeepspeed);
+  setup.optimizer = Home::kHost;
+  const auto held = [&](std::int64_t bucket) {
+    setup.reduce_bucket = bucket;
+    return bytes(predict("gpt:layers=8,hidden=1024,heads=8,vocab=64,positions=8", made, setup).at_peak.gradients);
+  };
+  const double matrix = 4.0 * 1024 * 1024;
+  const double block = 12 * 1024 * 1024 + 13 * 1024;
+  // Room for sums of the largest matrix, two buckets, and the gradient that the bucket has no room for. Three blocks fit a bucket, and
+  // their copy is larger than what one matrix becomes on its way to the host.
+  CHECK(held(40'000'000) == Approx(2 * matrix + 2 * 2 * 40e6 + 2 * matrix + 2 * 3 * block).epsilon(0.02));
+  // One does, and its copy is gone before a matrix takes 11 bytes a number.
+  CHECK(held(13'000'000) == Approx(2 * matrix + 2 * 2 * 13e6 + 2 * matrix + 11 * matrix).epsilon(0.01));
+}
+
+TEST_CASE("Gradients that leave for host memory are converted on the GPU, whole matrices at once") {
+  // An embedding of 65,536 · 512 numbers that the bucket has room for, beside 8 sequences' worth of nothing.
+  Recipe made = recipe(Precision::kFp16Mixed);
+  made.micro_batch = 1;
+  made.sequence = 16;
+  StackSetup setup = nano(1, 2, Stack::kDeepspeed);
+  setup.optimizer = Home::kHost;
+  setup.reduce_bucket = 40'000'000;
+  const double held = bytes(predict("gpt:layers=8,hidden=512,heads=8,vocab=65536,positions=128", made, setup).at_peak.gradients);
+  const double embedding = 65536 * 512;
+  // Room for a sum in two bytes, two buckets, and of the embedding: 4 and 4 bytes of fp32 with 3 of masks.
+  CHECK(held == Approx(2 * embedding + 2 * 2 * 40e6 + 11 * embedding).epsilon(0.01));
+}
+
 TEST_CASE("An update that comes one step late works beside the passes, and only the weights' return is left for the end") {
   StackSetup setup = nano(1, 2, Stack::kDeepspeed);
   setup.optimizer = Home::kHost;
