@@ -66,6 +66,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
   if (hugging_face && spec.family == Family::kCohere) rules.norm = NormCode::kCentredInFp32;
   if (hugging_face && (spec.family == Family::kGpt2 || spec.family == Family::kGptJ)) rules.activation = ActivationCode::kNewGelu;
+  if (setup.written_gelu) rules.activation = ActivationCode::kNewGelu;
   const bool grouped = spec.kv_heads < spec.heads;
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);

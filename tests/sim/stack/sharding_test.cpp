@@ -83,6 +83,46 @@ TEST_CASE("Fully sharded states are a rank's share when a step has ended") {
   }
 }
 
+TEST_CASE("What FSDP gathers in two bytes keeps fp32 norms, powers and shares where the loop has an autocast region") {
+  const auto held = [](int layers, bool autocast, bool written, ModuleStyle modules) {
+    StackSetup setup = nano(8, 3);
+    setup.modules = modules;
+    setup.attention = AttentionKernel::kEager;
+    setup.autocasts = autocast;
+    setup.written_gelu = written;
+    // So many words that the loss is the peak, when every block's results are there.
+    Recipe made = recipe(Precision::kBf16Mixed);
+    made.micro_batch = 8;
+    const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=512,heads=8,vocab=50257,positions=128";
+    return bytes(predict(model, made, setup).peak.requested);
+  };
+  const auto block = [&](bool autocast, bool written, ModuleStyle modules) {
+    return (held(24, autocast, written, modules) - held(8, autocast, written, modules)) / 16;
+  };
+  const double rows = 8 * 128 * 512, shares = 8 * 8 * 128 * 128;
+  // Two norms keep their inputs in 4 bytes for 2; softmax 4 beside the 2 that a product reads. Of GELU written out over 4 · 512 columns: x 4
+  // for 2 (powers are on autocast's list), its tanh and 1 + tanh 4 for 2 each.
+  const double wide = 2 * 2 * rows + 4 * shares;
+  CHECK(block(true, false, ModuleStyle::kHuggingFace) - block(false, false, ModuleStyle::kHuggingFace) ==
+        Approx(wide + 4 * 6 * rows).epsilon(0.02));
+  // nanoGPT's is one kernel, that of minGPT is written out: x, tanh, half of x and 1 + tanh are kept for x alone.
+  CHECK(block(true, false, ModuleStyle::kNanoGpt) - block(false, false, ModuleStyle::kNanoGpt) == Approx(wide).epsilon(0.02));
+  CHECK(block(false, true, ModuleStyle::kNanoGpt) - block(false, false, ModuleStyle::kNanoGpt) == Approx(4 * 6 * rows).epsilon(0.02));
+  CHECK(block(true, true, ModuleStyle::kNanoGpt) - block(true, false, ModuleStyle::kNanoGpt) == Approx(4 * 12 * rows).epsilon(0.02));
+}
+
+TEST_CASE("An autocast region is around what FSDP gathers for accelerate, Fabric and nanoGPT, and around bf16 weights when it is said") {
+  StackSetup setup = nano(8, 3);
+  CHECK(autocasts(setup, Precision::kBf16Mixed));
+  CHECK_FALSE(autocasts(setup, Precision::kBf16));
+  setup.modules = ModuleStyle::kTorchTune;
+  CHECK_FALSE(autocasts(setup, Precision::kBf16Mixed));
+  setup.autocasts = true;
+  CHECK(autocasts(setup, Precision::kBf16));
+  setup.half_weights = true;  // apex O2 has none
+  CHECK_FALSE(autocasts(setup, Precision::kFp16Mixed));
+}
+
 TEST_CASE("No more than a few blocks are gathered at once") {
   // Between 8 and 24 blocks the shards grow by 16 · (12 · 512² + 13 · 512) · 16 / 8 bytes and by nothing else but activations.
   const auto parameters_at = [](int layers, int zero) {
