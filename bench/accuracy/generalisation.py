@@ -51,6 +51,13 @@ def predicted(row, answer):
     return "" if value is None else f"{value:.6g}" if row["metric"] == "step" else str(value)
 
 
+def is_certain(answer):
+    """Of "fits": every memory's margin is larger than the guard; of "does not fit": that of one which is too small."""
+    spaces = (answer or {}).get("memory") or []
+    short = [space for space in spaces if space.get("margin_bytes", 0) < 0]
+    return any(space.get("certain", True) for space in short) if short else all(space.get("certain", True) for space in spaces)
+
+
 def errors_of(rows, column):
     return [float(row[column]) / float(row["value"]) - 1 for row in rows if row[column]]
 
@@ -75,6 +82,16 @@ def verdicts_of(rows, column):
             "false_fits": sum(row["value"] == "no" and row[column] == "yes" for row in rows),
             "ran": sum(row["value"] == "yes" for row in rows),
             "false_does_not_fit": sum(row["value"] == "yes" and row[column] == "no" for row in rows)}
+
+
+def certainty_of(rows):
+    """The misses of today by whether the verdict was called certain, and how many are uncertain at all; of rows that say everything, too."""
+    def counts(own):
+        missed = [row for row in own if row["now"] and row["now"] != row["value"]]
+        return {"verdicts": sum(bool(row["now"]) for row in own), "uncertain": sum(bool(row["now"]) and not row["certain"] for row in own),
+                "certain_false_fits": sum(row["value"] == "no" and row["certain"] for row in missed),
+                "certain_false_does_not_fit": sum(row["value"] == "yes" and row["certain"] for row in missed)}
+    return {"all": counts(rows), "full": counts([row for row in rows if row["specified"] == "full"])}
 
 
 def name_refused(rows):
@@ -112,6 +129,7 @@ def print_tables(result):
             print(line_of((group["source"], group["metric"], group["specified"]), group["before"], group["now"]))
     for when in ("before", "now"):
         print(f"\nverdicts {when}: {result['verdicts'][when]}")
+    print(f"\nhow certain: {result['verdicts']['certainty']}")
 
 
 def main():
@@ -119,12 +137,14 @@ def main():
     rows = [row for row in csv.DictReader(open(arguments.rows, newline="")) if arguments.source in row["source"]]
     answers = {}
     for row in rows:
-        row["now"] = predicted(row, answer_of(arguments.program, f"{row['command']} {row['added']}", answers))
+        answer = answer_of(arguments.program, f"{row['command']} {row['added']}", answers)
+        row["now"], row["certain"] = predicted(row, answer), is_certain(answer)
     fits = [row for row in rows if row["metric"] == "fits"]
     groups = [{"source": key[0], "metric": key[1], "specified": key[2], "before": statistics_of(own, "predicted"),
                "now": statistics_of(own, "now")} for key, own in groups_of(rows).items()]
     result = {"unit": "error: (predicted - published) / published; of its absolute value but for the bias",
-              "groups": groups, "verdicts": {"before": verdicts_of(fits, "predicted"), "now": verdicts_of(fits, "now")},
+              "groups": groups, "verdicts": {"before": verdicts_of(fits, "predicted"), "now": verdicts_of(fits, "now"),
+                                              "certainty": certainty_of(fits)},
               "now": [row["now"] for row in rows]}
     if arguments.output:
         pathlib.Path(arguments.output).write_text(json.dumps(result, indent=1) + "\n")

@@ -100,6 +100,7 @@ Result<OtherStack> read_other_stack(const std::string& model, const StackFlags& 
   if (!recipe) return fail(recipe.error());
   if (const auto valid = validate(*recipe, other.spec); !valid) return fail(valid.error());
   if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
+  if (const auto goes = check_autocast(stack, recipe->precision); !goes) return fail(goes.error());
   other.recipe = *recipe;
   if (setup->adapter.beyond_lora()) {
     if (const auto known = check_adapters(other.spec, *recipe, *setup); !known) return fail(known.error());

@@ -170,6 +170,15 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
                 "feed-forward layers run tile by tile, each made again in the backward pass (deepspeed: ALST)")
       ->group("software");
   command
+      .add_option("--autocast", flags.autocast,
+                  "yes or no: an autocast region around what lies in two bytes: bf16 weights, or what FSDP gathers (default: yes of FSDP "
+                  "with huggingface, nanogpt and litgpt modules)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group("software");
+  command
+      .add_flag("--written-gelu", flags.written_gelu, "GELU as powers, sums and products one after another (minGPT, nanoGPT until 2023)")
+      ->group("software");
+  command
       .add_option("--logits", flags.logits,
                   "held or freed: whether the loop still has them during backward (default: held by nanogpt and litgpt modules)")
       ->check(CLI::IsMember({"held", "freed"}))
@@ -271,6 +280,16 @@ Result<void> check_reduction(const StackFlags& flags, Precision precision) {
                .remedy = "take --precision bf16-mixed, or leave it out"});
 }
 
+Result<void> check_autocast(const StackFlags& flags, Precision precision) {
+  if (flags.autocast.empty() || precision == Precision::kBf16) return {};
+  const bool mixed = precision == Precision::kBf16Mixed || precision == Precision::kFp16Mixed;
+  if (mixed && flags.gpus > 1 && flags.zero >= 2) return {};
+  return fail({.kind = ErrorKind::kInput,
+               .what = "--autocast would be ignored: it is of weights in bf16, or of what FSDP gathers in two bytes",
+               .where = {},
+               .remedy = "add --precision bf16, or --dp and --zero 3, or leave it out"});
+}
+
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec) {
   StackSetup setup;
   const auto stack = parse_stack(flags.stack);
@@ -318,6 +337,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.half_logits = flags.half_logits;
   setup.liger = flags.liger;
   setup.tiled_mlp = flags.tiled_mlp;
+  if (!flags.autocast.empty()) setup.autocasts = flags.autocast == "yes";
+  setup.written_gelu = flags.written_gelu;
   if (!flags.logits.empty()) setup.holds_logits = flags.logits == "held";
   setup.zero = flags.zero;
   setup.data_ranks = flags.gpus;

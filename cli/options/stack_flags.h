@@ -39,6 +39,8 @@ struct StackFlags {
   bool half_logits = false;
   bool liger = false;
   bool tiled_mlp = false;
+  std::string autocast;  ///< "yes" or "no"; empty: as the modules' loops
+  bool written_gelu = false;
   std::string logits;  ///< "held" or "freed"; empty: as the modules' own examples have it
   int zero = 0;
   std::int64_t gpus = 1;
@@ -82,6 +84,9 @@ Result<void> check_stack_options(const StackFlags& flags);
 
 /// Refuses gradients summed in bf16 beside weights that are not.
 Result<void> check_reduction(const StackFlags& flags, Precision precision);
+
+/// --autocast is of what lies in two bytes: all of it, or what FSDP gathers.
+Result<void> check_autocast(const StackFlags& flags, Precision precision);
 
 /// The setup that the flags mean for a model; an option that does not go with the stack is named.
 Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& spec);

@@ -85,6 +85,12 @@ bool cuts_layers(const StackSetup& setup) {
          (setup.tensor_ranks > 1 || setup.stages > 1);
 }
 
+bool autocasts(const StackSetup& setup, Precision precision) {
+  if (setup.stack != Stack::kPytorch || setup.half_weights) return false;
+  const bool wrapped = setup.modules == ModuleStyle::kHuggingFace || setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt;
+  return setup.autocasts.value_or(wrapped && precision != Precision::kBf16);
+}
+
 bool stops_early(const StackSetup& setup) {
   const bool wrapped = setup.modules == ModuleStyle::kMosaic || setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   const bool own = setup.stack == Stack::kPytorch && wrapped && !setup.compile && !setup.legacy_kernels;
@@ -122,6 +128,8 @@ std::string describe(const StackSetup& setup) {
   if (setup.update_in_backward) text += ", updates in backward";
   text += describe(setup.optimizer_form);
   if (setup.half_weights) text += ", weights in two bytes";
+  if (setup.autocasts) text += *setup.autocasts ? ", two-byte weights in an autocast region" : ", no autocast of what is gathered";
+  if (setup.written_gelu) text += ", GELU written out";
   if (setup.legacy_kernels) text += ", kernels of 2020";
   if (setup.half_logits) text += ", the loss of logits as products make them";
   if (setup.holds_logits) text += *setup.holds_logits ? ", logits held" : ", logits let go";

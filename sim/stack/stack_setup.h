@@ -96,6 +96,10 @@ struct StackSetup {
                                              ///< Megatron, tensor ranks send beside a backward pass's products
   bool deterministic = false;       ///< CUBLAS_WORKSPACE_CONFIG=:4096:8
   bool transformer_engine = true;   ///< Megatron-LM's layers are Transformer Engine's; otherwise its own
+  /// Whether the forward pass of what lies in two bytes (what FSDP gathers, or all of it) is an autocast region: norms, powers and softmax
+  /// in fp32. Nothing: as the modules' usual loops (see autocasts).
+  std::optional<bool> autocasts;
+  bool written_gelu = false;    ///< GELU as powers, sums and products one after another: minGPT, nanoGPT until 2023
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
   bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture
   bool older_cublas = false;    ///< before cuBLAS 11, which first took matrix units for products of any size
@@ -143,6 +147,10 @@ std::int64_t gpus_of(const StackSetup& setup);
 
 /// Whether layers are cut over tensor ranks and stages: by Megatron-LM, or by its modules under DeepSpeed.
 bool cuts_layers(const StackSetup& setup);
+
+/// Whether what lies in two bytes runs in an autocast region: as the setup says; else what FSDP gathers for loops that accelerate, Fabric
+/// or nanoGPT wrap, where a precision is mixed, and nothing else.
+bool autocasts(const StackSetup& setup, Precision precision);
 
 /// Whether a checkpoint's second run leaves out what backward does not ask for: as the setup says, else where the modules' own
 /// trainers take FSDP's checkpoint wrapper, which is not reentrant. A compiled block runs whole, and transformers' checkpoints

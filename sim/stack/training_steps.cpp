@@ -18,10 +18,10 @@ DType weight_type(const Recipe& recipe, const StackSetup& setup) {
 }
 
 std::optional<DType> autocast_type(const Recipe& recipe, const StackSetup& setup) {
-  if (has_half_weights(recipe, setup)) return std::nullopt;
-  if (recipe.precision == Precision::kFp16Mixed) return DType::kFp16;
-  if (recipe.precision == Precision::kBf16Mixed) return DType::kBf16;
-  return std::nullopt;
+  const DType narrow = compute_dtype(recipe.precision);
+  if (size_of(narrow) != 2) return std::nullopt;
+  const bool in_two_bytes = recipe.precision == Precision::kBf16 || has_half_weights(recipe, setup);
+  return in_two_bytes && !autocasts(setup, recipe.precision) ? std::nullopt : std::optional(narrow);
 }
 
 void backward_pass(Tape& tape, Tensor loss, bool scaled) {
@@ -78,6 +78,7 @@ StepMarks train(Tape& tape, const StackModelMaker& make, DrawnSequence& drawn, c
       states->begin(i + 1 == recipe.accumulate);
       auto made = model->loss(autocast_type(recipe, setup));
       logits = std::move(made.logits);
+      states->begin_backward();
       backward_pass(tape, std::move(made.loss), scales_loss(recipe.precision) || recipe.accumulate > 1);
       states->end();
     }

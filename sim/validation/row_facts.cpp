@@ -51,6 +51,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "eager_modules",
                                                   "reduce_bucket",
                                                   "overlap",
+                                                  "autocasts",
                                                   "half_weights",
                                                   "legacy_kernels",
                                                   "older_cublas",

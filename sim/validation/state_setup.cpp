@@ -58,6 +58,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   if (const auto copies = parse_copies(facts.fact("train_also"), setup.adapter); !copies) facts.refuse("unreadable fact", copies.error().what);
   setup.desktop = facts.is_true("desktop");
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
+  if (!facts.fact("autocasts").empty()) setup.autocasts = facts.is_true("autocasts");
   setup.half_weights = facts.is_true("half_weights");
   setup.legacy_kernels = facts.is_true("legacy_kernels");
   setup.older_cublas = facts.is_true("older_cublas");

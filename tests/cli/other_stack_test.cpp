@@ -105,6 +105,10 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "megatron", "--lengths", "1..1024"}, "--lengths");
   refused({"--stack", "llm.c", "--module-loading", "eager"}, "--module-loading");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--rotary-tables"}, "--rotary-tables");
+  refused({"--stack", "deepspeed", "--autocast", "no"}, "--autocast");
+  refused({"--stack", "pytorch", "--precision", "fp32", "--autocast", "yes"}, "--autocast");
+  refused({"--stack", "pytorch", "--precision", "bf16-mixed", "--autocast", "no"}, "--autocast");
+  refused({"--stack", "pytorch", "--written-gelu"}, "--written-gelu");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--liger"}, "--liger");
   refused({"--stack", "megatron", "--liger"}, "--liger");

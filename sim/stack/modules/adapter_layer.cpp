@@ -25,11 +25,15 @@ Tensor summed(Tape& tape, Tensor out, Tensor more, DType dtype) {
   return cast(tape, sum, dtype);
 }
 
-Tensor with_lora(Tape& tape, const Tensor& x, const Tensor& out, const DenseLayer& layer) {
-  const Tensor own = own_input(tape, x, layer);
-  const Tensor low = low_rank(tape, dropout(tape, own, layer.adapter.dropout), layer.adapter);
-  const Tensor scaled = scale(tape, low);
-  return add(tape, out, tape.autocast() ? scaled : cast(tape, scaled, out.dtype));
+Tensor with_lora(Tape& tape, const Tensor& x, Tensor out, const DenseLayer& layer) {
+  const Tensor own = own_input(tape, x, layer);  // a name of its own, which lives as long as the layer runs
+  Tensor low = low_rank(tape, dropout(tape, own, layer.adapter.dropout), layer.adapter);
+  low = scale(tape, low);
+  const DType dtype = out.dtype;
+  // Beside bitsandbytes' layers what is added is converted, elsewhere the sum.
+  if (!layer.encoded) return tape.autocast() ? add(tape, out, low) : summed(tape, std::move(out), std::move(low), dtype);
+  if (!tape.autocast()) low = cast(tape, low, dtype);
+  return add(tape, out, low);
 }
 
 /// (m − 1) · base + m · BAx, with m the magnitudes over the lengths of W + BA's rows.
@@ -134,7 +138,7 @@ Tensor with_adapter(Tape& tape, const Tensor& x, Tensor out, const DenseLayer& l
     case AdapterMethod::kLokr: return with_delta(tape, x, std::move(out), layer);
     case AdapterMethod::kIa3: return cast(tape, multiply(tape, out, factors(tape, layer.adapter)), out.dtype);
     case AdapterMethod::kBias: return cast(tape, add(tape, out, layer.adapter.vector->use()), out.dtype);
-    default: return with_lora(tape, x, out, layer);
+    default: return with_lora(tape, x, std::move(out), layer);
   }
 }
 

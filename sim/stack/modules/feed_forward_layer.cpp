@@ -42,6 +42,16 @@ Tensor gated(Tape& tape, const Tensor& gate, const Tensor& up, const BlockContex
   });
 }
 
+/// Most codes write activation(gate(x)) · up(x) in one line: the activation is made, and the gate's name gone, before `up` is begun.
+/// LitGPT and fused kernels have both halves first.
+Tensor gated_halves(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
+  const bool both_first = context.rules.names_halves || context.rules.liger || context.rules.fused_pointwise || context.spec.family == Family::kGptOss;
+  Tensor gate = dense_layer(tape, x, weights.in[0]);
+  if (both_first) return gated(tape, gate, dense_layer(tape, x, weights.in[1]), context);
+  const Tensor active = from_input(tape, std::exchange(gate, {}));
+  return multiply(tape, active, dense_layer(tape, x, weights.in[1]));
+}
+
 }  // namespace
 
 Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights& weights, const BlockContext& context) {
@@ -51,9 +61,7 @@ Tensor feed_forward_layer(Tape& tape, const Tensor& x, const FeedForwardWeights&
   if (!is_gated(context.spec.activation)) {
     inner = activated(tape, dense_layer(tape, x, weights.in.front()), context);
   } else if (weights.in.size() == 2) {
-    const Tensor gate = dense_layer(tape, x, weights.in[0]);
-    const Tensor up = dense_layer(tape, x, weights.in[1]);
-    inner = gated(tape, gate, up, context);
+    inner = gated_halves(tape, x, weights, context);
   } else {
     const std::int64_t width = weights.out.inputs;
     const Tensors halves = split(tape, dense_layer(tape, x, weights.in.front()), {width, width});

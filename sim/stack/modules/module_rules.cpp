@@ -66,6 +66,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
   if (hugging_face && spec.family == Family::kCohere) rules.norm = NormCode::kCentredInFp32;
   if (hugging_face && (spec.family == Family::kGpt2 || spec.family == Family::kGptJ)) rules.activation = ActivationCode::kNewGelu;
+  if (setup.written_gelu) rules.activation = ActivationCode::kNewGelu;
   const bool grouped = spec.kv_heads < spec.heads;
   rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
                                     setup.modules == ModuleStyle::kLitGpt);
@@ -77,6 +78,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.softmax_in_fp32 = casts || capped_by_hand;
   rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken && !setup.half_logits;
   rules.holds_scores = setup.holds_scores;
+  rules.names_halves = setup.modules == ModuleStyle::kLitGpt;
   rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
   rules.holds_logits = setup.holds_logits.value_or(setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt);
   // torchtune and LitGPT make adapters with the model, in the default type of that moment.

@@ -28,6 +28,7 @@ struct ModuleRules {
   bool mask_as_sum = false;        ///< a mask is added to the scores; otherwise it overwrites them
   bool softmax_in_fp32 = false;
   bool holds_scores = false;       ///< as in the setup
+  bool names_halves = false;       ///< a gated layer's halves are both named before they meet
   bool holds_logits = false;       ///< the training loop keeps them until the next step's are there
   bool fused_loss = false;         ///< one kernel that writes the gradient over the logits
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not

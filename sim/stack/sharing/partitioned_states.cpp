@@ -9,6 +9,7 @@ namespace {
 
 /// Buckets are filled and sent in turns when communication overlaps with backward.
 constexpr std::size_t kOverlappingBuffers = 2;
+constexpr std::uint8_t kReductionStream = 2;
 
 }  // namespace
 
@@ -25,9 +26,11 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
       delayed_(setup.delayed_update && offloads()),
       forward_share_(setup.recomputation == Recomputation::kNone ? 1.0 / 3 : 1.0 / 4),
       recipe_(recipe) {
+  std::int64_t largest = 0;
   for (Parameter& parameter : tape.parameters()) {
     if (!parameter.trained) continue;
     trained_ += parameter.value.elements();
+    largest = std::max(largest, parameter.value.elements());
     type_ = parameter.value.dtype;
     if (stage_ > 0) parameter.after_gradient = [this](Parameter& ready) { take(ready); };
   }
@@ -42,7 +45,10 @@ PartitionedStates::PartitionedStates(Tape& tape, const Recipe& recipe, const Sta
     optimizer_step(tape, {&selected_}, recipe, OptimizerLoop::kFused);
     selected_.gradient = {};
   }
-  if (offloads()) return;
+  if (offloads()) {
+    summed_ = tape.empty({largest}, type_, Holding::kGradients);
+    return;
+  }
   master_.value = tape.empty({part}, DType::kFp32, Holding::kOptimizer);
   if (stage_ == 0) return;
   // A first update with gradients of zero makes the states.
@@ -58,12 +64,17 @@ void PartitionedStates::begin(bool last_micro_batch) {
   if (delayed_ && micro_batches_ == 1) update_part_beside(forward_share_);
 }
 
-void PartitionedStates::take(Parameter& parameter) {
-  if (stage_ == 2 && buffers_.empty()) {
-    for (std::size_t i = 0; i < (overlaps_ ? kOverlappingBuffers : 1); ++i) {
-      buffers_.push_back(tape_.empty({bucket_elements_}, type_, Holding::kGradients));
-    }
+/// The buckets are there before the first gradient is, beside all that the loss keeps.
+void PartitionedStates::begin_backward() {
+  if (stage_ != 2) return;
+  for (std::size_t i = 0; i < (overlaps_ ? kOverlappingBuffers : 1); ++i) {
+    buffers_.push_back(tape_.empty({bucket_elements_}, type_, Holding::kGradients));
   }
+}
+
+std::uint8_t PartitionedStates::reduction_stream() const { return overlaps_ ? kReductionStream : 0; }
+
+void PartitionedStates::take(Parameter& parameter) {
   const std::int64_t elements = parameter.value.elements();
   if (bucket_filled_ > 0 && bucket_filled_ + elements > bucket_elements_) reduce_bucket();
   in_bucket_.push_back(&parameter);
@@ -76,9 +87,11 @@ void PartitionedStates::take(Parameter& parameter) {
 void PartitionedStates::reduce_bucket() {
   if (in_bucket_.empty()) return;
   const double bytes = static_cast<double>(bucket_filled_ * size_of(type_));
-  const Tensor flat = stage_ < 2 ? tape_.empty({bucket_filled_}, type_, Holding::kGradients) : Tensor{};
+  // What is sent is a copy, in stage 2 too: the bucket's parts of all ranks, one behind the other (DeepSpeed since 2023).
+  Tensor flat = tape_.empty({bucket_filled_}, type_, Holding::kGradients, reduction_stream());
   collective(bytes, ranks_, type_, stage_ < 2 ? 2 : 1);
   if (stage_ == 2) {
+    flat = {};
     keep_own_part(bytes);
     for (Parameter* parameter : in_bucket_) parameter->gradient = {};
     if (buffers_.size() > 1) std::swap(buffers_[0], buffers_[1]);
@@ -90,11 +103,28 @@ void PartitionedStates::reduce_bucket() {
 void PartitionedStates::keep_own_part(double bytes) {
   const double own = bytes / static_cast<double>(ranks_);
   if (offloads()) {
+    if (last_micro_batch_) {
+      for (const Parameter* parameter : in_bucket_) convert_for_host(*parameter);
+    }
     send_to_host(own * (1 - selected_share_));
     return;
   }
   if (!own_gradients_) own_gradients_ = tape_.empty(master_.value.shape, type_, Holding::kGradients);
   tape_.stream(2 * own, type_);
+}
+
+/// Of the rank that has the whole gradient: in fp64 for its norm; in fp32 with three masks and their sum for what is no number; and in
+/// fp32 as it is sent (deepspeed/runtime/zero/stage_1_and_2.py). Their time is not told.
+void PartitionedStates::convert_for_host(const Parameter& parameter) {
+  const Shape own{std::min(parameter.value.elements(), master_.value.elements())};
+  const auto copy = [&](DType type) { return tape_.empty(own, type, Holding::kGradients, reduction_stream()); };
+  copy(DType::kFp64);
+  {
+    const Tensor numbers = copy(DType::kFp32);
+    const Tensors masks{copy(kMaskType), copy(kMaskType), copy(kMaskType)};
+    copy(DType::kFp32);
+  }
+  copy(DType::kFp32);
 }
 
 /// Sums over micro-batches are fetched, added on the GPU and sent back, and the kernels wait for that.

@@ -22,6 +22,8 @@ class StateSharing {
 
   /// Before the forward pass of a micro-batch.
   virtual void begin(bool last_micro_batch) { (void)last_micro_batch; }
+  /// Between its forward and its backward pass.
+  virtual void begin_backward() {}
   /// After its backward pass.
   virtual void end() {}
   /// Clips, updates, and lets the gradients go.

@@ -83,6 +83,46 @@ TEST_CASE("Fully sharded states are a rank's share when a step has ended") {
   }
 }
 
+TEST_CASE("What FSDP gathers in two bytes keeps fp32 norms, powers and shares where the loop has an autocast region") {
+  const auto held = [](int layers, bool autocast, bool written, ModuleStyle modules) {
+    StackSetup setup = nano(8, 3);
+    setup.modules = modules;
+    setup.attention = AttentionKernel::kEager;
+    setup.autocasts = autocast;
+    setup.written_gelu = written;
+    // So many words that the loss is the peak, when every block's results are there.
+    Recipe made = recipe(Precision::kBf16Mixed);
+    made.micro_batch = 8;
+    const std::string model = "gpt:layers=" + std::to_string(layers) + ",hidden=512,heads=8,vocab=50257,positions=128";
+    return bytes(predict(model, made, setup).peak.requested);
+  };
+  const auto block = [&](bool autocast, bool written, ModuleStyle modules) {
+    return (held(24, autocast, written, modules) - held(8, autocast, written, modules)) / 16;
+  };
+  const double rows = 8 * 128 * 512, shares = 8 * 8 * 128 * 128;
+  // Two norms keep their inputs in 4 bytes for 2; softmax 4 beside the 2 that a product reads. Of GELU written out over 4 · 512 columns: x 4
+  // for 2 (powers are on autocast's list), its tanh and 1 + tanh 4 for 2 each.
+  const double wide = 2 * 2 * rows + 4 * shares;
+  CHECK(block(true, false, ModuleStyle::kHuggingFace) - block(false, false, ModuleStyle::kHuggingFace) ==
+        Approx(wide + 4 * 6 * rows).epsilon(0.02));
+  // nanoGPT's is one kernel, that of minGPT is written out: x, tanh, half of x and 1 + tanh are kept for x alone.
+  CHECK(block(true, false, ModuleStyle::kNanoGpt) - block(false, false, ModuleStyle::kNanoGpt) == Approx(wide).epsilon(0.02));
+  CHECK(block(false, true, ModuleStyle::kNanoGpt) - block(false, false, ModuleStyle::kNanoGpt) == Approx(4 * 6 * rows).epsilon(0.02));
+  CHECK(block(true, true, ModuleStyle::kNanoGpt) - block(true, false, ModuleStyle::kNanoGpt) == Approx(4 * 12 * rows).epsilon(0.02));
+}
+
+TEST_CASE("An autocast region is around what FSDP gathers for accelerate, Fabric and nanoGPT, and around bf16 weights when it is said") {
+  StackSetup setup = nano(8, 3);
+  CHECK(autocasts(setup, Precision::kBf16Mixed));
+  CHECK_FALSE(autocasts(setup, Precision::kBf16));
+  setup.modules = ModuleStyle::kTorchTune;
+  CHECK_FALSE(autocasts(setup, Precision::kBf16Mixed));
+  setup.autocasts = true;
+  CHECK(autocasts(setup, Precision::kBf16));
+  setup.half_weights = true;  // apex O2 has none
+  CHECK_FALSE(autocasts(setup, Precision::kFp16Mixed));
+}
+
 TEST_CASE("No more than a few blocks are gathered at once") {
   // Between 8 and 24 blocks the shards grow by 16 · (12 · 512² + 13 · 512) · 16 / 8 bytes and by nothing else but activations.
   const auto parameters_at = [](int layers, int zero) {
@@ -141,6 +181,53 @@ TEST_CASE("States that wait in host memory are counted there") {
   CHECK(host.at_peak.optimizer == Bytes(0));
   CHECK(bytes(host.host - device.host) == Approx(16 * kParameters).epsilon(0.001));
   CHECK(bytes(drive.drive) == Approx(12 * kParameters).epsilon(0.001));
+}
+
+TEST_CASE("ZeRO-2's reduction buckets are there beside the loss") {
+  // 8 · 128 rows of 65,536 logits: what the loss makes of them is the peak, and two buckets lie beside it.
+  Recipe made = recipe(Precision::kFp16Mixed);
+  made.micro_batch = 8;
+  const auto peak = [&](std::int64_t bucket) {
+    StackSetup setup = nano(1, 2, Stack::kDeepspeed);
+    setup.reduce_bucket = bucket;
+    return bytes(predict("gpt:layers=2,hidden=256,heads=4,vocab=65536,positions=128", made, setup).peak.allocated);
+  };
+  const std::int64_t mib = 1 << 20;  // the allocator deals in two of them
+  CHECK(peak(20 * mib) - peak(10 * mib) == 2 * 2 * 10.0 * mib);
+}
+
+TEST_CASE("ZeRO-2 sends a copy of its bucket") {
+  // One token a sequence: gradients are all there is beside weights.
+  Recipe made = recipe(Precision::kFp16Mixed);
+  made.micro_batch = 1;
+  made.sequence = 1;
+  StackSetup setup = nano(8, 2, Stack::kDeepspeed);
+  setup.optimizer = Home::kHost;
+  const auto held = [&](std::int64_t bucket) {
+    setup.reduce_bucket = bucket;
+    return bytes(predict("gpt:layers=8,hidden=1024,heads=8,vocab=64,positions=8", made, setup).at_peak.gradients);
+  };
+  const double matrix = 4.0 * 1024 * 1024;
+  const double block = 12 * 1024 * 1024 + 13 * 1024;
+  // Room for sums of the largest matrix, two buckets, and the gradient that the bucket has no room for. Three blocks fit a bucket, and
+  // their copy is larger than what one matrix becomes on its way to the host.
+  CHECK(held(40'000'000) == Approx(2 * matrix + 2 * 2 * 40e6 + 2 * matrix + 2 * 3 * block).epsilon(0.02));
+  // One does, and its copy is gone before a matrix takes 11 bytes a number.
+  CHECK(held(13'000'000) == Approx(2 * matrix + 2 * 2 * 13e6 + 2 * matrix + 11 * matrix).epsilon(0.01));
+}
+
+TEST_CASE("Gradients that leave for host memory are converted on the GPU, whole matrices at once") {
+  // An embedding of 65,536 · 512 numbers that the bucket has room for, beside 8 sequences' worth of nothing.
+  Recipe made = recipe(Precision::kFp16Mixed);
+  made.micro_batch = 1;
+  made.sequence = 16;
+  StackSetup setup = nano(1, 2, Stack::kDeepspeed);
+  setup.optimizer = Home::kHost;
+  setup.reduce_bucket = 40'000'000;
+  const double held = bytes(predict("gpt:layers=8,hidden=512,heads=8,vocab=65536,positions=128", made, setup).at_peak.gradients);
+  const double embedding = 65536 * 512;
+  // Room for a sum in two bytes, two buckets, and of the embedding: 4 and 4 bytes of fp32 with 3 of masks.
+  CHECK(held == Approx(2 * embedding + 2 * 2 * 40e6 + 11 * embedding).epsilon(0.01));
 }
 
 TEST_CASE("An update that comes one step late works beside the passes, and only the weights' return is left for the end") {
