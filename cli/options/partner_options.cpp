@@ -52,6 +52,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
        "add --stack pytorch --modules nanogpt, or leave it out"},
       {"--logits", allocates_by_pytorch && flags.stack != "megatron" && flags.loss_chunks == 1,
        "llm.c, Megatron-LM and a loss in chunks have loops of their own", "leave it out"},
+      {"--logits", flags.logits != "inside" || (flags.compile && flags.modules == "nanogpt"),
+       "logits stay inside a compiled nanogpt model alone", "add --compile --modules nanogpt, or say held or freed"},
       {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
       {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
       {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},

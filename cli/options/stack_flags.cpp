@@ -180,8 +180,9 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->group("software");
   command
       .add_option("--logits", flags.logits,
-                  "held or freed: whether the loop still has them during backward (default: held by nanogpt and litgpt modules)")
-      ->check(CLI::IsMember({"held", "freed"}))
+                  "held or freed: whether the loop still has them during backward (default: held by nanogpt and litgpt modules); inside: "
+                  "they never leave a compiled nanogpt model, which returns its loss alone")
+      ->check(CLI::IsMember({"held", "freed", "inside"}))
       ->group("software");
   command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group("software");
   command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group("software");
@@ -325,7 +326,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.fp8 = {.scaling = *fp8, .parameters = flags.fp8_params, .wide_ends = flags.fp8_wide_ends};
   setup.compile = flags.compile;
   // torchtune compiles the loss with the model, torchtitan since April 2025.
-  setup.compile_loss = flags.compile && setup.modules == ModuleStyle::kTorchTune;
+  setup.compile_loss = flags.compile && (setup.modules == ModuleStyle::kTorchTune || flags.logits == "inside");
   setup.dropout = flags.dropout;
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
   setup.plain_scales = flags.double_quant == "no";

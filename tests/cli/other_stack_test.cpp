@@ -299,6 +299,9 @@ TEST_CASE("a base of 4 bits is prepared as PEFT has it unless somebody says othe
   CHECK_THAT(fitted({"--dp", "2", "--zero", "3"}).out, Contains("the base is not prepared by PEFT"));
   const ChildEnd shared = plimsoll_in(folder, fit_under({"--stack", "pytorch", "--dp", "2", "--zero", "3", "--kbit-preparation", "yes"}));
   CHECK_THAT(shared.err, Contains("--kbit-preparation would be ignored") && Contains("FSDP"));
+  const auto inside = plimsoll_in(folder, {"fit", "gpt2", "--on", "RTX 3090", "--stack", "pytorch", "--logits", "inside"});
+  CHECK(inside.code == 2);
+  CHECK_THAT(inside.err, Contains("--logits would be ignored") && Contains("--compile --modules nanogpt"));
   CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--kbit-preparation", "no"})).err, Contains("4 or 8 bits"));
   CHECK(memory({"--double-quant", "no"})["by_category"]["parameters"] > memory({})["by_category"]["parameters"]);
   CHECK(memory({"--double-quant", "yes"}) == memory({}));

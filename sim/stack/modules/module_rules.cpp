@@ -90,9 +90,10 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
   rules.norms_in_place = !spec.norms_behind() && !(unsloth && spec.norm == NormKind::kRmsNormPlusOne);
-  // nanoGPT's model computes the loss itself, and returns the logits with it.
-  rules.returns_logits = setup.compile && setup.modules == ModuleStyle::kNanoGpt && spec.head == HeadKind::kNextToken;
-  rules.compiled_loss = setup.compile_loss || rules.returns_logits;
+  // nanoGPT's model computes the loss itself, and returns the logits with it; where the whole is said to be compiled, the loss alone.
+  const bool writes_loss = setup.compile && setup.modules == ModuleStyle::kNanoGpt && spec.head == HeadKind::kNextToken;
+  rules.returns_logits = writes_loss && !setup.compile_loss;
+  rules.compiled_loss = setup.compile_loss || writes_loss;
   return rules;
 }
 

@@ -130,6 +130,24 @@ double bytes_of_a_token(const std::string& model, Precision precision, const Sta
   return static_cast<double>(at(16) - at(8)) / (8 * 256);
 }
 
+TEST_CASE("A compiled model that returns the loss alone has two sets of logits at the peak, and the peaks of its steps on an H100") {
+  StackSetup setup = nano(AttentionKernel::kFlash, 0);
+  setup.compile = true;
+  setup.loop = OptimizerLoop::kFused;
+  const auto peak = [&](const char* model, std::int64_t batch) {
+    return predict(model, recipe(batch, 1024, Precision::kBf16Mixed), setup, "H100 SXM5 80GB").peak.allocated.count;
+  };
+  const char* small = "gpt:layers=12,hidden=768,heads=12,vocab=50257,positions=1024";
+  const auto returned = static_cast<double>(peak(small, 8));
+  setup.holds_logits = false;
+  setup.compile_loss = true;
+  constexpr double kLogits = 8.0 * 1024 * 50257 * 2;
+  CHECK(returned - static_cast<double>(peak(small, 8)) == Approx(kLogits).epsilon(0.01));
+  // scripts/torch_step.py under PyTorch 2.11 (data/measured/h100-sxm5/pytorch.json).
+  CHECK(static_cast<double>(peak(small, 8)) == Approx(6262840832.0).epsilon(0.01));
+  CHECK(static_cast<double>(peak("gpt:layers=12,hidden=1600,heads=25,vocab=50257,positions=1024", 4)) == Approx(10218194944.0).epsilon(0.01));
+}
+
 TEST_CASE("A compiled nanoGPT keeps what PyTorch's partition of its graph keeps, and three sets of logits in two bytes") {
   StackSetup setup = nano(AttentionKernel::kFlash, 0);
   setup.compile = true;
