@@ -11,9 +11,10 @@ constexpr std::byte kNan{0xff};
 
 bool is_device(const Plan& plan, SpaceId space) { return plan.platform.at(space).kind == SpaceKind::kDevice; }
 
-/// Before anything is taken: other processes' memory counts as gone.
-void check_free(const Device& device, Bytes needed, Bytes beside) {
-  const DeviceInfo info = device.info();
+/// Before anything is taken: other processes' memory counts as gone, `held` is ours already.
+void check_free(const Device& device, Bytes needed, Bytes beside, Bytes held = Bytes(0)) {
+  DeviceInfo info = device.info();
+  info.free += held;
   if (needed <= info.free) return;
   throw DeviceFull(
       {.kind = ErrorKind::kEnvironment,
@@ -74,11 +75,9 @@ DeviceArenas::~DeviceArenas() {
 
 void DeviceArenas::resize(const Plan& plan, Bytes scratch) {
   device_->synchronize();
-  Bytes growth;
-  for (const Arena& arena : plan.arenas) {
-    if (is_device(plan, arena.space)) growth += std::max(Bytes(0), arena.bytes - device_memory_[arena.space.index].size);
-  }
-  check_free(*device_, growth, Bytes(0));
+  Bytes held;
+  for (const DeviceMemory& memory : device_memory_) held += memory.size;
+  check_free(*device_, on_device(plan), Bytes(0), held);
   resize_host(plan);
   resize_device(plan);
   resize_scratch(scratch);

@@ -33,8 +33,10 @@ class DeviceArenas {
   [[nodiscard]] Program program_of(const Plan& plan, const Body& body) const;
   /// What nothing has written reads as NaN.
   void fill_canary(const Plan& plan, StreamId stream);
-  /// The same, but for what `plan` keeps from step to step; and what is written to drives counts from there on.
+  /// The same, but for what `plan` keeps from step to step.
   void fill_canary_outside_state(const Plan& plan, StreamId stream);
+  /// As ArenaSet's.
+  void count_drives_from_state(const Plan& plan) { host_.count_drives_from_state(plan); }
 
  private:
   /// The device's memory of one space.

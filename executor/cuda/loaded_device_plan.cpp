@@ -86,6 +86,7 @@ LoadedDevicePlan::LoadedDevicePlan(const Plan& verified, std::unique_ptr<DeviceA
   rehearse(state);
   queues.event_cost = find_event_cost(events, queues.clock);
   if (options.graphs) capture_graphs();
+  if (state == State::kKept) arenas->count_drives_from_state(plan);
   if (options.canary && state == State::kNone) arenas->fill_canary(plan, queues.clock);
   if (options.canary && state == State::kKept) arenas->fill_canary_outside_state(plan, queues.clock);
 }

@@ -16,7 +16,7 @@
 namespace plimsoll::test {
 namespace {
 
-/// Of all boards; each folder's runs are of one program.
+/// Of an H100; each folder's runs are of one program.
 std::vector<std::filesystem::path> recorded_runs() {
   std::vector<std::filesystem::path> files;
   for (const char* folder : {"h100-sxm5", "h100-sxm5/again"}) {

@@ -7,24 +7,12 @@
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/migrate_plan.h"
+#include "tests/support/state_layouts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_executor.h"
 
 namespace plimsoll {
 namespace {
-
-/// One of each layout of the states, cautious and not.
-std::vector<Strategy> layouts() {
-  return {{.name = "resident"},
-          {.name = "offload-optimizer", .optimizer = Tier::kHost, .gradients = Tier::kHost},
-          {.name = "stream", .recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost,
-           .gradients = Tier::kHost, .staging_slots = 1, .overlap = false},
-          {.name = "offload-optimizer-ssd", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 3},
-          {.name = "overlapped", .optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true},
-          {.name = "overlapped-ssd", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .update_in_backward = true},
-          {.name = "stream-ssd", .recompute_every = 1, .parameters = Tier::kSsd, .optimizer = Tier::kSsd,
-           .gradients = Tier::kHost}};
-}
 
 Plan plan_of(const Strategy& strategy) {
   auto plan = lower_to_plan(tiny_spec(), tiny_recipe(), tiny_machine(), strategy, {.evaluation = true});
@@ -43,8 +31,8 @@ TEST_CASE("a training that changes its plan on the way has bit for bit the losse
   const TemporaryFolder folder;
   const std::vector<double> expected = train(*executor_of(plan_of({}), {.threads = 1}), 0, 5);
   std::uint64_t jitter = 1;
-  for (const Strategy& first : layouts()) {
-    for (const Strategy& second : layouts()) {
+  for (const Strategy& first : test::state_layouts()) {
+    for (const Strategy& second : test::state_layouts()) {
       const auto way = std::array{IoWay::kRegisteredRing, IoWay::kRing, IoWay::kThreads}[jitter % 3];
       CAPTURE(first.name, second.name, static_cast<int>(way), jitter);
       const Plan old = plan_of(first);
@@ -72,7 +60,7 @@ TEST_CASE("a training that changes its plan on the way has bit for bit the losse
 
 TEST_CASE("there and back again, the arenas hold what they held") {
   const TemporaryFolder folder;
-  const std::vector<Strategy> way = layouts();
+  const std::vector<Strategy> way = test::state_layouts();
   auto plan = plan_of(way[0]);
   const auto executor = executor_of(plan, {.threads = 1, .drive = {.folder = folder.path()}});
   const auto whole = [&] {
@@ -95,7 +83,7 @@ TEST_CASE("there and back again, the arenas hold what they held") {
 
 TEST_CASE("a migration for which there is no memory says so, and the training goes on with its plan") {
   const Plan old = plan_of({});
-  const Plan next = plan_of(layouts()[1]);
+  const Plan next = plan_of(test::state_layouts()[1]);
   const std::vector<double> expected = train(*executor_of(old, {.threads = 1}), 0, 4);
   const auto executor = executor_of(old, {.threads = 1});
   const std::vector<double> before = train(*executor, 0, 2);
@@ -110,7 +98,7 @@ TEST_CASE("a migration for which there is no memory says so, and the training go
 
 TEST_CASE("what is no migration between the two plans is refused by name") {
   const Plan old = plan_of({});
-  const Plan next = plan_of(layouts()[1]);
+  const Plan next = plan_of(test::state_layouts()[1]);
   const Plan migration = migrate_plan(old, next, 0)->plan;
   const auto executor = executor_of(old, {.threads = 1});
   const auto refusal = [&](const Plan& wrong) { return executor->migrate(wrong, next).error().text(); };

@@ -9,23 +9,13 @@
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/migrate_plan.h"
 #include "tests/executor/cuda/emulated_device.h"
+#include "tests/support/state_layouts.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_executor.h"
 #include "tests/support/tiny_platform.h"
 
 namespace plimsoll::test {
 namespace {
-
-/// One of each layout of the states.
-std::vector<Strategy> layouts() {
-  return {{.name = "resident"},
-          {.name = "offload-optimizer", .optimizer = Tier::kHost, .gradients = Tier::kHost},
-          {.name = "stream", .recompute_every = 1, .parameters = Tier::kHost, .optimizer = Tier::kHost,
-           .gradients = Tier::kHost, .staging_slots = 1, .overlap = false},
-          {.name = "offload-optimizer-ssd", .optimizer = Tier::kSsd, .gradients = Tier::kHost, .staging_slots = 3},
-          {.name = "overlapped", .optimizer = Tier::kHost, .gradients = Tier::kHost, .update_in_backward = true},
-          {.name = "stream-ssd", .recompute_every = 1, .parameters = Tier::kSsd, .optimizer = Tier::kSsd, .gradients = Tier::kHost}};
-}
 
 Plan plan_of(const Strategy& strategy, Precision precision = Precision::kFp32) {
   Recipe recipe = tiny_recipe();
@@ -73,8 +63,8 @@ TEST_CASE("a training that changes its plan on a device that cannot hold both ha
   for (const Precision precision : {Precision::kFp32, Precision::kFp16Mixed}) {
     const std::vector<double> expected = losses_of(*executor_of(plan_of({}, precision), std::make_shared<EmulatedDevice>(64 * kMiB)), 0, 4);
     std::uint64_t seed = 0;
-    for (const Strategy& first : layouts()) {
-      for (const Strategy& second : layouts()) {
+    for (const Strategy& first : state_layouts()) {
+      for (const Strategy& second : state_layouts()) {
         CAPTURE(first.name, second.name, seed, precision == Precision::kFp32);
         if (precision != Precision::kFp32 && seed++ % 3 != 0) continue;
         const Plan old = plan_of(first, precision), next = plan_of(second, precision);
@@ -86,6 +76,7 @@ TEST_CASE("a training that changes its plan on a device that cannot hold both ha
         for (const double loss : losses_of(*executor, 2, 2)) losses.push_back(loss);
         CHECK(losses == expected);
         CHECK(executor->evaluate(kText, 1));
+        for (const SpacePeak& peak : executor->touched()) CHECK(peak.bytes <= next.arena_bytes(peak.space));
       }
     }
   }
@@ -93,8 +84,8 @@ TEST_CASE("a training that changes its plan on a device that cannot hold both ha
 }
 
 TEST_CASE("after a change of plans every kernel was used before its first step, and nothing that is copied is not pinned") {
-  Plan old = plan_of(layouts()[2]);
-  for (const Strategy& second : layouts()) {
+  Plan old = plan_of(state_layouts()[2]);
+  for (const Strategy& second : state_layouts()) {
     CAPTURE(second.name);
     const Plan next = plan_of(second);
     const auto device = std::make_shared<EmulatedDevice>(64 * kMiB);
@@ -111,7 +102,7 @@ TEST_CASE("after a change of plans every kernel was used before its first step, 
 }
 
 TEST_CASE("a change of plans carries out the migration's own instructions, and says when each ran") {
-  const Plan old = plan_of(layouts()[2]), next = plan_of({});
+  const Plan old = plan_of(state_layouts()[2]), next = plan_of({});
   const auto executor = executor_of(old, std::make_shared<EmulatedDevice>(64 * kMiB));
   losses_of(*executor, 0, 1);
   const Plan migration = migration_of(old, next, 1);
@@ -121,7 +112,7 @@ TEST_CASE("a change of plans carries out the migration's own instructions, and s
 }
 
 TEST_CASE("a change of plans for which the device has no room says what is missing, and the training goes on with its plan") {
-  const Plan old = plan_of(layouts()[2]), next = plan_of({});
+  const Plan old = plan_of(state_layouts()[2]), next = plan_of({});
   REQUIRE(taken_by(old) < taken_by(next));
   const std::vector<double> expected = losses_of(*executor_of(old, std::make_shared<EmulatedDevice>(64 * kMiB)), 0, 4);
   const auto executor = executor_of(old, std::make_shared<EmulatedDevice>(taken_by(old) + Bytes(64)));
@@ -129,6 +120,7 @@ TEST_CASE("a change of plans for which the device has no room says what is missi
   const auto refused = executor->migrate(migration_of(old, next, 2), next);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().text().find("bytes are missing") != std::string::npos);
+  CHECK(refused.error().text().find("the plan needs " + to_text(next.arena_bytes(space_named(next.platform, "gpu0")))) != std::string::npos);
   for (const double loss : losses_of(*executor, 2, 2)) losses.push_back(loss);
   CHECK(losses == expected);
 }
