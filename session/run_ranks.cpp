@@ -228,6 +228,8 @@ class RankSession {
   [[nodiscard]] TrainSchedule schedule() const {
     TrainSchedule schedule = run_.schedule;
     schedule.first_step = first_;
+    if (run_.backend == Backend::kCuda)
+      schedule.traced_steps = traced_on_device(schedule.traced_steps, schedule.end_step - first_);
     if (request_.waits > 0) {  // what slept has no loss, and no state to keep
       schedule.on_nan = OnNan::kIgnore;
       return schedule;
@@ -333,7 +335,7 @@ class RankSession {
     auto compared = compare_ranks(
         {.plans = plans_,
          .traces = traces_,
-         .traced = static_cast<std::uint32_t>(std::min<std::size_t>(run_.schedule.traced_steps, traces_[0].steps.size())),
+         .traced = static_cast<std::uint32_t>(std::min<std::size_t>(schedule().traced_steps, traces_[0].steps.size())),
          .warm_up = static_cast<std::uint32_t>(run_.warm_up_steps),
          .costs = costs_,
          .waits = request_.waits > 0});

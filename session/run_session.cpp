@@ -246,8 +246,7 @@ class Session {
     TrainSchedule schedule = request_.schedule;
     schedule.first_step = done_;
     schedule.until_step = until;
-    if (request_.backend == Backend::kCuda)  // whose steps take longer while they are traced, and go by no graphs
-      schedule.traced_steps = std::min({schedule.traced_steps, kMostTracedOnDevice, (until - done_ + 1) / 2});
+    if (request_.backend == Backend::kCuda) schedule.traced_steps = traced_on_device(schedule.traced_steps, until - done_);
     if (!request_.trial) schedule.states = state_files_of(request_.output);
     schedule.data = mark_;
     if (request_.recipe.adapter.exists()) schedule.base = request_.init;

@@ -96,6 +96,11 @@ Result<Trace> run_part(Executor& executor, const BatchSource& batches, RunSegmen
 
 }  // namespace
 
+std::int64_t traced_on_device(std::int64_t asked, std::int64_t steps) {
+  constexpr std::int64_t kMost = 16;
+  return std::min({asked, kMost, (steps + 1) / 2});
+}
+
 Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& batches, const BatchSource* evaluation,
                     const TrainSchedule& schedule, const TrainWatcher& watcher, const std::atomic<bool>& stop) {
   Trace whole;

@@ -23,8 +23,6 @@ enum class OnNan : std::uint8_t {
   kIgnore,  ///< nothing
 };
 
-/// Steps of a run on a GPU that keep their events, at most.
-inline constexpr std::int64_t kMostTracedOnDevice = 16;
 
 /// How long to train, and where to stop for a moment.
 struct TrainSchedule {
@@ -41,6 +39,10 @@ struct TrainSchedule {
   std::string base;             ///< weights of a frozen model, which checkpoints name instead of holding them
   DataMark data;                ///< which checkpoints name, so that none goes on with other data
 };
+
+/// How many of `steps` steps on a GPU keep their events where `asked` may: 16 at most and half of them, since traced steps take longer and
+/// go by no graphs.
+std::int64_t traced_on_device(std::int64_t asked, std::int64_t steps);
 
 /// A training state that is on the disk now.
 struct SavedState {

@@ -81,7 +81,8 @@ Result<void> write_own_timeline(const PlanFlags& flags, const Plan& plan, const 
   return {};
 }
 
-Result<Answered> make_plan(const PlanFlags& flags) {
+/// Before anything is planned: files that could not be written, and options that do not go together.
+Result<void> check_plan_flags(const PlanFlags& flags) {
   if (const auto usable = check_replaceable(flags.output, FileKind::kJson); !usable) return fail(usable.error());
   if (const auto usable = check_timeline_output(flags.timeline); !usable) return fail(usable.error());
   if (const auto goes = check_stack_options(flags.stack); !goes) return fail(goes.error());
@@ -90,11 +91,31 @@ Result<Answered> make_plan(const PlanFlags& flags) {
   if (flags.stack.other() && safety->durability != Durability::kNone) {
     return fail({.kind = ErrorKind::kInput, .what = "--durability is of plimsoll's own plans", .where = {}, .remedy = "leave it out, or --stack"});
   }
-  if (flags.stack.other()) return write_other_stack(flags);
+  if (flags.stack.other()) return {};
   if (const auto one = check_one_gpu(flags.machine); !one) return fail(one.error());
+  return check_strategy_output(flags.save_strategy);
+}
+
+/// Writes the plan that was found, proved.
+Result<std::string> write_found(const PlanFlags& flags, const Plan& plan, const CostModel& costs) {
+  const auto verified = verify_plan(plan);
+  if (!verified) return fail(verified.error());
+  write_text_file(flags.output, write_plan(plan));
+  if (const auto written = write_own_timeline(flags, plan, costs); !written) return fail(written.error());
+  return fmt::format("plimsoll: wrote {} ({} instructions a step, verified)\n", flags.output, verified->instructions);
+}
+
+std::string plan_text(const PlanFlags& flags, const FitAnswer& answer, const ModelSpec& spec, const Recipe& recipe, const TargetMachine& machine) {
+  if (flags.json) return to_json(answer);
+  return fit_text(answer, recipe, machine.platform.name, is_of_images(spec)) +
+         (answer.safety ? safety_text(*answer.safety) : std::string()) + notes_text(machine.notes);
+}
+
+Result<Answered> make_plan(const PlanFlags& flags) {
+  if (const auto goes = check_plan_flags(flags); !goes) return fail(goes.error());
+  if (flags.stack.other()) return write_other_stack(flags);
   const auto strategy = read_strategy_choice(flags.strategy);
   if (!strategy) return fail(strategy.error());
-  if (const auto usable = check_strategy_output(flags.save_strategy); !usable) return fail(usable.error());
   const auto model = describe_model(flags.model, flags.training);
   if (!model) return fail(model.error());
   auto machine = find_target_machine(flags.machine, flags.calibration);
@@ -113,19 +134,14 @@ Result<Answered> make_plan(const PlanFlags& flags) {
   waiting.reset();
   if (!answer) return fail(answer.error());
   add_safety(flags.durability, model->spec, *recipe, machine->platform, *answer);
-  const std::string safety_lines = answer->safety ? safety_text(*answer->safety) : std::string();
   Answered answered{.code = search->plan ? ExitCode::kDone : ExitCode::kMissed,
-                    .text = flags.json ? to_json(*answer)
-                                       : fit_text(*answer, *recipe, machine->platform.name, is_of_images(model->spec)) +
-                                             safety_lines + notes_text(machine->notes),
+                    .text = plan_text(flags, *answer, model->spec, *recipe, *machine),
                     .said = {}};
   save_strategy(flags.save_strategy, answer->strategy);
   if (!search->plan) return answered;
-  const auto verified = verify_plan(*search->plan);
-  if (!verified) return fail(verified.error());
-  write_text_file(flags.output, write_plan(*search->plan));
-  answered.said = fmt::format("plimsoll: wrote {} ({} instructions a step, verified)\n", flags.output, verified->instructions);
-  if (const auto written = write_own_timeline(flags, *search->plan, *machine->costs); !written) return fail(written.error());
+  const auto said = write_found(flags, *search->plan, *machine->costs);
+  if (!said) return fail(said.error());
+  answered.said = *said;
   return answered;
 }
 

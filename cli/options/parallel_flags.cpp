@@ -143,16 +143,48 @@ void add_layout_flags(CLI::App& command, MachineFlags& machine, StackFlags& stac
   add_node_flags(command, stack, group);
 }
 
-void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
-  const std::string group = "Many devices";
+namespace {
+
+constexpr const char* kParallelGroup = "Many devices";
+
+void add_expert_flags(CLI::App& command, ParallelFlags& flags) {
+  const std::string group = kParallelGroup;
+  command.add_option("--ep", flags.expert_ranks, "data ranks that share the experts")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--imbalance", flags.imbalance,
+                  "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")
+      ->check(CLI::Range(1.0, 1e3))
+      ->group(group);
+  command
+      .add_option("--gating", flags.gating,
+                  "of experts: one-level, or two-level:GROUPS/CHOSEN: groups first, each on --ep ranks side by side")
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_communication_flags(CLI::App& command, ParallelFlags& flags) {
+  const std::string group = kParallelGroup;
   command
       .add_option("--collective-sms", flags.collective_sms,
                   "multiprocessors that a collective takes from kernels beside it: NCCL's channels (default: none)")
       ->check(CLI::Range(0, 1024))
       ->group(group);
-  command.add_option("--ep", flags.expert_ranks, "data ranks that share the experts")
-      ->check(CLI::Range(1, 65536))
+  command
+      .add_flag("--gradients-at-end", flags.gradients_at_end,
+                "data ranks reduce gradients after the last backward pass, not beside it")
       ->group(group);
+  command
+      .add_flag("--tp-comm-overlap", flags.tp_comm_overlap,
+                "products of the --tp GPUs are cut into pieces beside which they send (Transformer Engine)")
+      ->group(group);
+}
+
+}  // namespace
+
+void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
+  const std::string group = kParallelGroup;
   command
       .add_option("--schedule", flags.schedule, "of a pipeline: 1f1b, interleaved, zb-h1, … (plimsoll schedule --list)")
       ->group(group);
@@ -168,30 +200,14 @@ void add_parallel_flags(CLI::App& command, ParallelFlags& flags) {
                   "how --tp ranks stand: 1d (Megatron-LM), 2d, 2.5d:DEPTH or 3d (Colossal-AI)")
       ->capture_default_str()
       ->group(group);
-  command
-      .add_option("--imbalance", flags.imbalance,
-                  "tokens of the fullest expert rank, over the mean (default: what chance makes of even choices)")
-      ->check(CLI::Range(1.0, 1e3))
-      ->group(group);
-  command
-      .add_option("--gating", flags.gating,
-                  "of experts: one-level, or two-level:GROUPS/CHOSEN: groups first, each on --ep ranks side by side")
-      ->capture_default_str()
-      ->group(group);
   command.add_option("--slow-rank", flags.slow, "a straggler: RANK=FACTOR, may be repeated")->group(group);
   command.add_flag("--exact", flags.exact, "simulate every rank, not one of each kind")->group(group);
-  command
-      .add_flag("--gradients-at-end", flags.gradients_at_end,
-                "data ranks reduce gradients after the last backward pass, not beside it")
-      ->group(group);
   command
       .add_flag("--partition-activations", flags.partition_activations,
                 "with --recompute full, each of the --tp GPUs keeps its part of a block's input (ZeRO-R)")
       ->group(group);
-  command
-      .add_flag("--tp-comm-overlap", flags.tp_comm_overlap,
-                "products of the --tp GPUs are cut into pieces beside which they send (Transformer Engine)")
-      ->group(group);
+  add_expert_flags(command, flags);
+  add_communication_flags(command, flags);
 }
 
 bool asks_parallel(const CLI::App& command, const MachineFlags& machine, const StackFlags& stack) {
@@ -255,6 +271,64 @@ Result<LayoutRequest> read_layout(const CLI::App& command, const ParallelFlags& 
   return request;
 }
 
+namespace {
+
+Result<Cluster> read_cluster(const ParallelFlags& flags, const StackFlags& stack, const MachineFlags& machine, const GpuEntry& gpu) {
+  return make_cluster(gpu, {.gpus = machine.gpus,
+                            .nodes = stack.nodes,
+                            .network = stack.network,
+                            .collective_sms = flags.collective_sms});
+}
+
+/// The recipe of a micro-batch; the global batch is the layout's.
+Result<Recipe> read_recipe_of_layout(const TrainingFlags& training, const ModelSpec& spec, const GpuEntry& gpu,
+                                     std::vector<std::string>& notes) {
+  TrainingFlags alone = training;
+  alone.global_batch = std::nullopt;
+  const PrecisionAdvice advice = default_precision(gpu);
+  const auto recipe = make_recipe(alone, spec, advice.precision, advice.reason, notes);
+  if (!recipe) return fail(recipe.error());
+  if (const auto valid = validate(*recipe, spec); !valid) return fail(valid.error());
+  if (recipe->adapter.exists())
+    return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out, or say --stack pytorch --zero 3");
+  std::erase_if(notes, [](const std::string& note) { return note.find(" sequences of ") != std::string::npos; });
+  return *recipe;
+}
+
+Result<BlockChoices> read_layout_choices(const ParallelFlags& flags, const StackFlags& stack, Precision precision) {
+  auto choices = read_choices(stack);
+  if (!choices) return fail(choices.error());
+  if (const auto goes = check_reduction(stack, precision); !goes) return fail(goes.error());
+  const auto groups = read_gating(flags.gating);
+  if (!groups) return fail(groups.error());
+  choices->reduces_in_half = stack.reduce_in == "bf16";
+  choices->imbalance = flags.imbalance;
+  choices->groups = *groups;
+  return *choices;
+}
+
+/// What of the question depends on no recipe.
+Result<void> read_surroundings(const ParallelFlags& flags, const StackFlags& stack, const MachineFlags& machine, AskedParallel& asked) {
+  ParallelQuestion& question = asked.question;
+  const auto os = parse_operating_system(machine.os);
+  if (!os) return fail(os.error());
+  question.os = *os;
+  question.desktop = machine.desktop;
+  question.exact = flags.exact;
+  if (flags.imbalance && question.spec.experts.count == 0)
+    return refuse("--imbalance", fmt::format("{} has no experts", question.spec.name), "leave it out, or take a mixture of experts");
+  if (!stack.network.empty() && question.cluster.nodes() == 1)
+    asked.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
+  for (const std::string& text : flags.slow) {
+    const auto slow = read_slow(text);
+    if (!slow) return fail(slow.error());
+    question.slow.push_back(*slow);
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlags& flags, const StackFlags& stack,
                                     const MachineFlags& machine, const TrainingFlags& training) {
   if (machine.gpu.empty() || machine.gpu == "this")
@@ -264,49 +338,18 @@ Result<AskedParallel> read_parallel(const std::string& model, const ParallelFlag
   if (!described) return fail(described.error());
   const auto gpu = find_gpu(built_in_gpu_catalogue(), machine.gpu);
   if (!gpu) return fail(gpu.error());
-  auto cluster = make_cluster(*gpu, {.gpus = machine.gpus,
-                                      .nodes = stack.nodes,
-                                      .network = stack.network,
-                                      .collective_sms = flags.collective_sms});
+  auto cluster = read_cluster(flags, stack, machine, *gpu);
   if (!cluster) return fail(cluster.error());
   AskedParallel asked;
-  ParallelQuestion& question = asked.question;
-  question.spec = described->spec;
-  question.cluster = std::move(*cluster);
-  TrainingFlags alone = training;
-  alone.global_batch = std::nullopt;  // the layout's
-  const PrecisionAdvice advice = default_precision(*gpu);
-  const auto recipe = make_recipe(alone, question.spec, advice.precision, advice.reason, asked.notes);
+  asked.question.spec = described->spec;
+  asked.question.cluster = std::move(*cluster);
+  const auto recipe = read_recipe_of_layout(training, asked.question.spec, *gpu, asked.notes);
   if (!recipe) return fail(recipe.error());
-  if (const auto valid = validate(*recipe, question.spec); !valid) return fail(valid.error());
-  question.recipe = *recipe;
-  if (recipe->adapter.exists())
-    return refuse("--lora", "adapters over many devices are not modelled", "leave --lora or --gpus out, or say --stack pytorch --zero 3");
-  std::erase_if(asked.notes, [](const std::string& note) { return note.find(" sequences of ") != std::string::npos; });
-  const auto choices = read_choices(stack);
+  asked.question.recipe = *recipe;
+  const auto choices = read_layout_choices(flags, stack, recipe->precision);
   if (!choices) return fail(choices.error());
-  question.choices = *choices;
-  if (const auto goes = check_reduction(stack, recipe->precision); !goes) return fail(goes.error());
-  question.choices.reduces_in_half = stack.reduce_in == "bf16";
-  question.choices.imbalance = flags.imbalance;
-  const auto groups = read_gating(flags.gating);
-  if (!groups) return fail(groups.error());
-  question.choices.groups = *groups;
-  question.exact = flags.exact;
-  const auto os = parse_operating_system(machine.os);
-  if (!os) return fail(os.error());
-  question.os = *os;
-  question.desktop = machine.desktop;
-  if (flags.imbalance && question.spec.experts.count == 0)
-    return refuse("--imbalance", fmt::format("{} has no experts", question.spec.name),
-                  "leave it out, or take a mixture of experts");
-  if (!stack.network.empty() && question.cluster.nodes() == 1)
-    asked.notes.push_back("--network is between nodes, and all GPUs are in one: it changes nothing");
-  for (const std::string& text : flags.slow) {
-    const auto slow = read_slow(text);
-    if (!slow) return fail(slow.error());
-    question.slow.push_back(*slow);
-  }
+  asked.question.choices = *choices;
+  if (const auto goes = read_surroundings(flags, stack, machine, asked); !goes) return fail(goes.error());
   return asked;
 }
 

@@ -17,29 +17,10 @@ Error bad(std::string what, std::string remedy = {}) {
   return {.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)};
 }
 
-}  // namespace
-
-void add_rank_flags(CLI::App& command, RankFlags& flags) {
-  const std::string group = "Ranks (under mpirun, torchrun or another launcher; docs/ranks.md)";
+void add_pipeline_flags(CLI::App& command, RankFlags& flags, const std::string& group) {
   const auto degree = CLI::Range(std::int64_t{1}, std::int64_t{4096});
-  command.add_option("--dp", flags.data, "replicas that train on different micro-batches")->check(degree)->group(group);
   command.add_option("--pp", flags.pipeline, "ranks of a pipeline; --schedule names its order (default: 1f1b)")
       ->check(degree)
-      ->group(group);
-  command.add_option("--tp", flags.tensor, "ranks that share each layer: they divide heads and the feed-forward layer's width")
-      ->check(degree)
-      ->group(group);
-  command.add_flag("--sequence-parallel", flags.sequence_parallel,
-                   "ranks that share layers share the rows of norms and residuals between them too")
-      ->group(group);
-  command.add_option("--cp", flags.context, "ranks that share each sequence: every one has some of its positions")
-      ->check(degree)
-      ->group(group);
-  command.add_option("--ep", flags.expert, "replicas that share a mixture's experts (without --dp: there are as many)")
-      ->check(degree)
-      ->group(group);
-  command.add_option("--zero", flags.zero, "replicas divide 1: the optimizer's states, 2: and gradients, 3: and weights")
-      ->check(CLI::Range(0, 3))
       ->group(group);
   command.add_option("--chunks", flags.chunks, "stages of a rank, where the schedule has a choice")->check(degree)->group(group);
   command.add_flag("--vertical-sync", flags.vertical_sync, "pipedream: every stage uses the version that the first one used")
@@ -54,6 +35,30 @@ void add_rank_flags(CLI::App& command, RankFlags& flags) {
       ->group(group);
   command.add_option("--micro-batches", flags.micro_batches, "that each replica passes in a step (default: --accumulate)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{65536}))
+      ->group(group);
+}
+
+}  // namespace
+
+void add_rank_flags(CLI::App& command, RankFlags& flags) {
+  const std::string group = "Ranks (under mpirun, torchrun or another launcher; docs/ranks.md)";
+  const auto degree = CLI::Range(std::int64_t{1}, std::int64_t{4096});
+  add_pipeline_flags(command, flags, group);
+  command.add_option("--dp", flags.data, "replicas that train on different micro-batches")->check(degree)->group(group);
+  command.add_option("--tp", flags.tensor, "ranks that share each layer: they divide heads and the feed-forward layer's width")
+      ->check(degree)
+      ->group(group);
+  command.add_flag("--sequence-parallel", flags.sequence_parallel,
+                   "ranks that share layers share the rows of norms and residuals between them too")
+      ->group(group);
+  command.add_option("--cp", flags.context, "ranks that share each sequence: every one has some of its positions")
+      ->check(degree)
+      ->group(group);
+  command.add_option("--ep", flags.expert, "replicas that share a mixture's experts (without --dp: there are as many)")
+      ->check(degree)
+      ->group(group);
+  command.add_option("--zero", flags.zero, "replicas divide 1: the optimizer's states, 2: and gradients, 3: and weights")
+      ->check(CLI::Range(0, 3))
       ->group(group);
   command.add_option("--bucket", flags.bucket, "gradients that replicas sum up in one piece, at most")
       ->group(group)

@@ -16,6 +16,31 @@ void note_typed(const CLI::Option& option, RunFlags& flags) {
   flags.typed.emplace_back(option.get_name(), value);
 }
 
+/// Where weights come from and go.
+void add_weight_flags(CLI::App& command, RunFlags& flags) {
+  command.add_option("--init", flags.init,
+                     "weights to start from, in Hugging Face's names: a folder, a safetensors file or an index of shards");
+  command.add_option("--init-adapter", flags.init_adapter, "folder of adapters to go on with, as PEFT or --save wrote it");
+  command.add_option(
+      "--save", flags.save,
+      "where the trained weights go: a new FOLDER for from_pretrained, or FILE.safetensors; with --lora the adapters, "
+      "in a new FOLDER for PEFT");
+  command.add_option("--save-precision", flags.save_precision, "fp32 or bf16")->capture_default_str();
+  command.add_option("--save-shards", flags.save_shards, "largest file of a saved folder")->capture_default_str();
+}
+
+/// What a run learns of its machine, and of its model.
+void add_measuring_flags(CLI::App& command, RunFlags& flags) {
+  command
+      .add_option("--warm-up-steps", flags.warm_up_steps,
+                  "the first steps (half of them at most), profiled, of a cautious plan; 0: trust --calibration or the catalogue")
+      ->capture_default_str();
+  command.add_option("--calibration", flags.calibration,
+                     "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
+  command.add_option("--eval-data", flags.evaluation_data, "held-out data");
+  command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
@@ -41,14 +66,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
       ->group("Numbers");
   command.add_option("--strategy", flags.strategy, strategy_help())
       ->capture_default_str();
-  command
-      .add_option("--warm-up-steps", flags.warm_up_steps,
-                  "the first steps (half of them at most), profiled, of a cautious plan; 0: trust --calibration or the catalogue")
-      ->capture_default_str();
-  command.add_option("--calibration", flags.calibration,
-                     "measurements that replace the catalogue's: a run file, or CSV or JSON of samples");
-  command.add_option("--eval-data", flags.evaluation_data, "held-out data");
-  command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
+  add_measuring_flags(command, flags);
   add_durability_flags(command, flags.durability);
   command.add_flag("--trial", flags.trial, "keep no state, also not in the end: only to see how fast it runs")
       ->excludes("--durability", "--save-every");
@@ -57,15 +75,7 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
           "--on-nan", flags.on_nan,
           "a step whose loss or gradient is not finite: stop the run, skip the step (with --durability step), or ignore it")
       ->capture_default_str();
-  command.add_option("--init", flags.init,
-                     "weights to start from, in Hugging Face's names: a folder, a safetensors file or an index of shards");
-  command.add_option("--init-adapter", flags.init_adapter, "folder of adapters to go on with, as PEFT or --save wrote it");
-  command.add_option(
-      "--save", flags.save,
-      "where the trained weights go: a new FOLDER for from_pretrained, or FILE.safetensors; with --lora the adapters, "
-      "in a new FOLDER for PEFT");
-  command.add_option("--save-precision", flags.save_precision, "fp32 or bf16")->capture_default_str();
-  command.add_option("--save-shards", flags.save_shards, "largest file of a saved folder")->capture_default_str();
+  add_weight_flags(command, flags);
   command.add_option("--resume", flags.resume,
                      "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
   command.add_flag("--other-data", flags.other_data,

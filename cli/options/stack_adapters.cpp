@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "cli/options/partner_options.h"
 #include "cli/options/peft_method.h"
 #include "core/model/parameters.h"
 #include "sim/stack/trained_parameters.h"
@@ -27,6 +28,8 @@ Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec,
                  .where = {},
                  .remedy = "add --base-bits 4"});
   }
+  // PEFT's preparation turns checkpoints on where nobody says otherwise.
+  if (encoded && prepares_kbit(setup) && !is_given(flags, "--recompute")) setup.recomputation = Recomputation::kFull;
   if (training.adapter.lora.empty()) return {};
   setup.adapter_dropout = std::exchange(training.adapter.dropout, 0.0);
   return {};

@@ -112,7 +112,7 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->group("software");
   command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")
       ->group("software");
-  command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K")
+  command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K (beside a base that PEFT prepares: full)")
       ->capture_default_str()->group("software");
   command
       .add_option("--compress-activations", flags.compress,

@@ -195,19 +195,11 @@ Result<ModelDescription> describe_model(const std::string& name, const TrainingF
   return found;
 }
 
-Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
-                           const std::string& precision_reason, std::vector<std::string>& notes) {
-  Recipe recipe{.precision = default_precision,
-                .micro_batch = flags.batch,
-                .warmup_steps = flags.warmup,
-                .clip = flags.clip,
-                .seed = flags.seed};
-  const auto accumulate = micro_batches(flags);
-  if (!accumulate) return fail(accumulate.error());
-  recipe.accumulate = *accumulate;
-  if (const auto small = check_step_size(spec, recipe); !small) return fail(small.error());
+namespace {
+
+Result<void> take_precision(const TrainingFlags& flags, const std::string& reason, Recipe& recipe, std::vector<std::string>& notes) {
   if (flags.precision.empty()) {
-    notes.push_back(fmt::format("precision {}: {}", to_text(default_precision), precision_reason));
+    notes.push_back(fmt::format("precision {}: {}", to_text(recipe.precision), reason));
   } else {
     const auto precision = parse_precision(flags.precision);
     if (!precision) return fail(with_own_value(precision.error(), "--precision", flags.precision));
@@ -223,15 +215,10 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
                  .remedy = "leave --loss-scale out, or add --precision fp16-mixed"});
   }
   recipe.loss_scaling = *scaling;
-  if (const auto ruled = take_optimizer(flags, recipe); !ruled) return fail(ruled.error());
-  auto adapter = make_adapter(flags.adapter, spec, recipe.precision, notes);
-  if (!adapter) return fail(adapter.error());
-  recipe.adapter = std::move(*adapter);
-  const auto schedule = parse_lr_schedule(flags.schedule);
-  if (!schedule) return fail(schedule.error());
-  recipe.schedule = *schedule;
-  recipe.sequence = flags.sequence.value_or(usual_sequence(spec));
-  if (const auto target = take_target(flags, spec, recipe); !target) return fail(target.error());
+  return {};
+}
+
+void note_recipe(const TrainingFlags& flags, const ModelSpec& spec, const Recipe& recipe, std::vector<std::string>& notes) {
   const bool images = is_of_images(spec);
   if (!flags.sequence && !images)
     notes.push_back(fmt::format("sequence length {} of the model's {}", recipe.sequence, spec.longest_sequence()));
@@ -241,6 +228,32 @@ Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Pr
   notes.push_back(fmt::format("{} x {} {} a step, {}, clip {}", recipe.accumulate, recipe.micro_batch,
                               images ? "images" : sequences_of(spec, recipe), to_text(recipe.optimizer), recipe.clip));
   note_experts(spec, recipe, notes);
+}
+
+}  // namespace
+
+Result<Recipe> make_recipe(const TrainingFlags& flags, const ModelSpec& spec, Precision default_precision,
+                           const std::string& precision_reason, std::vector<std::string>& notes) {
+  Recipe recipe{.precision = default_precision,
+                .micro_batch = flags.batch,
+                .warmup_steps = flags.warmup,
+                .clip = flags.clip,
+                .seed = flags.seed};
+  const auto accumulate = micro_batches(flags);
+  if (!accumulate) return fail(accumulate.error());
+  recipe.accumulate = *accumulate;
+  if (const auto small = check_step_size(spec, recipe); !small) return fail(small.error());
+  if (const auto taken = take_precision(flags, precision_reason, recipe, notes); !taken) return fail(taken.error());
+  if (const auto ruled = take_optimizer(flags, recipe); !ruled) return fail(ruled.error());
+  auto adapter = make_adapter(flags.adapter, spec, recipe.precision, notes);
+  if (!adapter) return fail(adapter.error());
+  recipe.adapter = std::move(*adapter);
+  const auto schedule = parse_lr_schedule(flags.schedule);
+  if (!schedule) return fail(schedule.error());
+  recipe.schedule = *schedule;
+  recipe.sequence = flags.sequence.value_or(usual_sequence(spec));
+  if (const auto target = take_target(flags, spec, recipe); !target) return fail(target.error());
+  note_recipe(flags, spec, recipe, notes);
   return recipe;
 }
 

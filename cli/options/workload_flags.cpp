@@ -38,14 +38,7 @@ std::string_view of_inference(std::string_view option) {
   return {};
 }
 
-}  // namespace
-
-void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
-  const std::string group = "Workload";
-  command
-      .add_option("--workload", flags.workload,
-                  "what to do with the model, beside training it: inference, dpo, ppo, diffusion, evoformer (docs/workloads.md)")
-      ->group(group);
+void add_inference_flags(CLI::App& command, WorkloadFlags& flags, const std::string& group) {
   command.add_option("--prompt", flags.prompt, "inference: tokens of each prompt (512)")->group(group);
   command.add_option("--new-tokens", flags.new_tokens, "inference: tokens written behind it (32)")->group(group);
   command.add_option("--gpu-batch", flags.gpu_batch, "inference: sequences that the device works on at once; left out: searched")
@@ -71,6 +64,17 @@ void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
       ->check(CLI::IsMember(serving_program_names()))
       ->group(group);
   command.add_flag("--no-overlap", flags.no_overlap, "inference: transfers wait for computation")->group(group);
+}
+
+}  // namespace
+
+void add_workload_flags(CLI::App& command, WorkloadFlags& flags) {
+  const std::string group = "Workload";
+  command
+      .add_option("--workload", flags.workload,
+                  "what to do with the model, beside training it: inference, dpo, ppo, diffusion, evoformer (docs/workloads.md)")
+      ->group(group);
+  add_inference_flags(command, flags, group);
   command.add_option("--image", flags.image, "pixels of an image's height and width (diffusion: 512, of dit 256; nets and vision "
                                                 "transformers: as the model says)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))

@@ -50,8 +50,10 @@ std::vector<QString> what_would_help(const FitAnswer& answer) {
   };
   std::stable_sort(faster.begin(), faster.end(), [&](auto* a, auto* b) { return missing(a) < missing(b); });
   std::vector<QString> hints;
-  for (const ChangeAnswer& change : answer.larger)
-    hints.push_back(would_fit(say_engine(change.what), change.strategy, bound_text(change.step_seconds, change.at_most)));
+  for (const auto* changes : {&answer.larger, &answer.smaller}) {
+    for (const ChangeAnswer& change : *changes)
+      hints.push_back(would_fit(say_engine(change.what), change.strategy, bound_text(change.step_seconds, change.at_most)));
+  }
   for (const AlternativeAnswer* other : faster) {
     QStringList more;
     for (const ShortSpaceAnswer& s : other->short_of)

@@ -78,6 +78,17 @@ void read_alternatives(const JsonNode& root, Verdict& verdict) {
   }
 }
 
+/// Of one that does not fit: what fits in the memory that there is.
+std::vector<ChangeAnswer> read_savings(const JsonNode& root) {
+  std::vector<ChangeAnswer> savings;
+  for (const JsonNode& node : root.elements_of("changes")) {
+    if (node.integer_or("more_bytes", 0, 0, INT64_MAX) > 0) continue;
+    savings.push_back({.what = node.at("what").text(), .strategy = node.at("strategy").text(),
+                       .step_seconds = node.at("step_seconds").number(0), .more = {}, .at_most = node.has("at_most")});
+  }
+  return savings;
+}
+
 FitAnswer read_answer(const JsonNode& root) {
   FitAnswer answer;
   answer.fits = root.at("verdict").text() == "fits";
@@ -89,6 +100,7 @@ FitAnswer read_answer(const JsonNode& root) {
   answer.gpus = root.integer_or("gpus", 1, 1, kMaxParsedCount);
   read_rates(root, answer);
   for (const JsonNode& space : root.elements_of("memory")) answer.memory.push_back(read_space(space));
+  answer.smaller = read_savings(root);
   read_origin(root, answer);
   return answer;
 }

@@ -3,6 +3,7 @@
 #include "formats/machines/catalogue_platform.h"
 #include "sim/answers/room_to_fit.h"
 #include "sim/answers/stack_question.h"
+#include "sim/answers/stack_savings.h"
 #include "sim/cost/catalogue_cost_model.h"
 #include "sim/cost/remembered_costs.h"
 #include "sim/planner/fit_answer.h"
@@ -56,11 +57,18 @@ Result<FitAnswer> told(const Question& question, const SearchResult& search, con
   return std::move(*answer);
 }
 
+/// Of another program; where it does not fit, with what would.
+Result<FitAnswer> told_of_stack(const Question& question, const Effort& effort) {
+  auto answer = answer_for_stack(question, StackDetail::kAll);
+  if (answer && !answer->fits && effort.room_budget > 0) answer->smaller = stack_savings(question, effort.room_budget);
+  return answer;
+}
+
 }  // namespace
 
 Result<FitAnswer> answer_question(const Question& question, const Effort& effort) {
   if (const auto valid = validate(question.recipe, question.spec); !valid) return fail(valid.error());
-  if (question.stack) return answer_for_stack(question, StackDetail::kAll);
+  if (question.stack) return told_of_stack(question, effort);
   if (!effort.packings && !effort.shared) {
     Effort own = effort;
     own.packings = std::make_shared<KnownPackings>();

@@ -49,7 +49,7 @@ struct Effort {
   std::shared_ptr<KnownPackings> packings =
       {};                         ///< of a command that packs much alike; nothing: the answer's own
   bool alternatives = true;       ///< tell of the families that were not taken
-  std::size_t room_budget = 0;    ///< above 0: tell what could be added where it does not fit (room_to_fit), searched with so much
+  std::size_t room_budget = 0;    ///< above 0: tell what would fit where it does not (room_to_fit, stack_savings), searched with so much
   double margin_percent = 0;      ///< above 0: tell whether a plan of ours stays the best when estimates are off by so much
 };
 

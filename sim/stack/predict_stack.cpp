@@ -151,9 +151,9 @@ void note_preparation(StackPrediction& prediction, const ModuleRules& rules, con
   prediction.assumptions.emplace_back("the base is prepared by PEFT (prepare_model_for_kbit_training): embedding, norms and head are in fp32, "
                                       "and so are the stream between blocks and what checkpoints keep of it; "
                                       "--kbit-preparation no leaves it out");
-  if (setup.recomputation == Recomputation::kNone) {
-    prediction.assumptions.emplace_back("PEFT's preparation turns checkpoints on where nobody says otherwise; --recompute full has them");
-  }
+  prediction.assumptions.emplace_back(setup.recomputation == Recomputation::kNone
+                                          ? "nothing is recomputed, though PEFT's preparation turns checkpoints on where nobody says otherwise"
+                                          : "PEFT's preparation turns checkpoints on; --recompute none leaves them out");
 }
 
 /// What was taken for granted of maps that wait encoded.

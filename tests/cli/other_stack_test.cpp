@@ -308,6 +308,21 @@ TEST_CASE("a base of 4 bits is prepared as PEFT has it unless somebody says othe
   CHECK_THAT(plimsoll_in(folder, fit_under({"--stack", "pytorch", "--double-quant", "no"})).err, Contains("4 bits"));
 }
 
+TEST_CASE("PEFT's preparation turns checkpoints on where nobody says otherwise") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  const auto setup = [&](const Arguments& more) {
+    Arguments line{"fit", "llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000", "--on", "RTX 3090", "--stack", "pytorch", "--lora", "8", "--json"};
+    line.insert(line.end(), more.begin(), more.end());
+    return json::parse(plimsoll_in(folder, line).out)["strategy"]["setup"].get<std::string>();
+  };
+  CHECK_THAT(setup({"--base-bits", "4"}), Contains("full recomputation"));
+  CHECK_THAT(setup({"--base-bits", "8"}), Contains("full recomputation"));
+  CHECK_THAT(setup({"--base-bits", "4", "--recompute", "none"}), !Contains("recomputation"));
+  CHECK_THAT(setup({"--base-bits", "4", "--kbit-preparation", "no"}), !Contains("recomputation"));
+  CHECK_THAT(setup({}), !Contains("recomputation"));
+}
+
 TEST_CASE("dropout of what adapters read takes memory under another stack, and ours refuses it") {
   const TemporaryFolder folder;
   const auto requested = [&](const std::string& share) {

@@ -4,10 +4,17 @@
 #include <catch2/catch.hpp>
 
 #include "executor/data/token_source.h"
+#include "session/train.h"
 #include "tests/session/session_case.h"
 
 namespace plimsoll::test {
 namespace {
+
+TEST_CASE("on a GPU half of the steps are traced, and 16 at most") {
+  CHECK(traced_on_device(64, 100) == 16);
+  CHECK(traced_on_device(64, 5) == 3);
+  CHECK(traced_on_device(2, 100) == 2);
+}
 
 TEST_CASE("a warm-up's steps are the run's first, and what plan is searched after it changes no loss") {
   const TemporaryFolder folder;

@@ -1,0 +1,69 @@
+#include "sim/answers/stack_savings.h"
+
+#include <fmt/format.h>
+
+#include "sim/answers/stack_question.h"
+
+namespace plimsoll {
+namespace {
+
+std::optional<ChangeAnswer> if_it_fits(const Question& question, std::string what) {
+  const auto verdict = answer_for_stack(question, StackDetail::kVerdict);
+  if (!verdict || !verdict->fits) return std::nullopt;
+  const auto answer = answer_for_stack(question, StackDetail::kAll);
+  if (!answer || !answer->fits) return std::nullopt;
+  return ChangeAnswer{.what = std::move(what), .strategy = answer->strategy.name, .step_seconds = answer->step_seconds, .more = {}};
+}
+
+std::optional<Question> recomputed(Question question) {
+  if (question.stack->recomputation == Recomputation::kFull) return std::nullopt;
+  question.stack->recomputation = Recomputation::kFull;
+  return question;
+}
+
+/// The largest halved batch that fits, with as many sequences a step as before.
+std::optional<ChangeAnswer> smaller_batch_of(Question question, const std::string& besides) {
+  Recipe& recipe = question.recipe;
+  while (recipe.micro_batch > 1 && recipe.micro_batch % 2 == 0) {
+    recipe.micro_batch /= 2;
+    recipe.accumulate *= 2;
+    const auto text = fmt::format("{}--batch {} --accumulate {}", besides, recipe.micro_batch, recipe.accumulate);
+    if (auto change = if_it_fits(question, text)) return change;
+  }
+  return std::nullopt;
+}
+
+/// Plans of ours have one GPU, and adapters of LoRA alone.
+bool could_be_ours(const Question& question) {
+  const StackSetup& setup = *question.stack;
+  const bool alone = setup.data_ranks == 1 && setup.tensor_ranks == 1 && setup.stages == 1 && setup.context_ranks == 1;
+  const bool lora = !question.recipe.adapter.exists() || setup.adapter.method == AdapterMethod::kLora;
+  return alone && lora && !question.platform.spaces.empty();
+}
+
+std::optional<ChangeAnswer> with_own_plan(Question question, std::size_t instruction_budget) {
+  if (!could_be_ours(question)) return std::nullopt;
+  question.stack.reset();
+  const auto best = best_candidate(question, {.instruction_budget = instruction_budget});
+  if (!best || !best->fits() || !best->step) return std::nullopt;
+  return ChangeAnswer{.what = "a plan of plimsoll's (without --stack)", .strategy = best->strategy.name, .step_seconds = to_seconds(*best->step), .more = {},
+                      .at_most = true};
+}
+
+}  // namespace
+
+std::vector<ChangeAnswer> stack_savings(const Question& question, std::size_t instruction_budget) {
+  std::vector<ChangeAnswer> changes;
+  const auto add = [&](std::optional<ChangeAnswer> change) {
+    if (change) changes.push_back(std::move(*change));
+  };
+  const std::string recompute = "--recompute full";
+  const auto kept = recomputed(question);
+  if (kept) add(if_it_fits(*kept, recompute));
+  add(smaller_batch_of(question, ""));
+  if (kept && changes.empty()) add(smaller_batch_of(*kept, recompute + " "));
+  add(with_own_plan(question, instruction_budget));
+  return changes;
+}
+
+}  // namespace plimsoll

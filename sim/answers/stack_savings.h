@@ -1,0 +1,14 @@
+#pragma once
+
+#include <vector>
+
+#include "sim/answers/question.h"
+
+namespace plimsoll {
+
+/// Of another program's training that does not fit: what would, with the same losses but for rounding. Every block recomputed, half the
+/// batch (and half of that) with more accumulation, both where neither is enough; and a plan of plimsoll's own, searched with
+/// `instruction_budget` of instructions. Empty where none of them fits.
+std::vector<ChangeAnswer> stack_savings(const Question& question, std::size_t instruction_budget);
+
+}  // namespace plimsoll

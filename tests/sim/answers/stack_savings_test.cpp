@@ -1,0 +1,68 @@
+#include "sim/answers/stack_savings.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "formats/models/resolve_model.h"
+#include "sim/answers/room_to_fit.h"
+
+namespace plimsoll {
+namespace {
+
+Question under_pytorch(const std::string& model, std::int64_t batch) {
+  MachineOptions options;
+  options.ram = kGiB * 64;
+  Question question{.spec = resolve_model(model).value(),
+                    .recipe = {.precision = Precision::kBf16Mixed, .micro_batch = batch, .sequence = 1024},
+                    .stack = StackSetup{.stack = Stack::kPytorch, .modules = ModuleStyle::kHuggingFace}};
+  return on_machine(std::move(question), {find_gpu(built_in_gpu_catalogue(), "RTX 4090").value(), options}).value();
+}
+
+FitAnswer told(const Question& question) { return answer_question(question, {.room_budget = kRoomBudget}).value(); }
+
+std::vector<std::string> words_of(const FitAnswer& answer) {
+  std::vector<std::string> words;
+  for (const ChangeAnswer& change : answer.smaller) words.push_back(change.what);
+  return words;
+}
+
+}  // namespace
+
+// GPT-2 medium's states take 16 bytes of each of 0.355 B parameters, 5.3 GiB; what is left of 24 GB holds activations of some sequences.
+TEST_CASE("of another program's training that does not fit, what would is named, and does") {
+  Question question = under_pytorch("gpt2-medium", 8);
+  const FitAnswer answer = told(question);
+  REQUIRE_FALSE(answer.fits);
+  const std::vector<std::string> words = words_of(answer);
+  REQUIRE(words.size() == 3);
+  CHECK(words[0] == "--recompute full");
+  CHECK_THAT(words[1], Catch::StartsWith("--batch ") && Catch::Contains(" --accumulate "));
+  CHECK(words[2] == "a plan of plimsoll's (without --stack)");
+  question.stack->recomputation = Recomputation::kFull;
+  const FitAnswer recomputed = told(question);
+  CHECK(recomputed.fits);
+  CHECK(recomputed.step_seconds == answer.smaller[0].step_seconds);
+  CHECK(recomputed.smaller.empty());
+}
+
+// 1.24 B parameters of 16 bytes leave 4.7 GiB, and 8 sequences have logits of 128,256 words in fp32, 3.9 GiB, twice.
+TEST_CASE("where neither is enough both are tried together") {
+  const FitAnswer answer = told(under_pytorch("llama-3.2-1b", 8));
+  REQUIRE_FALSE(answer.fits);
+  const std::vector<std::string> words = words_of(answer);
+  CHECK(std::count_if(words.begin(), words.end(), [](const std::string& w) { return w.starts_with("--recompute full --batch "); }) == 1);
+}
+
+// Weights, gradients and states of 8.03 B parameters take 16 bytes each: 120 GiB, whatever is recomputed.
+TEST_CASE("where states alone are too many only a plan of ours is left, if memory around the GPU holds them") {
+  CHECK(words_of(told(under_pytorch("llama3-8b", 1))).empty());
+  Question question = under_pytorch("gpt2-xl", 1);
+  const FitAnswer answer = told(question);
+  REQUIRE_FALSE(answer.fits);
+  CHECK(words_of(answer) == std::vector<std::string>{"a plan of plimsoll's (without --stack)"});
+  question.stack->data_ranks = 2;
+  question.stack->zero = 0;
+  CHECK(words_of(told(question)).empty());
+}
+
+}  // namespace plimsoll
