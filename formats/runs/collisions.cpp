@@ -92,8 +92,8 @@ std::vector<ChangeAnswer> memory_changes(const FitAnswer& answer) {
 }
 
 std::vector<ChangeAnswer> changes_of(const FitAnswer& answer) {
-  std::vector<ChangeAnswer> changes = answer.larger;
-  changes.insert(changes.end(), answer.smaller.begin(), answer.smaller.end());
+  std::vector<ChangeAnswer> changes = answer.smaller;  // which cost nothing
+  changes.insert(changes.end(), answer.larger.begin(), answer.larger.end());
   const std::vector<ChangeAnswer> memory = memory_changes(answer);
   changes.insert(changes.end(), memory.begin(), memory.end());
   return changes;

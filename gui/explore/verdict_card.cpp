@@ -38,10 +38,10 @@ QString sentence_of(const FitAnswer& answer) {
       .arg(where, bytes_text(space->peak - space->usable), bytes_text(space->peak), bytes_text(space->usable));
 }
 
-/// What of the machine would make it fit, and at what speed.
-QString with_more_words(const FitAnswer& answer) {
+/// What of the machine, or of another program's setup, would make it fit, and at what speed.
+QString would_fit_words(const std::vector<ChangeAnswer>& changes) {
   QStringList ways;
-  for (const ChangeAnswer& change : answer.larger)
+  for (const ChangeAnswer& change : changes)
     ways << say("%1 (%2 a step)").arg(say_engine(change.what), bound_text(change.step_seconds, change.at_most));
   return QStringLiteral("<b>%1</b>").arg(say("It would fit with %1.").arg(ways.join(say(" or "))));
 }
@@ -52,9 +52,10 @@ QString plan_words(const Verdict& verdict) {
   const QString name = say_engine(answer.strategy.name).toHtmlEscaped();
   if (verdict.plan) {
     const QString plan = QStringLiteral("<b>%1</b>: %2").arg(name, strategy_words(answer.strategy));
-    return answer.larger.empty() ? plan : with_more_words(answer) + QStringLiteral("<br>") + plan;
+    return answer.larger.empty() ? plan : would_fit_words(answer.larger) + QStringLiteral("<br>") + plan;
   }
   QString text = QStringLiteral("<b>%1</b>").arg(name);
+  if (!answer.smaller.empty()) text = would_fit_words(answer.smaller) + QStringLiteral("<br>") + text;
   if (!answer.setup.empty()) text += QStringLiteral(": ") + say_engine(answer.setup).toHtmlEscaped();
   if (verdict.fell_back) text += QStringLiteral("<br>") + say("Trained by PyTorch: plimsoll's own step has no kernels for this model.");
   if (verdict.ranks > 1) {

@@ -60,7 +60,9 @@ Result<FitAnswer> told(const Question& question, const SearchResult& search, con
 /// Of another program; where it does not fit, with what would.
 Result<FitAnswer> told_of_stack(const Question& question, const Effort& effort) {
   auto answer = answer_for_stack(question, StackDetail::kAll);
-  if (answer && !answer->fits && effort.room_budget > 0) answer->smaller = stack_savings(question, effort.room_budget);
+  if (!answer || answer->fits || effort.room_budget == 0) return answer;
+  answer->smaller = stack_savings(question, effort.room_budget);
+  answer->larger = stack_growth(question);
   return answer;
 }
 

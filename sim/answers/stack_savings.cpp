@@ -46,11 +46,38 @@ std::optional<ChangeAnswer> with_own_plan(Question question, std::size_t instruc
   question.stack.reset();
   const auto best = best_candidate(question, {.instruction_budget = instruction_budget});
   if (!best || !best->fits() || !best->step) return std::nullopt;
-  return ChangeAnswer{.what = "a plan of plimsoll's (without --stack)", .strategy = best->strategy.name, .step_seconds = to_seconds(*best->step), .more = {},
+  return ChangeAnswer{.what = "a plan of plimsoll's own, without --stack", .strategy = best->strategy.name, .step_seconds = to_seconds(*best->step), .more = {},
                       .at_most = true};
 }
 
+/// The fewest GPUs of one node that share states, gradients and weights out (FSDP, ZeRO-3), or what was said to be shared, with as many
+/// sequences each.
+std::optional<ChangeAnswer> with_more_gpus(Question question, const std::string& besides) {
+  constexpr std::int64_t kNode = 8;
+  StackSetup& setup = *question.stack;
+  const bool shares = setup.stack == Stack::kPytorch || setup.stack == Stack::kDeepspeed;
+  if (!shares || setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1) return std::nullopt;
+  const std::int64_t before = setup.data_ranks;
+  if (setup.zero == 0) setup.zero = 3;
+  for (setup.data_ranks = 2 * before; setup.data_ranks <= kNode; setup.data_ranks *= 2) {
+    auto change = if_it_fits(question, fmt::format("{}--dp {} --zero {}", besides, setup.data_ranks, setup.zero));
+    if (!change) continue;
+    change->more = question.machine->gpu.memory * (setup.data_ranks - before);
+    return change;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
+
+std::vector<ChangeAnswer> stack_growth(const Question& question) {
+  std::vector<ChangeAnswer> changes;
+  if (auto change = with_more_gpus(question, "")) changes.push_back(std::move(*change));
+  const auto kept = recomputed(question);
+  if (!changes.empty() || !kept) return changes;
+  if (auto change = with_more_gpus(*kept, "--recompute full ")) changes.push_back(std::move(*change));
+  return changes;
+}
 
 std::vector<ChangeAnswer> stack_savings(const Question& question, std::size_t instruction_budget) {
   std::vector<ChangeAnswer> changes;

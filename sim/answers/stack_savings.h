@@ -11,4 +11,8 @@ namespace plimsoll {
 /// `instruction_budget` of instructions. Empty where none of them fits.
 std::vector<ChangeAnswer> stack_savings(const Question& question, std::size_t instruction_budget);
 
+/// Of such a training, the fewest GPUs of its kind, in one node, with which it fits under FSDP or ZeRO, with every block recomputed where
+/// that must be. Each has as many sequences as before.
+std::vector<ChangeAnswer> stack_growth(const Question& question);
+
 }  // namespace plimsoll

@@ -37,7 +37,7 @@ TEST_CASE("of another program's training that does not fit, what would is named,
   REQUIRE(words.size() == 3);
   CHECK(words[0] == "--recompute full");
   CHECK_THAT(words[1], Catch::StartsWith("--batch ") && Catch::Contains(" --accumulate "));
-  CHECK(words[2] == "a plan of plimsoll's (without --stack)");
+  CHECK(words[2] == "a plan of plimsoll's own, without --stack");
   question.stack->recomputation = Recomputation::kFull;
   const FitAnswer recomputed = told(question);
   CHECK(recomputed.fits);
@@ -59,10 +59,24 @@ TEST_CASE("where states alone are too many only a plan of ours is left, if memor
   Question question = under_pytorch("gpt2-xl", 1);
   const FitAnswer answer = told(question);
   REQUIRE_FALSE(answer.fits);
-  CHECK(words_of(answer) == std::vector<std::string>{"a plan of plimsoll's (without --stack)"});
+  CHECK(words_of(answer) == std::vector<std::string>{"a plan of plimsoll's own, without --stack"});
   question.stack->data_ranks = 2;
   question.stack->zero = 0;
   CHECK(words_of(told(question)).empty());
+}
+
+// 25 GB of GPT-2 XL's states: half of them a GPU, 12.5, with gathered blocks, logits and what blocks keep, 23.2 GiB of two boards hold.
+TEST_CASE("of a training that could be shared out the fewest GPUs are named that hold it, and do") {
+  Question question = under_pytorch("gpt2-xl", 1);
+  const FitAnswer answer = told(question);
+  REQUIRE(answer.larger.size() == 1);
+  CHECK(answer.larger[0].what == "--dp 2 --zero 3");
+  CHECK(answer.larger[0].more == question.machine->gpu.memory);
+  question.stack->data_ranks = 2;
+  question.stack->zero = 3;
+  const FitAnswer shared = told(question);
+  CHECK(shared.fits);
+  CHECK(shared.step_seconds == answer.larger[0].step_seconds);
 }
 
 }  // namespace plimsoll
