@@ -164,11 +164,9 @@ const GpuEntry* told_by_remark(const std::vector<GpuEntry>& entries, std::string
 }
 
 Error ambiguous(std::string_view name, const Words& builds, const Words& models) {
-  std::string what = fmt::format("'{}' does not say which board is meant", name);
-  if (!builds.empty()) what += fmt::format(": {}", fmt::join(builds, ", "));
-  if (!models.empty()) {
-    what += fmt::format("{} {} {}", builds.empty() ? ":" : ";", fmt::join(models, ", "),
-                        models.size() == 1 ? "is another model" : "are other models");
+  std::string what = fmt::format("'{}' does not say which board is meant: {}", name, fmt::join(builds.empty() ? models : builds, ", "));
+  if (!builds.empty() && !models.empty()) {
+    what += fmt::format("; {} {}", fmt::join(models, ", "), models.size() == 1 ? "is another model" : "are other models");
   }
   return {.kind = ErrorKind::kUnknownName,
           .what = std::move(what),
