@@ -147,27 +147,19 @@ std::vector<ParallelAnswer> front_of(std::vector<ParallelAnswer> fitting) {
   return front;
 }
 
-}  // namespace
-
-std::vector<ParallelLayout> candidate_layouts(const ParallelQuestion& question, const LayoutRequest& request) {
-  return Candidates(question, request).all();
+/// Why none of the layouts that were asked for is one: what was said does not divide, or nothing does.
+Error no_layout(const ParallelQuestion& question, const LayoutRequest& request) {
+  const ParallelLayout said = layout_as_said(request, question.cluster.gpus);
+  if (auto fits = check_layout(question.spec, question.recipe, said, question.cluster.gpus); !fits) return fits.error();
+  return {.kind = ErrorKind::kInfeasible,
+          .what = fmt::format("no layout divides {} over {} GPUs", question.spec.name, question.cluster.gpus),
+          .where = "--gpus",
+          .remedy = "take another number of GPUs or another --global-batch"};
 }
 
-Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const LayoutRequest& request, unsigned threads) {
-  const std::vector<ParallelLayout> layouts = candidate_layouts(question, request);
-  if (layouts.empty()) {
-    const ParallelLayout said = layout_as_said(request, question.cluster.gpus);
-    if (auto fits = check_layout(question.spec, question.recipe, said, question.cluster.gpus); !fits)
-      return fail(fits.error());
-    return fail({.kind = ErrorKind::kInfeasible,
-                 .what = fmt::format("no layout divides {} over {} GPUs", question.spec.name, question.cluster.gpus),
-                 .where = "--gpus",
-                 .remedy = "take another number of GPUs or another --global-batch"});
-  }
-  if (question.choices.groups) {  // all layouts have the request's expert ranks
-    const auto gating = two_level_gating(question.spec.experts, layouts.front(), *question.choices.groups);
-    if (!gating) return fail(gating.error());
-  }
+/// Nothing for a layout whose pieces cannot be told.
+std::vector<std::optional<ParallelAnswer>> predict_all(const ParallelQuestion& question, const std::vector<ParallelLayout>& layouts,
+                                                       unsigned threads) {
   const auto pieces = make_piece_table(question, layouts, threads);
   std::vector<std::optional<ParallelAnswer>> answers(layouts.size());
   parallel_for(
@@ -181,10 +173,26 @@ Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const Layo
         if (answer) answers[i] = std::move(*answer);
       },
       threads);
+  return answers;
+}
+
+}  // namespace
+
+std::vector<ParallelLayout> candidate_layouts(const ParallelQuestion& question, const LayoutRequest& request) {
+  return Candidates(question, request).all();
+}
+
+Result<LayoutSearch> search_layouts(const ParallelQuestion& question, const LayoutRequest& request, unsigned threads) {
+  const std::vector<ParallelLayout> layouts = candidate_layouts(question, request);
+  if (layouts.empty()) return fail(no_layout(question, request));
+  if (question.choices.groups) {  // all layouts have the request's expert ranks
+    const auto gating = two_level_gating(question.spec.experts, layouts.front(), *question.choices.groups);
+    if (!gating) return fail(gating.error());
+  }
   LayoutSearch search{
       .front = {}, .smallest = {}, .tried = layouts.size(), .global_batch = layouts.front().global_batch};
   std::vector<ParallelAnswer> fitting;
-  for (auto& answer : answers) {
+  for (auto& answer : predict_all(question, layouts, threads)) {
     if (!answer) continue;
     if (answer->fits())
       fitting.push_back(std::move(*answer));

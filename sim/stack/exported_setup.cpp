@@ -61,16 +61,8 @@ std::string names_under(Stack stack) {
   return names;
 }
 
-}  // namespace
-
-Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
-  const auto source = source_of(setup.stack);
-  if (!source) {
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("no program reads a configuration of {}", to_text(setup.stack)),
-                 .where = "--stack",
-                 .remedy = "choose pytorch, deepspeed, colossalai or megatron"});
-  }
+/// What no configuration that is written has words for.
+Result<void> check_sayable(const StackSetup& setup) {
   if (setup.delayed_update) {
     return fail({.kind = ErrorKind::kInput,
                  .what = "no configuration of DeepSpeed says that updates come one step late",
@@ -83,6 +75,20 @@ Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& 
                  .where = "--stack",
                  .remedy = "leave --projection, --state-bits and --paged-states out"});
   }
+  return {};
+}
+
+}  // namespace
+
+Result<ExportedTraining> exported_training(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  const auto source = source_of(setup.stack);
+  if (!source) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = fmt::format("no program reads a configuration of {}", to_text(setup.stack)),
+                 .where = "--stack",
+                 .remedy = "choose pytorch, deepspeed, colossalai or megatron"});
+  }
+  if (const auto sayable = check_sayable(setup); !sayable) return fail(sayable.error());
   ExportedTraining training{.spec = spec, .recipe = recipe, .source = *source};
   training.origin = fmt::format("setup of {}: {}", to_text(setup.stack), describe(setup));
   training.data_ranks = setup.data_ranks;
