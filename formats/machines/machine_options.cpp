@@ -45,7 +45,8 @@ Result<void> check_direct_storage(const MachineOptions& options, const GpuEntry&
   if (!options.direct_storage) return {};
   if (!options.ssd) return refuse("direct storage is a way from a drive to the GPU, and there is no drive", "name one with --ssd 2TB");
   if (is_simulated_only(gpu)) {
-    return refuse(fmt::format("direct storage goes by NVIDIA's cuFile, which is not for {}", gpu.name), "leave --direct-storage out");
+    return refuse(fmt::format("direct storage goes by NVIDIA's cuFile, which is not for {}", gpu.name),
+                  "leave --direct-storage (in a machine file \"reaches_gpu\") out");
   }
   if (options.os == OperatingSystem::kLinux) return {};
   return refuse(fmt::format("direct storage goes by NVIDIA's cuFile, which is not there under {}", to_text(options.os)),
