@@ -47,14 +47,14 @@ std::shared_ptr<const CuFileLibrary> CuFileLibrary::open() {
   const Loaded loaded = load();
   if (loaded.library == nullptr) {
     refuse("libcufile.so.0 is not found, by which a GPU and a drive exchange data directly",
-           "install GPUDirect Storage (apt-get install nvidia-gds, or libcufile of the CUDA toolkit), or put its folder into LD_LIBRARY_PATH");
+           "install GPUDirect Storage, nvidia-gds or the CUDA toolkit's libcufile, or put its folder into LD_LIBRARY_PATH");
   }
   const std::shared_ptr<CuFileLibrary> opened(new CuFileLibrary());
   if (!opened->find_all(loaded.library)) refuse(loaded.name + " lacks a function", "install GPUDirect Storage of CUDA 12 or newer");
   const CuFileStatus status = opened->open_driver_();
   if (status.code != 0) {
     refuse(fmt::format("cuFile's driver does not open: {}", cuda::describe(status)),
-           "gdscheck -p (of GPUDirect Storage) says what is missing; without nvidia-fs cuFile's configuration must allow its "
+           "GPUDirect Storage's gdscheck -p says what is missing; without nvidia-fs cuFile's configuration must allow its "
            "compatibility mode");
   }
   opened->is_open_ = true;
