@@ -73,6 +73,36 @@ TEST_CASE("a drive that reaches the GPU is written by its key, read back as the 
   CHECK_THAT(no_drive.err, Contains("there is no drive") && Contains("--ssd"));
 }
 
+TEST_CASE("a run whose drive reaches the device has bit for bit the losses of one through host memory, and a plan's file says which it is") {
+  const TemporaryFolder folder;
+  const auto losses = [&](const Arguments& more) {
+    Arguments line{"run", kTinyModel, "--data", kText, "--steps", "6", "--device-memory", "16MiB", "--ram", "64MiB", "--ssd", "128MiB:3,2",
+                   "--strategy", "stream-ssd", "--matmul", "openblas", "--json", "--quiet", "--force", "-o", "run.plimsoll"};
+    line.insert(line.end(), more.begin(), more.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(end.err);
+    REQUIRE(end.code == 0);
+    return json::parse(end.out)["losses"];
+  };
+  CHECK(losses({"--direct-storage"}) == losses({}));
+}
+
+TEST_CASE("direct storage is refused where nothing uses it") {
+  const TemporaryFolder folder;
+  const Arguments machine{"--on", "A100 80GB SXM", "--ssd", "1TB", "--direct-storage"};
+  const auto refusal = [&](Arguments line) {
+    line.insert(line.end(), machine.begin(), machine.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(end.out);
+    CHECK(end.code == 2);
+    return end.err;
+  };
+  CHECK_THAT(refusal({"fit", "gpt2", "--stack", "pytorch"}), Contains("--direct-storage"));
+  CHECK_THAT(refusal({"fit", "gpt2", "--workload", "inference"}), Contains("--direct-storage"));
+  CHECK_THAT(refusal({"fit", "gpt2", "--gpus", "8"}), Contains("--direct-storage"));
+  CHECK_THAT(refusal({"fit", "gpt2", "--os", "windows"}), Contains("windows"));
+}
+
 TEST_CASE("what a machine file states and plans do not use yet is said") {
   const TemporaryFolder folder;
   const ChildEnd end = fit_on(folder, machine(R"("gpus": [{"name": "RTX 3090", "numa_node": 0}, {"name": "RTX 3090", "numa_node": 1}],
