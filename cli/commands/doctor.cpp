@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/plan/plan.h"
 #include "executor/collectives/job.h"
+#include "executor/cuda/cufile_library.h"
 #include "executor/cuda/device.h"
 #include "executor/cuda/nccl_links.h"
 #include "executor/kernels/choose_matmul_library.h"
@@ -69,7 +70,9 @@ std::vector<Finding> findings_here() {
                         .capture_built_in = capture_is_built_in(),
                         .capture_text = capture_build_text(),
                         .may_administer = ::geteuid() == 0,
-                        .locked_limit = locked_memory_limit()});
+                        .locked_limit = locked_memory_limit(),
+                        .cufile = cuda::find_cufile(),
+                        .nvidia_fs = cuda::has_nvidia_fs()});
 }
 
 std::string ranks_text() {
@@ -94,7 +97,7 @@ std::string drive_rates_text(const ThisComputer& here) {
 void print_findings(const ThisComputer& here) {
   fmt::print("rates     {}\n", drive_rates_text(here));
   for (const Finding& finding : findings_here()) {
-    fmt::print("{:<9} {}{}\n", finding.subject == "pinned memory" ? "pinned" : finding.subject,
+    fmt::print("{:<9} {}{}\n", finding.subject.substr(0, finding.subject.find(' ')),
                finding.state == FindingState::kGood ? "" : fmt::format("{}: ", to_text(finding.state)), finding.text);
     if (!finding.remedy.empty()) fmt::print("          -> {}\n", finding.remedy);
   }

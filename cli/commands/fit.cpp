@@ -174,6 +174,10 @@ Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
 
 Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
   if (const auto goes = check_no_layout(command, options.asked.stack); !goes) return fail(goes.error());
+  const bool trains = !options.workload.exists() && !names_onnx_file(options.asked.model) && !is_step_graph_file(options.asked.model);
+  if (options.asked.machine.direct_storage && !trains) {
+    return refuse("--direct-storage is a way of plans that train", "leave it out");
+  }
   if (names_onnx_file(options.asked.model)) return fit_onnx(workload_request(options));
   if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
   const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;

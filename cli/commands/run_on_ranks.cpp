@@ -38,7 +38,7 @@ bool is_given(const RunFlags& flags, const std::string& option) {
 }
 
 Result<void> check_options(const RunFlags& flags, std::uint32_t job_ranks) {
-  for (const char* option : {"--init-adapter", "--ssd", "--progress-fd", "--trial"}) {
+  for (const char* option : {"--init-adapter", "--ssd", "--direct-storage", "--progress-fd", "--trial"}) {
     if (is_given(flags, option)) return fail(bad(fmt::format("a run on several ranks cannot do {} yet", option), "leave it out"));
   }
   for (const char* option : {"--resume", "--eval-data", "--save", "--save-every", "--durability"}) {

@@ -36,12 +36,18 @@ bool is_of_folder(const MachineProbe* probe, const std::string& folder) {
 
 Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
                                                     const MachineProbe* probe, std::vector<std::string>& notes) {
+  if (!options.ssd && options.direct_storage) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "direct storage is a way from a drive to the device, and there is no drive",
+                 .where = "--direct-storage",
+                 .remedy = "say how much of this computer's drive may be used: --ssd SIZE"});
+  }
   if (!options.ssd) return std::nullopt;
   if (const auto sound = check(options); !sound) return fail(sound.error());
   const std::string folder = flags.ssd_folder.empty() ? "." : flags.ssd_folder;
   const auto system = check_drive_folder(folder);
   if (!system) return fail(system.error());
-  AttachedDrive drive{.usable = std::min(*options.ssd, system->free)};
+  AttachedDrive drive{.usable = std::min(*options.ssd, system->free), .reaches_device = options.direct_storage};
   if (drive.usable < *options.ssd) {
     notes.push_back(fmt::format("{} free for SSD data in {}", to_text(system->free), folder));
   }
@@ -57,6 +63,7 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
     const Bytes usable = drive.usable;
     drive = attached(*probe->drive);
     drive.usable = usable;
+    drive.reaches_device = options.direct_storage;
     notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured by plimsoll machines --probe on {}",
                                 folder, drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga, probe->date));
     return drive;

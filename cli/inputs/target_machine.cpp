@@ -113,7 +113,8 @@ Result<void> check_file_alone(const MachineFlags& flags) {
   if (flags.machine_file.empty()) return {};
   const std::pair<const char*, bool> given[] = {
       {"--on", !flags.gpu.empty()},         {"--ram", !flags.ram.empty()},
-      {"--ssd", !flags.ssd.empty()},        {"--pcie", !flags.pcie.empty()},
+      {"--ssd", !flags.ssd.empty()},        {"--direct-storage", flags.direct_storage},
+      {"--pcie", !flags.pcie.empty()},
       {"--cpu-cores", flags.cpu_cores.has_value()}, {"--dram-bandwidth", flags.dram_gbs.has_value()},
       {"--device-memory", !flags.device_memory.empty()}, {"--desktop", flags.desktop},
       {"--os", flags.os != "linux"},        {"--gpus", flags.gpus != 1}};

@@ -136,6 +136,11 @@ void add_machine_flags(CLI::App& command, MachineFlags& flags) {
                   "where SSD data goes on this computer: a folder that can be written, on a local drive with enough room "
                   "(no network, not in memory); default: beside the run file")
       ->group(group);
+  command
+      .add_flag("--direct-storage", flags.direct_storage,
+                "what the device needs passes between it and the SSD without host memory (GPUDirect Storage; runs on a GPU need "
+                "NVIDIA's cuFile, plimsoll doctor tells)")
+      ->group(group);
   command.add_option("--pcie", flags.pcie, "generation x lanes, e.g. 3x16")->group(group);
   command.add_option("--cpu-cores", flags.cpu_cores, "CPU cores")->group(group);
   command.add_option("--dram-bandwidth", flags.dram_gbs, "GB/s that host memory reaches")->group(group);
@@ -153,6 +158,7 @@ Result<MachineOptions> read_machine_options(const MachineFlags& flags) {
   options.cpu_cores = flags.cpu_cores;
   options.dram_gbs = flags.dram_gbs;
   options.desktop = flags.desktop;
+  options.direct_storage = flags.direct_storage;
   options.gpus = flags.gpus;
   const auto os = parse_operating_system(flags.os);
   if (!os) return fail(os.error());

@@ -17,6 +17,7 @@ struct MachineFlags {
   std::string ram;
   std::string ssd;   ///< 2TB[:READ,WRITE][xN]
   std::string ssd_folder;     ///< of this computer; empty: beside the run file, or where the program was started
+  bool direct_storage = false;  ///< the drive and the device exchange data without host memory
   std::string pcie;  ///< GENxLANES
   std::string device_memory;
   std::optional<int> cpu_cores;

@@ -25,6 +25,7 @@ Result<void> check_other_stack(const StackFlags& stack, const MachineFlags& mach
   if (machine.machine_file.empty() && (machine.gpu.empty() || machine.gpu == "this")) {
     return refuse(fmt::format("--stack {} needs a GPU of the catalogue", stack.stack), "name one with --on, or state one with --machine");
   }
+  if (machine.direct_storage) return refuse("--direct-storage is a way of plimsoll's own plans", "leave it or --stack out");
   return check_file_alone(machine);
 }
 

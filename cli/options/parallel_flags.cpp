@@ -82,12 +82,12 @@ Result<Recomputation> read_recomputation(const std::string& text) {
 
 /// What is around the GPUs of a cluster is not modelled.
 Result<void> check_machine(const MachineFlags& machine) {
-  const bool around = !machine.ram.empty() || !machine.ssd.empty() || !machine.pcie.empty() ||
+  const bool around = !machine.ram.empty() || !machine.ssd.empty() || machine.direct_storage || !machine.pcie.empty() ||
                       !machine.device_memory.empty() || machine.cpu_cores || machine.dram_gbs ||
                       !machine.machine_file.empty();
   if (!around) return {};
   return refuse("--gpus", "of many devices, GPU and network are modelled, not what is around them",
-                "leave --ram, --ssd, --pcie, --device-memory, --cpu-cores, --dram-bandwidth and --machine out");
+                "leave --ram, --ssd, --direct-storage, --pcie, --device-memory, --cpu-cores, --dram-bandwidth and --machine out");
 }
 
 Result<BlockChoices> read_choices(const StackFlags& stack) {

@@ -28,7 +28,8 @@ std::vector<const Program*> LoadedPlan::programs() const {
   return all;
 }
 
-std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<const Program* const> programs) {
+std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<const Program* const> programs,
+                                                const std::function<bool(const std::byte* begin)>& counts) {
   std::vector<std::pair<std::byte*, std::byte*>> ranges;
   for (const Program* program : programs) {
     for (const Instruction& instruction : program->body.list.instructions) {
@@ -36,6 +37,7 @@ std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<co
       const bool crosses = instruction.kind == InstructionKind::kRead || instruction.kind == InstructionKind::kWrite;
       if (!crosses || (uses[0].drive != &drive && uses[1].drive != &drive)) continue;
       const PlacedUse& memory = uses[0].drive == nullptr ? uses[0] : uses[1];
+      if (counts && !counts(memory.base)) continue;
       const std::span<std::byte> slots = memory.all_slots();
       ranges.emplace_back(slots.data(), slots.data() + slots.size());
     }

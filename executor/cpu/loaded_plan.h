@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -25,7 +26,8 @@ struct LoadedPlan {
   const StateStore states;
 };
 
-/// The memory that transfers to or from a drive touch, each range once, sorted.
-std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<const Program* const> programs);
+/// The memory that transfers to or from a drive touch, each range once, sorted; only what `counts`, where that is given.
+std::vector<std::span<std::byte>> memory_beside(const Drive& drive, std::span<const Program* const> programs,
+                                                const std::function<bool(const std::byte* begin)>& counts = {});
 
 }  // namespace plimsoll

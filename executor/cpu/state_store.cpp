@@ -13,7 +13,8 @@ StateStore::StateStore(const Plan& plan, const Program& step, const ArenaSet& ar
       staged_(plan.buffers.size(), nullptr) {
   for (const Instruction& instruction : step.body.list.instructions) {
     if (instruction.kind != InstructionKind::kRead) continue;
-    const Use& source = step.body.uses(instruction)[0];
+    const Use &source = step.body.uses(instruction)[0], &into = step.body.uses(instruction)[1];
+    if (arenas.size_in_memory(plan.buffers[into.target].space).count == 0) continue;  // a device's
     if (source.bytes == plan.buffers[source.target].bytes) staged_[source.target] = step.uses_of(instruction)[1].base;
   }
 }
@@ -41,7 +42,16 @@ std::span<std::byte> StateStore::memory_of(BufferId id, std::uint32_t slot) cons
   const Buffer& buffer = plan_.at(id);
   const bool on_drive = arenas_.drive(buffer.space) != nullptr;
   std::byte* begin = on_drive ? staged_[id.index] : arenas_.at(buffer.space, buffer.offset_in(slot));
+  if (on_drive && begin == nullptr) begin = passing(buffer.bytes);
   return {begin, static_cast<std::size_t>(buffer.bytes.count)};
+}
+
+std::byte* StateStore::passing(Bytes bytes) const {
+  if (!passing_ || passing_->size() < bytes) {
+    passing_.reset();
+    passing_ = std::make_unique<HostArena>(bytes);
+  }
+  return passing_->data();
 }
 
 std::size_t StateStore::size_of_state(const StateBinding& binding) const { return bytes_kept(plan_, layout_, binding); }

@@ -83,8 +83,12 @@ Result<void> check_on_device(const Plan& plan, const FlatBody& body, const Instr
 }
 
 Result<void> check_on_host(const Plan& plan, const FlatBody& body, const Instruction& instruction, const std::string& where) {
-  for (const Use& use : body.uses(instruction)) {
-    if (is_in_device(plan, use)) return refuse("the host cannot reach the device's memory but by a queue of the device", where);
+  const std::span<const Use> uses = body.uses(instruction);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    const bool by_drive = (instruction.kind == InstructionKind::kRead && i == 1) || (instruction.kind == InstructionKind::kWrite && i == 0);
+    if (!by_drive && is_in_device(plan, uses[i])) {
+      return refuse("the host cannot reach the device's memory but by a queue of the device", where);
+    }
   }
   return {};
 }

@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <vector>
 
 #include "executor/cuda/cuda_launches.h"
 #include "executor/cuda/cuda_try.h"
+#include "executor/cuda/cufile_io.h"
 #include "executor/cuda/device.h"
 #include "executor/cuda/growing_memory.h"
 #include "executor/cuda/matmul_library.h"
@@ -36,6 +38,7 @@ class CudaDevice final : public Device {
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
     for (cudaStream_t stream : streams_) cudaStreamDestroy(stream);
     growing_.clear();
+    cufile_.reset();
   }
   CudaDevice(const CudaDevice&) = delete;
   CudaDevice& operator=(const CudaDevice&) = delete;
@@ -59,7 +62,7 @@ class CudaDevice final : public Device {
   std::byte* reserve(Bytes bytes) override {
     use();
     const auto size = static_cast<std::size_t>(bytes.count);
-    if (auto growing = cuda::GrowingMemory::open(number_, properties_.totalGlobalMem); growing && growing->resize(size)) {
+    if (auto growing = cuda::GrowingMemory::open(number_, properties_.totalGlobalMem, cufile_ != nullptr); growing && growing->resize(size)) {
       const std::scoped_lock lock(mutex_);
       std::byte* const data = growing->data();
       growing_.emplace(data, std::move(growing));
@@ -112,6 +115,22 @@ class CudaDevice final : public Device {
   void unpin(std::span<std::byte> memory) override {
     use();
     CUDA_TRY(cudaHostUnregister(memory.data()));
+  }
+
+  void prepare_direct_storage() override {
+    use();
+    if (!cufile_) cufile_ = cuda::CuFileLibrary::open();
+  }
+
+  /// Memory that grows is registered piece by piece: a drive's driver pins what is within one allocation.
+  std::unique_ptr<BlockIo> open_direct_io(const DriveFile& file, std::span<const std::span<std::byte>> memory) override {
+    if (!cufile_) throw std::logic_error("direct storage was not prepared");
+    std::vector<std::span<std::byte>> pieces;
+    for (const std::span<std::byte> range : memory) {
+      const std::vector<std::span<std::byte>> parts = allocations_of(range);
+      pieces.insert(pieces.end(), parts.begin(), parts.end());
+    }
+    return std::make_unique<cuda::CuFileIo>(cufile_, file, pieces, [this] { use(); });
   }
 
   StreamId add_stream() override {
@@ -242,6 +261,15 @@ class CudaDevice final : public Device {
     return found == growing_.end() ? nullptr : found->second.get();
   }
 
+  /// The parts of a range of reserved memory that lie in one allocation each.
+  [[nodiscard]] std::vector<std::span<std::byte>> allocations_of(std::span<std::byte> range) const {
+    const std::scoped_lock lock(mutex_);
+    const auto after = growing_.upper_bound(range.data());
+    if (after == growing_.begin()) return {range};
+    std::vector<std::span<std::byte>> parts = std::prev(after)->second->pieces_of(range);
+    return parts.empty() ? std::vector{range} : parts;
+  }
+
   [[nodiscard]] cudaGraphExec_t at(DeviceGraphId graph) const {
     const std::scoped_lock lock(mutex_);
     return graphs_[graph.index];
@@ -273,6 +301,7 @@ class CudaDevice final : public Device {
   int number_;
   cudaDeviceProp properties_{};
   std::map<std::byte*, std::unique_ptr<cuda::GrowingMemory>> growing_;
+  std::shared_ptr<const cuda::CuFileLibrary> cufile_;  ///< once direct storage was prepared
   std::string no_library_;
   std::unique_ptr<cuda::MatmulLibrary> library_;
   mutable std::mutex mutex_;

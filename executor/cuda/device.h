@@ -11,6 +11,7 @@
 #include "core/base/result.h"
 #include "core/base/strong_id.h"
 #include "executor/cuda/launch/device_launch.h"
+#include "executor/tiers/block_io.h"
 
 namespace plimsoll {
 
@@ -54,6 +55,13 @@ class Device {
   virtual std::byte* resize(std::byte* memory, Bytes held, Bytes wanted) = 0;
   virtual void pin(std::span<std::byte> memory) = 0;
   virtual void unpin(std::span<std::byte> memory) = 0;
+
+  /// Drives will exchange data with the device's memory without the host's (GPUDirect Storage), and what is reserved from now on is
+  /// made for it. Throws EnvironmentError that says what is missing, and what to do without.
+  virtual void prepare_direct_storage() = 0;
+  /// Then: the way between a file that bypasses the page cache and `memory` of the device, which transfers will touch. It must end
+  /// before the file does and before that memory is resized or let go. Any thread may call it; nobody can look at the bytes.
+  virtual std::unique_ptr<BlockIo> open_direct_io(const DriveFile& file, std::span<const std::span<std::byte>> memory) = 0;
 
   virtual StreamId add_stream() = 0;
   virtual DeviceEventId add_event() = 0;

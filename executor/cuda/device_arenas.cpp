@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "executor/cpu/loaded_plan.h"
+
 namespace plimsoll {
 namespace {
 
@@ -75,6 +77,7 @@ DeviceArenas::~DeviceArenas() {
 
 void DeviceArenas::resize(const Plan& plan, Bytes scratch) {
   device_->synchronize();
+  stop_drives();
   Bytes held;
   for (const DeviceMemory& memory : device_memory_) held += memory.size;
   check_free(*device_, on_device(plan), Bytes(0), held);
@@ -147,6 +150,7 @@ void DeviceArenas::unpin_host() {
 }
 
 void DeviceArenas::release() {
+  stop_drives();
   unpin_host();
   for (DeviceMemory& memory : device_memory_) {
     if (memory.data != nullptr) device_->release(memory.data);
@@ -154,6 +158,28 @@ void DeviceArenas::release() {
   }
   if (scratch_ != nullptr) device_->release(scratch_);
   scratch_ = nullptr;
+}
+
+bool DeviceArenas::is_on_device(const std::byte* place) const {
+  return std::any_of(device_memory_.begin(), device_memory_.end(), [&](const DeviceMemory& memory) {
+    return memory.data != nullptr && place >= memory.data && place < memory.data + memory.size.count;
+  });
+}
+
+void DeviceArenas::start_drives(std::span<const Program* const> programs) const {
+  const auto open = [this](const DriveFile& file, std::span<const std::span<std::byte>> memory) {
+    return device_->open_direct_io(file, memory);
+  };
+  for (Drive* drive : host_.drives()) {
+    const auto of_host = memory_beside(*drive, programs, [this](const std::byte* place) { return !is_on_device(place); });
+    auto of_device = memory_beside(*drive, programs, [this](const std::byte* place) { return is_on_device(place); });
+    drive->start(of_host, {.memory = std::move(of_device), .open = open});
+  }
+}
+
+/// What reaches into memory lets go of it before it goes.
+void DeviceArenas::stop_drives() const {
+  for (Drive* drive : host_.drives()) drive->stop();
 }
 
 Program DeviceArenas::program_of(const Plan& plan, const Body& body) const {

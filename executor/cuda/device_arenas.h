@@ -29,6 +29,9 @@ class DeviceArenas {
   [[nodiscard]] std::byte* scratch(std::size_t stream) const { return scratch_ + stream * scratch_size_; }
   [[nodiscard]] Bytes reserved_beside() const { return Bytes(static_cast<std::int64_t>(scratch_size_ * streams_)); }
 
+  /// Readies the drives for what these programs move, to and from the device too. Throws as Drive::start.
+  void start_drives(std::span<const Program* const> programs) const;
+
   /// The body with every use at its address, on the device or not.
   [[nodiscard]] Program program_of(const Plan& plan, const Body& body) const;
   /// What nothing has written reads as NaN.
@@ -44,6 +47,8 @@ class DeviceArenas {
     std::byte* data = nullptr;  ///< null where it is no device's
     Bytes size;
   };
+  [[nodiscard]] bool is_on_device(const std::byte* place) const;
+  void stop_drives() const;
   void resize_device(const Plan& plan);
   void resize_device(DeviceMemory& memory, Bytes bytes);
   void resize_scratch(Bytes scratch);

@@ -45,6 +45,20 @@ Result<void> check(const Plan& plan) {
 
 }  // namespace
 
+namespace {
+
+/// Before anything is reserved: on a machine whose drive reaches the device, a small file is opened by that way and let go.
+void try_direct_storage(const Platform& platform, Device& device, const std::string& folder) {
+  const auto drive = platform.space(SpaceKind::kSsd), memory = platform.space(SpaceKind::kDevice);
+  const bool direct = drive && memory && (platform.link(*drive, *memory) || platform.link(*memory, *drive));
+  if (!direct) return;
+  device.prepare_direct_storage();
+  const DriveFile trial(folder, kStorageAlignment, true);
+  if (trial.direct()) static_cast<void>(device.open_direct_io(trial, {}));  // else the drive says so, where one is used
+}
+
+}  // namespace
+
 struct DeviceExecutor::Impl {
   Impl(const Plan& plan, std::shared_ptr<Device> where, const DeviceOptions& how)
       : device(std::move(where)), options(how), loaded(std::make_unique<LoadedDevicePlan>(plan, device, options)) {}
@@ -93,7 +107,7 @@ struct DeviceExecutor::Impl {
   LaneRecord carry_out(const Plan& migration) {
     const Program program = loaded->arenas->program_of(migration, *migration.body(kMigrateBody));
     const Program* const all[] = {&program};
-    for (Drive* drive : loaded->arenas->host().drives()) drive->start(memory_beside(*drive, all));
+    loaded->arenas->start_drives(all);
     if (program.body.size() == 0) return {};
     const NoBatches none;
     const ExecutionContext context{migration, program, loaded->pool, loaded->product, none};
@@ -122,6 +136,7 @@ Result<std::unique_ptr<DeviceExecutor>> DeviceExecutor::create(const Plan& plan,
   if (auto good = check(plan); !good) return fail(good.error());
   if (auto own = check_rank(plan, options); !own) return fail(own.error());
   try {
+    try_direct_storage(plan.platform, *device, options.drive.folder);
     return std::unique_ptr<DeviceExecutor>(new DeviceExecutor(std::make_unique<Impl>(plan, std::move(device), options)));
   } catch (const EnvironmentError& error) {
     return fail(error.error());

@@ -25,6 +25,8 @@ struct Functions {
   decltype(&::cuMemMap) map;
   decltype(&::cuMemUnmap) unmap;
   decltype(&::cuMemSetAccess) allow;
+  decltype(&::cuDeviceGet) device;
+  decltype(&::cuDeviceGetAttribute) attribute;
 };
 
 std::optional<Functions> find_all() {
@@ -34,8 +36,17 @@ std::optional<Functions> find_all() {
                    find_symbol(library, "cuMemAddressReserve", f.reserve) && find_symbol(library, "cuMemAddressFree", f.free) &&
                    find_symbol(library, "cuMemCreate", f.create) && find_symbol(library, "cuMemRelease", f.release) &&
                    find_symbol(library, "cuMemMap", f.map) && find_symbol(library, "cuMemUnmap", f.unmap) &&
-                   find_symbol(library, "cuMemSetAccess", f.allow);
+                   find_symbol(library, "cuMemSetAccess", f.allow) &&
+                   find_symbol(library, "cuDeviceGet", f.device) && find_symbol(library, "cuDeviceGetAttribute", f.attribute);
   return all ? std::optional(f) : std::nullopt;
+}
+
+/// Whether other PCIe devices can reach memory of this kind.
+bool may_be_reached(const Functions& driver, int number) {
+  CUdevice device = 0;
+  int supported = 0;
+  return driver.device(&device, number) == CUDA_SUCCESS &&
+         driver.attribute(&supported, CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED, device) == CUDA_SUCCESS && supported != 0;
 }
 
 std::size_t up_to(std::size_t bytes, std::size_t multiple) { return (bytes + multiple - 1) / multiple * multiple; }
@@ -52,6 +63,18 @@ class MappedMemory final : public GrowingMemory {
   MappedMemory& operator=(const MappedMemory&) = delete;
 
   [[nodiscard]] std::byte* data() const override { return reinterpret_cast<std::byte*>(begin_); }
+
+  [[nodiscard]] std::vector<std::span<std::byte>> pieces_of(std::span<std::byte> range) const override {
+    std::vector<std::span<std::byte>> parts;
+    const auto first = static_cast<std::size_t>(range.data() - data()), last = first + range.size();
+    std::size_t begin = 0;
+    for (const Piece& piece : pieces_) {
+      const std::size_t from = std::max(begin, first), to = std::min(begin + piece.bytes, last);
+      if (from < to) parts.emplace_back(data() + from, to - from);
+      begin += piece.bytes;
+    }
+    return parts;
+  }
 
   [[nodiscard]] bool resize(std::size_t bytes) override {
     const std::size_t wanted = up_to(bytes, granule_), held = end_;
@@ -113,12 +136,13 @@ class MappedMemory final : public GrowingMemory {
 
 }  // namespace
 
-std::unique_ptr<GrowingMemory> GrowingMemory::open(int device, std::size_t at_most) {
+std::unique_ptr<GrowingMemory> GrowingMemory::open(int device, std::size_t at_most, bool for_peers) {
   static const std::optional<Functions> kDriver = find_all();
   if (!kDriver) return nullptr;
   CUmemAllocationProp kind{};
   kind.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   kind.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+  if (for_peers && may_be_reached(*kDriver, device)) kind.allocFlags.gpuDirectRDMACapable = 1;
   std::size_t granule = 0;
   if (kDriver->granularity(&granule, &kind, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED) != CUDA_SUCCESS || granule == 0) return nullptr;
   const std::size_t addresses = up_to(at_most, granule);

@@ -95,8 +95,8 @@ void LoadedDevicePlan::start_drives(const DeviceOptions& options) {
   source = options.backend + "; " + queues.device.info().software;
   std::vector<const Program*> programs{&step};
   if (evaluation) programs.push_back(&*evaluation);
-  for (Drive* drive : arenas->host().drives()) {
-    drive->start(memory_beside(*drive, programs));
+  arenas->start_drives(programs);
+  for (const Drive* drive : arenas->host().drives()) {
     source += fmt::format("; ssd: {}", drive->describe());
   }
 }

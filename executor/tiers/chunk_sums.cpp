@@ -37,6 +37,11 @@ void ChunkSums::wrote(Bytes offset, std::span<const std::byte> bytes) {
   sums_.insert(found.begin(), found.end());
 }
 
+void ChunkSums::wrote_unseen(Bytes offset, Bytes bytes) {
+  const std::scoped_lock lock(mutex_);
+  forget(offset.count, offset.count + bytes.count);
+}
+
 std::optional<ChunkSums::Chunk> ChunkSums::find_changed(Bytes offset, std::span<const std::byte> bytes) const {
   const std::int64_t end = offset.count + static_cast<std::int64_t>(bytes.size());
   std::vector<std::pair<std::int64_t, Sum>> known;

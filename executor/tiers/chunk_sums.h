@@ -24,6 +24,8 @@ class ChunkSums {
   };
 
   void wrote(Bytes offset, std::span<const std::byte> bytes);
+  /// Bytes that nobody here saw were written there.
+  void wrote_unseen(Bytes offset, Bytes bytes);
   /// The first chunk among bytes that were read which is not what was written; nothing when all are, or were never written. A chunk
   /// of which only a part was read is not looked at.
   [[nodiscard]] std::optional<Chunk> find_changed(Bytes offset, std::span<const std::byte> bytes) const;

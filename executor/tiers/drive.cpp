@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "core/base/error.h"
@@ -25,16 +26,38 @@ Drive::Drive(Bytes bytes, bool direct, const DriveOptions& options)
     : options_(options), wants_direct_(direct), file_(options.folder, bytes, direct) {}
 
 void Drive::resize(Bytes bytes, bool direct) {
-  opened_ = {};
+  stop();
   wants_direct_ = direct;
   file_.resize(bytes, direct);
   sums_.cut(bytes);
 }
 
-void Drive::start(std::span<const std::span<std::byte>> memory) {
-  opened_ = {};  // first, so that memory is never pinned twice
+void Drive::start(std::span<const std::span<std::byte>> memory, const DeviceReach& device) {
+  stop();  // first, so that memory is never pinned twice
   opened_ = open_block_io(file_, memory, options_.way);
   if (options_.interpose) opened_.io = options_.interpose(std::move(opened_.io));
+  if (device.memory.empty()) return;
+  if (!file_.direct()) {
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment,
+                            .what = fmt::format("direct storage needs files that bypass the page cache: {}", why_buffered()),
+                            .where = fmt::format("{} ({})", file_.folder(), file_.file_system().name),
+                            .remedy = "name another folder with --ssd-folder, or leave --direct-storage out"});
+  }
+  device_memory_ = device.memory;
+  device_io_ = device.open(file_, device_memory_);
+  if (options_.interpose) device_io_ = options_.interpose(std::move(device_io_));
+}
+
+void Drive::stop() {
+  opened_ = {};
+  device_io_.reset();
+  device_memory_.clear();
+}
+
+bool Drive::is_of_device(const std::byte* begin) const {
+  return std::any_of(device_memory_.begin(), device_memory_.end(), [&](const std::span<std::byte>& range) {
+    return begin >= range.data() && begin < range.data() + range.size();
+  });
 }
 
 template <typename Work>
@@ -51,6 +74,7 @@ void Drive::move(IoDirection direction, std::size_t bytes, const Work& transfer)
 }
 
 void Drive::read(Bytes offset, std::span<std::byte> into) {
+  if (is_of_device(into.data())) return move(IoDirection::kRead, into.size(), [&] { device_io_->read(offset, into); });
   std::optional<ChunkSums::Chunk> changed;  // told when nothing is on its way any more
   LookAtBytes look;
   if (options_.checksums) {
@@ -76,9 +100,11 @@ void Drive::refuse(const ChunkSums::Chunk& changed) const {
 }
 
 void Drive::write(Bytes offset, std::span<const std::byte> from) {
+  const bool of_device = is_of_device(from.data());
   LookAtBytes look;
-  if (options_.checksums) look = [&](Bytes at, std::span<const std::byte> bytes) { sums_.wrote(at, bytes); };
-  move(IoDirection::kWrite, from.size(), [&] { opened_.io->write(offset, from, look); });
+  if (options_.checksums && !of_device) look = [&](Bytes at, std::span<const std::byte> bytes) { sums_.wrote(at, bytes); };
+  if (of_device) sums_.wrote_unseen(offset, Bytes(static_cast<std::int64_t>(from.size())));
+  move(IoDirection::kWrite, from.size(), [&] { (of_device ? device_io_ : opened_.io)->write(offset, from, look); });
   forget(offset, from.size());
   const std::int64_t end = offset.count + static_cast<std::int64_t>(from.size());
   std::int64_t highest = touched_.load();
@@ -94,9 +120,13 @@ void Drive::forget(Bytes offset, std::size_t bytes) const {
 std::string Drive::describe() const {
   std::string text = opened_.io->name();
   if (!opened_.reason.empty()) text += fmt::format(" ({})", opened_.reason);
+  if (device_io_) text += fmt::format("; to and from the device by {}", device_io_->name());
   if (file_.direct()) return fmt::format("{}, O_DIRECT, {}", text, file_.file_system().name);
-  const char* why = wants_direct_ ? "the file system refuses O_DIRECT" : "the plan's transfers are not whole blocks";
-  return fmt::format("{}, buffered ({}), {}", text, why, file_.file_system().name);
+  return fmt::format("{}, buffered ({}), {}", text, why_buffered(), file_.file_system().name);
+}
+
+std::string_view Drive::why_buffered() const {
+  return wants_direct_ ? "the file system refuses O_DIRECT" : "the plan's transfers are not whole blocks";
 }
 
 std::string Drive::warning() const {

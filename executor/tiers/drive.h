@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "executor/run_warning.h"
 #include "executor/tiers/block_io.h"
@@ -23,6 +25,13 @@ struct DriveOptions {
   std::function<std::unique_ptr<BlockIo>(std::unique_ptr<BlockIo>)> interpose = {};
 };
 
+/// Memory of a device that transfers touch, too, without the host's, and what opens the way between it and a file; it may throw
+/// EnvironmentError.
+struct DeviceReach {
+  std::vector<std::span<std::byte>> memory = {};
+  std::function<std::unique_ptr<BlockIo>(const DriveFile& file, std::span<const std::span<std::byte>> memory)> open = {};
+};
+
 /// The SSD arena of a plan: zeros in a nameless file, until something is written.
 class Drive {
  public:
@@ -33,9 +42,11 @@ class Drive {
   /// constructor does, and the file stays as it is.
   void resize(Bytes bytes, bool direct);
 
-  /// Call before the first transfer, with the memory that transfers will touch (see open_block_io); again when that
-  /// changes.
-  void start(std::span<const std::span<std::byte>> memory);
+  /// Call before the first transfer, with the memory that transfers will touch (see open_block_io), and that of a device; again
+  /// when that changes. Throws EnvironmentError where a device is to be reached and the file does not bypass the page cache.
+  void start(std::span<const std::span<std::byte>> memory, const DeviceReach& device = {});
+  /// Lets go of all that memory; to be started again.
+  void stop();
 
   /// Call before the first transfer to have the drive watched.
   void expect(ExpectedRates rates) { watch_.emplace(rates); }
@@ -44,7 +55,8 @@ class Drive {
   void name_chunks(std::function<std::string(Bytes at)> name) { name_ = std::move(name); }
 
   /// See BlockIo; both throw EnvironmentError, which names the folder, when the drive fails. With checksums `read`
-  /// throws it, with the chunk's name, when bytes are not those that were written.
+  /// throws it, with the chunk's name, when bytes are not those that were written; what passes between the file and a device is
+  /// not looked at.
   void read(Bytes offset, std::span<std::byte> into);
   void write(Bytes offset, std::span<const std::byte> from);
 
@@ -64,6 +76,8 @@ class Drive {
   /// Runs `transfer`, watched, and adds to its failure where the data lies.
   template <typename Work>
   void move(IoDirection direction, std::size_t bytes, const Work& transfer);
+  [[nodiscard]] bool is_of_device(const std::byte* begin) const;
+  [[nodiscard]] std::string_view why_buffered() const;
   /// Buffered bytes should not crowd memory that plans count on.
   void forget(Bytes offset, std::size_t bytes) const;
   [[noreturn]] void refuse(const ChunkSums::Chunk& changed) const;
@@ -72,6 +86,8 @@ class Drive {
   bool wants_direct_;
   DriveFile file_;
   OpenedIo opened_;
+  std::vector<std::span<std::byte>> device_memory_;
+  std::unique_ptr<BlockIo> device_io_;
   std::optional<DriveWatch> watch_;
   ChunkSums sums_;
   std::function<std::string(Bytes at)> name_;

@@ -205,8 +205,30 @@ class CataloguePlatform {
                           .latency = latency, .path = std::move(out)});
     add_link(platform(), {.name = "host->ssd", .from = host_, .to = ssd, .bytes_per_second = std::min(fastest, drives * write),
                           .latency = latency, .path = std::move(in)});
+    if (options_.direct_storage) add_direct_ways(ssd);
     add_queue(platform(), "ssd.read", QueueKind::kStorage, cpu_, {}, options_.ssd_queue_depth);
     add_queue(platform(), "ssd.write", QueueKind::kStorage, cpu_, {}, options_.ssd_queue_depth);
+  }
+
+  /// Each byte takes what it takes of the drives and of the GPU's link on its way through the host, but for host memory, and
+  /// no way is faster than the slower of the two.
+  void add_direct_ways(SpaceId ssd) {
+    const auto joined = [&](std::string name, SpaceId from, SpaceId to) {
+      const Link &drive = platform().at(*platform().link(from == ssd ? ssd : host_, from == ssd ? host_ : ssd)),
+                 &slot = platform().at(*platform().link(from == ssd ? host_ : from, from == ssd ? to : host_));
+      Link way{.name = std::move(name), .from = from, .to = to, .bytes_per_second = std::min(drive.bytes_per_second, slot.bytes_per_second),
+               .latency = drive.latency, .path = drive.path};
+      way.path.insert(way.path.end(), slot.path.begin(), slot.path.end());
+      std::erase_if(way.path, [&](const Demand& demand) { return demand.resource == dram_; });
+      return way;
+    };
+    Link read = joined("ssd->gpu0", ssd, gpu_space_), write = joined("gpu0->ssd", gpu_space_, ssd);
+    add_link(platform(), std::move(read));
+    add_link(platform(), std::move(write));
+    note(fmt::format("direct storage: data of the GPU's passes between drive and GPU without host memory{}",
+                     gpu_.board == GpuBoard::kGeForce || gpu_.board == GpuBoard::kLaptop
+                         ? "; cuFile has it for boards for data centers and workstations, and copies through the host on others"
+                         : ""));
   }
 
   void note_drive_rates(double read, double write) {

@@ -8,7 +8,8 @@
 namespace plimsoll {
 
 /// The machine with this GPU as plans see it: spaces gpu0, host and (when given) ssd, their links with what they share,
-/// and the queues compute, h2d, d2h, cpu, data, report and (with a drive) ssd.read, ssd.write.
+/// and the queues compute, h2d, d2h, cpu, data, report and (with a drive) ssd.read, ssd.write. With direct storage links lead
+/// between ssd and gpu0 too.
 /// Options out of range are an error of kind kInput; a machine whose memory is all taken is kInfeasible.
 Result<DescribedPlatform> gpu_platform(const GpuEntry& gpu, const MachineOptions& options = {});
 

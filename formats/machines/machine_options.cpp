@@ -40,6 +40,19 @@ Result<void> check_lanes(std::optional<int> lanes) {
   return refuse(fmt::format("a PCIe slot cannot have {} lanes", *lanes), "give 1, 2, 4, 8 or 16");
 }
 
+/// Without a drive there is no way; NVIDIA's cuFile is for its own boards, and under Linux alone.
+Result<void> check_direct_storage(const MachineOptions& options, const GpuEntry& gpu) {
+  if (!options.direct_storage) return {};
+  if (!options.ssd) return refuse("direct storage is a way from a drive to the GPU, and there is no drive", "name one with --ssd 2TB");
+  if (is_simulated_only(gpu)) {
+    return refuse(fmt::format("direct storage goes by NVIDIA's cuFile, which is not for {}", gpu.name),
+                  "leave --direct-storage (in a machine file \"reaches_gpu\") out");
+  }
+  if (options.os == OperatingSystem::kLinux) return {};
+  return refuse(fmt::format("direct storage goes by NVIDIA's cuFile, which is not there under {}", to_text(options.os)),
+                "leave --direct-storage out, or describe a machine under Linux: --os linux");
+}
+
 }  // namespace
 
 Result<void> validate(const MachineOptions& options, const GpuEntry& gpu) {
@@ -69,7 +82,7 @@ Result<void> validate(const MachineOptions& options, const GpuEntry& gpu) {
   if (!options.ssd && (options.ssd_read_gbs || options.ssd_write_gbs)) {
     return refuse("a drive's rates are given without its capacity", "give the drive's capacity too");
   }
-  return {};
+  return check_direct_storage(options, gpu);
 }
 
 }  // namespace plimsoll

@@ -27,6 +27,7 @@ struct MachineOptions {
   double ssd_together = 1;         ///< drive-seconds a second and drive while it reads and writes at once, 1 to 2
   std::optional<double> ssd_uplink_gbs;  ///< that all drives share, both ways together: their switch's, or their striping's
   int ssd_queue_depth = 4;         ///< transfers in flight each way
+  bool direct_storage = false;     ///< drives and GPU exchange data without host memory (GPUDirect Storage)
 };
 
 /// Checks ranges, and that a cap is no larger than the GPU's memory.

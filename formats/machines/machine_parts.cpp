@@ -61,7 +61,8 @@ NumaPart read_numa(const JsonNode& node) {
 
 DrivePart read_drive(const JsonNode& node, std::int64_t nodes) {
   node.allow_only({"capacity", "count", "queue_depth", "read_bytes_per_second", "write_bytes_per_second",
-                   "mixed_read_bytes_per_second", "mixed_write_bytes_per_second", "uplink_bytes_per_second", "numa_node"});
+                   "mixed_read_bytes_per_second", "mixed_write_bytes_per_second", "uplink_bytes_per_second", "reaches_gpu",
+                   "numa_node"});
   DrivePart drive{.capacity = node.at("capacity").bytes(),
           .count = node.integer_or("count", 1, 1, kMostParts),
           .queue_depth = count_in(node, "queue_depth", 1, kMostParts),
@@ -70,6 +71,7 @@ DrivePart read_drive(const JsonNode& node, std::int64_t nodes) {
           .mixed_read_bytes_per_second = rate_in(node, "mixed_read_bytes_per_second"),
           .mixed_write_bytes_per_second = rate_in(node, "mixed_write_bytes_per_second"),
           .uplink_bytes_per_second = rate_in(node, "uplink_bytes_per_second"),
+          .reaches_gpu = node.boolean_or("reaches_gpu", false),
           .numa_node = count_in(node, "numa_node", 0, nodes - 1)};
   const bool alone = drive.read_bytes_per_second && drive.write_bytes_per_second;
   const bool read = drive.mixed_read_bytes_per_second.has_value(), write = drive.mixed_write_bytes_per_second.has_value();
@@ -137,6 +139,7 @@ std::string write_drive(const DrivePart& drive) {
   add_rate(line, "mixed_read_bytes_per_second", drive.mixed_read_bytes_per_second);
   add_rate(line, "mixed_write_bytes_per_second", drive.mixed_write_bytes_per_second);
   add_rate(line, "uplink_bytes_per_second", drive.uplink_bytes_per_second);
+  if (drive.reaches_gpu) line.flag("reaches_gpu", true);
   add_count(line, "numa_node", drive.numa_node);
   return line.str();
 }

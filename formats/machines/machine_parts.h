@@ -48,6 +48,7 @@ struct DrivePart {
   std::optional<double> mixed_read_bytes_per_second;  ///< of one drive while it writes as well,
   std::optional<double> mixed_write_bytes_per_second;  ///< and while it reads
   std::optional<double> uplink_bytes_per_second;  ///< that all of them share, both ways together
+  bool reaches_gpu = false;  ///< without host memory (GPUDirect Storage)
   std::optional<std::int64_t> numa_node;
 };
 

@@ -47,6 +47,7 @@ MachineOptions options_of(const MachineParts& parts) {
   for (const DrivePart& drive : parts.drives) {
     options.ssd = drive.capacity;
     options.ssd_count = static_cast<int>(drive.count);
+    options.direct_storage = drive.reaches_gpu;
     if (drive.queue_depth) options.ssd_queue_depth = static_cast<int>(*drive.queue_depth);
     if (drive.read_bytes_per_second) options.ssd_read_gbs = *drive.read_bytes_per_second / kGiga;
     if (drive.write_bytes_per_second) options.ssd_write_gbs = *drive.write_bytes_per_second / kGiga;
@@ -77,6 +78,7 @@ Result<MachineParts> parts_of(const GpuEntry& gpu, const MachineOptions& options
       if (r.name == resource) *rate = r.capacity / options.ssd_count;
     }
   }
+  drive.reaches_gpu = options.direct_storage;
   if (options.ssd_uplink_gbs) drive.uplink_bytes_per_second = *options.ssd_uplink_gbs * kGiga;
   parts.drives = {drive};
   return parts;

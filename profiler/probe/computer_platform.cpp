@@ -161,7 +161,7 @@ Platform build_platform(const ThisComputer& computer, const Arenas& arenas, std:
   const ProcessorId cpu = add_processor(platform, processor);
   add_copies(platform, device, host, dram, rates);
   add_queues(platform, gpu0, cpu, cores, dram, rates.demands);
-  if (drive) add_drive(platform, *drive, host, cpu, dram);
+  if (drive) add_drive(platform, *drive, device, host, cpu, dram);
   return platform;
 }
 

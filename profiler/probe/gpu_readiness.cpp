@@ -176,12 +176,26 @@ Finding look_at_pinned(const std::optional<Bytes>& limit) {
           : ""};
 }
 
+/// By which --direct-storage runs.
+Finding look_at_direct_storage(const ReadinessOptions& options) {
+  if (options.cufile.empty()) {
+    return {"direct storage", FindingState::kMissing, "NVIDIA's cuFile is not found: what a GPU keeps on an SSD passes through host memory",
+            "for --direct-storage install GPUDirect Storage (nvidia-gds, or the CUDA toolkit's libcufile)"};
+  }
+  if (options.nvidia_fs) return {"direct storage", FindingState::kGood, options.cufile + ", nvidia-fs loaded", {}};
+  return {"direct storage", FindingState::kLimited,
+          options.cufile + " without nvidia-fs: its compatibility mode copies through host memory, so --direct-storage saves nothing",
+          "install and load nvidia-fs (nvidia-gds; sudo modprobe nvidia-fs), or leave --direct-storage out; gdscheck -p tells what drive "
+          "and board can do"};
+}
+
 }  // namespace
 
 std::vector<Finding> gpu_readiness(const ReadinessOptions& options) {
   std::vector<Finding> findings{look_at_driver(options.root), look_at_toolkit(options), look_at_permissions(options)};
   look_at_links(options.root, findings);
   findings.push_back(look_at_pinned(options.locked_limit));
+  findings.push_back(look_at_direct_storage(options));
   return findings;
 }
 

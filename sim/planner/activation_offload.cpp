@@ -64,13 +64,13 @@ void StepLowering::send_activations_away(const Run& run, std::uint32_t micro_bat
   const bool to_ssd = plan_.strategy.activations == Tier::kSsd && run.block >= plan_.strategy.host_activation_blocks;
   for (const TensorId tensor : leaving_[static_cast<std::size_t>(run.block)]) {
     const BufferId device = holder(tensor, micro_batch);
-    BufferId stored = fetch_to_host(device);
+    BufferId stored = to_ssd && places_.writes_directly ? device : fetch_to_host(device);
     linger(device, behind);
     if (to_ssd) {
-      const BufferId staged = stored;
+      const BufferId passing = stored;
       stored = make_buffer(graph_.at(tensor), *places_.ssd);
-      out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(staged), out_.whole(stored));
-      linger(staged, 2 * behind);
+      out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(passing), out_.whole(stored));
+      if (passing != device) linger(passing, 2 * behind);
     }
     away_[micro_batch][tensor.index] = stored;
     ++away_count_;
@@ -93,14 +93,14 @@ void StepLowering::bring_activations_back(const Run& run, std::uint32_t micro_ba
 
 BufferId StepLowering::bring_back(const Tensor& tensor, BufferId stored) {
   const std::int64_t ahead = plan_.strategy.staging_slots - 1;
-  if (plan_.at(stored).space != places_.host) {
+  if (plan_.at(stored).space != places_.host && !places_.reads_directly) {
     const BufferId staged = make_buffer(tensor, places_.host);
     out_.copy(*places_.ssd_read, InstructionKind::kRead, out_.whole(stored), out_.whole(staged));
     arrive_early(staged, 2 * ahead);
     stored = staged;
   }
   const BufferId device = make_buffer(tensor, places_.device);
-  out_.copy(places_.h2d, InstructionKind::kCopy, out_.whole(stored), out_.whole(device));
+  copy_to_device(out_.whole(stored), out_.whole(device));
   arrive_early(device, ahead);
   return device;
 }

@@ -1,4 +1,6 @@
 // The part of StepLowering that sums gradients over micro-batches and moves them to where the optimizer reads them.
+#include <algorithm>
+
 #include "sim/planner/step_lowering.h"
 
 namespace plimsoll {
@@ -42,6 +44,11 @@ void StepLowering::finish_gradients(const Run& run) {
       continue;
     }
     out_.begin_segment("gradient complete", together_.end - 1, run.block);
+    if (leaves_for_drive(sum)) {
+      work_on_sum(sum, OpKind::kSquaredNorm, places_.device);
+      store_on_ssd(sum);
+      continue;
+    }
     if (plan_.at(holder(sum, 0)).space == places_.device) send_to_host(sum, 0);
     work_on_sum(sum, OpKind::kAccumulate, places_.host);
     work_on_sum(sum, OpKind::kSquaredNorm, places_.host);
@@ -59,6 +66,15 @@ void StepLowering::work_on_sum(TensorId sum, OpKind kind, SpaceId where) {
     if (where == places_.host) bring_to_host(op->operands[0].tensor);
     launch(*op, 0, where);
   }
+}
+
+/// What a tied head has must be added first, where the other part is; an update in the backward pass needs it at once.
+bool StepLowering::leaves_for_drive(TensorId sum) {
+  if (!places_.writes_directly || gradient_tier(sum) != Tier::kSsd || plan_.strategy.update_in_backward) return false;
+  if (plan_.at(holder(sum, 0)).space != places_.device) return false;
+  const auto found = outline_.once_a_step.find(sum);
+  if (found == outline_.once_a_step.end()) return true;
+  return std::none_of(found->second.begin(), found->second.end(), [](const Op* op) { return op->kind == OpKind::kAccumulate; });
 }
 
 void StepLowering::send_to_host(TensorId gradient, std::uint32_t micro_batch) {
@@ -83,7 +99,7 @@ void StepLowering::store_on_ssd(TensorId sum) {
   if (!stored.valid()) stored = make_buffer(graph_.at(sum), *places_.ssd);
   const BufferId passing = holder(sum, 0);
   out_.copy(*places_.ssd_write, InstructionKind::kWrite, out_.whole(passing), out_.whole(stored));
-  rotate(passing_sums_, passing);
+  rotate(plan_.at(passing).space == places_.device ? leaving_gradients_ : passing_sums_, passing);
   holder(sum, 0) = stored;
 }
 

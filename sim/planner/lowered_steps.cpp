@@ -106,8 +106,10 @@ LoweredSteps::Choices LoweredSteps::choices_of(const Strategy& strategy, const P
   const auto read = platform.queue("ssd.read"), write = platform.queue("ssd.write");
   const auto drive = platform.space(SpaceKind::kSsd);
   if (!uses_drive(strategy) || !read || !write || !drive) return choices;
-  const std::array<std::int64_t, 5> drives{number(drive->index), number(read->index), platform.at(*read).width,
-                                           number(write->index), platform.at(*write).width};
+  const SpaceId device = *platform.space(SpaceKind::kDevice);  // a step has places there
+  const std::int64_t ways = (platform.link(*drive, device) ? 1 : 0) + (platform.link(device, *drive) ? 2 : 0);
+  const std::array<std::int64_t, 6> drives{number(drive->index),          number(read->index),  platform.at(*read).width,
+                                           number(write->index), platform.at(*write).width, ways};
   std::copy(drives.begin(), drives.end(), choices.end() - static_cast<std::ptrdiff_t>(drives.size()));
   return choices;
 }

@@ -65,8 +65,8 @@ class LoweredSteps {
   void keep(const Strategy& strategy, const Platform& platform, WrittenStep written, std::optional<PlacedStep> placed);
 
  private:
-  /// A strategy's choices, and the drive's queues where it uses one.
-  using Choices = std::array<std::int64_t, 20>;
+  /// A strategy's choices, and the drive's queues and which ways lead from it to the device and back where it uses one.
+  using Choices = std::array<std::int64_t, 21>;
   /// A digest; how wide the drive's queues are, where it has a part in it.
   using Placement = std::tuple<std::uint64_t, std::int64_t, std::int64_t>;
 

@@ -42,16 +42,22 @@ BufferId StepLowering::fetch_group(GroupId group) {
                       .category = TensorKind::kParameter});
   };
   const std::int64_t ahead = plan_.strategy.staging_slots - 1;
-  if (stored.space == places_.ssd) {
+  if (stored.space == places_.ssd && !places_.reads_directly) {
     const BufferId staged = arriving(places_.host);
     out_.copy(*places_.ssd_read, InstructionKind::kRead, source, out_.whole(staged));
     reach_back(staged, 2 * ahead);
     source = out_.whole(staged);
   }
   const BufferId device = arriving(places_.device);
-  out_.copy(places_.h2d, InstructionKind::kCopy, source, out_.whole(device));
+  copy_to_device(source, out_.whole(device));
   reach_back(device, ahead);
   return device;
+}
+
+void StepLowering::copy_to_device(const Range& source, const Range& device) {
+  const bool from_drive = plan_.at(source.buffer).space == places_.ssd;
+  if (from_drive) out_.copy(*places_.ssd_read, InstructionKind::kRead, source, device);
+  else out_.copy(places_.h2d, InstructionKind::kCopy, source, device);
 }
 
 void StepLowering::reach_back(BufferId buffer, std::int64_t runs) {

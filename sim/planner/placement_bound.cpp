@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "core/graph/op.h"
@@ -72,18 +73,49 @@ Result<double> most_rate(const Platform& platform, const Link& link, const CostM
   return std::max(alone, shared);
 }
 
+/// Of links one way: what each carries at the most, together no more than what is in the path of all of them has.
+class Ways {
+ public:
+  void add(const Link& link, double rate) {
+    sum_ += rate;
+    alone_ = std::max(alone_, rate);
+    std::map<std::uint32_t, double> shared;
+    for (const Demand& demand : link.path) {
+      const auto known = amounts_.find(demand.resource.index);
+      if (count_ == 0) shared[demand.resource.index] = demand.amount;
+      else if (known != amounts_.end()) shared[known->first] = std::min(known->second, demand.amount);
+    }
+    amounts_ = std::move(shared);
+    ++count_;
+  }
+
+  [[nodiscard]] double rate(const Platform& platform) const {
+    double most = sum_;
+    for (const auto& [resource, amount] : amounts_) {
+      const double capacity = platform.resources[resource].capacity;
+      if (count_ > 1 && capacity > 0 && amount > 0) most = std::min(most, capacity / amount);
+    }
+    return std::max(most, alone_);
+  }
+
+ private:
+  double sum_ = 0, alone_ = 0;
+  int count_ = 0;
+  std::map<std::uint32_t, double> amounts_;  ///< a byte, at the least, of what all of them share
+};
+
 /// Of all links into and out of the device, and the SSD.
 Result<Rates> most_rates(const Platform& platform, const CostModel& costs, SpaceId device) {
-  Rates rates;
+  Ways in, out, read, write;
   for (const Link& link : platform.links) {
     const auto rate = most_rate(platform, link, costs);
     if (!rate) return fail(rate.error());
-    if (link.to == device) rates.in += *rate;
-    if (link.from == device) rates.out += *rate;
-    if (platform.at(link.from).kind == SpaceKind::kSsd) rates.read += *rate;
-    if (platform.at(link.to).kind == SpaceKind::kSsd) rates.write += *rate;
+    if (link.to == device) in.add(link, *rate);
+    if (link.from == device) out.add(link, *rate);
+    if (platform.at(link.from).kind == SpaceKind::kSsd) read.add(link, *rate);
+    if (platform.at(link.to).kind == SpaceKind::kSsd) write.add(link, *rate);
   }
-  return rates;
+  return Rates{in.rate(platform), out.rate(platform), read.rate(platform), write.rate(platform)};
 }
 
 double least_of_convex(const std::function<double(double)>& of, double begin, double end) {

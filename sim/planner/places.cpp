@@ -40,6 +40,8 @@ Result<Places> Places::find(const Platform& platform, const Strategy& strategy) 
   }
   places.ssd_read = platform.queue("ssd.read");
   places.ssd_write = platform.queue("ssd.write");
+  places.reads_directly = places.ssd && platform.link(*places.ssd, places.device);
+  places.writes_directly = places.ssd && platform.link(places.device, *places.ssd);
   const bool uses_ssd =
       std::max({strategy.optimizer, strategy.parameters, strategy.gradients, strategy.activations}) == Tier::kSsd;
   if (uses_ssd && (!places.ssd || !places.ssd_read || !places.ssd_write)) {

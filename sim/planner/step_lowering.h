@@ -18,6 +18,7 @@ struct Places {
   std::optional<SpaceId> ssd;
   QueueId compute, h2d, d2h, cpu, data, report;
   std::optional<QueueId> ssd_read, ssd_write;
+  bool reads_directly = false, writes_directly = false;  ///< between the drive and the device, without host memory
 
   /// Finds them by name and kind; an error names what the platform lacks for `strategy`.
   static Result<Places> find(const Platform& platform, const Strategy& strategy);
@@ -96,6 +97,8 @@ class StepLowering {
   [[nodiscard]] bool is_streamed(GroupId group) const;
   void fetch_parameters(const std::vector<std::size_t>& ops);
   [[nodiscard]] BufferId fetch_group(GroupId group);
+  /// From host memory, or from a drive that reaches the device.
+  void copy_to_device(const Range& source, const Range& device);
   /// Keeps `buffer` from a run earlier on, so that what fills it can run ahead of its use.
   void reach_back(BufferId buffer, std::int64_t runs);
 
@@ -123,6 +126,9 @@ class StepLowering {
   void finish_gradients(const Run& run);
   /// The once-a-step ops of `kind` that work on `sum`.
   void work_on_sum(TensorId sum, OpKind kind, SpaceId where);
+  /// Whether a complete sum that waits on the drive goes there from the device, and the host sees no more of it than its norm
+  /// until the update.
+  [[nodiscard]] bool leaves_for_drive(TensorId sum);
   void send_to_host(TensorId gradient, std::uint32_t micro_batch);
   void bring_to_host(TensorId sum, std::uint32_t age = 0);
   void store_on_ssd(TensorId sum);

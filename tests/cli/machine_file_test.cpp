@@ -1,4 +1,6 @@
 #include <catch2/catch.hpp>
+#include <algorithm>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/program.h"
@@ -18,6 +20,11 @@ ChildEnd fit_on(const TemporaryFolder& folder, const std::string& text, const Ar
   return plimsoll_in(folder, line);
 }
 
+json content_of(const TemporaryFolder& folder, const std::string& name) {
+  std::ifstream file(folder.file(name));
+  return json::parse(file);
+}
+
 const std::string kGpu = R"("gpus": [{"name": "RTX 2060 6GB", "pcie_generation": 3, "pcie_lanes": 8}])";
 
 }  // namespace
@@ -34,6 +41,66 @@ TEST_CASE("a machine written by its parts and read back is the machine of the op
   CHECK(read["memory"] == expected["memory"]);
   CHECK(read["step_seconds"] == expected["step_seconds"]);
   CHECK(read["strategy"] == expected["strategy"]);
+}
+
+TEST_CASE("a drive that reaches the GPU is written by its key, read back as the option says, and told in the plan's file") {
+  const TemporaryFolder folder;
+  const Arguments options{"--on", "A100 80GB SXM", "--ram", "16GiB", "--ssd", "800GB", "--direct-storage"};
+  Arguments write{"machines", "-o", "desk.json"}, plan{"plan", "gpt2", "--strategy", "stream-ssd", "-o", "plan.json"};
+  for (Arguments* line : {&write, &plan}) line->insert(line->end(), options.begin(), options.end());
+  REQUIRE(plimsoll_in(folder, write).code == 0);
+  CHECK(content_of(folder, "desk.json")["parts"]["drives"][0]["reaches_gpu"] == true);
+  const ChildEnd planned = plimsoll_in(folder, plan);
+  INFO(planned.err);
+  REQUIRE(planned.code == 0);
+  const ChildEnd again = plimsoll_in(folder, {"plan", "gpt2", "--strategy", "stream-ssd", "-o", "again.json", "--machine", "desk.json"});
+  INFO(again.err);
+  REQUIRE(again.code == 0);
+  const json one = content_of(folder, "plan.json"), other = content_of(folder, "again.json");
+  const auto direct = [](const json& links) {
+    return std::count_if(links.begin(), links.end(), [](const json& link) { return link["name"] == "ssd->gpu0" || link["name"] == "gpu0->ssd"; });
+  };
+  CHECK(direct(one["platform"]["links"]) == 2);
+  CHECK(one["platform"]["links"] == other["platform"]["links"]);
+  CHECK(one["bodies"] == other["bodies"]);
+  CHECK(plimsoll_in(folder, {"validate", "plan.json"}).code == 0);
+  CHECK(plimsoll_in(folder, {"simulate", "plan.json"}).code == 0);
+  const ChildEnd twice = plimsoll_in(folder, {"fit", "gpt2", "--machine", "desk.json", "--direct-storage"});
+  CHECK(twice.code == 2);
+  CHECK_THAT(twice.err, Contains("--direct-storage does not go with --machine"));
+  const ChildEnd no_drive = plimsoll_in(folder, {"fit", "gpt2", "--on", "A100 80GB SXM", "--direct-storage"});
+  CHECK(no_drive.code == 2);
+  CHECK_THAT(no_drive.err, Contains("there is no drive") && Contains("--ssd"));
+}
+
+TEST_CASE("a run whose drive reaches the device has bit for bit the losses of one through host memory, and a plan's file says which it is") {
+  const TemporaryFolder folder;
+  const auto losses = [&](const Arguments& more) {
+    Arguments line{"run", kTinyModel, "--data", kText, "--steps", "6", "--device-memory", "16MiB", "--ram", "64MiB", "--ssd", "128MiB:3,2",
+                   "--strategy", "stream-ssd", "--matmul", "openblas", "--json", "--quiet", "--force", "-o", "run.plimsoll"};
+    line.insert(line.end(), more.begin(), more.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(end.err);
+    REQUIRE(end.code == 0);
+    return json::parse(end.out)["losses"];
+  };
+  CHECK(losses({"--direct-storage"}) == losses({}));
+}
+
+TEST_CASE("direct storage is refused where nothing uses it") {
+  const TemporaryFolder folder;
+  const Arguments machine{"--on", "A100 80GB SXM", "--ssd", "1TB", "--direct-storage"};
+  const auto refusal = [&](Arguments line) {
+    line.insert(line.end(), machine.begin(), machine.end());
+    const ChildEnd end = plimsoll_in(folder, line);
+    INFO(end.out);
+    CHECK(end.code == 2);
+    return end.err;
+  };
+  CHECK_THAT(refusal({"fit", "gpt2", "--stack", "pytorch"}), Contains("--direct-storage"));
+  CHECK_THAT(refusal({"fit", "gpt2", "--workload", "inference"}), Contains("--direct-storage"));
+  CHECK_THAT(refusal({"fit", "gpt2", "--gpus", "8"}), Contains("--direct-storage"));
+  CHECK_THAT(refusal({"fit", "gpt2", "--os", "windows"}), Contains("windows"));
 }
 
 TEST_CASE("what a machine file states and plans do not use yet is said") {

@@ -43,4 +43,19 @@ TEST_CASE("no more of a drive is taken than what is free, and a folder that is n
   CHECK_FALSE(with_own_drive({.ssd = "64MiB", .ssd_folder = folder.file("missing")}, notes));
 }
 
+TEST_CASE("a drive that is to reach the device says so with every rate that it may have, and is refused where it is not there") {
+  const TemporaryFolder folder;
+  std::vector<std::string> notes;
+  for (const char* ssd : {"64MiB:3,2", "64MiB"}) {
+    const MachineFlags flags{.ssd = ssd, .ssd_folder = folder.path(), .direct_storage = true};
+    const auto drive = find_own_drive(flags, *read_machine_options(flags), nullptr, notes);
+    if (!drive) FAIL(drive.error().text());
+    CHECK((*drive)->reaches_device);
+    CHECK(with_own_drive(flags, notes)->direct_storage);
+  }
+  const auto none = with_own_drive({.ssd_folder = folder.path(), .direct_storage = true}, notes);
+  REQUIRE_FALSE(none);
+  CHECK(none.error().text().find("--ssd SIZE") != std::string::npos);
+}
+
 }  // namespace plimsoll::test

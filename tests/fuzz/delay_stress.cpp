@@ -22,6 +22,7 @@ test::RandomPlanOptions options_of(std::uint64_t seed) {
           .buffers_per_space = 3 + static_cast<std::uint32_t>(seed % 5),
           .max_slots = 1 + static_cast<std::uint32_t>(seed % 3),
           .ssd = seed % 4 != 0,
+          .direct = seed % 3 == 1,
           .overlaps = seed % 2 == 0};
 }
 

@@ -26,6 +26,7 @@ RandomPlanOptions options_of(std::uint64_t seed) {
           .buffers_per_space = 2 + static_cast<std::uint32_t>(seed % 4),
           .max_slots = 1 + static_cast<std::uint32_t>(seed / 7 % 3),
           .ssd = seed % 3 != 0,
+          .direct = seed % 7 == 2,
           .overlaps = seed % 2 == 0,
           .ordered = seed % 5 != 0};
 }

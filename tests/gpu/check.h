@@ -62,6 +62,7 @@ std::vector<Check> value_checks();
 std::vector<Check> training_checks();
 std::vector<Check> link_checks();
 std::vector<Check> memory_checks();
+std::vector<Check> drive_checks();
 std::vector<Check> speed_checks();
 std::vector<Check> layer_checks();
 std::vector<Check> attention_checks();

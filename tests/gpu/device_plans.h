@@ -16,9 +16,9 @@ T taken(Result<T> result) {
   return std::move(*result);
 }
 
-/// The machine around the bench's board, with a cap on its memory where `cap` is not zero.
-inline Platform machine_of(const Bench& bench, Bytes cap = Bytes(0)) {
-  MachineOptions options{.ram = 64 * kGiB, .ssd = 24 * kGiB, .cpu_cores = 8};
+/// The machine around the bench's board, with a cap on its memory where `cap` is not zero; with `direct` its drive reaches the board.
+inline Platform machine_of(const Bench& bench, Bytes cap = Bytes(0), bool direct = false) {
+  MachineOptions options{.ram = 64 * kGiB, .ssd = 24 * kGiB, .cpu_cores = 8, .direct_storage = direct};
   if (cap > Bytes(0)) options.device_memory = cap;
   return taken(gpu_platform(bench.board(), options)).platform;
 }

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "core/plan/order_conflicts.h"
+#include "tests/support/direct_ways.h"
 
 namespace plimsoll::test {
 namespace {
@@ -44,6 +45,7 @@ class Scribe {
   explicit Scribe(const RandomPlanOptions& options) : options_(options), draw_(options.seed) {}
 
   PlanWriter write() {
+    if (options_.direct) out_.plan().platform = with_direct_ways(out_.plan().platform);
     for (std::size_t space = 0; space < (options_.ssd ? 3u : 2u); ++space) add_buffers(space);
     while (out_.body().size() < options_.instructions) add_instruction();
     if (options_.ordered) order_conflicts(out_.plan(), out_.body());
@@ -119,8 +121,9 @@ class Scribe {
     if (kind < 78) return add_host_work(HostTask::kLoadTokens, Access::kWrite);
     if (kind < 82) return add_host_work(HostTask::kReportLoss, Access::kRead);
     if (kind < 85 || !options_.ssd) return void(out_.marker("cpu", some_dependencies()));
-    if (kind < 94) return add_copy(InstructionKind::kRead, "ssd.read", kSsd, kHost);
-    add_copy(InstructionKind::kWrite, "ssd.write", kHost, kSsd);
+    const std::size_t memory = options_.direct && draw_.chance(50) ? kGpu : kHost;
+    if (kind < 94) return add_copy(InstructionKind::kRead, "ssd.read", kSsd, memory);
+    add_copy(InstructionKind::kWrite, "ssd.write", memory, kSsd);
   }
 
   void add_launch(const char* queue, std::size_t space) {

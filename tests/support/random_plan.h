@@ -13,6 +13,7 @@ struct RandomPlanOptions {
   std::uint32_t buffers_per_space = 6;
   std::uint32_t max_slots = 3;
   bool ssd = true;       ///< also reads and writes of files, on queues of width 4
+  bool direct = false;   ///< of files (`ssd`) half go to and from the device straight
   bool overlaps = true;  ///< buffers of a space may lie on one another, as those of a packed arena do
   bool guards = true;    ///< some launches hang on a flag
   bool ordered = true;   ///< conflicts are ordered, so that the plan obeys the law of plans

@@ -2,6 +2,8 @@
 
 #include "core/plan/operand_pattern.h"
 #include "core/plan/verify_plan.h"
+#include "tests/support/direct_ways.h"
+#include "tests/support/law_checker.h"
 #include "tests/support/plan_writer.h"
 #include "tests/support/tiny_platform.h"
 
@@ -32,6 +34,26 @@ TEST_CASE("a copy along no link is refused") {
   Desk d;
   d.copy(InstructionKind::kWrite, "ssd.write", read(d.gpu), write(d.file));
   CHECK_THAT(d.defect(), Contains("no link leads from gpu0 to ssd"));
+}
+
+TEST_CASE("a drive and a device exchange data straight where links lead from one to the other, and in order like everything") {
+  Desk d;
+  d.plan().platform = with_direct_ways(d.plan().platform);
+  const auto stored = d.copy(InstructionKind::kWrite, "ssd.write", read(d.gpu), write(d.file));
+  const auto back = d.copy(InstructionKind::kRead, "ssd.read", read(d.file), write(d.gpu2), {after(stored), after(stored, 1)});
+  d.body().list.dependencies.push_back(after(back, 1));  // the next step's write finds the file read
+  Desk unordered = d;
+  Instruction& first = d.body().list.instructions[stored];
+  first.first_dependency = static_cast<std::uint32_t>(d.body().list.dependencies.size()) - 1;
+  first.dependency_count = 1;
+  CHECK(d.defect().empty());
+  CHECK_FALSE(broken_law(d.finish(), 2));
+  CHECK_THAT(unordered.defect(), Contains("no path orders it after"));
+  CHECK(broken_law(unordered.finish(), 2));
+  Desk no_way_back = d;
+  no_way_back.plan().platform.links.pop_back();
+  CHECK_THAT(no_way_back.defect(), Contains("no link leads from gpu0 to ssd"));
+  CHECK_THAT(broken_law(no_way_back.finish(), 2).value(), Contains("a copy along no link"));
 }
 
 TEST_CASE("within one memory a processor copies that reaches it, and no other") {

@@ -1,5 +1,7 @@
 #include "tests/executor/cuda/emulated_device.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -7,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/plan/plan.h"
 #include "tests/executor/cuda/emulated_launch.h"
 
 namespace plimsoll::test {
@@ -37,6 +40,7 @@ std::byte* EmulatedDevice::reserve(Bytes bytes) {
 void EmulatedDevice::release(std::byte* memory) {
   const std::scoped_lock lock(mutex_);
   refuse_in_capture("memory is given back");
+  refuse_while_reached(memory);
   reserved_ -= memory_.at(memory)->size();
   memory_.erase(memory);
 }
@@ -46,6 +50,7 @@ std::byte* EmulatedDevice::resize(std::byte* memory, Bytes held, Bytes wanted) {
   synchronize();
   const std::scoped_lock lock(mutex_);
   refuse_in_capture("memory is resized");
+  refuse_while_reached(memory);
   if (memory_.at(memory)->size() != held) throw std::logic_error("memory has another size than it is said to have");
   const Bytes more = wanted - held;
   if (reserved_ + more > capacity_) {
@@ -80,6 +85,78 @@ void EmulatedDevice::pin(std::span<std::byte> memory) {
 void EmulatedDevice::unpin(std::span<std::byte> memory) {
   const std::scoped_lock lock(mutex_);
   if (pinned_.erase(memory.data()) == 0) throw std::logic_error("was not pinned");
+}
+
+namespace {
+
+/// A file and memory of the emulated device.
+class EmulatedDirectIo final : public BlockIo {
+ public:
+  EmulatedDirectIo(const DriveFile& file, std::span<const std::span<std::byte>> memory, std::atomic<std::int64_t>& bytes,
+                   std::shared_ptr<int> open)
+      : file_(file), memory_(memory.begin(), memory.end()), bytes_(bytes), open_(std::move(open)) {
+    if (!file.direct()) throw std::logic_error("a file that goes through the page cache");
+  }
+
+  void read(Bytes offset, std::span<std::byte> into, const LookAtBytes& look) override {
+    check(offset, into.data(), into.size(), look);
+    if (::pread(file_.descriptor(), into.data(), into.size(), offset.count) != static_cast<ssize_t>(into.size())) throw std::logic_error("a short read");
+  }
+  void write(Bytes offset, std::span<const std::byte> from, const LookAtBytes& look) override {
+    check(offset, from.data(), from.size(), look);
+    if (::pwrite(file_.descriptor(), from.data(), from.size(), offset.count) != static_cast<ssize_t>(from.size())) throw std::logic_error("a short write");
+  }
+  [[nodiscard]] std::string name() const override { return "an emulated way"; }
+
+ private:
+  void check(Bytes offset, const std::byte* data, std::size_t size, const LookAtBytes& look) {
+    if (look) throw std::logic_error("nobody can look at a device's bytes");
+    const auto block = static_cast<std::uint64_t>(kStorageAlignment.count);
+    const auto address = reinterpret_cast<std::uintptr_t>(data);
+    if (static_cast<std::uint64_t>(offset.count) % block != 0 || size % block != 0 || address % block != 0) throw std::logic_error("no whole blocks");
+    const bool known = std::any_of(memory_.begin(), memory_.end(), [&](const std::span<std::byte>& range) {
+      return data >= range.data() && data + size <= range.data() + range.size();
+    });
+    if (!known) throw std::logic_error("memory that no way leads to");
+    bytes_ += static_cast<std::int64_t>(size);
+  }
+
+  const DriveFile& file_;
+  std::vector<std::span<std::byte>> memory_;
+  std::atomic<std::int64_t>& bytes_;
+  std::shared_ptr<int> open_;  ///< while this lives
+};
+
+}  // namespace
+
+void EmulatedDevice::prepare_direct_storage() {
+  if (refuses_direct_storage_) {
+    throw EnvironmentError({.kind = ErrorKind::kEnvironment, .what = "no way to a drive", .where = {}, .remedy = "leave --direct-storage out"});
+  }
+  const std::scoped_lock lock(mutex_);
+  direct_ = true;
+}
+
+std::unique_ptr<BlockIo> EmulatedDevice::open_direct_io(const DriveFile& file, std::span<const std::span<std::byte>> memory) {
+  const std::scoped_lock lock(mutex_);
+  if (!direct_) throw std::logic_error("direct storage was not prepared");
+  for (const std::span<std::byte> range : memory) {
+    if (!is_own(range.data(), Bytes(static_cast<std::int64_t>(range.size())))) throw std::logic_error("not the device's memory");
+  }
+  const auto open = std::make_shared<int>(0);
+  std::erase_if(ways_, [](const auto& way) { return way.first.expired(); });
+  ways_.emplace_back(open, std::vector<std::span<std::byte>>(memory.begin(), memory.end()));
+  return std::make_unique<EmulatedDirectIo>(file, memory, direct_bytes_, open);
+}
+
+void EmulatedDevice::refuse_while_reached(const std::byte* memory) const {
+  const HostArena& arena = *memory_.at(const_cast<std::byte*>(memory));
+  for (const auto& [open, ranges] : ways_) {
+    if (open.expired()) continue;
+    for (const std::span<std::byte> range : ranges) {
+      if (range.data() >= arena.data() && range.data() < arena.data() + arena.size().count) throw std::logic_error("memory goes that a drive may reach");
+    }
+  }
 }
 
 StreamId EmulatedDevice::add_stream() {

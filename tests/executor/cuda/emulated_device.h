@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -31,6 +32,11 @@ class EmulatedDevice final : public Device {
   std::byte* resize(std::byte* memory, Bytes held, Bytes wanted) override;
   void pin(std::span<std::byte> memory) override;
   void unpin(std::span<std::byte> memory) override;
+  /// Throws where `refuse_direct_storage` was said.
+  void prepare_direct_storage() override;
+  /// Moves bytes when it is asked to, whatever waits on streams. What is not registered, or not whole blocks, is a logic_error.
+  std::unique_ptr<BlockIo> open_direct_io(const DriveFile& file, std::span<const std::span<std::byte>> memory) override;
+  void refuse_direct_storage() { refuses_direct_storage_ = true; }
   StreamId add_stream() override;
   DeviceEventId add_event() override;
   void copy(StreamId stream, std::byte* to, const std::byte* from, Bytes bytes) override;
@@ -59,6 +65,8 @@ class EmulatedDevice final : public Device {
   [[nodiscard]] std::size_t kernels_used() const { return used_.size(); }
   /// Copies from or to host memory that is not pinned, which block whoever gives them.
   [[nodiscard]] std::int64_t blocking_copies() const { return blocking_copies_; }
+  /// Bytes that passed between files and the device's memory without the host's.
+  [[nodiscard]] std::int64_t direct_bytes() const { return direct_bytes_; }
   /// Events that were ever made.
   [[nodiscard]] std::size_t events() const { return events_.size(); }
 
@@ -83,6 +91,8 @@ class EmulatedDevice final : public Device {
   using Used = std::tuple<Kernel, std::vector<std::pair<Access, std::size_t>>>;
 
   void push(StreamId stream, Task task);
+  /// A logic_error where an open way to a drive leads to that memory.
+  void refuse_while_reached(const std::byte* memory) const;
   /// Whether all of these bytes are reserved ones of the device; or pinned ones of the host.
   [[nodiscard]] bool is_own(const std::byte* first, Bytes bytes) const;
   [[nodiscard]] bool is_pinned(const std::byte* first, Bytes bytes) const;
@@ -102,6 +112,9 @@ class EmulatedDevice final : public Device {
   std::mt19937_64 random_;
   bool eager_;
   std::int64_t waits_ = 0, graph_runs_ = 0, blocking_copies_ = 0;
+  bool refuses_direct_storage_ = false, direct_ = false;
+  std::atomic<std::int64_t> direct_bytes_{0};
+  std::vector<std::pair<std::weak_ptr<int>, std::vector<std::span<std::byte>>>> ways_;  ///< what drives reach as long as it lives
   StreamId capturing_;  ///< whose work goes into the newest graph
   std::deque<std::vector<Task>> graphs_;
   std::map<std::byte*, std::unique_ptr<HostArena>> memory_;

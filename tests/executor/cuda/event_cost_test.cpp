@@ -20,6 +20,8 @@ class CountedDevice final : public Device {
   std::byte* resize(std::byte* memory, Bytes, Bytes) override { return memory; }
   void pin(std::span<std::byte>) override {}
   void unpin(std::span<std::byte>) override {}
+  void prepare_direct_storage() override {}
+  std::unique_ptr<BlockIo> open_direct_io(const DriveFile&, std::span<const std::span<std::byte>>) override { return nullptr; }
   StreamId add_stream() override { return StreamId(0); }
   DeviceEventId add_event() override { return events_.emplace_back(), DeviceEventId(events_.size() - 1); }
   void copy(StreamId, std::byte*, const std::byte*, Bytes) override {}

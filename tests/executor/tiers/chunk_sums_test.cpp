@@ -40,4 +40,13 @@ TEST_CASE("what was written last counts, parts of chunks and what was never writ
   CHECK_FALSE(sums.find_changed(Bytes(0), all));
 }
 
+TEST_CASE("of bytes that were written unseen nothing is known, of those beside them what was") {
+  ChunkSums sums;
+  sums.wrote(Bytes(0), bytes_of(4096, 1));
+  sums.wrote(Bytes(4096), bytes_of(4096, 2));
+  sums.wrote_unseen(Bytes(4096), Bytes(4096));
+  CHECK_FALSE(sums.find_changed(Bytes(4096), bytes_of(4096, 3)));
+  CHECK(sums.find_changed(Bytes(0), bytes_of(4096, 3)));
+}
+
 }  // namespace plimsoll

@@ -126,6 +126,42 @@ TEST_CASE("drives behind one uplink together move no more than it does") {
   CHECK(demand(platform, write.path, "ssd.uplink") == 1.0);
 }
 
+TEST_CASE("a drive that reaches the GPU does so at the slower rate of the two, over the GPU's link and past host memory") {
+  // PCIe 3.0 x16 has 12.3 GB/s one way; four drives read 4 x 3.5 = 14 and write 4 x 1.7 = 6.8 GB/s.
+  const MachineOptions options{.ssd = 1024 * kGiB, .ssd_read_gbs = 3.5, .ssd_write_gbs = 1.7, .ssd_count = 4, .direct_storage = true};
+  const auto platform = platform_of("RTX 2060 6GB", options);
+  const Link &read = link(platform, SpaceKind::kSsd, SpaceKind::kDevice), &write = link(platform, SpaceKind::kDevice, SpaceKind::kSsd);
+  CHECK(read.bytes_per_second == Approx(link(platform, SpaceKind::kHost, SpaceKind::kDevice).bytes_per_second));
+  CHECK(read.bytes_per_second < 14e9);
+  CHECK(write.bytes_per_second == Approx(6.8e9));
+  CHECK(read.latency == link(platform, SpaceKind::kSsd, SpaceKind::kHost).latency);
+  for (const char* resource : {"ssd.read", "pcie.h2d", "pcie.total"}) CHECK(demand(platform, read.path, resource) == 1.0);
+  for (const char* resource : {"ssd.write", "pcie.d2h", "pcie.total"}) CHECK(demand(platform, write.path, resource) == 1.0);
+  CHECK(demand(platform, read.path, "ssd.total") == Approx(1 / 3.5e9));
+  CHECK(demand(platform, read.path, "dram") + demand(platform, write.path, "dram") == 0.0);
+  MachineOptions without = options;
+  without.direct_storage = false;
+  CHECK(platform_of("RTX 2060 6GB", without).links.size() + 2 == platform.links.size());
+}
+
+TEST_CASE("direct storage is refused without a drive, under another system than Linux, and for other makers' boards") {
+  const auto refusal = [](std::string_view name, const MachineOptions& options) {
+    const auto described = gpu_platform(gpu(name), options);
+    return described ? std::string() : described.error().text();
+  };
+  const MachineOptions options{.ssd = 1024 * kGiB, .direct_storage = true};
+  MachineOptions no_drive = options, windows = options;
+  no_drive.ssd.reset();
+  windows.os = OperatingSystem::kWsl2;
+  using Catch::Contains;
+  CHECK_THAT(refusal("A100 80GB SXM4", no_drive), Contains("there is no drive") && Contains("--ssd"));
+  CHECK_THAT(refusal("A100 80GB SXM4", windows), Contains("wsl2") && Contains("--os linux"));
+  CHECK_THAT(refusal("MI300X", options), Contains("cuFile") && Contains("MI300X"));
+  CHECK(refusal("A100 80GB SXM4", options).empty());
+  CHECK(mentions(gpu_platform(gpu("RTX 3090"), options)->defaults, "copies through the host on others"));
+  CHECK_FALSE(mentions(gpu_platform(gpu("A100 80GB SXM4"), options)->defaults, "copies through the host on others"));
+}
+
 TEST_CASE("a machine without a drive has no SSD space, link or queue") {
   const auto platform = platform_of("RTX 2060 6GB");
   CHECK(platform.spaces.size() == 2);

@@ -113,6 +113,18 @@ TEST_CASE("a link that idles slowly is no fault") {
   CHECK(computer.finding("pcie").text.find("under load PCIe 3") != std::string::npos);
 }
 
+TEST_CASE("direct storage is there with cuFile and nvidia-fs, saves nothing without the module, and is missing without the library") {
+  const FakeComputer computer;
+  const Finding none = computer.finding("direct storage");
+  CHECK(none.state == FindingState::kMissing);
+  CHECK(none.remedy.find("nvidia-gds") != std::string::npos);
+  const Finding copies = computer.finding("direct storage", {.cufile = "libcufile.so.0"});
+  CHECK(copies.state == FindingState::kLimited);
+  CHECK(copies.text.find("compatibility mode") != std::string::npos);
+  CHECK(copies.remedy.find("leave --direct-storage out") != std::string::npos);
+  CHECK(computer.finding("direct storage", {.cufile = "libcufile.so.0", .nvidia_fs = true}).state == FindingState::kGood);
+}
+
 TEST_CASE("a low limit of locked memory is said with how to raise it") {
   const FakeComputer computer;
   CHECK(computer.finding("pinned memory").state == FindingState::kGood);

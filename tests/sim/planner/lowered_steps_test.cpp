@@ -10,6 +10,7 @@
 #include "sim/planner/search_plan.h"
 #include "sim/planner/step_lowering.h"
 #include "tests/sim/planner/plain_costs.h"
+#include "tests/support/direct_ways.h"
 #include "tests/support/small_models.h"
 #include "tests/support/tiny_platform.h"
 
@@ -151,6 +152,20 @@ TEST_CASE("what lasts, counted without a plan, is what a plan reserves") {
       }
     }
   }
+}
+
+TEST_CASE("a step that uses the drive is kept apart from that of a machine whose drive reaches the device") {
+  const ModelSpec spec = small_model(Family::kGpt2);
+  const Recipe recipe = small_recipe();
+  const Platform plain = tiny_platform(), direct = with_direct_ways(tiny_platform());
+  SharedSteps shared;
+  const auto steps = shared.of(spec, recipe, plain);
+  REQUIRE(steps == shared.of(spec, recipe, direct));
+  const Strategy on_drive{.activations = Tier::kSsd, .activation_blocks = 1}, resident;
+  for (const Strategy& strategy : {on_drive, resident}) steps->keep(strategy, plain, {.digest = 7}, std::nullopt);
+  CHECK(steps->written(on_drive, plain));
+  CHECK_FALSE(steps->written(on_drive, direct));
+  CHECK(steps->written(resident, direct));
 }
 
 TEST_CASE("remembered costs are the catalogue's, on each processor its own") {
