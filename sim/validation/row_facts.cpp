@@ -52,6 +52,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "reduce_bucket",
                                                   "overlap",
                                                   "autocasts",
+                                                  "whole_gradients",
                                                   "half_weights",
                                                   "legacy_kernels",
                                                   "older_cublas",

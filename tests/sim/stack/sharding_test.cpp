@@ -100,6 +100,15 @@ TEST_CASE("Gradient buckets hold every gradient a second time") {
   CHECK(bytes(resident(kModel, made, nano(8, 0))) - alone == Approx(4 * kParameters).epsilon(0.001));
 }
 
+TEST_CASE("LitGPT's head is a matrix of its own though the family ties it to the embedding") {
+  StackSetup setup = nano(1, 0);
+  setup.holds_logits = false;
+  const double tied = bytes(resident(kModel, recipe(Precision::kFp32), setup));
+  setup.modules = ModuleStyle::kLitGpt;
+  // Weight, gradient and both moments of 2048 rows of 512.
+  CHECK(bytes(resident(kModel, recipe(Precision::kFp32), setup)) - tied == Approx(12 * 1048576).epsilon(0.001));
+}
+
 TEST_CASE("A redundancy-free optimizer keeps about a rank's share of the states") {
   const Recipe made = recipe(Precision::kFp32);
   const double shared = bytes(resident(kModel, made, nano(4, 1)));
