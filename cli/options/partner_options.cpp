@@ -50,6 +50,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--autocast", flags.stack == "pytorch", "other stacks convert weights themselves, and run them without autocast", "leave it out"},
       {"--whole-gradients", flags.stack == "pytorch" && shares, "it is of gradients that PyTorch's FSDP shares out",
        "add --stack pytorch, --dp and --zero 3, or leave it out"},
+      {"--grouped-experts", hugging_face || flags.modules == "torchtune", "other modules have experts as their own code has them",
+       "take --modules huggingface or torchtune, or leave it out"},
       {"--written-gelu", flags.modules == "nanogpt" && flags.stack == "pytorch", "other modules have GELU as their own code has it",
        "add --stack pytorch --modules nanogpt, or leave it out"},
       {"--logits", allocates_by_pytorch && flags.stack != "megatron" && flags.loss_chunks == 1,

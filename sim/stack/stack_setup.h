@@ -102,6 +102,9 @@ struct StackSetup {
   /// FSDP: whether micro-batches that are not a step's last leave their gradients as they are, whole on every rank (no_sync). Nothing: as
   /// the modules' usual loops (see keeps_whole_gradients).
   std::optional<bool> whole_gradients;
+  /// Whether experts multiply in one kernel over tokens sorted by expert (torch._grouped_mm: torchtitan; transformers 5). Nothing: of
+  /// torchtune modules alone.
+  std::optional<bool> grouped_experts;
   bool written_gelu = false;    ///< GELU as powers, sums and products one after another: minGPT, nanoGPT until 2023
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
   bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture

@@ -53,6 +53,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "overlap",
                                                   "autocasts",
                                                   "whole_gradients",
+                                                  "grouped_experts",
                                                   "half_weights",
                                                   "legacy_kernels",
                                                   "older_cublas",
