@@ -204,6 +204,19 @@ TEST_CASE("Without reductions between micro-batches gradients are sent once a st
   CHECK(sent(true, 2) == Approx(2 * (blocks + rest)));
 }
 
+TEST_CASE("That gradients stay whole is told where it is taken for granted") {
+  const auto told = [](std::optional<bool> whole, int accumulate) {
+    StackSetup setup{.modules = ModuleStyle::kHuggingFace, .attention = AttentionKernel::kFlash, .data_ranks = 8, .zero = 3, .whole_gradients = whole};
+    Recipe made = recipe(Precision::kBf16Mixed);
+    made.accumulate = accumulate;
+    const auto lines = predict(kModel, made, setup).assumptions;
+    return std::any_of(lines.begin(), lines.end(), [](const std::string& line) { return line.find("--whole-gradients no") != std::string::npos; });
+  };
+  CHECK(told({}, 2));
+  CHECK_FALSE(told({}, 1));
+  CHECK_FALSE(told(true, 2));
+}
+
 TEST_CASE("Gradients stay whole between micro-batches in the loops of accelerate and Fabric, and where it is said") {
   StackSetup setup{.modules = ModuleStyle::kHuggingFace, .data_ranks = 8, .zero = 3};
   CHECK(keeps_whole_gradients(setup));
