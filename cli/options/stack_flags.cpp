@@ -176,6 +176,18 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::IsMember({"yes", "no"}))
       ->group("software");
   command
+      .add_option("--whole-gradients", flags.whole_gradients,
+                  "yes or no: FSDP reduces gradients with a step's last micro-batch alone and keeps them whole until then (no_sync; default: "
+                  "yes with huggingface and litgpt modules)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group("software");
+  command
+      .add_option("--grouped-experts", flags.grouped_experts,
+                  "yes or no: experts multiply in one kernel over tokens sorted by expert, as transformers 5 does (default: yes with "
+                  "torchtune modules)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group("software");
+  command
       .add_flag("--written-gelu", flags.written_gelu, "GELU as powers, sums and products one after another (minGPT, nanoGPT until 2023)")
       ->group("software");
   command
@@ -339,6 +351,8 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.liger = flags.liger;
   setup.tiled_mlp = flags.tiled_mlp;
   if (!flags.autocast.empty()) setup.autocasts = flags.autocast == "yes";
+  if (!flags.whole_gradients.empty()) setup.whole_gradients = flags.whole_gradients == "yes";
+  if (!flags.grouped_experts.empty()) setup.grouped_experts = flags.grouped_experts == "yes";
   setup.written_gelu = flags.written_gelu;
   if (!flags.logits.empty()) setup.holds_logits = flags.logits == "held";
   setup.zero = flags.zero;

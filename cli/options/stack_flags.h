@@ -40,6 +40,8 @@ struct StackFlags {
   bool liger = false;
   bool tiled_mlp = false;
   std::string autocast;  ///< "yes" or "no"; empty: as the modules' loops
+  std::string whole_gradients;  ///< "yes" or "no"; empty: as the modules' loops
+  std::string grouped_experts;  ///< "yes" or "no"; empty: as the modules have it
   bool written_gelu = false;
   std::string logits;  ///< "held" or "freed"; empty: as the modules' own examples have it
   int zero = 0;

@@ -156,6 +156,18 @@ void note_preparation(StackPrediction& prediction, const ModuleRules& rules, con
                                           : "PEFT's preparation turns checkpoints on; --recompute none leaves them out");
 }
 
+/// What was taken for granted of gradients between micro-batches, and of experts, where software is of both sorts.
+void note_loops(StackPrediction& prediction, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  if (recipe.accumulate > 1 && keeps_whole_gradients(setup) && !setup.whole_gradients) {
+    prediction.assumptions.emplace_back("gradients are reduced with a step's last micro-batch alone and whole on every GPU until then (no_sync); "
+                                        "--whole-gradients no where every micro-batch reduces");
+  }
+  const bool both = setup.modules == ModuleStyle::kHuggingFace && spec.family != Family::kLlama4;
+  if (both && spec.experts.count > 0 && !setup.grouped_experts) {
+    prediction.assumptions.emplace_back("experts multiply one by one, as in transformers 4; --grouped-experts yes has transformers 5's products");
+  }
+}
+
 /// What was taken for granted of maps that wait encoded.
 void note_compression(StackPrediction& prediction, const MapCompression& compression) {
   if (!compression.exists()) return;
@@ -259,6 +271,7 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   auto prediction = predict_run(*run, recipe, setup, gpu, detail);
   if (!prediction) return prediction;
   note_preparation(*prediction, module_rules(spec, recipe, setup, gpu), recipe, setup);
+  note_loops(*prediction, spec, recipe, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));

@@ -91,6 +91,11 @@ bool autocasts(const StackSetup& setup, Precision precision) {
   return setup.autocasts.value_or(wrapped && precision != Precision::kBf16);
 }
 
+bool keeps_whole_gradients(const StackSetup& setup) {
+  if (setup.stack != Stack::kPytorch || setup.data_ranks < 2 || setup.zero < 2) return false;
+  return setup.whole_gradients.value_or(setup.modules == ModuleStyle::kHuggingFace || setup.modules == ModuleStyle::kLitGpt);
+}
+
 bool stops_early(const StackSetup& setup) {
   const bool wrapped = setup.modules == ModuleStyle::kMosaic || setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
   const bool own = setup.stack == Stack::kPytorch && wrapped && !setup.compile && !setup.legacy_kernels;
@@ -129,6 +134,8 @@ std::string describe(const StackSetup& setup) {
   text += describe(setup.optimizer_form);
   if (setup.half_weights) text += ", weights in two bytes";
   if (setup.autocasts) text += *setup.autocasts ? ", two-byte weights in an autocast region" : ", no autocast of what is gathered";
+  if (setup.whole_gradients) text += *setup.whole_gradients ? ", gradients whole between micro-batches" : ", gradients reduced in every micro-batch";
+  if (setup.grouped_experts) text += *setup.grouped_experts ? ", experts in grouped products" : ", experts one by one";
   if (setup.written_gelu) text += ", GELU written out";
   if (setup.legacy_kernels) text += ", kernels of 2020";
   if (setup.half_logits) text += ", the loss of logits as products make them";

@@ -99,6 +99,12 @@ struct StackSetup {
   /// Whether the forward pass of what lies in two bytes (what FSDP gathers, or all of it) is an autocast region: norms, powers and softmax
   /// in fp32. Nothing: as the modules' usual loops (see autocasts).
   std::optional<bool> autocasts;
+  /// FSDP: whether micro-batches that are not a step's last leave their gradients as they are, whole on every rank (no_sync). Nothing: as
+  /// the modules' usual loops (see keeps_whole_gradients).
+  std::optional<bool> whole_gradients;
+  /// Whether experts multiply in one kernel over tokens sorted by expert (torch._grouped_mm: torchtitan; transformers 5). Nothing: of
+  /// torchtune modules alone.
+  std::optional<bool> grouped_experts;
   bool written_gelu = false;    ///< GELU as powers, sums and products one after another: minGPT, nanoGPT until 2023
   bool half_weights = false;    ///< apex O2 with PyTorch alone: modules in two bytes without autocast, flat fp32 copies in the optimizer
   bool legacy_kernels = false;  ///< PyTorch 1.7 or older: one element a thread and access, the first cuBLAS of an architecture
@@ -151,6 +157,10 @@ bool cuts_layers(const StackSetup& setup);
 /// Whether what lies in two bytes runs in an autocast region: as the setup says; else what FSDP gathers for loops that accelerate, Fabric
 /// or nanoGPT wrap, where a precision is mixed, and nothing else.
 bool autocasts(const StackSetup& setup, Precision precision);
+
+/// Whether only the last of a step's micro-batches reduces what FSDP shares out: as the setup says; else in the loops of accelerate
+/// (transformers' and TRL's trainers) and Fabric (LitGPT). Those of torchtune, torchtitan and Composer reduce in every one.
+bool keeps_whole_gradients(const StackSetup& setup);
 
 /// Whether a checkpoint's second run leaves out what backward does not ask for: as the setup says, else where the modules' own
 /// trainers take FSDP's checkpoint wrapper, which is not reentrant. A compiled block runs whole, and transformers' checkpoints

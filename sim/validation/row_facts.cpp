@@ -52,6 +52,8 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "reduce_bucket",
                                                   "overlap",
                                                   "autocasts",
+                                                  "whole_gradients",
+                                                  "grouped_experts",
                                                   "half_weights",
                                                   "legacy_kernels",
                                                   "older_cublas",

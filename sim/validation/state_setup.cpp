@@ -59,6 +59,8 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.desktop = facts.is_true("desktop");
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
   if (!facts.fact("autocasts").empty()) setup.autocasts = facts.is_true("autocasts");
+  if (!facts.fact("whole_gradients").empty()) setup.whole_gradients = facts.is_true("whole_gradients");
+  if (!facts.fact("grouped_experts").empty()) setup.grouped_experts = facts.is_true("grouped_experts");
   setup.half_weights = facts.is_true("half_weights");
   setup.legacy_kernels = facts.is_true("legacy_kernels");
   setup.older_cublas = facts.is_true("older_cublas");

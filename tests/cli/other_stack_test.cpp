@@ -108,6 +108,8 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "deepspeed", "--autocast", "no"}, "--autocast");
   refused({"--stack", "pytorch", "--precision", "fp32", "--autocast", "yes"}, "--autocast");
   refused({"--stack", "pytorch", "--precision", "bf16-mixed", "--autocast", "no"}, "--autocast");
+  refused({"--stack", "pytorch", "--whole-gradients", "no"}, "--whole-gradients");
+  refused({"--stack", "pytorch", "--modules", "nanogpt", "--grouped-experts", "yes"}, "--grouped-experts");
   refused({"--stack", "pytorch", "--written-gelu"}, "--written-gelu");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--half-logits"}, "--half-logits");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--liger"}, "--liger");

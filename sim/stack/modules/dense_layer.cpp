@@ -151,6 +151,7 @@ Tensor whole_weight(Tape& tape, const DenseLayer& layer) {
 }
 
 Tensor dense_layer(Tape& tape, const Tensor& x, const DenseLayer& layer) {
+  if (!layer.group.empty()) return grouped_linear(tape, x, layer.group);
   if (layer.adapter.scales_input) return base_product(tape, scaled_input(tape, x, layer.adapter), layer);
   Tensor out = base_product(tape, x, layer);
   return layer.adapter.exists() ? with_adapter(tape, x, std::move(out), layer) : out;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "core/model/adapter.h"
 #include "sim/stack/modules/adapter_layer.h"
@@ -16,6 +17,7 @@ struct DenseLayer : Weights {
   DType compute = DType::kFp32;  ///< of an encoded weight's products; what comes out has the input's type again
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
+  std::vector<Weights> group;  ///< of experts that multiply at once; the layer then has no matrix of its own
 };
 
 /// How a model's layers are made: in which type, frozen or not, with which adapters.

@@ -86,6 +86,9 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.fused_pointwise = setup.compile;
   rules.liger = setup.liger;
   rules.unsloth = unsloth;
+  rules.scores_first = setup.modules == ModuleStyle::kTorchTune;
+  // transformers' Llama 4 multiplies all tokens by all experts.
+  rules.grouped_experts = setup.grouped_experts.value_or(rules.scores_first) && (!hugging_face || spec.family != Family::kLlama4);
   rules.tiled = setup.tiled_mlp;
   rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.

@@ -34,6 +34,8 @@ struct ModuleRules {
   bool logits_to_fp32 = false;     ///< before the loss, autocast or not
   bool liger = false;              ///< as in the setup
   bool tiled = false;              ///< feed-forward layers run tile by tile
+  bool grouped_experts = false;    ///< experts multiply in one kernel over tokens sorted by expert
+  bool scores_first = false;       ///< a token is multiplied by its score, in fp32, before its expert (torchtitan)
   bool unsloth = false;            ///< Unsloth's functions, norms and loss
   bool adds_products = false;      ///< the fused loss's products are added into the head's gradient: compute capability 8.0 and later
   bool norms_in_place = false;     ///< norms in one kernel write their input's gradient over the result's

@@ -12,9 +12,19 @@
 
 namespace plimsoll {
 
+namespace {
+
+/// LitGPT's GPT has a head of its own, and a checkpoint without one gets a copy of the embedding's (litgpt/model.py, convert_hf_checkpoint.py).
+ModelSpec as_written(ModelSpec spec, const StackSetup& setup) {
+  if (setup.modules == ModuleStyle::kLitGpt) spec.tied_head = false;
+  return spec;
+}
+
+}  // namespace
+
 Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup,
                          const ModuleRules& rules, DType weights)
-    : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
+    : tape_(tape), spec_(as_written(spec, setup)), recipe_(recipe), setup_(setup), rules_(rules) {
   DenseMaker make{.tape = tape,
                         .adapter = recipe.adapter,
                         .dtype = rules.prepared ? DType::kFp32 : weights,

@@ -59,7 +59,7 @@ class Transformer : public StackModel {
   Tensor run_block(std::size_t index, const Tensor& x, const BlockContext& context);
 
   Tape& tape_;
-  const ModelSpec& spec_;
+  ModelSpec spec_;
   const Recipe& recipe_;
   const StackSetup& setup_;
   const ModuleRules& rules_;

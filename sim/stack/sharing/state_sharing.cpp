@@ -23,6 +23,7 @@ UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) 
           .state_type = has_half_weights(recipe, setup) ? std::optional(DType::kFp32) : std::nullopt,
           .separate_ends = each && setup.separate_ends,
           .reduces_in_fp32 = each && has_half_weights(recipe, setup),
+          .whole_gradients = recipe.accumulate > 1 && keeps_whole_gradients(setup),
           .offloads = setup.parameters != Home::kDevice,
           .optimizer = recipe.optimizer};
 }

@@ -133,7 +133,7 @@ void UnitSharding::release(Unit& unit) {
 
 void UnitSharding::leave(Unit& unit) {
   reduce(unit);
-  release(unit);
+  if (!stays_gathered()) release(unit);
 }
 
 void UnitSharding::reduce(Unit& unit) {
@@ -147,11 +147,26 @@ void UnitSharding::reduce(Unit& unit) {
   }
 }
 
+Tensor UnitSharding::join_gradients(Unit& unit, DType type, Holding holding, double passes) {
+  Tensor joined = tape_.empty({unit.trained}, type, holding);
+  tape_.stream(passes * traffic(joined), type);
+  for (Parameter* parameter : unit.parameters) parameter->gradient = {};
+  return joined;
+}
+
+void UnitSharding::keep_whole(Unit& unit, Tensor joined) {
+  if (unit.whole) tape_.stream(3 * traffic(joined), joined.dtype);
+  if (!unit.whole) unit.whole = std::move(joined);
+}
+
 void UnitSharding::reduce_flat(Unit& unit) {
   const DType type = unit.parameters.front()->value.dtype;
-  Tensor whole = tape_.empty({unit.trained}, type, Holding::kGradients);
-  tape_.stream(2 * traffic(whole), type);
-  for (Parameter* parameter : unit.parameters) parameter->gradient = {};
+  Tensor whole = join_gradients(unit, type, Holding::kGradients, 2);
+  if (options_.whole_gradients) {
+    keep_whole(unit, std::move(whole));
+    if (!reduces_) return;
+    whole = std::exchange(unit.whole, {});
+  }
   last_reduced_ = std::move(whole);
   collective(traffic(last_reduced_), options_.ranks, type);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
@@ -175,22 +190,30 @@ void UnitSharding::hand_out(Unit& unit, const Tensor& part) {
 void UnitSharding::reduce_each(Unit& unit) {
   last_reduced_ = {};
   const DType type = options_.reduces_in_fp32 ? DType::kFp32 : unit.parameters.front()->value.dtype;
-  Tensor input = tape_.empty({unit.trained}, type, Holding::kWorkspace);
-  tape_.stream(1.5 * traffic(input), type);
-  for (Parameter* parameter : unit.parameters) parameter->gradient = {};
+  if (options_.whole_gradients) {
+    keep_whole(unit, join_gradients(unit, type, Holding::kGradients, 1.5));
+    if (!reduces_) return;
+  }
+  Tensor input = join_gradients(unit, type, Holding::kWorkspace, 1.5);
+  unit.whole = {};
   last_reduced_ = std::move(input);
   collective(traffic(last_reduced_), options_.ranks, type);
   const Tensor part = tape_.empty({share(unit.trained)}, type, Holding::kGradients, kReduceStream);
   hand_out(unit, part);
 }
 
-void UnitSharding::begin(bool) { current_ = nullptr; }
+void UnitSharding::begin(bool last_micro_batch) {
+  reduces_ = last_micro_batch || !options_.whole_gradients;
+  current_ = nullptr;
+}
 
 void UnitSharding::end() {
   if (current_ != nullptr && is_block(*current_)) leave(*current_);
   leave(units_.front());
   // What was kept through forward, and what waited for the last kernels.
-  for (Unit& unit : units_) release(unit);
+  if (!stays_gathered()) {
+    for (Unit& unit : units_) release(unit);
+  }
   if (retired_ != nullptr) retired_->flat->leave();
   retired_ = nullptr;
   last_reduced_ = {};

@@ -17,6 +17,7 @@ struct UnitShardingOptions {
   std::optional<DType> state_type;   ///< of shards and what is kept for them; nothing: as the parameters
   bool separate_ends = false;        ///< the embedding, and the last norm with the head, are units too
   bool reduces_in_fp32 = false;
+  bool whole_gradients = false;      ///< only the last micro-batch of a step reduces: until then every rank keeps whole gradients
   bool offloads = false;             ///< shards wait and are updated in host memory
   OptimizerKind optimizer = OptimizerKind::kAdamW;
 };
@@ -38,6 +39,7 @@ class UnitSharding : public StateSharing {
     std::vector<Parameter*> parameters;
     std::int64_t bytes = 0;      ///< gathered
     std::int64_t trained = 0;    ///< elements
+    Tensor whole;                ///< all of its gradient, where no micro-batch of this step has reduced it yet
     std::shared_ptr<Storage> flat;
     Tensor arriving;             ///< gathered and not yet copied out to the parameters
     bool gathered = false;
@@ -55,7 +57,13 @@ class UnitSharding : public StateSharing {
   void reduce(Unit& unit);
   void reduce_flat(Unit& unit);
   void reduce_each(Unit& unit);
+  /// One tensor of all that backward made for the unit; its kernels read what they write this many times.
+  Tensor join_gradients(Unit& unit, DType type, Holding holding, double passes);
+  /// Adds it to that of earlier micro-batches.
+  void keep_whole(Unit& unit, Tensor joined);
   void hand_out(Unit& unit, const Tensor& part);
+  /// FullyShardedDataParallel frees nothing in a backward pass without reductions of what it kept after forward.
+  [[nodiscard]] bool stays_gathered() const { return !reduces_ && options_.flat && options_.keeps_after_forward; }
   [[nodiscard]] bool is_block(const Unit& unit) const { return &unit != &units_.front(); }
   [[nodiscard]] std::int64_t share(std::int64_t elements) const { return (elements + options_.ranks - 1) / options_.ranks; }
 
@@ -64,6 +72,7 @@ class UnitSharding : public StateSharing {
   std::map<std::string, std::size_t> unit_at_;
   std::deque<Parameter> shards_;
   std::map<const Unit*, std::vector<Parameter*>> shards_of_;
+  bool reduces_ = true;      ///< this micro-batch
   Unit* current_ = nullptr;
   Unit* retired_ = nullptr;  ///< freed, but its memory waits for the kernels that read it
   Tensor last_arrived_;      ///< kept until the next unit has been copied out

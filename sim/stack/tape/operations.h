@@ -69,6 +69,9 @@ struct Weights {
 Tensor linear(Tape& tape, const Tensor& x, const Weights& weights);
 /// The same of any matrix, a part of a parameter for instance; no bias where there is nothing.
 Tensor linear(Tape& tape, const Tensor& x, const Tensor& weight, const Tensor& bias);
+/// Rows [rows, inputs] sorted by group, an equal share of them to each group's weight, in one kernel (torch._grouped_mm); biases are
+/// looked up row by row and added in place.
+Tensor grouped_linear(Tape& tape, const Tensor& x, const std::vector<Weights>& groups);
 /// Batches of matrices a [.., m, k], b [.., k, n]; what is not in order is copied first, and the copy is saved.
 Tensor matmul(Tape& tape, const Tensor& a, const Tensor& b);
 

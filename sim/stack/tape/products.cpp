@@ -80,6 +80,53 @@ Tensor linear(Tape& tape, const Tensor& input, const Tensor& matrix, const Tenso
   });
 }
 
+namespace {
+
+/// The bias of every row's group, which is added where the product lies.
+void add_group_biases(Tape& tape, const Tensor& out) {
+  const Tensor looked_up = tape.empty(out.shape, out.dtype);
+  tape.stream(5 * traffic(out), out.dtype);
+}
+
+}  // namespace
+
+Tensor grouped_linear(Tape& tape, const Tensor& input, const std::vector<Weights>& groups) {
+  const Tensor x = tape.as_autocast(input);
+  Tensors weights, biases;
+  for (const Weights& own : groups) {
+    weights.push_back(tape.as_autocast(own.weight->use()));
+    if (own.bias != nullptr) biases.push_back(tape.as_autocast(own.bias->use()));
+  }
+  const auto count = static_cast<std::int64_t>(groups.size());
+  const std::int64_t outputs = weights.front().shape[0], inputs = x.size(-1);
+  const std::int64_t rows = x.elements() / inputs, each = (rows + count - 1) / count;
+  Tensor out = tape.empty({rows, outputs}, x.dtype);
+  tape.product(count, each, outputs, inputs, x.dtype);
+  if (!biases.empty()) add_group_biases(tape, out);
+  const bool trained = weights.front().needs_gradient();
+  std::vector<const Tensor*> made_from{&x};
+  for (const Tensor& weight : weights) made_from.push_back(&weight);
+  for (const Tensor& bias : biases) made_from.push_back(&bias);
+  const Tensor saved = trained ? x.detached() : Tensor{};
+  Tensors read;
+  for (const Tensor& weight : weights) read.push_back(weight.detached());
+  const bool asks = x.needs_gradient();
+  return tape.record(std::move(out), made_from, [=, biased = !biases.empty(), shape = x.shape](Tape& t, Tensors gradients) {
+    const DType type = gradients[0].dtype;
+    Tensors results(1);
+    if (asks) {
+      results[0] = t.empty(shape, type);
+      t.product(count, each, inputs, outputs, type);
+    }
+    for (const Tensor& weight : read) results.push_back(saved ? t.empty(weight.shape, type) : Tensor{});
+    if (saved) t.turned_product(count, outputs, inputs, each, type);
+    if (!biased) return results;
+    t.stream(2 * traffic(gradients[0]), type);
+    for (std::int64_t i = 0; i < count; ++i) results.push_back(saved ? t.empty({outputs}, type) : Tensor{});
+    return results;
+  });
+}
+
 Tensor matmul(Tape& tape, const Tensor& left, const Tensor& right) {
   const Tensor a = batched(tape, tape.as_autocast(left));
   const Tensor b = batched(tape, tape.as_autocast(right));
