@@ -70,8 +70,8 @@ struct Kernel {
 enum class InstructionKind : std::uint8_t {
   kLaunch,      ///< a kernel; uses are its operands in the kernel's order
   kCopy,        ///< uses: source r, destination w, of equal size
-  kRead,        ///< SSD to host; uses as a copy
-  kWrite,       ///< host to SSD; uses as a copy
+  kRead,        ///< SSD to host, or to a device that it reaches; uses as a copy
+  kWrite,       ///< from there to SSD; uses as a copy
   kCollective,  ///< occupies all members' queues; with an `exchange`, what ranks do to each other's bytes
   kHostWork,    ///< see HostTask
   kMarker,      ///< takes no time; a place to depend on

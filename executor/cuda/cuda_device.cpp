@@ -122,13 +122,14 @@ class CudaDevice final : public Device {
     if (!cufile_) cufile_ = cuda::CuFileLibrary::open();
   }
 
-  /// Memory that grows is registered piece by piece: a drive's driver pins what is within one allocation.
+  /// Memory that grows is registered by whole pieces: a drive's driver pins pages of 64 KiB that are within one allocation.
   std::unique_ptr<BlockIo> open_direct_io(const DriveFile& file, std::span<const std::span<std::byte>> memory) override {
     if (!cufile_) throw std::logic_error("direct storage was not prepared");
     std::vector<std::span<std::byte>> pieces;
-    for (const std::span<std::byte> range : memory) {
-      const std::vector<std::span<std::byte>> parts = allocations_of(range);
-      pieces.insert(pieces.end(), parts.begin(), parts.end());
+    for (const std::span<std::byte> range : memory) {  // sorted, so that a piece that several reach into comes in a row
+      for (const std::span<std::byte> piece : allocations_under(range)) {
+        if (pieces.empty() || pieces.back().data() != piece.data()) pieces.push_back(piece);
+      }
     }
     return std::make_unique<cuda::CuFileIo>(cufile_, file, pieces, [this] { use(); });
   }
@@ -261,13 +262,13 @@ class CudaDevice final : public Device {
     return found == growing_.end() ? nullptr : found->second.get();
   }
 
-  /// The parts of a range of reserved memory that lie in one allocation each.
-  [[nodiscard]] std::vector<std::span<std::byte>> allocations_of(std::span<std::byte> range) const {
+  /// The allocations that a range of reserved memory reaches into; the range itself where the runtime made it.
+  [[nodiscard]] std::vector<std::span<std::byte>> allocations_under(std::span<std::byte> range) const {
     const std::scoped_lock lock(mutex_);
     const auto after = growing_.upper_bound(range.data());
     if (after == growing_.begin()) return {range};
-    std::vector<std::span<std::byte>> parts = std::prev(after)->second->pieces_of(range);
-    return parts.empty() ? std::vector{range} : parts;
+    const std::vector<std::span<std::byte>> pieces = std::prev(after)->second->pieces_under(range);
+    return pieces.empty() ? std::vector{range} : pieces;
   }
 
   [[nodiscard]] cudaGraphExec_t at(DeviceGraphId graph) const {

@@ -59,8 +59,8 @@ class Device {
   /// Drives will exchange data with the device's memory without the host's (GPUDirect Storage), and what is reserved from now on is
   /// made for it. Throws EnvironmentError that says what is missing, and what to do without.
   virtual void prepare_direct_storage() = 0;
-  /// Then: the way between a file that bypasses the page cache and `memory` of the device, which transfers will touch. It must end
-  /// before the file does and before that memory is resized or let go. Any thread may call it; nobody can look at the bytes.
+  /// Then: the way between a file that bypasses the page cache and `memory` of the device (sorted), which transfers will touch. It
+  /// must end before the file does and before that memory is resized or let go. Any thread may call it; nobody can look at the bytes.
   virtual std::unique_ptr<BlockIo> open_direct_io(const DriveFile& file, std::span<const std::span<std::byte>> memory) = 0;
 
   virtual StreamId add_stream() = 0;

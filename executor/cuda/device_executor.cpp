@@ -192,6 +192,7 @@ Result<Trace> DeviceExecutor::migrate(const Plan& migration, const Plan& next) {
   if (auto joins = check_migration(migration, impl_->plan(), next); !joins) return fail(joins.error());
   if (!impl_->steps_done && keeps_versions(next)) return bad("versions begin with a step: run one before the migration");
   try {
+    try_direct_storage(next.platform, *impl_->device, impl_->options.drive.folder);
     impl_->make_room(migration, next);
   } catch (const EnvironmentError& error) {
     return fail(error.error());

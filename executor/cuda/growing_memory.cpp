@@ -64,16 +64,15 @@ class MappedMemory final : public GrowingMemory {
 
   [[nodiscard]] std::byte* data() const override { return reinterpret_cast<std::byte*>(begin_); }
 
-  [[nodiscard]] std::vector<std::span<std::byte>> pieces_of(std::span<std::byte> range) const override {
-    std::vector<std::span<std::byte>> parts;
-    const auto first = static_cast<std::size_t>(range.data() - data()), last = first + range.size();
-    std::size_t begin = 0;
+  [[nodiscard]] std::vector<std::span<std::byte>> pieces_under(std::span<std::byte> range) const override {
+    std::vector<std::span<std::byte>> found;
+    std::byte* begin = data();
     for (const Piece& piece : pieces_) {
-      const std::size_t from = std::max(begin, first), to = std::min(begin + piece.bytes, last);
-      if (from < to) parts.emplace_back(data() + from, to - from);
-      begin += piece.bytes;
+      std::byte* const end = begin + piece.bytes;
+      if (begin < range.data() + range.size() && range.data() < end) found.emplace_back(begin, piece.bytes);
+      begin = end;
     }
-    return parts;
+    return found;
   }
 
   [[nodiscard]] bool resize(std::size_t bytes) override {

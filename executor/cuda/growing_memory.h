@@ -17,8 +17,8 @@ class GrowingMemory {
   virtual ~GrowingMemory() = default;
 
   [[nodiscard]] virtual std::byte* data() const = 0;
-  /// The parts of `range`, which it holds, that lie in one piece each.
-  [[nodiscard]] virtual std::vector<std::span<std::byte>> pieces_of(std::span<std::byte> range) const = 0;
+  /// The pieces that `range` reaches into, each whole.
+  [[nodiscard]] virtual std::vector<std::span<std::byte>> pieces_under(std::span<std::byte> range) const = 0;
   /// Has memory behind the first `bytes` at least, to the driver's next granule. False where the device has not so much or the
   /// driver refuses; then it is as it was.
   [[nodiscard]] virtual bool resize(std::size_t bytes) = 0;

@@ -225,10 +225,9 @@ class CataloguePlatform {
     Link read = joined("ssd->gpu0", ssd, gpu_space_), write = joined("gpu0->ssd", gpu_space_, ssd);
     add_link(platform(), std::move(read));
     add_link(platform(), std::move(write));
-    note(fmt::format("direct storage: data of the GPU's passes between drive and GPU without host memory{}",
-                     gpu_.board == GpuBoard::kGeForce || gpu_.board == GpuBoard::kLaptop
-                         ? "; cuFile has it for boards for data centers and workstations, and copies through the host on others"
-                         : ""));
+    note("direct storage: data of the GPU's passes between drive and GPU without host memory");
+    if (gpu_.board != GpuBoard::kGeForce && gpu_.board != GpuBoard::kLaptop) return;
+    note("cuFile has direct storage for boards for data centers and workstations, and copies through the host on others");
   }
 
   void note_drive_rates(double read, double write) {

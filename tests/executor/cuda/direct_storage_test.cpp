@@ -80,9 +80,12 @@ TEST_CASE("what passes between drive and device alone changes no bit of any loss
     for (const Precision precision : {Precision::kFp32, Precision::kFp16Mixed}) {
       const Recipe recipe = recipe_of(accumulate, precision);
       const DriveOptions drive{.folder = folder.path(), .checksums = accumulate == 2};
-      const auto resident = std::make_shared<EmulatedDevice>(kRoom);
-      const std::vector<double> expected = losses_of(*executor_of(plan_of({}, recipe, false), resident, drive), 0, 3);
-      CHECK(resident->direct_bytes() == 0);
+      const auto alone = std::make_shared<EmulatedDevice>(kRoom);
+      const auto resident = executor_of(plan_of({}, recipe, false), alone, drive);
+      const std::vector<double> expected = losses_of(*resident, 0, 3);
+      const auto held_out = resident->evaluate(kText, 2);
+      REQUIRE(held_out);
+      CHECK(alone->direct_bytes() == 0);
       for (const Strategy& strategy : strategies()) {
         for (const bool early : {false, true}) {
           seed += early ? 1 : 0;
@@ -90,6 +93,7 @@ TEST_CASE("what passes between drive and device alone changes no bit of any loss
           const auto device = std::make_shared<EmulatedDevice>(kRoom, early ? seed : 0);
           const auto executor = executor_of(plan_of(strategy, recipe), device, drive, early ? seed : 0);
           CHECK(losses_of(*executor, 0, 3) == expected);
+          CHECK(executor->evaluate(kText, 2).value() == *held_out);
           CHECK((device->direct_bytes() > 0) == (strategy.name != "gradients" || accumulate == 1));
         }
       }
