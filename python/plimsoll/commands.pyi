@@ -80,7 +80,7 @@ def fit(
     reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, …
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
-    reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once
+    reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once; auto: hidden², as Hugging Face's …
     deterministic: bool | None = ...,  # cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)
     expandable_segments: bool | None = ...,  # of PyTorch's allocator
     offload: _List | None = ...,  # what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu
@@ -227,7 +227,7 @@ def plan(
     reduce_in: _Value | _Path | None = ...,  # type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, …
     nodes: _Value | _Path | None = ...,  # nodes that the GPUs are on (default: 8 GPUs a node)
     network: _Value | _Path | None = ...,  # between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency
-    reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once
+    reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once; auto: hidden², as Hugging Face's …
     deterministic: bool | None = ...,  # cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)
     expandable_segments: bool | None = ...,  # of PyTorch's allocator
     offload: _List | None = ...,  # what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu
