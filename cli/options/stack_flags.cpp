@@ -216,8 +216,10 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
       ->group("software");
   add_megatron_flags(command, flags, "software");
   add_node_flags(command, flags, "software");
-  command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))->capture_default_str()->group("software");
+  command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once; auto: hidden², as Hugging Face's trainers have it")
+      ->check(CLI::Validator([](std::string& text) { return text == "auto" ? std::string() : CLI::Range(std::int64_t{1}, std::int64_t{1} << 40)(text); },
+                             "ELEMENTS or auto"))
+      ->capture_default_str()->group("software");
   command
       .add_flag("--deterministic", flags.deterministic,
                 "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")
@@ -367,7 +369,7 @@ Result<StackSetup> read_stack_setup(const StackFlags& flags, const ModelSpec& sp
   setup.reduces_in_half = flags.reduce_in == "bf16";
   setup.nodes = flags.nodes;
   setup.network = flags.network;
-  setup.reduce_bucket = flags.reduce_bucket;
+  setup.reduce_bucket = flags.reduce_bucket == "auto" ? spec.hidden * spec.hidden : std::stoll(flags.reduce_bucket);
   setup.overlaps_communication = !flags.no_overlap;
   setup.deterministic = flags.deterministic;
   setup.expandable_segments = flags.expandable_segments;

@@ -56,7 +56,7 @@ struct StackFlags {
   std::string reduce_in = "fp32";  ///< of Megatron's gradient buffers
   std::optional<std::int64_t> nodes;
   std::string network;
-  std::int64_t reduce_bucket = 500'000'000;
+  std::string reduce_bucket = "500000000";  ///< or "auto"
   bool no_overlap = false;
   bool deterministic = false;
   bool expandable_segments = false;

@@ -134,6 +134,15 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   CHECK_THAT(nowhere.err, Contains("--on"));
 }
 
+TEST_CASE("a bucket of DeepSpeed may be what Hugging Face's trainers make of auto") {
+  const TemporaryFolder folder;
+  const auto told = [&](const std::string& bucket) {
+    return plimsoll_in(folder, {"fit", "gpt2", "--on", "A100 80GB", "--stack", "deepspeed", "--zero", "3", "--dp", "4", "--reduce-bucket", bucket, "--json"}).out;
+  };
+  CHECK(told("auto") == told("589824"));  // 768²
+  CHECK(told("auto") != told("500000000"));
+}
+
 TEST_CASE("Unsloth's blocks wait in host memory unless somebody says how they are recomputed") {
   const TemporaryFolder folder;
   using Catch::Contains;
