@@ -27,7 +27,7 @@ def arguments_of():
     parser.add_argument("--rows", default="data/generalisation/measurements.csv", help="measurements and how they are stated")
     parser.add_argument("--source", default="", help="only sources whose name contains this")
     parser.add_argument("--output", help="where statistics and predictions are stored, as JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the tables of docs/validation.md")
+    parser.add_argument("--markdown", action="store_true", help="print the tables of docs/validation/blind.md")
     return parser.parse_args()
 
 

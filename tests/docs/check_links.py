@@ -12,7 +12,7 @@ FOLDERS = ("", "docs", "data", "bench", "tests")
 
 def pages():
     for folder in FOLDERS:
-        yield from (ROOT / folder).glob("*.md") if folder in ("", "docs") else (ROOT / folder).rglob("README.md")
+        yield from (ROOT / folder).glob("*.md") if not folder else (ROOT / folder).rglob("*.md" if folder == "docs" else "README.md")
 
 
 broken = [f"{page.relative_to(ROOT)}: {target}" for page in pages() for target in LINK.findall(page.read_text(encoding="utf-8"))

@@ -1,0 +1,234 @@
+#include "cli/options/stack_flags.h"
+
+namespace plimsoll {
+namespace {
+
+constexpr const char* kGroup = "software";
+
+/// What the layers are, and in which kernels.
+void add_layer_flags(CLI::App& command, StackFlags& flags) {
+  command
+      .add_option("--modules", flags.modules,
+                  "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
+                  "megatron, torchvision, timm, unsloth")
+      ->group(kGroup);
+  command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group(kGroup);
+  command
+      .add_option("--fp8", flags.fp8,
+                  "linear layers of the blocks multiply in fp8 (Transformer Engine; torchao of torchtune modules), scaled by steps before or by "
+                  "present values: delayed, current")
+      ->check(CLI::IsMember({"none", "delayed", "current"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_flag("--fp8-params", flags.fp8_params, "weights of such layers are in fp8 themselves (megatron: --fp8-param-gather)")->group(kGroup);
+  command.add_option("--fp8-wide-ends", flags.fp8_wide_ends, "blocks at either end that stay in bf16 with --fp8 (NeMo's current scaling: 1)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")
+      ->group(kGroup);
+  command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
+      ->check(CLI::Range(0.0, 0.99))->group(kGroup);
+  command
+      .add_flag("--liger", flags.liger,
+                "Liger's kernels in transformers' modules (use_liger_kernel): norms, rotary positions, gated products, head and loss at once")
+      ->group(kGroup);
+  command
+      .add_flag("--tiled-mlp", flags.tiled_mlp,
+                "feed-forward layers run tile by tile, each made again in the backward pass (deepspeed: ALST)")
+      ->group(kGroup);
+  command
+      .add_flag("--written-gelu", flags.written_gelu, "GELU as powers, sums and products one after another (minGPT, nanoGPT until 2023)")
+      ->group(kGroup);
+  command
+      .add_option("--grouped-experts", flags.grouped_experts,
+                  "yes or no: experts multiply in one kernel over tokens sorted by expert, as transformers 5 does (default: yes with "
+                  "torchtune modules)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group(kGroup);
+  command
+      .add_flag("--rotary-tables", flags.rotary_tables,
+                "every layer keeps cosines and sines of all positions (transformers' models of early 2024)")
+      ->group(kGroup);
+  command
+      .add_option("--autocast", flags.autocast,
+                  "yes or no: an autocast region around what lies in two bytes: bf16 weights, or what FSDP gathers (default: yes of FSDP "
+                  "with huggingface, nanogpt and litgpt modules)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group(kGroup);
+}
+
+/// What waits for the backward pass, and how.
+void add_kept_flags(CLI::App& command, StackFlags& flags) {
+  command.add_option("--recompute", flags.recompute, "activation checkpointing of another stack: none, selective, full, every:K (beside a base that PEFT prepares: full)")
+      ->capture_default_str()->group(kGroup);
+  command
+      .add_option("--compress-activations", flags.compress,
+                  "how feature maps of a convolutional net wait for the backward pass (Gist): none, lossless, fp16, fp10, fp8")
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--relu-zeros", flags.relu_zeros, "share of what a ReLU makes that is zero, with --compress-activations (default: 0.5)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->group(kGroup);
+  command.add_flag("--channels-last", flags.channels_last, "feature maps of a convolutional net are stored pixel by pixel (torch.channels_last)")
+      ->group(kGroup);
+  command
+      .add_option("--lengths", flags.lengths,
+                  "sequences of varying length, the longest of them --seq: 91..2048, or a file with one sequence's tokens a line")
+      ->group(kGroup);
+}
+
+/// The frozen model beside adapters.
+void add_base_flags(CLI::App& command, StackFlags& flags) {
+  command
+      .add_option("--kbit-preparation", flags.kbit_preparation,
+                  "yes or no: PEFT's prepare_model_for_kbit_training of a base of 4 or 8 bits (pytorch; default: yes for "
+                  "huggingface modules that are not sharded)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group(kGroup);
+  command
+      .add_option("--double-quant", flags.double_quant,
+                  "yes or no: the scales of a 4-bit base are quantized once more (bnb_4bit_use_double_quant; bitsandbytes' own default is no)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+/// Logits and loss.
+void add_loss_flags(CLI::App& command, StackFlags& flags) {
+  command
+      .add_flag("--half-logits", flags.half_logits,
+                "the loop computes the loss itself, of logits in the type that the products gave them")
+      ->group(kGroup);
+  command
+      .add_option("--logits", flags.logits,
+                  "held or freed: whether the loop still has them during backward (default: held by nanogpt and litgpt modules); inside: "
+                  "they never leave a compiled nanogpt model, which returns its loss alone")
+      ->check(CLI::IsMember({"held", "freed", "inside"}))
+      ->group(kGroup);
+  command.add_option("--loss-chunks", flags.loss_chunks, "parts of the batch whose logits meet the loss one after another")
+      ->check(CLI::Range(1, 4096))->group(kGroup);
+}
+
+/// How the optimizer goes over the parameters.
+void add_update_flags(CLI::App& command, StackFlags& flags) {
+  command.add_option("--optimizer-loop", flags.optimizer_loop, "foreach, fused or for-loop")
+      ->capture_default_str()
+      ->group(kGroup);
+  add_optimizer_form_flags(command, flags.optimizer_form, kGroup);
+  command
+      .add_flag("--update-in-backward", flags.update_in_backward,
+                "every parameter is updated as soon as its gradient is there")
+      ->group(kGroup);
+}
+
+/// What GPUs share.
+void add_sharing_flags(CLI::App& command, StackFlags& flags) {
+  command.add_option("--zero", flags.zero, "ZeRO stage over the GPUs (3: FSDP)")->check(CLI::Range(0, 3))->group(kGroup);
+  command.add_option("--dp", flags.gpus, "GPUs that share the batch")->check(CLI::Range(1, 65536))->group(kGroup);
+  command
+      .add_option("--whole-gradients", flags.whole_gradients,
+                  "yes or no: FSDP reduces gradients with a step's last micro-batch alone and keeps them whole until then (no_sync; default: "
+                  "yes with huggingface and litgpt modules)")
+      ->check(CLI::IsMember({"yes", "no"}))
+      ->group(kGroup);
+  command.add_option("--reduce-bucket", flags.reduce_bucket, "elements that deepspeed reduces at once; auto: hidden², as Hugging Face's trainers have it")
+      ->check(CLI::Validator([](std::string& text) { return text == "auto" ? std::string() : CLI::Range(std::int64_t{1}, std::int64_t{1} << 40)(text); },
+                             "ELEMENTS or auto"))
+      ->capture_default_str()->group(kGroup);
+  command.add_option("--tp", flags.tensor_ranks, "GPUs that share each layer (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group(kGroup);
+  command.add_option("--pp", flags.stages, "stages of a pipeline (megatron)")->check(CLI::Range(1, 1024))->group(kGroup);
+  command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")
+      ->check(CLI::Range(1, 1024))
+      ->group(kGroup);
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron: ring attention; deepspeed with ZeRO-3: Ulysses)")
+      ->check(CLI::Range(1, 1024))
+      ->group(kGroup);
+  add_megatron_flags(command, flags, kGroup);
+  add_node_flags(command, flags, kGroup);
+}
+
+/// What waits elsewhere, and what the libraries and the allocator take.
+void add_memory_flags(CLI::App& command, StackFlags& flags) {
+  command
+      .add_option("--offload", flags.offload,
+                  "what waits elsewhere under another stack: optimizer:cpu, params:ssd, activations:cpu")
+      ->delimiter(',')
+      ->group(kGroup);
+  command
+      .add_option("--zenflow", flags.zenflow,
+                  "share of gradient columns that the GPU updates in every step (deepspeed; 0.05 to 0.1)")
+      ->check(CLI::Range(0.001, 0.999))
+      ->group(kGroup);
+  command.add_option("--zenflow-every", flags.zenflow_every, "steps after which ZenFlow updates the others in host memory")
+      ->check(CLI::Range(1, 1024))->capture_default_str()->group(kGroup);
+  command
+      .add_option("--placement", flags.placement,
+                  "of Gemini's chunks: static, or auto (what a warm-up leaves of the GPU is filled)")
+      ->check(CLI::IsMember({"static", "auto"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_option("--module-loading", flags.module_loading,
+                  "when the driver loads kernels (CUDA_MODULE_LOADING): lazy, or eager as before CUDA 11.7")
+      ->check(CLI::IsMember({"lazy", "eager"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_flag("--deterministic", flags.deterministic,
+                "cuBLAS with fixed workspaces (CUBLAS_WORKSPACE_CONFIG=:4096:8)")
+      ->group(kGroup);
+  command.add_flag("--expandable-segments", flags.expandable_segments, "of PyTorch's allocator")->group(kGroup);
+}
+
+}  // namespace
+
+void add_stack_flags(CLI::App& command, StackFlags& flags) {
+  flags.chosen = command
+                     .add_option("--stack", flags.stack,
+                                 "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
+                     ->capture_default_str()
+                     ->group(kGroup);
+  add_layer_flags(command, flags);
+  add_kept_flags(command, flags);
+  add_base_flags(command, flags);
+  add_loss_flags(command, flags);
+  add_update_flags(command, flags);
+  add_sharing_flags(command, flags);
+  add_memory_flags(command, flags);
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_group() == kGroup && option->get_name() != "--stack") flags.options.push_back(option);
+  }
+}
+
+void add_megatron_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command
+      .add_flag("--sequence-parallel,!--no-sequence-parallel", flags.sequence_parallel,
+                "norms and dropouts on a part of the sequence (megatron), or not (--no-sequence-parallel)")
+      ->group(group);
+  command
+      .add_flag("--no-overlap-comm", flags.no_overlap,
+                "one reduction bucket of deepspeed instead of two; of megatron, nothing is sent beside a backward pass (2021)")
+      ->group(group);
+  command
+      .add_option("--reduce-in", flags.reduce_in,
+                  "type in which gradients are summed and sent (megatron): fp32 as Megatron-LM, bf16 as NeMo and Megatron-Bridge")
+      ->check(CLI::IsMember({"fp32", "bf16"}))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void add_node_flags(CLI::App& command, StackFlags& flags, const std::string& group) {
+  command.add_option("--nodes", flags.nodes, "nodes that the GPUs are on (default: 8 GPUs a node)")
+      ->check(CLI::Range(1, 65536))
+      ->group(group);
+  command
+      .add_option("--network", flags.network,
+                  "between nodes: 25GB/s a GPU or 8x200Gb/s a node, with @5us for the latency")
+      ->group(group);
+}
+
+}  // namespace plimsoll
