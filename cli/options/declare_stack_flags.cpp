@@ -93,6 +93,10 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::IsMember({"yes", "no"}))
       ->capture_default_str()
       ->group(kGroup);
+  command
+      .add_flag("--older-bitsandbytes", flags.older_bitsandbytes,
+                "4-bit layers keep what they read until the backward pass, as bitsandbytes' did until July 2024 (0.43.1)")
+      ->group(kGroup);
 }
 
 /// Logits and loss.

@@ -28,6 +28,13 @@ Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec,
                  .where = {},
                  .remedy = "add --base-bits 4"});
   }
+  const bool bitsandbytes = training.adapter.base_bits.value_or(16) == 4 && setup.modules != ModuleStyle::kTorchTune;
+  if (setup.older_bitsandbytes && !bitsandbytes) {
+    return fail({.kind = ErrorKind::kInput,
+                 .what = "--older-bitsandbytes would be ignored: it is of bitsandbytes' layers of 4 bits",
+                 .where = {},
+                 .remedy = "add --base-bits 4, or leave it out"});
+  }
   // PEFT's preparation turns checkpoints on where nobody says otherwise.
   if (encoded && prepares_kbit(setup) && !is_given(flags, "--recompute")) setup.recomputation = Recomputation::kFull;
   if (training.adapter.lora.empty()) return {};

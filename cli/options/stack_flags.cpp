@@ -149,6 +149,7 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   setup.loss_chunks = flags.loss_chunks;
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
   setup.plain_scales = flags.double_quant == "no";
+  setup.older_bitsandbytes = flags.older_bitsandbytes;
   return {};
 }
 

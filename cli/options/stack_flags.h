@@ -33,6 +33,7 @@ struct StackFlags {
   std::optional<double> dropout;
   std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it
   std::string double_quant = "yes";  ///< of a 4-bit base
+  bool older_bitsandbytes = false;
   std::string lengths;         ///< "91..2048" or a file; empty: all sequences are as long as --seq says
   std::string module_loading = "lazy";
   bool rotary_tables = false;

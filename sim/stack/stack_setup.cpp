@@ -126,6 +126,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.adapter.copies_embedding || setup.adapter.copies_head) text += fmt::format(", a trained copy of {}", copies_text(setup.adapter));
   if (setup.adapter_dropout > 0) text += fmt::format(", dropout {:g} of what adapters read", setup.adapter_dropout);
   if (setup.plain_scales) text += ", scales of the base in fp32";
+  if (setup.older_bitsandbytes) text += ", 4-bit layers that keep what they read";
   if (setup.lengths.vary()) text += ", sequences of varying length";
   if (setup.channels_last) text += ", channels last";
   if (setup.rotary_tables) text += ", tables of rotary positions in every layer";

@@ -88,6 +88,7 @@ const std::vector<std::string_view>& row_fact_keys() {
                                                   "base_bits",
                                                   "kbit_preparation",
                                                   "plain_scales",
+                                                  "older_bitsandbytes",
                                                   "lora_dropout",
                                                   "adapter_method",
                                                   "train_also",

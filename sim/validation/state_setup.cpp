@@ -51,6 +51,7 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
   setup.plain_scales = facts.is_true("plain_scales");
+  setup.older_bitsandbytes = facts.is_true("older_bitsandbytes");
   if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
   setup.adapter_dropout = facts.number_fact("lora_dropout").value_or(0);
   take_word(facts, "adapter_method", parse_adapter_method, setup.adapter.method);

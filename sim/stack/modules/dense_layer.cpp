@@ -25,7 +25,8 @@ Tensor decoded_product(Tape& tape, const Tensor& x, const DenseLayer& layer) {
   out_shape.back() = layer.outputs;
   Tensor out = tape.empty(std::move(out_shape), x.dtype);
   tape.product(1, rows, layer.outputs, layer.inputs, x.dtype);
-  return tape.record(std::move(out), {&x}, [codes, shape, rows, x_shape = x.shape, dtype = x.dtype](Tape& t, Tensors) {
+  const Tensor kept = layer.keeps_input ? x.detached() : Tensor{};
+  return tape.record(std::move(out), {&x}, [codes, kept, shape, rows, x_shape = x.shape, dtype = x.dtype](Tape& t, Tensors) {
     const Tensor again = decoded(t, codes, shape, dtype);
     Tensors results;
     results.push_back(t.empty(x_shape, dtype));
@@ -86,6 +87,7 @@ DenseLayer DenseMaker::make(const std::string& name, std::int64_t inputs, std::i
     made.outputs = outputs;
     made.encoded = true;
     made.compute = compute;
+    made.keeps_input = adapter.base == BaseStorage::kInt8 || older_bitsandbytes;  // MatMul8bitLt, and MatMul4Bit until its fix
     const Bytes bytes = encoded_bytes(adapter.base, inputs * outputs, plain_scales);
     made.weight = &tape.parameter(name + ".codes", {bytes.count}, kMaskType, false);
     if (bias) made.bias = parameter(name + ".bias", {outputs});

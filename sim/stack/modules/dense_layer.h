@@ -14,6 +14,7 @@ namespace plimsoll {
 struct DenseLayer : Weights {
   AdapterWeights adapter;     ///< nothing without one
   bool encoded = false;       ///< the weight is decoded for each product
+  bool keeps_input = false;   ///< of an encoded weight: what was read waits for the backward pass, though it reads the codes alone
   DType compute = DType::kFp32;  ///< of an encoded weight's products; what comes out has the input's type again
   std::int64_t inputs = 0;
   std::int64_t outputs = 0;
@@ -31,6 +32,7 @@ struct DenseMaker {
   AdapterSetup kind = {};        ///< what adapters are, and which modules are trained as copies
   SharedMatrices shared = {};    ///< of VeRA's adapters
   bool plain_scales = false;     ///< as in the setup
+  bool older_bitsandbytes = false;
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
 
   /// A layer of `inputs` → `outputs`; with an adapter where `target` is one of the adapter's.

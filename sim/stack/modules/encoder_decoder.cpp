@@ -9,7 +9,8 @@ namespace plimsoll {
 EncoderDecoder::EncoderDecoder(Tape& tape, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const ModuleRules& rules,
                                DType weights)
     : tape_(tape), spec_(spec), recipe_(recipe), setup_(setup), rules_(rules) {
-  const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights, .plain_scales = setup.plain_scales, .fp8 = setup.fp8.exists()};
+  const DenseMaker make{.tape = tape, .adapter = recipe.adapter, .dtype = weights, .plain_scales = setup.plain_scales,
+                        .older_bitsandbytes = setup.older_bitsandbytes, .fp8 = setup.fp8.exists()};
   tokens_ = make.parameter("tokens", {spec.vocabulary, spec.hidden});
   encoder_ = make_stack(make, "encoder", spec.layers, false);
   decoder_ = make_stack(make, "decoder", spec.decoder_layers, true);

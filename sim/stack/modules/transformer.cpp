@@ -32,7 +32,8 @@ Transformer::Transformer(Tape& tape, const ModelSpec& spec, const Recipe& recipe
                         .adapters = rules.narrow_adapters ? weights : DType::kFp32,
                         .dropout = setup.adapter_dropout,
                         .kind = setup.adapter,
-                        .plain_scales = setup.plain_scales};
+                        .plain_scales = setup.plain_scales,
+                        .older_bitsandbytes = setup.older_bitsandbytes};
   make.shared = make_shared_matrices(make);
   make_embeddings(make);
   for (std::int64_t i = 0; i < spec.layers; ++i) {

@@ -213,6 +213,22 @@ TEST_CASE("Scales of a 4-bit base that are not quantized once more take four byt
   CHECK(held(BaseStorage::kInt8, true) == held(BaseStorage::kInt8, false));
 }
 
+// Three inputs of a block that nothing else keeps: the projection's 512 numbers of a token, 512 of both layers in, 1024 of the layer out.
+TEST_CASE("4-bit layers of an older bitsandbytes keep what they read, and 8-bit ones of every version do") {
+  Recipe made = recipe(1, 1024, Precision::kBf16);
+  made.adapter.rank = 8;
+  made.adapter.targets = {AdapterTarget::kQuery};
+  const auto held = [&](BaseStorage base, bool older) {
+    made.adapter.base = base;
+    StackSetup setup{.modules = ModuleStyle::kLitGpt};
+    setup.older_bitsandbytes = older;
+    return predict("llama:layers=4,hidden=512,heads=8,ffn=1024,vocab=1000,positions=2048", made, setup).peak.requested.count;
+  };
+  const std::int64_t blocks = 4, tokens = 1024, bytes = 2;
+  CHECK(held(BaseStorage::kNf4, true) - held(BaseStorage::kNf4, false) == blocks * tokens * bytes * (512 + 512 + 1024));
+  CHECK(held(BaseStorage::kInt8, true) == held(BaseStorage::kInt8, false));
+}
+
 TEST_CASE("The five memory numbers are in order, and the first step stands apart") {
   const auto prediction = predict("gpt2", recipe(4, 1024, Precision::kBf16Mixed), {});
   CHECK(prediction.peak.requested <= prediction.peak.allocated);
