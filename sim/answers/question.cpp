@@ -61,8 +61,8 @@ Result<FitAnswer> told(const Question& question, const SearchResult& search, con
 Result<FitAnswer> told_of_stack(const Question& question, const Effort& effort) {
   auto answer = answer_for_stack(question, StackDetail::kAll);
   if (!answer || answer->fits || effort.room_budget == 0) return answer;
-  answer->smaller = stack_savings(question, effort.room_budget);
-  answer->larger = stack_growth(question);
+  answer->smaller = stack_savings(question, *answer, effort.room_budget);
+  answer->larger = stack_growth(question, *answer);
   return answer;
 }
 

@@ -7,6 +7,16 @@
 namespace plimsoll {
 namespace {
 
+/// Weights and states on the device, of which neither a smaller batch nor recomputation takes any.
+Bytes states_of(const FitAnswer& answer) {
+  return answer.memory.empty() ? Bytes(0) : answer.memory.front().by_category.parameters + answer.memory.front().by_category.optimizer;
+}
+
+Bytes room_of(const FitAnswer& answer) { return answer.memory.empty() ? Bytes(0) : answer.memory.front().usable; }
+
+/// Whose every prediction takes seconds.
+bool is_large_mixture(const ModelSpec& spec) { return spec.layers * spec.experts.count > 2000; }
+
 std::optional<ChangeAnswer> if_it_fits(const Question& question, std::string what) {
   const auto verdict = answer_for_stack(question, StackDetail::kVerdict);
   if (!verdict || !verdict->fits) return std::nullopt;
@@ -52,7 +62,7 @@ std::optional<ChangeAnswer> with_own_plan(Question question, std::size_t instruc
 
 /// The fewest GPUs of one node that share states, gradients and weights out (FSDP, ZeRO-3), or what was said to be shared, with as many
 /// sequences each.
-std::optional<ChangeAnswer> with_more_gpus(Question question, const std::string& besides) {
+std::optional<ChangeAnswer> with_more_gpus(Question question, const FitAnswer& answer, const std::string& besides) {
   constexpr std::int64_t kNode = 8;
   StackSetup& setup = *question.stack;
   const bool shares = setup.stack == Stack::kPytorch || setup.stack == Stack::kDeepspeed;
@@ -60,6 +70,7 @@ std::optional<ChangeAnswer> with_more_gpus(Question question, const std::string&
   const std::int64_t before = setup.data_ranks;
   if (setup.zero == 0) setup.zero = 3;
   for (setup.data_ranks = 2 * before; setup.data_ranks <= kNode; setup.data_ranks *= 2) {
+    if (states_of(answer).count / (setup.data_ranks / before) > room_of(answer).count) continue;
     auto change = if_it_fits(question, fmt::format("{}--dp {} --zero {}", besides, setup.data_ranks, setup.zero));
     if (!change) continue;
     change->more = question.machine->gpu.memory * (setup.data_ranks - before);
@@ -70,25 +81,27 @@ std::optional<ChangeAnswer> with_more_gpus(Question question, const std::string&
 
 }  // namespace
 
-std::vector<ChangeAnswer> stack_growth(const Question& question) {
+std::vector<ChangeAnswer> stack_growth(const Question& question, const FitAnswer& answer) {
   std::vector<ChangeAnswer> changes;
-  if (auto change = with_more_gpus(question, "")) changes.push_back(std::move(*change));
+  if (is_large_mixture(question.spec)) return changes;
+  if (auto change = with_more_gpus(question, answer, "")) changes.push_back(std::move(*change));
   const auto kept = recomputed(question);
   if (!changes.empty() || !kept) return changes;
-  if (auto change = with_more_gpus(*kept, "--recompute full ")) changes.push_back(std::move(*change));
+  if (auto change = with_more_gpus(*kept, answer, "--recompute full ")) changes.push_back(std::move(*change));
   return changes;
 }
 
-std::vector<ChangeAnswer> stack_savings(const Question& question, std::size_t instruction_budget) {
+std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswer& answer, std::size_t instruction_budget) {
   std::vector<ChangeAnswer> changes;
   const auto add = [&](std::optional<ChangeAnswer> change) {
     if (change) changes.push_back(std::move(*change));
   };
   const std::string recompute = "--recompute full";
   const auto kept = recomputed(question);
-  if (kept) add(if_it_fits(*kept, recompute));
-  add(smaller_batch_of(question, ""));
-  if (kept && changes.empty()) add(smaller_batch_of(*kept, recompute + " "));
+  const bool room = states_of(answer) < room_of(answer), quick = !is_large_mixture(question.spec);
+  if (kept && room) add(if_it_fits(*kept, recompute));
+  if (room && quick) add(smaller_batch_of(question, ""));
+  if (kept && room && quick && changes.empty()) add(smaller_batch_of(*kept, recompute + " "));
   add(with_own_plan(question, instruction_budget));
   return changes;
 }

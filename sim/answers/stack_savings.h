@@ -6,13 +6,14 @@
 
 namespace plimsoll {
 
-/// Of another program's training that does not fit: what would, with the same losses but for rounding. Every block recomputed, half the
-/// batch (and half of that) with more accumulation, both where neither is enough; and a plan of plimsoll's own, searched with
-/// `instruction_budget` of instructions. Empty where none of them fits.
-std::vector<ChangeAnswer> stack_savings(const Question& question, std::size_t instruction_budget);
+/// Of another program's training that does not fit, as `answer` says: what would, with the same losses but for rounding. Every block
+/// recomputed, half the batch (and half of that) with more accumulation, both where neither is enough; and a plan of plimsoll's own,
+/// searched with `instruction_budget` of instructions. Empty where none of them fits. What weights and states alone rule out is not
+/// simulated; of mixtures of hundreds of experts, which take seconds each, recomputation alone is.
+std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswer& answer, std::size_t instruction_budget);
 
 /// Of such a training, the fewest GPUs of its kind, in one node, with which it fits under FSDP or ZeRO, with every block recomputed where
 /// that must be. Each has as many sequences as before.
-std::vector<ChangeAnswer> stack_growth(const Question& question);
+std::vector<ChangeAnswer> stack_growth(const Question& question, const FitAnswer& answer);
 
 }  // namespace plimsoll
