@@ -2,10 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/answers/stack_question.h"
 
 namespace plimsoll {
 namespace {
+
+constexpr const char* kRecompute = "--recompute full";
 
 /// Weights and states on the device, of which neither a smaller batch nor recomputation takes any.
 Bytes states_of(const FitAnswer& answer) {
@@ -86,8 +90,9 @@ std::vector<ChangeAnswer> stack_growth(const Question& question, const FitAnswer
   if (is_large_mixture(question.spec)) return changes;
   if (auto change = with_more_gpus(question, answer, "")) changes.push_back(std::move(*change));
   const auto kept = recomputed(question);
-  if (!changes.empty() || !kept) return changes;
-  if (auto change = with_more_gpus(*kept, answer, "--recompute full ")) changes.push_back(std::move(*change));
+  const bool alone = std::any_of(answer.smaller.begin(), answer.smaller.end(), [](const ChangeAnswer& saved) { return saved.what == kRecompute; });
+  if (!changes.empty() || !kept || alone) return changes;
+  if (auto change = with_more_gpus(*kept, answer, std::string(kRecompute) + " ")) changes.push_back(std::move(*change));
   return changes;
 }
 
@@ -96,12 +101,11 @@ std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswe
   const auto add = [&](std::optional<ChangeAnswer> change) {
     if (change) changes.push_back(std::move(*change));
   };
-  const std::string recompute = "--recompute full";
   const auto kept = recomputed(question);
   const bool room = states_of(answer) < room_of(answer), quick = !is_large_mixture(question.spec);
-  if (kept && room) add(if_it_fits(*kept, recompute));
+  if (kept && room) add(if_it_fits(*kept, kRecompute));
   if (room && quick) add(smaller_batch_of(question, ""));
-  if (kept && room && quick && changes.empty()) add(smaller_batch_of(*kept, recompute + " "));
+  if (kept && room && quick && changes.empty()) add(smaller_batch_of(*kept, std::string(kRecompute) + " "));
   add(with_own_plan(question, instruction_budget));
   return changes;
 }

@@ -13,7 +13,7 @@ namespace plimsoll {
 std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswer& answer, std::size_t instruction_budget);
 
 /// Of such a training, the fewest GPUs of its kind, in one node, with which it fits under FSDP or ZeRO, with every block recomputed where
-/// that must be. Each has as many sequences as before.
+/// that must be and does not do by itself (`answer.smaller`, where stack_savings was put there). Each has as many sequences as before.
 std::vector<ChangeAnswer> stack_growth(const Question& question, const FitAnswer& answer);
 
 }  // namespace plimsoll
