@@ -77,6 +77,8 @@ def main() -> int:
     words = [w for w in sys.argv[1:] if w != "--write"]
     writes = len(words) < len(sys.argv) - 1
     program = str(pathlib.Path(words[0] if words else ROOT / "build/bin/plimsoll").resolve())
+    if not pathlib.Path(program).is_file():
+        sys.exit(f"transcripts.py: {program} is not there: build the program first (./setup), or name it")
     changed = 0
     for page in [ROOT / "README.md", ROOT / "README.zh.md", *sorted(HERE.glob("*.md"))]:
         lines = page.read_text(encoding="utf-8").split("\n")

@@ -23,7 +23,6 @@ enum class OnNan : std::uint8_t {
   kIgnore,  ///< nothing
 };
 
-
 /// How long to train, and where to stop for a moment.
 struct TrainSchedule {
   std::int64_t first_step = 0;

@@ -95,7 +95,7 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
       ->group(kGroup);
   command
       .add_flag("--older-bitsandbytes", flags.older_bitsandbytes,
-                "4-bit layers keep what they read until the backward pass, as bitsandbytes' did until July 2024 (0.43.1)")
+                "4-bit layers keep what they read until the backward pass, as bitsandbytes' did until July 2024")
       ->group(kGroup);
 }
 

@@ -28,7 +28,8 @@ Result<void> take_stack_adapters(const StackFlags& flags, const ModelSpec& spec,
                  .where = {},
                  .remedy = "add --base-bits 4"});
   }
-  const bool bitsandbytes = training.adapter.base_bits.value_or(16) == 4 && setup.modules != ModuleStyle::kTorchTune;
+  const bool bitsandbytes = training.adapter.base_bits.value_or(16) == 4 && setup.modules != ModuleStyle::kTorchTune &&
+                            setup.modules != ModuleStyle::kUnsloth;  // which have 4-bit layers of their own
   if (setup.older_bitsandbytes && !bitsandbytes) {
     return fail({.kind = ErrorKind::kInput,
                  .what = "--older-bitsandbytes would be ignored: it is of bitsandbytes' layers of 4 bits",

@@ -43,10 +43,6 @@ Result<void> check(const Plan& plan) {
   return check_device_plan(plan);
 }
 
-}  // namespace
-
-namespace {
-
 /// Before anything is reserved: on a machine whose drive reaches the device, a small file is opened by that way and let go.
 void try_direct_storage(const Platform& platform, Device& device, const std::string& folder) {
   const auto drive = platform.space(SpaceKind::kSsd), memory = platform.space(SpaceKind::kDevice);

@@ -32,7 +32,7 @@ struct DenseMaker {
   AdapterSetup kind = {};        ///< what adapters are, and which modules are trained as copies
   SharedMatrices shared = {};    ///< of VeRA's adapters
   bool plain_scales = false;     ///< as in the setup
-  bool older_bitsandbytes = false;
+  bool older_bitsandbytes = false;  ///< as in the setup
   bool fp8 = false;              ///< products of `make`'s layers are in 8 bits, adapters' not
 
   /// A layer of `inputs` → `outputs`; with an adapter where `target` is one of the adapter's.

@@ -214,7 +214,7 @@ TEST_CASE("Scales of a 4-bit base that are not quantized once more take four byt
 }
 
 // Three inputs of a block that nothing else keeps: the projection's 512 numbers of a token, 512 of both layers in, 1024 of the layer out.
-TEST_CASE("4-bit layers of an older bitsandbytes keep what they read, and 8-bit ones of every version do") {
+TEST_CASE("4-bit layers of an older bitsandbytes keep what they read, and 8-bit ones do whatever is said") {
   Recipe made = recipe(1, 1024, Precision::kBf16);
   made.adapter.rank = 8;
   made.adapter.targets = {AdapterTarget::kQuery};
