@@ -3,7 +3,7 @@
 
 Every row of data/generalisation/measurements.csv carries the command line that states it, and the prediction that was made of
 it before anything was changed for its sake. This script runs the command lines with a program of today, with what the source says
-and only a later option could state (the column `added`), and holds both predictions against the published figures, by source, metric and how fully the source says what was run. A figure that
+and only a later option could state (the column `added`: options more, or a whole command line where one in its place says what ran), and holds both predictions against the published figures, by source, metric and how fully the source says what was run. A figure that
 several rows of one command say is in the file once. A statement that was answered then and is refused today would make its
 source look better than it is: such rows are named on standard error, and the exit code is 1.
 
@@ -40,6 +40,10 @@ def answer_of(program, command, answers):
         except json.JSONDecodeError:
             answers[command] = None
     return answers[command]
+
+
+def stated_today(row):
+    return row["added"] if row["added"].startswith("plimsoll ") else f"{row['command']} {row['added']}"
 
 
 def predicted(row, answer):
@@ -98,7 +102,7 @@ def name_refused(rows):
     """Statements that had an answer; how many of them have none today."""
     refused = [row for row in rows if row["predicted"] and not row["now"]]
     for row in refused:
-        print(f"no answer today: {row['command']} {row['added']}", file=sys.stderr)
+        print(f"no answer today: {stated_today(row)}", file=sys.stderr)
     return len(refused)
 
 
@@ -137,7 +141,7 @@ def main():
     rows = [row for row in csv.DictReader(open(arguments.rows, newline="")) if arguments.source in row["source"]]
     answers = {}
     for row in rows:
-        answer = answer_of(arguments.program, f"{row['command']} {row['added']}", answers)
+        answer = answer_of(arguments.program, stated_today(row), answers)
         row["now"], row["certain"] = predicted(row, answer), is_certain(answer)
     fits = [row for row in rows if row["metric"] == "fits"]
     groups = [{"source": key[0], "metric": key[1], "specified": key[2], "before": statistics_of(own, "predicted"),

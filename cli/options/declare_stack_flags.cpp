@@ -25,7 +25,10 @@ void add_layer_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--attention", flags.attention, "eager, efficient or flash (default: the fastest that there is)")
+  command.add_option("--attention", flags.attention, "eager, efficient, flash or cudnn (default: the fastest that the modules call)")
+      ->group(kGroup);
+  command
+      .add_flag("--older-sdpa", flags.older_sdpa, "PyTorch before 2.11, whose fused attention on Hopper is FlashAttention 2, not cuDNN's")
       ->group(kGroup);
   command.add_option("--dropout", flags.dropout, "of a model under another stack (default: its family's)")
       ->check(CLI::Range(0.0, 0.99))->group(kGroup);
@@ -102,6 +105,10 @@ void add_base_flags(CLI::App& command, StackFlags& flags) {
 /// Logits and loss.
 void add_loss_flags(CLI::App& command, StackFlags& flags) {
   command
+      .add_flag("--fused-head", flags.fused_head,
+                "head and loss at once, logits tile by tile, in transformers' modules: how TRL's SFT trainer computes them (TRL 1.16)")
+      ->group(kGroup);
+  command
       .add_flag("--half-logits", flags.half_logits,
                 "the loop computes the loss itself, of logits in the type that the products gave them")
       ->group(kGroup);
@@ -148,7 +155,7 @@ void add_sharing_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--chunks", flags.chunks, "chunks of layers that a stage interleaves (megatron)")
       ->check(CLI::Range(1, 1024))
       ->group(kGroup);
-  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron: ring attention; deepspeed with ZeRO-3: Ulysses)")
+  command.add_option("--cp", flags.context_ranks, "GPUs that share a sequence (megatron and pytorch with --zero 3: ring attention; deepspeed with --zero 3: Ulysses)")
       ->check(CLI::Range(1, 1024))
       ->group(kGroup);
   add_megatron_flags(command, flags, kGroup);

@@ -33,7 +33,7 @@ Result<void> check_offload(const StackSetup& setup) {
       }
       return {};
     case Stack::kPytorch:
-      if (setup.data_ranks > 1 && setup.zero >= 2 && setup.parameters == Home::kHost) return {};
+      if (is_fsdp(setup) && setup.parameters == Home::kHost) return {};
       return bad_offload("pytorch offloads FSDP's shards, with what belongs to them, to host memory",
                          "add --dp N --zero 3, and take params:cpu");
     default: return bad_offload(fmt::format("no offloading of {} is modelled", to_text(setup.stack)), "leave it out");

@@ -104,10 +104,10 @@ std::string_view layout_option(const CLI::App& command, const StackFlags& stack)
   for (const char* option : {"--nodes", "--network"}) {
     if (!stack.other() && given(command, option)) return option;
   }
-  // Under DeepSpeed ranks share a sequence as Ulysses does it, and in no other way.
-  const bool ulysses = stack.stack == "deepspeed" && stack.context_ranks > 1;
+  // Under DeepSpeed ranks share a sequence as Ulysses does it, under PyTorch in a ring, and in no other way.
+  const std::string_view way = stack.context_ranks < 2 ? "" : stack.stack == "deepspeed" ? "ulysses" : stack.stack == "pytorch" ? "ring" : "";
   const CLI::Option* context = command.get_option_no_throw("--context");
-  const bool says_so = ulysses && context != nullptr && context->count() > 0 && context->as<std::string>() == "ulysses";
+  const bool says_so = context != nullptr && context->count() > 0 && context->as<std::string>() == way;
   for (const char* option :
        {"--collective-sms", "--ep", "--schedule", "--micro-batch", "--slow-rank", "--context",
         "--exact", "--gradients-at-end", "--imbalance", "--gating", "--tensor-layout", "--partition-activations", "--tp-comm-overlap"}) {

@@ -24,7 +24,7 @@ bool is_given(const StackFlags& flags, std::string_view name) {
 
 Result<void> check_partner_options(const StackFlags& flags) {
   const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
-  const bool shares = flags.gpus > 1 && flags.zero >= 2;
+  const bool shares = flags.gpus * flags.context_ranks > 1 && flags.zero >= 2;
   const bool keeps_types = flags.stack == "pytorch" && !shares && flags.modules != "unsloth";
   const bool allocates_by_pytorch = flags.stack != "llm.c";
   const bool hugging_face = flags.modules.empty() || flags.modules == "huggingface";
@@ -47,6 +47,8 @@ Result<void> check_partner_options(const StackFlags& flags) {
        "Liger's kernels stand in transformers' modules under PyTorch and DeepSpeed", "take --stack pytorch or deepspeed with huggingface modules, or leave it out"},
       {"--tiled-mlp", hugging_face && flags.stack == "deepspeed" && flags.zero == 3, "it is of DeepSpeed's ZeRO-3 with transformers' modules",
        "add --stack deepspeed --zero 3, or leave it out"},
+      {"--older-sdpa", flags.attention.empty() && flags.stack != "llm.c" && flags.stack != "megatron",
+       "it says what PyTorch's fused attention is where nothing else does", "leave it, or --attention, out"},
       {"--autocast", flags.stack == "pytorch", "other stacks convert weights themselves, and run them without autocast", "leave it out"},
       {"--whole-gradients", flags.stack == "pytorch" && shares, "it is of gradients that PyTorch's FSDP shares out",
        "add --stack pytorch, --dp and --zero 3, or leave it out"},

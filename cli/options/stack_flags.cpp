@@ -109,7 +109,7 @@ Result<void> check_reduction(const StackFlags& flags, Precision precision) {
 Result<void> check_autocast(const StackFlags& flags, Precision precision) {
   if (flags.autocast.empty() || precision == Precision::kBf16) return {};
   const bool mixed = precision == Precision::kBf16Mixed || precision == Precision::kFp16Mixed;
-  if (mixed && flags.gpus > 1 && flags.zero >= 2) return {};
+  if (mixed && flags.gpus * flags.context_ranks > 1 && flags.zero >= 2) return {};
   return fail({.kind = ErrorKind::kInput,
                .what = "--autocast would be ignored: it is of weights in bf16, or of what FSDP gathers in two bytes",
                .where = {},
@@ -141,6 +141,7 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   setup.rotary_tables = flags.rotary_tables;
   setup.half_logits = flags.half_logits;
   setup.liger = flags.liger;
+  setup.fused_head = flags.fused_head;
   setup.tiled_mlp = flags.tiled_mlp;
   setup.written_gelu = flags.written_gelu;
   if (!flags.autocast.empty()) setup.autocasts = flags.autocast == "yes";
@@ -150,6 +151,7 @@ Result<void> read_layers(const StackFlags& flags, const ModelSpec& spec, StackSe
   if (!flags.kbit_preparation.empty()) setup.kbit_preparation = flags.kbit_preparation == "yes";
   setup.plain_scales = flags.double_quant == "no";
   setup.older_bitsandbytes = flags.older_bitsandbytes;
+  setup.older_sdpa = flags.older_sdpa;
   return {};
 }
 

@@ -34,11 +34,13 @@ struct StackFlags {
   std::string kbit_preparation;  ///< "yes" or "no"; empty: as PEFT's users have it
   std::string double_quant = "yes";  ///< of a 4-bit base
   bool older_bitsandbytes = false;
+  bool older_sdpa = false;
   std::string lengths;         ///< "91..2048" or a file; empty: all sequences are as long as --seq says
   std::string module_loading = "lazy";
   bool rotary_tables = false;
   bool half_logits = false;
   bool liger = false;
+  bool fused_head = false;
   bool tiled_mlp = false;
   std::string autocast;  ///< "yes" or "no"; empty: as the modules' loops
   std::string whole_gradients;  ///< "yes" or "no"; empty: as the modules' loops

@@ -46,6 +46,27 @@ Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup) {
   return {};
 }
 
+Result<void> check_fused_head(const ModelSpec& spec, const StackSetup& setup) {
+  if (!setup.fused_head) return {};
+  const auto no = [](std::string what) {
+    return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = "--fused-head", .remedy = "leave one of both out"});
+  };
+  if ((setup.stack != Stack::kPytorch && setup.stack != Stack::kDeepspeed) || setup.modules != ModuleStyle::kHuggingFace) {
+    return no(fmt::format("TRL's fused head stands in transformers' models under pytorch and deepspeed, not in {} modules under {}",
+                          to_text(setup.modules), to_text(setup.stack)));
+  }
+  if (spec.head != HeadKind::kNextToken || spec.has_encoder_and_decoder() || spec.embedding_width > 0 || spec.adaptive.exists())
+    return no(fmt::format("TRL's fused head is of models that predict the next token with one matrix, which {} is not", spec.name));
+  const std::pair<bool, std::string_view> unknown[] = {{setup.liger, "Liger's kernels"},
+                                                       {setup.compile || setup.compile_loss, "compiled modules"},
+                                                       {setup.loss_chunks > 1, "chunks of the loss"},
+                                                       {setup.half_logits, "a loss of the loop's own"}};
+  for (const auto& [asked, what] : unknown) {
+    if (asked) return no(fmt::format("TRL's fused head beside {} is not modelled", what));
+  }
+  return {};
+}
+
 Result<void> check_tiles(const ModelSpec& spec, const StackSetup& setup) {
   if (!setup.tiled_mlp) return {};
   const auto no = [](std::string what) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "sim/cost/efficiencies.h"
 #include "sim/cost/uneven_products.h"
@@ -69,6 +70,13 @@ void set_planes(KernelRates& rates, const StackSetup& setup, double copies) {
 
 }  // namespace
 
+bool takes_cudnn(const StackSetup& setup, const GpuEntry& gpu) {
+  if (setup.attention) return *setup.attention == AttentionKernel::kCudnn;
+  constexpr std::array kCallers{ModuleStyle::kHuggingFace, ModuleStyle::kNanoGpt, ModuleStyle::kTorchTune, ModuleStyle::kLitGpt, ModuleStyle::kTimm};
+  const bool calls = std::find(kCallers.begin(), kCallers.end(), setup.modules) != kCallers.end();
+  return calls && setup.stack != Stack::kMegatron && !setup.older_sdpa && !setup.flash3 && gpu.compute_capability == "9.0";
+}
+
 std::string fp8_assumption(const GpuEntry& gpu) {
   const auto alone = fp8_efficiency(gpu);
   return fmt::format("linear layers of the blocks multiply in fp8, which alone reaches {:.0f} % of the nominal {:.0f} TFLOP/s (an extrapolation: "
@@ -85,7 +93,7 @@ Result<KernelRates> kernel_rates(const GpuEntry& gpu, const StackSetup& setup, P
   }
   KernelRates rates{.gpu = gpu, .nominal = {}, .products = {}};
   const bool engine = setup.stack == Stack::kMegatron && setup.transformer_engine;
-  if (engine) rates.attention = FusedAttention::kCudnn;
+  if (engine || takes_cudnn(setup, gpu)) rates.attention = FusedAttention::kCudnn;
   if (setup.flash3) rates.attention = FusedAttention::kFlash3;
   rates.attention_share = constant(setup.modules == ModuleStyle::kMosaic ? "stack.attention.mosaic" : "stack.attention");
   rates.operands = constant("memory.product") * gpu.memory_gbs * kGiga;

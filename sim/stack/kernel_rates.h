@@ -31,6 +31,11 @@ struct KernelRates {
   double startup = 0;                ///< seconds between one kernel's work and the next one's
 };
 
+/// Whether PyTorch's scaled_dot_product_attention goes to cuDNN on such a GPU: as the setup says; else on Hopper for modules that call it,
+/// since the cuDNN that comes with PyTorch is newer than 9.15 (PyTorch 2.11; aten's sdp_utils). Blackwell takes it too, but the rates
+/// there are FlashAttention 4's whoever computes.
+bool takes_cudnn(const StackSetup& setup, const GpuEntry& gpu);
+
 /// What is taken for granted of products in 8 bits, for people.
 std::string fp8_assumption(const GpuEntry& gpu);
 

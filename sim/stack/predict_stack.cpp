@@ -205,6 +205,14 @@ void note_window(StackPrediction& prediction, const ModelSpec& spec, const Recip
   }
 }
 
+/// Where nothing was said of attention, and another PyTorch would take another kernel.
+void note_attention(StackPrediction& prediction, const StackSetup& setup, const GpuEntry& gpu, const StackRun& run) {
+  const bool attends = std::any_of(run.kernels.begin(), run.kernels.end(),
+                                   [](const StackKernel& kernel) { return kernel.sort == StackKernelSort::kAttention && kernel.dtype != DType::kFp32; });
+  if (setup.attention || !attends || !takes_cudnn(setup, gpu)) return;
+  prediction.assumptions.emplace_back("attention is cuDNN's, as PyTorch 2.11 and later have it on Hopper; --older-sdpa tells an older PyTorch");
+}
+
 /// Host memory is judged where the user says how much there is.
 void judge_host(StackPrediction& prediction, const StackSetup& setup) {
   if (!setup.host_memory) {
@@ -274,11 +282,12 @@ Result<StackPrediction> predict_stack(const ModelSpec& spec, const Recipe& recip
   note_loops(*prediction, spec, recipe, setup);
   note_compression(*prediction, setup.compression);
   note_words(*prediction, spec);
+  note_attention(*prediction, setup, gpu, *run);
   note_window(*prediction, spec, recipe, setup, module_rules(spec, recipe, setup, gpu));
   note_projection(*prediction, setup.optimizer_form);
   if (setup.liger) prediction->assumptions.emplace_back(liger_assumption());
   if (setup.modules == ModuleStyle::kUnsloth) prediction->assumptions.emplace_back(unsloth_assumption());
-  if (shares_sequence(setup)) prediction->assumptions.emplace_back(sequence_ranks_assumption());
+  if (shares_sequence(setup)) prediction->assumptions.emplace_back(sequence_ranks_assumption(setup));
   if (setup.fp8.exists()) prediction->assumptions.push_back(fp8_assumption(gpu));
   if (detail == StackDetail::kVerdict) return prediction;
   if (const auto noted = note_lengths(*prediction, spec, recipe, setup, gpu); !noted) return fail(noted.error());

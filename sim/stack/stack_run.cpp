@@ -29,7 +29,7 @@ Result<void> check_modelled(const StackSetup& setup) {
   if (setup.stack == Stack::kPlimsoll) return unsupported("plimsoll does not allocate while a step runs");
   if (setup.stack == Stack::kLlmc) return unsupported("llm.c reserves its arenas once and allocates nothing while a step runs");
   if (!cuts_layers(setup) && !shares_sequence(setup) && (setup.tensor_ranks > 1 || setup.stages > 1 || setup.context_ranks > 1)) {
-    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1; ranks that share a sequence also of deepspeed's ZeRO-3 with huggingface modules");
+    return unsupported("tensor ranks and stages are modelled of megatron alone, and of deepspeed with its layers up to ZeRO-1; ranks that share a sequence also of deepspeed's ZeRO-3 with huggingface modules, and of pytorch's FSDP (--zero 3) with huggingface or torchtune modules");
   }
   return {};
 }
@@ -134,6 +134,7 @@ Result<StackRun> run_as_stated(const ModelSpec& spec, const Recipe& recipe, cons
   if (const auto known = check_fp8(spec, recipe, setup, gpu); !known) return fail(known.error());
   if (const auto known = check_unsloth(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_liger(spec, setup); !known) return fail(known.error());
+  if (const auto known = check_fused_head(spec, setup); !known) return fail(known.error());
   if (const auto known = check_sequence_ranks(spec, recipe, setup); !known) return fail(known.error());
   if (const auto known = check_tiles(spec, setup); !known) return fail(known.error());
   if (const auto known = check_adapters(spec, recipe, setup); !known) return fail(known.error());

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "sim/stack/sequence_ranks.h"
+
 namespace plimsoll {
 namespace {
 
@@ -26,9 +28,10 @@ constexpr Names<ModuleStyle, 9> kStyles{{{ModuleStyle::kHuggingFace, "huggingfac
                                          {ModuleStyle::kTorchVision, "torchvision"},
                                          {ModuleStyle::kTimm, "timm"},
                                          {ModuleStyle::kUnsloth, "unsloth"}}};
-constexpr Names<AttentionKernel, 3> kAttentions{{{AttentionKernel::kEager, "eager"},
+constexpr Names<AttentionKernel, 4> kAttentions{{{AttentionKernel::kEager, "eager"},
                                                  {AttentionKernel::kEfficient, "efficient"},
-                                                 {AttentionKernel::kFlash, "flash"}}};
+                                                 {AttentionKernel::kFlash, "flash"},
+                                                 {AttentionKernel::kCudnn, "cudnn"}}};
 constexpr Names<Recomputation, 4> kRecomputations{{{Recomputation::kNone, "none"},
                                                    {Recomputation::kSelective, "selective"},
                                                    {Recomputation::kFull, "full"},
@@ -85,6 +88,8 @@ bool cuts_layers(const StackSetup& setup) {
          (setup.tensor_ranks > 1 || setup.stages > 1);
 }
 
+bool is_fsdp(const StackSetup& setup) { return setup.stack == Stack::kPytorch && setup.zero >= 2 && zero_ranks(setup) > 1; }
+
 bool autocasts(const StackSetup& setup, Precision precision) {
   if (setup.stack != Stack::kPytorch || setup.half_weights) return false;
   const bool wrapped = setup.modules == ModuleStyle::kHuggingFace || setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt;
@@ -92,7 +97,7 @@ bool autocasts(const StackSetup& setup, Precision precision) {
 }
 
 bool keeps_whole_gradients(const StackSetup& setup) {
-  if (setup.stack != Stack::kPytorch || setup.data_ranks < 2 || setup.zero < 2) return false;
+  if (!is_fsdp(setup)) return false;
   return setup.whole_gradients.value_or(setup.modules == ModuleStyle::kHuggingFace || setup.modules == ModuleStyle::kLitGpt);
 }
 
@@ -103,8 +108,7 @@ bool stops_early(const StackSetup& setup) {
 }
 
 bool prepares_kbit(const StackSetup& setup) {
-  const bool shared = setup.data_ranks > 1 && setup.zero >= 2;
-  const bool keeps_types = setup.stack == Stack::kPytorch && !shared && !setup.half_weights;
+  const bool keeps_types = setup.stack == Stack::kPytorch && !is_fsdp(setup) && !setup.half_weights;
   return keeps_types && setup.kbit_preparation.value_or(setup.modules == ModuleStyle::kHuggingFace);
 }
 
@@ -112,6 +116,7 @@ std::string describe(const StackSetup& setup) {
   std::string text = fmt::format("{} modules", to_text(setup.modules));
   if (setup.compile) text += ", compiled";
   if (setup.liger) text += ", Liger's kernels";
+  if (setup.fused_head) text += ", TRL's fused head";
   if (setup.fp8.exists()) text += fmt::format(", fp8 with {} scaling", to_text(setup.fp8.scaling));
   if (setup.fp8.parameters) text += ", weights in fp8";
   if (setup.fp8.wide_ends > 0) text += fmt::format(", {} blocks at each end in two bytes", setup.fp8.wide_ends);
@@ -157,7 +162,7 @@ std::string describe(const StackSetup& setup) {
   if (setup.tiled_mlp) text += ", feed-forward layers in tiles";
   if (setup.context_ranks > 1 && !cuts_layers(setup)) text += fmt::format(", sequences shared by {} GPUs", setup.context_ranks);
   if (setup.zero > 0) text += fmt::format(", ZeRO-{}", setup.zero);
-  if (setup.data_ranks > 1) text += fmt::format(" over {} GPUs", setup.data_ranks);
+  if (zero_ranks(setup) > 1) text += fmt::format(" over {} GPUs", zero_ranks(setup));
   return text + fmt::format(", {} optimizer", to_text(setup.loop));
 }
 

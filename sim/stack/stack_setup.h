@@ -32,7 +32,12 @@ enum class ModuleStyle : std::uint8_t {
   kUnsloth,      ///< transformers' models in Unsloth's kernels: adapters beside a frozen base in functions of its own
 };
 
-enum class AttentionKernel : std::uint8_t { kEager, kEfficient, kFlash };
+enum class AttentionKernel : std::uint8_t {
+  kEager,
+  kEfficient,
+  kFlash,
+  kCudnn,  ///< PyTorch's fused attention by cuDNN; keeps what FlashAttention keeps
+};
 
 /// Activation checkpointing.
 enum class Recomputation : std::uint8_t { kNone, kSelective, kFull, kEvery };
@@ -113,6 +118,7 @@ struct StackSetup {
   bool older_cublas = false;    ///< before cuBLAS 11, which first took matrix units for products of any size
   bool older_inductor = false;  ///< torch.compile before PyTorch 2.1, which first copied operands of products into longer rows
   bool older_softmax = false;   ///< PyTorch 1.10 or older: a softmax keeps its input too (so does one of legacy kernels)
+  bool older_sdpa = false;      ///< PyTorch before 2.11, whose fused attention on Hopper is FlashAttention 2 (see takes_cudnn)
   bool flash3 = false;          ///< fused attention is FlashAttention 3, written for Hopper
   bool compile_loss = false;    ///< torch.compile makes one kernel of the loss, forward and backward
   bool expandable_segments = false;
@@ -123,6 +129,7 @@ struct StackSetup {
   std::optional<bool> recomputation_stops_early;
   std::int64_t predicted_positions = 0;  ///< of a sequence, the masked ones, which alone meet BERT's head; 0: all
   bool liger = false;           ///< Liger's kernels stand in transformers' modules: norms, rotation, gated products, the head with its loss
+  bool fused_head = false;      ///< head and loss at once, logits tile by tile, as TRL patches transformers' models (1.16: its SFT trainer's way)
   bool tiled_mlp = false;       ///< feed-forward layers run tile by tile, each checkpointed (ALST)
   std::int64_t loss_chunks = 1;  ///< parts of the batch whose logits meet the loss one after another
   bool half_logits = false;     ///< the loss meets logits as products make them: a loop that computes it itself, not transformers' forward
@@ -155,6 +162,9 @@ std::int64_t gpus_of(const StackSetup& setup);
 
 /// Whether layers are cut over tensor ranks and stages: by Megatron-LM, or by its modules under DeepSpeed.
 bool cuts_layers(const StackSetup& setup);
+
+/// Whether PyTorch's FSDP shares gradients (ZeRO-2), or weights as well (3), out over the ranks.
+bool is_fsdp(const StackSetup& setup);
 
 /// Whether what lies in two bytes runs in an autocast region: as the setup says; else what FSDP gathers for loops that accelerate, Fabric
 /// or nanoGPT wrap, where a precision is mixed, and nothing else.

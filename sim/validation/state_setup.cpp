@@ -66,10 +66,12 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.legacy_kernels = facts.is_true("legacy_kernels");
   setup.older_cublas = facts.is_true("older_cublas");
   setup.older_inductor = facts.is_true("older_inductor");
+  setup.older_sdpa = facts.fact("older_sdpa") != "false";  // no shipped row is of PyTorch 2.11 (2026) or later
   setup.flash3 = facts.is_true("flash3");
   setup.older_softmax = facts.is_true("older_softmax");
   setup.tiled_mlp = facts.is_true("tiled_mlp");
   setup.liger = facts.is_true("liger");
+  setup.fused_head = facts.is_true("fused_head");
   setup.half_logits = facts.is_true("half_logits");
   if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
   setup.holds_scores = facts.is_true("holds_scores");
@@ -138,8 +140,6 @@ void take_ranks(RowFacts& facts, StackSetup& setup) {
   setup.stages = facts.whole("pp", "stages").value_or(1);
   setup.sequence_parallel = facts.is_true("sequence_parallel");
   setup.context_ranks = facts.whole_fact("context_ranks").value_or(1);
-  if (setup.context_ranks > 1 && setup.stack != Stack::kMegatron && setup.stack != Stack::kDeepspeed)
-    facts.refuse("context parallelism", "no setup but megatron's and deepspeed's has it");
   if (facts.fact("told_stage") == "last") setup.stage = setup.stages - 1;
   const std::int64_t inner = std::max<std::int64_t>(1, setup.tensor_ranks * setup.stages * setup.context_ranks);
   // 0: what the GPUs leave; 1 where each of them trains a model of its own.

@@ -119,6 +119,11 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
   refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
   refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
+  refused({"--stack", "pytorch", "--zero", "3", "--cp", "2", "--context", "ulysses"}, "--context");
+  refused({"--stack", "pytorch", "--attention", "flash", "--older-sdpa"}, "--older-sdpa");
+  refused({"--stack", "megatron", "--older-sdpa"}, "--older-sdpa");
+  refused({"--stack", "pytorch", "--modules", "nanogpt", "--fused-head"}, "TRL's fused head");
+  refused({"--stack", "pytorch", "--fused-head", "--loss-chunks", "2"}, "chunks of the loss");
   refused({"--stack", "megatron", "--logits", "held"}, "--logits");
   refused({"--stack", "pytorch", "--loss-chunks", "2", "--logits", "freed"}, "--logits");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
@@ -165,6 +170,19 @@ TEST_CASE("ranks share a sequence under DeepSpeed, and say how or not") {
     const ChildEnd end = plimsoll_in(folder, all);
     CHECK(end.code == 0);
     CHECK_THAT(end.out, Contains("sequences shared by 8 GPUs") && Contains("no such run was measured"));
+  }
+}
+
+TEST_CASE("ranks share a sequence in a ring under PyTorch, and say how or not") {
+  const TemporaryFolder folder;
+  using Catch::Contains;
+  for (const bool says_how : {false, true}) {
+    Arguments all{"fit", "llama-3.2-1b", "--on", "H100 SXM5 80GB", "--stack", "pytorch", "--zero", "3", "--cp", "8", "--seq", "65536", "--recompute", "full"};
+    if (says_how) all.insert(all.end(), {"--context", "ring"});
+    const ChildEnd end = plimsoll_in(folder, all);
+    CHECK(end.code == 0);
+    CHECK_THAT(end.out, Contains("sequences shared by 8 GPUs, ZeRO-3 over 8 GPUs") && Contains("shared by ring attention") &&
+                            Contains("attention is cuDNN's"));
   }
 }
 

@@ -1,5 +1,6 @@
-#include "sim/stack/modules/transformer_layers.h"
+#include "sim/stack/modules/ring_attention.h"
 #include "sim/stack/modules/sequence_exchange.h"
+#include "sim/stack/modules/transformer_layers.h"
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_operations.h"
 
@@ -82,12 +83,12 @@ Heads narrowed(Tape& tape, const Heads& heads, DType compute) {
 }
 
 Tensor sdpa(Tape& tape, const Heads& heads, const BlockContext& context) {
-  return fused_attention(tape, heads.q, heads.k, heads.v,
-                         {.heads = context.spec.heads / context.ranks, .sequence = context.ranks * context.sequence,
-                          .keys = context.ranks * context.sequence,
-                          .head_dim = context.spec.head_dim, .causal = context.spec.causal, .window = context.window,
-                          .flash = context.rules.attention == AttentionKernel::kFlash, .mask = context.mask,
-                          .dropout = context.rules.attention_dropout});
+  const std::int64_t tokens = context.head_ranks * context.sequence;
+  const AttentionCall call{.heads = context.spec.heads / context.head_ranks, .sequence = tokens, .keys = tokens, .head_dim = context.spec.head_dim,
+                           .causal = context.spec.causal, .window = context.window,
+                           .flash = context.rules.attention == AttentionKernel::kFlash, .mask = context.mask,
+                           .dropout = context.rules.attention_dropout};
+  return context.ring_ranks > 1 ? ring_attention(tape, heads, call, context.ring_ranks) : fused_attention(tape, heads.q, heads.k, heads.v, call);
 }
 
 /// Values narrower than keys are widened for a kernel that wants both alike, and its result is cut.
@@ -134,7 +135,7 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
     heads.q = weightless_norm(tape, heads.q);
     heads.k = weightless_norm(tape, heads.k);
   }
-  if (context.ranks > 1) heads = exchanged_heads(tape, heads, context.ranks);
+  if (context.head_ranks > 1) heads = exchanged_heads(tape, heads, context.head_ranks);
   if (context.rules.repeats_heads || (context.rules.masks_window && context.mask && spec.kv_heads < spec.heads)) {
     const std::int64_t times = heads.q.shape[1] / heads.k.shape[1];
     heads.k = repeat_heads(tape, heads.k, times);
@@ -145,7 +146,7 @@ Tensor attention_layer(Tape& tape, const Tensor& x, const BlockWeights& weights,
   const bool eager = context.rules.attention == AttentionKernel::kEager;
   Tensors held;
   Tensor out = eager ? eager_attention(tape, heads, weights.sinks, context, held) : kernel_attention(tape, heads, context);
-  if (context.ranks > 1) out = exchanged_back(tape, out, context.ranks);
+  if (context.head_ranks > 1) out = exchanged_back(tape, out, context.head_ranks);
   out = contiguous(tape, transpose(tape, out, 1, 2));
   out = view(tape, out, {context.batch, context.sequence, weights.projection.inputs});
   return dropout(tape, dense_layers(tape, out, {&weights.projection}, context).front(), context.rules.dropout);

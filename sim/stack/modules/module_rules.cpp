@@ -23,6 +23,9 @@ AttentionKernel fastest_attention(const GpuEntry& gpu, Precision precision) {
   return has_flash(gpu, precision) ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
 }
 
+/// What a kernel keeps is told of FlashAttention for cuDNN's too.
+AttentionKernel as_kept(AttentionKernel kernel) { return kernel == AttentionKernel::kCudnn ? AttentionKernel::kFlash : kernel; }
+
 bool is_encoded(const AdapterSpec& adapter) {
   return adapter.exists() && (adapter.base == BaseStorage::kInt8 || adapter.base == BaseStorage::kNf4);
 }
@@ -53,7 +56,7 @@ ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const Stac
   rules.prepared = prepares_kbit(setup) && is_encoded(recipe.adapter);
   // Without autocast queries come in fp32 then, as the stream is.
   const Precision asked = rules.prepared && recipe.precision == Precision::kBf16 ? Precision::kFp32 : recipe.precision;
-  rules.attention = setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked));
+  rules.attention = as_kept(setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked)));
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
   rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
   const bool keeps_shares = spec.family == Family::kTransfoXl && !is_large_transfo_xl(spec);

@@ -8,6 +8,7 @@
 #include "core/model/adapter_parts.h"
 #include "sim/stack/modules/unsloth_layers.h"
 #include "sim/stack/operators/fused_linear_loss.h"
+#include "sim/stack/operators/tiled_linear_loss.h"
 #include "sim/stack/sequence_ranks.h"
 
 namespace plimsoll {
@@ -212,6 +213,14 @@ Tensor Transformer::fused_loss(const Tensor& x, const BlockContext& context) {
   return fused_linear_cross_entropy(tape_, rows, *head_.output.weight, rules_.adds_products);
 }
 
+/// The same tile by tile, of rows whose labels count: all of them.
+Tensor Transformer::tiled_loss(const Tensor& x, const BlockContext& context) {
+  tape_.at("head");
+  Tensor rows = !spec_.post_norm ? norm_layer(tape_, x, head_.final_norm, context) : x;
+  rows = gather_rows(tape_, rows, rows.elements() / spec_.hidden);
+  return tiled_linear_cross_entropy(tape_, rows, *head_.output.weight);
+}
+
 Tensor Transformer::rotation(DType compute) {
   if (spec_.positions != PositionKind::kRope) return {};
   return tape_.empty({1, 1, tokens(), spec_.latent.exists() ? spec_.latent.rope_dim : spec_.head_dim}, compute);
@@ -235,11 +244,16 @@ void Transformer::run_forward(Loss& result) {
   Tensor x = asking(embed());
   const std::int64_t sequence = spec_.reads_images() ? spec_.image.patches() + 1 : tokens();
   BlockContext context{.spec = spec_, .rules = rules_, .rotation = rotation(x.dtype), .mask = mask(sequence), .local_mask = local_mask(sequence),
-                       .batch = recipe_.micro_batch, .sequence = sequence, .ranks = shares_sequence(setup_) ? setup_.context_ranks : 1};
+                       .batch = recipe_.micro_batch, .sequence = sequence, .head_ranks = exchanges_heads(setup_) ? setup_.context_ranks : 1,
+                       .ring_ranks = passes_keys_round(setup_) ? setup_.context_ranks : 1};
   x = stack_of_blocks(std::move(x), context);
   context.mask = context.local_mask = {};  // names of the body's, which has returned when the head begins
   if (rules_.liger || rules_.unsloth) {
     result.loss = fused_loss(std::exchange(x, {}), context);
+    return;
+  }
+  if (setup_.fused_head) {
+    result.loss = tiled_loss(std::exchange(x, {}), context);
     return;
   }
   if (setup_.loss_chunks > 1) {

@@ -53,6 +53,7 @@ class Transformer : public StackModel {
   Tensor indices(Shape shape) { return tape_.empty(std::move(shape), kIndexType); }
   Tensor chunked_loss(const Tensor& x, const BlockContext& context);
   Tensor fused_loss(const Tensor& x, const BlockContext& context);
+  Tensor tiled_loss(const Tensor& x, const BlockContext& context);
   Tensor rotation(DType compute);
   Tensor mask(std::int64_t sequence);
   Tensor local_mask(std::int64_t sequence);

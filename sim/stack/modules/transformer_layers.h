@@ -75,7 +75,8 @@ struct BlockContext {
   std::int64_t window = 0;  ///< tokens that the block's see, where the kernel knows of it; 0: all before them
   std::int64_t batch = 1;
   std::int64_t sequence = 1;  ///< tokens of it that this rank has
-  std::int64_t ranks = 1;     ///< that share a sequence
+  std::int64_t head_ranks = 1;  ///< that share a sequence by exchanging heads (Ulysses)
+  std::int64_t ring_ranks = 1;  ///< that share it by passing keys and values round
 };
 
 Tensor norm_layer(Tape& tape, const Tensor& x, const Weights& weights, const BlockContext& context);

@@ -1,6 +1,7 @@
 #include "sim/stack/sharing/state_sharing.h"
 
 #include "sim/stack/optimizer_step.h"
+#include "sim/stack/sequence_ranks.h"
 #include "sim/stack/sharing/gemini_chunks.h"
 #include "sim/stack/sharing/gradient_buckets.h"
 #include "sim/stack/sharing/partitioned_states.h"
@@ -17,7 +18,7 @@ bool shards_each_parameter(const StackSetup& setup) { return setup.modules == Mo
 
 UnitShardingOptions unit_options(const Recipe& recipe, const StackSetup& setup) {
   const bool each = shards_each_parameter(setup);
-  return {.ranks = setup.data_ranks,
+  return {.ranks = zero_ranks(setup),
           .flat = !each,
           .keeps_after_forward = setup.zero == 2,
           .state_type = has_half_weights(recipe, setup) ? std::optional(DType::kFp32) : std::nullopt,
@@ -63,7 +64,7 @@ void StateSharing::collective(double bytes, std::int64_t ranks, DType dtype, int
 bool shares_parameters(const StackSetup& setup) {
   if (setup.stack == Stack::kDeepspeed) return setup.zero == 3;
   if (setup.stack == Stack::kColossalai) return true;
-  return setup.stack == Stack::kPytorch && setup.data_ranks > 1 && setup.zero >= 2;
+  return is_fsdp(setup);
 }
 
 std::string block_of(const std::string& parameter) {

@@ -104,14 +104,21 @@ TEST_CASE("Boards of data centres and workstations keep the same share of their 
   CHECK(constants.at("stack.product.geforce") == 1);
 }
 
-TEST_CASE("Transformer Engine attends with cuDNN's kernels, other layers do not") {
+TEST_CASE("Transformer Engine attends with cuDNN's kernels, and PyTorch of 2026 does on Hopper; older software and other boards do not") {
   const GpuEntry gpu = gpu_named("H100 SXM5 80GB");
   StackSetup setup;
   setup.stack = Stack::kMegatron;
   CHECK(kernel_rates(gpu, setup, Precision::kBf16).value().attention == FusedAttention::kCudnn);
   setup.transformer_engine = false;
   CHECK(kernel_rates(gpu, setup, Precision::kBf16).value().attention == FusedAttention::kFlash);
-  CHECK(kernel_rates(gpu, {}, Precision::kBf16).value().attention == FusedAttention::kFlash);
+  CHECK(kernel_rates(gpu, {}, Precision::kBf16).value().attention == FusedAttention::kCudnn);
+  StackSetup older;
+  older.older_sdpa = true;
+  CHECK(kernel_rates(gpu, older, Precision::kBf16).value().attention == FusedAttention::kFlash);
+  CHECK(kernel_rates(gpu_named("A100 80GB SXM4"), {}, Precision::kBf16).value().attention == FusedAttention::kFlash);
+  StackSetup mosaic;
+  mosaic.modules = ModuleStyle::kMosaic;  // calls FlashAttention's own package
+  CHECK(kernel_rates(gpu, mosaic, Precision::kBf16).value().attention == FusedAttention::kFlash);
 }
 
 TEST_CASE("A stage of a pipeline waits for the others while it fills and drains") {
