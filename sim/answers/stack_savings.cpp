@@ -5,11 +5,13 @@
 #include <algorithm>
 
 #include "sim/answers/stack_question.h"
+#include "sim/stack/check_kernels.h"
 
 namespace plimsoll {
 namespace {
 
 constexpr const char* kRecompute = "--recompute full";
+constexpr const char* kFusedHead = "--fused-head";
 
 /// Weights and states on the device, of which neither a smaller batch nor recomputation takes any.
 Bytes states_of(const FitAnswer& answer) {
@@ -45,6 +47,14 @@ std::optional<ChangeAnswer> smaller_batch_of(Question question, const std::strin
     if (auto change = if_it_fits(question, text)) return change;
   }
   return std::nullopt;
+}
+
+/// Logits that are never whole, where transformers' models have them so far.
+std::optional<Question> with_fused_head(Question question) {
+  StackSetup& setup = *question.stack;
+  if (setup.fused_head) return std::nullopt;
+  setup.fused_head = true;
+  return check_fused_head(question.spec, setup) ? std::optional(std::move(question)) : std::nullopt;
 }
 
 /// Plans of ours have one GPU, and adapters of LoRA alone.
@@ -102,10 +112,15 @@ std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswe
     if (change) changes.push_back(std::move(*change));
   };
   const auto kept = recomputed(question);
-  const bool room = states_of(answer) < room_of(answer), quick = !is_large_mixture(question.spec);
+  const bool room = states_of(answer) < room_of(answer), quick = room && !is_large_mixture(question.spec);
+  const auto fused = quick ? with_fused_head(question) : std::nullopt;
+  const auto both = quick && kept ? with_fused_head(*kept) : std::nullopt;
   if (kept && room) add(if_it_fits(*kept, kRecompute));
-  if (room && quick) add(smaller_batch_of(question, ""));
-  if (kept && room && quick && changes.empty()) add(smaller_batch_of(*kept, std::string(kRecompute) + " "));
+  if (fused) add(if_it_fits(*fused, kFusedHead));
+  if (both && changes.empty()) add(if_it_fits(*both, fmt::format("{} {}", kRecompute, kFusedHead)));
+  if (quick) add(smaller_batch_of(question, ""));
+  if (both && changes.empty()) add(smaller_batch_of(*both, fmt::format("{} {} ", kRecompute, kFusedHead)));
+  if (kept && !both && quick && changes.empty()) add(smaller_batch_of(*kept, std::string(kRecompute) + " "));
   add(with_own_plan(question, instruction_budget));
   return changes;
 }

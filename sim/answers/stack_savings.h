@@ -7,7 +7,8 @@
 namespace plimsoll {
 
 /// Of another program's training that does not fit, as `answer` says: what would, with the same losses but for rounding. Every block
-/// recomputed, half the batch (and half of that) with more accumulation, both where neither is enough; and a plan of plimsoll's own,
+/// recomputed, logits that are never whole, half the batch (and half of that) with more accumulation, two or all of them where none is
+/// enough; and a plan of plimsoll's own,
 /// searched with `instruction_budget` of instructions. Empty where none of them fits. What weights and states alone rule out is not
 /// simulated; of mixtures of hundreds of experts, which take seconds each, recomputation alone is.
 std::vector<ChangeAnswer> stack_savings(const Question& question, const FitAnswer& answer, std::size_t instruction_budget);
