@@ -16,10 +16,10 @@ Result<void> check_liger(const ModelSpec& spec, const StackSetup& setup);
 /// The same of Unsloth's functions.
 Result<void> check_unsloth(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup);
 
-/// Refuses tiles of feed-forward layers where they are not modelled.
 /// Refuses TRL's fused head where it does not stand, or what it would stand beside is not modelled.
 Result<void> check_fused_head(const ModelSpec& spec, const StackSetup& setup);
 
+/// Refuses tiles of feed-forward layers where they are not modelled.
 Result<void> check_tiles(const ModelSpec& spec, const StackSetup& setup);
 
 /// What was taken for granted of Liger's kernels.
