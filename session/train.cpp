@@ -76,6 +76,12 @@ Result<void> settle(StateKeeper& keeper, const TrainSchedule& schedule, StepSumm
   return keeper.commit_step(before + 1);
 }
 
+/// Where the part of the training that begins at `done` pauses, at `end` at the latest.
+std::int64_t pause_after(std::int64_t done, const TrainSchedule& schedule, std::int64_t evaluate_every, std::int64_t end) {
+  if (schedule.durability == Durability::kStep) return done + 1;
+  return std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
+}
+
 /// Steps [done, pause), told of as they end, or when their state is on the disk.
 Result<Trace> run_part(Executor& executor, const BatchSource& batches, RunSegment segment, StateKeeper& keeper,
                        const TrainSchedule& schedule, const std::function<void(const StepSummary&)>& tell) {
@@ -112,10 +118,7 @@ Result<Trace> train(const Plan& plan, Executor& executor, const BatchSource& bat
   const std::int64_t until = schedule.until_step > 0 ? schedule.until_step : schedule.end_step;
   const std::int64_t traced_end = std::min(until, schedule.first_step + schedule.traced_steps);
   while (done < until && !stop) {
-    const std::int64_t end = done < traced_end ? traced_end : until;
-    const std::int64_t pause =
-        by_step ? done + 1
-                : std::min(next_pause(done, evaluate_every, end), next_pause(done, schedule.save_every, end));
+    const std::int64_t pause = pause_after(done, schedule, evaluate_every, done < traced_end ? traced_end : until);
     const Nanoseconds shift = end_of(whole);
     auto part = run_part(executor, batches,
                          {.first_step = done,

@@ -161,73 +161,101 @@ WorkloadRequest workload_request(const FitOptions& options) {
           flags.length.request.samples, options.json, options.csv};
 }
 
+bool asks_safety(const FitOptions& options) { return !options.durability.durability.empty() || options.durability.save_every > 0; }
+
+/// What can be said before the question is read.
+Result<void> check_training(const FitOptions& options) {
+  if (auto goes = check_no_workload(options.workload); !goes) return goes;
+  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
+  return check_options(options);
+}
+
 /// Several GPUs under our own name: a layout is looked for, and answers of one plan's kind are refused.
 Result<Answered> fit_many(const CLI::App& command, const FitOptions& options) {
+  if (const auto several = check_several(command, options.asked.machine, options.asked.stack); !several)
+    return fail(several.error());
+  if (asks_safety(options)) return refuse("--durability is about training on one GPU", "leave it and --save-every, or --gpus out");
   if (options.help_wanted || options.margin > 0 || !options.save_strategy.empty()) {
     return refuse("--what-would-help, --margin-of and --save-strategy are of one GPU's plan", "leave them or --gpus out");
   }
-  if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
-  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
-  if (const auto goes = check_options(options); !goes) return fail(goes.error());
+  if (const auto goes = check_training(options); !goes) return fail(goes.error());
   return fit_parallel(command, options.asked, options.parallel, {.json = options.json, .csv = options.csv});
 }
 
-Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
-  if (const auto goes = check_no_layout(command, options.asked.stack); !goes) return fail(goes.error());
-  const bool trains = !options.workload.exists() && !names_onnx_file(options.asked.model) && !is_step_graph_file(options.asked.model);
-  if (options.asked.machine.direct_storage && !trains) {
-    return refuse("--direct-storage is a way of plans that train", "leave it out");
-  }
-  if (names_onnx_file(options.asked.model)) return fit_onnx(workload_request(options));
-  if (is_step_graph_file(options.asked.model)) return fit_graph(workload_request(options));
-  const bool safe = !options.durability.durability.empty() || options.durability.save_every > 0;
-  if (!options.workload.exists() && asks_parallel(command, options.asked.machine, options.asked.stack)) {
-    if (const auto several = check_several(command, options.asked.machine, options.asked.stack); !several)
-      return fail(several.error());
-    if (safe) return refuse("--durability is about training on one GPU", "leave it and --save-every, or --gpus out");
-    return fit_many(command, options);
-  }
-  if (options.workload.exists()) {
-    if (safe) return refuse("--durability is about training a language model", "leave it and --save-every out");
-    return fit_workload(workload_request(options));
-  }
-  if (const auto goes = check_no_workload(options.workload); !goes) return fail(goes.error());
-  if (const auto terms = read_bill_terms(options.asked.length); !terms) return fail(terms.error());
-  if (const auto goes = check_options(options); !goes) return fail(goes.error());
+/// Answers of plimsoll's own plan alone.
+Result<void> check_no_stack(const FitOptions& options, const AskedQuestion& asked) {
+  if (!asked.question.stack) return {};
+  if (options.margin > 0) return refuse("--margin-of compares plans of plimsoll's", "leave --margin-of or --stack out");
+  if (!options.save_strategy.empty()) return refuse("--save-strategy is of one plan of plimsoll's", "leave it or --stack out");
+  if (asks_safety(options)) return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
+  return {};
+}
+
+Result<Answered> answer_with_plan(const FitOptions& options, const AskedQuestion& asked) {
+  std::optional<WaitingLine> waiting("looking for plans that fit");
+  if (const auto goes = check_no_stack(options, asked); !goes) return fail(goes.error());
+  const Question& question = asked.question;
+  auto answer = answer_question(question, {.room_budget = kRoomBudget, .margin_percent = options.margin});
+  if (!answer) return fail(answer.error());
+  waiting.reset();
+  add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
+  if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());
+  if (!question.stack) save_strategy(options.save_strategy, answer->strategy);
+  return verdict(answer->fits, answer_text(options, asked, *answer));
+}
+
+Result<Answered> fit_training(const FitOptions& options) {
+  if (const auto goes = check_training(options); !goes) return fail(goes.error());
   if (const auto usable = check_strategy_output(options.save_strategy); !usable) return fail(usable.error());
   const auto asked = read_question(options.asked);
   if (!asked) return fail(asked.error());
   if (options.asked.strategy == "all") return compare_all(options, *asked);
   if (options.help_wanted) return help_with(options, *asked);
-  std::optional<WaitingLine> waiting("looking for plans that fit");
-  if (asked->question.stack && options.margin > 0) {
-    return refuse("--margin-of compares plans of plimsoll's", "leave --margin-of or --stack out");
-  }
-  if (asked->question.stack && !options.save_strategy.empty())
-    return refuse("--save-strategy is of one plan of plimsoll's", "leave it or --stack out");
-  if (asked->question.stack && safe)
-    return refuse("--durability is of one plan of plimsoll's", "leave it and --save-every out");
-  auto answer = answer_question(asked->question, {.room_budget = kRoomBudget, .margin_percent = options.margin});
-  if (!answer) return fail(answer.error());
-  const Question& question = asked->question;
-  waiting.reset();
-  add_safety(options.durability, question.spec, question.recipe, question.platform, *answer);
-  if (const auto billed = add_bill(options.asked.length, question, *answer); !billed) return fail(billed.error());
-  if (!asked->question.stack) save_strategy(options.save_strategy, answer->strategy);
-  return verdict(answer->fits, answer_text(options, *asked, *answer));
+  return answer_with_plan(options, *asked);
 }
+
+Result<Answered> fit(const CLI::App& command, const FitOptions& options) {
+  if (const auto goes = check_no_layout(command, options.asked.stack); !goes) return fail(goes.error());
+  const bool onnx = names_onnx_file(options.asked.model), graph = is_step_graph_file(options.asked.model);
+  if (options.asked.machine.direct_storage && (options.workload.exists() || onnx || graph)) {
+    return refuse("--direct-storage is a way of plans that train", "leave it out");
+  }
+  if (onnx) return fit_onnx(workload_request(options));
+  if (graph) return fit_graph(workload_request(options));
+  if (options.workload.exists()) {
+    if (asks_safety(options)) return refuse("--durability is about training a language model", "leave it and --save-every out");
+    return fit_workload(workload_request(options));
+  }
+  if (asks_parallel(command, options.asked.machine, options.asked.stack)) return fit_many(command, options);
+  return fit_training(options);
+}
+
+/// Which single changes would help, and what they cost.
+void add_help_flags(CLI::App& command, FitOptions& options) {
+  const std::string group = "What would help";
+  command.add_flag("--what-would-help", options.help_wanted, "every single change of machine and training, simulated")
+      ->group(group);
+  command.add_flag("--all-changes", options.all_changes, "all GPUs that would help, not the best few")->group(group);
+  command
+      .add_option("--prices", options.prices,
+                   "CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name")
+      ->group(group);
+  command.add_option("--price-of", options.price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
+}
+
+constexpr const char* kExamples =
+      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
+      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
+      "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
+      "Example: plimsoll fit llama3-8b --on \"H100 SXM5 80GB\" --stack pytorch --precision bf16-mixed --fp8 delayed --dp 8 --zero 3 --batch 2\n"
+      "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3";
 
 }  // namespace
 
 AskableCommand declare_fit(CLI::App& app) {
   auto options = std::make_shared<FitOptions>();
   CLI::App* command = app.add_subcommand("fit", "Will the training fit, how fast, and what limits it?");
-  command->footer(
-      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --what-would-help --price-of ram=3 --price-of \"RTX 3090=700\"\n"
-      "Example: plimsoll fit gpt2-xl --on \"RTX 2060 6GB\" --ram 16GiB --ssd 200GB\n"
-      "Example: plimsoll fit gpt3-175b --on \"A100 80GB\" --gpus 1024 --global-batch 1536\n"
-      "Example: plimsoll fit llama3-8b --on \"H100 SXM5 80GB\" --stack pytorch --precision bf16-mixed --fp8 delayed --dp 8 --zero 3 --batch 2\n"
-      "Example: plimsoll fit gpt2 --on \"RTX 4090\" --batch 8 --tokens openwebtext --price 0.4 --electricity 0.3");
+  command->footer(kExamples);
   command->add_option("MODEL", options->asked.model,
                       "zoo name, config.json, .safetensors, .onnx, folder, gpt:layers=24,hidden=…, or a step graph")
       ->required();
@@ -242,15 +270,7 @@ AskableCommand declare_fit(CLI::App& app) {
                    "does the plan stay the best when kernels and links are off by so many percent?")
       ->check(CLI::Range(0.0, 90.0));
   add_durability_flags(*command, options->durability);
-  const std::string group = "What would help";
-  command->add_flag("--what-would-help", options->help_wanted, "every single change of machine and training, simulated")
-      ->group(group);
-  command->add_flag("--all-changes", options->all_changes, "all GPUs that would help, not the best few")->group(group);
-  command
-      ->add_option("--prices", options->prices,
-                   "CSV with item,price: ram (a GiB), ssd (a TB), cpu, mainboard, or a GPU by name")
-      ->group(group);
-  command->add_option("--price-of", options->price_of, "one price: ITEM=PRICE, may be repeated")->group(group);
+  add_help_flags(*command, *options);
   command->add_flag("--json", options->json, "machine-readable answer");
   command
       ->add_flag("--csv", options->csv,

@@ -32,6 +32,32 @@ bool is_of_folder(const MachineProbe* probe, const std::string& folder) {
   return probe != nullptr && probe->drive && std::filesystem::equivalent(probe->drive->folder, folder, ignored);
 }
 
+/// With the rates that were said, that a probe measured, or that are measured now.
+Result<AttachedDrive> with_rates(AttachedDrive drive, const MachineOptions& options, const MachineProbe* probe,
+                                 const std::string& folder, std::vector<std::string>& notes) {
+  if (options.ssd_read_gbs && options.ssd_write_gbs) {
+    drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;
+    drive.write_bytes_per_second = *options.ssd_write_gbs * kGiga;
+    return drive;
+  }
+  if (is_of_folder(probe, folder)) {
+    AttachedDrive probed = attached(*probe->drive);
+    probed.usable = drive.usable;
+    probed.reaches_device = drive.reaches_device;
+    notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured by plimsoll machines --probe on {}",
+                                folder, probed.read_bytes_per_second / kGiga, probed.write_bytes_per_second / kGiga, probe->date));
+    return probed;
+  }
+  const auto rates = measure_drive_rates({.folder = folder});
+  if (!rates) return fail(rates.error());
+  drive.read_bytes_per_second = rates->read.median;
+  drive.write_bytes_per_second = rates->write.median;
+  notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
+                              drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
+                              to_text(rates->measured), rates->way));
+  return drive;
+}
+
 }  // namespace
 
 Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, const MachineOptions& options,
@@ -54,28 +80,9 @@ Result<std::optional<AttachedDrive>> find_own_drive(const MachineFlags& flags, c
   if (const auto warning = system->warning(); !warning.empty()) {
     notes.push_back(fmt::format("{}: {} {}", folder, system->name, warning));
   }
-  if (options.ssd_read_gbs && options.ssd_write_gbs) {
-    drive.read_bytes_per_second = *options.ssd_read_gbs * kGiga;
-    drive.write_bytes_per_second = *options.ssd_write_gbs * kGiga;
-    return drive;
-  }
-  if (is_of_folder(probe, folder)) {
-    const Bytes usable = drive.usable;
-    drive = attached(*probe->drive);
-    drive.usable = usable;
-    drive.reaches_device = options.direct_storage;
-    notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured by plimsoll machines --probe on {}",
-                                folder, drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga, probe->date));
-    return drive;
-  }
-  const auto rates = measure_drive_rates({.folder = folder});
-  if (!rates) return fail(rates.error());
-  drive.read_bytes_per_second = rates->read.median;
-  drive.write_bytes_per_second = rates->write.median;
-  notes.push_back(fmt::format("SSD in {}: {:.2f} GB/s read, {:.2f} written, measured over {} by {}", folder,
-                              drive.read_bytes_per_second / kGiga, drive.write_bytes_per_second / kGiga,
-                              to_text(rates->measured), rates->way));
-  return drive;
+  auto rated = with_rates(std::move(drive), options, probe, folder, notes);
+  if (!rated) return fail(rated.error());
+  return *std::move(rated);
 }
 
 Result<MachineFlags> with_own_drive(MachineFlags flags, std::vector<std::string>& notes) {

@@ -5,14 +5,17 @@ namespace {
 
 constexpr const char* kGroup = "software";
 
-/// What the layers are, and in which kernels.
-void add_layer_flags(CLI::App& command, StackFlags& flags) {
+/// What the layers are.
+void add_module_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--modules", flags.modules,
                   "whose layers another stack runs: huggingface, nanogpt, mosaic, litgpt, torchtune, "
                   "megatron, torchvision, timm, unsloth")
       ->group(kGroup);
   command.add_flag("--compile", flags.compile, "torch.compile; of torchtune modules the loss too")->group(kGroup);
+}
+
+void add_fp8_flags(CLI::App& command, StackFlags& flags) {
   command
       .add_option("--fp8", flags.fp8,
                   "linear layers of the blocks multiply in fp8 (Transformer Engine; torchao of torchtune modules), scaled by steps before or by "
@@ -25,6 +28,10 @@ void add_layer_flags(CLI::App& command, StackFlags& flags) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
       ->group(kGroup);
+}
+
+/// In which kernels layers run.
+void add_kernel_flags(CLI::App& command, StackFlags& flags) {
   command.add_option("--attention", flags.attention, "eager, efficient, flash or cudnn (default: the fastest that the modules call)")
       ->group(kGroup);
   command
@@ -203,7 +210,9 @@ void add_stack_flags(CLI::App& command, StackFlags& flags) {
                                  "the program that trains: plimsoll, pytorch, deepspeed, colossalai, megatron, llm.c")
                      ->capture_default_str()
                      ->group(kGroup);
-  add_layer_flags(command, flags);
+  add_module_flags(command, flags);
+  add_fp8_flags(command, flags);
+  add_kernel_flags(command, flags);
   add_kept_flags(command, flags);
   add_base_flags(command, flags);
   add_loss_flags(command, flags);

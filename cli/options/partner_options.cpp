@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <vector>
 
 namespace plimsoll {
 namespace {
@@ -15,29 +16,37 @@ struct Partner {
   std::string_view remedy;
 };
 
-}  // namespace
+bool is_huggingface(const StackFlags& flags) { return flags.modules.empty() || flags.modules == "huggingface"; }
 
-bool is_given(const StackFlags& flags, std::string_view name) {
-  return std::any_of(flags.options.begin(), flags.options.end(),
-                     [&](const CLI::Option* option) { return option->count() > 0 && option->get_name() == name; });
-}
+bool shares_gradients(const StackFlags& flags) { return flags.gpus * flags.context_ranks > 1 && flags.zero >= 2; }
 
-Result<void> check_partner_options(const StackFlags& flags) {
+bool allocates_by_pytorch(const StackFlags& flags) { return flags.stack != "llm.c"; }
+
+/// What GPUs share.
+std::vector<Partner> sharing_partners(const StackFlags& flags) {
   const bool zero = flags.stack == "deepspeed" && flags.zero > 0;
-  const bool shares = flags.gpus * flags.context_ranks > 1 && flags.zero >= 2;
-  const bool keeps_types = flags.stack == "pytorch" && !shares && flags.modules != "unsloth";
-  const bool allocates_by_pytorch = flags.stack != "llm.c";
-  const bool hugging_face = flags.modules.empty() || flags.modules == "huggingface";
-  const Partner partners[] = {
+  return {
       {"--chunks", flags.stages > 1 || flags.chunks == 1, "stages of a pipeline interleave chunks", "add --pp"},
       {"--sequence-parallel", flags.tensor_ranks > 1 || !flags.sequence_parallel, "it shares what --tp GPUs have whole", "add --tp"},
       {"--reduce-bucket", zero, "it is of DeepSpeed's ZeRO", "add --stack deepspeed --zero 1, 2 or 3"},
       {"--no-overlap-comm", zero || flags.stack == "megatron", "it is of DeepSpeed's ZeRO and of Megatron",
        "add --stack megatron, or --stack deepspeed --zero 1, 2 or 3"},
-      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"},
+      {"--reduce-in", flags.stack == "megatron", "it is of Megatron's gradient buffers", "add --stack megatron"}};
+}
+
+/// What only says more of another option.
+std::vector<Partner> detail_partners(const StackFlags& flags) {
+  return {
       {"--fp8-params", flags.fp8 != "none", "it says where weights of products in fp8 are kept", "add --fp8 delayed or current"},
       {"--fp8-wide-ends", flags.fp8 != "none", "it says which blocks are left out of fp8", "add --fp8 delayed or current"},
-      {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"},
+      {"--zenflow-every", flags.zenflow > 0, "it says when ZenFlow updates in host memory", "add --zenflow"}};
+}
+
+/// Whose code the layers are.
+std::vector<Partner> module_partners(const StackFlags& flags) {
+  const bool shares = shares_gradients(flags), hugging_face = is_huggingface(flags);
+  const bool keeps_types = flags.stack == "pytorch" && !shares && flags.modules != "unsloth";
+  return {
       {"--kbit-preparation", keeps_types || flags.kbit_preparation == "no",
        "FSDP wants one type in a unit, and other stacks make everything 16 bits again", "leave it out"},
       {"--rotary-tables", hugging_face, "only transformers' modules had them", "leave it out"},
@@ -55,22 +64,45 @@ Result<void> check_partner_options(const StackFlags& flags) {
       {"--grouped-experts", hugging_face || flags.modules == "torchtune", "other modules have experts as their own code has them",
        "take --modules huggingface or torchtune, or leave it out"},
       {"--written-gelu", flags.modules == "nanogpt" && flags.stack == "pytorch", "other modules have GELU as their own code has it",
-       "add --stack pytorch --modules nanogpt, or leave it out"},
-      {"--logits", allocates_by_pytorch && flags.stack != "megatron" && flags.loss_chunks == 1,
+       "add --stack pytorch --modules nanogpt, or leave it out"}};
+}
+
+/// What the training loop does.
+std::vector<Partner> loop_partners(const StackFlags& flags) {
+  const bool own_loop = allocates_by_pytorch(flags) && flags.stack != "megatron";
+  return {
+      {"--logits", own_loop && flags.loss_chunks == 1,
        "llm.c, Megatron-LM and a loss in chunks have loops of their own", "leave it out"},
       {"--logits", flags.logits != "inside" || (flags.compile && flags.modules == "nanogpt"),
        "logits stay inside a compiled nanogpt model alone", "add --compile --modules nanogpt, or say held or freed"},
-      {"--lengths", allocates_by_pytorch && flags.stack != "megatron", "llm.c and Megatron-LM train on sequences of one length", "leave it out"},
-      {"--module-loading", allocates_by_pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
-      {"--expandable-segments", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
-      {"--deterministic", allocates_by_pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
-  };
-  for (const Partner& partner : partners) {
-    if (partner.goes || !is_given(flags, partner.option)) continue;
-    return fail({.kind = ErrorKind::kInput,
-                 .what = fmt::format("{} would be ignored: {}", partner.option, partner.why),
-                 .where = {},
-                 .remedy = std::string(partner.remedy)});
+      {"--lengths", own_loop, "llm.c and Megatron-LM train on sequences of one length", "leave it out"}};
+}
+
+/// What libraries and the allocator take.
+std::vector<Partner> process_partners(const StackFlags& flags) {
+  const bool pytorch = allocates_by_pytorch(flags);
+  return {
+      {"--module-loading", pytorch, "what llm.c's process holds was measured as a whole", "leave it out"},
+      {"--expandable-segments", pytorch, "llm.c allocates once, without PyTorch", "leave it out"},
+      {"--deterministic", pytorch, "llm.c allocates once, without PyTorch", "leave it out"}};
+}
+
+}  // namespace
+
+bool is_given(const StackFlags& flags, std::string_view name) {
+  return std::any_of(flags.options.begin(), flags.options.end(),
+                     [&](const CLI::Option* option) { return option->count() > 0 && option->get_name() == name; });
+}
+
+Result<void> check_partner_options(const StackFlags& flags) {
+  for (const auto& partners_of : {sharing_partners, detail_partners, module_partners, loop_partners, process_partners}) {
+    for (const Partner& partner : partners_of(flags)) {
+      if (partner.goes || !is_given(flags, partner.option)) continue;
+      return fail({.kind = ErrorKind::kInput,
+                   .what = fmt::format("{} would be ignored: {}", partner.option, partner.why),
+                   .where = {},
+                   .remedy = std::string(partner.remedy)});
+    }
   }
   return {};
 }

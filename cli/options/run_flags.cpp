@@ -41,6 +41,22 @@ void add_measuring_flags(CLI::App& command, RunFlags& flags) {
   command.add_option("--eval-every", flags.evaluate_every, "steps between evaluations (default: one at the end)");
 }
 
+/// A run that goes on with another.
+void add_resume_flags(CLI::App& command, RunFlags& flags) {
+  command.add_option("--resume", flags.resume,
+                     "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
+  command.add_flag("--other-data", flags.other_data,
+                   "with --resume: go on with --data although it is not the data that the run had until then");
+}
+
+/// What a run tells while it runs, and in the end.
+void add_report_flags(CLI::App& command, RunFlags& flags) {
+  command.add_flag("-q,--quiet", flags.quiet, "no progress");
+  command.add_option("--progress-fd", flags.progress_fd,
+                     "open file descriptor that gets one JSON object a line (docs/progress-lines.md)");
+  command.add_flag("--json", flags.json, "machine-readable answer");
+}
+
 }  // namespace
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
@@ -76,14 +92,8 @@ void add_run_flags(CLI::App& command, RunFlags& flags) {
           "a step whose loss or gradient is not finite: stop the run, skip the step (with --durability step), or ignore it")
       ->capture_default_str();
   add_weight_flags(command, flags);
-  command.add_option("--resume", flags.resume,
-                     "run file (with its checkpoint) or checkpoint to go on from, bit for bit");
-  command.add_flag("--other-data", flags.other_data,
-                   "with --resume: go on with --data although it is not the data that the run had until then");
-  command.add_flag("-q,--quiet", flags.quiet, "no progress");
-  command.add_option("--progress-fd", flags.progress_fd,
-                     "open file descriptor that gets one JSON object a line (docs/progress-lines.md)");
-  command.add_flag("--json", flags.json, "machine-readable answer");
+  add_resume_flags(command, flags);
+  add_report_flags(command, flags);
 }
 
 void note_given(const CLI::App& command, RunFlags& flags) {

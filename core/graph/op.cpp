@@ -3,73 +3,81 @@
 #include <array>
 #include <utility>
 
+#include "core/graph/kind_table.h"
+#include "core/graph/op_family.h"
+
 namespace plimsoll {
 namespace {
 
-constexpr std::array<std::pair<OpKind, std::string_view>, 62> kKinds{{
-    {OpKind::kEmbedding, "embedding"},
-    {OpKind::kClassToken, "class_token"},
-    {OpKind::kFirstToken, "first_token"},
-    {OpKind::kNorm, "norm"},
-    {OpKind::kLinear, "linear"},
-    {OpKind::kHeadNorm, "head_norm"},
-    {OpKind::kRope, "rope"},
-    {OpKind::kAttention, "attention"},
-    {OpKind::kDequantize, "dequantize"},
-    {OpKind::kAdd, "add"},
-    {OpKind::kActivation, "activation"},
-    {OpKind::kCrossEntropy, "cross_entropy"},
-    {OpKind::kLoss, "loss"},
-    {OpKind::kEmbeddingBackward, "embedding_backward"},
-    {OpKind::kClassTokenBackward, "class_token_backward"},
-    {OpKind::kFirstTokenBackward, "first_token_backward"},
-    {OpKind::kNormBackward, "norm_backward"},
-    {OpKind::kLinearBackwardInput, "linear_backward_input"},
-    {OpKind::kLinearBackwardWeight, "linear_backward_weight"},
-    {OpKind::kRopeBackward, "rope_backward"},
-    {OpKind::kHeadNormBackward, "head_norm_backward"},
-    {OpKind::kAttentionBackward, "attention_backward"},
-    {OpKind::kActivationBackward, "activation_backward"},
-    {OpKind::kRouter, "router"},
-    {OpKind::kDispatch, "dispatch"},
-    {OpKind::kExpertLinear, "expert_linear"},
-    {OpKind::kExpertDropout, "expert_dropout"},
-    {OpKind::kCombine, "combine"},
-    {OpKind::kExpertBalance, "expert_balance"},
-    {OpKind::kCombineBackward, "combine_backward"},
-    {OpKind::kExpertLinearBackwardInput, "expert_linear_backward_input"},
-    {OpKind::kExpertLinearBackwardWeight, "expert_linear_backward_weight"},
-    {OpKind::kDispatchBackward, "dispatch_backward"},
-    {OpKind::kRouterBackward, "router_backward"},
-    {OpKind::kAccumulate, "accumulate"},
-    {OpKind::kSquaredNorm, "squared_norm"},
-    {OpKind::kClipFactor, "clip_factor"},
-    {OpKind::kSgd, "sgd"},
-    {OpKind::kMomentum, "momentum"},
-    {OpKind::kAdam, "adam"},
-    {OpKind::kLion, "lion"},
-    {OpKind::kAdam8bit, "adam8bit"},
-    {OpKind::kAdafactor, "adafactor"},
-    {OpKind::kSm3, "sm3"},
-    {OpKind::kLamb, "lamb"},
-    {OpKind::kLars, "lars"},
-    {OpKind::kAdamW, "adamw"},
-    {OpKind::kMuon, "muon"},
-    {OpKind::kShareRouting, "share_routing"},
-    {OpKind::kGatherRoutings, "gather_routings"},
-    {OpKind::kToExperts, "to_experts"},
-    {OpKind::kFromExperts, "from_experts"},
-    {OpKind::kKeysValues, "keys_values"},
-    {OpKind::kAttentionStep, "attention_step"},
-    {OpKind::kAttentionStepBackward, "attention_step_backward"},
-    {OpKind::kKeysValuesBackward, "keys_values_backward"},
-    {OpKind::kDistanceBias, "distance_bias"},
-    {OpKind::kBiasedAttention, "biased_attention"},
-    {OpKind::kCrossAttention, "cross_attention"},
-    {OpKind::kDistanceBiasBackward, "distance_bias_backward"},
-    {OpKind::kBiasedAttentionBackward, "biased_attention_backward"},
-    {OpKind::kCrossAttentionBackward, "cross_attention_backward"},
-}};
+struct KnownKind {
+  std::string_view name = "?";
+  OpFamily family = OpFamily::kLayer;
+};
+
+constexpr KindTable<KnownKind> kKinds{{{
+    {OpKind::kEmbedding, {"embedding", OpFamily::kLayer}},
+    {OpKind::kClassToken, {"class_token", OpFamily::kLayer}},
+    {OpKind::kFirstToken, {"first_token", OpFamily::kLayer}},
+    {OpKind::kNorm, {"norm", OpFamily::kLayer}},
+    {OpKind::kLinear, {"linear", OpFamily::kLayer}},
+    {OpKind::kHeadNorm, {"head_norm", OpFamily::kLayer}},
+    {OpKind::kRope, {"rope", OpFamily::kLayer}},
+    {OpKind::kAttention, {"attention", OpFamily::kAttention}},
+    {OpKind::kDequantize, {"dequantize", OpFamily::kLayer}},
+    {OpKind::kAdd, {"add", OpFamily::kLayer}},
+    {OpKind::kActivation, {"activation", OpFamily::kLayer}},
+    {OpKind::kCrossEntropy, {"cross_entropy", OpFamily::kLayer}},
+    {OpKind::kLoss, {"loss", OpFamily::kLayer}},
+    {OpKind::kEmbeddingBackward, {"embedding_backward", OpFamily::kLayer}},
+    {OpKind::kClassTokenBackward, {"class_token_backward", OpFamily::kLayer}},
+    {OpKind::kFirstTokenBackward, {"first_token_backward", OpFamily::kLayer}},
+    {OpKind::kNormBackward, {"norm_backward", OpFamily::kLayer}},
+    {OpKind::kLinearBackwardInput, {"linear_backward_input", OpFamily::kLayer}},
+    {OpKind::kLinearBackwardWeight, {"linear_backward_weight", OpFamily::kLayer}},
+    {OpKind::kRopeBackward, {"rope_backward", OpFamily::kLayer}},
+    {OpKind::kHeadNormBackward, {"head_norm_backward", OpFamily::kLayer}},
+    {OpKind::kAttentionBackward, {"attention_backward", OpFamily::kAttention}},
+    {OpKind::kActivationBackward, {"activation_backward", OpFamily::kLayer}},
+    {OpKind::kRouter, {"router", OpFamily::kExperts}},
+    {OpKind::kDispatch, {"dispatch", OpFamily::kExperts}},
+    {OpKind::kExpertLinear, {"expert_linear", OpFamily::kExperts}},
+    {OpKind::kExpertDropout, {"expert_dropout", OpFamily::kExperts}},
+    {OpKind::kCombine, {"combine", OpFamily::kExperts}},
+    {OpKind::kExpertBalance, {"expert_balance", OpFamily::kExperts}},
+    {OpKind::kCombineBackward, {"combine_backward", OpFamily::kExperts}},
+    {OpKind::kExpertLinearBackwardInput, {"expert_linear_backward_input", OpFamily::kExperts}},
+    {OpKind::kExpertLinearBackwardWeight, {"expert_linear_backward_weight", OpFamily::kExperts}},
+    {OpKind::kDispatchBackward, {"dispatch_backward", OpFamily::kExperts}},
+    {OpKind::kRouterBackward, {"router_backward", OpFamily::kExperts}},
+    {OpKind::kAccumulate, {"accumulate", OpFamily::kGradient}},
+    {OpKind::kSquaredNorm, {"squared_norm", OpFamily::kGradient}},
+    {OpKind::kClipFactor, {"clip_factor", OpFamily::kGradient}},
+    {OpKind::kSgd, {"sgd", OpFamily::kUpdate}},
+    {OpKind::kMomentum, {"momentum", OpFamily::kUpdate}},
+    {OpKind::kAdam, {"adam", OpFamily::kUpdate}},
+    {OpKind::kLion, {"lion", OpFamily::kUpdate}},
+    {OpKind::kAdam8bit, {"adam8bit", OpFamily::kUpdate}},
+    {OpKind::kAdafactor, {"adafactor", OpFamily::kUpdate}},
+    {OpKind::kSm3, {"sm3", OpFamily::kUpdate}},
+    {OpKind::kLamb, {"lamb", OpFamily::kUpdate}},
+    {OpKind::kLars, {"lars", OpFamily::kUpdate}},
+    {OpKind::kAdamW, {"adamw", OpFamily::kUpdate}},
+    {OpKind::kMuon, {"muon", OpFamily::kUpdate}},
+    {OpKind::kShareRouting, {"share_routing", OpFamily::kExperts}},
+    {OpKind::kGatherRoutings, {"gather_routings", OpFamily::kExchange}},
+    {OpKind::kToExperts, {"to_experts", OpFamily::kExchange}},
+    {OpKind::kFromExperts, {"from_experts", OpFamily::kExchange}},
+    {OpKind::kKeysValues, {"keys_values", OpFamily::kAttention}},
+    {OpKind::kAttentionStep, {"attention_step", OpFamily::kAttention}},
+    {OpKind::kAttentionStepBackward, {"attention_step_backward", OpFamily::kAttention}},
+    {OpKind::kKeysValuesBackward, {"keys_values_backward", OpFamily::kAttention}},
+    {OpKind::kDistanceBias, {"distance_bias", OpFamily::kAttention}},
+    {OpKind::kBiasedAttention, {"biased_attention", OpFamily::kAttention}},
+    {OpKind::kCrossAttention, {"cross_attention", OpFamily::kAttention}},
+    {OpKind::kDistanceBiasBackward, {"distance_bias_backward", OpFamily::kAttention}},
+    {OpKind::kBiasedAttentionBackward, {"biased_attention_backward", OpFamily::kAttention}},
+    {OpKind::kCrossAttentionBackward, {"cross_attention_backward", OpFamily::kAttention}},
+}}};
 constexpr std::array<std::pair<Phase, std::string_view>, 4> kPhases{
     {{Phase::kLoad, "load"}, {Phase::kForward, "forward"}, {Phase::kBackward, "backward"}, {Phase::kOptimizer, "optimizer"}}};
 
@@ -104,29 +112,11 @@ bool attends_backward(OpKind kind) {
          kind == OpKind::kBiasedAttentionBackward || kind == OpKind::kCrossAttentionBackward;
 }
 
-bool is_update(OpKind kind) {
-  switch (kind) {
-    case OpKind::kSgd:
-    case OpKind::kMomentum:
-    case OpKind::kAdam:
-    case OpKind::kLion:
-    case OpKind::kAdam8bit:
-    case OpKind::kAdafactor:
-    case OpKind::kSm3:
-    case OpKind::kLamb:
-    case OpKind::kLars:
-    case OpKind::kAdamW:
-    case OpKind::kMuon: return true;
-    default: return false;
-  }
-}
+bool is_update(OpKind kind) { return family_of(kind) == OpFamily::kUpdate; }
 
-std::string_view to_text(OpKind kind) {
-  for (const auto& [known, name] : kKinds) {
-    if (known == kind) return name;
-  }
-  return "?";
-}
+OpFamily family_of(OpKind kind) { return kKinds[kind].family; }
+
+std::string_view to_text(OpKind kind) { return kKinds[kind].name; }
 
 std::string_view to_text(Phase phase) {
   for (const auto& [known, name] : kPhases) {
@@ -136,8 +126,9 @@ std::string_view to_text(Phase phase) {
 }
 
 Result<OpKind> parse_op_kind(std::string_view text) {
-  for (const auto& [kind, name] : kKinds) {
-    if (name == text) return kind;
+  for (std::size_t i = 0; i < kKinds.kKinds; ++i) {
+    const auto kind = static_cast<OpKind>(i);
+    if (kKinds[kind].name == text) return kind;
   }
   return unknown("kernel", text);
 }

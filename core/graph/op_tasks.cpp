@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/graph/attention_kind.h"
+#include "core/graph/attention_work.h"
 #include "core/graph/expert_shape.h"
-#include "core/graph/op_work.h"
 
 namespace plimsoll {
 namespace {

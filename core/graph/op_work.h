@@ -12,22 +12,9 @@ namespace plimsoll {
 /// (sequence+1)/2. Elementwise kernels count a few operations an element.
 double flops_of(OpKind kind, const OpShape& shape);
 
-/// Products of a quintic step that orthogonalizes a matrix: A = X Xᵀ, B = bA + cA², X = aX + BX, over the shorter side.
-inline constexpr std::int64_t kNewtonSchulzSteps = 5;
-
-/// Operations of Muon's products, for every one of `terms` matrices that lie one after another.
-double newton_schulz_flops(const OpShape& shape);
-
 /// Bytes that one kernel must move between its memory and its processor: every operand once, in `dtype`, statistics, losses
 /// and optimizer state in the state's type. Updates that need a tensor's norm or sums first pass over it as often as that takes.
 Bytes traffic_of(OpKind kind, const OpShape& shape, DType dtype);
-
-/// Elements of attention's scratch that one CPU worker needs: the scores of a tile of queries; in `half` storage also
-/// widened keys, values and tiles, and in the backward pass their gradients before they are rounded.
-std::int64_t attention_slice(OpKind kind, const OpShape& shape, bool half);
-
-/// Elements of its scratch before those of the workers: each sequence's part of the gradient of a bias, to be summed.
-std::int64_t bias_parts(OpKind kind, const OpShape& shape);
 
 /// Scratch bytes of one launch of a kernel in `dtype`: for `workers` CPU workers, or for a fused GPU kernel when `workers` is 0.
 Bytes workspace_of(OpKind kind, const OpShape& shape, DType dtype, std::int64_t workers);
@@ -37,8 +24,5 @@ inline constexpr std::int64_t kHalfScratch = std::int64_t{1} << 19;
 
 /// Rows of the fixed tiles over which column sums (norm weights, biases) are reduced; part of the numerics.
 inline constexpr std::int64_t kReductionRows = 64;
-
-/// Query rows that one attention task handles; part of the numerics.
-inline constexpr std::int64_t kAttentionRows = 64;
 
 }  // namespace plimsoll

@@ -42,20 +42,10 @@ ExpertSpec plain_mixture(std::int64_t count, std::int64_t per_token) {
   return experts;
 }
 
-/// What newer decoders have or lack where it is not as in Llama.
-ModelSpec newer_defaults(ModelSpec spec) {
+/// Newer mixtures of experts.
+ModelSpec newer_mixture_defaults(ModelSpec spec) {
   switch (spec.family) {
-    case Family::kGemma2:
-    case Family::kGemma3: return gemma_defaults(std::move(spec));
     case Family::kGptOss: return gpt_oss_defaults(std::move(spec));
-    case Family::kOlmo:
-      spec.norm = NormKind::kLayerNorm;
-      spec.norm_weight = spec.norm_bias = false;
-      break;
-    case Family::kOlmo2:
-      spec.norm_place = NormPlace::kBehind;
-      spec.qk_norm = spec.wide_qk_norm = true;
-      break;
     case Family::kOlmoe:
       spec.qk_norm = spec.wide_qk_norm = true;
       spec.experts = plain_mixture(64, 8);
@@ -71,16 +61,34 @@ ModelSpec newer_defaults(ModelSpec spec) {
       spec.rope_interleaved = spec.other_arithmetic = true;
       spec.experts = plain_mixture(64, 6);
       break;
-    case Family::kCohere:
-      spec.norm = NormKind::kLayerNorm;
-      spec.norm_bias = false;
-      spec.parallel_block = spec.rope_interleaved = spec.tied_head = spec.other_arithmetic = true;
-      break;
     case Family::kLlama4:
       spec.experts = plain_mixture(16, 1);
       spec.experts.sigmoid_scores = spec.rope_interleaved = spec.other_arithmetic = true;
       break;
     default: break;
+  }
+  return spec;
+}
+
+/// What newer decoders have or lack where it is not as in Llama.
+ModelSpec newer_defaults(ModelSpec spec) {
+  switch (spec.family) {
+    case Family::kGemma2:
+    case Family::kGemma3: return gemma_defaults(std::move(spec));
+    case Family::kOlmo:
+      spec.norm = NormKind::kLayerNorm;
+      spec.norm_weight = spec.norm_bias = false;
+      break;
+    case Family::kOlmo2:
+      spec.norm_place = NormPlace::kBehind;
+      spec.qk_norm = spec.wide_qk_norm = true;
+      break;
+    case Family::kCohere:
+      spec.norm = NormKind::kLayerNorm;
+      spec.norm_bias = false;
+      spec.parallel_block = spec.rope_interleaved = spec.tied_head = spec.other_arithmetic = true;
+      break;
+    default: return newer_mixture_defaults(std::move(spec));
   }
   return spec;
 }
@@ -113,7 +121,34 @@ ModelSpec rotary_defaults(ModelSpec spec) {
   return newer_defaults(std::move(spec));
 }
 
-/// What decoders have or lack, family by family, where it is not as in Llama.
+/// Decoders that rotate positions, but are no relatives of Llama.
+ModelSpec other_rotary_defaults(ModelSpec spec) {
+  spec.positions = PositionKind::kRope;
+  spec.parallel_block = true;
+  switch (spec.family) {
+    case Family::kGptNeoX:
+      spec.activation = ActivationKind::kGelu;
+      spec.tied_head = false;
+      spec.parallel_norms = true;
+      break;
+    case Family::kGptJ:
+      spec.rope_interleaved = true;
+      spec.tied_head = spec.qkv_bias = spec.projection_bias = false;
+      spec.head_bias = true;
+      break;
+    case Family::kFalcon:
+      spec.activation = ActivationKind::kGelu;
+      spec.qkv_bias = spec.projection_bias = spec.mlp_bias = false;
+      break;
+    default:  // PaLM
+      spec.activation = ActivationKind::kSwiGlu;
+      spec.qkv_bias = spec.projection_bias = spec.mlp_bias = spec.norm_bias = false;
+      break;
+  }
+  return spec;
+}
+
+/// What decoders have or lack, family by family, where it is not as in GPT-2.
 ModelSpec decoder_defaults(ModelSpec spec) {
   switch (spec.family) {
     case Family::kOpt:
@@ -124,34 +159,13 @@ ModelSpec decoder_defaults(ModelSpec spec) {
       spec.positions = PositionKind::kAlibi;
       spec.embedding_norm = true;
       break;
-    case Family::kGptNeoX:
-      spec.activation = ActivationKind::kGelu;
-      spec.positions = PositionKind::kRope;
-      spec.tied_head = false;
-      spec.parallel_block = spec.parallel_norms = true;
-      break;
-    case Family::kGptJ:
-      spec.positions = PositionKind::kRope;
-      spec.rope_interleaved = true;
-      spec.tied_head = spec.qkv_bias = spec.projection_bias = false;
-      spec.head_bias = true;
-      spec.parallel_block = true;
-      break;
-    case Family::kFalcon:
-      spec.activation = ActivationKind::kGelu;
-      spec.positions = PositionKind::kRope;
-      spec.qkv_bias = spec.projection_bias = spec.mlp_bias = false;
-      spec.parallel_block = true;
-      break;
     case Family::kMpt:
       spec.activation = ActivationKind::kGelu;
       break;
-    case Family::kPalm:
-      spec.activation = ActivationKind::kSwiGlu;
-      spec.positions = PositionKind::kRope;
-      spec.qkv_bias = spec.projection_bias = spec.mlp_bias = spec.norm_bias = false;
-      spec.parallel_block = true;
-      break;
+    case Family::kGptNeoX:
+    case Family::kGptJ:
+    case Family::kFalcon:
+    case Family::kPalm: return other_rotary_defaults(std::move(spec));
     default: break;
   }
   return spec;

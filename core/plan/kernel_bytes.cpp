@@ -2,7 +2,6 @@
 
 #include "core/graph/op_work.h"
 #include "core/model/base_storage.h"
-#include "core/model/distance_bucket.h"
 #include "core/model/loss_scaling.h"
 #include "core/model/model_spec.h"
 #include "core/plan/least_bytes.h"
@@ -20,95 +19,45 @@ class KernelBytes : private MeasuredLaunch {
   LeastBytes run() {
     if (s_.rows < 1 && kernel_.kind != OpKind::kClipFactor) return flaw("it has no rows");
     switch (kernel_.kind) {
-      case OpKind::kEmbedding:
-        return embedding(false);
-      case OpKind::kEmbeddingBackward:
-        return embedding(true);
-      case OpKind::kClassToken:
-        return class_token({patches(), e_ * s_.inputs, places(), rows(s_.inputs)});
-      case OpKind::kClassTokenBackward:
-        return class_token({rows(s_.inputs), patches(), e_ * s_.inputs, places()});
-      case OpKind::kFirstToken:
-        return first_token({sequences(), rows(s_.inputs)});
-      case OpKind::kFirstTokenBackward:
-        return first_token({rows(s_.inputs), sequences()});
-      case OpKind::kNorm:
-        return norm();
-      case OpKind::kNormBackward:
-        return norm_backward();
-      case OpKind::kLinear:
-        return linear();
-      case OpKind::kLinearBackwardInput:
-        return product({strided(), matrix(), rows(s_.inputs)});
-      case OpKind::kLinearBackwardWeight:
-        return linear_backward_weight();
-      case OpKind::kHeadNorm:
-        return heads({qkv(), head(), head(), qkv(), head_statistics()});
-      case OpKind::kHeadNormBackward:
-        return head_norm_backward();
+      case OpKind::kEmbedding: return embedding(false);
+      case OpKind::kEmbeddingBackward: return embedding(true);
+      case OpKind::kClassToken: return class_token({patches(), e_ * s_.inputs, places(), rows(s_.inputs)});
+      case OpKind::kClassTokenBackward: return class_token({rows(s_.inputs), patches(), e_ * s_.inputs, places()});
+      case OpKind::kFirstToken: return first_token({sequences(), rows(s_.inputs)});
+      case OpKind::kFirstTokenBackward: return first_token({rows(s_.inputs), sequences()});
+      case OpKind::kNorm: return norm();
+      case OpKind::kNormBackward: return norm_backward();
+      case OpKind::kLinear: return linear();
+      case OpKind::kLinearBackwardInput: return product({strided(), matrix(), rows(s_.inputs)});
+      case OpKind::kLinearBackwardWeight: return linear_backward_weight();
+      case OpKind::kHeadNorm: return heads({qkv(), head(), head(), qkv(), head_statistics()});
+      case OpKind::kHeadNormBackward: return head_norm_backward();
       case OpKind::kRope:
-      case OpKind::kRopeBackward:
-        return rope();
-      case OpKind::kAttention:
-        return attention({out(), row_statistics()});
-      case OpKind::kAttentionBackward:
-        return attention({out(), row_statistics(), out(), qkv()});
-      case OpKind::kKeysValues:
-        return heads({qkv(), keys()});
-      case OpKind::kKeysValuesBackward:
-        return heads({keys(), qkv()});
-      case OpKind::kAttentionStep:
-        return attention_step({keys(), out(), row_statistics()});
-      case OpKind::kAttentionStepBackward:
-        return attention_step({keys(), out(), row_statistics(), out(), qkv(), keys()});
-      case OpKind::kDistanceBias:
-        return distance_bias({bias_table(), distance_biases()});
-      case OpKind::kDistanceBiasBackward:
-        return distance_bias({distance_biases(), bias_table()});
-      case OpKind::kBiasedAttention:
-        return biased_attention({distance_biases(), out(), row_statistics()});
-      case OpKind::kBiasedAttentionBackward:
-        return biased_attention({distance_biases(), out(), row_statistics(), out(), qkv(), distance_biases()});
-      case OpKind::kCrossAttention:
-        return cross_attention({out(), row_statistics()});
-      case OpKind::kCrossAttentionBackward:
-        return cross_attention({out(), row_statistics(), out(), out(), cross_keys()});
-      case OpKind::kDequantize:
-        return dequantize();
-      case OpKind::kAdd:
-        return wide_rows({rows(s_.inputs), rows(s_.inputs), rows(s_.inputs)}, s_.inputs);
-      case OpKind::kActivation:
-        return wide_rows({rows(activated()), rows(s_.outputs)}, s_.outputs);
+      case OpKind::kRopeBackward: return rope();
+      case OpKind::kDequantize: return dequantize();
+      case OpKind::kAdd: return wide_rows({rows(s_.inputs), rows(s_.inputs), rows(s_.inputs)}, s_.inputs);
+      case OpKind::kActivation: return wide_rows({rows(activated()), rows(s_.outputs)}, s_.outputs);
       case OpKind::kActivationBackward:
         return wide_rows({rows(activated()), rows(s_.outputs), rows(activated())}, s_.outputs);
-      case OpKind::kCrossEntropy:
-        return loss({kScaleBytes}, 4);
-      case OpKind::kLoss:
-        return loss({}, 3);
-      case OpKind::kAccumulate:
-        return {{product_of({s_.rows, e_}), product_of({s_.rows, wide_})}, {}};
-      case OpKind::kSquaredNorm:
-        return {{gradient(), kDoubleBytes}, {}};
-      case OpKind::kClipFactor:
-        return clip_factor();
-      default:
-        return flaw("no interpreter knows how much its kernel touches");
+      case OpKind::kCrossEntropy: return loss({kScaleBytes}, 4);
+      case OpKind::kLoss: return loss({}, 3);
+      case OpKind::kAccumulate: return {{product_of({s_.rows, e_}), product_of({s_.rows, wide_})}, {}};
+      case OpKind::kSquaredNorm: return {{gradient(), kDoubleBytes}, {}};
+      case OpKind::kClipFactor: return clip_factor();
+      default: return unknown();
     }
   }
 
  private:
-  [[nodiscard]] std::int64_t rows(std::int64_t width) const { return product_of({s_.rows, width, e_}); }
   [[nodiscard]] std::int64_t matrix() const { return product_of({s_.inputs, s_.outputs, e_}); }
   [[nodiscard]] std::int64_t of_columns(std::int64_t count) const { return product_of({count, s_.inputs, e_}); }
   [[nodiscard]] bool has(std::size_t operands) const { return given_.size() >= operands; }
-  [[nodiscard]] bool whole_sequences() const { return s_.sequence >= 1 && s_.rows % s_.sequence == 0; }
   [[nodiscard]] bool layer_norm() const { return s_.variant == static_cast<std::uint8_t>(NormKind::kLayerNorm); }
   [[nodiscard]] std::int64_t tiles() const { return (s_.rows + kReductionRows - 1) / kReductionRows; }
 
   [[nodiscard]] std::int64_t tokens() const {
     return product_of({s_.rows / s_.sequence, s_.sequence + 1, kIndexBytes});
   }
-  [[nodiscard]] std::int64_t extents() const { return product_of({s_.rows / s_.sequence, 2, kIndexBytes}); }
 
   /// With `backward` the gradient stands for the table that is read, and the other way round.
   [[nodiscard]] LeastBytes embedding(bool backward) const {
@@ -183,16 +132,8 @@ class KernelBytes : private MeasuredLaunch {
     return least;
   }
 
-  [[nodiscard]] std::int64_t qkv() const { return product_of({s_.rows, s_.heads + 2 * s_.kv_heads, s_.head_dim, e_}); }
-  [[nodiscard]] std::int64_t out() const { return product_of({s_.rows, s_.heads, s_.head_dim, e_}); }
-  [[nodiscard]] std::int64_t keys() const { return product_of({s_.rows, 2 * s_.kv_heads, s_.head_dim, e_}); }
   [[nodiscard]] std::int64_t head() const { return product_of({s_.head_dim, e_}); }
   [[nodiscard]] std::int64_t head_statistics() const { return product_of({s_.rows, s_.heads + s_.kv_heads, wide_}); }
-  [[nodiscard]] std::int64_t row_statistics() const { return product_of({s_.rows, s_.heads, wide_}); }
-  [[nodiscard]] LeastBytes heads(std::vector<std::int64_t> operands) const {
-    const bool sound = s_.heads >= 1 && s_.kv_heads >= 1 && s_.head_dim >= 1 && s_.heads % s_.kv_heads == 0;
-    return sound ? LeastBytes{std::move(operands), {}} : flaw("its heads cannot share their keys");
-  }
   [[nodiscard]] LeastBytes head_norm_backward() const {
     LeastBytes least = heads({qkv(), qkv(), head(), head(), head_statistics()});
     if (has(7)) least.operands.insert(least.operands.end(), 2, head());
@@ -203,58 +144,6 @@ class KernelBytes : private MeasuredLaunch {
     if (!whole_sequences() || s_.inputs > s_.head_dim) return flaw("it rotates more than its heads have");
     return heads({qkv()});
   }
-  [[nodiscard]] LeastBytes attention(std::vector<std::int64_t> behind) const {
-    if (!whole_sequences()) return flaw("its rows are not whole sequences");
-    LeastBytes least = heads({qkv()});
-    if (s_.variant == static_cast<std::uint8_t>(AttentionKind::kPadded)) least.operands.push_back(extents());
-    least.operands.insert(least.operands.end(), behind.begin(), behind.end());
-    const bool bounded =
-        std::max(qkv(), product_of({s_.sequence, s_.head_dim, kAttentionRows})) < (std::int64_t{1} << 50);
-    least.operands.push_back(bounded ? workspace_of(kernel_.kind, s_, kernel_.dtype, around_.on_gpu ? 0 : 1).count
-                                     : kNoBufferHolds);
-    return least;
-  }
-
-  [[nodiscard]] LeastBytes attention_step(std::vector<std::int64_t> behind) const {
-    const bool whole = s_.variant == static_cast<std::uint8_t>(AttentionKind::kFull);
-    return whole ? attention(std::move(behind)) : flaw("its queries do not see all of another rank's keys");
-  }
-
-  [[nodiscard]] std::int64_t bias_table() const { return product_of({s_.rows, s_.heads, e_}); }
-  /// Twice the sequence is no less than its distances.
-  [[nodiscard]] std::int64_t distance_biases() const {
-    const std::int64_t most = product_of({2, s_.sequence, s_.heads, wide_});
-    return most >= kNoBufferHolds ? most : distance_count(s_.sequence) * s_.heads * wide_;
-  }
-  [[nodiscard]] std::int64_t cross_keys() const {
-    return s_.sequence < 1 ? 0 : product_of({s_.rows / s_.sequence, s_.inputs, 2 * s_.kv_heads, s_.head_dim, e_});
-  }
-  [[nodiscard]] bool is_masked(AttentionKind kind) const { return s_.variant == static_cast<std::uint8_t>(kind); }
-
-  [[nodiscard]] LeastBytes distance_bias(std::vector<std::int64_t> operands) const {
-    const bool sound = s_.rows >= kFewestBuckets && s_.inputs == kFarthestDistance && s_.rows <= kMostBuckets;
-    if (!sound) return flaw("its buckets are no buckets of distances");
-    const bool known = is_masked(AttentionKind::kCausal) || is_masked(AttentionKind::kFull);
-    return known && s_.heads >= 1 && s_.sequence >= 1 ? LeastBytes{std::move(operands), {}}
-                                                      : flaw("it has no heads or no distances");
-  }
-  [[nodiscard]] LeastBytes biased_attention(const std::vector<std::int64_t>& behind) const {
-    const bool known = is_masked(AttentionKind::kCausal) || is_masked(AttentionKind::kFull);
-    return known ? attention(behind) : flaw("its queries see neither all keys nor those before them");
-  }
-  [[nodiscard]] LeastBytes cross_attention(const std::vector<std::int64_t>& behind) const {
-    if (!is_masked(AttentionKind::kFull) || s_.inputs < 1)
-      return flaw("its queries do not see all of another sequence");
-    const bool bounded =
-        std::max(cross_keys(), product_of({s_.inputs, s_.head_dim, kAttentionRows})) < (std::int64_t{1} << 50);
-    if (!bounded) return flaw("its keys are larger than any buffer");
-    LeastBytes least = attention(behind);
-    if (!least.flaw.empty()) return least;
-    least.operands.front() = out();  // queries alone; the keys follow
-    least.operands.insert(least.operands.begin() + 1, cross_keys());
-    return least;
-  }
-
   [[nodiscard]] LeastBytes dequantize() const {
     if (s_.variant > static_cast<std::uint8_t>(BaseStorage::kNf4)) return flaw("its storage is not known");
     if (rows(s_.inputs) >= kNoBufferHolds) return flaw("its matrix is larger than any buffer");

@@ -50,6 +50,17 @@ struct MeasuredLaunch {
         wide_(kernel.dtype == DType::kFp64 ? 8 : 4) {}
 
   static LeastBytes flaw(std::string words) { return {{}, std::move(words)}; }
+  static LeastBytes unknown() { return flaw("no interpreter knows how much its kernel touches"); }
+
+  [[nodiscard]] std::int64_t rows(std::int64_t width) const { return product_of({s_.rows, width, e_}); }
+  [[nodiscard]] std::int64_t qkv() const { return product_of({s_.rows, s_.heads + 2 * s_.kv_heads, s_.head_dim, e_}); }
+  [[nodiscard]] std::int64_t extents() const { return product_of({s_.rows / s_.sequence, 2, kIndexBytes}); }
+  [[nodiscard]] bool whole_sequences() const { return s_.sequence >= 1 && s_.rows % s_.sequence == 0; }
+  /// Those, where query heads can share the key heads that there are.
+  [[nodiscard]] LeastBytes heads(std::vector<std::int64_t> operands) const {
+    const bool sound = s_.heads >= 1 && s_.kv_heads >= 1 && s_.head_dim >= 1 && s_.heads % s_.kv_heads == 0;
+    return sound ? LeastBytes{std::move(operands), {}} : flaw("its heads cannot share their keys");
+  }
 
   const Kernel& kernel_;
   const OpShape& s_;
@@ -59,9 +70,13 @@ struct MeasuredLaunch {
   std::int64_t wide_;  ///< of one of statistics and sums
 };
 
-/// Of kernels of forward and backward.
+/// Of kernels of forward and backward that no other family has.
 LeastBytes least_bytes_of_kernel(const Kernel& kernel, std::span<const GivenOperand> given,
                                  const KernelSurroundings& around);
+
+/// Of attention, keys and values, and biases of distances.
+LeastBytes least_bytes_of_attention(const Kernel& kernel, std::span<const GivenOperand> given,
+                                    const KernelSurroundings& around);
 
 /// Of a mixture of experts' kernels.
 LeastBytes least_bytes_of_experts(const Kernel& kernel, std::span<const GivenOperand> given,

@@ -1,5 +1,7 @@
 #include "core/plan/operand_pattern.h"
 
+#include "core/graph/kind_table.h"
+
 namespace plimsoll {
 namespace {
 
@@ -46,124 +48,96 @@ bool matches_form(std::string_view pattern, std::span<const Use> uses, std::uint
   return optional(pattern.front()) && matches_form(pattern.substr(1), uses, guard);
 }
 
+constexpr unsigned bit(Phase phase) { return 1u << static_cast<unsigned>(phase); }
+
+constexpr unsigned kForward = bit(Phase::kForward);
+constexpr unsigned kBackward = bit(Phase::kBackward);
+constexpr unsigned kOptimizer = bit(Phase::kOptimizer);
+constexpr unsigned kAgain = kForward | kBackward;  // forward, and once more in backward where it is recomputed
+
+// Of updates, by what they keep.
+constexpr std::string_view kNoState = "urRW|rrRwW";
+constexpr std::string_view kOneState = "uurRW|rrrRwwW";
+constexpr std::string_view kOneStateAndWorkspace = "uurRWW|rrrRwwWW";
+constexpr std::string_view kTwoStates = "uuurRW|rrrrRwwwW";
+
+struct Admitted {
+  std::string_view operands;
+  unsigned phases = 0;  ///< bits
+};
+
+constexpr KindTable<Admitted> kAdmitted{{{
+    {OpKind::kEmbedding, {"rrRRRw", kAgain}},
+    {OpKind::kEmbeddingBackward, {"rrRxWW", kBackward}},
+    {OpKind::kClassToken, {"rrrw", kAgain}},
+    {OpKind::kClassTokenBackward, {"rwww", kBackward}},
+    {OpKind::kFirstToken, {"rw", kAgain}},
+    {OpKind::kFirstTokenBackward, {"rw", kBackward}},
+    {OpKind::kNorm, {"rrRww", kAgain}},
+    {OpKind::kNormBackward, {"rrrrxwWw|rrrrxw", kBackward}},
+    {OpKind::kLinear, {"rrRx", kAgain}},
+    {OpKind::kLinearBackwardInput, {"rrx", kBackward}},
+    {OpKind::kLinearBackwardWeight, {"rrxW", kBackward}},
+    {OpKind::kHeadNorm, {"rrrww", kAgain}},
+    {OpKind::kHeadNormBackward, {"urrrrwww|urrrrw", kBackward}},
+    {OpKind::kRope, {"u", kAgain}},
+    {OpKind::kRopeBackward, {"u", kBackward}},
+    {OpKind::kDequantize, {"rw", kAgain}},
+    {OpKind::kAdd, {"rrw", kAgain}},
+    {OpKind::kActivation, {"rw", kAgain}},
+    {OpKind::kActivationBackward, {"rrw", kBackward}},
+    {OpKind::kCrossEntropy, {"urRx", kAgain}},
+    {OpKind::kLoss, {"rrxW", kForward}},
+    // Attention.
+    {OpKind::kAttention, {"rRwww", kAgain}},
+    {OpKind::kAttentionBackward, {"rRrrrww", kBackward}},
+    {OpKind::kKeysValues, {"rw", kAgain}},
+    {OpKind::kKeysValuesBackward, {"ru", kBackward}},
+    {OpKind::kAttentionStep, {"rruuw", kAgain}},
+    {OpKind::kAttentionStepBackward, {"rrrrruxw", kBackward}},
+    {OpKind::kDistanceBias, {"rw", kAgain}},
+    {OpKind::kDistanceBiasBackward, {"rw", kBackward}},
+    {OpKind::kBiasedAttention, {"rrwww", kAgain}},
+    {OpKind::kBiasedAttentionBackward, {"rrrrrwxw", kBackward}},
+    {OpKind::kCrossAttention, {"rrwww", kAgain}},
+    {OpKind::kCrossAttentionBackward, {"rrrrrwww", kBackward}},
+    // A mixture of experts.
+    {OpKind::kRouter, {"rrRwwww", kAgain}},
+    {OpKind::kRouterBackward, {"rrRrrrrrruwWw", kBackward}},
+    {OpKind::kDispatch, {"rrw", kAgain}},
+    {OpKind::kDispatchBackward, {"rrw", kBackward}},
+    {OpKind::kExpertLinear, {"rrRrw", kAgain}},
+    {OpKind::kExpertLinearBackwardInput, {"rrrw", kBackward}},
+    {OpKind::kExpertLinearBackwardWeight, {"rrrwW", kBackward}},
+    {OpKind::kExpertDropout, {"ur", kAgain}},
+    {OpKind::kCombine, {"rrrw", kAgain}},
+    {OpKind::kCombineBackward, {"rrrrww", kBackward}},
+    {OpKind::kExpertBalance, {"+ww", kForward}},  // a loss scale is read as statistics are
+    {OpKind::kShareRouting, {"rww", kAgain}},
+    // Sums of gradients, and updates.
+    {OpKind::kAccumulate, {"rx", kBackward | kOptimizer}},
+    {OpKind::kSquaredNorm, {"rw", kBackward | kOptimizer}},
+    {OpKind::kClipFactor, {"rwW|rwuW", kOptimizer}},
+    {OpKind::kSgd, {kNoState, kOptimizer}},
+    {OpKind::kMomentum, {kOneState, kOptimizer}},
+    {OpKind::kLion, {kOneState, kOptimizer}},
+    {OpKind::kAdafactor, {kOneState, kOptimizer}},
+    {OpKind::kLars, {kOneState, kOptimizer}},
+    {OpKind::kSm3, {kOneStateAndWorkspace, kOptimizer}},
+    {OpKind::kMuon, {kOneStateAndWorkspace, kOptimizer}},
+    {OpKind::kAdam, {kTwoStates, kOptimizer}},
+    {OpKind::kAdamW, {kTwoStates, kOptimizer}},
+    {OpKind::kAdam8bit, {kTwoStates, kOptimizer}},
+    {OpKind::kLamb, {kTwoStates, kOptimizer}},
+    // Exchanges, which are no launches.
+    {OpKind::kGatherRoutings, {}},
+    {OpKind::kToExperts, {}},
+    {OpKind::kFromExperts, {}},
+}}};
+
 }  // namespace
 
-std::string_view operand_pattern(OpKind kind) {
-  switch (kind) {
-    case OpKind::kEmbedding:
-      return "rrRRRw";
-    case OpKind::kClassToken:
-      return "rrrw";
-    case OpKind::kFirstToken:
-      return "rw";
-    case OpKind::kNorm:
-      return "rrRww";
-    case OpKind::kLinear:
-      return "rrRx";
-    case OpKind::kHeadNorm:
-      return "rrrww";
-    case OpKind::kRope:
-      return "u";
-    case OpKind::kAttention:
-      return "rRwww";
-    case OpKind::kDequantize:
-      return "rw";
-    case OpKind::kAdd:
-      return "rrw";
-    case OpKind::kActivation:
-      return "rw";
-    case OpKind::kCrossEntropy:
-      return "urRx";
-    case OpKind::kLoss:
-      return "rrxW";
-    case OpKind::kEmbeddingBackward:
-      return "rrRxWW";
-    case OpKind::kClassTokenBackward:
-      return "rwww";
-    case OpKind::kFirstTokenBackward:
-      return "rw";
-    case OpKind::kNormBackward:
-      return "rrrrxwWw|rrrrxw";
-    case OpKind::kLinearBackwardInput:
-      return "rrx";
-    case OpKind::kLinearBackwardWeight:
-      return "rrxW";
-    case OpKind::kRopeBackward:
-      return "u";
-    case OpKind::kHeadNormBackward:
-      return "urrrrwww|urrrrw";
-    case OpKind::kAttentionBackward:
-      return "rRrrrww";
-    case OpKind::kActivationBackward:
-      return "rrw";
-    case OpKind::kRouter:
-      return "rrRwwww";
-    case OpKind::kDispatch:
-    case OpKind::kDispatchBackward:
-      return "rrw";
-    case OpKind::kExpertLinear:
-      return "rrRrw";
-    case OpKind::kExpertDropout:
-      return "ur";
-    case OpKind::kCombine:
-    case OpKind::kExpertLinearBackwardInput:
-      return "rrrw";
-    case OpKind::kExpertBalance:
-      return "+ww";  // a loss scale is read as statistics are
-    case OpKind::kCombineBackward:
-      return "rrrrww";
-    case OpKind::kExpertLinearBackwardWeight:
-      return "rrrwW";
-    case OpKind::kRouterBackward:
-      return "rrRrrrrrruwWw";
-    case OpKind::kAccumulate:
-      return "rx";
-    case OpKind::kSquaredNorm:
-      return "rw";
-    case OpKind::kClipFactor:
-      return "rwW|rwuW";
-    case OpKind::kSgd:
-      return "urRW|rrRwW";
-    case OpKind::kMomentum:
-    case OpKind::kLion:
-    case OpKind::kAdafactor:
-    case OpKind::kLars:
-      return "uurRW|rrrRwwW";
-    case OpKind::kSm3:
-    case OpKind::kMuon:
-      return "uurRWW|rrrRwwWW";
-    case OpKind::kAdam:
-    case OpKind::kAdam8bit:
-    case OpKind::kLamb:
-    case OpKind::kAdamW:
-      return "uuurRW|rrrrRwwwW";
-    case OpKind::kShareRouting:
-      return "rww";
-    case OpKind::kGatherRoutings:
-    case OpKind::kToExperts:
-    case OpKind::kFromExperts:
-      return "";  // no launches
-    case OpKind::kKeysValues:
-      return "rw";
-    case OpKind::kAttentionStep:
-      return "rruuw";
-    case OpKind::kAttentionStepBackward:
-      return "rrrrruxw";
-    case OpKind::kKeysValuesBackward:
-      return "ru";
-    case OpKind::kDistanceBias:
-    case OpKind::kDistanceBiasBackward:
-      return "rw";
-    case OpKind::kBiasedAttention:
-    case OpKind::kCrossAttention:
-      return "rrwww";
-    case OpKind::kBiasedAttentionBackward:
-      return "rrrrrwxw";
-    case OpKind::kCrossAttentionBackward:
-      return "rrrrrwww";
-  }
-  return "";
-}
+std::string_view operand_pattern(OpKind kind) { return kAdmitted[kind].operands; }
 
 bool matches_pattern(std::string_view pattern, std::span<const Use> uses, std::uint32_t guard) {
   if (guard == kNoGuard && all_match(pattern, uses)) return true;  // nearly always
@@ -172,78 +146,6 @@ bool matches_pattern(std::string_view pattern, std::span<const Use> uses, std::u
   return bar != std::string_view::npos && matches_pattern(pattern.substr(bar + 1), uses, guard);
 }
 
-bool belongs_to_phase(OpKind kind, Phase phase) {
-  switch (kind) {
-    case OpKind::kEmbedding:
-    case OpKind::kClassToken:
-    case OpKind::kFirstToken:
-    case OpKind::kNorm:
-    case OpKind::kLinear:
-    case OpKind::kHeadNorm:
-    case OpKind::kRope:
-    case OpKind::kAttention:
-    case OpKind::kDequantize:
-    case OpKind::kAdd:
-    case OpKind::kActivation:
-    case OpKind::kCrossEntropy:
-    case OpKind::kRouter:
-    case OpKind::kDispatch:
-    case OpKind::kExpertLinear:
-    case OpKind::kExpertDropout:
-    case OpKind::kCombine:
-    case OpKind::kShareRouting:
-    case OpKind::kKeysValues:
-    case OpKind::kAttentionStep:
-    case OpKind::kDistanceBias:
-    case OpKind::kBiasedAttention:
-    case OpKind::kCrossAttention:
-      return phase == Phase::kForward || phase == Phase::kBackward;
-    case OpKind::kLoss:
-    case OpKind::kExpertBalance:
-      return phase == Phase::kForward;
-    case OpKind::kEmbeddingBackward:
-    case OpKind::kClassTokenBackward:
-    case OpKind::kFirstTokenBackward:
-    case OpKind::kNormBackward:
-    case OpKind::kLinearBackwardInput:
-    case OpKind::kLinearBackwardWeight:
-    case OpKind::kRopeBackward:
-    case OpKind::kHeadNormBackward:
-    case OpKind::kAttentionBackward:
-    case OpKind::kActivationBackward:
-    case OpKind::kCombineBackward:
-    case OpKind::kExpertLinearBackwardInput:
-    case OpKind::kExpertLinearBackwardWeight:
-    case OpKind::kDispatchBackward:
-    case OpKind::kRouterBackward:
-    case OpKind::kAttentionStepBackward:
-    case OpKind::kKeysValuesBackward:
-    case OpKind::kDistanceBiasBackward:
-    case OpKind::kBiasedAttentionBackward:
-    case OpKind::kCrossAttentionBackward:
-      return phase == Phase::kBackward;
-    case OpKind::kAccumulate:
-    case OpKind::kSquaredNorm:
-      return phase == Phase::kBackward || phase == Phase::kOptimizer;
-    case OpKind::kClipFactor:
-    case OpKind::kSgd:
-    case OpKind::kMomentum:
-    case OpKind::kAdam:
-    case OpKind::kLion:
-    case OpKind::kAdam8bit:
-    case OpKind::kAdafactor:
-    case OpKind::kSm3:
-    case OpKind::kLamb:
-    case OpKind::kLars:
-    case OpKind::kAdamW:
-    case OpKind::kMuon:
-      return phase == Phase::kOptimizer;
-    case OpKind::kGatherRoutings:
-    case OpKind::kToExperts:
-    case OpKind::kFromExperts:
-      return false;
-  }
-  return false;
-}
+bool belongs_to_phase(OpKind kind, Phase phase) { return (kAdmitted[kind].phases & bit(phase)) != 0; }
 
 }  // namespace plimsoll

@@ -2,35 +2,19 @@
 
 #include <fmt/format.h>
 
+#include "core/graph/op_family.h"
 #include "core/plan/least_bytes.h"
 
 namespace plimsoll {
 namespace {
 
-bool is_of_experts(OpKind kind) {
-  switch (kind) {
-    case OpKind::kRouter:
-    case OpKind::kDispatch:
-    case OpKind::kExpertLinear:
-    case OpKind::kExpertDropout:
-    case OpKind::kCombine:
-    case OpKind::kExpertBalance:
-    case OpKind::kCombineBackward:
-    case OpKind::kExpertLinearBackwardInput:
-    case OpKind::kExpertLinearBackwardWeight:
-    case OpKind::kDispatchBackward:
-    case OpKind::kRouterBackward:
-    case OpKind::kShareRouting:
-      return true;
-    default:
-      return false;
-  }
-}
-
 LeastBytes least_bytes(const Kernel& kernel, std::span<const GivenOperand> given, const KernelSurroundings& around) {
-  if (is_update(kernel.kind)) return least_bytes_of_update(kernel, given, around);
-  if (is_of_experts(kernel.kind)) return least_bytes_of_experts(kernel, given, around);
-  return least_bytes_of_kernel(kernel, given, around);
+  switch (family_of(kernel.kind)) {
+    case OpFamily::kAttention: return least_bytes_of_attention(kernel, given, around);
+    case OpFamily::kExperts: return least_bytes_of_experts(kernel, given, around);
+    case OpFamily::kUpdate: return least_bytes_of_update(kernel, given, around);
+    default: return least_bytes_of_kernel(kernel, given, around);
+  }
 }
 
 bool has_negative(const OpShape& s) {

@@ -1,4 +1,5 @@
 #include "core/graph/optimizer_state.h"
+#include "core/graph/update_work.h"
 #include "core/model/loss_scaling.h"
 #include "core/plan/least_bytes.h"
 
@@ -6,12 +7,6 @@
 // weights and states, then [compute weights] and the workspace that SM3 and Muon need.
 namespace plimsoll {
 namespace {
-
-/// Rules that treat every element of a group alike; the others have `rows` · `inputs` of one tensor, 8-bit Adam `rows`.
-bool takes_group(OpKind kind) {
-  return kind == OpKind::kSgd || kind == OpKind::kMomentum || kind == OpKind::kAdam || kind == OpKind::kLion ||
-         kind == OpKind::kAdamW;
-}
 
 std::size_t states_of(OpKind kind) {
   switch (kind) {

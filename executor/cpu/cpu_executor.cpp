@@ -13,24 +13,21 @@
 #include "executor/cpu/check_runnable.h"
 #include "executor/cpu/execute.h"
 #include "executor/cpu/fill_state.h"
+#include "executor/cpu/kept_state.h"
 #include "executor/cpu/loaded_plan.h"
 #include "executor/cpu/over_pieces.h"
 #include "executor/cpu/published_weights.h"
 #include "executor/cpu/rehearse.h"
 #include "executor/cpu/run_lanes.h"
+#include "executor/cpu/segment_run.h"
 #include "executor/cpu/state_share.h"
-#include "executor/data/counter_random.h"
 #include "executor/data/no_batches.h"
-#include "executor/held_out.h"
 #include "executor/kernels/blas_room.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/worker_pool.h"
 
 namespace plimsoll {
 namespace {
-
-/// Evaluation draws other windows than training does, from whatever corpus it is given.
-constexpr std::uint64_t kEvaluationStream = 0x65766175;  // "evau"
 
 std::int64_t worker_count(const Plan& plan, const CpuOptions& options) {
   if (options.threads > 0) return options.threads;
@@ -42,13 +39,6 @@ std::int64_t worker_count(const Plan& plan, const CpuOptions& options) {
 
 tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
-}
-
-bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
-
-bool keeps_versions(const Plan& plan) {
-  return std::any_of(plan.state.begin(), plan.state.end(),
-                     [&](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
 }
 
 Result<void> check_transport(const Plan& plan, const CpuOptions& options) {
@@ -93,49 +83,59 @@ struct CpuExecutor::Impl {
     }
   }
 
-  /// Where the plan keeps that; null when it does not.
-  [[nodiscard]] const StateBinding* find(TensorKind kind, GroupId group) const {
-    for (const StateBinding& binding : plan().state) {
-      if (binding.kind == kind && binding.group == group) return &binding;
+  /// Weights are drawn once, for the copy that the optimizer updates and the one that compute reads.
+  void put_first(const StateBinding& binding) {
+    const Recipe& recipe = plan().recipe;
+    if (is_weights(binding.kind)) {
+      if (find_kept(plan(), binding.kind, binding.group) == &binding) draw_weights(binding);
+    } else if (binding.kind == TensorKind::kScalar) {
+      const LossScale first = first_loss_scale(recipe.loss_scaling);
+      loaded->states.write(binding, [&](std::span<std::byte> bytes) { std::memcpy(bytes.data(), &first, sizeof(first)); });
+    } else {
+      loaded->states.write(binding, zero_in_pieces);
     }
-    return nullptr;
-  }
-
-  /// Of weights the copy that the optimizer updates, else the one that there is.
-  [[nodiscard]] const StateBinding* find_kept(TensorKind kind, GroupId group) const {
-    const StateBinding* master = is_weights(kind) ? find(TensorKind::kMaster, group) : nullptr;
-    return master != nullptr ? master : find(is_weights(kind) ? TensorKind::kParameter : kind, group);
   }
 
   /// A part of a group is cut out of the whole.
-  void fill(const StateBinding& binding, std::span<std::byte> bytes) {
-    const auto fill_all = [&](std::span<std::byte> whole) {
-      fill_weights(plan().spec, plan().recipe, binding.group, dtype_of(binding), whole, pool);
+  void draw_weights(const StateBinding& kept) {
+    const bool whole = kept.parts == 1;
+    const DType type = whole ? dtype_of(plan(), kept) : state_dtype(plan().recipe.precision);
+    const auto draw = [&](std::span<std::byte> place) {
+      fill_weights(plan().spec, plan().recipe, kept.group, type, place, pool);
     };
-    if (binding.parts == 1) return fill_all(bytes);
-    const std::int64_t elements = layout.at(binding.group).elements;
-    std::vector<std::byte> whole(static_cast<std::size_t>(elements * size_of(dtype_of(binding))));
-    fill_all(whole);
-    const auto own = part_in(whole, plan(), layout, binding);
-    std::copy(own.begin(), own.end(), bytes.begin());
+    whole ? write_whole(kept, draw) : write_share(kept, draw);
+  }
+
+  /// The copy that compute reads of what the optimizer updates; null where there is but one.
+  [[nodiscard]] const StateBinding* published_of(const StateBinding& kept) const {
+    return kept.kind == TensorKind::kMaster ? find_state(plan(), TensorKind::kParameter, kept.group) : nullptr;
+  }
+
+  /// And the copy that compute reads.
+  void write_whole(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) {
+    std::span<const std::byte> written;  // where it was put together stays as it is until another is
+    loaded->states.write(kept, [&](std::span<std::byte> place) {
+      fill(place);
+      written = place;
+    });
+    const StateBinding* published = published_of(kept);
+    if (published == nullptr) return;
+    loaded->states.write(*published, [&](std::span<std::byte> place) {
+      publish_weights(written, dtype_of(plan(), kept), place, dtype_of(plan(), *published));
+    });
   }
 
   /// Of the whole group's state, in the type in which one rank would keep it.
   void write_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill_whole) {
     const std::vector<std::byte> whole = whole_state(plan(), layout, kept, fill_whole);
     const auto put = [&](const StateBinding& binding) {
-      const DType from = is_weights(kept.kind) ? state_dtype(plan().recipe.precision) : dtype_of(binding);
+      const DType from = is_weights(kept.kind) ? state_dtype(plan().recipe.precision) : dtype_of(plan(), binding);
       loaded->states.write(binding, [&](std::span<std::byte> place) {
-        publish_weights(part_in(whole, plan(), layout, binding), from, place, dtype_of(binding));
+        publish_weights(part_in(whole, plan(), layout, binding), from, place, dtype_of(plan(), binding));
       });
     };
     put(kept);
-    if (kept.kind == TensorKind::kMaster) put(*find(TensorKind::kParameter, kept.group));
-  }
-
-  [[nodiscard]] DType dtype_of(const StateBinding& binding) const {
-    const Precision precision = plan().recipe.precision;
-    return binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
+    if (const StateBinding* published = published_of(kept)) put(*published);
   }
 
   /// Where versions are kept, which one is valid depends on the step.
@@ -146,23 +146,14 @@ struct CpuExecutor::Impl {
                "go on where the last segment ended, or set the states anew");
   }
 
-  /// Runs steps of one of the plan's programs; learning rates are filled in here because only training has them.
+  /// Runs steps of one of the plan's programs.
   LaneRecord run(const Program& program, const RunSegment& segment, const BatchSource& batches, std::uint64_t seed) {
-    const auto with_rate = [this](StepSummary summary) {
-      summary.learning_rate = learning_rate_at(plan().recipe, summary.step);
-      return summary;
-    };
-    RunSegment rated = segment;
-    if (segment.on_step) rated.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
-    const TokenSource* masked = batches.masked_tokens();
-    std::optional<CountedTargets> targets;
-    if (masked != nullptr) targets.emplace(*masked, batch_rows(plan(), program, seed));
     const bool waits = !options.waits.empty() && &program == &loaded->step;
-    LaneRecord record = run_program({plan(), program, pool, product, batches, seed, targets ? &*targets : nullptr,
-                                     options.transport, waits ? &options.waits : nullptr},
-                                    rated);
-    std::transform(record.steps.begin(), record.steps.end(), record.steps.begin(), with_rate);
-    return record;
+    return run_segment(plan(), program, segment, batches, seed, [&](const RunSegment& rated, CountedTargets* targets) {
+      return run_program({plan(), program, pool, product, batches, seed, targets, options.transport,
+                          waits ? &options.waits : nullptr},
+                         rated);
+    });
   }
 
   /// What the first step of a row finds of the steps before it.
@@ -245,36 +236,18 @@ Result<std::unique_ptr<CpuExecutor>> CpuExecutor::create(const Plan& plan, const
 
 void CpuExecutor::initialize() {
   impl_->steps_done.reset();
-  for (const StateBinding& binding : impl_->plan().state) {
-    impl_->loaded->states.write(binding, [&](std::span<std::byte> bytes) {
-      if (binding.kind == TensorKind::kScalar) {
-        const LossScale first = first_loss_scale(impl_->plan().recipe.loss_scaling);
-        std::memcpy(bytes.data(), &first, sizeof(first));
-      } else if (is_weights(binding.kind)) {
-        impl_->fill(binding, bytes);
-      } else {
-        zero_in_pieces(bytes);
-      }
-    });
-  }
+  for (const StateBinding& binding : impl_->plan().state) impl_->put_first(binding);
 }
 
 std::span<const std::byte> CpuExecutor::state(TensorKind kind, GroupId group) const {
-  const StateBinding* kept = impl_->find_kept(kind, group);
+  const StateBinding* kept = find_kept(impl_->plan(), kind, group);
   return kept == nullptr ? std::span<const std::byte>() : impl_->loaded->states.read(*kept, impl_->steps_done.value_or(0));
 }
 
 void CpuExecutor::set_state(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) {
-  const StateBinding* kept = impl_->find_kept(kind, group);
+  const StateBinding* kept = find_kept(impl_->plan(), kind, group);
   if (kept == nullptr) return;
-  if (keeps_less(impl_->plan(), *kept)) return impl_->write_share(*kept, fill);
-  const StateStore& states = impl_->loaded->states;
-  states.write(*kept, fill);
-  if (kept->kind != TensorKind::kMaster) return;
-  const StateBinding* published = impl_->find(TensorKind::kParameter, group);
-  states.write(*published, [&](std::span<std::byte> place) {
-    publish_weights(states.read(*kept, 0), impl_->dtype_of(*kept), place, impl_->dtype_of(*published));
-  });
+  keeps_less(impl_->plan(), *kept) ? impl_->write_share(*kept, fill) : impl_->write_whole(*kept, fill);
 }
 
 Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const BatchSource& batches) {
@@ -294,22 +267,10 @@ Result<Trace> CpuExecutor::run_steps(const RunSegment& segment, const BatchSourc
 }
 
 Result<HeldOut> CpuExecutor::evaluate(const BatchSource& batches, std::int64_t count) {
-  if (!impl_->loaded->evaluation) return bad("the plan has no evaluation body");
-  if (count <= 0) return bad("an evaluation needs at least one batch");
-  if (auto fits = batches.check(impl_->plan().spec, impl_->plan().recipe); !fits) return fail(fits.error());
-  const RunSegment segment{.first_step = 0,
-                           .steps = count,
-                           .first_traced_step = std::numeric_limits<std::int64_t>::max(),
-                           .on_step = {},
-                           .stop = nullptr};
-  const Program program =
-      at_versions_of(impl_->plan(), *impl_->loaded->evaluation, impl_->steps_done.value_or(0));
-  const std::uint64_t seed = random_at(impl_->plan().recipe.seed, kEvaluationStream);
-  const LaneRecord record = impl_->run(program, segment, batches, seed);
-  const TokenSource* masked = batches.masked_tokens();
-  std::optional<CountedTargets> targets;
-  if (masked != nullptr) targets.emplace(*masked, batch_rows(impl_->plan(), program, seed));
-  return mean_of(record.steps, [&](std::int64_t step) { return targets ? static_cast<double>(targets->of_step(step)) : 1.0; });
+  return evaluate_segment(impl_->plan(), impl_->loaded->evaluation, impl_->steps_done.value_or(0), batches, count,
+                          [&](const Program& program, const RunSegment& segment, std::uint64_t seed) {
+                            return impl_->run(program, segment, batches, seed);
+                          });
 }
 
 Result<Trace> CpuExecutor::migrate(const Plan& migration, const Plan& next) {

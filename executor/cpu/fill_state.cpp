@@ -70,8 +70,24 @@ Start start_of_t5(const ParameterTensor& tensor, const ModelSpec& spec) {
   }
 }
 
+bool is_norm_weight(ParameterRole role) {
+  switch (role) {
+    case ParameterRole::kNorm1Weight:
+    case ParameterRole::kNorm2Weight:
+    case ParameterRole::kFinalNormWeight:
+    case ParameterRole::kQueryNormWeight:
+    case ParameterRole::kKeyNormWeight:
+    case ParameterRole::kEmbeddingNormWeight:
+    case ParameterRole::kTransformNormWeight:
+    case ParameterRole::kNorm1BehindWeight:
+    case ParameterRole::kNorm2BehindWeight: return true;
+    default: return false;
+  }
+}
+
 Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
   if (spec.family == Family::kT5) return start_of_t5(tensor, spec);
+  if (is_norm_weight(tensor.role)) return {.constant = spec.norm == NormKind::kRmsNormPlusOne ? 0.0 : 1.0};
   switch (tensor.role) {
     case ParameterRole::kTokenEmbedding:
     case ParameterRole::kPositionEmbedding:
@@ -82,79 +98,17 @@ Start start_of(const ParameterTensor& tensor, const ModelSpec& spec) {
     case ParameterRole::kClassToken:
     case ParameterRole::kPatchWeight:
     case ParameterRole::kTransformWeight:
-    case ParameterRole::kPoolerWeight:
-      return {.constant = 0, .deviation = kDeviation};
+    case ParameterRole::kPoolerWeight: return {.deviation = kDeviation};
     case ParameterRole::kProjectionWeight:
     case ParameterRole::kFfnOutWeight:
       // Where norms follow the sums, what comes in does not grow with the depth.
-      return {.constant = 0,
-              .deviation = spec.post_norm ? kDeviation : kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
-    case ParameterRole::kNorm1Weight:
-    case ParameterRole::kNorm2Weight:
-    case ParameterRole::kFinalNormWeight:
-    case ParameterRole::kQueryNormWeight:
-    case ParameterRole::kKeyNormWeight:
-    case ParameterRole::kEmbeddingNormWeight:
-    case ParameterRole::kTransformNormWeight:
-    case ParameterRole::kNorm1BehindWeight:
-    case ParameterRole::kNorm2BehindWeight:
-      return {.constant = spec.norm == NormKind::kRmsNormPlusOne ? 0.0 : 1.0, .deviation = 0};
+      return {.deviation = spec.post_norm ? kDeviation : kDeviation / std::sqrt(2.0 * static_cast<double>(spec.layers))};
     case ParameterRole::kRouterWeight:
     case ParameterRole::kExpertInWeight:
-    case ParameterRole::kExpertOutWeight:
-      return start_of_experts(tensor.role, spec);
-    case ParameterRole::kRouterNoiseWeight:
-    case ParameterRole::kExpertInBias:
-    case ParameterRole::kExpertOutBias:
-    case ParameterRole::kNorm1Bias:
-    case ParameterRole::kQkvBias:
-    case ParameterRole::kProjectionBias:
-    case ParameterRole::kNorm2Bias:
-    case ParameterRole::kFfnInBias:
-    case ParameterRole::kFfnOutBias:
-    case ParameterRole::kFinalNormBias:
-    case ParameterRole::kHeadBias:
-    case ParameterRole::kAdapterB:
-    case ParameterRole::kEmbeddingNormBias:
-    case ParameterRole::kPatchBias:
-    case ParameterRole::kTransformBias:
-    case ParameterRole::kTransformNormBias:
-    case ParameterRole::kPoolerBias:
-      return {};
-    // Of T5, and of models for which there is no graph.
-    case ParameterRole::kRelativeBias:
-    case ParameterRole::kEncoderNormWeight:
-    case ParameterRole::kCrossNormWeight:
-    case ParameterRole::kCrossQueryWeight:
-    case ParameterRole::kCrossKeyValueWeight:
-    case ParameterRole::kCrossProjectionWeight:
-    case ParameterRole::kEmbeddingInWeight:
-    case ParameterRole::kEmbeddingOutWeight:
-    case ParameterRole::kConvWeight:
-    case ParameterRole::kConvBias:
-    case ParameterRole::kBatchNormWeight:
-    case ParameterRole::kBatchNormBias:
-    case ParameterRole::kSinks:
-    case ParameterRole::kRouterBias:
-    case ParameterRole::kSharedInWeight:
-    case ParameterRole::kSharedOutWeight:
-    case ParameterRole::kSharedGateWeight:
-    case ParameterRole::kLatentQueryDownWeight:
-    case ParameterRole::kLatentQueryNormWeight:
-    case ParameterRole::kLatentQueryWeight:
-    case ParameterRole::kLatentDownWeight:
-    case ParameterRole::kLatentNormWeight:
-    case ParameterRole::kLatentKeyValueWeight:
-    case ParameterRole::kDistanceKeyWeight:
-    case ParameterRole::kContentBias:
-    case ParameterRole::kDistanceBias:
-    case ParameterRole::kClusterWeight:
-    case ParameterRole::kClusterBias:
-      return {};
-    case ParameterRole::kAdapterA:
-      return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};
+    case ParameterRole::kExpertOutWeight: return start_of_experts(tensor.role, spec);
+    case ParameterRole::kAdapterA: return {.spread = 1 / std::sqrt(static_cast<double>(tensor.columns))};
+    default: return {};  // biases, a router's noise, an adapter's B; and what only models without a graph have
   }
-  return {};
 }
 
 /// Two-byte weights are the fp32 ones, rounded: what a master copy would hold comes first.

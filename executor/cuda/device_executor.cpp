@@ -2,32 +2,21 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <chrono>
-#include <limits>
 
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/check_runnable.h"
-#include "executor/cpu/loaded_plan.h"
+#include "executor/cpu/kept_state.h"
+#include "executor/cpu/segment_run.h"
 #include "executor/cuda/check_device_plan.h"
 #include "executor/cuda/loaded_device_plan.h"
-#include "executor/data/counter_random.h"
 #include "executor/data/no_batches.h"
-#include "executor/held_out.h"
 
 namespace plimsoll {
 namespace {
 
-/// Evaluation draws other windows than training does, from whatever corpus it is given; the same as the CPU backend's.
-constexpr std::uint64_t kEvaluationStream = 0x65766175;  // "evau"
-
 tl::unexpected<Error> bad(std::string what, std::string remedy = {}) {
   return fail({.kind = ErrorKind::kInput, .what = std::move(what), .where = {}, .remedy = std::move(remedy)});
-}
-
-bool keeps_versions(const Plan& plan) {
-  return std::any_of(plan.state.begin(), plan.state.end(),
-                     [&](const StateBinding& binding) { return plan.at(binding.buffer).slots > 1; });
 }
 
 Result<void> check_rank(const Plan& plan, const DeviceOptions& options) {
@@ -68,20 +57,10 @@ struct DeviceExecutor::Impl {
   }
 
   LaneRecord run(const Program& program, const RunSegment& segment, const BatchSource& batches, std::uint64_t seed) {
-    const auto with_rate = [this](StepSummary summary) {
-      summary.learning_rate = learning_rate_at(plan().recipe, summary.step);
-      return summary;
-    };
-    RunSegment rated = segment;
-    if (segment.on_step) rated.on_step = [&](const StepSummary& summary) { segment.on_step(with_rate(summary)); };
-    const TokenSource* masked = batches.masked_tokens();
-    std::optional<CountedTargets> targets;
-    if (masked != nullptr) targets.emplace(*masked, batch_rows(plan(), program, seed));
-    const ExecutionContext context{plan(), program, loaded->pool, loaded->product, batches, seed,
-                                   targets ? &*targets : nullptr, options.transport};
-    LaneRecord record = DeviceRun(loaded->queues, context, rated, options.jitter_seed, graphs_for(program, targets.has_value())).run();
-    for (StepSummary& summary : record.steps) summary = with_rate(summary);
-    return record;
+    return run_segment(plan(), program, segment, batches, seed, [&](const RunSegment& rated, CountedTargets* targets) {
+      const ExecutionContext context{plan(), program, loaded->pool, loaded->product, batches, seed, targets, options.transport};
+      return DeviceRun(loaded->queues, context, rated, options.jitter_seed, graphs_for(program, targets != nullptr)).run();
+    });
   }
 
   /// They are of the step's own program; where not all targets count, each step's losses are told how many do.
@@ -145,7 +124,7 @@ void DeviceExecutor::initialize() {
 }
 
 std::span<const std::byte> DeviceExecutor::state(TensorKind kind, GroupId group) const {
-  const StateBinding* kept = impl_->loaded->find_kept(kind, group);
+  const StateBinding* kept = find_kept(impl_->plan(), kind, group);
   return kept == nullptr ? std::span<const std::byte>() : impl_->loaded->states.read(*kept, impl_->steps_done.value_or(0));
 }
 
@@ -170,16 +149,10 @@ Result<Trace> DeviceExecutor::run_steps(const RunSegment& segment, const BatchSo
 }
 
 Result<HeldOut> DeviceExecutor::evaluate(const BatchSource& batches, std::int64_t count) {
-  if (!impl_->loaded->evaluation) return bad("the plan has no evaluation body");
-  if (count <= 0) return bad("an evaluation needs at least one batch");
-  if (auto fits = batches.check(impl_->plan().spec, impl_->plan().recipe); !fits) return fail(fits.error());
-  const Program program = at_versions_of(impl_->plan(), *impl_->loaded->evaluation, impl_->steps_done.value_or(0));
-  const std::uint64_t seed = random_at(impl_->plan().recipe.seed, kEvaluationStream);
-  const RunSegment segment{.first_step = 0, .steps = count, .first_traced_step = std::numeric_limits<std::int64_t>::max()};
-  const LaneRecord record = impl_->run(program, segment, batches, seed);
-  std::optional<CountedTargets> targets;
-  if (batches.masked_tokens() != nullptr) targets.emplace(*batches.masked_tokens(), batch_rows(impl_->plan(), program, seed));
-  return mean_of(record.steps, [&](std::int64_t step) { return targets ? static_cast<double>(targets->of_step(step)) : 1.0; });
+  return evaluate_segment(impl_->plan(), impl_->loaded->evaluation, impl_->steps_done.value_or(0), batches, count,
+                          [&](const Program& program, const RunSegment& segment, std::uint64_t seed) {
+                            return impl_->run(program, segment, batches, seed);
+                          });
 }
 
 Result<Trace> DeviceExecutor::migrate(const Plan& migration, const Plan& next) {

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "executor/cpu/fill_state.h"
+#include "executor/cpu/kept_state.h"
 #include "executor/cpu/loaded_plan.h"
 #include "executor/cpu/over_pieces.h"
 #include "executor/cpu/published_weights.h"
@@ -44,8 +45,6 @@ DeviceQueues queues_of(const Plan& plan, Device& device, EventPool& events, cons
   }
   return queues;
 }
-
-bool is_weights(TensorKind kind) { return kind == TensorKind::kParameter || kind == TensorKind::kMaster; }
 
 bool writes_state(const Plan& plan, const Program& program, const Instruction& instruction) {
   const std::span<const Use> uses = program.body.uses(instruction);
@@ -181,60 +180,43 @@ void LoadedDevicePlan::rehearse_sum(const Program& program, const Instruction& i
   StreamExchange::put_sum(queues.device, stream, exchange.dtype, one, one);
 }
 
-const StateBinding* LoadedDevicePlan::find(TensorKind kind, GroupId group) const {
-  for (const StateBinding& binding : plan.state) {
-    if (binding.kind == kind && binding.group == group) return &binding;
-  }
-  return nullptr;
-}
-
-const StateBinding* LoadedDevicePlan::find_kept(TensorKind kind, GroupId group) const {
-  const StateBinding* master = is_weights(kind) ? find(TensorKind::kMaster, group) : nullptr;
-  return master != nullptr ? master : find(is_weights(kind) ? TensorKind::kParameter : kind, group);
-}
-
-DType LoadedDevicePlan::dtype_of(const StateBinding& binding) const {
-  const Precision precision = plan.recipe.precision;
-  return binding.kind == TensorKind::kParameter ? compute_dtype(precision) : state_dtype(precision);
-}
-
 void LoadedDevicePlan::set(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) const {
-  const StateBinding* kept = find_kept(kind, group);
+  const StateBinding* kept = find_kept(plan, kind, group);
   if (kept == nullptr) return;
   if (keeps_less(plan, *kept)) return set_share(*kept, fill);
   states.write(*kept, fill);
   if (kept->kind != TensorKind::kMaster) return;
   const std::span<const std::byte> read = states.read(*kept, 0);
   const std::vector<std::byte> weights(read.begin(), read.end());  // both may pass through one staging place
-  const StateBinding* published = find(TensorKind::kParameter, group);
+  const StateBinding* published = find_state(plan, TensorKind::kParameter, group);
   states.write(*published, [&](std::span<std::byte> place) {
-    publish_weights(weights, dtype_of(*kept), place, dtype_of(*published));
+    publish_weights(weights, dtype_of(plan, *kept), place, dtype_of(plan, *published));
   });
 }
 
 void LoadedDevicePlan::set_share(const StateBinding& kept, const std::function<void(std::span<std::byte>)>& fill) const {
   const std::vector<std::byte> whole = whole_state(plan, lay_out_parameters(plan.spec, plan.recipe.adapter), kept, fill);
-  put_whole(kept, whole, is_weights(kept.kind) ? state_dtype(plan.recipe.precision) : dtype_of(kept));
+  put_whole(kept, whole, is_weights(kept.kind) ? state_dtype(plan.recipe.precision) : dtype_of(plan, kept));
 }
 
 void LoadedDevicePlan::put_whole(const StateBinding& kept, std::span<const std::byte> whole, DType type) const {
   const ParameterLayout layout = lay_out_parameters(plan.spec, plan.recipe.adapter);
   const auto put = [&](const StateBinding& binding) {
     states.write(binding, [&](std::span<std::byte> place) {
-      if (binding.parts == 1) return publish_weights(whole, type, place, dtype_of(binding));
-      publish_weights(part_in(whole, plan, layout, binding), type, place, dtype_of(binding));
+      if (binding.parts == 1) return publish_weights(whole, type, place, dtype_of(plan, binding));
+      publish_weights(part_in(whole, plan, layout, binding), type, place, dtype_of(plan, binding));
     });
   };
   put(kept);
-  if (kept.kind == TensorKind::kMaster) put(*find(TensorKind::kParameter, kept.group));
+  if (kept.kind == TensorKind::kMaster) put(*find_state(plan, TensorKind::kParameter, kept.group));
 }
 
 /// Drawn once, for the copy that the optimizer updates and the one that compute reads.
 void LoadedDevicePlan::put_first_weights(const StateBinding& kept, std::span<std::byte> drawn) {
   const std::int64_t elements = lay_out_parameters(plan.spec, plan.recipe.adapter).at(kept.group).elements;
-  const std::span<std::byte> whole = drawn.first(static_cast<std::size_t>(elements * size_of(dtype_of(kept))));
-  fill_weights(plan.spec, plan.recipe, kept.group, dtype_of(kept), whole, pool);
-  put_whole(kept, whole, dtype_of(kept));
+  const std::span<std::byte> whole = drawn.first(static_cast<std::size_t>(elements * size_of(dtype_of(plan, kept))));
+  fill_weights(plan.spec, plan.recipe, kept.group, dtype_of(plan, kept), whole, pool);
+  put_whole(kept, whole, dtype_of(plan, kept));
 }
 
 void LoadedDevicePlan::initialize() {
@@ -245,7 +227,7 @@ void LoadedDevicePlan::initialize() {
   for (const StateBinding& binding : plan.state) {
     if (is_weights(binding.kind)) {
       const std::span<std::byte> memory(drawn.data(), static_cast<std::size_t>(drawn.size().count));
-      if (find_kept(binding.kind, binding.group) == &binding) put_first_weights(binding, memory);
+      if (find_kept(plan, binding.kind, binding.group) == &binding) put_first_weights(binding, memory);
     } else if (binding.kind == TensorKind::kScalar) {
       const LossScale first = first_loss_scale(plan.recipe.loss_scaling);
       states.write(binding, [&](std::span<std::byte> bytes) { std::memcpy(bytes.data(), &first, sizeof(first)); });

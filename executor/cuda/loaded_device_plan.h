@@ -28,10 +28,6 @@ struct LoadedDevicePlan {
   LoadedDevicePlan(const LoadedDevicePlan&) = delete;
   LoadedDevicePlan& operator=(const LoadedDevicePlan&) = delete;
 
-  [[nodiscard]] const StateBinding* find(TensorKind kind, GroupId group) const;
-  /// Of weights the copy that the optimizer updates, else the one that there is.
-  [[nodiscard]] const StateBinding* find_kept(TensorKind kind, GroupId group) const;
-  [[nodiscard]] DType dtype_of(const StateBinding& binding) const;
   /// Lets `fill` write a state and publishes it where compute reads another copy.
   void set(TensorKind kind, GroupId group, const std::function<void(std::span<std::byte>)>& fill) const;
   void initialize();

@@ -1,8 +1,8 @@
 #include <array>
 #include <cmath>
 
+#include "core/graph/attention_work.h"
 #include "core/graph/op_tasks.h"
-#include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/visible_keys.h"
@@ -141,6 +141,16 @@ void for_tiles(const OpShape& s, OpKind kind, const AttentionLayout& at, const O
       slices<T>(workspace, slice));
 }
 
+/// All tiles, each of queries that meet all their keys at once.
+template <typename S>
+void attend(const OpShape& s, OpKind kind, const Attention<S>& kernel, const OperandView& workspace,
+            const LaunchContext& context) {
+  for_tiles<S>(s, kind, kernel.at, workspace, context,
+               [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<Arithmetic<S>>& scratch) {
+                 kernel.tile(seq, head, rows, scratch);
+               });
+}
+
 }  // namespace
 
 template <typename S>
@@ -154,10 +164,7 @@ void attention(const OpShape& s, Operands operands, const LaunchContext& context
                             .all_keys = array<S>(operands, 0),
                             .out = array<S>(operands, made),
                             .log_sum_exp = array<T>(operands, made + 1)};
-  for_tiles<S>(s, OpKind::kAttention, kernel.at, operands[made + 2], context,
-               [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
-                 kernel.tile(seq, head, rows, scratch);
-               });
+  attend(s, OpKind::kAttention, kernel, operands[made + 2], context);
 }
 
 template <typename S>
@@ -187,10 +194,7 @@ void biased_attention(const OpShape& s, Operands operands, const LaunchContext& 
                             .out = array<S>(operands, 2),
                             .log_sum_exp = array<T>(operands, 3),
                             .bias = array<T>(operands, 1)};
-  for_tiles<S>(s, OpKind::kBiasedAttention, kernel.at, operands[4], context,
-               [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
-                 kernel.tile(seq, head, rows, scratch);
-               });
+  attend(s, OpKind::kBiasedAttention, kernel, operands[4], context);
 }
 
 template <typename S>
@@ -203,10 +207,7 @@ void cross_attention(const OpShape& s, Operands operands, const LaunchContext& c
                             .all_keys = array<S>(operands, 1),
                             .out = array<S>(operands, 2),
                             .log_sum_exp = array<T>(operands, 3)};
-  for_tiles<S>(s, OpKind::kCrossAttention, kernel.at, operands[4], context,
-               [&](std::int64_t seq, std::int64_t head, Range rows, const AttentionScratch<T>& scratch) {
-                 kernel.tile(seq, head, rows, scratch);
-               });
+  attend(s, OpKind::kCrossAttention, kernel, operands[4], context);
 }
 
 PLIMSOLL_INSTANTIATE_HALF_KERNEL(biased_attention);

@@ -1,7 +1,7 @@
 #include <array>
 
+#include "core/graph/attention_work.h"
 #include "core/graph/op_tasks.h"
-#include "core/graph/op_work.h"
 #include "executor/kernels/attention_layout.h"
 #include "executor/kernels/kernels.h"
 #include "executor/kernels/visible_keys.h"

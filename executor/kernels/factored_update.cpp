@@ -65,56 +65,94 @@ double average_factors(const OpShape& s, const UpdateOperands<S>& u, double deca
   return mean / static_cast<double>(s.rows);
 }
 
+/// By what Adafactor scales gradients: the columns' means, and of a matrix its rows' too.
+template <typename S>
+struct FactoredMeans {
+  using T = Arithmetic<S>;
+
+  const T* columns = nullptr;
+  const T* rows = nullptr;  ///< null of a vector
+  double mean = 1;          ///< over the rows' means
+
+  [[nodiscard]] T scale_of(std::int64_t row) const {
+    return rows == nullptr ? T(1) : static_cast<T>(static_cast<double>(rows[row]) / mean);
+  }
+};
+
+/// The means after this step's gradients.
+template <typename S>
+FactoredMeans<S> move_means(const OpShape& s, const UpdateOperands<S>& u, const UpdateStep<Arithmetic<S>>& step, double decay,
+                            const LaunchContext& context) {
+  using T = Arithmetic<S>;
+  if (s.rows > 1) {
+    const double mean = std::max(average_factors(s, u, decay, *context.pool), context.recipe->epsilon);
+    return {.columns = u.new_state(0) + s.rows, .rows = u.new_state(0), .mean = mean};
+  }
+  for_gradient(s, u.gradient, 0, {0, s.inputs}, [&](const T* gradient, std::int64_t at, std::int64_t n) {
+    loops<T>().average_squares(n, step, gradient, u.state(0) + at, u.new_state(0) + at);
+  });
+  return {.columns = u.new_state(0)};
+}
+
+/// Squares of the scaled gradients, and of the weights.
+template <typename S>
+Sums<2> sum_squares(const OpShape& s, const UpdateOperands<S>& u, const UpdateStep<Arithmetic<S>>& step,
+                    const FactoredMeans<S>& means, WorkerPool& pool) {
+  using T = Arithmetic<S>;
+  return sum_ranges<2>(s.rows, rows_of_task(s), pool, [&](Range r, Sums<2>& sums) {
+    for (std::int64_t row = r.begin; row < r.end; ++row) {
+      for_gradient(s, u.gradient, row, {0, s.inputs}, [&](const T* gradient, std::int64_t at, std::int64_t n) {
+        sums[0] += loops<T>().factored_sum(n, step, means.scale_of(row), gradient, means.columns + at);
+      });
+      sums[1] += squares_of(u.weights, row * s.inputs, (row + 1) * s.inputs);
+    }
+  });
+}
+
+/// The rate of update number `t`, of a tensor of so many elements; PyTorch's constants.
+double adafactor_rate(const Recipe& recipe, std::int64_t step, double t, const Sums<2>& squares, double elements) {
+  constexpr double kLeastScale = 1e-3, kClipThreshold = 1;
+  const auto [directions, weights] = squares;
+  const double rate = learning_rate_at(recipe, step);
+  const double relative = std::max(kLeastScale, std::sqrt(weights / elements)) * std::min(rate, 1 / std::sqrt(t));
+  const double shrink = std::max(1.0, std::sqrt(directions / elements) / kClipThreshold);
+  return (recipe.relative_step ? relative : rate) / shrink;
+}
+
+template <typename S>
+void write_factored_weights(const OpShape& s, const UpdateOperands<S>& u, const UpdateStep<Arithmetic<S>>& step,
+                            const FactoredMeans<S>& means, WorkerPool& pool) {
+  using T = Arithmetic<S>;
+  for_rows(s, pool, [&](Range r) {
+    for (std::int64_t row = r.begin; row < r.end; ++row) {
+      for_gradient(s, u.gradient, row, {0, s.inputs}, [&](const T* gradient, std::int64_t at, std::int64_t n) {
+        const std::int64_t place = row * s.inputs + at;
+        loops<T>().factored_weights(n, step, means.scale_of(row), gradient, means.columns + at, u.weights + place,
+                                    u.new_weights + place);
+        u.publish(place, n, u.new_weights + place);
+      });
+    }
+  });
+}
+
 }  // namespace
 
 /// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5) without momentum, with the constants that PyTorch has.
 template <typename S>
 void adafactor(const OpShape& s, Operands operands, const LaunchContext& context) {
   using T = Arithmetic<S>;
-  constexpr double kDecayExponent = -0.8, kLeastScale = 1e-3, kClipThreshold = 1;
+  constexpr double kDecayExponent = -0.8;
   const UpdateOperands<S> u = update_operands<S>(operands, 1, s.rows * s.inputs);
-  const Recipe& recipe = *context.recipe;
   const double t = static_cast<double>(updates_before(context) + 1), elements = static_cast<double>(s.rows * s.inputs);
   const double decay = 1 - std::pow(t, kDecayExponent);
   UpdateStep<T> step = update_step<T>(context, u.factor);
   if (s.variant == 0) step = without_decay(step);
   step.beta2 = static_cast<T>(decay);
-  step.epsilon = static_cast<T>(squared(recipe.epsilon));
-  const bool factored = s.rows > 1;
-  const Range all{0, s.inputs};
-  double mean = 1;
-  if (factored) {
-    mean = std::max(average_factors(s, u, decay, *context.pool), recipe.epsilon);
-  } else {
-    for_gradient(s, u.gradient, 0, all, [&](const T* gradient, std::int64_t at, std::int64_t n) {
-      loops<T>().average_squares(n, step, gradient, u.state(0) + at, u.new_state(0) + at);
-    });
-  }
-  const T* columns = factored ? u.new_state(0) + s.rows : u.new_state(0);
-  const auto scale_of = [&](std::int64_t row) {
-    return factored ? static_cast<T>(static_cast<double>(u.new_state(0)[row]) / mean) : T(1);
-  };
-  const auto [directions, weights] = sum_ranges<2>(s.rows, rows_of_task(s), *context.pool, [&](Range r, Sums<2>& sums) {
-    for (std::int64_t row = r.begin; row < r.end; ++row) {
-      for_gradient(s, u.gradient, row, all, [&](const T* gradient, std::int64_t at, std::int64_t n) {
-        sums[0] += loops<T>().factored_sum(n, step, scale_of(row), gradient, columns + at);
-      });
-      sums[1] += squares_of(u.weights, row * s.inputs, (row + 1) * s.inputs);
-    }
-  });
-  const double rate = learning_rate_at(recipe, context.step);
-  const double relative = std::max(kLeastScale, std::sqrt(weights / elements)) * std::min(rate, 1 / std::sqrt(t));
-  const double shrink = std::max(1.0, std::sqrt(directions / elements) / kClipThreshold);
-  step.rate = static_cast<T>((recipe.relative_step ? relative : rate) / shrink);
-  for_rows(s, *context.pool, [&](Range r) {
-    for (std::int64_t row = r.begin; row < r.end; ++row) {
-      for_gradient(s, u.gradient, row, all, [&](const T* gradient, std::int64_t at, std::int64_t n) {
-        const std::int64_t place = row * s.inputs + at;
-        loops<T>().factored_weights(n, step, scale_of(row), gradient, columns + at, u.weights + place, u.new_weights + place);
-        u.publish(place, n, u.new_weights + place);
-      });
-    }
-  });
+  step.epsilon = static_cast<T>(squared(context.recipe->epsilon));
+  const FactoredMeans<S> means = move_means(s, u, step, decay, context);
+  const Sums<2> squares = sum_squares(s, u, step, means, *context.pool);
+  step.rate = static_cast<T>(adafactor_rate(*context.recipe, context.step, t, squares, elements));
+  write_factored_weights(s, u, step, means, *context.pool);
 }
 
 namespace {

@@ -43,6 +43,27 @@ std::int64_t stride_of(const OpShape& s) { return s.stride == 0 ? s.outputs : s.
 
 double factor_of(const OpShape& s) { return s.constant == 0 ? 1 : s.constant; }
 
+/// The gradient that is multiplied: [rows, depth] of dy, or of dyᵀ.
+struct GradientFactor {
+  std::int64_t rows;
+  std::int64_t depth;
+  bool turned;
+};
+
+/// dy times the other operand, whose rows are as wide as those of the result: of x.
+template <typename S>
+Product<S> gradient_product(const OpShape& s, Operands operands, const GradientFactor& dy) {
+  return {.rows = dy.rows,
+          .columns = s.inputs,
+          .depth = dy.depth,
+          .a = {array<S>(operands, 0), stride_of(s), dy.turned},
+          .b = {array<S>(operands, 1), s.inputs, false},
+          .c = array<S>(operands, 2),
+          .c_stride = s.inputs,
+          .adds = operands[2].access == Access::kReadWrite,
+          .factor = factor_of(s)};
+}
+
 }  // namespace
 
 template <typename S>
@@ -62,29 +83,13 @@ void linear(const OpShape& s, Operands operands, const LaunchContext& context) {
 
 template <typename S>
 void linear_backward_input(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const Product<S> product{.rows = s.rows,
-                           .columns = s.inputs,
-                           .depth = s.outputs,
-                           .a = {array<S>(operands, 0), stride_of(s), false},
-                           .b = {array<S>(operands, 1), s.inputs, false},
-                           .c = array<S>(operands, 2),
-                           .c_stride = s.inputs,
-                           .adds = operands[2].access == Access::kReadWrite,
-                           .factor = factor_of(s)};
+  const auto product = gradient_product<S>(s, operands, {.rows = s.rows, .depth = s.outputs, .turned = false});
   tiled_product(*context.pool, *context.product, product);
 }
 
 template <typename S>
 void linear_backward_weight(const OpShape& s, Operands operands, const LaunchContext& context) {
-  const Product<S> product{.rows = s.outputs,
-                           .columns = s.inputs,
-                           .depth = s.rows,
-                           .a = {array<S>(operands, 0), stride_of(s), true},
-                           .b = {array<S>(operands, 1), s.inputs, false},
-                           .c = array<S>(operands, 2),
-                           .c_stride = s.inputs,
-                           .adds = operands[2].access == Access::kReadWrite,
-                           .factor = factor_of(s)};
+  const auto product = gradient_product<S>(s, operands, {.rows = s.outputs, .depth = s.rows, .turned = true});
   tiled_product(*context.pool, *context.product, product);
   if (operands.size() == 4) bias_gradient(s, array<S>(operands, 0), array<S>(operands, 3), *context.pool);
 }

@@ -252,50 +252,50 @@ void geglu_tanh_backward(Count n, const T* x, const T* dy, T* dx) {
 }
 
 template <typename T>
-constexpr Loops<T> make_loops() {
-  return {.add = add<T>,
-          .add_to = add_to<T>,
-          .scale = scale<T>,
-          .scale_add_to = scale_add_to<T>,
-          .dot = dot<T>,
-          .squared_sum = squared_sum<T>,
-          .largest = largest<T>,
-          .exp_in_place = exp_in_place<T>,
-          .exp_sum = exp_sum<T>,
-          .score_gradient = score_gradient<T>,
-          .layer_norm = layer_norm<T>,
-          .rms_norm = rms_norm<T>,
-          .norm_backward = norm_backward<T>,
-          .rotate = rotate<T>,
-          .gelu = gelu<T>,
-          .gelu_backward = gelu_backward<T>,
-          .gelu_tanh = gelu_tanh<T>,
-          .gelu_tanh_backward = gelu_tanh_backward<T>,
-          .tanh = hyperbolic_tangent<T>,
-          .tanh_backward = hyperbolic_tangent_backward<T>,
-          .relu = relu<T>,
-          .relu_backward = relu_backward<T>,
-          .swiglu = swiglu<T>,
-          .swiglu_backward = swiglu_backward<T>,
-          .geglu_tanh = geglu_tanh<T>,
-          .geglu_tanh_backward = geglu_tanh_backward<T>,
-          .sgd = sgd<T>,
-          .momentum = momentum<T>,
-          .lars = lars<T>,
-          .lion = lion<T>,
-          .adam = adam<T>,
-          .adamw = adamw<T>,
-          .lamb_moments = lamb_moments<T>,
-          .lamb_weights = lamb_weights<T>,
-          .add_squares = add_squares<T>,
-          .average_squares = average_squares<T>,
-          .factored_sum = factored_sum<T>,
-          .factored_weights = factored_weights<T>,
-          .sm3_row = sm3_row<T>,
-          .sm3_columns = sm3_columns<T>,
-          .sm3_vector = sm3_vector<T>,
-          .adam8bit = adam8bit<T>};
-}
+constexpr Loops<T> kAll{
+    .add = add<T>,
+    .add_to = add_to<T>,
+    .scale = scale<T>,
+    .scale_add_to = scale_add_to<T>,
+    .dot = dot<T>,
+    .squared_sum = squared_sum<T>,
+    .largest = largest<T>,
+    .exp_in_place = exp_in_place<T>,
+    .exp_sum = exp_sum<T>,
+    .score_gradient = score_gradient<T>,
+    .layer_norm = layer_norm<T>,
+    .rms_norm = rms_norm<T>,
+    .norm_backward = norm_backward<T>,
+    .rotate = rotate<T>,
+    .gelu = gelu<T>,
+    .gelu_backward = gelu_backward<T>,
+    .gelu_tanh = gelu_tanh<T>,
+    .gelu_tanh_backward = gelu_tanh_backward<T>,
+    .tanh = hyperbolic_tangent<T>,
+    .tanh_backward = hyperbolic_tangent_backward<T>,
+    .relu = relu<T>,
+    .relu_backward = relu_backward<T>,
+    .swiglu = swiglu<T>,
+    .swiglu_backward = swiglu_backward<T>,
+    .geglu_tanh = geglu_tanh<T>,
+    .geglu_tanh_backward = geglu_tanh_backward<T>,
+    .sgd = sgd<T>,
+    .momentum = momentum<T>,
+    .lars = lars<T>,
+    .lion = lion<T>,
+    .adam = adam<T>,
+    .adamw = adamw<T>,
+    .lamb_moments = lamb_moments<T>,
+    .lamb_weights = lamb_weights<T>,
+    .add_squares = add_squares<T>,
+    .average_squares = average_squares<T>,
+    .factored_sum = factored_sum<T>,
+    .factored_weights = factored_weights<T>,
+    .sm3_row = sm3_row<T>,
+    .sm3_columns = sm3_columns<T>,
+    .sm3_vector = sm3_vector<T>,
+    .adam8bit = adam8bit<T>,
+};
 
 }  // namespace
 
@@ -305,8 +305,8 @@ struct PLIMSOLL_LOOPS {
   static const Conversions<Bf16> kBf16;
   static const Conversions<Fp16> kFp16;
 };
-const Loops<float> PLIMSOLL_LOOPS::kFloat = make_loops<float>();
-const Loops<double> PLIMSOLL_LOOPS::kDouble = make_loops<double>();
+const Loops<float> PLIMSOLL_LOOPS::kFloat = kAll<float>;
+const Loops<double> PLIMSOLL_LOOPS::kDouble = kAll<double>;
 const Conversions<Bf16> PLIMSOLL_LOOPS::kBf16{.widen = widen<Bf16>, .round = round<Bf16>};
 const Conversions<Fp16> PLIMSOLL_LOOPS::kFp16{.widen = widen<Fp16>, .round = round<Fp16>};
 

@@ -1,4 +1,4 @@
-#include "core/graph/op_work.h"
+#include "core/graph/update_work.h"
 #include "executor/kernels/matrix_product.h"
 #include "executor/kernels/update_operands.h"
 

@@ -62,10 +62,10 @@ void note_gemini(const ExportedTraining& training, std::vector<std::string>& not
                   recipe.weight_decay, recipe.micro_batch));
 }
 
-ordered_json plugin(const ExportedTraining& training) {
+/// Where chunks lie, and in which type.
+ordered_json placement(const ExportedTraining& training) {
   const Recipe& recipe = training.recipe;
   const bool bf16 = recipe.precision != Precision::kFp16Mixed;
-  const bool fixed = recipe.loss_scaling.interval == 0;
   return {{"placement_policy", training.automatic_placement ? "auto" : "static"},
           {"enable_gradient_accumulation", recipe.accumulate > 1},
           {"max_prefetch", training.of_plan() && training.overlaps && training.parameters != Tier::kDevice
@@ -84,8 +84,13 @@ ordered_json plugin(const ExportedTraining& training) {
           {"search_range_m", 32},
           {"hidden_dim", training.spec.hidden},
           {"min_chunk_size_m", 32.0},
-          {"gpu_margin_mem_ratio", training.automatic_placement ? 1.0 : 0.0},
-          {"initial_scale", recipe.loss_scaling.start},
+          {"gpu_margin_mem_ratio", training.automatic_placement ? 1.0 : 0.0}};
+}
+
+/// How gradients are scaled and clipped.
+ordered_json scaling(const Recipe& recipe) {
+  const bool fixed = recipe.loss_scaling.interval == 0;
+  return {{"initial_scale", recipe.loss_scaling.start},
           {"min_scale", 1.0},
           {"growth_factor", 2.0},
           {"backoff_factor", 0.5},
@@ -93,8 +98,12 @@ ordered_json plugin(const ExportedTraining& training) {
           {"hysteresis", 1},
           {"max_scale", 4294967296.0},
           {"max_norm", recipe.clip},
-          {"norm_type", 2.0},
-          {"tp_size", training.tensor_ranks},
+          {"norm_type", 2.0}};
+}
+
+/// Other ways to share and to compute.
+ordered_json other_ways(const ExportedTraining& training) {
+  return {{"tp_size", training.tensor_ranks},
           {"extra_dp_size", 1},
           {"enable_all_optimization", false},
           {"enable_fused_normalization", false},
@@ -105,6 +114,13 @@ ordered_json plugin(const ExportedTraining& training) {
           {"use_fp8", false},
           {"verbose", false},
           {"fp8_communication", false}};
+}
+
+ordered_json plugin(const ExportedTraining& training) {
+  ordered_json all = placement(training);
+  all.update(scaling(training.recipe));
+  all.update(other_ways(training));
+  return all;
 }
 
 }  // namespace

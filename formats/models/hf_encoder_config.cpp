@@ -247,7 +247,8 @@ void read_encoder_config(ConfigFields& fields, std::string_view type, ModelDescr
   EncoderReader(fields, type, found).read();
 }
 
-Result<ordered_json> encoder_config(const ModelSpec& spec) {
+/// Whether it is as transformers has such models: with their norms, biases, positions and head.
+bool is_in_transformers(const ModelSpec& spec) {
   const bool vit = spec.family == Family::kVit, classes = spec.head == HeadKind::kClass;
   ModelSpec usual = family_defaults(spec.family);
   if (classes) usual = with_classes(std::move(usual), spec.classes);
@@ -255,9 +256,13 @@ Result<ordered_json> encoder_config(const ModelSpec& spec) {
   usual.head_dim = spec.head_dim;
   usual.hidden = spec.heads * spec.head_dim;
   const bool gelu = spec.activation == ActivationKind::kGelu || spec.activation == ActivationKind::kGeluTanh;
-  const bool same = features_of(spec) == features_of(usual) && gelu && (vit || spec.qkv_bias) &&
-                    spec.reads_images() == vit && (vit || spec.token_types > 0) && (!vit || classes);
-  if (!same) {
+  return features_of(spec) == features_of(usual) && gelu && (vit || spec.qkv_bias) && spec.reads_images() == vit &&
+         (vit || spec.token_types > 0) && (!vit || classes);
+}
+
+Result<ordered_json> encoder_config(const ModelSpec& spec) {
+  const bool vit = spec.family == Family::kVit, classes = spec.head == HeadKind::kClass;
+  if (!is_in_transformers(spec)) {
     return fail({.kind = ErrorKind::kInput,
                  .what = fmt::format("transformers has no {} with these norms, biases, positions or head", vit ? "ViT" : "BERT"),
                  .where = spec.name,

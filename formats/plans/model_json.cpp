@@ -281,6 +281,18 @@ std::string write_recipe(const Recipe& r) {
 
 bool names_model(const JsonNode& node) { return node.has("family"); }
 
+/// Kinds of layers, and what they have.
+void read_kinds(const JsonNode& node, ModelSpec& s) {
+  s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
+  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kRelu);
+  s.positions = enum_or(node, "positions", s.positions, PositionKind::kDistance);
+  s.tied_head = node.boolean_or("tied_head", s.tied_head);
+  s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);
+  s.mlp_bias = node.boolean_or("mlp_bias", s.mlp_bias);
+  s.norm_epsilon = node.number_or("norm_epsilon", s.norm_epsilon);
+  s.rope_theta = node.number_or("rope_theta", s.rope_theta);
+}
+
 ModelSpec read_model(const JsonNode& node) {
   node.allow_only({"name", "family", "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocabulary",
                    "max_positions", "norm", "activation", "positions", "tied_head", "attention_bias", "mlp_bias",
@@ -311,14 +323,7 @@ ModelSpec read_model(const JsonNode& node) {
   s.ffn = size_or("ffn", 4 * s.hidden);
   s.vocabulary = size("vocabulary");
   s.max_positions = size("max_positions");
-  s.norm = enum_or(node, "norm", s.norm, NormKind::kRmsNormPlusOne);
-  s.activation = enum_or(node, "activation", s.activation, ActivationKind::kRelu);
-  s.positions = enum_or(node, "positions", s.positions, PositionKind::kDistance);
-  s.tied_head = node.boolean_or("tied_head", s.tied_head);
-  s.qkv_bias = node.boolean_or("attention_bias", s.qkv_bias);
-  s.mlp_bias = node.boolean_or("mlp_bias", s.mlp_bias);
-  s.norm_epsilon = node.number_or("norm_epsilon", s.norm_epsilon);
-  s.rope_theta = node.number_or("rope_theta", s.rope_theta);
+  read_kinds(node, s);
   read_later_fields(node, s);
   return s;
 }

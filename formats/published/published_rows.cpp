@@ -6,14 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <span>
 
 #include "formats/published/embedded_published.h"
 #include "formats/text/csv.h"
 
 namespace plimsoll {
 namespace {
-
-using Columns = std::vector<std::string_view>;
 
 /// What a file of each kind must have; the columns after the first three tell the kinds apart.
 struct TableShape {
@@ -23,66 +22,40 @@ struct TableShape {
   std::string_view model;
   std::string_view metric;
   std::string_view value;
-  Columns needed;
+  std::span<const std::string_view> needed;
 };
 
-const std::vector<TableShape>& table_shapes() {
-  static const std::vector<TableShape> shapes{
-      {PublishedTable::kMemory,
-       "zero_stage",
-       "system",
-       "model",
-       "metric",
-       "value",
-       {"layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "micro_batch", "precision", "optimizer", "checkpointing",
-        "offload", "n_gpu", "gpu", "unit", "source", "notes"}},
-      {PublishedTable::kThroughput,
-       "sharding",
-       "system",
-       "model",
-       "metric",
-       "value",
-       {"params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "n_gpu", "gpu", "precision",
-        "checkpointing", "unit", "source"}},
-      {PublishedTable::kOffload,
-       "cpu_mem_gb",
-       "system",
-       "model",
-       "metric",
-       "value",
-       {"params_b", "layers", "hidden", "heads", "seq", "batch", "gpu", "gpu_mem_gb", "ssd", "pcie", "unit", "source"}},
-      {PublishedTable::kParallel,
-       "interconnect",
-       "system",
-       "model",
-       "metric",
-       "value",
-       {"schedule", "params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "pp", "tp", "dp", "vpp", "gpu",
-        "n_gpu", "unit", "source"}},
-      {PublishedTable::kOperators,
-       "kernel_operation_mode",
-       "kernel_provider",
-       "kernel_name",
-       "metric_unit",
-       "y_value_50",
-       {"x_name", "x_value", "extra_benchmark_config_str", "gpu_name"}},
-      {PublishedTable::kInference,
-       "cpu_attention",
-       "system",
-       "model",
-       "metric",
-       "value",
-       {"prompt", "new_tokens", "batch", "gpu_batch", "percent", "weight_bits", "cache_bits", "pageable", "eager_codes",
-        "overlap", "gpu", "ram_gb", "cores", "dram_gbs", "ssd_read_gbs", "ssd_write_gbs", "unit", "open", "source"}}};
-  return shapes;
-}
+constexpr std::string_view kMemoryColumns[] = {
+    "layers", "hidden", "heads", "kv_heads", "ffn", "vocab", "seq", "micro_batch", "precision", "optimizer",
+    "checkpointing", "offload", "n_gpu", "gpu", "unit", "source", "notes"};
+constexpr std::string_view kThroughputColumns[] = {
+    "params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "n_gpu", "gpu", "precision",
+    "checkpointing", "unit", "source"};
+constexpr std::string_view kOffloadColumns[] = {
+    "params_b", "layers", "hidden", "heads", "seq", "batch", "gpu", "gpu_mem_gb", "ssd", "pcie", "unit", "source"};
+constexpr std::string_view kParallelColumns[] = {
+    "schedule", "params_b", "layers", "hidden", "heads", "seq", "global_batch", "micro_batch", "pp", "tp", "dp",
+    "vpp", "gpu", "n_gpu", "unit", "source"};
+constexpr std::string_view kOperatorsColumns[] = {
+    "x_name", "x_value", "extra_benchmark_config_str", "gpu_name"};
+constexpr std::string_view kInferenceColumns[] = {
+    "prompt", "new_tokens", "batch", "gpu_batch", "percent", "weight_bits", "cache_bits", "pageable", "eager_codes",
+    "overlap", "gpu", "ram_gb", "cores", "dram_gbs", "ssd_read_gbs", "ssd_write_gbs", "unit", "open", "source"};
+
+constexpr TableShape kTableShapes[] = {
+    {PublishedTable::kMemory, "zero_stage", "system", "model", "metric", "value", kMemoryColumns},
+    {PublishedTable::kThroughput, "sharding", "system", "model", "metric", "value", kThroughputColumns},
+    {PublishedTable::kOffload, "cpu_mem_gb", "system", "model", "metric", "value", kOffloadColumns},
+    {PublishedTable::kParallel, "interconnect", "system", "model", "metric", "value", kParallelColumns},
+    {PublishedTable::kOperators, "kernel_operation_mode", "kernel_provider", "kernel_name", "metric_unit", "y_value_50", kOperatorsColumns},
+    {PublishedTable::kInference, "cpu_attention", "system", "model", "metric", "value", kInferenceColumns}};
 
 bool has(const std::vector<std::string>& header, std::string_view column) {
   return std::find(header.begin(), header.end(), column) != header.end();
 }
 
 const TableShape* shape_of(const std::vector<std::string>& header) {
-  for (const TableShape& shape : table_shapes()) {
+  for (const TableShape& shape : kTableShapes) {
     if (has(header, shape.mark)) return &shape;
   }
   return nullptr;
@@ -97,8 +70,8 @@ Result<const TableShape*> checked_shape(const CsvTable& table) {
          .where = table.where,
          .remedy = "take the columns of data/published/memory.csv, throughput.csv, offload.csv, parallel.csv or inference.csv"});
   }
-  Columns needed = shape->needed;
-  needed.insert(needed.begin(), {shape->system, shape->model, shape->metric, shape->value});
+  std::vector<std::string_view> needed{shape->system, shape->model, shape->metric, shape->value};
+  needed.insert(needed.end(), shape->needed.begin(), shape->needed.end());
   for (const std::string_view column : needed) {
     if (has(table.header, column)) continue;
     return fail({.kind = ErrorKind::kInput,

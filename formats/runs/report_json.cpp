@@ -140,13 +140,33 @@ std::string margin(const MarginAnswer& m) {
   return line.text("against", m.against).text("where", m.where).flag("fits", m.fits).str();
 }
 
-std::string fit_document(const FitAnswer& a) {
-  JsonDocument json;
-  json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
+std::string model_of(const FitAnswer& a) {
   JsonLine model;
   model.text("name", a.model).integer("parameters", a.parameters);
   if (a.active_parameters < a.parameters) model.integer("active_parameters", a.active_parameters);
-  json.raw("model", model.str());
+  return model.str();
+}
+
+std::string redo(const FitAnswer::Redo& r) {
+  return JsonLine()
+      .number("probability", r.probability)
+      .number("step_seconds_never", r.step_seconds_never)
+      .number("step_seconds_always", r.step_seconds_always)
+      .str();
+}
+
+std::string lower_bound(const FitAnswer& a) {
+  return JsonLine()
+      .raw("step_seconds", number_or_null(a.lower_bound_seconds))
+      .raw("peak_bytes", bytes_or_null(a.lower_bound_peak))
+      .raw("gap", number_or_null(gap_of(a)))
+      .str();
+}
+
+std::string fit_document(const FitAnswer& a) {
+  JsonDocument json;
+  json.raw("format_version", std::to_string(kReportVersion)).text("verdict", a.fits ? "fits" : "does_not_fit");
+  json.raw("model", model_of(a));
   if (a.adapter) json.raw("adapter", adapter(*a.adapter));
   json.raw("strategy", a.setup.empty() ? write_strategy_fields(a.strategy)
                                        : JsonLine().text("name", a.strategy.name).text("setup", a.setup).str());
@@ -156,22 +176,12 @@ std::string fit_document(const FitAnswer& a) {
   json.number("samples_per_second", a.samples_per_second).number("model_tflops_per_gpu", a.model_tflops_per_gpu);
   json.number("hardware_tflops_per_gpu", a.hardware_tflops_per_gpu).number("bubble_fraction", a.bubble_fraction);
   json.raw("phases", phases(a.phases));
-  if (a.redo) {
-    json.raw("redo", JsonLine()
-                         .number("probability", a.redo->probability)
-                         .number("step_seconds_never", a.redo->step_seconds_never)
-                         .number("step_seconds_always", a.redo->step_seconds_always)
-                         .str());
-  }
+  if (a.redo) json.raw("redo", redo(*a.redo));
   json.raw("memory", lines(a.memory, space));
   json.raw("bottleneck",
            JsonLine().text("resource", a.bottleneck).number("busy_fraction", a.bottleneck_busy_fraction).str());
   json.raw("calibration", JsonLine().text("kind", a.calibration_kind).text("source", a.calibration_source).str());
-  json.raw("lower_bound", JsonLine()
-                              .raw("step_seconds", number_or_null(a.lower_bound_seconds))
-                              .raw("peak_bytes", bytes_or_null(a.lower_bound_peak))
-                              .raw("gap", number_or_null(gap_of(a)))
-                              .str());
+  json.raw("lower_bound", lower_bound(a));
   if (a.margin) json.raw("margin", margin(*a.margin));
   json.raw("collisions", lines(collisions_of(a), collision)).raw("changes", lines(changes_of(a), change));
   json.raw("alternatives", lines(a.alternatives, alternative));

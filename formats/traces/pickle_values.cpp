@@ -128,26 +128,34 @@ class PickleMachine {
     push(PickleKind::kReal);
   }
 
+  /// Whether the instruction pushes a value that it holds itself; then it is done.
+  bool pushes_value(std::uint8_t code) {
+    switch (code) {
+      case 'N': push(PickleKind::kNone); return true;
+      case 0x88: push(PickleKind::kBool, 1); return true;
+      case 0x89: push(PickleKind::kBool, 0); return true;
+      case 'K': push(PickleKind::kNumber, byte()); return true;
+      case 'M': push(PickleKind::kNumber, static_cast<std::int64_t>(little(2))); return true;
+      case 'J': push(PickleKind::kNumber, static_cast<std::int32_t>(little(4))); return true;
+      case 0x8a: push_long(); return true;
+      case 'G': skip_real(); return true;
+      case 0x8c:
+      case 'C': push_text(text(byte())); return true;
+      case 'X':
+      case 'B': push_text(text(little(4))); return true;
+      case 0x8d: push_text(text(little(8))); return true;
+      default: return false;
+    }
+  }
+
   bool step(std::uint8_t code) {
+    if (pushes_value(code)) return true;
     switch (code) {
       case '.': values_.top_ = pop(); return false;
       case 0x95: little(8); break;  // a frame
       case '(': marks_.push_back(stack_.size()); break;
       case '0': pop(); break;
       case '1': pop_to_mark(); break;
-      case 'N': push(PickleKind::kNone); break;
-      case 0x88: push(PickleKind::kBool, 1); break;
-      case 0x89: push(PickleKind::kBool, 0); break;
-      case 'K': push(PickleKind::kNumber, byte()); break;
-      case 'M': push(PickleKind::kNumber, static_cast<std::int64_t>(little(2))); break;
-      case 'J': push(PickleKind::kNumber, static_cast<std::int32_t>(little(4))); break;
-      case 0x8a: push_long(); break;
-      case 'G': skip_real(); break;
-      case 0x8c:
-      case 'C': push_text(text(byte())); break;
-      case 'X':
-      case 'B': push_text(text(little(4))); break;
-      case 0x8d: push_text(text(little(8))); break;
       case '}': push_items(PickleKind::kDict); break;
       case ']':
       case ')': push_items(PickleKind::kList); break;

@@ -107,50 +107,38 @@ void read_identity(JsonStream& json, std::int64_t& out, bool& numbered, std::str
   if (!word) pass(json, token);
 }
 
-void read_argument(JsonStream& json, std::string_view key, TraceFileEvent& event) {
-  switch (key.size()) {
-    case 4:
-      if (key == "grid") return read_three(json, event.grid);
-      if (key == "name") return read_words(json, event.label);
-      if (key == "Addr") return read_bits(json, event.address);
-      break;
-    case 5:
-      if (key == "block") return read_three(json, event.block);
-      if (key == "bytes" || key == "Bytes") return read_whole(json, event.bytes);
-      break;
-    case 6:
-      if (key == "device") return read_whole(json, event.device);
-      if (key == "stream") return read_whole(json, event.stream);
-      break;
-    case 7:
-      if (key == "context") return read_whole(json, event.context);
-      break;
-    case 9:
-      if (key == "Device Id") return read_whole(json, event.device);
-      break;
-    case 11:
-      if (key == "correlation") return read_bits(json, event.correlation);
-      if (key == "Device Type") return read_whole(json, event.device_type);
-      break;
-    case 13:
-      if (key == "shared memory") return read_whole(json, event.shared_memory);
-      if (key == "graph node id") return read_bits(json, event.graph_node);
-      break;
-    case 14:
-      if (key == "Total Reserved") return read_whole(json, event.reserved);
-      if (key == "cuda_sync_kind") return read_words(json, event.wait_kind);
-      if (key == "wait_on_stream") return read_whole(json, event.wait_stream);
-      break;
-    case 15:
-      if (key == "Total Allocated") return read_whole(json, event.allocated);
-      break;
-    default:
-      if (key == "registers per thread") return read_whole(json, event.registers);
-      if (key == "wait_on_cuda_event_record_corr_id") return read_bits(json, event.event_correlation);
-      if (key == "wait_on_cuda_event_id") return read_whole(json, event.wait_event);
-      break;
-  }
+/// What most events have comes before what few have, and short keys are apart: most keys are nobody's, and are told by length.
+void read_short_argument(JsonStream& json, std::string_view key, TraceFileEvent& event) {
+  if (key == "device") return read_whole(json, event.device);
+  if (key == "stream") return read_whole(json, event.stream);
+  if (key == "context") return read_whole(json, event.context);
+  if (key == "grid") return read_three(json, event.grid);
+  if (key == "block") return read_three(json, event.block);
+  if (key == "name") return read_words(json, event.label);
+  if (key == "Addr") return read_bits(json, event.address);
+  if (key == "bytes" || key == "Bytes") return read_whole(json, event.bytes);
   json.skip();
+}
+
+void read_long_argument(JsonStream& json, std::string_view key, TraceFileEvent& event) {
+  if (key == "correlation") return read_bits(json, event.correlation);
+  if (key == "shared memory") return read_whole(json, event.shared_memory);
+  if (key == "registers per thread") return read_whole(json, event.registers);
+  if (key == "graph node id") return read_bits(json, event.graph_node);
+  if (key == "Device Id") return read_whole(json, event.device);
+  if (key == "Device Type") return read_whole(json, event.device_type);
+  if (key == "Total Reserved") return read_whole(json, event.reserved);
+  if (key == "Total Allocated") return read_whole(json, event.allocated);
+  if (key == "cuda_sync_kind") return read_words(json, event.wait_kind);
+  if (key == "wait_on_stream") return read_whole(json, event.wait_stream);
+  if (key == "wait_on_cuda_event_record_corr_id") return read_bits(json, event.event_correlation);
+  if (key == "wait_on_cuda_event_id") return read_whole(json, event.wait_event);
+  json.skip();
+}
+
+void read_argument(JsonStream& json, std::string_view key, TraceFileEvent& event) {
+  constexpr std::size_t kLongestShort = 7;
+  key.size() <= kLongestShort ? read_short_argument(json, key, event) : read_long_argument(json, key, event);
 }
 
 void read_arguments(JsonStream& json, TraceFileEvent& event) {

@@ -29,6 +29,7 @@
 #include "gui/explore/words.h"
 #include "gui/language/say.h"
 #include "gui/language/say_engine.h"
+#include "gui/theme/row_table.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -131,17 +132,8 @@ QWidget* ExplorePage::make_charts() {
 
 QWidget* ExplorePage::make_details() {
   table_->setModel(alternatives_);
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setSelectionMode(QAbstractItemView::SingleSelection);
-  table_->setShowGrid(false);
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setWordWrap(false);
-  table_->setAlternatingRowColors(true);
-  table_->setTabKeyNavigation(false);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
+  make_row_table(*table_, fontMetrics().height() + 10);
   table_->horizontalHeader()->setStretchLastSection(true);
-  table_->horizontalHeader()->setHighlightSections(false);
   table_->setObjectName("alternatives");
   details_->addTab(table_, QString());
   details_->addTab(help_, QString());

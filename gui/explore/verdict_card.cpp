@@ -108,21 +108,23 @@ VerdictCard::VerdictCard(QWidget* parent)
   auto* row = new QHBoxLayout(numbers_);
   row->setContentsMargins(0, 6, 0, 4);
   row->setSpacing(28);
-  for (std::size_t i = 0; i < kFigures; ++i) {
-    Figure figure{new QLabel, new QLabel, new QLabel};
-    auto* tile = new QVBoxLayout;
-    tile->setSpacing(0);
-    figure.name->setProperty("quiet", true);
-    figure.note->setProperty("quiet", true);
-    figure.value->setFont(scaled(font(), 1.45, QFont::DemiBold));
-    figure.value->setTextInteractionFlags(Qt::TextSelectableByMouse);
-    for (QLabel* label : {figure.name, figure.value, figure.note}) tile->addWidget(label);
-    row->addLayout(tile);
-    figures_.push_back(figure);
-  }
+  for (std::size_t i = 0; i < kFigures; ++i) figures_.push_back(add_figure(*row));
   row->addStretch();
   column->addWidget(numbers_);
   column->addWidget(time_bar_);
+}
+
+VerdictCard::Figure VerdictCard::add_figure(QHBoxLayout& row) const {
+  Figure figure{new QLabel, new QLabel, new QLabel};
+  auto* tile = new QVBoxLayout;
+  tile->setSpacing(0);
+  figure.name->setProperty("quiet", true);
+  figure.note->setProperty("quiet", true);
+  figure.value->setFont(scaled(font(), 1.45, QFont::DemiBold));
+  figure.value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+  for (QLabel* label : {figure.name, figure.value, figure.note}) tile->addWidget(label);
+  row.addLayout(tile);
+  return figure;
 }
 
 QString VerdictCard::sentence() const { return sentence_->text(); }

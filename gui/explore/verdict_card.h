@@ -7,6 +7,7 @@
 #include "gui/explore/verdict.h"
 #include "gui/theme/theme.h"
 
+class QHBoxLayout;
 class QLabel;
 
 namespace plimsoll::gui {
@@ -42,6 +43,8 @@ class VerdictCard final : public QFrame {
     QLabel* note;
   };
 
+  /// At the end of the row, empty.
+  Figure add_figure(QHBoxLayout& row) const;
   void fill();
   void fill_figures(const FitAnswer& answer);
   void set_figure(std::size_t index, const QString& name, const QString& value, const QString& note);

@@ -22,6 +22,7 @@
 #include "gui/run/line_chart.h"
 #include "gui/run/run_form.h"
 #include "gui/run/runs_model.h"
+#include "gui/theme/row_table.h"
 
 namespace plimsoll::gui {
 namespace {
@@ -127,19 +128,10 @@ QWidget* RunPage::make_live_card() {
 QWidget* RunPage::make_list_card() {
   table_->setModel(runs_);
   table_->setObjectName("runs");
-  table_->setSelectionBehavior(QAbstractItemView::SelectRows);
-  table_->setSelectionMode(QAbstractItemView::SingleSelection);
-  table_->setShowGrid(false);
-  table_->setFrameShape(QFrame::NoFrame);
-  table_->setWordWrap(false);
-  table_->setAlternatingRowColors(true);
-  table_->setTabKeyNavigation(false);
-  table_->verticalHeader()->hide();
-  table_->verticalHeader()->setDefaultSectionSize(fontMetrics().height() + 10);
+  make_row_table(*table_, fontMetrics().height() + 10);
   table_->horizontalHeader()->setMinimumSectionSize(kNarrowestColumn);
   table_->horizontalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
   table_->horizontalHeader()->setSectionResizeMode(RunsModel::kModel, QHeaderView::Stretch);
-  table_->horizontalHeader()->setHighlightSections(false);
   auto* card = new QFrame;
   card->setProperty("card", true);
   auto* column = new QVBoxLayout(card);

@@ -39,6 +39,22 @@ std::string_view text_of(const char* text) { return text == nullptr ? std::strin
 /// CUPTI numbers memory kinds from 1 (pageable); Nsight's enumeration, which the spool keeps, has 0 for it and 7 for unknown.
 std::uint8_t memory_kind(std::uint32_t kind) { return kind == 0 || kind > 7 ? 7 : static_cast<std::uint8_t>(kind - 1); }
 
+/// Within a device's reach or between two devices.
+template <typename Copy>
+CopyRecord copy_record(const Copy& copy) {
+  return {.start = copy.start,
+          .end = copy.end,
+          .bytes = copy.bytes,
+          .graph_node = copy.graphNodeId,
+          .device = copy.deviceId,
+          .context = copy.contextId,
+          .stream = copy.streamId,
+          .correlation = copy.correlationId,
+          .kind = copy.copyKind,
+          .source_kind = memory_kind(copy.srcKind),
+          .target_kind = memory_kind(copy.dstKind)};
+}
+
 }  // namespace
 
 void RecordTranslator::translate(const CUpti_Activity& record) {
@@ -78,34 +94,10 @@ void RecordTranslator::kernel(const CUpti_Activity& record) {
                           .local = kernel.localMemoryPerThread});
 }
 
-void RecordTranslator::copy(const CUpti_Activity& record) {
-  const auto& copy = as<CUpti_ActivityMemcpy6>(record);
-  spool_.add(CopyRecord{.start = copy.start,
-                        .end = copy.end,
-                        .bytes = copy.bytes,
-                        .graph_node = copy.graphNodeId,
-                        .device = copy.deviceId,
-                        .context = copy.contextId,
-                        .stream = copy.streamId,
-                        .correlation = copy.correlationId,
-                        .kind = copy.copyKind,
-                        .source_kind = memory_kind(copy.srcKind),
-                        .target_kind = memory_kind(copy.dstKind)});
-}
+void RecordTranslator::copy(const CUpti_Activity& record) { spool_.add(copy_record(as<CUpti_ActivityMemcpy6>(record))); }
 
 void RecordTranslator::peer_copy(const CUpti_Activity& record) {
-  const auto& copy = as<CUpti_ActivityMemcpyPtoP4>(record);
-  spool_.add(CopyRecord{.start = copy.start,
-                        .end = copy.end,
-                        .bytes = copy.bytes,
-                        .graph_node = copy.graphNodeId,
-                        .device = copy.deviceId,
-                        .context = copy.contextId,
-                        .stream = copy.streamId,
-                        .correlation = copy.correlationId,
-                        .kind = copy.copyKind,
-                        .source_kind = memory_kind(copy.srcKind),
-                        .target_kind = memory_kind(copy.dstKind)});
+  spool_.add(copy_record(as<CUpti_ActivityMemcpyPtoP4>(record)));
 }
 
 void RecordTranslator::fill(const CUpti_Activity& record) {

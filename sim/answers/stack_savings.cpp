@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "sim/answers/stack_question.h"
+#include "sim/planner/smaller_batch.h"
 #include "sim/stack/check_kernels.h"
 
 namespace plimsoll {
@@ -39,12 +40,9 @@ std::optional<Question> recomputed(Question question) {
 
 /// The largest halved batch that fits, with as many sequences a step as before.
 std::optional<ChangeAnswer> smaller_batch_of(Question question, const std::string& besides) {
-  Recipe& recipe = question.recipe;
-  while (recipe.micro_batch > 1 && recipe.micro_batch % 2 == 0) {
-    recipe.micro_batch /= 2;
-    recipe.accumulate *= 2;
-    const auto text = fmt::format("{}--batch {} --accumulate {}", besides, recipe.micro_batch, recipe.accumulate);
-    if (auto change = if_it_fits(question, text)) return change;
+  for (auto recipe = halved_batch(question.recipe); recipe; recipe = halved_batch(*recipe)) {
+    question.recipe = *recipe;
+    if (auto change = if_it_fits(question, besides + batch_options(*recipe))) return change;
   }
   return std::nullopt;
 }

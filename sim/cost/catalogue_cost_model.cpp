@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/op_work.h"
+#include "core/graph/update_work.h"
 #include "core/platform/cpu_workers.h"
 #include "formats/machines/optimizer_rate.h"
 #include "sim/cost/efficiencies.h"

@@ -60,6 +60,30 @@ bool wants_addresses(const Plan& plan, const FlatBody& step, const BufferBook& b
   return !options.is_known || !options.is_known(digest_of());
 }
 
+/// An evaluation beside the step. Stays where it is: its parts refer to each other.
+struct EvaluationBody {
+  EvaluationBody(Plan& plan, BufferBook& book, const Places& places, const std::vector<GroupState>& state, std::int64_t workers,
+                 const LowerOptions& options)
+      : graph(build_training_graph(plan.spec, plan.recipe, {.workers = workers, .evaluation = true})),
+        outline(graph),
+        lowering(plan, book, places, graph, outline, state, detail_of(options)) {
+    lowering.write_evaluation();
+  }
+
+  const Graph graph;
+  const StepOutline outline;
+  StepLowering lowering;
+};
+
+/// Who is told of the step shares its addresses with others, which may have less memory. What does not fit is told as low as it
+/// is.
+void place(const Plan& plan, BufferBook& book, const LowerOptions& options) {
+  const bool any = options.arenas_only && options.only_if_fits && !options.when_written;
+  book.place(!options.quick_addresses, any);
+  if (any && !all_fit(space_needs(plan))) book.place(!options.quick_addresses);
+  if (options.placed_for) *options.placed_for = book.placed_for();
+}
+
 }  // namespace
 
 std::shared_ptr<const Graph> graph_on(const ModelSpec& spec, const Recipe& recipe, const Platform& platform) {
@@ -95,26 +119,15 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
   if (options.outline == nullptr) found.emplace(graph);
   StepLowering step(plan, book, *places, graph, found ? *found : *options.outline, state, detail_of(options));
   step.write_step();
-  std::optional<Graph> evaluation_graph;
-  std::optional<StepOutline> evaluation_outline;
-  std::optional<StepLowering> evaluation;
-  if (options.evaluation) {
-    evaluation_graph = build_training_graph(spec, recipe, {.workers = workers, .evaluation = true});
-    book.next_body();
-    evaluation_outline.emplace(*evaluation_graph);
-    evaluation.emplace(plan, book, *places, *evaluation_graph, *evaluation_outline, state, detail_of(options));
-    evaluation->write_evaluation();
-  }
+  if (options.evaluation) book.next_body();
+  std::optional<EvaluationBody> evaluation;
+  if (options.evaluation) evaluation.emplace(plan, book, *places, state, workers, options);
   align_storage(plan, book, step.writer());
-  if (evaluation) align_storage(plan, book, evaluation->writer());
+  if (evaluation) align_storage(plan, book, evaluation->lowering.writer());
   const bool may_fit = book.bound_arenas();
   if (options.bounds_only || (!may_fit && options.only_if_fits)) return plan;
   if (!wants_addresses(plan, step.writer().body(), book, options)) return plan;
-  // Who is told of the step shares its addresses with others, which may have less memory. What does not fit is told as low as it is.
-  const bool any = options.arenas_only && options.only_if_fits && !options.when_written;
-  book.place(!options.quick_addresses, any);
-  if (any && !all_fit(space_needs(plan))) book.place(!options.quick_addresses);
-  if (options.placed_for) *options.placed_for = book.placed_for();
+  place(plan, book, options);
   if (options.arenas_only || (options.only_if_fits && options.flat_step && !all_fit(space_needs(plan)))) return plan;
   if (options.flat_step) {
     order_conflicts(plan, step.writer().body(), !strategy.overlap);
@@ -122,7 +135,7 @@ Result<Plan> lower_to_plan(const ModelSpec& spec, const Recipe& recipe, const Pl
     return plan;
   }
   finish_body(plan, step.writer(), "step");
-  if (evaluation) finish_body(plan, evaluation->writer(), "evaluation");
+  if (evaluation) finish_body(plan, evaluation->lowering.writer(), "evaluation");
   return plan;
 }
 

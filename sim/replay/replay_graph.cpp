@@ -64,7 +64,13 @@ class GraphBuilder {
   void add_stream(const RecordingIndex::Stream& stream);
   void add_flights();
   void add_stream_edges();
+  struct Awaited {
+    std::vector<std::size_t> streams;
+    Nanoseconds submitted;
+  };
   void add_waits(std::uint32_t call);
+  void begin_at_once(std::uint32_t call);
+  [[nodiscard]] Awaited awaited_by(std::uint32_t call);
   void add_handovers();
   [[nodiscard]] Nanoseconds submitted_at(std::uint32_t call) const;
   void wait_for(std::uint32_t call, std::uint32_t work);
@@ -210,10 +216,46 @@ void GraphBuilder::wait_for(std::uint32_t id, std::uint32_t work) {
   back.duration = std::min(back.duration, std::max(Nanoseconds(0), call.end - std::max(ended, back.recorded_start)));
 }
 
+/// A call that waits has nothing to submit: it begins at once, and all its time is waiting or returning.
+void GraphBuilder::begin_at_once(std::uint32_t id) {
+  ReplayNode& enter = graph_.nodes[submit_node_[id]];
+  if (enter.source != id) return;
+  const Nanoseconds start = recording_.calls[id].start;
+  graph_.nodes[return_node_[id]].duration = enter.duration;
+  graph_.nodes[return_node_[id]].recorded_start = start;
+  enter.duration = Nanoseconds(0);
+  enter.recorded_end = start;
+}
+
+/// Which streams a synchronizing call waits for, and until which time what they got counts.
+GraphBuilder::Awaited GraphBuilder::awaited_by(std::uint32_t id) {
+  const HostCall& call = recording_.calls[id];
+  const std::uint32_t process = recording_.threads[call.thread].process;
+  if (waits_.empty()) {
+    for (std::uint32_t i = 0; i < recording_.waits.size(); ++i) waits_.emplace(recording_.waits[i].correlation, i);
+  }
+  Awaited awaited{.streams = {}, .submitted = call.start};
+  const auto [from, to] = waits_.equal_range(call.correlation);
+  for (auto at = from; at != to && call.correlation != 0; ++at) {
+    const DeviceWait& wait = recording_.waits[at->second];
+    if (wait.on.process != process) continue;
+    const std::uint32_t record = index_.call(process, wait.event_correlation, call.start);
+    if (record != kNoIndex) awaited.submitted = std::min(awaited.submitted, recording_.calls[record].start);
+    awaited.streams = index_.numbered(process, wait.kind == WaitKind::kEvent ? wait.event_stream : wait.on.stream);
+  }
+  const std::string& name = recording_.names.at(call.name);
+  const bool whole = name.find("Device") != std::string::npos || name.find("Ctx") != std::string::npos;
+  const bool event = name.find("Event") != std::string::npos;
+  if (!whole && (event || !awaited.streams.empty())) return awaited;
+  for (std::size_t i = 0; i < index_.streams().size(); ++i) {
+    if (index_.streams()[i].on.process == process) awaited.streams.push_back(i);
+  }
+  return awaited;
+}
+
 void GraphBuilder::add_waits(std::uint32_t id) {
   const HostCall& call = recording_.calls[id];
   const std::string& name = recording_.names.at(call.name);
-  const std::uint32_t process = recording_.threads[call.thread].process;
   if (name.find("Memcpy") != std::string::npos) {
     for (const std::uint32_t work : index_.work_of(id)) {
       if (recording_.work[work].start < call.end) wait_for(id, work);
@@ -221,36 +263,10 @@ void GraphBuilder::add_waits(std::uint32_t id) {
     return;
   }
   if (name.find("Synchronize") == std::string::npos) return;
-  // A call that waits has nothing to submit: it begins at once, and all its time is waiting or returning.
-  ReplayNode& enter = graph_.nodes[submit_node_[id]];
-  if (enter.source == id) {
-    graph_.nodes[return_node_[id]].duration = enter.duration;
-    graph_.nodes[return_node_[id]].recorded_start = call.start;
-    enter.duration = Nanoseconds(0);
-    enter.recorded_end = call.start;
-  }
-  if (waits_.empty()) {
-    for (std::uint32_t i = 0; i < recording_.waits.size(); ++i) waits_.emplace(recording_.waits[i].correlation, i);
-  }
-  const bool whole = name.find("Device") != std::string::npos || name.find("Ctx") != std::string::npos;
-  const bool event = name.find("Event") != std::string::npos;
-  std::vector<std::size_t> streams;
-  Nanoseconds submitted = call.start;
-  const auto [from, to] = waits_.equal_range(call.correlation);
-  for (auto at = from; at != to && call.correlation != 0; ++at) {
-    const DeviceWait& wait = recording_.waits[at->second];
-    if (wait.on.process != process) continue;
-    const std::uint32_t record = index_.call(process, wait.event_correlation, call.start);
-    if (record != kNoIndex) submitted = std::min(submitted, recording_.calls[record].start);
-    streams = index_.numbered(process, wait.kind == WaitKind::kEvent ? wait.event_stream : wait.on.stream);
-  }
-  if (whole || (streams.empty() && !event)) {
-    for (std::size_t i = 0; i < index_.streams().size(); ++i) {
-      if (index_.streams()[i].on.process == process) streams.push_back(i);
-    }
-  }
-  for (const std::size_t stream : streams) {
-    const std::uint32_t work = index_.last_submitted(stream, submitted);
+  begin_at_once(id);
+  const Awaited awaited = awaited_by(id);
+  for (const std::size_t stream : awaited.streams) {
+    const std::uint32_t work = index_.last_submitted(stream, awaited.submitted);
     if (work != kNoIndex) wait_for(id, work);
   }
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/validation/state_row.h"
 
@@ -32,12 +33,65 @@ Result<Home> parse_home(std::string_view text) {
   return fail({.what = fmt::format("'{}' is no place", text)});
 }
 
-void take_kernels(RowFacts& facts, StackSetup& setup) {
+/// Facts that are true or not said.
+struct Flag {
+  std::string_view key;
+  bool StackSetup::*field;
+};
+constexpr Flag kFlags[] = {{"compile", &StackSetup::compile},
+                           {"compile_loss", &StackSetup::compile_loss},
+                           {"plain_scales", &StackSetup::plain_scales},
+                           {"older_bitsandbytes", &StackSetup::older_bitsandbytes},
+                           {"desktop", &StackSetup::desktop},
+                           {"half_weights", &StackSetup::half_weights},
+                           {"legacy_kernels", &StackSetup::legacy_kernels},
+                           {"older_cublas", &StackSetup::older_cublas},
+                           {"older_inductor", &StackSetup::older_inductor},
+                           {"flash3", &StackSetup::flash3},
+                           {"fused_head", &StackSetup::fused_head},
+                           {"older_softmax", &StackSetup::older_softmax},
+                           {"tiled_mlp", &StackSetup::tiled_mlp},
+                           {"liger", &StackSetup::liger},
+                           {"half_logits", &StackSetup::half_logits},
+                           {"holds_scores", &StackSetup::holds_scores},
+                           {"separate_ends", &StackSetup::separate_ends},
+                           {"recomputes_attention", &StackSetup::recomputes_attention},
+                           {"expandable", &StackSetup::expandable_segments},
+                           {"channels_last", &StackSetup::channels_last},
+                           {"update_in_backward", &StackSetup::update_in_backward},
+                           {"keeps_gradients", &StackSetup::keeps_gradients},
+                           {"delayed_update", &StackSetup::delayed_update},
+                           {"eager_modules", &StackSetup::eager_modules},
+                           {"deterministic", &StackSetup::deterministic},
+                           {"reduces_in_half", &StackSetup::reduces_in_half}};
+
+/// Facts that are true, false or left to the stack.
+struct Answer {
+  std::string_view key;
+  std::optional<bool> StackSetup::*field;
+};
+constexpr Answer kAnswers[] = {{"kbit_preparation", &StackSetup::kbit_preparation},
+                               {"autocasts", &StackSetup::autocasts},
+                               {"whole_gradients", &StackSetup::whole_gradients},
+                               {"grouped_experts", &StackSetup::grouped_experts},
+                               {"stops_early", &StackSetup::recomputation_stops_early}};
+
+void take_flags(RowFacts& facts, StackSetup& setup) {
+  for (const Flag& flag : kFlags) setup.*flag.field = facts.is_true(flag.key);
+  for (const Answer& answer : kAnswers) {
+    if (!facts.fact(answer.key).empty()) setup.*answer.field = facts.is_true(answer.key);
+  }
+  if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
+  setup.older_sdpa = facts.fact("older_sdpa") != "false";  // no shipped row is of PyTorch 2.11 (2026) or later
+  setup.overlaps_communication = facts.fact("overlap") != "false";
+  setup.transformer_engine = facts.fact("engine") != "false";
+}
+
+/// Whose code runs, and in which kernels.
+void take_software(RowFacts& facts, StackSetup& setup) {
   if (facts.fact("stack").empty()) facts.refuse("unknown system", facts.row().field("system"));
   take_word(facts, "stack", parse_stack, setup.stack);
   take_word(facts, "modules", parse_module_style, setup.modules);
-  setup.compile = facts.is_true("compile");
-  setup.compile_loss = facts.is_true("compile_loss");
   if (facts.fact("attention").empty()) {
     facts.leave_open("attention kernel");
   } else {
@@ -50,47 +104,20 @@ void take_kernels(RowFacts& facts, StackSetup& setup) {
   setup.fp8.wide_ends = facts.whole_fact("fp8_wide_ends").value_or(0);
   setup.dropout = facts.number_fact("dropout");
   if (!setup.dropout) facts.leave_open("dropout");
-  setup.plain_scales = facts.is_true("plain_scales");
-  setup.older_bitsandbytes = facts.is_true("older_bitsandbytes");
-  if (!facts.fact("kbit_preparation").empty()) setup.kbit_preparation = facts.is_true("kbit_preparation");
+}
+
+void take_adapter(RowFacts& facts, StackSetup& setup) {
   setup.adapter_dropout = facts.number_fact("lora_dropout").value_or(0);
   take_word(facts, "adapter_method", parse_adapter_method, setup.adapter.method);
   setup.adapter.virtual_tokens = facts.whole_fact("virtual_tokens").value_or(0);
   if (const auto copies = parse_copies(facts.fact("train_also"), setup.adapter); !copies) facts.refuse("unreadable fact", copies.error().what);
-  setup.desktop = facts.is_true("desktop");
+}
+
+/// In what parts it goes over gradients and logits.
+void take_parts(RowFacts& facts, StackSetup& setup) {
   setup.reduce_bucket = facts.whole_fact("reduce_bucket").value_or(setup.reduce_bucket);
-  if (!facts.fact("autocasts").empty()) setup.autocasts = facts.is_true("autocasts");
-  if (!facts.fact("whole_gradients").empty()) setup.whole_gradients = facts.is_true("whole_gradients");
-  if (!facts.fact("grouped_experts").empty()) setup.grouped_experts = facts.is_true("grouped_experts");
-  setup.half_weights = facts.is_true("half_weights");
-  setup.legacy_kernels = facts.is_true("legacy_kernels");
-  setup.older_cublas = facts.is_true("older_cublas");
-  setup.older_inductor = facts.is_true("older_inductor");
-  setup.older_sdpa = facts.fact("older_sdpa") != "false";  // no shipped row is of PyTorch 2.11 (2026) or later
-  setup.flash3 = facts.is_true("flash3");
-  setup.older_softmax = facts.is_true("older_softmax");
-  setup.tiled_mlp = facts.is_true("tiled_mlp");
-  setup.liger = facts.is_true("liger");
-  setup.fused_head = facts.is_true("fused_head");
-  setup.half_logits = facts.is_true("half_logits");
-  if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
-  setup.holds_scores = facts.is_true("holds_scores");
-  setup.separate_ends = facts.is_true("separate_ends");
-  if (!facts.fact("stops_early").empty()) setup.recomputation_stops_early = facts.is_true("stops_early");
   setup.predicted_positions = facts.whole_fact("predicted_positions").value_or(0);
-  setup.recomputes_attention = facts.is_true("recomputes_attention");
-  setup.expandable_segments = facts.is_true("expandable");
-  setup.channels_last = facts.is_true("channels_last");
   setup.loss_chunks = facts.whole_fact("loss_chunks").value_or(1);
-  setup.update_in_backward = facts.is_true("update_in_backward");
-  setup.keeps_gradients = facts.is_true("keeps_gradients");
-  setup.delayed_update = facts.is_true("delayed_update");
-  setup.eager_modules = facts.is_true("eager_modules");
-  setup.overlaps_communication = facts.fact("overlap") != "false";
-  setup.deterministic = facts.is_true("deterministic");
-  setup.reduces_in_half = facts.is_true("reduces_in_half");
-  setup.transformer_engine = facts.fact("engine") != "false";
-  take_word(facts, "os", parse_operating_system, setup.os);
 }
 
 void take_recomputation(RowFacts& facts, StackSetup& setup) {
@@ -176,7 +203,11 @@ void take_chunks(RowFacts& facts, StackSetup& setup, std::int64_t layers) {
 
 StackSetup state_setup(RowFacts& facts, std::int64_t layers) {
   StackSetup setup;
-  take_kernels(facts, setup);
+  take_flags(facts, setup);
+  take_software(facts, setup);
+  take_adapter(facts, setup);
+  take_parts(facts, setup);
+  take_word(facts, "os", parse_operating_system, setup.os);
   take_recomputation(facts, setup);
   if (facts.fact("loop").empty()) facts.leave_open("the optimizer's loop");
   take_word(facts, "loop", parse_optimizer_loop, setup.loop);

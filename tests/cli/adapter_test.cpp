@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/answer_of_run.h"
 #include "tests/cli/program.h"
 
 namespace plimsoll::test {
@@ -18,17 +19,6 @@ Arguments training(const std::string& model, const Arguments& more, const std::s
       "1e-2"};
   line.insert(line.end(), more.begin(), more.end());
   return line;
-}
-
-json losses_of(const ChildEnd& end) {
-  INFO(end.err);
-  REQUIRE(end.code == 0);
-  return json::parse(end.out)["losses"];
-}
-
-std::string refusal(const ChildEnd& end) {
-  CHECK(end.code == 2);
-  return end.err;
 }
 
 /// A model's folder "base" to put adapters beside.

@@ -173,33 +173,37 @@ TEST_CASE("data that cannot be trained on is refused by file and offset") {
                  {"a folder", run_with_data("."), 2, {"not a regular file"}}});
 }
 
-TEST_CASE("a file that is broken or cut short is refused by name, place and what was expected") {
-  const TemporaryFolder folder;
-  REQUIRE(
-      plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code ==
-      0);
-  REQUIRE(plimsoll_in(folder, tiny_run("2", {"--save", "w.safetensors"})).code == 0);
-  const std::string plan = read_whole(folder.file("plan.json"));
-  const std::string run = read_whole(folder.file("run.plimsoll"));
-  const std::string weights = read_whole(folder.file("w.safetensors"));
-  const std::string state = read_whole(folder.file("run.plimsoll.checkpoint.safetensors"));
-  write_file(folder.file("cut.json"), "{\n  \"format_version\": 1,");
-  std::string newer = plan;
+namespace {
+
+/// A folder with a plan, and a run with its weights and its training state.
+struct TinyTraining {
+  TinyTraining() {
+    REQUIRE(plimsoll_in(folder, {"plan", kTinyModel, "--device-memory", "16MiB", "--ram", "64MiB", "-o", "plan.json"}).code == 0);
+    REQUIRE(plimsoll_in(folder, tiny_run("2", {"--save", "w.safetensors"})).code == 0);
+  }
+
+  [[nodiscard]] std::string text(const std::string& name) const { return read_whole(folder.file(name)); }
+  /// The first half of what another file holds.
+  void cut(const std::string& name, const std::string& from) const {
+    const std::string whole = text(from);
+    write_file(folder.file(name), whole.substr(0, whole.size() / 2));
+  }
+
+  TemporaryFolder folder;
+};
+
+}  // namespace
+
+TEST_CASE("a plan or run file that is broken or cut short is refused by name, place and what was expected") {
+  const TinyTraining made;
+  write_file(made.folder.file("cut.json"), "{\n  \"format_version\": 1,");
+  std::string newer = made.text("plan.json");
   newer.insert(newer.find_first_of("123456789", newer.find("format_version")), 1, '9');
-  write_file(folder.file("newer.json"), newer);
-  write_file(folder.file("list.json"), "[1, 2]");
-  write_file(folder.file("empty.json"), "");
-  write_file(folder.file("cut.plimsoll"), run.substr(0, run.size() / 2));
-  write_file(folder.file("cut.safetensors"), weights.substr(0, weights.size() / 2));
-  write_file(folder.file("tiny.safetensors"), weights.substr(0, 5));
-  write_file(folder.file("cut.checkpoint"), state.substr(0, state.size() / 2));
-  write_file(
-      folder.file("config.json"),
-      R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_layer": "many", "n_head": 2})");
-  const auto started = [](const char* from) {
-    return Arguments{"run", kTinyModel, "--data", kText, "--steps", "3", "--init", from, "-o", "again.plimsoll"};
-  };
-  check(folder,
+  write_file(made.folder.file("newer.json"), newer);
+  write_file(made.folder.file("list.json"), "[1, 2]");
+  write_file(made.folder.file("empty.json"), "");
+  made.cut("cut.plimsoll", "run.plimsoll");
+  check(made.folder,
         {{"plan", {"simulate", "cut.json"}, 2, {"cut.json", "line 2, byte 24", "expected"}},
          {"validate", {"validate", "cut.json"}, 2, {"cut.json", "byte"}},
          {"run of a plan", {"run", "cut.json", "--data", kText, "-o", "again.plimsoll"}, 2, {"cut.json", "byte"}},
@@ -210,8 +214,22 @@ TEST_CASE("a file that is broken or cut short is refused by name, place and what
          {"plan as a run file", {"compare", "plan.json"}, 2, {"plan.json"}},
          {"run file", {"show", "cut.plimsoll"}, 2, {"cut.plimsoll"}},
          {"no such run file", {"compare", "nothing"}, 2, {"nothing", "no such file"}},
-         {"no such plan", {"simulate", "nothing.json"}, 2, {"nothing.json", "no such file"}},
-         {"weights", started("cut.safetensors"), 2, {"cut.safetensors", "byte"}},
+         {"no such plan", {"simulate", "nothing.json"}, 2, {"nothing.json", "no such file"}}});
+}
+
+TEST_CASE("weights, states and configurations that are broken or cut short are refused by name and place") {
+  const TinyTraining made;
+  made.cut("cut.safetensors", "w.safetensors");
+  made.cut("cut.checkpoint", "run.plimsoll.checkpoint.safetensors");
+  write_file(made.folder.file("tiny.safetensors"), made.text("w.safetensors").substr(0, 5));
+  write_file(
+      made.folder.file("config.json"),
+      R"({"model_type": "gpt2", "vocab_size": 9, "n_positions": 8, "n_embd": 4, "n_layer": "many", "n_head": 2})");
+  const auto started = [](const char* from) {
+    return Arguments{"run", kTinyModel, "--data", kText, "--steps", "3", "--init", from, "-o", "again.plimsoll"};
+  };
+  check(made.folder,
+        {{"weights", started("cut.safetensors"), 2, {"cut.safetensors", "byte"}},
          {"less than a header", started("tiny.safetensors"), 2, {"tiny.safetensors", "byte"}},
          {"no such weights", started("nothing.safetensors"), 2, {"nothing.safetensors"}},
          {"weights as a training state",

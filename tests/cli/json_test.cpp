@@ -252,40 +252,50 @@ TEST_CASE("a run that a note about the model refuses names its config.json in JS
   CHECK_THAT(end.err, Catch::Contains("config.json: "));
 }
 
+namespace {
+
+struct Refusal {
+  Arguments line;
+  int code = 2;
+  const char* kind = "input";
+};
+
+/// Of 1 GiB of RAM the operating system alone takes more; commands about files know no machine.
+const std::vector<Refusal>& refusals() {
+  static const std::vector<Refusal> all{
+    {{"fit", "gpt2"}, 3, "infeasible"},
+    {{"plan", "gpt2"}, 3, "infeasible"},
+    {{"largest", "gpt2"}, 3, "infeasible"},
+    {{"fit", "gpt2", "--no-such-option"}},
+    {{"fit", "no-such-model"}, 2, "unknown_name"},
+    {{"export", "no-such-model", "--to", "deepspeed"}, 2, "unknown_name"},
+    {{"generate", "no-such-model"}, 2, nullptr},
+    {{"sweep", "gpt2"}},
+    {{"recompute", "none.json"}},
+    {{"tokenize", "none.txt"}},
+    {{"simulate", "none.json"}},
+    {{"import", "none.json"}},
+    {{"replay", "none.json"}},
+    {{"show", "none.json"}},
+    {{"validate", "none.csv"}},
+    {{"compare", "none.plimsoll"}},
+    {{"calibrate", "none.plimsoll"}},
+    {{"report", "none.plimsoll"}},
+    {{"pack", "none.csv"}},
+    {{"merge", "no-such-model", "none", "-o", "out"}, 2, nullptr},
+    {{"partition", "none.csv"}},
+    {{"schedule", "no-such-order", "--stages", "2", "--micro-batches", "2"}, 2, nullptr},
+    {{"headlines", "none"}, 2, nullptr},
+    {{"run", "no-such-model", "--data", "none"}, 2, nullptr},
+    {{"run", "gpt2", "--data", "none", "--tp", "3"}, 2, nullptr}};
+  return all;
+}
+
+}  // namespace
+
 TEST_CASE("whatever refuses says so in JSON too, with the kind of the trouble and the code that it ends with") {
-  struct Case {
-    Arguments line;
-    int code = 2;
-    const char* kind = "input";
-  };
   const TemporaryFolder folder;
-  // Of 1 GiB of RAM the operating system alone takes more; commands about files know no machine.
-  const std::vector<Case> cases{{{"fit", "gpt2"}, 3, "infeasible"},
-                                {{"plan", "gpt2"}, 3, "infeasible"},
-                                {{"largest", "gpt2"}, 3, "infeasible"},
-                                {{"fit", "gpt2", "--no-such-option"}},
-                                {{"fit", "no-such-model"}, 2, "unknown_name"},
-                                {{"export", "no-such-model", "--to", "deepspeed"}, 2, "unknown_name"},
-                                {{"generate", "no-such-model"}, 2, nullptr},
-                                {{"sweep", "gpt2"}},
-                                {{"recompute", "none.json"}},
-                                {{"tokenize", "none.txt"}},
-                                {{"simulate", "none.json"}},
-                                {{"import", "none.json"}},
-                                {{"replay", "none.json"}},
-                                {{"show", "none.json"}},
-                                {{"validate", "none.csv"}},
-                                {{"compare", "none.plimsoll"}},
-                                {{"calibrate", "none.plimsoll"}},
-                                {{"report", "none.plimsoll"}},
-                                {{"pack", "none.csv"}},
-                                {{"merge", "no-such-model", "none", "-o", "out"}, 2, nullptr},
-                                {{"partition", "none.csv"}},
-                                {{"schedule", "no-such-order", "--stages", "2", "--micro-batches", "2"}, 2, nullptr},
-                                {{"headlines", "none"}, 2, nullptr},
-                                {{"run", "no-such-model", "--data", "none"}, 2, nullptr},
-                                {{"run", "gpt2", "--data", "none", "--tp", "3"}, 2, nullptr}};
-  for (const Case& one : cases) {
+  for (const Refusal& one : refusals()) {
     Arguments line = one.line;
     if (one.kind == nullptr || one.line.at(1).find('.') != std::string::npos) line.push_back("--json");
     else line.insert(line.end(), {"--on", "RTX 3090", "--ram", "1GiB", "--json"});

@@ -19,58 +19,71 @@ TEST_CASE("every command explains itself with an example and ends with 0") {
   CHECK_THAT(whole.out, Catch::Contains("Exit codes: 0 done, 2 usage or bad input, 3 does not fit"));
 }
 
-TEST_CASE("a line that cannot be read is answered with its command, its option and how to ask for help") {
+namespace {
+
+/// Lines that cannot be read, each with a part of what is said of it.
+void answers(const std::vector<std::pair<Arguments, const char*>>& wrong) {
   const TemporaryFolder folder;
-  const std::pair<Arguments, const char*> wrong[] = {
-      {{}, "plimsoll: no command is named\n  plimsoll --help lists the commands\n"},
-      {{"fti", "gpt2"}, "plimsoll: no command is called 'fti'\n  did you mean fit"},
-      {{"fit", "gpt2", "--bach", "3"}, "plimsoll: plimsoll fit: --bach is none of its options\n  did you mean --batch"},
-      {{"fit", "gpt2", "--bach=3"}, "--bach is none of its options"},
-      {{"fit", "gpt2", "xl"},
-       "plimsoll: plimsoll fit: 'xl' is one argument too many\n  put a name of several words in quotes"},
-      {{"fit", "gpt2", "--batch", "many"}, "--batch"},
-      {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
-      {{"fit", "gpt2", "--on", "2x T4", "--workload", "dpo"}, "--gpus would be ignored by --workload dpo"},
-      {{"fit", "gpt2", "--on", "T4", "--workload", "inference", "--base-bits", "4"},
-       "plimsoll: --base-bits would be ignored by --workload inference\n  store weights in fewer bits with --weight-bits\n"},
-      {{"fit", "gpt2", "--lora"}, "plimsoll fit: --lora came without its value\n  it says: "},
-      {{"fit", "gpt2", "--qlora"}, "--qlora is none of its options\n  that is --lora 16 --base-bits 4 here. "},
-      {{"fit", "gpt2", "--per_device_train_batch_size", "4"}, "that is --batch here. "},
-      {{"fit", "gpt2", "--load-in-4bit"}, "that is --base-bits 4 beside --lora here. "},
-      {{"machines", "--max-length", "4"}, "--max-length is none of its options\n  plimsoll machines --help"},  // which has no --seq
-      {{"fit", "gpt2", "--on", "T4", "--ram", "32"}, "--ram: '32' is 32 bytes\n  write its unit: 32GiB, 32MiB"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw8bit"}, "unknown optimizer 'adamw8bit'\n  here that is --optimizer adam8bit"},
-      {{"models", "nothing-like-it"}, "there is no model of the name 'nothing-like-it'\n  plimsoll models lists those that are known; "},
-      {{"fit", "openai/whisper-large-v3"}, "it seems to be a model of speech, which is not simulated\n"},
-      {{"fit", "sdxl", "--on", "T4"}, "it seems to be a model that makes pictures: fit answers for sd1.5-unet and dit-xl/2"},
-      {{"plan", "sd1.5-unet", "--on", "T4"}, "there is no model of the name 'sd1.5-unet'\n  it seems to be a model that makes pictures"},
-      {{"fit", "lama3-8b", "--on", "T4"}, "did you mean llama3-8b"},
-      {{"machines", "4090", "--on", "T4", "-o", "t4.json"}, "'4090' would be ignored: it chooses from the list of GPUs"},
-      {{"fit", "gpt2", "--batch", "4.5"}, "--batch: '4.5' is no whole number\n"},
-      {{"fit", "gpt2", "--clip", "much"}, "--clip: 'much' is no number\n"},
-      {{"fit", "gpt2", "--ram", "16GiB", "--ram", "32GiB"}, "--ram was given more than once\n"},
-      {{"fit", ""}, "no model was named\n  name one of plimsoll models"},
-      {{"fit", "gpt2", "--on", ""}, "--on: no GPU was named; leave it out, or say --on this, for this computer\n"},
-      {{"fit", "gpt2", "--on", "T4", "--zero_stage", "3"}, "that is --zero here. "},
-      {{"fit", "gpt2", "--on", "T4", "--n-gpu-layers", "20"}, "that is --percent (of weights, cache and activations"},
-      {{"fit", "gpt2", "--on", "T4", "--stack", "FSDP"}, "'FSDP' is no software stack\n  here that is --stack pytorch --zero 3\n"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw_torch_fused"}, "unknown optimizer 'adamw_torch_fused'\n  here that is --optimizer adamw"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "paged_adamw_8bit"}, "here that is --optimizer adam8bit --paged-states, with --stack pytorch\n"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "galore:128"}, "here that is --optimizer adamw --projection galore:RANK"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "galore_adamw_8bit_layerwise"}, "adam8bit --projection galore:RANK --update-in-backward"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw_torch_4bit"}, "here that is --optimizer adamw --state-bits 4"},
-      {{"fit", "gpt2", "--on", "T4", "--optimizer", "lomo"}, "here that is --optimizer sgd --update-in-backward"},
-      {{"fit", "gpt2", "--on", "T4", "--paged-states"}, "--paged-states says how another program trains"},
-      {{"fit", "gpt2", "--on", "T4", "--precision", "fp16"}, "unknown precision 'fp16'\n  here that is --precision fp16-mixed\n"},
-      {{"plan", "gpt2", "--on", "T4", "--gpus", "2"}, "a plan of plimsoll's own is for one GPU\n  leave it out, or say which program"},
-      {{"curve", "gpt2", "--on", "2x T4", "--tokens", "1B"}, "a plan of plimsoll's own is for one GPU\n"},
-      {{"fit"}, "plimsoll: plimsoll fit: MODEL is required\n  plimsoll fit --help lists its options\n"}};
   for (const auto& [line, said] : wrong) {
     const ChildEnd end = plimsoll_in(folder, line);
     CHECK(end.code == 2);
     CHECK(end.out.empty());
     CHECK_THAT(end.err, Catch::Contains(said));
   }
+}
+
+}  // namespace
+
+TEST_CASE("a line that cannot be read is answered with its command, its option and how to ask for help") {
+  answers({{{}, "plimsoll: no command is named\n  plimsoll --help lists the commands\n"},
+           {{"fti", "gpt2"}, "plimsoll: no command is called 'fti'\n  did you mean fit"},
+           {{"fit", "gpt2", "--bach", "3"}, "plimsoll: plimsoll fit: --bach is none of its options\n  did you mean --batch"},
+           {{"fit", "gpt2", "--bach=3"}, "--bach is none of its options"},
+           {{"fit", "gpt2", "xl"},
+            "plimsoll: plimsoll fit: 'xl' is one argument too many\n  put a name of several words in quotes"},
+           {{"fit", "gpt2", "--batch", "many"}, "--batch"},
+           {{"fit", "gpt2", "--on", "2x T4", "--gpus", "3"}, "--gpus: 3 contradicts --on, which names 2 x T4"},
+           {{"fit", "gpt2", "--on", "2x T4", "--workload", "dpo"}, "--gpus would be ignored by --workload dpo"},
+           {{"fit", "gpt2", "--on", "T4", "--workload", "inference", "--base-bits", "4"},
+            "plimsoll: --base-bits would be ignored by --workload inference\n  store weights in fewer bits with --weight-bits\n"},
+           {{"fit", "gpt2", "--lora"}, "plimsoll fit: --lora came without its value\n  it says: "},
+           {{"machines", "--max-length", "4"}, "--max-length is none of its options\n  plimsoll machines --help"},  // which has no --seq
+           {{"fit", "gpt2", "--on", "T4", "--ram", "32"}, "--ram: '32' is 32 bytes\n  write its unit: 32GiB, 32MiB"},
+           {{"fit", "gpt2", "--batch", "4.5"}, "--batch: '4.5' is no whole number\n"},
+           {{"fit", "gpt2", "--clip", "much"}, "--clip: 'much' is no number\n"},
+           {{"fit", "gpt2", "--ram", "16GiB", "--ram", "32GiB"}, "--ram was given more than once\n"},
+           {{"fit", "gpt2", "--on", "T4", "--paged-states"}, "--paged-states says how another program trains"},
+           {{"plan", "gpt2", "--on", "T4", "--gpus", "2"}, "a plan of plimsoll's own is for one GPU\n  leave it out, or say which program"},
+           {{"curve", "gpt2", "--on", "2x T4", "--tokens", "1B"}, "a plan of plimsoll's own is for one GPU\n"},
+           {{"fit"}, "plimsoll: plimsoll fit: MODEL is required\n  plimsoll fit --help lists its options\n"}});
+}
+
+TEST_CASE("a name that is none of a model or a GPU is answered with what was meant, or why there is none") {
+  answers({{{"models", "nothing-like-it"}, "there is no model of the name 'nothing-like-it'\n  plimsoll models lists those that are known; "},
+           {{"fit", "openai/whisper-large-v3"}, "it seems to be a model of speech, which is not simulated\n"},
+           {{"fit", "sdxl", "--on", "T4"}, "it seems to be a model that makes pictures: fit answers for sd1.5-unet and dit-xl/2"},
+           {{"plan", "sd1.5-unet", "--on", "T4"}, "there is no model of the name 'sd1.5-unet'\n  it seems to be a model that makes pictures"},
+           {{"fit", "lama3-8b", "--on", "T4"}, "did you mean llama3-8b"},
+           {{"machines", "4090", "--on", "T4", "-o", "t4.json"}, "'4090' would be ignored: it chooses from the list of GPUs"},
+           {{"fit", ""}, "no model was named\n  name one of plimsoll models"},
+           {{"fit", "gpt2", "--on", ""}, "--on: no GPU was named; leave it out, or say --on this, for this computer\n"}});
+}
+
+TEST_CASE("a word of another program is answered with the option that says the same here") {
+  answers({{{"fit", "gpt2", "--qlora"}, "--qlora is none of its options\n  that is --lora 16 --base-bits 4 here. "},
+           {{"fit", "gpt2", "--per_device_train_batch_size", "4"}, "that is --batch here. "},
+           {{"fit", "gpt2", "--load-in-4bit"}, "that is --base-bits 4 beside --lora here. "},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw8bit"}, "unknown optimizer 'adamw8bit'\n  here that is --optimizer adam8bit"},
+           {{"fit", "gpt2", "--on", "T4", "--zero_stage", "3"}, "that is --zero here. "},
+           {{"fit", "gpt2", "--on", "T4", "--n-gpu-layers", "20"}, "that is --percent (of weights, cache and activations"},
+           {{"fit", "gpt2", "--on", "T4", "--stack", "FSDP"}, "'FSDP' is no software stack\n  here that is --stack pytorch --zero 3\n"},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw_torch_fused"}, "unknown optimizer 'adamw_torch_fused'\n  here that is --optimizer adamw"},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "paged_adamw_8bit"}, "here that is --optimizer adam8bit --paged-states, with --stack pytorch\n"},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "galore:128"}, "here that is --optimizer adamw --projection galore:RANK"},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "galore_adamw_8bit_layerwise"}, "adam8bit --projection galore:RANK --update-in-backward"},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "adamw_torch_4bit"}, "here that is --optimizer adamw --state-bits 4"},
+           {{"fit", "gpt2", "--on", "T4", "--optimizer", "lomo"}, "here that is --optimizer sgd --update-in-backward"},
+           {{"fit", "gpt2", "--on", "T4", "--precision", "fp16"}, "unknown precision 'fp16'\n  here that is --precision fp16-mixed\n"}});
 }
 
 TEST_CASE("a part of a name chooses from the lists of models and GPUs") {

@@ -78,28 +78,29 @@ TEST_CASE("what does not fit under another stack ends with 3 and says what is sh
   CHECK_THAT(end.out, Catch::Contains("DOES NOT FIT") && Catch::Contains("short by"));
 }
 
-TEST_CASE("options of one kind of stack are refused beside another, not ignored") {
+namespace {
+
+void refused(const Arguments& more, const std::string& name) {
   const TemporaryFolder folder;
-  using Catch::Contains;
-  const auto refused = [&](const Arguments& more, const std::string& name) {
-    const ChildEnd end = plimsoll_in(folder, fit_under(more));
-    CHECK(end.code == 2);
-    CHECK_THAT(end.err, Contains(name));
-  };
+  const ChildEnd end = plimsoll_in(folder, fit_under(more));
+  CHECK(end.code == 2);
+  CHECK_THAT(end.err, Catch::Contains(name));
+}
+
+}  // namespace
+
+TEST_CASE("options of another stack are refused without one, and a stack needs a GPU") {
   refused({"--compile"}, "--compile");
   refused({"--recompute", "full"}, "--recompute");
   refused({"--zero", "3"}, "--zero");
-  refused({"--stack", "pytorch", "--strategy", "stream"}, "stream");
-  refused({"--stack", "tensorflow"}, "tensorflow");
-  refused({"--stack", "pytorch", "--recompute", "every:0"}, "every:0");
-  refused({"--stack", "llm.c", "--lora", "8"}, "llm.c");
-  refused({"--stack", "pytorch", "--micro-batch", "4"}, "--micro-batch");
-  refused({"--stack", "megatron", "--ep", "2"}, "--ep");
-  refused({"--stack", "megatron", "--chunks", "2"}, "--chunks");
-  refused({"--stack", "megatron", "--sequence-parallel"}, "--sequence-parallel");
-  refused({"--stack", "pytorch", "--reduce-bucket", "1000"}, "--reduce-bucket");
-  refused({"--stack", "deepspeed", "--no-overlap-comm"}, "--no-overlap-comm");
-  refused({"--stack", "pytorch", "--zenflow-every", "8"}, "--zenflow-every");
+  refused({"--fp8", "delayed"}, "--fp8");
+  const TemporaryFolder folder;
+  const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});
+  CHECK(nowhere.code == 2);
+  CHECK_THAT(nowhere.err, Catch::Contains("--on"));
+}
+
+TEST_CASE("options of one stack's layers and loops are refused beside another, not ignored") {
   refused({"--stack", "llm.c", "--expandable-segments"}, "--expandable-segments");
   refused({"--stack", "llm.c", "--lengths", "1..1024"}, "--lengths");
   refused({"--stack", "megatron", "--lengths", "1..1024"}, "--lengths");
@@ -117,8 +118,6 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "pytorch", "--liger"}, "no kernels for the family of gpt2");
   refused({"--stack", "pytorch", "--modules", "unsloth"}, "Unsloth");
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
-  refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
-  refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
   refused({"--stack", "pytorch", "--zero", "3", "--cp", "2", "--context", "ulysses"}, "--context");
   refused({"--stack", "pytorch", "--attention", "flash", "--older-sdpa"}, "--older-sdpa");
   refused({"--stack", "megatron", "--older-sdpa"}, "--older-sdpa");
@@ -126,17 +125,29 @@ TEST_CASE("options of one kind of stack are refused beside another, not ignored"
   refused({"--stack", "pytorch", "--fused-head", "--loss-chunks", "2"}, "chunks of the loss");
   refused({"--stack", "megatron", "--logits", "held"}, "--logits");
   refused({"--stack", "pytorch", "--loss-chunks", "2", "--logits", "freed"}, "--logits");
-  refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
-  refused({"--fp8", "delayed"}, "--fp8");
   refused({"--stack", "llm.c", "--fp8", "delayed"}, "--fp8");
   refused({"--stack", "pytorch", "--fp8-params"}, "--fp8-params");
   refused({"--stack", "pytorch", "--fp8-wide-ends", "1"}, "--fp8-wide-ends");
   refused({"--stack", "pytorch", "--fp8", "sometimes"}, "sometimes");
+}
+
+TEST_CASE("options of one stack's ranks, plans and names are refused beside another, not ignored") {
+  refused({"--stack", "pytorch", "--strategy", "stream"}, "stream");
+  refused({"--stack", "tensorflow"}, "tensorflow");
+  refused({"--stack", "pytorch", "--recompute", "every:0"}, "every:0");
+  refused({"--stack", "llm.c", "--lora", "8"}, "llm.c");
+  refused({"--stack", "pytorch", "--micro-batch", "4"}, "--micro-batch");
+  refused({"--stack", "megatron", "--ep", "2"}, "--ep");
+  refused({"--stack", "megatron", "--chunks", "2"}, "--chunks");
+  refused({"--stack", "megatron", "--sequence-parallel"}, "--sequence-parallel");
+  refused({"--stack", "pytorch", "--reduce-bucket", "1000"}, "--reduce-bucket");
+  refused({"--stack", "deepspeed", "--no-overlap-comm"}, "--no-overlap-comm");
+  refused({"--stack", "pytorch", "--zenflow-every", "8"}, "--zenflow-every");
+  refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
+  refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
+  refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--stack", "pytorch", "--save-strategy", "s.json"}, "--save-strategy");
   refused({"--stack", "pytorch", "--calibration", "samples.csv"}, "--calibration");
-  const ChildEnd nowhere = plimsoll_in(folder, {"fit", "gpt2", "--stack", "pytorch"});
-  CHECK(nowhere.code == 2);
-  CHECK_THAT(nowhere.err, Contains("--on"));
 }
 
 TEST_CASE("a bucket of DeepSpeed may be what Hugging Face's trainers make of auto") {

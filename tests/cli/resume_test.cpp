@@ -2,18 +2,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/answer_of_run.h"
 #include "tests/cli/program.h"
 
 namespace plimsoll::test {
 namespace {
 
 using nlohmann::json;
-
-json losses_of(const ChildEnd& end) {
-  INFO(end.err);
-  REQUIRE(end.code == 0);
-  return json::parse(end.out)["losses"];
-}
 
 Arguments resume(const std::string& from, const Arguments& more = {}) {
   Arguments line{"run", "--resume", from, "--data", kText, "--steps", "8", "-o", "more.plimsoll", "--force", "--json"};

@@ -101,32 +101,59 @@ TEST_CASE("a page that the system cannot give ends a run in words, and it goes o
   CHECK(nlohmann::json::parse(resumed.out)["steps"].get<std::int64_t>() > 0);  // the state may be steps ahead of the run file
 }
 
+namespace {
+
+/// A run whose steps take seconds.
+Arguments slow_line(const std::string& steps, const Arguments& more) {
+  Arguments words{"run",          "--data", kText,      "--steps",  steps,         "--device-memory", "1GiB",
+                  "--ram",        "1GiB",   "-q",       "--batch",  "128",         "--accumulate",    "8",
+                  "--matmul",     "openblas", "--cpu-cores", "1",   "--warm-up-steps", "0",           "--durability",
+                  "step",         "--strategy", "resident"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// Steps that a run's lines of progress tell of.
+std::int64_t steps_told(const std::string& progress) {
+  std::istringstream lines(read_whole(progress));
+  std::int64_t steps = 0;
+  for (std::string words; std::getline(lines, words);) {
+    const auto said = nlohmann::json::parse(words, nullptr, false);
+    if (!said.is_discarded() && said.value("event", "") == "step") steps = said["step"].get<std::int64_t>() + 1;
+  }
+  return steps;
+}
+
+/// Kills an endless training once it has kept a checkpoint and told of a step.
+void kill_after_checkpoint(const TemporaryFolder& folder, const Arguments& endless) {
+  ChildProcess child(command_line(tiny_run("100000000", endless)), folder.path());
+  REQUIRE(child.wait_for([&] { return std::filesystem::exists(folder.file("run.plimsoll.checkpoint.safetensors")); }));
+  REQUIRE(child.wait_for_text("plimsoll: step"));
+  child.send(SIGKILL);
+  CHECK(child.wait().signal == SIGKILL);
+}
+
+/// Of a run that was refused because a checkpoint holds as many steps.
+std::int64_t steps_held(const ChildEnd& refused) {
+  CHECK(refused.code == 2);
+  const std::string mark = "already holds ";
+  const auto at = refused.err.find(mark);
+  REQUIRE(at != std::string::npos);
+  return std::stoll(refused.err.substr(at + mark.size()));
+}
+
+}  // namespace
+
 TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --durability step only the running step is lost") {
   for (const int second : {SIGINT, SIGTERM}) {
     const TemporaryFolder folder;
-    const auto line = [](const std::string& steps, const Arguments& more) {  // a step of seconds
-      Arguments words{"run",  "--data", kText,     "--steps",  steps,         "--device-memory", "1GiB",        "--ram",
-                      "1GiB", "-q",     "--batch", "128",      "--accumulate", "8",              "--matmul",    "openblas",
-                      "--cpu-cores", "1",
-                      "--warm-up-steps", "0", "--durability", "step", "--strategy", "resident"};
-      words.insert(words.end(), more.begin(), more.end());
-      return words;
-    };
     const std::string progress = folder.file("progress");
-    Arguments first = line("1000", {"-o", "run.plimsoll", "--progress-fd", "3"});
+    Arguments first = slow_line("1000", {"-o", "run.plimsoll", "--progress-fd", "3"});
     first.insert(first.begin() + 1, "gpt:layers=2,hidden=64,heads=4,vocab=256,positions=128");
     std::vector<std::string> shell{"/bin/sh", "-c", "exec \"$0\" \"$@\" 3>" + progress};
     for (const std::string& word : command_line(first)) shell.push_back(word);
     ChildProcess child(shell, folder.path());
-    const auto told = [&] {
-      std::istringstream lines(read_whole(progress));
-      std::int64_t steps = 0;
-      for (std::string words; std::getline(lines, words);) {
-        const auto said = nlohmann::json::parse(words, nullptr, false);
-        if (!said.is_discarded() && said.value("event", "") == "step") steps = said["step"].get<std::int64_t>() + 1;
-      }
-      return steps;
-    };
+    const auto told = [&] { return steps_told(progress); };
     REQUIRE(child.wait_for([&] { return told() >= 1; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));  // what it told of is on disk, the next step is running
     child.send(SIGINT);
@@ -139,7 +166,7 @@ TEST_CASE("a second signal, of whatever kind, ends a run at once, and with --dur
     INFO(end.err);
     CHECK((end.signal == second || end.signal == SIGINT));  // of two that wait, the later may be handled first
     const ChildEnd resumed =
-        plimsoll_in(folder, line(std::to_string(told() + 1), {"--resume", "run.plimsoll", "-o", "more.plimsoll", "--json"}));
+        plimsoll_in(folder, slow_line(std::to_string(told() + 1), {"--resume", "run.plimsoll", "-o", "more.plimsoll", "--json"}));
     INFO(resumed.err);
     if (resumed.code == 2) {  // it ended between the state of a step and the word of it
       CHECK_THAT(resumed.err, Catch::Contains("already holds " + std::to_string(told() + 1)));
@@ -184,14 +211,7 @@ TEST_CASE("a run with SSD data that is killed leaves nothing on the drive, and i
   const char* warm_up = GENERATE("0", "1000000");  // killed after it, within it
   endless.insert(endless.end(), {"--save-every", "50", "--warm-up-steps", warm_up});
   on_ssd.insert(on_ssd.end(), {"--warm-up-steps", "0"});
-  {
-    ChildProcess child(command_line(tiny_run("100000000", endless)), folder.path());
-    REQUIRE(child.wait_for(
-        [&] { return std::filesystem::exists(folder.file("run.plimsoll.checkpoint.safetensors")); }));
-    REQUIRE(child.wait_for_text("plimsoll: step"));
-    child.send(SIGKILL);
-    CHECK(child.wait().signal == SIGKILL);
-  }
+  kill_after_checkpoint(folder, endless);
   for (const std::string& name : files_in(folder)) {
     INFO(name);
     CHECK(name.starts_with("run.plimsoll"));
@@ -204,12 +224,7 @@ TEST_CASE("a run with SSD data that is killed leaves nothing on the drive, and i
                                 "more.plimsoll", "--warm-up-steps", "0", "--device-memory", "16MiB", "--ram", "64MiB",
                                 "--force", "--json"});
   };
-  const ChildEnd told = resume("1");
-  CHECK(told.code == 2);
-  const std::string mark = "already holds ";
-  const auto at = told.err.find(mark);
-  REQUIRE(at != std::string::npos);
-  const std::int64_t done = std::stoll(told.err.substr(at + mark.size()));
+  const std::int64_t done = steps_held(resume("1"));
   CHECK(done >= (saved.empty() ? 50 : saved.back()["step"].get<std::int64_t>()));
   const ChildEnd resumed = resume(std::to_string(done + 5));
   INFO(resumed.err);

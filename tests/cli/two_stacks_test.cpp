@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/answer_of_run.h"
 #include "tests/cli/program.h"
 
 namespace plimsoll::test {
@@ -19,12 +20,6 @@ Arguments run_of(const std::string& steps, const Arguments& more = {}) {
                  "--matmul", "openblas"};  // the faster one, by measuring, may be another in each run
   line.insert(line.end(), more.begin(), more.end());
   return line;
-}
-
-json losses_of(const ChildEnd& end) {
-  INFO(end.err);
-  REQUIRE(end.code == 0);
-  return json::parse(end.out)["losses"];
 }
 
 }  // namespace

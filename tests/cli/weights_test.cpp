@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/cli/answer_of_run.h"
 #include "tests/cli/program.h"
 
 namespace plimsoll::test {
@@ -15,17 +16,6 @@ Arguments training(const std::string& model, const Arguments& more) {
                  "0", "--seq", "32", "-o", "run.plimsoll", "--force", "--json", "-q", "--matmul", "onednn"};
   line.insert(line.end(), more.begin(), more.end());
   return line;
-}
-
-json losses_of(const ChildEnd& end) {
-  INFO(end.err);
-  REQUIRE(end.code == 0);
-  return json::parse(end.out)["losses"];
-}
-
-std::string refusal(const ChildEnd& end) {
-  CHECK(end.code == 2);
-  return end.err;
 }
 
 }  // namespace

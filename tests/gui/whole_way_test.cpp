@@ -59,6 +59,32 @@ QString train(MainWindow& window, const TemporaryFolder& folder, const QString& 
   return end->file;
 }
 
+/// The plan that is shown, in a file, and lawful.
+QString exported_plan(MainWindow& window, const TemporaryFolder& folder) {
+  const QString plan_file = QString::fromStdString(folder.file("plan.json"));
+  REQUIRE(window.plan() != nullptr);
+  REQUIRE(export_plan(*window.plan(), plan_file));
+  const auto text = read_text_file(plan_file.toStdString(), Bytes(1 << 28));
+  REQUIRE(text);
+  const auto plan = read_plan(*text, plan_file.toStdString());
+  REQUIRE(plan);
+  CHECK(verify_plan(*plan));
+  return plan_file;
+}
+
+/// Chooses the run in the list and clicks to compare it.
+void compare_only_run(MainWindow& window) {
+  auto* runs = window.page("run")->findChild<QTableView*>("runs");
+  REQUIRE(test::wait_until([&] { return runs->model()->rowCount() == 1; }));
+  runs->setCurrentIndex(runs->model()->index(0, 0));
+  QPushButton* compare = nullptr;
+  for (auto* button : window.page("run")->findChildren<QPushButton*>()) {
+    if (button->text() == "Compare with its prediction") compare = button;
+  }
+  REQUIRE(compare != nullptr);
+  QTest::mouseClick(compare, Qt::LeftButton);
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -80,26 +106,10 @@ TEST_CASE(
   REQUIRE(settled(timeline));
   CHECK_FALSE(timeline.view().scene().sources.empty());
 
-  const QString plan_file = QString::fromStdString(folder.file("plan.json"));
-  REQUIRE(window->plan() != nullptr);
-  REQUIRE(export_plan(*window->plan(), plan_file));
-  const auto text = read_text_file(plan_file.toStdString(), Bytes(1 << 28));
-  REQUIRE(text);
-  const auto plan = read_plan(*text, plan_file.toStdString());
-  REQUIRE(plan);
-  CHECK(verify_plan(*plan));
-
+  const QString plan_file = exported_plan(*window, folder);
   const QString run_file = train(*window, folder, plan_file);
   REQUIRE(QFileInfo::exists(run_file));
-  auto* runs = window->page("run")->findChild<QTableView*>("runs");
-  REQUIRE(test::wait_until([&] { return runs->model()->rowCount() == 1; }));
-  runs->setCurrentIndex(runs->model()->index(0, 0));
-  QPushButton* compare = nullptr;
-  for (auto* button : window->page("run")->findChildren<QPushButton*>()) {
-    if (button->text() == "Compare with its prediction") compare = button;
-  }
-  REQUIRE(compare != nullptr);
-  QTest::mouseClick(compare, Qt::LeftButton);
+  compare_only_run(*window);
   auto* compared = dynamic_cast<ComparePage*>(window->current_page());
   REQUIRE(compared != nullptr);
   REQUIRE(test::wait_until([&] { return compared->steps() != nullptr; }));

@@ -58,6 +58,19 @@ inline void check_losses(const Left& many, const Left& one, double bound) {
   }
 }
 
+struct OneAndMany {
+  Left one, many;
+};
+
+/// What these ranks compute in fp64 is what one rank computes, within rounding.
+inline OneAndMany check_rounding(const RankJob& job, std::int64_t steps) {
+  INFO(describe(job));
+  OneAndMany left{.one = one_rank(job, steps), .many = all_ranks(job, steps)};
+  check_losses(left.many, left.one, 1e-12);
+  CHECK(distance(left.many, left.one) < 1e-9);
+  return left;
+}
+
 /// These ranks go on from the state that they keep at `path` after two steps to the bit, and one rank within rounding.
 inline void check_going_on(const RankJob& job, const std::string& path) {
   std::vector<double> further, rest;

@@ -112,6 +112,25 @@ std::string run_line(const std::string& program, const std::string& text, const 
                      in_quotes(program), in_quotes(text), steps, options);
 }
 
+std::string resume_line(const std::string& program, const std::string& text, std::int64_t steps) {
+  return fmt::format("exec {} run --resume run.plimsoll --data {} --steps {} --warm-up-steps 0 "
+                     "--device-memory 16MiB --ram 64MiB -o more.plimsoll --json",
+                     in_quotes(program), in_quotes(text), steps);
+}
+
+/// The power goes, and with it what no disk has.
+bool is_dark(Harm harm) { return harm == Harm::kPowerLoss || harm == Harm::kLyingDisk; }
+
+bool kills(Harm harm) { return harm == Harm::kKill || is_dark(harm); }
+
+/// In what way a run that was harmed ended otherwise than it should; empty: in none.
+std::string wrong_end(Harm harm, const ChildEnd& end, const std::string& said) {
+  if (!kills(harm) && end.code != 4) return fmt::format("the run ended with {} instead of 4: {}", end.code, end.err);
+  if (!kills(harm) && said.empty()) return "the run said nothing";
+  const bool named = harm != Harm::kOverQuota || end.err.find("quota") != std::string::npos;
+  return named ? "" : "the run did not name the quota: " + end.err;
+}
+
 /// Runs `line` in the place with the trouble in between; after `seconds` (0: never) it is killed.
 ChildEnd run_troubled(const Place& place, const std::string& library, const std::string& trouble,
                       const std::string& line, double seconds) {
@@ -177,21 +196,13 @@ Verdict Trials::run(Harm harm, std::uint64_t seed) {
     verdict.promise = std::move(what);
     return verdict;
   };
-  const bool dark = harm == Harm::kPowerLoss || harm == Harm::kLyingDisk;
-  const bool killed = harm == Harm::kKill || dark;
-  if (end.signal != 0 && !(killed && end.signal == SIGKILL)) return broken(fmt::format("the run died by signal {}", end.signal));
+  if (end.signal != 0 && !(kills(harm) && end.signal == SIGKILL))
+    return broken(fmt::format("the run died by signal {}", end.signal));
   if (!verdict.harmed) return losses_of(end.out) == whole.losses ? verdict : broken("the run's own losses are wrong");
-  if (!killed && end.code != 4) return broken(fmt::format("the run ended with {} instead of 4: {}", end.code, end.err));
-  if (!killed && verdict.said.empty()) return broken("the run said nothing");
-  const bool named = harm != Harm::kOverQuota || end.err.find("quota") != std::string::npos;
-  if (!named) return broken("the run did not name the quota: " + end.err);
-  if (dark) lose_power(place.run, place.log, drawn.chance);
+  if (std::string wrong = wrong_end(harm, end, verdict.said); !wrong.empty()) return broken(std::move(wrong));
+  if (is_dark(harm)) lose_power(place.run, place.log, drawn.chance);
   verdict.promised = promised_steps(drawn, verdict.reported);
-  const ChildEnd resumed = run_child({"/bin/sh", "-c",
-                                      fmt::format("exec {} run --resume run.plimsoll --data {} --steps {} --warm-up-steps 0 "
-                                                  "--device-memory 16MiB --ram 64MiB -o more.plimsoll --json",
-                                                  in_quotes(program_), in_quotes(text_), kSteps)},
-                                     place.run);
+  const ChildEnd resumed = run_child({"/bin/sh", "-c", resume_line(program_, text_, kSteps)}, place.run);
   if (resumed.signal != 0) return broken(fmt::format("resuming died by signal {}", resumed.signal));
   const bool complete = resumed.err.find(fmt::format("already holds {} steps", kSteps)) != std::string::npos;
   const std::vector<std::string> losses = losses_of(resumed.out);

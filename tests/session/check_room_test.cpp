@@ -94,6 +94,19 @@ TEST_CASE("a training state is as long as was said before") {
   }
 }
 
+namespace {
+
+void check_refused(const Result<RunOutcome>& refused, const SmallDisk& disk) {
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::kEnvironment);
+  CHECK(refused.error().where == disk.folder().path());
+  CHECK_THAT(refused.error().text(),
+             Catch::Contains("is free") && Catch::Contains("are missing") && Catch::Contains("-o"));
+  CHECK(files_in(disk.folder()).empty());
+}
+
+}  // namespace
+
 TEST_CASE("a run is refused a disk that has a page less than it needs, and ends well on one that has as much") {
   for (const Durability durability : {Durability::kNone, Durability::kCheckpoint, Durability::kStep}) {
     const TemporaryFolder data;
@@ -119,13 +132,7 @@ TEST_CASE("a run is refused a disk that has a page less than it needs, and ends 
     }
     const auto ran = outcome_on(large);
     if (!ran) FAIL(ran.error().text());
-    const auto refused = outcome_on(small);
-    REQUIRE(!refused);
-    CHECK(refused.error().kind == ErrorKind::kEnvironment);
-    CHECK(refused.error().where == small.folder().path());
-    CHECK_THAT(refused.error().text(),
-               Catch::Contains("is free") && Catch::Contains("are missing") && Catch::Contains("-o"));
-    CHECK(files_in(small.folder()).empty());
+    check_refused(outcome_on(small), small);
     request.output = large.folder().file("run.plimsoll");
     const Bytes exact = room_needed(there, {&ran->plan, 1}, {.data = *mark});
     const Bytes lock(4096);  // the run file's lock is there already

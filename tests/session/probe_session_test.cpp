@@ -26,35 +26,20 @@ ProbeOptions tiny_options() {
 
 bool is_ordered(const Spread& spread) { return spread.low <= spread.median && spread.median <= spread.high; }
 
-}  // namespace
-
-TEST_CASE("a probe measures every kernel of a step, copies, host tasks and gaps, with ordered spreads") {
-  const std::atomic<bool> stop{false};
-  std::vector<double> shares;
-  const auto probe = probe_machine(
-      tiny_options(), [&](const std::string&, double done) { shares.push_back(done); }, stop);
-  REQUIRE((probe ? "" : probe.error().text()) == "");
-  CHECK(std::is_sorted(shares.begin(), shares.end()));
-  CHECK(shares.back() == 1.0);
-  for (const Spread& rate : {probe->memory.read, probe->memory.copy_traffic, probe->memory.copy}) {
+void check_rates(const MachineProbe& probe) {
+  for (const Spread& rate : {probe.memory.read, probe.memory.copy_traffic, probe.memory.copy}) {
     CHECK((rate.low > 0 && is_ordered(rate)));
   }
-  CHECK((probe->product_flops.low > 0 && is_ordered(probe->product_flops)));
-  CHECK((probe->optimizer_bytes.low > 0 && is_ordered(probe->optimizer_bytes)));
-  CHECK((probe->others_cpu >= 0 && probe->others_cpu <= 1));
-  CHECK_FALSE(probe->drive);
-  CHECK(probe->topology.threads >= probe->topology.cores);
-  REQUIRE_FALSE(probe->parts.numa_nodes.empty());
-  double dram = 0;
-  for (const NumaPart& node : probe->parts.numa_nodes) dram += node.bytes_per_second.value_or(0);
-  CHECK(dram == Approx(std::max(probe->memory.read.median, probe->memory.copy_traffic.median)));
-  for (const ProbedCost& cost : probe->costs) {
-    INFO(cost.work);
-    CHECK((cost.nanoseconds.low >= 0 && is_ordered(cost.nanoseconds) && cost.nanoseconds.samples >= 1));
-  }
-  const auto statistics = statistics_of(*probe);
+  CHECK((probe.product_flops.low > 0 && is_ordered(probe.product_flops)));
+  CHECK((probe.optimizer_bytes.low > 0 && is_ordered(probe.optimizer_bytes)));
+  CHECK((probe.others_cpu >= 0 && probe.others_cpu <= 1));
+}
+
+/// Whatever a plan does has a key, and so have the kernels of a step.
+void check_statistics(const MachineProbe& probe) {
+  const auto statistics = statistics_of(probe);
   REQUIRE(statistics);
-  CHECK(statistics->keys.size() == probe->costs.size());
+  CHECK(statistics->keys.size() == probe.costs.size());
   for (const auto subject :
        {CostSubject::kKernel, CostSubject::kTransfer, CostSubject::kHostWork, CostSubject::kIssue}) {
     CHECK(std::any_of(statistics->keys.begin(), statistics->keys.end(),
@@ -65,6 +50,30 @@ TEST_CASE("a probe measures every kernel of a step, copies, host tasks and gaps,
     CHECK(std::any_of(statistics->keys.begin(), statistics->keys.end(),
                       [&](const auto& entry) { return entry.first.kernel.kind == kind; }));
   }
+}
+
+}  // namespace
+
+TEST_CASE("a probe measures every kernel of a step, copies, host tasks and gaps, with ordered spreads") {
+  const std::atomic<bool> stop{false};
+  std::vector<double> shares;
+  const auto probe = probe_machine(
+      tiny_options(), [&](const std::string&, double done) { shares.push_back(done); }, stop);
+  REQUIRE((probe ? "" : probe.error().text()) == "");
+  CHECK(std::is_sorted(shares.begin(), shares.end()));
+  CHECK(shares.back() == 1.0);
+  check_rates(*probe);
+  CHECK_FALSE(probe->drive);
+  CHECK(probe->topology.threads >= probe->topology.cores);
+  REQUIRE_FALSE(probe->parts.numa_nodes.empty());
+  double dram = 0;
+  for (const NumaPart& node : probe->parts.numa_nodes) dram += node.bytes_per_second.value_or(0);
+  CHECK(dram == Approx(std::max(probe->memory.read.median, probe->memory.copy_traffic.median)));
+  for (const ProbedCost& cost : probe->costs) {
+    INFO(cost.work);
+    CHECK((cost.nanoseconds.low >= 0 && is_ordered(cost.nanoseconds) && cost.nanoseconds.samples >= 1));
+  }
+  check_statistics(*probe);
   const auto again = read_probe(write_probe(*probe), "probe");
   REQUIRE((again ? "" : again.error().text()) == "");
   CHECK(write_probe(*again) == write_probe(*probe));

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <functional>
 
 #include "tests/session/session_case.h"
 
@@ -105,46 +106,53 @@ TEST_CASE("a run that is stopped before its first step writes nothing") {
   CHECK(files_in(folder) == before);
 }
 
-TEST_CASE("a run that cannot start writes nothing and leaves an older run file alone") {
+namespace {
+
+/// Begins a run in place of one that ended, as `change` makes it: it is refused, and the older run file stays. What was said.
+Error refused_in_place(const std::function<void(RunRequest&)>& change) {
   const TemporaryFolder folder;
   RunRequest request = small_request(folder, Family::kGpt2, 3);
   run_to_end(request);
   const auto before = files_in(folder);
   request.replace = true;
-  SECTION("not even the cautious plan fits") {
-    request.warm_up_steps = 2;
-    request.machine.spaces[0].usable = Bytes(1024);
-    const auto refused = run_session(request, {}, std::atomic<bool>(false));
-    REQUIRE_FALSE(refused);
-    CHECK_THAT(refused.error().what, Catch::Contains("even the smallest plan") && Catch::Contains("gpu0 needs"));
-  }
-  SECTION("the strategy that was asked for does not fit, although the cautious one does") {
-    request.warm_up_steps = 2;
-    request.strategy = "resident";
-    request.machine.spaces[0].usable = 600 * kKiB;
-    const auto refused = run_session(request, {}, std::atomic<bool>(false));
-    REQUIRE_FALSE(refused);
-    CHECK_THAT(refused.error().what, Catch::Contains("every plan does not fit") && Catch::Contains("gpu0 needs"));
-  }
-  SECTION("no plan fits") {
-    request.machine.spaces[0].usable = Bytes(1024);
-    const auto refused = run_session(request, {}, std::atomic<bool>(false));
-    REQUIRE_FALSE(refused);
-    CHECK(refused.error().kind == ErrorKind::kInfeasible);
-    CHECK_THAT(refused.error().what, Catch::Contains("gpu0 needs"));
-  }
-  SECTION("there is no such data") {
-    request.data = folder.file("nothing.txt");
-    CHECK_FALSE(run_session(request, {}, std::atomic<bool>(false)));
-  }
-  SECTION("there are no such weights") {
-    request.init = folder.file("nothing.safetensors");
-    CHECK_FALSE(run_session(request, {}, std::atomic<bool>(false)));
-  }
+  change(request);
+  const auto refused = run_session(request, {}, std::atomic<bool>(false));
+  REQUIRE_FALSE(refused);
   CHECK(files_in(folder) == before);
   const auto file = read_run_file(request.output);
   REQUIRE(file);
   CHECK(file->trace("run")->trace.steps.size() == 3);
+  return refused.error();
+}
+
+}  // namespace
+
+TEST_CASE("a run that does not fit writes nothing and leaves an older run file alone") {
+  SECTION("not even the cautious plan fits") {
+    const Error error = refused_in_place([](RunRequest& request) {
+      request.warm_up_steps = 2;
+      request.machine.spaces[0].usable = Bytes(1024);
+    });
+    CHECK_THAT(error.what, Catch::Contains("even the smallest plan") && Catch::Contains("gpu0 needs"));
+  }
+  SECTION("the strategy that was asked for does not fit, although the cautious one does") {
+    const Error error = refused_in_place([](RunRequest& request) {
+      request.warm_up_steps = 2;
+      request.strategy = "resident";
+      request.machine.spaces[0].usable = 600 * kKiB;
+    });
+    CHECK_THAT(error.what, Catch::Contains("every plan does not fit") && Catch::Contains("gpu0 needs"));
+  }
+  SECTION("no plan fits") {
+    const Error error = refused_in_place([](RunRequest& request) { request.machine.spaces[0].usable = Bytes(1024); });
+    CHECK(error.kind == ErrorKind::kInfeasible);
+    CHECK_THAT(error.what, Catch::Contains("gpu0 needs"));
+  }
+}
+
+TEST_CASE("a run without its data or weights writes nothing and leaves an older run file alone") {
+  refused_in_place([](RunRequest& request) { request.data += ".nothing.txt"; });
+  refused_in_place([](RunRequest& request) { request.init = request.data + ".nothing.safetensors"; });
 }
 
 TEST_CASE("a training that fails in the middle keeps what was done and the reason") {

@@ -11,11 +11,16 @@ class Change {
   Change(Plan& plan, std::mt19937_64& random) : plan_(plan), random_(random) {}
 
   void apply() {
+    constexpr std::uint32_t kOfLists = 15, kWays = 26;
     Block& block = one_of(plan_.blocks);
+    const std::uint32_t way = below(kWays);
+    way < kOfLists ? change_list(block, way) : change_tables(way);
+  }
+
+ private:
+  void change_list(Block& block, std::uint32_t way) {
     InstructionList& list = block.list;
-    switch (below(26)) {
-      case 0:
-        break;
+    switch (way) {
       case 1:
         return drop_dependency(list);
       case 2:
@@ -44,6 +49,13 @@ class Change {
         return with(list.instructions, [&](Instruction& i) { i.guard = below(4); });
       case 14:
         return with(list.instructions, [&](Instruction& i) { i.kernel = KernelId(below(plan_.kernels.size() + 1)); });
+      default:
+        return;  // nothing is changed
+    }
+  }
+
+  void change_tables(std::uint32_t way) {
+    switch (way) {
       case 15:
         return with(plan_.buffers, [&](Buffer& b) { b.offset = Bytes(128 * (std::int64_t{below(24)} - 1)); });
       case 16:
@@ -70,7 +82,6 @@ class Change {
     }
   }
 
- private:
   std::uint32_t below(std::size_t bound) {
     return static_cast<std::uint32_t>(random_() % std::max<std::size_t>(bound, 1));
   }
@@ -112,28 +123,44 @@ class Breakage {
         size_(writer.body().size()) {}
 
   const char* apply(std::uint32_t way) {
-    const bool launch = i_.kind == InstructionKind::kLaunch, host = i_.kind == InstructionKind::kHostWork;
-    const bool uses = i_.use_count > 0;
+    constexpr std::uint32_t kOfUses = 3, kOfKinds = 8;
+    if (way < kOfUses) return break_dependency(way);
+    return way < kOfKinds ? break_use(way) : break_kind(way);
+  }
+
+ private:
+  const char* break_dependency(std::uint32_t way) {
     switch (way) {
       case 0:
         return depend({id_, 0, true}), "depends on itself";
       case 1:
         return id_ + 1 < size_ ? (depend({id_ + 1, 0, true}), "depends on what comes later") : nullptr;
-      case 2:
+      default:
         return depend({static_cast<std::uint32_t>(size_), 1, true}), "depends on nothing that is there";
+    }
+  }
+
+  const char* break_use(std::uint32_t way) {
+    if (i_.use_count == 0) return nullptr;
+    constexpr Bytes kVast(std::int64_t{1} << 62);
+    switch (way) {
       case 3:
-        return uses ? (use().bytes = buffer().bytes + Bytes(1), "uses more than its buffer") : nullptr;
+        return use().bytes = buffer().bytes + Bytes(1), "uses more than its buffer";
       case 4:
-        return uses ? (use().offset = buffer().bytes, use().bytes = Bytes(256), "uses bytes behind its buffer")
-                    : nullptr;
+        return use().offset = buffer().bytes, use().bytes = Bytes(256), "uses bytes behind its buffer";
       case 5:
-        return uses ? (use().offset = Bytes(-256), "uses bytes before its buffer") : nullptr;
+        return use().offset = Bytes(-256), "uses bytes before its buffer";
       case 6:
-        return uses ? (use().age = buffer().slots, "uses a slot that is gone") : nullptr;
-      case 7:
-        return uses ? (use().bytes = Bytes(std::int64_t{1} << 62), use().offset = Bytes(std::int64_t{1} << 62),
-                       "overflows")
-                    : nullptr;
+        return use().age = buffer().slots, "uses a slot that is gone";
+      default:
+        return use().bytes = use().offset = kVast, "overflows";
+    }
+  }
+
+  /// What only some kinds of instructions have.
+  const char* break_kind(std::uint32_t way) {
+    const bool launch = i_.kind == InstructionKind::kLaunch, host = i_.kind == InstructionKind::kHostWork;
+    switch (way) {
       case 8:
         return copies(i_) ? (second().bytes = use().bytes + Bytes(256), "copies unequal sizes") : nullptr;
       case 9:
@@ -153,7 +180,6 @@ class Breakage {
     }
   }
 
- private:
   Use& use() { return list_.uses[i_.first_use]; }
   Use& second() { return list_.uses[i_.first_use + 1]; }
   const Buffer& buffer() { return plan_.buffers[use().target]; }

@@ -37,6 +37,37 @@ inline Recipe tiny_recipe() {
   return recipe;
 }
 
+inline void add_tiny_links(Platform& platform, SpaceId device, SpaceId host, SpaceId ssd) {
+  const std::pair<SpaceId, SpaceId> ways[] = {{device, host}, {host, device}, {host, ssd}, {ssd, host}};
+  for (const auto& [from, to] : ways) {
+    Link link;
+    link.name = platform.at(from).name + " to " + platform.at(to).name;
+    link.from = from;
+    link.to = to;
+    link.bytes_per_second = 1e9;
+    platform.links.push_back(link);
+  }
+}
+
+inline void add_tiny_queues(Platform& platform, ProcessorId near, ProcessorId far) {
+  const auto queue = [&](const char* name, QueueKind kind, ProcessorId on, std::int64_t width = 1) {
+    Queue added;
+    added.width = width;
+    added.name = name;
+    added.kind = kind;
+    added.processor = on;
+    platform.queues.push_back(added);
+  };
+  queue("compute", QueueKind::kCompute, near);
+  queue("h2d", QueueKind::kCopy, near);
+  queue("d2h", QueueKind::kCopy, near);
+  queue("cpu", QueueKind::kHostCompute, far);
+  queue("data", QueueKind::kHostWork, far);
+  queue("report", QueueKind::kHostWork, far);
+  queue("ssd.read", QueueKind::kStorage, far, 3);
+  queue("ssd.write", QueueKind::kStorage, far, 2);
+}
+
 /// A machine of two memories, as a device and its host, whose kernels all run on the CPU's cores.
 inline Platform tiny_machine(std::int64_t cores = 2) {
   Platform platform;
@@ -59,31 +90,8 @@ inline Platform tiny_machine(std::int64_t cores = 2) {
   };
   const ProcessorId near = processor("near cores", device);
   const ProcessorId far = processor("far cores", host);
-  const std::pair<SpaceId, SpaceId> ways[] = {{device, host}, {host, device}, {host, ssd}, {ssd, host}};
-  for (const auto& [from, to] : ways) {
-    Link link;
-    link.name = platform.at(from).name + " to " + platform.at(to).name;
-    link.from = from;
-    link.to = to;
-    link.bytes_per_second = 1e9;
-    platform.links.push_back(link);
-  }
-  const auto queue = [&](const char* name, QueueKind kind, ProcessorId on, std::int64_t width = 1) {
-    Queue added;
-    added.width = width;
-    added.name = name;
-    added.kind = kind;
-    added.processor = on;
-    platform.queues.push_back(added);
-  };
-  queue("compute", QueueKind::kCompute, near);
-  queue("h2d", QueueKind::kCopy, near);
-  queue("d2h", QueueKind::kCopy, near);
-  queue("cpu", QueueKind::kHostCompute, far);
-  queue("data", QueueKind::kHostWork, far);
-  queue("report", QueueKind::kHostWork, far);
-  queue("ssd.read", QueueKind::kStorage, far, 3);
-  queue("ssd.write", QueueKind::kStorage, far, 2);
+  add_tiny_links(platform, device, host, ssd);
+  add_tiny_queues(platform, near, far);
   return platform;
 }
 

@@ -46,6 +46,7 @@ std::vector<OffloadSystem> activation_systems() {
   };
 }
 
+/// Gradients and states wait in host memory.
 std::vector<OffloadSystem> zero_systems() {
   const Strategy offload{.recompute_every = 1, .optimizer = kHost, .gradients = kHost};
   return {
@@ -67,6 +68,12 @@ std::vector<OffloadSystem> zero_systems() {
        .differs = "the share, which users set by hand, is the fastest one",
        .strategy = offload,
        .open = {{&Strategy::device_state_blocks, kFastest}}},
+  };
+}
+
+/// Weights too wait elsewhere, or states on drives.
+std::vector<OffloadSystem> later_zero_systems() {
+  return {
       {.name = "zero-3-offload",
        .paper = "Rajbhandari et al. 2020, ZeRO, SC; DeepSpeed 2021, ZeRO-3 Offload",
        .choices = "weights too wait in host memory and come block by block, forward and backward, ahead of their use",
@@ -174,7 +181,7 @@ std::vector<OffloadSystem> streaming_systems() {
 const std::vector<OffloadSystem>& offload_systems() {
   static const std::vector<OffloadSystem> all = [] {
     std::vector<OffloadSystem> systems;
-    for (const auto& part : {zero_systems(), chunk_systems(), drive_systems(), streaming_systems(), activation_systems(), checkpointing()}) {
+    for (const auto& part : {zero_systems(), later_zero_systems(), chunk_systems(), drive_systems(), streaming_systems(), activation_systems(), checkpointing()}) {
       systems.insert(systems.end(), part.begin(), part.end());
     }
     return systems;

@@ -15,9 +15,9 @@ bool projects_at_once(Family family) {
 
 bool two_byte_compute(Precision precision) { return precision != Precision::kFp32 && precision != Precision::kFp64; }
 
-bool has_flash(const GpuEntry& gpu, Precision precision) {
-  return two_byte_compute(precision) && std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
-}
+bool is_capability_8(const GpuEntry& gpu) { return std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0; }
+
+bool has_flash(const GpuEntry& gpu, Precision precision) { return two_byte_compute(precision) && is_capability_8(gpu); }
 
 AttentionKernel fastest_attention(const GpuEntry& gpu, Precision precision) {
   return has_flash(gpu, precision) ? AttentionKernel::kFlash : AttentionKernel::kEfficient;
@@ -44,62 +44,104 @@ double family_dropout(const ModelSpec& spec, ModuleStyle style) {
   return drops ? 0.1 : 0;
 }
 
-}  // namespace
+bool is_rms(const ModelSpec& spec) { return spec.norm != NormKind::kLayerNorm; }
 
-ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
-  ModuleRules rules;
-  const bool unsloth = setup.modules == ModuleStyle::kUnsloth;
-  const bool hugging_face = setup.modules == ModuleStyle::kHuggingFace || unsloth;
-  const bool rms = spec.norm != NormKind::kLayerNorm;
+/// Without autocast queries of a prepared base come in fp32, as the stream is.
+AttentionKernel attention_of(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu, bool prepared) {
   // PyTorch's fused attention knows none of these.
   const bool eager_alone = spec.score_cap > 0 || spec.sinks || spec.positions == PositionKind::kDistance;
-  rules.prepared = prepares_kbit(setup) && is_encoded(recipe.adapter);
-  // Without autocast queries come in fp32 then, as the stream is.
-  const Precision asked = rules.prepared && recipe.precision == Precision::kBf16 ? Precision::kFp32 : recipe.precision;
-  rules.attention = as_kept(setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked)));
+  const Precision asked = prepared && recipe.precision == Precision::kBf16 ? Precision::kFp32 : recipe.precision;
+  return as_kept(setup.attention.value_or(eager_alone ? AttentionKernel::kEager : fastest_attention(gpu, asked)));
+}
+
+void take_dropout(ModuleRules& rules, const ModelSpec& spec, const StackSetup& setup) {
   rules.dropout = setup.dropout.value_or(family_dropout(spec, setup.modules));
   rules.embedding_dropout = spec.family == Family::kOpt ? 0 : rules.dropout;
   const bool keeps_shares = spec.family == Family::kTransfoXl && !is_large_transfo_xl(spec);
   rules.attention_dropout = keeps_shares || (!setup.dropout && spec.family == Family::kOpt) ? 0 : rules.dropout;
-  rules.split_projections = hugging_face ? !projects_at_once(spec.family) : setup.modules == ModuleStyle::kTorchTune;
-  if (rms && (hugging_face || setup.modules == ModuleStyle::kTorchTune)) rules.norm = NormCode::kComposite;
+}
+
+NormCode norm_of_transformers(const ModelSpec& spec) {
+  if (spec.family == Family::kCohere) return NormCode::kCentredInFp32;
+  if (!is_rms(spec)) return NormCode::kFused;
   // These multiply by the weight before they go back to the narrow type.
   const bool wide_weight = spec.norms_behind() || spec.norm == NormKind::kRmsNormPlusOne || spec.family == Family::kGptOss;
-  if (rms && hugging_face && wide_weight) rules.norm = NormCode::kInFp32;
-  if (rms && setup.modules == ModuleStyle::kLitGpt) rules.norm = NormCode::kInFp32;
-  if (hugging_face && spec.family == Family::kCohere) rules.norm = NormCode::kCentredInFp32;
-  if (hugging_face && (spec.family == Family::kGpt2 || spec.family == Family::kGptJ)) rules.activation = ActivationCode::kNewGelu;
-  if (setup.written_gelu) rules.activation = ActivationCode::kNewGelu;
-  const bool grouped = spec.kv_heads < spec.heads;
-  rules.repeats_heads = grouped && (rules.attention != AttentionKernel::kFlash || setup.modules == ModuleStyle::kTorchTune ||
-                                    setup.modules == ModuleStyle::kLitGpt);
-  rules.mask_as_sum = hugging_face;
-  rules.masks_window = hugging_face && !unsloth && !shares_sequence(setup) && spec.slides_over(recipe.sequence) && setup.attention != AttentionKernel::kFlash &&
-                       rules.attention != AttentionKernel::kEager;
-  const bool capped_by_hand = setup.modules == ModuleStyle::kLitGpt && spec.score_cap > 0;
-  const bool casts = hugging_face && spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
-  rules.softmax_in_fp32 = casts || capped_by_hand;
-  rules.logits_to_fp32 = (hugging_face || setup.modules == ModuleStyle::kTorchTune) && spec.head == HeadKind::kNextToken && !setup.half_logits;
-  rules.holds_scores = setup.holds_scores;
-  rules.names_halves = setup.modules == ModuleStyle::kLitGpt;
-  rules.fused_loss = setup.modules == ModuleStyle::kMosaic;
-  rules.holds_logits = setup.holds_logits.value_or(setup.modules == ModuleStyle::kNanoGpt || setup.modules == ModuleStyle::kLitGpt);
-  // torchtune and LitGPT make adapters with the model, in the default type of that moment.
-  rules.narrow_adapters = setup.modules == ModuleStyle::kTorchTune || setup.modules == ModuleStyle::kLitGpt;
-  rules.fused_pointwise = setup.compile;
-  rules.liger = setup.liger;
-  rules.unsloth = unsloth;
-  rules.scores_first = setup.modules == ModuleStyle::kTorchTune;
-  // transformers' Llama 4 multiplies all tokens by all experts.
-  rules.grouped_experts = setup.grouped_experts.value_or(rules.scores_first) && (!hugging_face || spec.family != Family::kLlama4);
-  rules.tiled = setup.tiled_mlp;
-  rules.adds_products = std::strtod(gpu.compute_capability.c_str(), nullptr) >= 8.0;
+  return wide_weight ? NormCode::kInFp32 : NormCode::kComposite;
+}
+
+/// transformers' modules, as they are or with Unsloth's in some places.
+void as_transformers(ModuleRules& rules, const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup) {
+  rules.unsloth = setup.modules == ModuleStyle::kUnsloth;
+  rules.split_projections = !projects_at_once(spec.family);
+  rules.norm = norm_of_transformers(spec);
+  if (spec.family == Family::kGpt2 || spec.family == Family::kGptJ) rules.activation = ActivationCode::kNewGelu;
+  rules.mask_as_sum = true;
+  rules.masks_window = !rules.unsloth && !shares_sequence(setup) && spec.slides_over(recipe.sequence) &&
+                       setup.attention != AttentionKernel::kFlash && rules.attention != AttentionKernel::kEager;
+  rules.softmax_in_fp32 = spec.positions == PositionKind::kRope && spec.family != Family::kLlama4;
+  rules.logits_to_fp32 = spec.head == HeadKind::kNextToken && !setup.half_logits;
+  // Llama 4 multiplies all tokens by all experts.
+  rules.grouped_experts = setup.grouped_experts.value_or(false) && spec.family != Family::kLlama4;
   // Where a norm stands behind a half of a block, the residual stream asks for the result's gradient too.
-  rules.norms_in_place = !spec.norms_behind() && !(unsloth && spec.norm == NormKind::kRmsNormPlusOne);
-  // nanoGPT's model computes the loss itself, and returns the logits with it; where the whole is said to be compiled, the loss alone.
-  const bool writes_loss = setup.compile && setup.modules == ModuleStyle::kNanoGpt && spec.head == HeadKind::kNextToken;
+  rules.norms_in_place = !spec.norms_behind() && !(rules.unsloth && spec.norm == NormKind::kRmsNormPlusOne);
+}
+
+/// Adapters are made with the model, in the default type of that moment.
+void as_torchtune(ModuleRules& rules, const ModelSpec& spec, const StackSetup& setup) {
+  rules.split_projections = true;
+  if (is_rms(spec)) rules.norm = NormCode::kComposite;
+  rules.repeats_heads = spec.kv_heads < spec.heads;
+  rules.logits_to_fp32 = spec.head == HeadKind::kNextToken && !setup.half_logits;
+  rules.narrow_adapters = true;
+  rules.scores_first = true;
+  rules.grouped_experts = setup.grouped_experts.value_or(true);
+}
+
+/// Adapters as torchtune's.
+void as_litgpt(ModuleRules& rules, const ModelSpec& spec, const StackSetup& setup) {
+  if (is_rms(spec)) rules.norm = NormCode::kInFp32;
+  rules.repeats_heads = spec.kv_heads < spec.heads;
+  rules.softmax_in_fp32 = spec.score_cap > 0;
+  rules.names_halves = true;
+  rules.holds_logits = setup.holds_logits.value_or(true);
+  rules.narrow_adapters = true;
+}
+
+/// nanoGPT's model computes the loss itself, and returns the logits with it; where the whole is said to be compiled, the loss alone.
+void as_nanogpt(ModuleRules& rules, const ModelSpec& spec, const StackSetup& setup) {
+  rules.holds_logits = setup.holds_logits.value_or(true);
+  const bool writes_loss = setup.compile && spec.head == HeadKind::kNextToken;
   rules.returns_logits = writes_loss && !setup.compile_loss;
   rules.compiled_loss = setup.compile_loss || writes_loss;
+}
+
+}  // namespace
+
+ModuleRules module_rules(const ModelSpec& spec, const Recipe& recipe, const StackSetup& setup, const GpuEntry& gpu) {
+  ModuleRules rules;
+  rules.prepared = prepares_kbit(setup) && is_encoded(recipe.adapter);
+  rules.attention = attention_of(spec, recipe, setup, gpu, rules.prepared);
+  rules.repeats_heads = spec.kv_heads < spec.heads && rules.attention != AttentionKernel::kFlash;
+  take_dropout(rules, spec, setup);
+  rules.adds_products = is_capability_8(gpu);
+  rules.norms_in_place = !spec.norms_behind();
+  rules.grouped_experts = setup.grouped_experts.value_or(false);
+  rules.holds_scores = setup.holds_scores;
+  rules.holds_logits = setup.holds_logits.value_or(false);
+  rules.fused_pointwise = setup.compile;
+  rules.compiled_loss = setup.compile_loss;
+  rules.liger = setup.liger;
+  rules.tiled = setup.tiled_mlp;
+  switch (setup.modules) {
+    case ModuleStyle::kHuggingFace:
+    case ModuleStyle::kUnsloth: as_transformers(rules, spec, recipe, setup); break;
+    case ModuleStyle::kTorchTune: as_torchtune(rules, spec, setup); break;
+    case ModuleStyle::kLitGpt: as_litgpt(rules, spec, setup); break;
+    case ModuleStyle::kNanoGpt: as_nanogpt(rules, spec, setup); break;
+    case ModuleStyle::kMosaic: rules.fused_loss = true; break;
+    default: break;
+  }
+  if (setup.written_gelu) rules.activation = ActivationCode::kNewGelu;
   return rules;
 }
 

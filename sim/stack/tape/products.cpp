@@ -176,6 +176,38 @@ Tensor sum_of_mask(Tape& tape, const Tensor& mask, DType dtype) {
   return bias;
 }
 
+/// What fused attention's backward needs of its forward.
+struct AttentionMemory {
+  AttentionCall call;  ///< with its mask
+  StackKernel kernel;
+  double volume = 0;  ///< pairs that are computed, each as wide as a head
+  bool flash = false;
+  Tensor sums;
+  Tensors inputs;   ///< query, key, value
+  Tensors results;  ///< and the state of random numbers, and what was added to the scores
+};
+
+Tensors fused_attention_backward(Tape& tape, const AttentionMemory& memory) {
+  const AttentionCall& call = memory.call;
+  const Tensor& query = memory.inputs[0];
+  const Tensor delta = tape.empty(memory.sums.shape, DType::kFp32);
+  // Flash sums dq up in fp32 where the type is narrower, rows padded to 128 and heads to 32 elements.
+  const bool wide_sum = memory.flash && query.dtype != DType::kFp32;
+  const std::int64_t rows = (call.sequence + 127) / 128 * 128, columns = (call.head_dim + 31) / 32 * 32;
+  const Tensor sum = wide_sum ? tape.empty({query.shape[0], call.heads, rows, columns}, DType::kFp32) : Tensor{};
+  Tensors gradients(3);
+  for (std::size_t i = 0; i < 3; ++i) {
+    gradients[i] = tape.empty(memory.inputs[i].shape, memory.inputs[i].dtype);
+    gradients[i].order = memory.inputs[i].order;
+  }
+  StackKernel again = memory.kernel;
+  again.backward = true;
+  again.flops = 10 * memory.volume;
+  again.bytes = 2.5 * memory.kernel.bytes;
+  tape.launch(again);
+  return gradients;
+}
+
 }  // namespace
 
 Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const Tensor& value, const AttentionCall& call) {
@@ -184,7 +216,6 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
   const Tensor v = tape.as_autocast(value);
   const std::int64_t batch = q.shape[0];
   const bool flash = call.flash && !call.mask;
-  const std::int64_t heads = call.heads, sequence = call.sequence;  // of `call` backward must not keep the mask
   const Tensor bias = call.mask ? sum_of_mask(tape, call.mask, q.dtype) : Tensor{};
   // The memory-efficient kernel pads its sums to 32 rows.
   const std::int64_t padded = flash ? call.sequence : (call.sequence + 31) / 32 * 32;
@@ -206,34 +237,10 @@ Tensor fused_attention(Tape& tape, const Tensor& query, const Tensor& key, const
     return results;
   });
   const Tensor& out = made[0];
-  const Tensor sums = made[1];
-  const Tensor random = made[2];
-  const Tensor saved_q = q.detached();
-  const Tensor saved_k = k.detached();
-  const Tensor saved_v = v.detached();
-  Tensor kept = out;
-  return tape.record(std::move(kept), {&q, &k, &v},
-                     [=, saved = Tensors{out.detached(), random, bias}](Tape& t, Tensors gradients) {
-                       const Tensor dy = gradients[0];
-                       const Tensor delta = t.empty(sums.shape, DType::kFp32);
-                       // Flash sums dq up in fp32 where the type is narrower, rows padded to 128 and heads to 32 elements.
-                       const bool wide_sum = flash && saved_q.dtype != DType::kFp32;
-                       const Tensor sum = wide_sum ? t.empty({saved_q.shape[0], heads, (sequence + 127) / 128 * 128,
-                                                              (call.head_dim + 31) / 32 * 32}, DType::kFp32)
-                                                   : Tensor{};
-                       Tensors results(3);
-                       const Tensor* inputs[] = {&saved_q, &saved_k, &saved_v};
-                       for (std::size_t i = 0; i < 3; ++i) {
-                         results[i] = t.empty(inputs[i]->shape, inputs[i]->dtype);
-                         results[i].order = inputs[i]->order;
-                       }
-                       StackKernel again = kernel;
-                       again.backward = true;
-                       again.flops = 10 * volume;
-                       again.bytes = 2.5 * kernel.bytes;
-                       t.launch(again);
-                       return results;
-                     });
+  AttentionMemory memory{call, kernel, volume, flash, made[1], {q.detached(), k.detached(), v.detached()},
+                         {out.detached(), made[2], bias}};
+  return tape.record(Tensor(out), {&q, &k, &v},
+                     [memory = std::move(memory)](Tape& t, const Tensors&) { return fused_attention_backward(t, memory); });
 }
 
 }  // namespace plimsoll

@@ -2,6 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <set>
+
+#include "core/graph/op_family.h"
+
 using namespace plimsoll;
 
 TEST_CASE("a linear layer and each of its backward products cost two operations a weight and row") {
@@ -42,4 +46,27 @@ TEST_CASE("only the CPU's attention scratch grows with its workers") {
   const Bytes one = workspace_of(OpKind::kAttention, shape, DType::kFp32, 1);
   CHECK(workspace_of(OpKind::kAttention, shape, DType::kFp32, 3) == one * 3);
   CHECK(workspace_of(OpKind::kLinear, shape, DType::kFp32, 3) == Bytes(0));
+}
+
+TEST_CASE("every kernel moves bytes and none is without a name; exchanges alone are costed elsewhere") {
+  const OpShape shape{.rows = 32, .inputs = 64, .outputs = 96, .sequence = 32, .heads = 2, .kv_heads = 2, .head_dim = 32,
+                      .positions = 32, .experts = 4, .choices = 2, .groups = 1};
+  for (int number = 0; number <= static_cast<int>(kLastOpKind); ++number) {
+    const auto kind = static_cast<OpKind>(number);
+    INFO(to_text(kind));
+    CHECK(parse_op_kind(to_text(kind)) == kind);
+    CHECK((traffic_of(kind, shape, DType::kFp32) > Bytes(0)) == (family_of(kind) != OpFamily::kExchange));
+  }
+}
+
+TEST_CASE("kernels that only copy, and exchanges, count no arithmetic; every other kernel counts some") {
+  const OpShape shape{.rows = 32, .inputs = 64, .outputs = 96, .sequence = 32, .heads = 2, .kv_heads = 2, .head_dim = 32,
+                      .experts = 4, .choices = 2, .groups = 1};
+  const std::set<OpKind> copies{OpKind::kFirstToken, OpKind::kFirstTokenBackward, OpKind::kKeysValues, OpKind::kShareRouting};
+  for (int number = 0; number <= static_cast<int>(kLastOpKind); ++number) {
+    const auto kind = static_cast<OpKind>(number);
+    INFO(to_text(kind));
+    const bool none = copies.contains(kind) || family_of(kind) == OpFamily::kExchange;
+    CHECK((flops_of(kind, shape) > 0) != none);
+  }
 }

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/graph/op_work.h"
+#include "core/graph/update_work.h"
 #include "tests/support/small_models.h"
 
 using namespace plimsoll;

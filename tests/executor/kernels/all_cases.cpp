@@ -153,6 +153,24 @@ std::vector<KernelCase> attention_steps() {
   return cases;
 }
 
+/// Of some elements, stretched, and beside stretched ones.
+void add_ropes(std::vector<KernelCase>& cases) {
+  OpShape partly = attention_shape(4, 2);
+  partly.inputs = 6;
+  const RopeScaling stretched{.kind = RopeScalingKind::kLlama3, .factor = 8, .original_positions = 100};
+  const std::int64_t qkv = 266 * 80;
+  cases.push_back({"rope, of six elements", OpKind::kRope, partly, {{qkv, kRw}}});
+  cases.push_back({"rope backward, of six elements", OpKind::kRopeBackward, partly, {{qkv, kRw}}});
+  cases.push_back({"rope, stretched", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, stretched});
+  cases.push_back({"rope backward, stretched", OpKind::kRopeBackward, attention_shape(4, 2), {{qkv, kRw}}, stretched});
+  const RopeScaling linear{.kind = RopeScalingKind::kLinear, .factor = 4};
+  cases.push_back({"rope, linear", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, linear});
+  OpShape beside = attention_shape(4, 2);
+  beside.variant = 1;
+  cases.push_back({"rope, beside stretched ones", OpKind::kRope, beside, {{qkv, kRw}}, linear});
+  cases.push_back({"rope backward, beside stretched ones", OpKind::kRopeBackward, beside, {{qkv, kRw}}, linear});
+}
+
 std::vector<KernelCase> attentions() {
   std::vector<KernelCase> cases, others;
   for (const std::int64_t kv_heads : {4, 2, 1}) {
@@ -188,20 +206,7 @@ std::vector<KernelCase> attentions() {
     cases.push_back({"rope" + of, OpKind::kRope, s, {{qkv, kRw}}});
     cases.push_back({"rope backward" + of, OpKind::kRopeBackward, s, {{qkv, kRw}}});
   }
-  OpShape partly = attention_shape(4, 2);
-  partly.inputs = 6;
-  const RopeScaling stretched{.kind = RopeScalingKind::kLlama3, .factor = 8, .original_positions = 100};
-  const std::int64_t qkv = 266 * 80;
-  cases.push_back({"rope, of six elements", OpKind::kRope, partly, {{qkv, kRw}}});
-  cases.push_back({"rope backward, of six elements", OpKind::kRopeBackward, partly, {{qkv, kRw}}});
-  cases.push_back({"rope, stretched", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, stretched});
-  cases.push_back({"rope backward, stretched", OpKind::kRopeBackward, attention_shape(4, 2), {{qkv, kRw}}, stretched});
-  const RopeScaling linear{.kind = RopeScalingKind::kLinear, .factor = 4};
-  cases.push_back({"rope, linear", OpKind::kRope, attention_shape(4, 2), {{qkv, kRw}}, linear});
-  OpShape beside = attention_shape(4, 2);
-  beside.variant = 1;
-  cases.push_back({"rope, beside stretched ones", OpKind::kRope, beside, {{qkv, kRw}}, linear});
-  cases.push_back({"rope backward, beside stretched ones", OpKind::kRopeBackward, beside, {{qkv, kRw}}, linear});
+  add_ropes(cases);
   cases.insert(cases.end(), others.begin(), others.end());
   return cases;
 }

@@ -22,8 +22,10 @@ OpShape attention_shape(std::int64_t heads, std::int64_t kv_heads) {
   return {.rows = 266, .sequence = 133, .heads = heads, .kv_heads = kv_heads, .head_dim = 10, .constant = 10000};
 }
 
-std::vector<KernelCase> paired_attentions() {
-  std::vector<KernelCase> cases;
+namespace {
+
+/// With a bias of distances.
+void add_biased_attentions(std::vector<KernelCase>& cases) {
   for (const AttentionKind kind : {AttentionKind::kCausal, AttentionKind::kFull}) {
     OpShape table{.rows = 12, .inputs = 128, .sequence = 133, .heads = 4, .variant = static_cast<std::uint8_t>(kind)};
     const std::string of = kind == AttentionKind::kCausal ? ", causal" : ", full";
@@ -57,6 +59,10 @@ std::vector<KernelCase> paired_attentions() {
       }
     }
   }
+}
+
+/// To another sequence.
+void add_cross_attentions(std::vector<KernelCase>& cases) {
   for (const std::int64_t kv_heads : {4, 2}) {
     OpShape s = attention_shape(4, kv_heads);
     s.inputs = 71;
@@ -81,6 +87,14 @@ std::vector<KernelCase> paired_attentions() {
                       {keys, kW},
                       {scratch(back, s), kW, Content::kScratch}}});
   }
+}
+
+}  // namespace
+
+std::vector<KernelCase> paired_attentions() {
+  std::vector<KernelCase> cases;
+  add_biased_attentions(cases);
+  add_cross_attentions(cases);
   return cases;
 }
 

@@ -10,8 +10,8 @@
 namespace plimsoll::test {
 namespace {
 
-/// GPT-2 and Llama (grouped-query attention), tied and untied, and every other family as it is, at odd sizes.
-std::vector<ModelSpec> models() {
+/// GPT-2 and Llama (grouped-query attention), tied and untied, and every other family of decoders as it is, at odd sizes.
+std::vector<ModelSpec> decoders() {
   std::vector<ModelSpec> all;
   for (const Family family : {Family::kGpt2, Family::kLlama}) {
     for (const bool tied : {true, false}) {
@@ -34,6 +34,14 @@ std::vector<ModelSpec> models() {
     all.back().max_positions = 80;
   }
   all.back().rope_scaling = {.kind = RopeScalingKind::kLlama3, .factor = 4, .original_positions = 32};
+  all.push_back(all.front());  // the rows of its logits are wider than the vocabulary
+  all.back().vocabulary = 7001;
+  all.back().name = "small gpt of 7,001 words";
+  return all;
+}
+
+std::vector<ModelSpec> encoders() {
+  std::vector<ModelSpec> all;
   for (const bool classes : {false, true}) {  // BERT with sequences of several lengths and two segments
     ModelSpec spec = small_model(Family::kBert, 2);
     spec.vocabulary = 61;
@@ -42,9 +50,11 @@ std::vector<ModelSpec> models() {
     all.push_back(classes ? with_classes(spec, 5) : spec);
   }
   all.push_back(small_model(Family::kVit, 2));
-  all.push_back(all.front());  // the rows of its logits are wider than the vocabulary
-  all.back().vocabulary = 7001;
-  all.back().name = "small gpt of 7,001 words";
+  return all;
+}
+
+std::vector<ModelSpec> encoders_with_decoders() {
+  std::vector<ModelSpec> all;
   for (const bool tied : {true, false}) {  // distances beyond those that have a bucket each
     ModelSpec spec = small_model(Family::kT5, tied ? 2 : 1);
     if (!tied) spec.decoder_layers = 2;  // gates multiply what is rounded
@@ -55,6 +65,12 @@ std::vector<ModelSpec> models() {
     spec.name += tied ? "" : " with a head of its own";
     all.push_back(spec);
   }
+  return all;
+}
+
+std::vector<ModelSpec> models() {
+  std::vector<ModelSpec> all;
+  for (const auto& part : {decoders(), encoders(), encoders_with_decoders()}) all.insert(all.end(), part.begin(), part.end());
   return all;
 }
 

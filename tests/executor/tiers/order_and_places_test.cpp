@@ -4,26 +4,14 @@
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
+#include "tests/executor/tiers/three_steps.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_training.h"
 
 namespace plimsoll {
 namespace {
 
-const RepeatedText kText("the quick brown fox jumps. ");
 constexpr Tier kTiers[] = {Tier::kDevice, Tier::kHost, Tier::kSsd};
-
-std::vector<double> losses_of(const Plan& plan, const CpuOptions& options) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  const auto trace = (*executor)->run_steps({.steps = 3, .first_traced_step = 3}, kText);
-  REQUIRE(trace);
-  CHECK((*executor)->check_touched());
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
-}
 
 /// Both orders × recomputation × where weights and gradients wait, with states where the CPU finds them.
 std::vector<Strategy> strategies(std::int64_t recompute_every) {
@@ -68,7 +56,7 @@ std::vector<Case> cases(std::int64_t accumulate) {
       made.spec.layers = 4;
       made.spec.tied_head = tied;
       made.recipe.accumulate = accumulate;
-      made.expected = losses_of(made.plan({}), {.threads = 1});
+      made.expected = three_losses(made.plan({}), {.threads = 1});
     }
   }
   return all;
@@ -88,7 +76,7 @@ void check_all(std::int64_t accumulate) {
       if (!verified) FAIL(verified.error().text());
       const CpuOptions options{.threads = 1 + static_cast<std::int64_t>(run / 2 % 2), .jitter_seed = run % 3 == 0 ? run + 1 : 0,
                                .drive = {.folder = folder.path(), .way = IoWay::kThreads}};
-      CHECK(losses_of(plan, options) == model.expected);
+      CHECK(three_losses(plan, options) == model.expected);
       ++run;
     }
     ++run;  // so that the next round gives each strategy another model

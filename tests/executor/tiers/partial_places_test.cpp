@@ -5,33 +5,12 @@
 #include "core/plan/verify_plan.h"
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
+#include "tests/executor/tiers/three_steps.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_training.h"
 
 namespace plimsoll {
 namespace {
-
-const RepeatedText kText("the quick brown fox jumps. ");
-
-std::vector<double> losses_of(const Plan& plan, const CpuOptions& options) {
-  auto executor = CpuExecutor::create(plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  const auto trace = (*executor)->run_steps({.steps = 3, .first_traced_step = 3}, kText);
-  REQUIRE(trace);
-  CHECK((*executor)->check_touched());
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
-}
-
-Plan plan_of(const ModelSpec& spec, const Recipe& recipe, const Strategy& strategy) {
-  auto lowered = lower_to_plan(spec, recipe, tiny_machine(), strategy);
-  if (!lowered) FAIL(lowered.error().text());
-  const auto verified = verify_plan(*lowered);
-  if (!verified) FAIL(verified.error().text());
-  return std::move(*lowered);
-}
 
 ModelSpec four_blocks(Family family) {
   ModelSpec spec = tiny_spec(family);
@@ -65,13 +44,13 @@ std::vector<Strategy> strategies() {
 /// All strategies on one recipe, at one and two threads in turn, every third under random delays.
 void check_all(const ModelSpec& spec, const Recipe& recipe) {
   const TemporaryFolder folder;
-  const std::vector<double> expected = losses_of(plan_of(spec, recipe, {}), {.threads = 1});
+  const std::vector<double> expected = three_losses(lawful_plan(spec, recipe, {}), {.threads = 1});
   std::uint64_t run = 0;
   for (Strategy strategy : strategies()) {
     CAPTURE(describe(strategy), spec.name, run, to_text(recipe.precision), recipe.accumulate);
     const CpuOptions options{.threads = 1 + static_cast<std::int64_t>(run % 2), .jitter_seed = run % 3 == 0 ? run + 1 : 0,
                              .drive = {.folder = folder.path(), .way = IoWay::kThreads}};
-    CHECK(losses_of(plan_of(spec, recipe, strategy), options) == expected);
+    CHECK(three_losses(lawful_plan(spec, recipe, strategy), options) == expected);
     ++run;
   }
 }
@@ -93,12 +72,12 @@ TEST_CASE("what lies elsewhere for some blocks only changes no bit of any loss")
 TEST_CASE("a recomputed block that keeps more outputs launches fewer kernels") {
   std::size_t before = 0;
   for (std::int64_t kept = 0; kept < 9; ++kept) {
-    const Plan plan = plan_of(four_blocks(Family::kGpt2), tiny_recipe(), {.recompute_every = 1, .kept_outputs = kept});
+    const Plan plan = lawful_plan(four_blocks(Family::kGpt2), tiny_recipe(), {.recompute_every = 1, .kept_outputs = kept});
     const std::size_t now = expand(plan, *plan.body("step")).size();
     if (kept > 0) CHECK(now < before);
     before = now;
   }
-  const Plan none = plan_of(four_blocks(Family::kGpt2), tiny_recipe(), {});
+  const Plan none = lawful_plan(four_blocks(Family::kGpt2), tiny_recipe(), {});
   CHECK(expand(none, *none.body("step")).size() == before);
 }
 

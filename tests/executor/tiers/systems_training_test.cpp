@@ -5,13 +5,12 @@
 #include "executor/cpu/cpu_executor.h"
 #include "sim/planner/lower_to_plan.h"
 #include "sim/planner/systems/offload_system.h"
+#include "tests/executor/tiers/three_steps.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/tiny_training.h"
 
 namespace plimsoll {
 namespace {
-
-const RepeatedText kText("the quick brown fox jumps. ");
 
 ModelSpec four_blocks(Family family) {
   ModelSpec spec = tiny_spec(family);
@@ -20,19 +19,7 @@ ModelSpec four_blocks(Family family) {
 }
 
 std::vector<double> losses_of(const ModelSpec& spec, const Recipe& recipe, const Strategy& strategy, const CpuOptions& options) {
-  const auto plan = lower_to_plan(spec, recipe, tiny_machine(), strategy);
-  if (!plan) FAIL(plan.error().text());
-  const auto verified = verify_plan(*plan);
-  if (!verified) FAIL(verified.error().text());
-  auto executor = CpuExecutor::create(*plan, options);
-  if (!executor) FAIL(executor.error().text());
-  (*executor)->initialize();
-  const auto trace = (*executor)->run_steps({.steps = 3, .first_traced_step = 3}, kText);
-  REQUIRE(trace);
-  CHECK((*executor)->check_touched());
-  std::vector<double> losses;
-  for (const StepSummary& step : trace->steps) losses.push_back(step.loss);
-  return losses;
+  return three_losses(lawful_plan(spec, recipe, strategy), options);
 }
 
 /// With as much of each open share as `share` says.

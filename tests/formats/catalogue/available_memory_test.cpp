@@ -13,6 +13,8 @@
 namespace plimsoll {
 namespace {
 
+constexpr const char* kMeminfo = "MemTotal:  2000 kB\nMemAvailable:   1000 kB\n";
+
 void write(const std::filesystem::path& path, const std::string& text) {
   std::filesystem::create_directories(path.parent_path());
   std::ofstream(path) << text;
@@ -23,7 +25,7 @@ void write(const std::filesystem::path& path, const std::string& text) {
 TEST_CASE("available memory is the least of the kernel's word and what control groups leave") {
   const TemporaryFolder folder;
   const std::filesystem::path root = folder.path();
-  write(root / "proc/meminfo", "MemTotal:  2000 kB\nMemAvailable:   1000 kB\n");
+  write(root / "proc/meminfo", kMeminfo);
   CHECK(available_memory(root).bytes == Bytes(1000 * 1024));
   CHECK(available_memory(root).bound == "MemAvailable");
 
@@ -40,23 +42,6 @@ TEST_CASE("available memory is the least of the kernel's word and what control g
     write(root / "sys/fs/cgroup/job/memory.max", "max\n");
     CHECK(available_memory(root).bytes == Bytes(240000));
   }
-  SECTION("a limit of address space, of which 3 pages are taken") {
-    const long page = ::sysconf(_SC_PAGESIZE);
-    write(root / "proc/self/statm", "3 1 1 1 0 1 0\n");
-    write(root / "proc/self/limits",
-          "Limit                     Soft Limit           Hard Limit           Units\n"
-          "Max address space         unlimited            unlimited            bytes\n");
-    CHECK_FALSE(address_space_left(root));
-    CHECK(available_memory(root).bound == "MemAvailable");
-    write(root / "proc/self/limits",
-          "Max locked memory         8388608              8388608              bytes\n"
-          "Max address space         500000               unlimited            bytes\n");
-    CHECK(address_space_left(root) == Bytes(500000 - 3 * page));
-    CHECK(available_memory(root).bytes == Bytes(500000 - 3 * page));
-    CHECK(available_memory(root).bound == "limit of the address space (ulimit -v)");
-    write(root / "proc/self/limits", "Max address space         1000                 unlimited            bytes\n");
-    CHECK(address_space_left(root) == Bytes(0));
-  }
   SECTION("version 1") {
     write(root / "proc/self/cgroup", "5:cpu:/\n4:hugetlb,memory:/box\n");
     write(root / "sys/fs/cgroup/memory/box/memory.limit_in_bytes", "9223372036854771712\n");
@@ -65,6 +50,27 @@ TEST_CASE("available memory is the least of the kernel's word and what control g
     write(root / "sys/fs/cgroup/memory/box/memory.limit_in_bytes", "200000\n");
     CHECK(available_memory(root).bytes == Bytes(0));  // already beyond
   }
+}
+
+TEST_CASE("a limit of address space, of which 3 pages are taken, leaves the rest") {
+  const TemporaryFolder folder;
+  const std::filesystem::path root = folder.path();
+  write(root / "proc/meminfo", kMeminfo);
+  const long page = ::sysconf(_SC_PAGESIZE);
+  write(root / "proc/self/statm", "3 1 1 1 0 1 0\n");
+  write(root / "proc/self/limits",
+        "Limit                     Soft Limit           Hard Limit           Units\n"
+        "Max address space         unlimited            unlimited            bytes\n");
+  CHECK_FALSE(address_space_left(root));
+  CHECK(available_memory(root).bound == "MemAvailable");
+  write(root / "proc/self/limits",
+        "Max locked memory         8388608              8388608              bytes\n"
+        "Max address space         500000               unlimited            bytes\n");
+  CHECK(address_space_left(root) == Bytes(500000 - 3 * page));
+  CHECK(available_memory(root).bytes == Bytes(500000 - 3 * page));
+  CHECK(available_memory(root).bound == "limit of the address space (ulimit -v)");
+  write(root / "proc/self/limits", "Max address space         1000                 unlimited            bytes\n");
+  CHECK(address_space_left(root) == Bytes(0));
 }
 
 TEST_CASE("a kernel that does not say how much memory there is is an error, not a guess") {

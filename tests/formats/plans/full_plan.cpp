@@ -54,42 +54,51 @@ Block full_block() {
   return block;
 }
 
+ModelSpec full_spec() {
+  ModelSpec spec = small_model(Family::kLlama);
+  spec.name = "näme \\ with \t control";
+  spec.norm_epsilon = 1e-6;
+  spec.projection_bias = spec.head_bias = spec.qk_norm = spec.parallel_block = true;
+  spec.rotary_dim = 6;
+  spec.embedding_scale = 1.5;
+  spec.window = 20;
+  spec.experts = {6, 3, GatingKind::kNoisy, 2, 48, 1.5, 2, 0.125, 0.25, 0.0625};
+  spec.experts.dense_first = spec.experts.shared_width = 1;
+  spec.experts.shared_gate = spec.experts.router_bias = spec.experts.plain_gates = true;
+  spec.experts.sigmoid_scores = spec.sinks = spec.other_arithmetic = spec.wide_qk_norm = true;
+  spec.score_cap = 50.5;
+  spec.logit_cap = 30.5;
+  spec.full_every = 6;
+  spec.local_rope_theta = 1e4 / 3;
+  spec.rope_scaling = {RopeScalingKind::kLlama3, 8, 1.25, 4.5, 17};
+  return spec;
+}
+
+Recipe full_recipe() {
+  return {.precision = Precision::kBf16Mixed,
+          .matmul = MatmulLibrary::kOpenBlas,
+          .micro_batch = 3,
+          .accumulate = 5,
+          .sequence = 17,
+          .learning_rate = 0.1 + 0.2,
+          .schedule = LrSchedule::kCosine,
+          .warmup_steps = 11,
+          .total_steps = 13,
+          .weight_decay = 1.0 / 7.0,
+          .beta1 = 0.91,
+          .beta2 = 0.97,
+          .epsilon = 1e-9,
+          .clip = 2.5,
+          .seed = 0xffffffffffffffffu,
+          .adapter = {.rank = 3, .alpha = 4.5, .targets = {AdapterTarget::kKey, AdapterTarget::kDown}}};
+}
+
 }  // namespace
 
 Plan full_plan() {
   Plan plan;
-  plan.spec = small_model(Family::kLlama);
-  plan.spec.name = "näme \\ with \t control";
-  plan.spec.norm_epsilon = 1e-6;
-  plan.spec.projection_bias = plan.spec.head_bias = plan.spec.qk_norm = plan.spec.parallel_block = true;
-  plan.spec.rotary_dim = 6;
-  plan.spec.embedding_scale = 1.5;
-  plan.spec.window = 20;
-  plan.spec.experts = {6, 3, GatingKind::kNoisy, 2, 48, 1.5, 2, 0.125, 0.25, 0.0625};
-  plan.spec.experts.dense_first = plan.spec.experts.shared_width = 1;
-  plan.spec.experts.shared_gate = plan.spec.experts.router_bias = plan.spec.experts.plain_gates = true;
-  plan.spec.experts.sigmoid_scores = plan.spec.sinks = plan.spec.other_arithmetic = plan.spec.wide_qk_norm = true;
-  plan.spec.score_cap = 50.5;
-  plan.spec.logit_cap = 30.5;
-  plan.spec.full_every = 6;
-  plan.spec.local_rope_theta = 1e4 / 3;
-  plan.spec.rope_scaling = {RopeScalingKind::kLlama3, 8, 1.25, 4.5, 17};
-  plan.recipe = {.precision = Precision::kBf16Mixed,
-                 .matmul = MatmulLibrary::kOpenBlas,
-                 .micro_batch = 3,
-                 .accumulate = 5,
-                 .sequence = 17,
-                 .learning_rate = 0.1 + 0.2,
-                 .schedule = LrSchedule::kCosine,
-                 .warmup_steps = 11,
-                 .total_steps = 13,
-                 .weight_decay = 1.0 / 7.0,
-                 .beta1 = 0.91,
-                 .beta2 = 0.97,
-                 .epsilon = 1e-9,
-                 .clip = 2.5,
-                 .seed = 0xffffffffffffffffu,
-                 .adapter = {.rank = 3, .alpha = 4.5, .targets = {AdapterTarget::kKey, AdapterTarget::kDown}}};
+  plan.spec = full_spec();
+  plan.recipe = full_recipe();
   plan.platform = full_platform();
   plan.strategy = {.name = "mine", .recompute_every = 2, .parameters = Tier::kHost, .optimizer = Tier::kHost, .gradients = Tier::kSsd,
                    .activations = Tier::kHost, .activation_blocks = 1, .loop_order = LoopOrder::kBreadthFirst, .update_in_backward = true,

@@ -26,27 +26,10 @@ TEST_CASE("the JSON of fit has exactly the keys of the contract") {
   answer.alternatives.resize(1);
   answer.alternatives[0].short_of = {{.space = "host", .needed = Bytes(7), .usable = Bytes(5)}};
   const json out = json::parse(to_json(answer));
-  CHECK(keys(out) == Keys{"format_version",
-                          "verdict",
-                          "model",
-                          "strategy",
-                          "stack",
-                          "step_seconds",
-                          "step_seconds_low",
-                          "step_seconds_high",
-                          "tokens_per_second",
-                          "samples_per_second",
-                          "model_tflops_per_gpu",
-                          "hardware_tflops_per_gpu",
-                          "bubble_fraction",
-                          "phases",
-                          "memory",
-                          "bottleneck",
-                          "calibration",
-                          "lower_bound",
-                          "alternatives",
-                          "collisions",
-                          "changes",
+  CHECK(keys(out) == Keys{"format_version", "verdict", "model", "strategy", "stack", "step_seconds",
+                          "step_seconds_low", "step_seconds_high", "tokens_per_second", "samples_per_second",
+                          "model_tflops_per_gpu", "hardware_tflops_per_gpu", "bubble_fraction", "phases", "memory",
+                          "bottleneck", "calibration", "lower_bound", "alternatives", "collisions", "changes",
                           "training"});
   CHECK(keys(out["model"]) == Keys{"name", "parameters"});
   CHECK(keys(out["phases"]) == Keys{"forward_seconds", "backward_seconds", "optimizer_seconds",

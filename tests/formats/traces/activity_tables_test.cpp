@@ -12,6 +12,51 @@
 namespace plimsoll::test {
 namespace {
 
+constexpr DeviceStream kOn{321, 0, 1, 7};
+
+/// One kernel, one copy and one fill, with who asked for the kernel.
+void add_work(Recording& r, std::uint32_t thread) {
+  r.work = {{.start = Nanoseconds(10),
+             .end = Nanoseconds(30),
+             .correlation = 5,
+             .on = kOn,
+             .name = r.names.add("void a::gemm<float>(float*)"),
+             .shape = 0,
+             .kind = DeviceWorkKind::kKernel},
+            {.start = Nanoseconds(30),
+             .end = Nanoseconds(70),
+             .correlation = 6,
+             .bytes = 4096,
+             .on = kOn,
+             .name = r.names.add("Memcpy HtoD"),
+             .kind = DeviceWorkKind::kCopy,
+             .copy_kind = 1,
+             .source_kind = 1,
+             .target_kind = 2},
+            {.start = Nanoseconds(80),
+             .end = Nanoseconds(90),
+             .correlation = 7,
+             .bytes = 64,
+             .on = kOn,
+             .name = r.names.add("Memset"),
+             .kind = DeviceWorkKind::kFill,
+             .target_kind = 2}};
+  r.calls = {{.start = Nanoseconds(1),
+              .end = Nanoseconds(5),
+              .correlation = 5,
+              .name = r.names.add("cudaLaunchKernel"),
+              .thread = thread}};
+}
+
+void add_ranges(Recording& r, std::uint32_t thread) {
+  r.ranges = {{.start = Nanoseconds(0), .end = Nanoseconds(100), .name = r.names.add("ProfilerStep#1"), .thread = thread},
+              {.start = Nanoseconds(1),
+               .end = Nanoseconds(6),
+               .name = r.names.add("aten::mm"),
+               .thread = thread,
+               .kind = RangeKind::kOperator}};
+}
+
 /// One kernel, one copy, one fill, a call, a wait, a range, an operator, memory events and a loss.
 Recording one_of_each() {
   Recording r;
@@ -22,51 +67,16 @@ Recording one_of_each() {
   const std::uint32_t thread = r.thread(321, 99);
   r.threads[thread].name = "trainer";
   r.shapes = {{.grid = {4, 5, 6}, .block = {7, 8, 9}, .registers = 40, .static_shared = 1, .dynamic_shared = 2, .local = 3}};
-  const DeviceStream on{321, 0, 1, 7};
-  r.work = {{.start = Nanoseconds(10),
-             .end = Nanoseconds(30),
-             .correlation = 5,
-             .on = on,
-             .name = r.names.add("void a::gemm<float>(float*)"),
-             .shape = 0,
-             .kind = DeviceWorkKind::kKernel},
-            {.start = Nanoseconds(30),
-             .end = Nanoseconds(70),
-             .correlation = 6,
-             .bytes = 4096,
-             .on = on,
-             .name = r.names.add("Memcpy HtoD"),
-             .kind = DeviceWorkKind::kCopy,
-             .copy_kind = 1,
-             .source_kind = 1,
-             .target_kind = 2},
-            {.start = Nanoseconds(80),
-             .end = Nanoseconds(90),
-             .correlation = 7,
-             .bytes = 64,
-             .on = on,
-             .name = r.names.add("Memset"),
-             .kind = DeviceWorkKind::kFill,
-             .target_kind = 2}};
-  r.calls = {{.start = Nanoseconds(1),
-              .end = Nanoseconds(5),
-              .correlation = 5,
-              .name = r.names.add("cudaLaunchKernel"),
-              .thread = thread}};
+  add_work(r, thread);
   r.waits = {{.start = Nanoseconds(40),
               .end = Nanoseconds(95),
               .correlation = 8,
               .event_correlation = 4,
-              .on = on,
+              .on = kOn,
               .event = 3,
               .event_stream = 9,
               .kind = WaitKind::kStreamWaitsEvent}};
-  r.ranges = {{.start = Nanoseconds(0), .end = Nanoseconds(100), .name = r.names.add("ProfilerStep#1"), .thread = thread},
-              {.start = Nanoseconds(1),
-               .end = Nanoseconds(6),
-               .name = r.names.add("aten::mm"),
-               .thread = thread,
-               .kind = RangeKind::kOperator}};
+  add_ranges(r, thread);
   r.allocations = {{.time = Nanoseconds(2),
                     .address = 4096,
                     .bytes = 512,
@@ -86,6 +96,23 @@ void write_run(const std::string& path, const Recording& recording) {
   REQUIRE(add_recording(path, recording));
 }
 
+void check_work(const Recording& wrote, const Recording& read) {
+  REQUIRE(read.work.size() == wrote.work.size());
+  for (std::size_t i = 0; i < wrote.work.size(); ++i) {
+    const DeviceWork& a = wrote.work[i];
+    const DeviceWork& b = read.work[i];
+    CHECK(a.start == b.start);
+    CHECK(a.end == b.end);
+    CHECK(a.correlation == b.correlation);
+    CHECK(a.bytes == b.bytes);
+    CHECK(a.on == b.on);
+    CHECK(a.kind == b.kind);
+    CHECK(a.copy_kind == b.copy_kind);
+    CHECK(a.target_kind == b.target_kind);
+    CHECK(wrote.names.at(a.name) == read.names.at(b.name));
+  }
+}
+
 }  // namespace
 
 TEST_CASE("a recording comes back from a run file as it was") {
@@ -96,20 +123,7 @@ TEST_CASE("a recording comes back from a run file as it was") {
   REQUIRE(read);
   CHECK(read->source == "test");
   CHECK(read->epoch == wrote.epoch);
-  REQUIRE(read->work.size() == wrote.work.size());
-  for (std::size_t i = 0; i < wrote.work.size(); ++i) {
-    const DeviceWork& a = wrote.work[i];
-    const DeviceWork& b = read->work[i];
-    CHECK(a.start == b.start);
-    CHECK(a.end == b.end);
-    CHECK(a.correlation == b.correlation);
-    CHECK(a.bytes == b.bytes);
-    CHECK(a.on == b.on);
-    CHECK(a.kind == b.kind);
-    CHECK(a.copy_kind == b.copy_kind);
-    CHECK(a.target_kind == b.target_kind);
-    CHECK(wrote.names.at(a.name) == read->names.at(b.name));
-  }
+  check_work(wrote, *read);
   CHECK(read->shapes[read->work[0].shape] == wrote.shapes[0]);
   REQUIRE(read->calls.size() == 1);
   CHECK(read->threads[read->calls[0].thread].name == "trainer");

@@ -114,6 +114,44 @@ void add_query(Buffer& buffer, std::uint64_t start) {
   if (all_syncs) buffer.add(sync);
 }
 
+/// Links the launch with the instruction that the program names, if it does.
+void add_external(Buffer& buffer) {
+  CUpti_ActivityExternalCorrelation link{};
+  link.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
+  link.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
+  link.externalId = external;
+  link.correlationId = 5;
+  if (external != 0) buffer.add(link);
+}
+
+void add_kernel(Buffer& buffer, std::uint64_t start) {
+  CUpti_ActivityKernel10 kernel{};
+  kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
+  kernel.start = start;
+  kernel.end = start + 20'000;
+  kernel.streamId = 7;
+  kernel.gridX = kernel.gridY = kernel.gridZ = 2;
+  kernel.blockX = 128;
+  kernel.blockY = kernel.blockZ = 1;
+  kernel.correlationId = 5;
+  kernel.name = "_Z6kernelPf";
+  buffer.add(kernel);
+}
+
+void add_copy(Buffer& buffer, std::uint64_t start) {
+  CUpti_ActivityMemcpy6 copy{};
+  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
+  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
+  copy.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
+  copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
+  copy.bytes = 4096;
+  copy.start = start;
+  copy.end = start + 10'000;
+  copy.streamId = 7;
+  copy.correlationId = 6;
+  buffer.add(copy);
+}
+
 void deliver_program() {
   const std::uint64_t now = clock_now() - 1'000'000;
   Buffer buffer;
@@ -131,34 +169,9 @@ void deliver_program() {
   add_call(buffer, CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000, now + 1'000, 5);
   add_call(buffer, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, now + 5'000, 8);
   add_query(buffer, now + 9'000);
-  CUpti_ActivityExternalCorrelation link{};
-  link.kind = CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION;
-  link.externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
-  link.externalId = external;
-  link.correlationId = 5;
-  if (external != 0) buffer.add(link);
-  CUpti_ActivityKernel10 kernel{};
-  kernel.kind = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;
-  kernel.start = now + 10'000;
-  kernel.end = now + 30'000;
-  kernel.streamId = 7;
-  kernel.gridX = kernel.gridY = kernel.gridZ = 2;
-  kernel.blockX = 128;
-  kernel.blockY = kernel.blockZ = 1;
-  kernel.correlationId = 5;
-  kernel.name = "_Z6kernelPf";
-  buffer.add(kernel);
-  CUpti_ActivityMemcpy6 copy{};
-  copy.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
-  copy.copyKind = CUPTI_ACTIVITY_MEMCPY_KIND_DTOH;
-  copy.srcKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
-  copy.dstKind = CUPTI_ACTIVITY_MEMORY_KIND_PINNED;
-  copy.bytes = 4096;
-  copy.start = now + 31'000;
-  copy.end = now + 41'000;
-  copy.streamId = 7;
-  copy.correlationId = 6;
-  buffer.add(copy);
+  add_external(buffer);
+  add_kernel(buffer, now + 10'000);
+  add_copy(buffer, now + 31'000);
   marker.flags = CUPTI_ACTIVITY_FLAG_MARKER_END;
   marker.timestamp = now + 50'000;
   marker.name = nullptr;

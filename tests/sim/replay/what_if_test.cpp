@@ -55,54 +55,82 @@ std::vector<Step> draw_program(std::uint32_t seed, int streams) {
   return steps;
 }
 
-/// Runs the program by the rules of CUDA, written down independently of the replay, with its products `factor` times as long.
-Recording run_program(const std::vector<Step>& steps, int streams, double factor, bool waits_recorded) {
-  Recording r;
-  const std::uint32_t thread = r.thread(1, 1);
-  std::vector<std::int64_t> free(static_cast<std::size_t>(streams), -kGap), wait(static_cast<std::size_t>(streams), 0);
-  std::int64_t now = 0;
-  std::uint64_t correlation = 0;
-  const auto call = [&](const char* name, std::int64_t time) {
-    r.calls.push_back({.start = Nanoseconds(now),
-                       .end = Nanoseconds(now + time),
-                       .correlation = ++correlation,
-                       .name = r.names.add(name),
-                       .thread = thread});
-    now += time;
-  };
-  for (const Step& step : steps) {
-    const auto s = static_cast<std::size_t>(step.stream), other = static_cast<std::size_t>(step.other);
-    now += step.pause;
-    if (step.kind == Step::kLaunch) {
-      call("cudaLaunchKernel", step.call);
-      const std::int64_t start = std::max({now + kLatency, free[s] + kGap, wait[s]});
-      free[s] = start + std::llround(static_cast<double>(step.time) * (step.product ? factor : 1.0));
-      r.work.push_back({.start = Nanoseconds(start),
-                        .end = Nanoseconds(free[s]),
-                        .correlation = correlation,
-                        .on = {1, 0, 1, step.stream},
-                        .name = r.names.add(step.product ? "gemm" : "other")});
-    } else if (step.kind == Step::kWait) {
-      call("cudaEventRecord", step.call);
-      const std::uint64_t record = correlation;
-      call("cudaStreamWaitEvent", step.call);
-      wait[s] = std::max(wait[s], free[other] + kHandover);
-      if (waits_recorded) {
-        r.waits.push_back({.start = Nanoseconds(now - step.call),
-                           .end = Nanoseconds(now),
-                           .correlation = correlation,
-                           .event_correlation = record,
-                           .on = {1, 0, 1, step.stream},
-                           .event_stream = step.other,
-                           .kind = WaitKind::kStreamWaitsEvent});
-      }
-    } else {
-      const std::int64_t ended = *std::max_element(free.begin(), free.end());
-      call("cudaDeviceSynchronize", std::max<std::int64_t>(0, ended - now) + 2000);
+/// Runs programs by the rules of CUDA, written down independently of the replay.
+class ProgramRun {
+ public:
+  ProgramRun(int streams, double factor, bool waits_recorded)
+      : factor_(factor),
+        waits_recorded_(waits_recorded),
+        thread_(recording_.thread(1, 1)),
+        free_(static_cast<std::size_t>(streams), -kGap),
+        wait_(static_cast<std::size_t>(streams), 0) {}
+
+  Recording run(const std::vector<Step>& steps) {
+    for (const Step& step : steps) {
+      now_ += step.pause;
+      if (step.kind == Step::kLaunch) launch(step);
+      if (step.kind == Step::kWait) wait(step);
+      if (step.kind == Step::kSynchronize) synchronize();
     }
+    recording_.sort();
+    return std::move(recording_);
   }
-  r.sort();
-  return r;
+
+ private:
+  void call(const char* name, std::int64_t time) {
+    recording_.calls.push_back({.start = Nanoseconds(now_),
+                                .end = Nanoseconds(now_ + time),
+                                .correlation = ++correlation_,
+                                .name = recording_.names.add(name),
+                                .thread = thread_});
+    now_ += time;
+  }
+
+  void launch(const Step& step) {
+    const auto s = static_cast<std::size_t>(step.stream);
+    call("cudaLaunchKernel", step.call);
+    const std::int64_t start = std::max({now_ + kLatency, free_[s] + kGap, wait_[s]});
+    free_[s] = start + std::llround(static_cast<double>(step.time) * (step.product ? factor_ : 1.0));
+    recording_.work.push_back({.start = Nanoseconds(start),
+                               .end = Nanoseconds(free_[s]),
+                               .correlation = correlation_,
+                               .on = {1, 0, 1, step.stream},
+                               .name = recording_.names.add(step.product ? "gemm" : "other")});
+  }
+
+  void wait(const Step& step) {
+    const auto s = static_cast<std::size_t>(step.stream), other = static_cast<std::size_t>(step.other);
+    call("cudaEventRecord", step.call);
+    const std::uint64_t record = correlation_;
+    call("cudaStreamWaitEvent", step.call);
+    wait_[s] = std::max(wait_[s], free_[other] + kHandover);
+    if (!waits_recorded_) return;
+    recording_.waits.push_back({.start = Nanoseconds(now_ - step.call),
+                                .end = Nanoseconds(now_),
+                                .correlation = correlation_,
+                                .event_correlation = record,
+                                .on = {1, 0, 1, step.stream},
+                                .event_stream = step.other,
+                                .kind = WaitKind::kStreamWaitsEvent});
+  }
+
+  void synchronize() {
+    const std::int64_t ended = *std::max_element(free_.begin(), free_.end());
+    call("cudaDeviceSynchronize", std::max<std::int64_t>(0, ended - now_) + 2000);
+  }
+
+  double factor_;
+  bool waits_recorded_;
+  Recording recording_;
+  std::uint32_t thread_;
+  std::vector<std::int64_t> free_, wait_;  ///< of each stream
+  std::int64_t now_ = 0;
+  std::uint64_t correlation_ = 0;
+};
+
+/// With its products `factor` times as long.
+Recording run_program(const std::vector<Step>& steps, int streams, double factor, bool waits_recorded) {
+  return ProgramRun(streams, factor, waits_recorded).run(steps);
 }
 
 /// (predicted − what happens) ÷ what happens, for each of many programs.

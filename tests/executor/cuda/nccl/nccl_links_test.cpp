@@ -50,6 +50,27 @@ std::unique_ptr<DeviceLinks> taken(Result<std::unique_ptr<DeviceLinks>> links) {
   return std::move(*links);
 }
 
+/// Opens a rank's links, and says who it is to every other rank over the third; what they said.
+std::string words_from_others(const LinkPlan& plan, std::uint32_t rank, std::uint32_t count, const TellAll& tell) {
+  EmulatedDevice device(kMiB);
+  const StreamId stream = device.add_stream();
+  const auto links = taken(open_nccl_links(device, plan, rank, count, tell));
+  CHECK(device.reserved() == Bytes(0));  // what was tried with is given back
+  std::string sent = fmt::format("from {}", rank);
+  std::vector<std::string> got(count, std::string(sent.size(), ' '));
+  std::vector<OutgoingBytes> out;
+  std::vector<IncomingBytes> in;
+  for (std::uint32_t other = 0; other < count; ++other) {
+    if (other == rank) continue;
+    out.push_back({other, std::as_bytes(std::span(sent))});
+    in.push_back({other, std::as_writable_bytes(std::span(got[other]))});
+  }
+  links->exchange(stream, 2, out, in);
+  std::string words;
+  for (std::uint32_t other = 0; other < count; ++other) words += other == rank ? "" : got[other] + " ";
+  return words;
+}
+
 }  // namespace
 
 TEST_CASE("ranks connect all links that they are in, whoever else is, and bytes come to whom they are for") {
@@ -63,21 +84,7 @@ TEST_CASE("ranks connect all links that they are in, whoever else is, and bytes 
     for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
       threads.emplace_back([&, rank] {
         try {
-          EmulatedDevice device(kMiB);
-          const StreamId stream = device.add_stream();
-          const auto links = taken(open_nccl_links(device, plan, rank, kRanks, ranks.of(rank)));
-          CHECK(device.reserved() == Bytes(0));  // what was tried with is given back
-          std::string sent = fmt::format("from {}", rank);
-          std::vector<std::string> got(kRanks, std::string(sent.size(), ' '));
-          std::vector<OutgoingBytes> out;
-          std::vector<IncomingBytes> in;
-          for (std::uint32_t other = 0; other < kRanks; ++other) {
-            if (other == rank) continue;
-            out.push_back({other, std::as_bytes(std::span(sent))});
-            in.push_back({other, std::as_writable_bytes(std::span(got[other]))});
-          }
-          links->exchange(stream, 2, out, in);
-          for (std::uint32_t other = 0; other < kRanks; ++other) arrived[rank] += other == rank ? "" : got[other] + " ";
+          arrived[rank] = words_from_others(plan, rank, kRanks, ranks.of(rank));
         } catch (const std::exception& trouble) {
           troubles[rank] = trouble.what();
         }
