@@ -17,15 +17,16 @@ constexpr std::string_view kKeys[] = {
     "parameters", "gradients", "optimizer_home", "activations", "expandable", "channels_last", "os", "desktop", "clip",
     "less", "loss_chunks", "update_in_backward", "keeps_gradients", "delayed_update", "eager_modules", "reduce_bucket",
     "overlap", "autocasts", "whole_gradients", "grouped_experts", "half_weights", "legacy_kernels", "older_cublas",
-    "older_inductor", "older_softmax", "tiled_mlp", "liger", "fused_head", "half_logits", "lets_logits_go", "holds_scores", "flash3", "older_sdpa",
-    "counted", "separate_ends", "recomputes_attention", "reduces_in_half", "fp8", "fp8_parameters", "fp8_wide_ends",
-    "stops_early", "predicted_positions", "precision", "narrow_products", "keeps_wide", "optimizer", "accumulate",
-    "micro_batch", "global_batch", "sequence", "true_sequence", "lora_rank", "lora_targets", "base_bits",
-    "kbit_preparation", "plain_scales", "older_bitsandbytes", "lora_dropout", "adapter_method", "train_also",
-    "virtual_tokens", "gpu", "gpus", "node_gpus", "network", "model", "layers", "hidden", "heads", "kv_heads", "ffn",
-    "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit", "rate", "samples", "summed", "flops",
-    "peak_tflops", "params", "held_before", "kept_from", "dram", "drive_read", "drive_write", "drives", "drive_uplink",
-    "cores", "host_memory", "device_memory", "placement", "strategy", "batch_is"};
+    "older_inductor", "older_softmax", "tiled_mlp", "liger", "fused_head", "half_logits", "lets_logits_go",
+    "holds_scores", "flash3", "older_sdpa", "counted", "separate_ends", "recomputes_attention", "reduces_in_half",
+    "fp8", "fp8_parameters", "fp8_wide_ends", "stops_early", "predicted_positions", "precision", "narrow_products",
+    "keeps_wide", "optimizer", "accumulate", "micro_batch", "global_batch", "sequence", "true_sequence", "lora_rank",
+    "lora_targets", "base_bits", "kbit_preparation", "plain_scales", "older_bitsandbytes", "lora_dropout",
+    "adapter_method", "train_also", "virtual_tokens", "gpu", "gpus", "node_gpus", "network", "model", "layers",
+    "hidden", "heads", "kv_heads", "ffn", "vocab", "positions", "bias", "tied", "classes", "image", "measure", "unit",
+    "rate", "samples", "summed", "flops", "peak_tflops", "params", "held_before", "kept_from", "dram", "drive_read",
+    "drive_write", "drives", "drive_uplink", "cores", "host_memory", "device_memory", "placement", "strategy",
+    "batch_is"};
 
 }  // namespace
 

@@ -48,10 +48,10 @@ constexpr Flag kFlags[] = {{"compile", &StackSetup::compile},
                            {"older_cublas", &StackSetup::older_cublas},
                            {"older_inductor", &StackSetup::older_inductor},
                            {"flash3", &StackSetup::flash3},
-                           {"fused_head", &StackSetup::fused_head},
                            {"older_softmax", &StackSetup::older_softmax},
                            {"tiled_mlp", &StackSetup::tiled_mlp},
                            {"liger", &StackSetup::liger},
+                           {"fused_head", &StackSetup::fused_head},
                            {"half_logits", &StackSetup::half_logits},
                            {"holds_scores", &StackSetup::holds_scores},
                            {"separate_ends", &StackSetup::separate_ends},
@@ -82,9 +82,9 @@ void take_flags(RowFacts& facts, StackSetup& setup) {
     if (!facts.fact(answer.key).empty()) setup.*answer.field = facts.is_true(answer.key);
   }
   if (facts.is_true("lets_logits_go")) setup.holds_logits = false;
-  setup.older_sdpa = facts.fact("older_sdpa") != "false";  // no shipped row is of PyTorch 2.11 (2026) or later
   setup.overlaps_communication = facts.fact("overlap") != "false";
   setup.transformer_engine = facts.fact("engine") != "false";
+  setup.older_sdpa = facts.fact("older_sdpa") != "false";  // no shipped row is of PyTorch 2.11 (2026) or later
 }
 
 /// Whose code runs, and in which kernels.

@@ -118,7 +118,6 @@ TEST_CASE("options of one stack's layers and loops are refused beside another, n
   refused({"--stack", "pytorch", "--liger"}, "no kernels for the family of gpt2");
   refused({"--stack", "pytorch", "--modules", "unsloth"}, "Unsloth");
   refused({"--stack", "pytorch", "--tiled-mlp"}, "--tiled-mlp");
-  refused({"--stack", "pytorch", "--zero", "3", "--cp", "2", "--context", "ulysses"}, "--context");
   refused({"--stack", "pytorch", "--attention", "flash", "--older-sdpa"}, "--older-sdpa");
   refused({"--stack", "megatron", "--older-sdpa"}, "--older-sdpa");
   refused({"--stack", "pytorch", "--modules", "nanogpt", "--fused-head"}, "TRL's fused head");
@@ -145,6 +144,7 @@ TEST_CASE("options of one stack's ranks, plans and names are refused beside anot
   refused({"--stack", "pytorch", "--zenflow-every", "8"}, "--zenflow-every");
   refused({"--stack", "deepspeed", "--zero", "3", "--cp", "2", "--context", "ring"}, "--context");
   refused({"--stack", "pytorch", "--cp", "2"}, "deepspeed's ZeRO-3");
+  refused({"--stack", "pytorch", "--zero", "3", "--cp", "2", "--context", "ulysses"}, "--context");
   refused({"--stack", "llm.c", "--cp", "2"}, "llm.c");
   refused({"--stack", "pytorch", "--save-strategy", "s.json"}, "--save-strategy");
   refused({"--stack", "pytorch", "--calibration", "samples.csv"}, "--calibration");
