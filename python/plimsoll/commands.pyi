@@ -72,7 +72,7 @@ def fit(
     dp: _Value | _Path | None = ...,  # GPUs that share the batch
     whole_gradients: _Value | _Path | None = ...,  # yes or no: FSDP reduces gradients with a step's last micro-batch alone …
     reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once; auto: hidden², as Hugging Face's …
-    tp: _Value | _Path | None = ...,  # GPUs that share each layer (megatron)
+    tp: _Value | _Path | None = ...,  # GPUs that share each layer (megatron; pytorch with torchtune modules, beside --zero 3)
     pp: _Value | _Path | None = ...,  # stages of a pipeline (megatron)
     chunks: _Value | _Path | None = ...,  # chunks of layers that a stage interleaves (megatron)
     cp: _Value | _Path | None = ...,  # GPUs that share a sequence (megatron: ring attention; deepspeed with ZeRO-3: Ulysses)
@@ -221,7 +221,7 @@ def plan(
     dp: _Value | _Path | None = ...,  # GPUs that share the batch
     whole_gradients: _Value | _Path | None = ...,  # yes or no: FSDP reduces gradients with a step's last micro-batch alone …
     reduce_bucket: _Value | _Path | None = ...,  # elements that deepspeed reduces at once; auto: hidden², as Hugging Face's …
-    tp: _Value | _Path | None = ...,  # GPUs that share each layer (megatron)
+    tp: _Value | _Path | None = ...,  # GPUs that share each layer (megatron; pytorch with torchtune modules, beside --zero 3)
     pp: _Value | _Path | None = ...,  # stages of a pipeline (megatron)
     chunks: _Value | _Path | None = ...,  # chunks of layers that a stage interleaves (megatron)
     cp: _Value | _Path | None = ...,  # GPUs that share a sequence (megatron: ring attention; deepspeed with ZeRO-3: Ulysses)
